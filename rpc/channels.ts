@@ -294,14 +294,14 @@ export type ChannelEvent = typeof ChannelEvent.Type
 
 const PlayerList = Schema.Array(PlayerIdText).check(Schema.isMaxLength(limits.listMax))
 
-/** Changes of a PUT. Absent fields keep their value. A list replaces the stored list. */
-export const ChannelChanges = Schema.Struct({
+/** Changes that the service has accepted: what runners say to each other. */
+export const AcceptedChannelChanges = Schema.Struct({
   join: Schema.optionalKey(ChannelJoin),
   send: Schema.optionalKey(ChannelSend),
   open: Schema.optionalKey(Schema.Boolean),
   maxMembers: Schema.optionalKey(MaxMembers),
-  allow: Schema.optionalKey(PlayerList),
-  speakers: Schema.optionalKey(PlayerList),
+  allow: Schema.optionalKey(Schema.Array(Schema.String)),
+  speakers: Schema.optionalKey(Schema.Array(Schema.String)),
   /**
    * `true`: peer to peer up to 8 members, else through the relay server. Null: no voice. `relayOnly`
    * defaults to true.
@@ -318,7 +318,14 @@ export const ChannelChanges = Schema.Struct({
     )
   )
 })
-export type ChannelChanges = typeof ChannelChanges.Type
+export type ChannelChanges = typeof AcceptedChannelChanges.Type
+
+/** Changes of a PUT. Absent fields keep their value. A list replaces the stored list. */
+export const ChannelChanges = Schema.Struct({
+  ...AcceptedChannelChanges.fields,
+  allow: Schema.optionalKey(PlayerList),
+  speakers: Schema.optionalKey(PlayerList)
+})
 
 /** A player, and the end of the mute or ban (ISO 8601 UTC); null: until it is undone. */
 const Expiration = Schema.Struct({

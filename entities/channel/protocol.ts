@@ -13,7 +13,7 @@ import {
   VoiceInUse,
   VoiceTooLarge
 } from "#rpc/errors/codes"
-import { ChannelChanges, ChannelMessage, ChannelReport } from "#rpc/channels"
+import { AcceptedChannelChanges, ChannelMessage, ChannelReport } from "#rpc/channels"
 import {
   ChannelBatch,
   ChannelInput,
@@ -30,7 +30,7 @@ export const Channel = Entity.make("Channel", [
   }),
   /** Creates a managed channel, or changes the channel and makes it managed. */
   Rpc.make("Put", {
-    payload: { changes: ChannelChanges },
+    payload: { changes: AcceptedChannelChanges },
     success: ChannelReport,
     error: Schema.Union([VoiceInUse, VoiceTooLarge, Unavailable])
   }),

@@ -124,7 +124,7 @@ const limits: ReadonlyArray<Limit> = [
       t: "channelModerate",
       channel,
       op: "ban",
-      playerId: "pl_nobody",
+      playerId: `pl_${"0".repeat(26)}`,
       seconds
     })
   }

@@ -4,12 +4,12 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
-import { TestClock } from "effect/testing"
 import { IdempotencyRepository } from "#sql/idempotency"
 import { Idempotency } from "#server/platform/idempotency"
 import { at } from "#testing/players"
 import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 import { type Ask, codeOf, newGame } from "../support/players.ts"
+import { passRateWindows } from "../support/rate-windows.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
@@ -39,7 +39,7 @@ layer(Node, { timeout: "120 seconds" })("32 concurrent requests with one idempot
         const senders = [url, yield* Effect.provideContext(addressOfNode, other)].map(player.askAt)
         let sum = 0
         for (let round = 0; round < rounds; round++) {
-          yield* TestClock.adjust("5 seconds")
+          yield* passRateWindows(5)
           const key = `round:${round}`
           // One body wins: most report 7, some 8, and some an invalid value.
           const bodies = Array.from({ length: parallel }, (_, index) =>

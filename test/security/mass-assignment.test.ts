@@ -238,7 +238,7 @@ const calls: Readonly<Record<string, Make>> = {
   }),
   "POST /v1/realtime/channels/:name/moderate": byServer("/v1/realtime/channels/lobby/moderate", {
     op: "mute",
-    playerId: "pl_1",
+    playerId: `pl_${"0".repeat(26)}`,
     seconds: 60
   }),
   "POST /v1/developers/signup": () =>
@@ -281,11 +281,11 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
   [/^DELETE /, "a deletion has no fields"],
   [/\/config$/, "the config refuses unknown fields"],
   [
-    /\/(?:export|delete|webhook-secret|verify-token|logout)$/,
+    /\/(?:export|delete|restore|webhook-secret|verify-token|logout)$/,
     "the service stores no field of the body"
   ],
   [/\/oauth\/|\/auth\/providers\/apple$/, "the test of body definitions covers it"],
-  [/\/email\/(?:verify|resend)$|\/password\//, "the test of body definitions covers it"],
+  [/\/email\/(?:verify|resend|disown)$|\/password\//, "the test of body definitions covers it"],
   [/\/sanctions\//, "it shares the handler of /v1/auth/appeal"]
 ]
 

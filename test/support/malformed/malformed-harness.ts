@@ -20,7 +20,7 @@ const roundMillis = 20
 export const testTimeoutMillis = 120_000
 
 /** Allowed growth of the heap: compiled code and caches. */
-const heapSlack = 32 * 1024 * 1024
+const heapSlack = 48 * 1024 * 1024
 
 setFlagsFromString("--expose-gc")
 const collectGarbage: unknown = runInNewContext("gc")
