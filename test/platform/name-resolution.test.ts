@@ -3,7 +3,7 @@ import { createSocket } from "node:dgram"
 import type { LookupAddress } from "node:dns"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { resolveByDns } from "#server/platform/name-resolution"
+import { type Resolve, resolveByDns, resolveBySystem } from "#server/platform/name-resolution"
 
 const typeA = 1
 const typeAaaa = 28
@@ -49,14 +49,13 @@ const nameServer = (zone: Zone) =>
 
 type Outcome = { readonly error: Error | null; readonly addresses: ReadonlyArray<LookupAddress> }
 
-const resolve = (server: string, signal = new AbortController().signal) =>
+const resolveWith = (search: Resolve, name: string, signal = new AbortController().signal) =>
   Effect.callback<Outcome>((resume) =>
-    resolveByDns([server])(
-      "hook.example",
-      (error, addresses) => resume(Effect.succeed({ error, addresses })),
-      signal
-    )
+    search(name, (error, addresses) => resume(Effect.succeed({ error, addresses })), signal)
   )
+
+const resolve = (server: string, signal?: AbortSignal) =>
+  resolveWith(resolveByDns([server]), "hook.example", signal)
 
 const v4 = [[8, 8, 8, 8]]
 const v6 = [[0x26, 0x06, 0x47, 0, ...Array.from({ length: 11 }, () => 0), 1]]
@@ -92,6 +91,14 @@ describe("names of webhooks", () => {
       const { addresses, error } = yield* resolve(at)
       assert.isNotNull(error)
       assert.isEmpty(addresses)
+    })
+  )
+
+  it.live("fails for a name that the system does not know", () =>
+    Effect.gen(function* () {
+      const { addresses, error } = yield* resolveWith(resolveBySystem, "hook.invalid")
+      assert.isNotNull(error)
+      assert.deepStrictEqual(addresses, [])
     })
   )
 

@@ -14,7 +14,8 @@ export type Resolve = (
 
 /** By the system, with its hosts file and search domains. */
 export const resolveBySystem: Resolve = (hostname, answer) =>
-  lookup(hostname, { all: true }, (error, addresses) => answer(error, addresses))
+  // With an error, Node passes no addresses at all, whatever its type says.
+  lookup(hostname, { all: true }, (error, addresses) => answer(error, error ? [] : addresses))
 
 /** Milliseconds until a query is repeated, and how often it is sent. */
 const queries = { timeout: 1000, tries: 3 } as const
