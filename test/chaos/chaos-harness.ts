@@ -134,20 +134,24 @@ export class ChaosHarness {
       Effect.promise(() => Balancer.open()),
       (opened) => Effect.sync(() => opened.close())
     )
-    const world = new ChaosHarness(yield* Postgres.start, balancer, dataDir, nodeOptions)
+    const harness = new ChaosHarness(yield* Postgres.start, balancer, dataDir, nodeOptions)
     const ports = yield* Effect.all(Array.from({ length: size }, () => freePort))
     // The first runner migrates the database; the others start together.
     const [first = 0, ...others] = ports.keys()
-    world.places.push(yield* world.#furnish(first, ports, main))
-    const furnished = yield* Effect.forEach(others, (index) => world.#furnish(index, ports, main), {
-      concurrency: "unbounded"
-    })
-    world.places.push(...furnished)
+    harness.places.push(yield* harness.#furnish(first, ports, main))
+    const furnished = yield* Effect.forEach(
+      others,
+      (index) => harness.#furnish(index, ports, main),
+      {
+        concurrency: "unbounded"
+      }
+    )
+    harness.places.push(...furnished)
     const text = yield* Effect.promise(() => readFile(join(dataDir, "dev-keys.json"), "utf8"))
     const { development } = Schema.decodeSync(Keys)(text)
-    world.target = { url: balancer.url, ...development }
-    yield* configure(world.target, config)
-    return world
+    harness.target = { url: balancer.url, ...development }
+    yield* configure(harness.target, config)
+    return harness
   })
 
   #furnish(index: number, ports: ReadonlyArray<number>, main: string | undefined) {

@@ -13,7 +13,7 @@ export interface Fault {
   /** The victim has exited; another runner takes its slot afterwards. */
   readonly gone?: true
   readonly hit: (
-    world: ChaosHarness,
+    harness: ChaosHarness,
     victim: RunnerSlot,
     other: RunnerSlot
   ) => Effect.Effect<Repair>
@@ -22,11 +22,15 @@ export interface Fault {
 type Repair = Effect.Effect<void, RunnerError, Scope.Scope>
 
 const proxyFault = (
-  wires: (world: ChaosHarness, victim: RunnerSlot, other: RunnerSlot) => ReadonlyArray<FaultProxy>,
+  wires: (
+    harness: ChaosHarness,
+    victim: RunnerSlot,
+    other: RunnerSlot
+  ) => ReadonlyArray<FaultProxy>,
   hurt: (wire: FaultProxy) => void
 ): Fault["hit"] =>
-  Effect.fnUntraced(function* (world, victim, other) {
-    const hit = wires(world, victim, other)
+  Effect.fnUntraced(function* (harness, victim, other) {
+    const hit = wires(harness, victim, other)
     for (const wire of hit) hurt(wire)
     return yield* Effect.succeed(Effect.sync(() => hit.forEach((wire) => wire.heal())))
   })
@@ -38,7 +42,7 @@ export const faults = {
     title: "kill -9 of a runner",
     millis: [0, 0],
     gone: true,
-    hit: (world, victim) => Effect.as(world.kill(victim), Effect.void)
+    hit: (harness, victim) => Effect.as(harness.kill(victim), Effect.void)
   },
   freeze: {
     title: "a frozen runner (SIGSTOP)",
@@ -48,26 +52,26 @@ export const faults = {
   restart: {
     title: "Postgres restarts",
     millis: [1000, 0],
-    hit: (world) => Effect.as(world.postgres.stop, Effect.orDie(world.postgresAgain))
+    hit: (harness) => Effect.as(harness.postgres.stop, Effect.orDie(harness.postgresAgain))
   },
   crash: {
     title: "Postgres crashes (kill -9)",
     millis: [1000, 0],
-    hit: (world) => Effect.as(world.postgres.crash, Effect.orDie(world.postgresAgain))
+    hit: (harness) => Effect.as(harness.postgres.crash, Effect.orDie(harness.postgresAgain))
   },
   partition: {
     title: "a partition between two runners",
     millis: [10_000, 3000],
     hit: proxyFault(
-      (world, victim, other) => world.between(victim, other),
+      (harness, victim, other) => harness.between(victim, other),
       (wire) => wire.block()
     )
   },
   oneWay: {
     title: "a partition one way",
     millis: [10_000, 3000],
-    hit: Effect.fnUntraced(function* (world, victim, other) {
-      const [there, back] = world.between(victim, other)
+    hit: Effect.fnUntraced(function* (harness, victim, other) {
+      const [there, back] = harness.between(victim, other)
       there?.block("there")
       back?.block("back")
       return yield* Effect.succeed(Effect.sync(() => [there, back].forEach((wire) => wire?.heal())))

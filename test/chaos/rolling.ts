@@ -80,11 +80,11 @@ const socketsOf = async ({ runner }: RunnerSlot): Promise<number> => {
 }
 
 const holdingsOf = Effect.fnUntraced(function* (
-  world: ChaosHarness,
+  harness: ChaosHarness,
   runners: ReadonlyMap<RunnerSlot, string>
 ) {
   const rows = yield* Effect.flatMap(
-    world.query("select node, count(*)::int as rooms from rooms group by node"),
+    harness.query("select node, count(*)::int as rooms from rooms group by node"),
     Schema.decodeUnknownEffect(Rooms)
   )
   const rooms = new Map(rows.map((row) => [row.node, row.rooms]))
@@ -109,30 +109,31 @@ export const rollingUpgrade = Effect.fnUntraced(function* (plan: UpgradePlan) {
   const { releases, say, size, sizes } = plan
   const [first, ...others] = releases
   const journal = new Journal()
-  const world = yield* ChaosHarness.start(size, config, [], first.main)
+  const harness = yield* ChaosHarness.start(size, config, [], first.main)
   const options = { sizes, retries: 1, forgetMillis: 0 }
-  const load = yield* Load.start(world.target, journal, options)
+  const load = yield* Load.start(harness.target, journal, options)
   yield* Effect.promise(() => load.agree())
   const { delays } = yield* watchStarvation
   const begun = performance.now()
   const stopped: Array<number> = []
   const mixed: Array<SideBySide> = []
-  const runners = new Map(world.places.map((slot) => [slot, first.name]))
+  const runners = new Map(harness.places.map((slot) => [slot, first.name]))
   for (const { main, name } of others) {
     for (const [old, from] of Array.from(runners)) {
-      runners.set(yield* world.join(main), name)
+      runners.set(yield* harness.join(main), name)
       // `minReadySeconds` of the manifests: shards move to the new runner meanwhile.
       yield* Effect.promise(() => delay(settleMillis))
       yield* Effect.promise(() => load.agree())
-      if (from !== name) mixed.push({ from, to: name, holdings: yield* holdingsOf(world, runners) })
+      if (from !== name)
+        mixed.push({ from, to: name, holdings: yield* holdingsOf(harness, runners) })
       const termAt = performance.now()
-      yield* world.leave(old)
+      yield* harness.leave(old)
       runners.delete(old)
       const stopMillis = Math.round(performance.now() - termAt)
       stopped.push(stopMillis)
       yield* Effect.promise(() => load.allDone(performance.now()))
       yield* Effect.promise(() => load.agree())
-      yield* checkSeats(world, journal)
+      yield* checkSeats(harness, journal)
       const failures = JSON.stringify(journal.takeFailures())
       say(`${from} to ${name}: stopped after ${stopMillis} ms; failed calls ${failures}`)
     }

@@ -49,8 +49,8 @@ const rowsOf = (fault: string, waits: ReadonlyArray<Outage>): ReadonlyArray<Row>
   })
 
 /** Players with seats in several rooms now. A player who moves may have two for a moment. */
-const doubleSeats = Effect.fnUntraced(function* (world: ChaosHarness) {
-  const rows = yield* world.query(
+const doubleSeats = Effect.fnUntraced(function* (harness: ChaosHarness) {
+  const rows = yield* harness.query(
     `select player || ' in ' || string_agg(id, ' and ' order by id) as seats
        from rooms, unnest(members) player group by player having count(*) > 1`
   )
@@ -61,12 +61,12 @@ const doubleSeats = Effect.fnUntraced(function* (world: ChaosHarness) {
 const seatMillis = duelSeconds * 1000 + 3000
 const lookMillis = 250
 
-export const checkSeats = Effect.fnUntraced(function* (world: ChaosHarness, journal: Journal) {
+export const checkSeats = Effect.fnUntraced(function* (harness: ChaosHarness, journal: Journal) {
   const until = performance.now() + seatMillis
-  let double = yield* doubleSeats(world)
+  let double = yield* doubleSeats(harness)
   while (double.length > 0 && performance.now() < until) {
     yield* sleepMillis(lookMillis)
-    const still = new Set(yield* doubleSeats(world))
+    const still = new Set(yield* doubleSeats(harness))
     double = double.filter((seats) => still.has(seats))
   }
   for (const seats of double) journal.violated(`seats in two rooms: ${seats}`)
@@ -76,21 +76,21 @@ const strike = Effect.fnUntraced(function* (
   { gone, hit, millis: [full, short] }: Fault,
   victim: RunnerSlot,
   other: RunnerSlot,
-  world: ChaosHarness,
+  harness: ChaosHarness,
   load: Load,
   journal: Journal,
   options: RunOptions
 ) {
   const hitAt = performance.now()
-  const mend = yield* hit(world, victim, other)
+  const mend = yield* hit(harness, victim, other)
   yield* sleepMillis(options.short ? short : full)
   yield* mend
   const healedAt = performance.now()
   yield* Effect.promise(() => load.allDone(healedAt))
   yield* Effect.promise(() => load.agree())
   const waits = journal.waits(hitAt, healedAt)
-  yield* checkSeats(world, journal)
-  if (gone === true) yield* world.replace(victim)
+  yield* checkSeats(harness, journal)
+  if (gone === true) yield* harness.replace(victim)
   return waits
 })
 
@@ -99,16 +99,16 @@ export const chaos = Effect.fnUntraced(
   function* (options: RunOptions) {
     const { say, seed } = options
     const journal = new Journal()
-    const world = yield* ChaosHarness.start(3, config)
-    const load = yield* Load.start(world.target, journal, options)
+    const harness = yield* ChaosHarness.start(3, config)
+    const load = yield* Load.start(harness.target, journal, options)
     yield* Effect.promise(() => load.agree())
     const waits = new Map<FaultName, Array<Outage>>()
     for (const name of options.faults) {
-      const [victim, other] = yield* Random.shuffle(world.places)
+      const [victim, other] = yield* Random.shuffle(harness.places)
       if (victim === undefined || other === undefined) return yield* Effect.die("no runners")
       const fault: Fault = faults[name]
       const known = journal.violations.length
-      const struck = yield* strike(fault, victim, other, world, load, journal, options)
+      const struck = yield* strike(fault, victim, other, harness, load, journal, options)
       waits.set(name, [...(waits.get(name) ?? []), ...struck])
       const worst = Math.round(Math.max(...struck.map(({ silence }) => silence)))
       say(
@@ -118,7 +118,7 @@ export const chaos = Effect.fnUntraced(
       for (const what of journal.violations.slice(known)) say(`  VIOLATION: ${what}`)
     }
     yield* Effect.promise(() => load.stop())
-    options.logs?.(world.outputs.map((output) => output()))
+    options.logs?.(harness.outputs.map((output) => output()))
     const outcome: Outcome = {
       seed,
       rows: Array.from(waits).flatMap(([name, each]) => rowsOf(faults[name].title, each)),

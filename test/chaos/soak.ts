@@ -42,8 +42,8 @@ const note = (series: Series, name: string, measure: Measure, point: Point): voi
 const percentile = (times: ReadonlyArray<number>, share: number): number =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? 0
 
-const sample = async (world: ChaosHarness, journal: Journal, series: Series, hours: number) => {
-  for (const { index, runner } of world.places) {
+const sample = async (harness: ChaosHarness, journal: Journal, series: Series, hours: number) => {
+  for (const { index, runner } of harness.places) {
     const { code, data, handles } = await processStats(runner.pid)
     const of = `of runner ${index + 1}`
     note(series, `MB of data ${of}`, "MB of data", { hours, value: data / 1e6 })
@@ -74,16 +74,16 @@ const rowOf = (name: string, measure: Measure, points: ReadonlyArray<Point>): Ro
 
 const soak = Effect.gen(function* () {
   const journal = new Journal()
-  const world = yield* ChaosHarness.start(3, config, ["--expose-gc", "--import", reporter])
+  const harness = yield* ChaosHarness.start(3, config, ["--expose-gc", "--import", reporter])
   const options = { sizes, retries: 1, forgetMillis: 0 }
-  const load = yield* Load.start(world.target, journal, options)
+  const load = yield* Load.start(harness.target, journal, options)
   const series: Series = new Map()
   const begun = performance.now()
   const endAt = begun + minutes * 60_000
   while (performance.now() < endAt) {
     yield* Effect.promise(() => delay(sampleMillis))
     const hours = (performance.now() - begun) / 3_600_000
-    yield* Effect.promise(() => sample(world, journal, series, hours))
+    yield* Effect.promise(() => sample(harness, journal, series, hours))
   }
   yield* Effect.promise(() => load.stop())
   const rows = Array.from(series, ([name, { measure, points }]) => rowOf(name, measure, points))

@@ -20,31 +20,36 @@ import type { ChannelRecord, ChannelOutputLog } from "./channel-record.ts"
 import { channelKey } from "./channel-rules.ts"
 import type { Player } from "./player.ts"
 import type { Runner } from "./runner.ts"
-import type { World } from "./world.ts"
+import type { Simulator } from "./simulator.ts"
 
-const checkState = (world: World, id: string, { lists, members, options }: ChannelState): void => {
+const checkState = (
+  simulator: Simulator,
+  id: string,
+  { lists, members, options }: ChannelState
+): void => {
   const size = HashMap.size(members)
-  if (size > options.maxMembers) world.fault(`${id} has ${size} members on ${options.maxMembers}`)
+  if (size > options.maxMembers)
+    simulator.fault(`${id} has ${size} members on ${options.maxMembers}`)
   for (const playerId of HashMap.keys(members)) {
-    const banned = activeEntry(lists.banned, playerId, world.now)
-    if (banned !== undefined) world.fault(`${playerId} is in ${id} and banned`)
+    const banned = activeEntry(lists.banned, playerId, simulator.now)
+    if (banned !== undefined) simulator.fault(`${playerId} is in ${id} and banned`)
   }
 }
 
 /** The state of each channel from its current activation, and the channels of every connection. */
 export const checkChannels = (
-  world: World,
+  simulator: Simulator,
   record: ChannelRecord,
   runners: ReadonlyArray<Runner>
 ): void => {
   for (const { actor } of record.speaking()) {
-    if (actor.state !== undefined) checkState(world, actor.id, actor.state)
+    if (actor.state !== undefined) checkState(simulator, actor.id, actor.state)
   }
   record.checkEnds()
   for (const { sockets } of runners) {
     for (const { connection } of sockets) {
       const size = connection?.channels.size ?? 0
-      if (size > limits.perConnection) world.fault(`a connection is in ${size} channels`)
+      if (size > limits.perConnection) simulator.fault(`a connection is in ${size} channels`)
     }
   }
 }
@@ -122,7 +127,7 @@ const originsOf = (record: ChannelRecord) => {
 
 /** Every transcript is a prefix of the output of one activation. */
 const checkTold = (
-  world: World,
+  simulator: Simulator,
   record: ChannelRecord,
   transcripts: ReadonlyArray<ChannelTranscript>
 ): void => {
@@ -133,7 +138,7 @@ const checkTold = (
     )
     if (from.some(({ index, log }) => explains(record, log, index, frames, playerId))) continue
     const log = from.map((origin) => receivedFrom(origin.log, origin.index, playerId))
-    world.fault(
+    simulator.fault(
       `${playerId} received frames of ${channel} that were never sent:\n    ${frames.join("\n    ")}
   sent:\n    ${log.map((whole) => whole.join("\n    ")).join("\n  or:\n    ")}`
     )
@@ -146,39 +151,39 @@ const messagesOf = ({ items }: ChannelOutputLog): ReadonlyArray<string> =>
   )
 
 /** All nodes receive the messages of an activation in the same order, each once. */
-const checkOrder = (world: World, record: ChannelRecord): void => {
+const checkOrder = (simulator: Simulator, record: ChannelRecord): void => {
   const byActivation = Map.groupBy(record.logs, ({ channelId, epoch }) => `${channelId} ${epoch}`)
   for (const [activation, tolds] of byActivation) {
     const orders = tolds.map(messagesOf).filter((order) => order.length > 0)
     for (const [i, order] of orders.entries()) {
-      if (new Set(order).size < order.length) world.fault(`${activation} says something twice`)
+      if (new Set(order).size < order.length) simulator.fault(`${activation} says something twice`)
       for (const other of orders.slice(i + 1)) {
         const [here, there] = [new Set(order), new Set(other)]
         const mine = order.filter((frame) => there.has(frame))
         const theirs = other.filter((frame) => here.has(frame))
-        if (!isDeepStrictEqual(mine, theirs)) world.fault(`${activation} has two orders`)
+        if (!isDeepStrictEqual(mine, theirs)) simulator.fault(`${activation} has two orders`)
       }
     }
   }
 }
 
 export const checkChannelTranscripts = (
-  world: World,
+  simulator: Simulator,
   record: ChannelRecord,
   transcripts: ReadonlyArray<ChannelTranscript>
 ): void => {
-  checkTold(world, record, transcripts)
-  checkOrder(world, record)
+  checkTold(simulator, record, transcripts)
+  checkOrder(simulator, record)
 }
 
-const checkMember = (world: World, state: ChannelState, player: Player): void => {
+const checkMember = (simulator: Simulator, state: ChannelState, player: Player): void => {
   const { name } = state.options
   const view = player.channels.views.get(name)
-  if (view === undefined) return world.fault(`${name} has ${player.id}, who is not in`)
+  if (view === undefined) return simulator.fault(`${name} has ${player.id}, who is not in`)
   const { canSend, mutedUntil, settings } = view
   const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1)
   const seen = [Array.from(view.members.values()).toSorted(byId), settings, canSend, mutedUntil]
-  const self = selfOf(state, player.id, world.now)
+  const self = selfOf(state, player.id, simulator.now)
   const is = [
     membersOf(state).map(playerView).toSorted(byId),
     settingsView(state.options),
@@ -186,12 +191,12 @@ const checkMember = (world: World, state: ChannelState, player: Player): void =>
     self.mutedUntil
   ]
   if (isDeepStrictEqual(seen, is)) return
-  world.fault(`${player.id} sees another ${name}:\n  ${JSON.stringify([seen, is])}`)
+  simulator.fault(`${player.id} sees another ${name}:\n  ${JSON.stringify([seen, is])}`)
 }
 
 /** Each channel has one owner, and all members see its state. */
 export const checkChannelOwners = (
-  world: World,
+  simulator: Simulator,
   record: ChannelRecord,
   players: ReadonlyArray<Player>
 ): void => {
@@ -199,29 +204,29 @@ export const checkChannelOwners = (
   for (const { actor, process } of record.speaking()) {
     const { id, state } = actor
     if (state === undefined) continue
-    if (owners.has(id)) world.fault(`${id} has two owners, one on ${process.name}`)
+    if (owners.has(id)) simulator.fault(`${id} has two owners, one on ${process.name}`)
     owners.set(id, state)
     for (const player of players) {
       const member = HashMap.get(state.members, player.id)
       if (member._tag === "None") continue
       if (member.value.attachment?.connectionId !== player.connectionId) {
-        world.fault(`${id} has ${player.id} on another connection`)
+        simulator.fault(`${id} has ${player.id} on another connection`)
       }
-      checkMember(world, state, player)
+      checkMember(simulator, state, player)
     }
   }
   for (const player of players) {
-    if (!player.channels.settled) world.fault(`${player.id} is still on its way into channels`)
+    if (!player.channels.settled) simulator.fault(`${player.id} is still on its way into channels`)
     for (const name of player.channels.views.keys()) {
       const state = owners.get(channelKey(name))
       if (state !== undefined && HashMap.has(state.members, player.id)) continue
-      world.fault(`${player.id} believes to be in ${name}`)
+      simulator.fault(`${player.id} believes to be in ${name}`)
     }
   }
 }
 
 /** Every member sends a message; returns a check that all members received those of all speakers. */
-export const sayAll = (world: World, players: ReadonlyArray<Player>): (() => void) => {
+export const sayAll = (simulator: Simulator, players: ReadonlyArray<Player>): (() => void) => {
   const said = players.flatMap((player) =>
     Array.from(player.channels.views, ([name, view]) => {
       const hearers = players.filter(({ channels }) => channels.views.has(name))
@@ -232,7 +237,7 @@ export const sayAll = (world: World, players: ReadonlyArray<Player>): (() => voi
     for (const { canSend, from, hearers, n, name } of said) {
       for (const { channels, id } of hearers) {
         const heard = channels.heard(name, from) === n
-        if (heard !== canSend) world.fault(`${id} received of ${from} in ${name}: ${heard}`)
+        if (heard !== canSend) simulator.fault(`${id} received of ${from} in ${name}: ${heard}`)
       }
     }
   }

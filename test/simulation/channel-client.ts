@@ -7,7 +7,7 @@ import type { ChannelEvent } from "#rpc/channels"
 import type { Reply } from "#rpc/realtime"
 import { applyEvent, type View } from "../support/channel-views.ts"
 import type { ChannelRules, Sentence } from "./channel-rules.ts"
-import type { World } from "./world.ts"
+import type { Simulator } from "./simulator.ts"
 
 /** Frames of a channel that a member received, from one `channel_joined` to the next. */
 export interface ChannelTranscript {
@@ -30,7 +30,7 @@ interface Asked {
 /** The player as its channels see it. */
 interface Host {
   readonly id: string
-  readonly world: World
+  readonly simulator: Simulator
   readonly connectionId: string | undefined
   readonly fault: (what: string) => void
   readonly ask: (t: string, payload: Readonly<Record<string, unknown>>) => void
@@ -75,7 +75,7 @@ export class ChannelClient {
 
   /** Handles the end of the socket. */
   dropped(): void {
-    const until = this.#host.world.now + patienceMillis
+    const until = this.#host.simulator.now + patienceMillis
     for (const name of this.views.keys()) this.#wanted.set(name, until)
     this.views.clear()
     this.#transcripts.clear()
@@ -142,12 +142,12 @@ export class ChannelClient {
   #refused(channel: string, code: string): void {
     const until = this.#wanted.get(channel)
     if (until === undefined) return
-    const { connectionId, world } = this.#host
-    if (!retried.has(code) || world.now > until) {
+    const { connectionId, simulator } = this.#host
+    if (!retried.has(code) || simulator.now > until) {
       this.#wanted.delete(channel)
       return
     }
-    world.after(againMillis, () => {
+    simulator.after(againMillis, () => {
       if (this.#host.connectionId !== connectionId || !this.#wanted.has(channel)) return
       this.#host.ask("channelJoin", { channel })
     })

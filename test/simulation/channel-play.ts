@@ -3,7 +3,7 @@ import type { ChannelRules } from "./channel-rules.ts"
 import { serverMade } from "./channel-rules.ts"
 import type { Player } from "./player.ts"
 import type { Chance } from "./random.ts"
-import type { World } from "./world.ts"
+import type { Simulator } from "./simulator.ts"
 
 /** Few names, so that some are taken. */
 const playerMade = ["@a", "@b"] as const
@@ -58,7 +58,7 @@ export const actInChannels = (
 
 /** Keeps the server acting while the given condition holds. */
 export const keepManaging = (
-  world: World,
+  simulator: Simulator,
   chance: Chance,
   rules: ChannelRules,
   goesOn: () => boolean
@@ -66,7 +66,7 @@ export const keepManaging = (
   const step = (): void => {
     if (!goesOn()) return
     rules.act()
-    world.after(chance.integer(100, 1200), step)
+    simulator.after(chance.integer(100, 1200), step)
   }
-  world.after(chance.integer(0, 1000), step)
+  simulator.after(chance.integer(0, 1000), step)
 }

@@ -9,7 +9,7 @@ import { LocalChannels } from "#entities/channel/entity"
 import { makeLocalGroups } from "#entities/local-actors"
 import type { ChannelOutput } from "#entities/channel/messages"
 import type { Watcher } from "#entities/watchers"
-import type { Process } from "./world.ts"
+import type { Process } from "./simulator.ts"
 
 /** What one activation sent one node since the node began to watch. */
 export interface ChannelOutputLog {
@@ -35,7 +35,7 @@ export class ChannelRecord {
 
   add(process: Process, actor: ChannelActor): void {
     const { epoch, id } = actor
-    this.#activations.push({ process, actor, occupiedAt: process.world.now, live: false })
+    this.#activations.push({ process, actor, occupiedAt: process.simulator.now, live: false })
     this.#newest.set(id, Math.max(epoch, this.#newest.get(id) ?? 0))
     const attached = new WeakMap<object, Watcher<ChannelOutput>>()
     const attach = actor.attach.bind(actor)
@@ -56,9 +56,9 @@ export class ChannelRecord {
   }
 
   /** Once a channel is active elsewhere, older activations must not send anything. */
-  #checkOwner({ name, world }: Process, { epoch, id }: ChannelActor): void {
+  #checkOwner({ name, simulator }: Process, { epoch, id }: ChannelActor): void {
     const newest = this.#newest.get(id) ?? epoch
-    if (newest > epoch) world.fault(`${id} of ${epoch} speaks on ${name}, ${newest} owns it`)
+    if (newest > epoch) simulator.fault(`${id} of ${epoch} speaks on ${name}, ${newest} owns it`)
   }
 
   /** Activations that may still send: in living processes, not fenced, of an existing channel. */
@@ -72,14 +72,14 @@ export class ChannelRecord {
   checkEnds(): void {
     for (const activation of this.#activations) {
       const { actor, process } = activation
-      const { now } = process.world
+      const { now } = process.simulator
       if (actor.state !== undefined) {
         activation.live = true
         if (!HashMap.isEmpty(actor.state.members)) activation.occupiedAt = now
       } else if (activation.live) {
         activation.live = false
         const early = now - activation.occupiedAt < limits.emptySeconds * 1000
-        if (early) process.world.fault(`${actor.id} ends while there are members, or too early`)
+        if (early) process.simulator.fault(`${actor.id} ends while there are members, or too early`)
       }
     }
   }

@@ -7,7 +7,7 @@ import type { ChannelReport, ModerateOp } from "#rpc/channels"
 import { Hub } from "#server/links/hub"
 import type { Chance } from "./random.ts"
 import { environmentId, type Runner } from "./runner.ts"
-import type { World } from "./world.ts"
+import type { Simulator } from "./simulator.ts"
 
 /** A mute or a ban: the same object until a change is requested. */
 export interface Sentence {
@@ -33,7 +33,7 @@ export const channelKey = (name: string): string => `${environmentId}/${name}`
 const patience = "5 seconds"
 
 export class ChannelRules {
-  readonly #world: World
+  readonly #simulator: Simulator
   readonly #chance: Chance
   readonly #players: ReadonlyArray<string>
   readonly #runners: () => ReadonlyArray<Runner>
@@ -46,12 +46,12 @@ export class ChannelRules {
   #messages = 0
 
   constructor(options: {
-    readonly world: World
+    readonly simulator: Simulator
     readonly chance: Chance
     readonly players: ReadonlyArray<string>
     readonly runners: () => ReadonlyArray<Runner>
   }) {
-    this.#world = options.world
+    this.#simulator = options.simulator
     this.#chance = options.chance
     this.#players = options.players
     this.#runners = options.runners
@@ -77,7 +77,7 @@ export class ChannelRules {
     this.#send.set("lobby", "anyone")
     this.#send.set("stage", "speakers")
     const maxMembers = Math.ceil(this.#players.length / 2)
-    this.#world.note(`the server makes lobby and stage, ${first} is the first to talk there`)
+    this.#simulator.note(`the server makes lobby and stage, ${first} is the first to talk there`)
     this.#call("make lobby", (hub) => {
       const { Put } = hub.channel(environmentId, "lobby")
       return Put({ changes: { maxMembers } })
@@ -113,7 +113,7 @@ export class ChannelRules {
       (hub) => hub.channel(environmentId, name).Moderate({ op, target }),
       () => {
         if (listed === undefined) return
-        const entry = listed ? { since: this.#world.now } : false
+        const entry = listed ? { since: this.#simulator.now } : false
         // The later effect of an unanswered call is unknown.
         if (before !== undefined && !same) this.#entries.set(key, entry)
       }
@@ -147,16 +147,16 @@ export class ChannelRules {
   ): void {
     const runner = this.#chance.pick(this.#runners().filter(({ open }) => open))
     if (runner === undefined) return
-    const world = this.#world
+    const simulator = this.#simulator
     this.#busy = true
     const id = { over: false }
     const over = (outcome: string): void => {
       if (id.over) return
       id.over = true
       this.#busy = false
-      world.note(`server: ${what}: ${outcome}`)
+      simulator.note(`server: ${what}: ${outcome}`)
     }
-    world.after(6000, () => over("nothing is known of it"))
+    simulator.after(6000, () => over("nothing is known of it"))
     runner.run(
       Hub.pipe(
         Effect.flatMap(call),
@@ -181,12 +181,12 @@ export class ChannelRules {
           Effect.map((exit) => {
             answered = true
             if (Exit.isSuccess(exit)) this.#compare(name, exit.value)
-            else this.#world.fault(`${name} cannot be read: ${Cause.pretty(exit.cause)}`)
+            else this.#simulator.fault(`${name} cannot be read: ${Cause.pretty(exit.cause)}`)
           })
         )
       )
-      this.#world.after(5000, () => {
-        if (!answered) this.#world.fault(`${name} does not answer`)
+      this.#simulator.after(5000, () => {
+        if (!answered) this.#simulator.fault(`${name} does not answer`)
       })
     }
   }
@@ -200,14 +200,14 @@ export class ChannelRules {
         const entry = this.#entries.get(`${name} ${list} ${playerId}`)
         if (entry === undefined || (entry !== false) === players.has(playerId)) continue
         const is = players.has(playerId) ? "is" : "is not"
-        this.#world.fault(`${playerId} ${is} on ${list} of ${name}, against what was answered`)
+        this.#simulator.fault(`${playerId} ${is} on ${list} of ${name}, against what was answered`)
       }
     }
     const send = this.#send.get(name)
     if (send !== undefined && send !== report.channel.send) {
-      this.#world.fault(`${name} has lost that its send is ${send}`)
+      this.#simulator.fault(`${name} has lost that its send is ${send}`)
     }
-    if (!report.channel.managed) this.#world.fault(`${name} is nobody's`)
-    this.#world.note(`${name} has what the server was answered`)
+    if (!report.channel.managed) this.#simulator.fault(`${name} is nobody's`)
+    this.#simulator.note(`${name} has what the server was answered`)
   }
 }

@@ -12,16 +12,16 @@ import { checkRoom } from "../support/room-harness.ts"
 import type { Cluster, Outage } from "./faults.ts"
 import type { Acknowledged, Ledger, Player, Transcript } from "./player.ts"
 import type { RoomRecord, RoomOutputLog } from "./record.ts"
-import type { World } from "./world.ts"
+import type { Simulator } from "./simulator.ts"
 
 /** The state of each room, from its current activation. */
-export const checkRooms = (world: World, record: RoomRecord): void => {
+export const checkRooms = (simulator: Simulator, record: RoomRecord): void => {
   for (const { actor } of record.speaking()) {
     if (actor.state === undefined || actor.state.closed !== null) continue
     try {
-      checkRoom(actor.state, world.now, false)
+      checkRoom(actor.state, simulator.now, false)
     } catch (error) {
-      world.fault(`${actor.id} of ${actor.epoch}: ${String(error)}`)
+      simulator.fault(`${actor.id} of ${actor.epoch}: ${String(error)}`)
     }
   }
 }
@@ -70,21 +70,25 @@ const isLoss = (frame: string | undefined): boolean =>
 
 /** No player receives a message twice: every sent message is unique. */
 export const checkDoubled = (
-  world: World,
+  simulator: Simulator,
   transcripts: ReadonlyArray<{ readonly playerId: string; readonly frames: ReadonlyArray<string> }>
 ): void => {
   for (const { frames, playerId } of transcripts) {
     const messages = frames.filter((frame) => messageForm.test(frame))
     const twice = messages.find((frame, i) => messages.indexOf(frame) < i)
-    if (twice !== undefined) world.fault(`${playerId} receives twice: ${twice}`)
+    if (twice !== undefined) simulator.fault(`${playerId} receives twice: ${twice}`)
   }
 }
 
 /** A room may be lost only if both the database and a runner lost it. */
-export const checkLosses = (world: World, ledger: Ledger, { bereft, crashed }: Losses): void => {
+export const checkLosses = (
+  simulator: Simulator,
+  ledger: Ledger,
+  { bereft, crashed }: Losses
+): void => {
   if (bereft && crashed) return
   for (const { frames, playerId, roomId } of ledger.transcripts) {
-    if (frames.some(isLoss)) world.fault(`${playerId} receives that ${roomId} is lost`)
+    if (frames.some(isLoss)) simulator.fault(`${playerId} receives that ${roomId} is lost`)
   }
 }
 
@@ -92,7 +96,11 @@ const begins = (whole: ReadonlyArray<string>, part: ReadonlyArray<string>): bool
   part.every((frame, i) => frame === whole[i] || (i === part.length - 1 && isLoss(frame)))
 
 /** Every transcript is a prefix of the output of one activation, and epochs only increase. */
-export const checkTranscripts = (world: World, record: RoomRecord, ledger: Ledger): void => {
+export const checkTranscripts = (
+  simulator: Simulator,
+  record: RoomRecord,
+  ledger: Ledger
+): void => {
   const entries = entriesOf(record)
   const epochs = new Map<string, number>()
   for (const transcript of ledger.transcripts) {
@@ -101,9 +109,10 @@ export const checkTranscripts = (world: World, record: RoomRecord, ledger: Ledge
     const origins = (entries.get(key) ?? []).filter((entry) =>
       begins(receivedFrom(entry, playerId), transcript.frames)
     )
-    if (origins.length === 0) world.fault(unexplained(entries.get(key) ?? [], transcript))
+    if (origins.length === 0) simulator.fault(unexplained(entries.get(key) ?? [], transcript))
     const epoch = Math.max(...origins.map(({ log }) => log.epoch))
-    if (epoch < (epochs.get(key) ?? 0)) world.fault(`${playerId} receives an older ${roomId} again`)
+    if (epoch < (epochs.get(key) ?? 0))
+      simulator.fault(`${playerId} receives an older ${roomId} again`)
     epochs.set(key, Math.min(...origins.map(({ log }) => log.epoch)))
   }
 }
@@ -116,18 +125,22 @@ const unexplained = (entries: ReadonlyArray<Entry>, { frames, playerId, roomId }
 }
 
 /** No request is without a reply, except those waiting in a queue. */
-export const checkAnswers = (world: World, players: ReadonlyArray<Player>, but: string): void => {
+export const checkAnswers = (
+  simulator: Simulator,
+  players: ReadonlyArray<Player>,
+  but: string
+): void => {
   for (const { id, pending } of players) {
     for (const { sentAt, t } of pending.values()) {
       if (t === but) continue
-      world.fault(`${id} has no answer to ${t} after ${world.now - sentAt} ms`)
+      simulator.fault(`${id} has no answer to ${t} after ${simulator.now - sentAt} ms`)
     }
   }
 }
 
 /** A room as all of its members should see it. */
 const checkRoomOf = (
-  world: World,
+  simulator: Simulator,
   state: RoomState,
   players: ReadonlyMap<string, Player>
 ): void => {
@@ -135,19 +148,19 @@ const checkRoomOf = (
   for (const member of state.members.values()) {
     const player = players.get(member.id)
     if (player?.view?.id !== id) {
-      world.fault(`${id} keeps a seat of ${member.id}, who is in ${player?.view?.id ?? "none"}`)
+      simulator.fault(`${id} keeps a seat of ${member.id}, who is in ${player?.view?.id ?? "none"}`)
     } else if (member.attachment?.connectionId !== player.connectionId) {
-      world.fault(`${id} has ${member.id} on another connection`)
+      simulator.fault(`${id} has ${member.id} on another connection`)
     } else if (!isDeepStrictEqual(player.view, roomView(state))) {
       const [seen, is] = [player.view, roomView(state)].map((view) => JSON.stringify(view))
-      world.fault(`${member.id} sees another room:\n    ${seen}\n    ${is}`)
+      simulator.fault(`${member.id} sees another room:\n    ${seen}\n    ${is}`)
     }
   }
 }
 
 /** Each room has one owner, and all members see its state. */
 export const checkOwners = (
-  world: World,
+  simulator: Simulator,
   record: RoomRecord,
   players: ReadonlyArray<Player>
 ): void => {
@@ -156,13 +169,13 @@ export const checkOwners = (
   for (const { actor, process } of record.speaking()) {
     const { state } = actor
     if (state === undefined || state.closed !== null) continue
-    if (owners.has(actor.id)) world.fault(`${actor.id} has two owners, one on ${process.name}`)
+    if (owners.has(actor.id)) simulator.fault(`${actor.id} has two owners, one on ${process.name}`)
     owners.set(actor.id, state)
-    checkRoomOf(world, state, byId)
+    checkRoomOf(simulator, state, byId)
   }
   for (const { id, view } of players) {
     if (view !== undefined && owners.get(view.id)?.members.has(id) !== true) {
-      world.fault(`${id} believes to be in ${view.id}`)
+      simulator.fault(`${id} believes to be in ${view.id}`)
     }
   }
 }
@@ -172,7 +185,7 @@ export const checkOwners = (
  * died counts until the room wakes.
  */
 export const checkSessions = (
-  world: World,
+  simulator: Simulator,
   record: RoomRecord,
   players: ReadonlyArray<Player>
 ): void => {
@@ -180,7 +193,7 @@ export const checkSessions = (
   for (const player of players) {
     const { connection, runner } = player.socket ?? {}
     if (runner === undefined || connection === undefined) {
-      world.fault(`${player.id} is not online`)
+      simulator.fault(`${player.id} is not online`)
       continue
     }
     const place = { kind: "ticket", ticketId: "probe" } as const
@@ -195,8 +208,9 @@ export const checkSessions = (
           (id) => where.includes(id) && !awake.has(id)
         )
         const agrees = seen === undefined ? where === "none" || asleep : where.includes(seen)
-        if (!agrees) world.fault(`${playerId} is in ${seen ?? "none"}, its session says ${where}`)
-        else world.note(`${playerId} agrees with its session`)
+        if (!agrees)
+          simulator.fault(`${playerId} is in ${seen ?? "none"}, its session says ${where}`)
+        else simulator.note(`${playerId} agrees with its session`)
       })
     )
   }
@@ -217,7 +231,7 @@ export const safeOf = <A extends { readonly at: number }>(
 /** What was acknowledged a second before the next fault must survive. */
 export const checkWrites = (
   record: RoomRecord,
-  world: World,
+  simulator: Simulator,
   ledger: Ledger,
   outages: ReadonlyArray<Outage>
 ): void => {
@@ -228,7 +242,7 @@ export const checkWrites = (
     for (const { n, playerId, roomId } of safe) {
       if (roomId !== actor.id) continue
       const value = Number(state.sharedState.entries.get(playerId)?.value ?? 0)
-      if (value < n) world.fault(`${roomId} has lost ${n} of ${playerId}: it has ${value}`)
+      if (value < n) simulator.fault(`${roomId} has lost ${n} of ${playerId}: it has ${value}`)
     }
   }
 }
@@ -241,7 +255,7 @@ type Losses = Pick<Cluster, "bereft" | "crashed">
  * wake from the state of another runner, or not at all.
  */
 export const checkForgotten = (
-  world: World,
+  simulator: Simulator,
   record: RoomRecord,
   ledger: Ledger,
   { bereft, crashed }: Losses
@@ -255,7 +269,8 @@ export const checkForgotten = (
         list.filter(({ at, roomId, sentAt }) => roomId === id && sentAt >= since && at < wokenAt)
       for (const { playerId, sentAt } of of(ledger.left)) {
         const seat = state.members.get(playerId)
-        if (seat !== undefined && seat.joinedAt < sentAt) world.fault(`${playerId} left ${id}: in`)
+        if (seat !== undefined && seat.joinedAt < sentAt)
+          simulator.fault(`${playerId} left ${id}: in`)
       }
       const forgotten = of(ledger.acknowledged).filter(
         ({ n, playerId }) => Number(state.sharedState.entries.get(playerId)?.value ?? 0) < n
@@ -263,20 +278,20 @@ export const checkForgotten = (
       const last = Math.max(...forgotten.map(({ sentAt }) => sentAt))
       const millis = last - Math.min(...forgotten.map(({ at }) => at))
       if (millis > rooms.snapshotDeadlineMillis)
-        world.fault(`${id} has forgotten ${millis} ms of writes`)
+        simulator.fault(`${id} has forgotten ${millis} ms of writes`)
     }
   }
 }
 
 /** Holds while there are no faults: no request fails, and no seat goes to an absent player. */
-export const checkCalm = (world: World, record: RoomRecord, ledger: Ledger): void => {
+export const checkCalm = (simulator: Simulator, record: RoomRecord, ledger: Ledger): void => {
   for (const outcome of ledger.outcomes.keys()) {
-    if (outcome.endsWith("unavailable")) world.fault(`${outcome}, and nothing was wrong`)
+    if (outcome.endsWith("unavailable")) simulator.fault(`${outcome}, and nothing was wrong`)
   }
   for (const { at, playerId, roomId } of record.matched) {
     const waited = ledger.waits.some(
       (wait) => wait.playerId === playerId && wait.from <= at && at <= wait.until
     )
-    if (!waited) world.fault(`${roomId} has a seat for ${playerId}, who has not waited`)
+    if (!waited) simulator.fault(`${roomId} has a seat for ${playerId}, who has not waited`)
   }
 }

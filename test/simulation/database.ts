@@ -9,7 +9,7 @@ import { SqlError } from "effect/sql"
 import { ChannelRepository } from "#sql/channels"
 import { RoomRepository } from "#sql/rooms"
 import type { Chance } from "./random.ts"
-import type { Process, World } from "./world.ts"
+import type { Process, Simulator } from "./simulator.ts"
 
 type Rows = RoomRepository["Service"]
 
@@ -47,16 +47,16 @@ interface Fate {
 
 export class Database {
   readonly #real: RealDatabase
-  readonly #world: World
+  readonly #simulator: Simulator
   readonly #chance: Chance
   weather: Weather = "fine"
   #parked: Array<() => void> = []
   readonly #isolated = new Set<Process>()
   statements = 0
 
-  constructor(real: RealDatabase, world: World, chance: Chance) {
+  constructor(real: RealDatabase, simulator: Simulator, chance: Chance) {
     this.#real = real
-    this.#world = world
+    this.#simulator = simulator
     this.#chance = chance
   }
 
@@ -73,7 +73,7 @@ export class Database {
   crash(millis: number): void {
     this.turn("refusing")
     const awaited = this.#real.crash()
-    this.#world.after(millis, () => this.turn("fine"), { awaited })
+    this.#simulator.after(millis, () => this.turn("fine"), { awaited })
   }
 
   /** Cuts one process off from the database, while others reach it. */
@@ -119,17 +119,17 @@ export class Database {
         return
       }
       if (carriedOut === undefined) {
-        this.#world.after(answer, () => resume(undefined), { process })
+        this.#simulator.after(answer, () => resume(undefined), { process })
         return
       }
-      this.#world.after(carriedOut, () => {
+      this.#simulator.after(carriedOut, () => {
         if ((interrupted || process.state === "dead") && this.#chance.happens(0.5)) return
         this.statements += 1
         let exit: Exit.Exit<A, E> | undefined
         const awaited = carryOut().then((value) => {
           exit = value
         })
-        this.#world.after(answer, () => resume(lost ? undefined : exit), { process, awaited })
+        this.#simulator.after(answer, () => resume(lost ? undefined : exit), { process, awaited })
       })
     }
     attempt()
@@ -148,12 +148,12 @@ export class Database {
         if (answer === undefined) {
           this.#parked.push(attempt)
         } else if (carriedOut === undefined) {
-          this.#world.after(answer, refuse, { process })
+          this.#simulator.after(answer, refuse, { process })
         } else {
-          this.#world.after(carriedOut, () => {
+          this.#simulator.after(carriedOut, () => {
             if (interrupted || process.state === "dead") return
             const value = run()
-            this.#world.after(answer, lost ? refuse : () => resume(Effect.succeed(value)), {
+            this.#simulator.after(answer, lost ? refuse : () => resume(Effect.succeed(value)), {
               process
             })
           })

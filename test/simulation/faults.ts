@@ -3,7 +3,7 @@ import type { Weather } from "./database.ts"
 import type { Chance } from "./random.ts"
 import type { Surroundings } from "./runner.ts"
 import { Runner } from "./runner.ts"
-import type { World } from "./world.ts"
+import type { Simulator } from "./simulator.ts"
 
 const weathers: ReadonlyArray<Weather> = ["slow", "slow", "refusing", "silent"]
 
@@ -13,7 +13,7 @@ export interface Outage {
 }
 
 export class Cluster {
-  readonly world: World
+  readonly simulator: Simulator
   readonly #chance: Chance
   readonly #all: Surroundings
   readonly #newChance: () => Chance
@@ -28,8 +28,8 @@ export class Cluster {
   /** A runner is gone or was away longer than its locks last, so it may have lost its rooms. */
   bereft = false
 
-  constructor(world: World, chance: Chance, newChance: () => Chance, all: Surroundings) {
-    this.world = world
+  constructor(simulator: Simulator, chance: Chance, newChance: () => Chance, all: Surroundings) {
+    this.simulator = simulator
     this.#chance = chance
     this.#newChance = newChance
     this.#all = all
@@ -38,8 +38,8 @@ export class Cluster {
   start(host = `h${this.#started}`): void {
     this.#started += 1
     const name = `r${this.#started}`
-    this.world.note(`${name} starts on ${host}`)
-    this.runners.push(new Runner(name, host, this.world, this.#newChance(), this.#all))
+    this.simulator.note(`${name} starts on ${host}`)
+    this.runners.push(new Runner(name, host, this.simulator, this.#newChance(), this.#all))
   }
 
   get #living(): ReadonlyArray<Runner> {
@@ -47,7 +47,7 @@ export class Cluster {
   }
 
   #outage(millis: number): void {
-    this.outages.push({ from: this.world.now, to: this.world.now + millis })
+    this.outages.push({ from: this.simulator.now, to: this.simulator.now + millis })
   }
 
   /** Injects one fault. */
@@ -69,7 +69,7 @@ export class Cluster {
       case 4:
         return this.#cut(runner, other)
       case 5:
-        this.world.note(`connections reset between ${runner.name} and ${other.name}`)
+        this.simulator.note(`connections reset between ${runner.name} and ${other.name}`)
         return this.#all.network.reset(runner.process, other.process)
       case 6:
       case 7:
@@ -89,14 +89,14 @@ export class Cluster {
 
   #replace(): void {
     const millis = this.#chance.integer(0, 8000)
-    this.world.after(millis, () => {
+    this.simulator.after(millis, () => {
       if (this.#living.length < 3) this.start()
     })
   }
 
   #kill(runner: Runner, silently: boolean): void {
     this.bereft = true
-    this.world.note(`${runner.name} ${silently ? "vanishes" : "is killed"}`)
+    this.simulator.note(`${runner.name} ${silently ? "vanishes" : "is killed"}`)
     this.#outage(0)
     runner.kill(silently)
     this.#replace()
@@ -104,7 +104,7 @@ export class Cluster {
 
   #stop(runner: Runner): void {
     this.bereft = true
-    this.world.note(`${runner.name} stops`)
+    this.simulator.note(`${runner.name} stops`)
     runner.stop()
     this.#replace()
   }
@@ -114,11 +114,11 @@ export class Cluster {
     const millis = this.#chance.happens(0.5)
       ? this.#chance.integer(100, 3000)
       : this.#chance.integer(4000, 12_000)
-    this.world.note(`${runner.name} freezes for ${millis}`)
+    this.simulator.note(`${runner.name} freezes for ${millis}`)
     this.#outage(millis)
     runner.process.freeze()
-    this.world.after(millis, () => {
-      this.world.note(`${runner.name} thaws`)
+    this.simulator.after(millis, () => {
+      this.simulator.note(`${runner.name} thaws`)
       runner.process.thaw()
     })
   }
@@ -126,22 +126,22 @@ export class Cluster {
   #cut(a: Runner, b: Runner): void {
     if (a === b) return
     const millis = this.#chance.integer(100, 8000)
-    this.world.note(`${a.name} and ${b.name} are cut off for ${millis}`)
+    this.simulator.note(`${a.name} and ${b.name} are cut off for ${millis}`)
     this.#all.network.cut(a.process, b.process)
-    this.world.after(millis, () => this.#all.network.heal())
+    this.simulator.after(millis, () => this.#all.network.heal())
   }
 
   /** The connections between runners break again and again; each time, replies are lost. */
   flap(): void {
     this.calm = false
-    this.world.note("connections between runners are unstable")
+    this.simulator.note("connections between runners are unstable")
     const resets = this.#chance.integer(5, 30)
     for (let i = 0; i < resets; i++) {
-      this.world.after(this.#chance.integer(0, 2000), () => {
+      this.simulator.after(this.#chance.integer(0, 2000), () => {
         const runner = this.#chance.pick(this.#living)
         const other = this.#chance.pick(this.#living)
         if (runner === undefined || other === undefined || runner === other) return
-        this.world.note(`connections reset between ${runner.name} and ${other.name}`)
+        this.simulator.note(`connections reset between ${runner.name} and ${other.name}`)
         this.#all.network.reset(runner.process, other.process)
       })
     }
@@ -151,16 +151,16 @@ export class Cluster {
   #isolate(runner: Runner): void {
     this.bereft = true
     const millis = this.#chance.integer(3000, 10_000)
-    this.world.note(`${runner.name} loses the database for ${millis}`)
+    this.simulator.note(`${runner.name} loses the database for ${millis}`)
     this.#outage(millis)
     this.#all.database.isolate(runner.process)
-    this.world.after(millis, () => this.#all.database.rejoin(runner.process))
+    this.simulator.after(millis, () => this.#all.database.rejoin(runner.process))
   }
 
   /** Postgres crashes and loses its unlogged tables. */
   #crash(): void {
     const millis = this.#chance.integer(50, 3000)
-    this.world.note(`the database crashes and is back after ${millis}`)
+    this.simulator.note(`the database crashes and is back after ${millis}`)
     this.#outage(millis)
     this.crashed = true
     this.#all.locks.crash()
@@ -170,15 +170,15 @@ export class Cluster {
   #turn(): void {
     const weather = this.#chance.pick(weathers) ?? "slow"
     const millis = this.#chance.integer(200, 6000)
-    this.world.note(`the database is ${weather} for ${millis}`)
+    this.simulator.note(`the database is ${weather} for ${millis}`)
     this.#outage(millis)
     this.#all.database.turn(weather)
-    this.world.after(millis, () => this.#all.database.turn("fine"))
+    this.simulator.after(millis, () => this.#all.database.turn("fine"))
   }
 
   /** Heals all faults. */
   heal(): void {
-    this.world.note("everything heals")
+    this.simulator.note("everything heals")
     for (const { process } of this.runners) {
       process.thaw()
       this.#all.database.rejoin(process)

@@ -11,7 +11,7 @@ import { Socket, SocketServer } from "effect/socket"
 import { formatAddress } from "#server/cluster/runner-address"
 import { rpcPings } from "#server/cluster/runner-client"
 import type { Chance } from "./random.ts"
-import type { Process, World } from "./world.ts"
+import type { Process, Simulator } from "./simulator.ts"
 
 type Chunk = Uint8Array | string
 type Read = Effect.Effect<readonly [Chunk, ...Array<Chunk>], Socket.SocketError>
@@ -46,9 +46,9 @@ class End {
 
   /** The other end sends a chunk to this one. */
   arrive(happen: () => void): void {
-    const { world } = this.process
+    const { simulator } = this.process
     const delay = this.#network.delay()
-    this.#lastArrival = Math.max(this.#lastArrival, world.now + delay)
+    this.#lastArrival = Math.max(this.#lastArrival, simulator.now + delay)
     const from = this.peer?.process
     const land = (): void => {
       if (from !== undefined && this.#network.isCut(from, this.process)) {
@@ -57,7 +57,7 @@ class End {
         this.process.enqueue(happen)
       }
     }
-    world.after(this.#lastArrival - world.now, land)
+    simulator.after(this.#lastArrival - simulator.now, land)
   }
 
   receive(chunk: Chunk): void {
@@ -129,7 +129,7 @@ interface Listener {
 }
 
 export class Network {
-  readonly #world: World
+  readonly #simulator: Simulator
   readonly #chance: Chance
   readonly #listeners = new Map<string, Listener>()
   readonly #ends = new Set<End>()
@@ -139,8 +139,8 @@ export class Network {
   readonly #silent = new Set<Process>()
   #held: Array<() => void> = []
 
-  constructor(world: World, chance: Chance) {
-    this.#world = world
+  constructor(simulator: Simulator, chance: Chance) {
+    this.#simulator = simulator
     this.#chance = chance
   }
 
@@ -213,7 +213,7 @@ export class Network {
   #connect(from: Process, address: string): Effect.Effect<End, Socket.SocketError> {
     return Effect.callback<End, Socket.SocketError>((resume) => {
       const answer = (millis: number, happen: () => void): void => {
-        this.#world.after(millis, happen, { process: from })
+        this.#simulator.after(millis, happen, { process: from })
       }
       const listener = this.#listeners.get(address)
       if (listener !== undefined && this.#ignores(listener.process, from)) {

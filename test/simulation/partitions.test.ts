@@ -113,7 +113,7 @@ const scenarios: ReadonlyArray<Scenario> = [
 /** Runs all scenarios in a row on one cluster; returns what was wrong. */
 const run = async (cluster: PartitionedCluster): Promise<ReadonlyArray<string>> => {
   const wrong: Array<string> = []
-  const { runners, world } = cluster
+  const { runners, simulator } = cluster
   const isOwnedOnce = () => cluster.owners().every(({ length }) => length === 1)
   await cluster.pass(settleMillis)
   cluster.report()
@@ -150,7 +150,7 @@ const run = async (cluster: PartitionedCluster): Promise<ReadonlyArray<string>> 
     )
     check(isOwnedOnce(), "not every shard has one owner after the partition")
   }
-  return [...wrong, ...world.faults]
+  return [...wrong, ...simulator.faults]
 }
 
 const stepMillis = 600_000
@@ -180,7 +180,7 @@ describe("a partitioned cluster", { timeout: 600_000 }, () => {
         cluster.report()
         for (const step of [-stepMillis, stepMillis]) {
           for (const [a, b] of pairs(cluster)) cluster.network.reset(a.process, b.process)
-          await cluster.world.pass(backOffMillis)
+          await cluster.simulator.pass(backOffMillis)
           for (const { process } of cluster.runners) process.clockOffset += step
           await cluster.pass(healMillis)
           assert.isTrue(cluster.areLinksAlive())
@@ -191,7 +191,7 @@ describe("a partitioned cluster", { timeout: 600_000 }, () => {
         }
       })
       cluster.end()
-      assert.deepStrictEqual(cluster.world.faults, [])
+      assert.deepStrictEqual(cluster.simulator.faults, [])
     }).pipe(Effect.scoped)
   )
 })

@@ -13,7 +13,7 @@ import { RoomRecord } from "./record.ts"
 import { Runner } from "./runner.ts"
 import { ShardLocks } from "./shard-locks.ts"
 import { PlayerSocket } from "./socket.ts"
-import { World } from "./world.ts"
+import { Simulator } from "./simulator.ts"
 
 const lockMillis = 5000
 const sampleMillis = 250
@@ -45,14 +45,14 @@ class Client {
   }
 
   #connect(): PlayerSocket {
-    const { world } = this.#cluster
+    const { simulator } = this.#cluster
     this.#waitsFor = "welcome"
     this.#inRoom = false
-    this.#sentAt = world.now
+    this.#sentAt = simulator.now
     const socket: PlayerSocket = new PlayerSocket({
       playerId: this.#id,
       runner: this.#runner,
-      world,
+      simulator,
       chance: this.#chance,
       events: {
         frame: (text) => {
@@ -79,28 +79,28 @@ class Client {
   }
 
   act(): void {
-    const { world } = this.#cluster
+    const { simulator } = this.#cluster
     if (this.#socket === undefined) {
       const runner = this.#cluster.healthyRunnerNear(this.#runner)
       if (runner === undefined) return
       this.#runner = runner
       this.#socket = this.#connect()
     }
-    const waited = world.now - this.#sentAt
+    const waited = simulator.now - this.#sentAt
     if (this.#waitsFor === undefined && waited > restMillis) {
       const frame = this.#inRoom ? { t: "leave" } : { t: "create", mode: "party" }
       this.#waitsFor = frame.t
-      this.#sentAt = world.now
-      this.#socket.say({ ...frame, rid: String(world.now) })
+      this.#sentAt = simulator.now
+      this.#socket.say({ ...frame, rid: String(simulator.now) })
     } else if (this.#waitsFor !== undefined && waited > replyMillis) {
-      world.fault(`${this.#runner.name}: no reply to ${this.#waitsFor} for ${replyMillis} ms`)
-      this.#sentAt = world.now
+      simulator.fault(`${this.#runner.name}: no reply to ${this.#waitsFor} for ${replyMillis} ms`)
+      this.#sentAt = simulator.now
     }
   }
 }
 
 export class PartitionedCluster {
-  readonly world: World
+  readonly simulator: Simulator
   readonly network: Network
   readonly runners: ReadonlyArray<Runner>
   readonly #clients: ReadonlyArray<Client>
@@ -113,9 +113,9 @@ export class PartitionedCluster {
   constructor(seed: number, size: number, real: RealDatabase) {
     let streams = 0
     const newChance = () => new Chance(seed, streams++)
-    this.world = new World(newChance())
-    this.network = new Network(this.world, newChance())
-    const database = new Database(real, this.world, newChance())
+    this.simulator = new Simulator(newChance())
+    this.network = new Network(this.simulator, newChance())
+    const database = new Database(real, this.simulator, newChance())
     const all = {
       network: this.network,
       database,
@@ -126,7 +126,7 @@ export class PartitionedCluster {
     }
     this.runners = Array.from({ length: size }, (_, i) => {
       const name = `r${String(i).padStart(2, "0")}`
-      return new Runner(name, name, this.world, newChance(), all)
+      return new Runner(name, name, this.simulator, newChance(), all)
     })
     this.#clients = this.runners
       .slice(0, mostPlayers)
@@ -163,11 +163,11 @@ export class PartitionedCluster {
   }
 
   async pass(millis: number): Promise<void> {
-    const until = this.world.now + millis
-    while (this.world.now < until) {
+    const until = this.simulator.now + millis
+    while (this.simulator.now < until) {
       for (const client of this.#clients) client.act()
       for (const runner of this.runners) this.#sample(runner)
-      await this.world.pass(sampleMillis)
+      await this.simulator.pass(sampleMillis)
     }
   }
 

@@ -47,7 +47,7 @@ const dawdle = ({ chance }: Play, player: Player): void => {
   const { socket } = player
   if (socket === undefined) return
   socket.read(false)
-  player.world.after(chance.integer(200, 4000), () => socket.read(true))
+  player.simulator.after(chance.integer(200, 4000), () => socket.read(true))
 }
 
 const join = (play: Play, player: Player): void => {
@@ -70,7 +70,7 @@ const match = ({ chance, players }: Play, player: Player): void => {
   player.ask("quickMatch", { mode: chance.pick(modes) })
   for (const other of players) {
     if (!other.waitsFor("quickMatch") || !chance.happens(0.1)) continue
-    other.world.after(chance.fraction() * 20, () => {
+    other.simulator.after(chance.fraction() * 20, () => {
       if (other.waitsFor("quickMatch")) other.ask("cancelMatch")
     })
   }
@@ -173,9 +173,9 @@ export const keepActing = (play: Play, player: Player, goesOn: () => boolean): v
   const step = (): void => {
     if (!goesOn()) return
     act(play, player)
-    player.world.after(play.chance.integer(10, 10 + play.chance.integer(50, 1500)), step)
+    player.simulator.after(play.chance.integer(10, 10 + play.chance.integer(50, 1500)), step)
   }
-  player.world.after(play.chance.integer(0, 1000), step)
+  player.simulator.after(play.chance.integer(0, 1000), step)
 }
 
 /** Keeps a player writing shared keys of its room while the given condition holds. */
@@ -183,9 +183,9 @@ export const keepWriting = ({ chance }: Play, player: Player, goesOn: () => bool
   const step = (): void => {
     if (!goesOn()) return
     if (player.welcome && player.view !== undefined) writeShared(chance, player)
-    player.world.after(chance.integer(2, 60), step)
+    player.simulator.after(chance.integer(2, 60), step)
   }
-  player.world.after(chance.integer(0, 1000), step)
+  player.simulator.after(chance.integer(0, 1000), step)
 }
 
 /** A well-behaved idle client: stays connected and in its room. */

@@ -12,7 +12,7 @@ import type { ChannelRules } from "./channel-rules.ts"
 import type { Chance } from "./random.ts"
 import type { Runner } from "./runner.ts"
 import { PlayerSocket } from "./socket.ts"
-import type { World } from "./world.ts"
+import type { Simulator } from "./simulator.ts"
 
 const decode = Schema.decodeUnknownSync(
   Schema.fromJsonString(Schema.Union([Welcome, Warn, Reply, RoomEvent, ChannelEvent]))
@@ -87,7 +87,7 @@ export interface Ledger {
 
 export class Player {
   readonly id: string
-  readonly world: World
+  readonly simulator: Simulator
   readonly #chance: Chance
   readonly #ledger: Ledger
   socket: PlayerSocket | undefined
@@ -108,9 +108,15 @@ export class Player {
   kept: string | undefined
   lastClose = 0
 
-  constructor(id: string, world: World, chance: Chance, ledger: Ledger, rules: ChannelRules) {
+  constructor(
+    id: string,
+    simulator: Simulator,
+    chance: Chance,
+    ledger: Ledger,
+    rules: ChannelRules
+  ) {
     this.id = id
-    this.world = world
+    this.simulator = simulator
     this.#chance = chance
     this.#ledger = ledger
     this.channels = new ChannelClient(this, rules)
@@ -131,25 +137,25 @@ export class Player {
     const socket: PlayerSocket = new PlayerSocket({
       playerId: this.id,
       runner,
-      world: this.world,
+      simulator: this.simulator,
       chance: this.#chance,
       events: {
         frame: (text, sentAt) => {
           if (this.socket === socket) this.#hear(text, sentAt)
         },
         closed: (code) => {
-          this.world.note(`${this.id.slice(-2)} closed with ${code}`)
+          this.simulator.note(`${this.id.slice(-2)} closed with ${code}`)
           if (this.socket === socket) this.#closed(code)
         }
       }
     })
     this.socket = socket
-    this.world.note(`${this.id.slice(-2)} connects to ${runner.name}`)
+    this.simulator.note(`${this.id.slice(-2)} connects to ${runner.name}`)
   }
 
   /** Drops the socket on the player's side; the node notices later. */
   drop(noticeMillis: number): void {
-    this.world.note(`${this.id.slice(-2)} drops (noticed after ${noticeMillis})`)
+    this.simulator.note(`${this.id.slice(-2)} drops (noticed after ${noticeMillis})`)
     this.socket?.leave(noticeMillis)
     this.#forget()
   }
@@ -191,11 +197,11 @@ export class Player {
   ): void {
     const rid = String(this.next())
     const matches = Array.from(this.pending.values()).filter(({ t: of }) => of === "quickMatch")
-    const sentAt = this.world.now
+    const sentAt = this.simulator.now
     this.pending.set(rid, { t, rid, sentAt, n, value, matches: matches.map((match) => match.rid) })
     if (t === "quickMatch") this.#wait(rid, sentAt)
     this.channels.asks(rid, t, payload["channel"])
-    this.world.note(`${this.id.slice(-2)} > ${t} ${JSON.stringify(payload)}`)
+    this.simulator.note(`${this.id.slice(-2)} > ${t} ${JSON.stringify(payload)}`)
     this.socket?.say({ t, rid, ...payload })
   }
 
@@ -204,17 +210,17 @@ export class Player {
     const value = `${this.id.slice(-2)}:${this.next()}`
     const patch = { [key]: value }
     if (confirmed) return this.ask("setState", { patch }, 0, value)
-    this.world.note(`${this.id.slice(-2)} > setState ${JSON.stringify(patch)}, unconfirmed`)
+    this.simulator.note(`${this.id.slice(-2)} > setState ${JSON.stringify(patch)}, unconfirmed`)
     this.socket?.say({ t: "setState", patch })
   }
 
   fault(what: string): void {
-    this.world.fault(`${this.id} ${what}`)
+    this.simulator.fault(`${this.id} ${what}`)
   }
 
   #hear(text: string, sentAt: number): void {
     const frame = decode(text)
-    if (frame.t !== "message") this.world.note(`${this.id.slice(-2)} < ${text.slice(0, 400)}`)
+    if (frame.t !== "message") this.simulator.note(`${this.id.slice(-2)} < ${text.slice(0, 400)}`)
     switch (frame.t) {
       case "welcome":
         this.connectionId = frame.connectionId

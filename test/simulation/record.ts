@@ -9,7 +9,7 @@ import { LocalRooms } from "#entities/room/entity"
 import type { RoomState } from "#entities/room/model"
 import type { RoomOutput } from "#entities/room/messages"
 import type { Watcher } from "#entities/watchers"
-import type { Process } from "./world.ts"
+import type { Process } from "./simulator.ts"
 
 /** What one activation sent one node since the node began to watch. */
 export interface RoomOutputLog {
@@ -61,7 +61,7 @@ export class RoomRecord {
     const activation = {
       process,
       actor,
-      wokenAt: process.world.now,
+      wokenAt: process.simulator.now,
       wokenFrom: actor.state,
       writes
     }
@@ -91,9 +91,9 @@ export class RoomRecord {
   }
 
   /** Once a room is active elsewhere, older activations must not send anything. */
-  #checkOwner({ name, world }: Process, { epoch, id }: RoomActor): void {
+  #checkOwner({ name, simulator }: Process, { epoch, id }: RoomActor): void {
     const newest = Math.max(...(this.activations.get(id) ?? []).map(({ actor }) => actor.epoch))
-    if (newest > epoch) world.fault(`${id} of ${epoch} speaks on ${name}, ${newest} owns it`)
+    if (newest > epoch) simulator.fault(`${id} of ${epoch} speaks on ${name}, ${newest} owns it`)
   }
 
   #noteWrites({ watchers }: RoomActor, writes: Array<Write>): void {
@@ -106,9 +106,9 @@ export class RoomRecord {
     }
   }
 
-  #noteSeats({ world }: Process, actor: RoomActor): void {
+  #noteSeats({ simulator }: Process, actor: RoomActor): void {
     const note = (playerId: string): void => {
-      this.matched.push({ roomId: actor.id, playerId, at: world.now })
+      this.matched.push({ roomId: actor.id, playerId, at: simulator.now })
     }
     const seat = actor.seat.bind(actor)
     actor.seat = (joiningPlayers) => {

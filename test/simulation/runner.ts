@@ -52,7 +52,7 @@ import { type Network, transport } from "./network.ts"
 import type { Chance } from "./random.ts"
 import { recordedRooms, type RoomRecord } from "./record.ts"
 import type { ShardLocks } from "./shard-locks.ts"
-import { Process, type World } from "./world.ts"
+import { Process, type Simulator } from "./simulator.ts"
 
 export const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
 
@@ -201,9 +201,9 @@ export class Runner {
   services: Context.Context<NodeServices> | undefined
   #stopping = false
 
-  constructor(name: string, host: string, world: World, chance: Chance, all: Surroundings) {
+  constructor(name: string, host: string, simulator: Simulator, chance: Chance, all: Surroundings) {
     this.name = name
-    this.process = new Process(name, world, chance)
+    this.process = new Process(name, simulator, chance)
     this.#address = RunnerAddress.make(host, 1)
     this.#all = all
     this.process.run(
@@ -211,7 +211,7 @@ export class Runner {
         Layer.buildWithScope(nodeOf(this.process, this.#address, all), this.#scope),
         (services) => {
           this.services = services
-          world.note(`${name} is up`)
+          simulator.note(`${name} is up`)
         }
       )
     )
@@ -234,7 +234,7 @@ export class Runner {
       effect.pipe(
         Effect.provideContext(services),
         Effect.catchCause((cause) =>
-          Effect.sync(() => this.process.world.fault(`${this.name}: ${Cause.pretty(cause)}`))
+          Effect.sync(() => this.process.simulator.fault(`${this.name}: ${Cause.pretty(cause)}`))
         )
       )
     )

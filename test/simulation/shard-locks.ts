@@ -16,7 +16,7 @@ import type { RunnerReports } from "#sql/runners"
 import { formatAddress } from "#server/cluster/runner-address"
 import type { Change, Invalidation } from "#server/platform/invalidation"
 import type { Database } from "./database.ts"
-import type { Process } from "./world.ts"
+import type { Process } from "./simulator.ts"
 
 type Hearer = (change: Change) => Effect.Effect<void>
 
@@ -59,7 +59,7 @@ export class ShardLocks {
 
   #alive(session: Session): boolean {
     const { process, usedAt } = session
-    const idle = process.world.now - usedAt > this.#expirationMillis
+    const idle = process.simulator.now - usedAt > this.#expirationMillis
     if (idle || hasClosed(process)) session.ended = true
     return !session.ended
   }
@@ -80,17 +80,21 @@ export class ShardLocks {
 
   /** The runner list as a runner sees it. */
   #listOf(process: Process) {
-    const { world } = process
+    const { simulator } = process
     const statement = <A>(run: () => A) =>
       this.#database.statement(process, run, () => failed("Postgres cannot be reached"))
     const listed = () =>
       Array.from(this.#runners.values())
-        .filter(({ heardAt }) => heardAt > world.now - this.#expirationMillis)
+        .filter(({ heardAt }) => heardAt > simulator.now - this.#expirationMillis)
         .map(({ healthy, runner }) => [runner, healthy] as const)
     return {
       register: (runner: Runner.Runner, healthy: boolean) =>
         statement(() => {
-          this.#runners.set(formatAddress(runner.address), { runner, healthy, heardAt: world.now })
+          this.#runners.set(formatAddress(runner.address), {
+            runner,
+            healthy,
+            heardAt: simulator.now
+          })
           return MachineId.make(this.#machines++)
         }),
       unregister: (address: RunnerAddress.RunnerAddress) =>
@@ -138,7 +142,7 @@ export class ShardLocks {
 
   /** The reports of runners on each other. */
   reportsOf(process: Process): RunnerReports["Service"] {
-    const { world } = process
+    const { simulator } = process
     const statement = <A>(run: () => A) =>
       Effect.orDie(
         this.#database.statement(process, run, () => failed("Postgres cannot be reached"))
@@ -146,12 +150,12 @@ export class ShardLocks {
     return {
       exchange: ({ self, suspects, unreachable }) =>
         statement(() => {
-          this.#reports.set(self, { process, unreachable, reportedAt: world.now })
+          this.#reports.set(self, { process, unreachable, reportedAt: simulator.now })
           return Array.from(this.#reports, ([address, report]) => ({
             address,
             unreachable: report.unreachable,
             isPresent:
-              report.reportedAt > world.now - this.#expirationMillis &&
+              report.reportedAt > simulator.now - this.#expirationMillis &&
               !(suspects.includes(address) && hasClosed(report.process))
           })).filter(({ address }) => address !== self)
         }),
@@ -161,8 +165,8 @@ export class ShardLocks {
 
   /** The storage of a runner, through its own database connection. */
   storageOf(process: Process): RunnerStorage.RunnerStorage["Service"] {
-    const { world } = process
-    let session: Session = { process, usedAt: world.now, ended: false }
+    const { simulator } = process
+    let session: Session = { process, usedAt: simulator.now, ended: false }
     const statement = <A>(run: () => A) =>
       this.#database.statement(process, run, () => failed("Postgres cannot be reached"))
     /** Runs on the session that holds the locks; a new session replaces one that ended or failed. */
@@ -171,11 +175,11 @@ export class ShardLocks {
         const current = session
         const renew = Effect.sync(() => {
           current.ended = true
-          if (session === current) session = { process, usedAt: world.now, ended: false }
+          if (session === current) session = { process, usedAt: simulator.now, ended: false }
         })
         return statement(() => {
           if (!this.#alive(current)) return undefined
-          current.usedAt = world.now
+          current.usedAt = simulator.now
           return { value: run(current) }
         }).pipe(
           Effect.flatMap((done) =>
@@ -202,7 +206,7 @@ export class ShardLocks {
         const wanted = Array.from(shards)
         const beat = (): void => {
           const known = this.#runners.get(formatAddress(address))
-          if (known !== undefined) known.heardAt = world.now
+          if (known !== undefined) known.heardAt = simulator.now
         }
         if (wanted.length === 0) return Effect.as(statement(beat), [])
         return locked((current) => {

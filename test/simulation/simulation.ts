@@ -32,7 +32,7 @@ import { Chance } from "./random.ts"
 import { RoomRecord } from "./record.ts"
 import { ShardLocks } from "./shard-locks.ts"
 import { checkHistories } from "./write-checks.ts"
-import { World } from "./world.ts"
+import { Simulator } from "./simulator.ts"
 
 /** The outcome of one simulation. */
 export interface Outcome {
@@ -62,7 +62,7 @@ const busyEvery = 3
 
 /** The parts of one simulation. */
 interface Life {
-  readonly world: World
+  readonly simulator: Simulator
   readonly cluster: Cluster
   readonly play: Play
   readonly record: RoomRecord
@@ -72,103 +72,103 @@ interface Life {
   readonly real: RealDatabase
 }
 
-const checkStep = ({ channels, cluster, play, record, world }: Life): void => {
-  checkRooms(world, record)
-  if (play.channels) checkChannels(world, channels, cluster.runners)
+const checkStep = ({ channels, cluster, play, record, simulator }: Life): void => {
+  checkRooms(simulator, record)
+  if (play.channels) checkChannels(simulator, channels, cluster.runners)
 }
 
 /** Phase 1: players act at random and faults strike. */
 const turmoil = async (life: Life) => {
-  const { cluster, play, rules, world } = life
+  const { cluster, play, rules, simulator } = life
   const millis = play.chance.integer(2500, 5500)
-  const until = world.now + millis
-  for (const player of play.players) keepActing(play, player, () => world.now < until)
+  const until = simulator.now + millis
+  for (const player of play.players) keepActing(play, player, () => simulator.now < until)
   for (const player of play.busy ? play.players : []) {
-    keepWriting(play, player, () => world.now < until)
+    keepWriting(play, player, () => simulator.now < until)
   }
-  if (play.busy) world.after(play.chance.integer(500, millis), () => cluster.flap())
-  if (play.channels) keepManaging(world, play.chance, rules, () => world.now < until)
+  if (play.busy) simulator.after(play.chance.integer(500, millis), () => cluster.flap())
+  if (play.channels) keepManaging(simulator, play.chance, rules, () => simulator.now < until)
   for (let strikes = play.chance.integer(0, 4); strikes > 0; strikes--) {
-    world.after(play.chance.integer(1000, millis), () => cluster.strike())
+    simulator.after(play.chance.integer(1000, millis), () => cluster.strike())
   }
-  while (world.now < until) {
-    await world.pass(stepMillis)
+  while (simulator.now < until) {
+    await simulator.pass(stepMillis)
     checkStep(life)
   }
 }
 
 /** Phase 2: all faults are healed and clients behave well. */
 const recovery = async (life: Life) => {
-  const { cluster, play, world } = life
+  const { cluster, play, simulator } = life
   cluster.heal()
-  const until = world.now + (play.channels ? channelRestMillis : restMillis)
-  while (world.now < until) {
+  const until = simulator.now + (play.channels ? channelRestMillis : restMillis)
+  while (simulator.now < until) {
     for (const player of play.players) rest(play, player)
-    await world.pass(1000)
+    await simulator.pass(1000)
     checkStep(life)
   }
-  checkAnswers(world, play.players, "quickMatch")
+  checkAnswers(simulator, play.players, "quickMatch")
   for (const player of play.players) if (player.waitsFor("quickMatch")) player.ask("cancelMatch")
-  const checkSaid = sayAll(world, play.players)
-  await world.pass(3000)
+  const checkSaid = sayAll(simulator, play.players)
+  await simulator.pass(3000)
   checkSaid()
-  checkAnswers(world, play.players, "none")
+  checkAnswers(simulator, play.players, "none")
 }
 
 /** Phase 3: all players have left. What players made ends, what the server made stays. */
 const aftermath = async (life: Life) => {
-  const { channels, cluster, play, real, rules, world } = life
-  if (play.channels) await world.pass(emptyMillis - 9000)
+  const { channels, cluster, play, real, rules, simulator } = life
+  if (play.channels) await simulator.pass(emptyMillis - 9000)
   checkStep(life)
   for (const { actor } of channels.speaking()) {
-    if (actor.state?.options.managed === false) world.fault(`${actor.id} outlives its members`)
+    if (actor.state?.options.managed === false) simulator.fault(`${actor.id} outlives its members`)
   }
   const isLeft = (name: string): boolean => !serverMade.some((made) => made === name)
   const left = async () => [
     ...(await real.roomIds()),
     ...(await real.channelNames()).filter(isLeft)
   ]
-  if ((await left()).length > 0) await world.pass(sleepMillis)
-  for (const id of await left()) world.fault(`${id} is left in the database`)
+  if ((await left()).length > 0) await simulator.pass(sleepMillis)
+  for (const id of await left()) simulator.fault(`${id} is left in the database`)
   if (!play.channels) return
   for (const runner of cluster.runners) runner.kill(false)
   cluster.start()
-  await world.pass(lockMillis + 2000)
+  await simulator.pass(lockMillis + 2000)
   rules.check(cluster.runners.at(-1))
-  await world.pass(6000)
+  await simulator.pass(6000)
 }
 
 /** Runs one simulation from start to end. */
 const live = async (life: Life) => {
-  const { channels, cluster, ledger, play, record, rules, world } = life
+  const { channels, cluster, ledger, play, record, rules, simulator } = life
   const { players } = play
   for (let runners = play.chance.integer(2, 3); runners > 0; runners--) cluster.start()
-  await world.pass(1500)
+  await simulator.pass(1500)
   if (play.channels) {
     rules.begin()
-    await world.pass(500)
+    await simulator.pass(500)
   }
   await turmoil(life)
   await recovery(life)
-  checkOwners(world, record, players)
-  checkChannelOwners(world, channels, players)
-  checkSessions(world, record, players)
-  checkWrites(record, world, ledger, cluster.outages)
-  checkHistories(record, world, ledger, cluster.outages)
-  await world.pass(2000)
+  checkOwners(simulator, record, players)
+  checkChannelOwners(simulator, channels, players)
+  checkSessions(simulator, record, players)
+  checkWrites(record, simulator, ledger, cluster.outages)
+  checkHistories(record, simulator, ledger, cluster.outages)
+  await simulator.pass(2000)
   for (const player of players) {
     if (player.view !== undefined) player.ask("leave")
     for (const channel of player.channels.views.keys()) player.ask("channelLeave", { channel })
   }
-  await world.pass(9000)
-  checkAnswers(world, players, "none")
-  checkTranscripts(world, record, ledger)
-  checkForgotten(world, record, ledger, cluster)
-  checkLosses(world, ledger, cluster)
-  checkDoubled(world, ledger.transcripts)
-  checkDoubled(world, ledger.channelTranscripts)
-  checkChannelTranscripts(world, channels, ledger.channelTranscripts)
-  if (cluster.calm) checkCalm(world, record, ledger)
+  await simulator.pass(9000)
+  checkAnswers(simulator, players, "none")
+  checkTranscripts(simulator, record, ledger)
+  checkForgotten(simulator, record, ledger, cluster)
+  checkLosses(simulator, ledger, cluster)
+  checkDoubled(simulator, ledger.transcripts)
+  checkDoubled(simulator, ledger.channelTranscripts)
+  checkChannelTranscripts(simulator, channels, ledger.channelTranscripts)
+  if (cluster.calm) checkCalm(simulator, record, ledger)
   await aftermath(life)
 }
 
@@ -176,14 +176,14 @@ const live = async (life: Life) => {
 const begin = (seed: number, real: RealDatabase) => {
   let streams = 0
   const newChance = () => new Chance(seed, streams++)
-  const world = new World(newChance())
-  const database = new Database(real, world, newChance())
-  const network = new Network(world, newChance())
+  const simulator = new Simulator(newChance())
+  const database = new Database(real, simulator, newChance())
+  const network = new Network(simulator, newChance())
   const record = new RoomRecord()
   const channels = new ChannelRecord()
   const locks = new ShardLocks(database, lockMillis)
   const all = { network, database, locks, record, channels }
-  const cluster = new Cluster(world, newChance(), newChance, all)
+  const cluster = new Cluster(simulator, newChance(), newChance, all)
   const ledger: Ledger = {
     transcripts: [],
     channelTranscripts: [],
@@ -200,8 +200,8 @@ const begin = (seed: number, real: RealDatabase) => {
     (_, i) => `pl_${String(i).padStart(26, "0")}`
   )
   const runners = () => cluster.runners
-  const rules = new ChannelRules({ world, chance: newChance(), players: ids, runners })
-  const players = ids.map((id) => new Player(id, world, newChance(), ledger, rules))
+  const rules = new ChannelRules({ simulator, chance: newChance(), players: ids, runners })
+  const players = ids.map((id) => new Player(id, simulator, newChance(), ledger, rules))
   const play: Play = {
     chance,
     ledger,
@@ -210,7 +210,7 @@ const begin = (seed: number, real: RealDatabase) => {
     channels: seed % channelsEvery === 0,
     busy: seed % busyEvery === 1
   }
-  const life: Life = { world, cluster, play, record, channels, rules, ledger, real }
+  const life: Life = { simulator, cluster, play, record, channels, rules, ledger, real }
   return { life, database }
 }
 
@@ -218,17 +218,17 @@ const begin = (seed: number, real: RealDatabase) => {
 export const simulate = async (seed: number, real: RealDatabase): Promise<Outcome> => {
   await real.clear()
   const { database, life } = begin(seed, real)
-  const { cluster, ledger, world } = life
+  const { cluster, ledger, simulator } = life
   try {
     await live(life)
   } catch (error) {
-    world.fault(error instanceof Error ? (error.stack ?? error.message) : String(error))
+    simulator.fault(error instanceof Error ? (error.stack ?? error.message) : String(error))
   }
   for (const { process } of cluster.runners) process.kill()
   return {
     seed,
-    faults: world.faults,
-    log: world.log,
+    faults: simulator.faults,
+    log: simulator.log,
     outcomes: ledger.outcomes,
     statements: database.statements
   }

@@ -14,7 +14,7 @@ import { openConnection, welcome } from "#server/gateway/admission"
 import { Frames } from "#server/gateway/frame-handlers"
 import type { Chance } from "./random.ts"
 import { environmentId, type Runner, type Seat } from "./runner.ts"
-import type { World } from "./world.ts"
+import type { Simulator } from "./simulator.ts"
 
 /** What a socket delivers to its player; code 1006 means a broken connection. */
 export interface SocketEvents {
@@ -28,7 +28,7 @@ const outboxFrames = 40
 
 export class PlayerSocket implements FrameSink, Seat {
   readonly runner: Runner
-  readonly #world: World
+  readonly #simulator: Simulator
   readonly #chance: Chance
   readonly #events: SocketEvents
   connection: PlayerConnection | undefined
@@ -44,12 +44,12 @@ export class PlayerSocket implements FrameSink, Seat {
   constructor(options: {
     readonly playerId: string
     readonly runner: Runner
-    readonly world: World
+    readonly simulator: Simulator
     readonly chance: Chance
     readonly events: SocketEvents
   }) {
     this.runner = options.runner
-    this.#world = options.world
+    this.#simulator = options.simulator
     this.#chance = options.chance
     this.#events = options.events
     this.runner.sockets.add(this)
@@ -66,7 +66,7 @@ export class PlayerSocket implements FrameSink, Seat {
   leave(noticeMillis: number): void {
     if (!this.open) return
     this.open = false
-    this.#world.after(noticeMillis, () => this.#gone(false), { process: this.runner.process })
+    this.#simulator.after(noticeMillis, () => this.#gone(false), { process: this.runner.process })
   }
 
   /** The player pauses or resumes reading. */
@@ -80,7 +80,7 @@ export class PlayerSocket implements FrameSink, Seat {
 
   push(frame: Frame): void {
     if (!this.#nodeOpen) return
-    const sentAt = this.#world.now
+    const sentAt = this.#simulator.now
     const deliver = () => this.#events.frame(frame.text, sentAt)
     if (this.#reading) return this.#down(deliver)
     this.#unread.push(deliver)
@@ -96,7 +96,7 @@ export class PlayerSocket implements FrameSink, Seat {
   drop(how: "draining" | "reset" | "silence"): void {
     if (how === "draining") return this.close(closeCodes.draining, "draining")
     this.runner.sockets.delete(this)
-    this.#world.after(how === "reset" ? 2 : this.#chance.integer(500, 6000), () =>
+    this.#simulator.after(how === "reset" ? 2 : this.#chance.integer(500, 6000), () =>
       this.#closed(1006)
     )
   }
@@ -113,14 +113,16 @@ export class PlayerSocket implements FrameSink, Seat {
 
   /** To the node, in order. */
   #up(happen: () => void): void {
-    this.#upAt = Math.max(this.#upAt, this.#world.now + this.#delay())
-    this.#world.after(this.#upAt - this.#world.now, happen, { process: this.runner.process })
+    this.#upAt = Math.max(this.#upAt, this.#simulator.now + this.#delay())
+    this.#simulator.after(this.#upAt - this.#simulator.now, happen, {
+      process: this.runner.process
+    })
   }
 
   /** To the player, in order. */
   #down(happen: () => void): void {
-    this.#downAt = Math.max(this.#downAt, this.#world.now + this.#delay())
-    this.#world.after(this.#downAt - this.#world.now, () => {
+    this.#downAt = Math.max(this.#downAt, this.#simulator.now + this.#delay())
+    this.#simulator.after(this.#downAt - this.#simulator.now, () => {
       if (this.open) happen()
     })
   }

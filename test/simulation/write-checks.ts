@@ -10,7 +10,7 @@ import { safeOf } from "./checks.ts"
 import type { Outage } from "./faults.ts"
 import type { Ledger } from "./player.ts"
 import type { RoomRecord, Write } from "./record.ts"
-import type { World } from "./world.ts"
+import type { Simulator } from "./simulator.ts"
 
 type History = ReadonlyArray<Write>
 
@@ -22,7 +22,11 @@ const hasResult = (history: History, state: RoomState): boolean =>
   isDeepStrictEqual(resultOf(history), toJsonObject(state.sharedState))
 
 /** The history of each activation of a room, in the order of the activations. */
-const historiesOf = (world: World, record: RoomRecord, id: string): ReadonlyArray<History> => {
+const historiesOf = (
+  simulator: Simulator,
+  record: RoomRecord,
+  id: string
+): ReadonlyArray<History> => {
   const histories: Array<History> = []
   for (const { actor, wokenFrom, writes } of record.activations.get(id) ?? []) {
     const origins = histories.map((history) =>
@@ -31,7 +35,7 @@ const historiesOf = (world: World, record: RoomRecord, id: string): ReadonlyArra
     const origin =
       wokenFrom === undefined ? [] : origins.findLast((history) => hasResult(history, wokenFrom))
     if (origin === undefined && wokenFrom?.version !== 0) {
-      world.fault(`${id} of ${actor.epoch} woke from a state that no activation had`)
+      simulator.fault(`${id} of ${actor.epoch} woke from a state that no activation had`)
     }
     histories.push([...(origin ?? []), ...writes])
   }
@@ -46,14 +50,14 @@ const valuesOf = (history: History): ReadonlyArray<string> =>
     )
   )
 
-const checkOrder = (world: World, id: string, history: History): void => {
+const checkOrder = (simulator: Simulator, id: string, history: History): void => {
   const last = new Map<string, number>()
   for (const value of valuesOf(history)) {
     const [author = "", text] = value.split(":")
     const before = last.get(author) ?? 0
     const number = Number(text)
-    if (number === before) world.fault(`${id} executes ${value} twice`)
-    else if (number < before) world.fault(`${id} executes ${value} after ${author}:${before}`)
+    if (number === before) simulator.fault(`${id} executes ${value} twice`)
+    else if (number < before) simulator.fault(`${id} executes ${value} after ${author}:${before}`)
     last.set(author, Math.max(number, before))
   }
 }
@@ -61,29 +65,30 @@ const checkOrder = (world: World, id: string, history: History): void => {
 /** Checks the writes of all rooms; the surviving rooms must have every safe acknowledged one. */
 export const checkHistories = (
   record: RoomRecord,
-  world: World,
+  simulator: Simulator,
   ledger: Ledger,
   outages: ReadonlyArray<Outage>
 ): void => {
   const speaking = new Set(record.speaking().map(({ actor }) => actor))
   const safe = new Set(safeOf(ledger.acknowledgedValues, outages))
   for (const [id, activations] of record.activations) {
-    const histories = historiesOf(world, record, id)
-    for (const history of histories) checkOrder(world, id, history)
+    const histories = historiesOf(simulator, record, id)
+    for (const history of histories) checkOrder(simulator, id, history)
     const executed = new Set(histories.flatMap(valuesOf))
     const acknowledged = ledger.acknowledgedValues.filter(({ roomId }) => roomId === id)
     for (const { value } of acknowledged) {
-      if (!executed.has(value)) world.fault(`${id} has acknowledged ${value} without executing it`)
+      if (!executed.has(value))
+        simulator.fault(`${id} has acknowledged ${value} without executing it`)
     }
     for (const [index, { actor }] of activations.entries()) {
       const history = histories[index] ?? []
       const { state } = actor
       if (!speaking.has(actor) || state === undefined || state.closed !== null) continue
-      if (!hasResult(history, state)) world.fault(`${id} is not the result of its writes`)
+      if (!hasResult(history, state)) simulator.fault(`${id} is not the result of its writes`)
       const survived = new Set(valuesOf(history))
       for (const write of acknowledged) {
         if (safe.has(write) && !survived.has(write.value)) {
-          world.fault(`${id} has lost the acknowledged ${write.value}`)
+          simulator.fault(`${id} has lost the acknowledged ${write.value}`)
         }
       }
     }

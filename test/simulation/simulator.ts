@@ -84,7 +84,8 @@ class Timers {
   }
 }
 
-export class World {
+/** Runs simulated processes in virtual time, and collects their log and the violations found. */
+export class Simulator {
   /** Unix milliseconds with fractions; a process sees whole milliseconds. */
   now = 1_800_000_000_000
   readonly chance: Chance
@@ -175,7 +176,7 @@ export class World {
 /** A process: its event loop, its clock, its random numbers. */
 export class Process {
   readonly name: string
-  readonly world: World
+  readonly simulator: Simulator
   /** The context of every fiber of the process. */
   readonly context: Context.Context<SecureRandom.SecureRandom>
   state: "running" | "frozen" | "dead" = "running"
@@ -187,9 +188,9 @@ export class Process {
   #next = 0
   #awake = false
 
-  constructor(name: string, world: World, chance: Chance) {
+  constructor(name: string, simulator: Simulator, chance: Chance) {
     this.name = name
-    this.world = world
+    this.simulator = simulator
     this.context = Context.empty().pipe(
       Context.add(
         Scheduler.Scheduler,
@@ -198,7 +199,7 @@ export class Process {
       Context.add(Clock.Clock, this.#clock()),
       Context.add(FlushTimers, {
         soon: (run) => void this.enqueue(run),
-        later: (run, millis) => void world.after(millis, run, { process: this })
+        later: (run, millis) => void simulator.after(millis, run, { process: this })
       }),
       Context.add(Random.Random, {
         nextIntUnsafe: () => chance.integer(0, 2 ** 32 - 1),
@@ -273,14 +274,14 @@ export class Process {
   #stir(): void {
     if (this.#awake || this.state !== "running" || this.#tasks.length === 0) return
     this.#awake = true
-    this.world.wake(this)
+    this.simulator.wake(this)
   }
 
   #clock(): Clock.Clock {
-    const millis = () => Math.floor(this.world.now + this.clockOffset)
+    const millis = () => Math.floor(this.simulator.now + this.clockOffset)
     const nanosOf = (time: number) => BigInt(Math.floor(time * 1000)) * 1000n
-    const nanos = () => nanosOf(this.world.now + this.clockOffset)
-    const monotonic = () => nanosOf(this.world.now - this.world.startedAt)
+    const nanos = () => nanosOf(this.simulator.now + this.clockOffset)
+    const monotonic = () => nanosOf(this.simulator.now - this.simulator.startedAt)
     return {
       currentTimeMillisUnsafe: millis,
       currentTimeMillis: Effect.sync(millis),
@@ -295,7 +296,7 @@ export class Process {
     const millis = Duration.toMillis(duration)
     if (!Number.isFinite(millis)) return Effect.never
     return Effect.callback<void>((resume) => {
-      const cancel = this.world.after(millis, () => resume(Effect.void), { process: this })
+      const cancel = this.simulator.after(millis, () => resume(Effect.void), { process: this })
       return Effect.sync(cancel)
     })
   }
@@ -305,7 +306,7 @@ export class Process {
     return Logger.make(({ cause, logLevel, message }) => {
       const parts = Array.isArray(message) ? message : [message]
       const reason = cause.reasons.length === 0 ? "" : ` ${String(Cause.squash(cause))}`
-      this.world.note(`${this.name} [${logLevel}] ${parts.map(String).join(" ")}${reason}`)
+      this.simulator.note(`${this.name} [${logLevel}] ${parts.map(String).join(" ")}${reason}`)
     })
   }
 }
