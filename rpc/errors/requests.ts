@@ -14,11 +14,11 @@ export class InvalidRequest extends detailed<InvalidRequest>()(
   { issues: Schema.Array(Issue) }
 ) {}
 
-/** The body is not valid JSON. */
+/** The body is not valid JSON in UTF-8. */
 export class InvalidJson extends coded<InvalidJson>()(
   "invalid_json",
   400,
-  "The request body is not valid JSON."
+  "The request body is not valid JSON in UTF-8."
 ) {}
 
 /** No such path, or no such resource of the caller. The response never reveals whether others have it. */

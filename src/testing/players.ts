@@ -47,7 +47,10 @@ const parse = (text: string): unknown => {
   }
 }
 
-/** Sends a request. A body that is not a string is sent as JSON. */
+const isRaw = (body: unknown): body is string | Uint8Array<ArrayBuffer> =>
+  typeof body === "string" || body instanceof Uint8Array
+
+/** Sends a request. A body that is neither text nor bytes is sent as JSON. */
 export const request = (
   url: string,
   options: {
@@ -64,9 +67,7 @@ export const request = (
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...headers
       },
-      ...(body === undefined
-        ? {}
-        : { body: typeof body === "string" ? body : JSON.stringify(body) })
+      ...(body === undefined ? {} : { body: isRaw(body) ? body : JSON.stringify(body) })
     })
     return {
       status: response.status,

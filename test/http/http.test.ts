@@ -122,6 +122,38 @@ layer(Node)("requests", (it) => {
     })
   )
 
+  it.effect("answers invalid_json to a body that is not UTF-8, and stores nothing of it", () =>
+    Effect.gen(function* () {
+      const { guest, key, secret, url } = yield* setUp
+      const config = { method: "PUT", headers: secret }
+      const saves = { version: 1, features: { saves: true } }
+      yield* request(`${url}/v1/config`, { ...config, body: saves })
+      const { body: session } = yield* guest({})
+      const player = { ...key, authorization: `Bearer ${String(at(session, "accessToken"))}` }
+      const save = `${url}/v1/saves/slot`
+      for (const hex of ["80", "c0af", "e282", "eda080", "f4908080", "ff", "e9"]) {
+        const around = (before: string, after: string) =>
+          Buffer.concat([Buffer.from(before), Buffer.from(hex, "hex"), Buffer.from(after)])
+        const answers = [
+          yield* guest(around('{"displayName":"Ada', '"}')),
+          yield* request(save, { method: "PUT", headers: player, body: around('{"data":"', '"}') }),
+          yield* request(`${url}/v1/config`, {
+            ...config,
+            body: around('{"version":1,"$schema":"', '"}')
+          })
+        ]
+        assert.deepStrictEqual(answers.map(codeOf), Array(3).fill("invalid_json"), hex)
+        assert.deepStrictEqual(
+          answers.map(({ status }) => status),
+          [400, 400, 400]
+        )
+      }
+      assert.strictEqual(codeOf(yield* request(save, { headers: player })), "save_not_found")
+      const named = yield* guest({ displayName: "Zo\u00eb \ufffd" })
+      assert.strictEqual(at(named.body, "player", "displayName"), "Zo\u00eb \ufffd")
+    })
+  )
+
   it.effect("answers invalid_request with each issue's path to a body of the wrong shape", () =>
     Effect.gen(function* () {
       const { guest, key, url } = yield* setUp

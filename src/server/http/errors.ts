@@ -10,6 +10,7 @@ import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "eff
 import {
   type CodedError,
   InternalError,
+  InvalidJson,
   InvalidRequest,
   MethodNotAllowed,
   NotFound,
@@ -19,7 +20,7 @@ import {
   UpgradeRequired
 } from "#rpc/errors/codes"
 import { isUnreachable } from "#sql/database"
-import { BodyCut, BodyTooLarge } from "./request-bodies.ts"
+import { BodyCut, BodyNotText, BodyTooLarge } from "./request-bodies.ts"
 import { methodsOf, routeOf } from "./routes.ts"
 
 const statusOf = SchemaAST.resolveAt<number>("httpApiStatus")
@@ -66,6 +67,7 @@ const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse |
     return errorResponse(PayloadTooLarge, error, { connection: "close" })
   }
   if (reason.cause instanceof BodyCut) return bodyCut(reason.cause)
+  if (reason.cause instanceof BodyNotText) return errorResponse(InvalidJson, new InvalidJson())
   // A plain request to a WebSocket path.
   if (reason.cause === undefined) return upgradeRequired
   const issues = [{ path: "body", message: "The body could not be read." }]

@@ -1,7 +1,9 @@
 /**
  * Reads request bodies within bounds: the size limit of the endpoint, a deadline, and a budget that all
- * bodies of the process share. A body counts from its first byte until the response has been sent.
+ * bodies of the process share. A body counts from its first byte until the response has been sent. All
+ * bodies are text, so bytes that are not UTF-8 are refused instead of stored as replacement characters.
  */
+import { isUtf8 } from "node:buffer"
 import type { Readable } from "node:stream"
 import { NodeHttpServerRequest } from "@effect/platform-node"
 import { ByteSize, Clock, Data, Effect, Schedule } from "effect"
@@ -21,6 +23,9 @@ export class BodyTooLarge extends Data.Error<{ readonly limit: number }> {}
 
 /** The body was not read to its end: the bodies of all clients are too many, or this client too slow. */
 export class BodyCut extends Data.Error<{ readonly reason: CutReason }> {}
+
+/** The body has bytes that are not UTF-8. */
+export class BodyNotText extends Data.Error<{}> {}
 
 const failed = (request: Request, cause: unknown): HttpServerError.HttpServerError =>
   new HttpServerError.HttpServerError({
@@ -138,11 +143,12 @@ export const makeBoundBody = Effect.gen(function* () {
   /** The same request, whose body is read within the bounds. */
   return (request: Request): Request => {
     if (!hasBody(request)) return request
-    const arrayBuffer = Effect.flatMap(HttpIncomingMessage.MaxBodySize, (max) =>
-      Effect.mapError(
-        read(request, max === undefined ? limits.bodyMaxBytes : ByteSize.toNumberUnsafe(max)),
-        (cause) => failed(request, cause)
-      )
+    const arrayBuffer = HttpIncomingMessage.MaxBodySize.pipe(
+      Effect.flatMap((max) =>
+        read(request, max === undefined ? limits.bodyMaxBytes : ByteSize.toNumberUnsafe(max))
+      ),
+      Effect.filterOrFail(isUtf8, () => new BodyNotText()),
+      Effect.mapError((cause) => failed(request, cause))
     )
     return Object.create(request, { arrayBuffer: { value: arrayBuffer } })
   }
