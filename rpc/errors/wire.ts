@@ -8,11 +8,24 @@ import { Effect, Schema, SchemaTransformation } from "effect"
 const messageField = (text: string) =>
   Schema.String.pipe(Schema.withConstructorDefault(Effect.succeed(text)))
 
+/** Defines `code` on the instances of an error class: the same as `_tag`, the name of the wire. */
+const withCode = <A>(errorClass: A, code: string): A => {
+  Object.defineProperty(Object(errorClass).prototype, "code", { value: code })
+  return errorClass
+}
+
 /** Makes an error class without details: code, HTTP status, default message. */
 export const coded =
   <Self>() =>
   <const Code extends string>(code: Code, httpApiStatus: number, text: string) =>
-    Schema.TaggedError<Self>()(code, { message: messageField(text) }, { httpApiStatus })
+    withCode(
+      Schema.TaggedError<Self, { readonly code: Code }>()(
+        code,
+        { message: messageField(text) },
+        { httpApiStatus }
+      ),
+      code
+    )
 
 /** Makes an error class with `details` of the given fields. */
 export const detailed =
@@ -23,10 +36,13 @@ export const detailed =
     text: string,
     details: Details
   ) =>
-    Schema.TaggedError<Self>()(
-      code,
-      { message: messageField(text), details: Schema.Struct(details) },
-      { httpApiStatus }
+    withCode(
+      Schema.TaggedError<Self, { readonly code: Code }>()(
+        code,
+        { message: messageField(text), details: Schema.Struct(details) },
+        { httpApiStatus }
+      ),
+      code
     )
 
 /** The `error` object of an HTTP body and of a socket reply. */

@@ -131,7 +131,7 @@ export class LiveChannels implements Channels {
       Effect.catch((error) =>
         Effect.sync(() => {
           if (error._tag === "disconnected") return
-          channel.end({ reason: error instanceof ServiceError ? error.code : error._tag })
+          channel.end({ reason: error.code })
         })
       ),
       Effect.asVoid

@@ -6,8 +6,12 @@ import type { HttpFailure } from "./http.ts"
 /** Discriminated by `_tag`: the code of the service, or one of the client's own. */
 export type ClientError = LocalError | FrameError<Frame> | HttpFailure
 
+/** An error of the client with this code, or any. */
+type WithCode<Code> = Extract<ClientError, { readonly _tag: Code }>
+
 /**
- * Whether a caught error has this code; narrows its type, with `details`.
+ * Whether a caught error is one of the client, with this code if one is given; narrows its type, with
+ * `code` and `details`.
  *
  * @example
  * try {
@@ -15,11 +19,15 @@ export type ClientError = LocalError | FrameError<Frame> | HttpFailure
  * } catch (error) {
  *   if (isError(error, "room_full")) showFull()
  *   else if (isError(error, "already_in_room")) showOther(error.details.roomId)
+ *   else if (isError(error)) show(error.code, error.message)
  *   else throw error
  * }
  */
-export const isError = <Code extends ClientError["_tag"]>(
+export const isError = <Code extends ClientError["_tag"] = ClientError["_tag"]>(
   error: unknown,
-  code: Code
-): error is Extract<ClientError, { readonly _tag: Code }> =>
-  error instanceof Error && "_tag" in error && error._tag === code
+  code?: Code
+): error is WithCode<Code> =>
+  error instanceof Error &&
+  "_tag" in error &&
+  "code" in error &&
+  (code === undefined || error._tag === code)

@@ -197,7 +197,7 @@ export class LiveRooms implements Rooms {
         Effect.catch((error) =>
           Effect.sync(() => {
             if (error._tag === "disconnected") return
-            room.end({ reason: error instanceof ServiceError ? error.code : error._tag })
+            room.end({ reason: error.code })
           })
         ),
         Effect.asVoid

@@ -9,7 +9,7 @@ import { sessions } from "#rpc/limits"
 import type { Player } from "#rpc/players"
 import type { Session } from "#rpc/sessions"
 import { Emitter } from "./emitter.ts"
-import { ServiceError, SignedOut } from "./errors.ts"
+import { SignedOut } from "./errors.ts"
 import { AccessToken, type Http, type Profile } from "./http.ts"
 import type { StoredText } from "./storage.ts"
 import { isFresh, load, store, type StoredSession, fromResponse } from "./stored-session.ts"
@@ -285,8 +285,7 @@ export class Tokens {
     return this.#options.http.refresh({ refreshToken: used.refreshToken }).pipe(
       Effect.flatMap((session) => this.#save(session)),
       Effect.catchTag("refresh_race", (race) => this.#awaitOtherTab(used, race)),
-      Effect.tapError((error) => {
-        const code = error instanceof ServiceError ? error.code : error._tag
+      Effect.tapError(({ code }) => {
         if (code === "player_banned") this.#bannedRefreshToken = used.refreshToken
         return finalErrors.has(code) ? this.#signOutAllTabs() : Effect.void
       })

@@ -21,7 +21,7 @@ import { abnormalClosure, type Closed, type WebSocketLike } from "./socket.ts"
 const unsentMaxBytes = limits.outboxMaxBytes
 
 export const disconnected = ({ code, reason }: Closed): Disconnected =>
-  new Disconnected({ code, reason, message: `The socket closed: ${code} ${reason}` })
+  new Disconnected({ closeCode: code, reason, message: `The socket closed: ${code} ${reason}` })
 
 /** Sends frames and matches replies to calls. */
 export class FrameTransport {

@@ -219,7 +219,7 @@ describe("after a disconnect", () => {
       yield* socket.close(1013, "slow_consumer")
       const error = yield* Effect.flip(Fiber.join(locking))
       assert(isError(error, "disconnected"))
-      assert.deepStrictEqual([error.code, error.reason], [1013, "slow_consumer"])
+      assert.deepStrictEqual([error.closeCode, error.reason], [1013, "slow_consumer"])
     }).pipe(Effect.scoped)
   )
 
