@@ -10,20 +10,29 @@ import {
   Option,
   Record,
   Redacted,
-  Result,
   Schema,
-  SchemaGetter,
   SchemaIssue
 } from "effect"
-import { Base64 } from "effect/encoding"
 import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { Email } from "#rpc/email"
 import type { Provider } from "#rpc/identities"
-import { developers, turn } from "#rpc/limits"
-import { databaseUrlIssue, isPublicHost, isUnsafeProxy, proxyWarnings } from "./deployment.ts"
+import { databaseUrlIssue, isPublicHost, proxyWarnings } from "./deployment.ts"
 import { freePort } from "./free-port.ts"
-import { metricsTokenMinCharacters, type Variable, variables } from "./variables.ts"
+import {
+  InviteCode,
+  listOf,
+  MasterKey,
+  MetricsToken,
+  Ratio,
+  SetupToken,
+  SmtpUrl,
+  TrustedNetwork,
+  TurnSecret,
+  TurnUrl,
+  whole
+} from "./values.ts"
+import { type Variable, variables } from "./variables.ts"
 
 /** Environment variables that the service cannot start with, each with the expected value. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
@@ -35,84 +44,6 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
   }
 }
 
-const whole = (minimum: number, maximum: number) =>
-  Schema.NumberFromString.check(
-    Schema.makeFilter((n) => Number.isInteger(n) && n >= minimum && n <= maximum, {
-      expected: `a whole number from ${minimum} to ${maximum}`
-    })
-  )
-
-/** Items separated by commas; blanks around an item are dropped. */
-const listOf = <Item extends Schema.Constraint>(item: Item) =>
-  Schema.String.pipe(
-    Schema.decodeTo(Schema.Array(item), {
-      decode: SchemaGetter.transform((text: string) =>
-        text.split(",").flatMap((part) => (part.trim() === "" ? [] : [part.trim()]))
-      ),
-      encode: SchemaGetter.transform((items: ReadonlyArray<unknown>) => items.join(","))
-    })
-  )
-
-/** An address or a network; `10.0.0.1` means `10.0.0.1/32`. */
-const Network = Schema.String.pipe(
-  Schema.decodeTo(Schema.IpNetworkFromString, {
-    decode: SchemaGetter.transform((text) =>
-      text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`
-    ),
-    encode: SchemaGetter.passthrough()
-  })
-)
-
-const TrustedNetwork = Network.check(
-  Schema.makeFilter((network) => !isUnsafeProxy(network), {
-    message:
-      "Expected the addresses of load balancers: everybody in so large a part of the internet could " +
-      "claim any client address"
-  })
-)
-
-const isMasterKey = (text: string): boolean =>
-  Result.match(Base64.decode(text), {
-    onFailure: () => false,
-    onSuccess: (bytes) => bytes.length === 32
-  })
-
-const MasterKey = Schema.String.check(
-  Schema.makeFilter(isMasterKey, {
-    message: "Expected 32 bytes in base64; make them with: openssl rand -base64 32"
-  })
-).pipe(Schema.decodeTo(Schema.Uint8ArrayFromBase64))
-
-const TurnUrl = Schema.String.check(
-  Schema.isPattern(/^(?:stuns?:[^\s?]+|turns?:[^\s?]+(?:\?transport=(?:udp|tcp))?)$/i, {
-    message: "Expected stun:host:port, or turn:host:port with ?transport=udp or tcp"
-  })
-)
-
-const InviteCode = Schema.RedactedFromValue(
-  Schema.String.check(
-    Schema.isBetweenLength(developers.inviteCodeMinCharacters, developers.inviteCodeMaxCharacters)
-  )
-)
-
-const SetupToken = Schema.RedactedFromValue(
-  Schema.String.check(
-    Schema.isBetweenLength(developers.setupTokenMinCharacters, developers.setupTokenMaxCharacters)
-  )
-)
-
-const TurnSecret = Schema.String.check(Schema.isMinLength(turn.secretMinCharacters))
-
-const SmtpUrl = Schema.String.check(
-  Schema.makeFilter((text) => /^smtps?:$/.test(URL.parse(text)?.protocol ?? ""), {
-    message: "Expected smtp://user:password@host:port or smtps://user:password@host:port"
-  })
-)
-
-const MetricsToken = Schema.RedactedFromValue(
-  Schema.String.check(Schema.isMinLength(metricsTokenMinCharacters))
-)
-
 const logLevels = {
   debug: "Debug",
   info: "Info",
@@ -121,8 +52,6 @@ const logLevels = {
 } as const
 
 type LogLevel = (typeof logLevels)[keyof typeof logLevels]
-
-const Ratio = Schema.NumberFromString.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
 const Environment = Schema.Struct({
   PORT: whole(0, 65_535),

@@ -1,0 +1,87 @@
+/** Values of environment variables: numbers, lists, networks, keys and URLs. */
+import { Result, Schema, SchemaGetter } from "effect"
+import { Base64 } from "effect/encoding"
+import { developers, turn } from "#rpc/limits"
+import { isUnsafeProxy } from "./deployment.ts"
+import { metricsTokenMinCharacters } from "./variables.ts"
+
+/** A whole number in a range. */
+export const whole = (minimum: number, maximum: number) =>
+  Schema.NumberFromString.check(
+    Schema.makeFilter((n) => Number.isInteger(n) && n >= minimum && n <= maximum, {
+      expected: `a whole number from ${minimum} to ${maximum}`
+    })
+  )
+
+/** Items separated by commas; blanks around an item are dropped. */
+export const listOf = <Item extends Schema.Constraint>(item: Item) =>
+  Schema.String.pipe(
+    Schema.decodeTo(Schema.Array(item), {
+      decode: SchemaGetter.transform((text: string) =>
+        text.split(",").flatMap((part) => (part.trim() === "" ? [] : [part.trim()]))
+      ),
+      encode: SchemaGetter.transform((items: ReadonlyArray<unknown>) => items.join(","))
+    })
+  )
+
+/** An address or a network; `10.0.0.1` means `10.0.0.1/32`. */
+const Network = Schema.String.pipe(
+  Schema.decodeTo(Schema.IpNetworkFromString, {
+    decode: SchemaGetter.transform((text) =>
+      text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`
+    ),
+    encode: SchemaGetter.passthrough()
+  })
+)
+
+export const TrustedNetwork = Network.check(
+  Schema.makeFilter((network) => !isUnsafeProxy(network), {
+    message:
+      "Expected the addresses of load balancers: everybody in so large a part of the internet could " +
+      "claim any client address"
+  })
+)
+
+const isMasterKey = (text: string): boolean =>
+  Result.match(Base64.decode(text), {
+    onFailure: () => false,
+    onSuccess: (bytes) => bytes.length === 32
+  })
+
+export const MasterKey = Schema.String.check(
+  Schema.makeFilter(isMasterKey, {
+    message: "Expected 32 bytes in base64; make them with: openssl rand -base64 32"
+  })
+).pipe(Schema.decodeTo(Schema.Uint8ArrayFromBase64))
+
+export const TurnUrl = Schema.String.check(
+  Schema.isPattern(/^(?:stuns?:[^\s?]+|turns?:[^\s?]+(?:\?transport=(?:udp|tcp))?)$/i, {
+    message: "Expected stun:host:port, or turn:host:port with ?transport=udp or tcp"
+  })
+)
+
+export const InviteCode = Schema.RedactedFromValue(
+  Schema.String.check(
+    Schema.isBetweenLength(developers.inviteCodeMinCharacters, developers.inviteCodeMaxCharacters)
+  )
+)
+
+export const SetupToken = Schema.RedactedFromValue(
+  Schema.String.check(
+    Schema.isBetweenLength(developers.setupTokenMinCharacters, developers.setupTokenMaxCharacters)
+  )
+)
+
+export const TurnSecret = Schema.String.check(Schema.isMinLength(turn.secretMinCharacters))
+
+export const SmtpUrl = Schema.String.check(
+  Schema.makeFilter((text) => /^smtps?:$/.test(URL.parse(text)?.protocol ?? ""), {
+    message: "Expected smtp://user:password@host:port or smtps://user:password@host:port"
+  })
+)
+
+export const MetricsToken = Schema.RedactedFromValue(
+  Schema.String.check(Schema.isMinLength(metricsTokenMinCharacters))
+)
+
+export const Ratio = Schema.NumberFromString.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
