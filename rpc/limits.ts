@@ -16,6 +16,7 @@ export { type RateWindow, rateWindows, siteFactor, type Throttle, throttles } fr
 
 const KiB = 1024
 const MiB = 1024 * KiB
+const GiB = 1024 * MiB
 const secondsPerHour = 3600
 const secondsPerDay = 24 * secondsPerHour
 
@@ -190,10 +191,16 @@ export const config = {
   documentDepthMax: 32
 } as const
 
-/** Cloud saves. `dataMaxBytes` and `perPlayer` are defaults of settings. */
+/** Cloud saves. `dataMaxBytes`, `perPlayer`, `guestBytes` and `environmentBytes` are defaults of settings. */
 export const saves = {
   dataMaxBytes: MiB,
   perPlayer: 100,
+  /** All saves of a guest. */
+  guestBytes: 16 * MiB,
+  /** All saves of an environment. */
+  environmentBytes: 50 * GiB,
+  /** How old a node's sum over the saves of an environment may be. */
+  environmentSumSeconds: 10,
   keyMaxCharacters: 64,
   dataDepthMax: 64,
   /** What a body may contain beside the data: the other fields and white space. */
@@ -284,7 +291,9 @@ export const caches = {
   /** Rate-limit buckets for which a node holds prefetched tokens. */
   tokenAllowances: 50_000,
   /** Sliding windows of which a node remembers that they are full. */
-  fullWindows: 50_000
+  fullWindows: 50_000,
+  /** Environments with sums over their saves. */
+  environmentSaves: 10_000
 } as const
 
 /** Limits of modules that the API declares and that those modules will enforce. */

@@ -178,13 +178,14 @@ export const PlayerDetail = Schema.Struct({
 }).annotate({ identifier: "PlayerDetail" })
 export type PlayerDetail = typeof PlayerDetail.Type
 
-/** Key figures of an environment. Days are UTC dates; the last one is today. */
+/** Key figures of an environment. Days are UTC dates; the last one is today. `storage` is in bytes. */
 export const Overview = Schema.Struct({
   players: Schema.Struct({ total: Schema.Int, guests: Schema.Int }),
   dailyActives: Schema.Array(Schema.Struct({ date: Schema.String, count: Schema.Int })),
   configVersion: Schema.Int,
   keys: Schema.Array(ProjectKey),
-  online: Schema.Int
+  online: Schema.Int,
+  storage: Schema.Struct({ savesBytes: Schema.Int, limitBytes: Schema.Int })
 }).annotate({ identifier: "Overview" })
 export type Overview = typeof Overview.Type
 

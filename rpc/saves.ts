@@ -13,6 +13,7 @@ import {
   NotFound,
   SaveNotFound,
   SaveTooLarge,
+  StorageQuotaExceeded,
   TooManySaves,
   VersionConflict,
   wire
@@ -73,7 +74,13 @@ export class SavesApi extends HttpApiGroup.make("saves")
       params,
       payload: SavePut,
       success: SaveItem,
-      error: [wire(VersionConflict), wire(SaveTooLarge), wire(TooManySaves), wire(NotFound)]
+      error: [
+        wire(VersionConflict),
+        wire(SaveTooLarge),
+        wire(TooManySaves),
+        wire(StorageQuotaExceeded),
+        wire(NotFound)
+      ]
     }).annotate(OpenApi.Summary, "Write a save, optionally only if its version is unchanged"),
     HttpApiEndpoint.delete("remove", "/saves/:key", {
       params,

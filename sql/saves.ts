@@ -1,7 +1,7 @@
 /**
  * Cloud saves. Each write is one statement, so concurrent writes serialize and each version is issued
  * once. Under load, unconditional writes of different players share a statement. A deleted save stays
- * as a row without data.
+ * as a row without data. A trigger keeps `save_counts.bytes`, and refuses growth beyond the quotas.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlError, SqlSchema } from "effect/sql"
@@ -35,10 +35,19 @@ const Write = Schema.Struct({
   size: Schema.Int,
   now: Time,
   /** The number of saves that the player may have. */
-  maxSaves: Schema.Int
+  maxSaves: Schema.Int,
+  /** The bytes that all saves of the player may have while it is a guest. */
+  guestBytesMost: Schema.Int,
+  /** The bytes by which the saves of the environment may grow; null: more than a save can have. */
+  environmentRoom: Schema.NullOr(Schema.Int)
 })
 
 const VersionRow = Schema.Struct({ version: Schema.Int })
+
+/** `growth`: the bytes that the write has added. */
+const WrittenRow = Schema.Struct({ ...VersionRow.fields, growth: Schema.Int })
+
+const BytesRow = Schema.Struct({ bytes: Schema.Int })
 
 /** The writes of one statement, at most one per player, as one JSON parameter. */
 const Writes = Schema.fromJsonString(
@@ -47,11 +56,20 @@ const Writes = Schema.fromJsonString(
 
 const IfVersion = Schema.Int
 
+/** Sets an existing save to the row that was to be inserted. */
+const overwrite = (sql: SqlClient.SqlClient) => sql`
+  version = s.version + 1, data = excluded.data, size = excluded.size,
+  updated_at = excluded.updated_at, fresh = s.data is null, growth = excluded.size - s.size,
+  guest_bytes_most = excluded.guest_bytes_most, environment_room = excluded.environment_room`
+
 const upserts = (sql: SqlClient.SqlClient) => {
+  const overwritten = overwrite(sql)
   // A save whose deleted row was swept continues above the player's version floor.
   const upsert = ({
     data,
     environmentId,
+    environmentRoom,
+    guestBytesMost,
     key,
     maxSaves,
     now,
@@ -59,13 +77,12 @@ const upserts = (sql: SqlClient.SqlClient) => {
     size
   }: typeof Write.Encoded) => ({
     put: sql`
-      insert into saves as s (environment_id, player_id, key, version, data, size, updated_at, fresh)
+      insert into saves as s (environment_id, player_id, key, version, data, size, updated_at, fresh,
+        growth, guest_bytes_most, environment_room)
       values (${environmentId}, ${playerId}, ${key}, 1 + coalesce((select floor from save_counts
           where player_id = ${playerId} and environment_id = ${environmentId}), 0),
-        ${data}, ${size}, ${now}, true)
-      on conflict (player_id, environment_id, key) do update set version = s.version + 1,
-        data = excluded.data, size = excluded.size, updated_at = excluded.updated_at,
-        fresh = s.data is null`,
+        ${data}, ${size}, ${now}, true, ${size}, ${guestBytesMost}, ${environmentRoom})
+      on conflict (player_id, environment_id, key) do update set ${overwritten}`,
     // Only a new save counts. A violated `too_many_saves` constraint rolls the whole statement back.
     counted: sql`
       insert into save_counts as c (environment_id, player_id, saves, most, deleted, floor)
@@ -76,87 +93,90 @@ const upserts = (sql: SqlClient.SqlClient) => {
   return {
     put: SqlSchema.findOneOption({
       Request: Write,
-      Result: VersionRow,
+      Result: WrittenRow,
       execute: (write) => {
         const { counted, put } = upsert(write)
         return sql`
-          with put as (${put} returning s.version, s.fresh), counted as (${counted})
-          select version from put`
+          with put as (${put} returning s.version, s.fresh, s.growth), counted as (${counted})
+          select version, growth from put`
       }
     }),
     create: SqlSchema.findOneOption({
       Request: Write,
-      Result: VersionRow,
+      Result: WrittenRow,
       execute: (write) => {
         const { counted, put } = upsert(write)
         return sql`
-          with put as (${put} where s.data is null returning s.version, s.fresh),
+          with put as (${put} where s.data is null returning s.version, s.fresh, s.growth),
             counted as (${counted})
-          select version from put`
+          select version, growth from put`
       }
     })
   }
 }
 
-/** The same upsert for several players. Rows are locked in player order, so statements cannot deadlock. */
+/**
+ * The same upsert for several players, in environments that are not nearly full. Rows are locked in
+ * player order, so statements cannot deadlock; those of `save_counts` before the trigger updates them.
+ */
 const manyUpserts = (sql: SqlClient.SqlClient) => ({
   putAll: SqlSchema.findAll({
     Request: Writes,
-    Result: Schema.Struct({ playerId: PlayerId, ...VersionRow.fields }),
+    Result: Schema.Struct({ playerId: PlayerId, ...WrittenRow.fields }),
     execute: (writes) => sql`
       with requested as (
         select r."environmentId" as environment_id, r."playerId" as player_id, r.key, r.data, r.size,
-          r.now, r."maxSaves" as most
+          r.now, r."maxSaves" as most, r."guestBytesMost" as guest_bytes_most
         from json_to_recordset(${writes}::text::json) as r("environmentId" text, "playerId" text,
-          key text, data text, size int, now timestamptz, "maxSaves" int)
+          key text, data text, size int, now timestamptz, "maxSaves" int, "guestBytesMost" bigint)
       ), put as (
         insert into saves as s
-          (environment_id, player_id, key, version, data, size, updated_at, fresh)
+          (environment_id, player_id, key, version, data, size, updated_at, fresh, growth,
+            guest_bytes_most)
         select environment_id, player_id, key, 1 + coalesce((select floor from save_counts c
             where c.player_id = a.player_id and c.environment_id = a.environment_id), 0),
-          data, size, now, true
+          data, size, now, true, size, guest_bytes_most
         from requested a order by player_id
-        on conflict (player_id, environment_id, key) do update set version = s.version + 1,
-          data = excluded.data, size = excluded.size, updated_at = excluded.updated_at,
-          fresh = s.data is null
-        returning s.environment_id, s.player_id, s.version, s.fresh
+        on conflict (player_id, environment_id, key) do update set ${overwrite(sql)}
+        returning s.environment_id, s.player_id, s.version, s.fresh, s.growth
       ), counted as (
         insert into save_counts as c (environment_id, player_id, saves, most, deleted, floor)
-        select a.environment_id, a.player_id, 1, a.most, 0, 0
-        from put join requested a using (player_id) where put.fresh order by a.player_id
-        on conflict (player_id, environment_id) do update set saves = c.saves + 1,
-          most = excluded.most
+        select a.environment_id, a.player_id, put.fresh::int, a.most, 0, 0
+        from put join requested a using (player_id) order by a.player_id
+        on conflict (player_id, environment_id) do update set saves = c.saves + excluded.saves,
+          most = case excluded.saves when 0 then c.most else excluded.most end
       )
-      select player_id, version from put`
+      select player_id, version, growth from put`
   })
 })
 
 const updates = (sql: SqlClient.SqlClient) => ({
   replace: SqlSchema.findOneOption({
     Request: Schema.Struct({ ...Write.fields, ifVersion: IfVersion }),
-    Result: VersionRow,
-    execute: ({ data, environmentId, ifVersion, key, now, playerId, size }) => sql`
-        update saves set version = version + 1, data = ${data}, size = ${size}, updated_at = ${now},
-          fresh = false
-        where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
-          and data is not null and version = ${ifVersion}::bigint
-        returning version`
+    Result: WrittenRow,
+    execute: ({ ifVersion, ...write }) => sql`
+        update saves set version = version + 1, data = ${write.data}, size = ${write.size},
+          updated_at = ${write.now}, fresh = false, growth = ${write.size} - size,
+          guest_bytes_most = ${write.guestBytesMost}, environment_room = ${write.environmentRoom}
+        where player_id = ${write.playerId} and environment_id = ${write.environmentId}
+          and key = ${write.key} and data is not null and version = ${ifVersion}::bigint
+        returning version, growth`
   }),
   remove: SqlSchema.findOneOption({
     Request: Schema.Struct({ ...SaveRef.fields, ifVersion: Schema.NullOr(IfVersion), now: Time }),
-    Result: VersionRow,
+    Result: WrittenRow,
     execute: ({ environmentId, ifVersion, key, now, playerId }) => sql`
         with removed as (
-          update saves set data = null, size = 0, updated_at = ${now}
+          update saves set data = null, size = 0, growth = -size, updated_at = ${now}
           where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
             and data is not null
             and (${ifVersion}::bigint is null or version = ${ifVersion}::bigint)
-          returning version
+          returning version, growth
         ), counted as (
           update save_counts set saves = saves - 1, deleted = deleted + 1 from removed
           where player_id = ${playerId} and environment_id = ${environmentId}
         )
-        select version from removed`
+        select version, growth from removed`
   })
 })
 
@@ -184,6 +204,20 @@ const reads = (sql: SqlClient.SqlClient) => ({
       select version from saves
       where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
         and data is not null`
+  }),
+  bytesOfPlayer: SqlSchema.findOne({
+    Request: Owner,
+    Result: BytesRow,
+    execute: ({ environmentId, playerId }) => sql`
+      select coalesce(sum(bytes), 0)::float8 as bytes from save_counts
+      where player_id = ${playerId} and environment_id = ${environmentId}`
+  }),
+  bytesOfEnvironment: SqlSchema.findOne({
+    Request: EnvironmentId,
+    Result: BytesRow,
+    execute: (environmentId) => sql`
+      select coalesce(sum(bytes), 0)::float8 as bytes from save_counts
+      where environment_id = ${environmentId}`
   })
 })
 
@@ -211,24 +245,29 @@ const cleanup = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** The new version, or why the write failed. */
-export type SaveWriteResult = number | "version_conflict" | "too_many_saves" | "no_player"
+/** Constraints that a write may violate, each the reason of a refusal. */
+const bounds = ["too_many_saves", "guest_save_bytes", "environment_save_bytes"] as const
+
+/** The new version and what it added, or why the write failed. */
+export type SaveWriteResult =
+  | typeof WrittenRow.Type
+  | (typeof bounds)[number]
+  | "version_conflict"
+  | "no_player"
 
 /** Maps a violated constraint to a result; any other error is a defect. */
 const constraintResult = (error: SqlError.SqlError): Effect.Effect<SaveWriteResult> => {
   const constraint = violatedConstraint(error)
   if (constraint === undefined) return Effect.die(error)
-  return Effect.succeed(constraint === "too_many_saves" ? "too_many_saves" : "no_player")
+  return Effect.succeed(bounds.find((bound) => bound === constraint) ?? "no_player")
 }
 
 const runWrite = <E>(
-  statement: Effect.Effect<Option.Option<typeof VersionRow.Type>, SqlError.SqlError | E>
+  statement: Effect.Effect<Option.Option<typeof WrittenRow.Type>, SqlError.SqlError | E>
 ): Effect.Effect<SaveWriteResult> =>
   orDieWithTimeout(
     statement.pipe(
-      Effect.map((row): SaveWriteResult =>
-        Option.isSome(row) ? row.value.version : "version_conflict"
-      ),
+      Effect.map((row): SaveWriteResult => (Option.isSome(row) ? row.value : "version_conflict")),
       Effect.catchIf(SqlError.isSqlError, constraintResult)
     )
   )
@@ -240,7 +279,7 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
     const { create, put } = upserts(sql)
     const { putAll } = manyUpserts(sql)
     const { remove, replace } = updates(sql)
-    const { find, list, version } = reads(sql)
+    const { bytesOfEnvironment, bytesOfPlayer, find, list, version } = reads(sql)
     const { deleteBelowFloor, raiseFloor } = cleanup(sql)
     const batched = yield* batchWrites<typeof Write.Type, SaveWriteResult>({
       ownerOf: ({ playerId }) => playerId,
@@ -250,7 +289,7 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
       together: (writes) =>
         orDieWithTimeout(
           putAll(writes).pipe(
-            Effect.map((rows) => new Map(rows.map(({ playerId, version }) => [playerId, version]))),
+            Effect.map((rows) => new Map(rows.map(({ playerId, ...row }) => [playerId, row]))),
             Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
           )
         )
@@ -267,12 +306,23 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
         ),
       /** Writes a save if its version is `ifVersion`; 0 requires that the save does not exist. */
       put: (write: typeof Write.Type, ifVersion: number | undefined) => {
-        if (ifVersion === undefined) return batched(write)
+        // A full environment must not have the batches of the others refused.
+        if (ifVersion === undefined && write.environmentRoom === null) return batched(write)
+        if (ifVersion === undefined) return runWrite(put(write))
         return runWrite(ifVersion === 0 ? create(write) : replace({ ...write, ifVersion }))
       },
-      /** Deletes a save if its version matches; returns whether it was deleted. */
+      /** Deletes a save if its version matches; returns the growth, none if it was not deleted. */
       remove: (request: Parameters<typeof remove>[0]) =>
-        Effect.map(orDieWithTimeout(remove(request)), Option.isSome),
+        Effect.map(
+          orDieWithTimeout(remove(request)),
+          Option.map(({ growth }) => growth)
+        ),
+      /** Returns the bytes of all saves of a player. */
+      bytesOfPlayer: (owner: SaveOwner) =>
+        Effect.map(orDieWithTimeout(bytesOfPlayer(owner)), ({ bytes }) => bytes),
+      /** Sums the bytes of all saves of an environment. */
+      bytesOfEnvironment: (environmentId: EnvironmentId) =>
+        Effect.map(orDieWithTimeout(bytesOfEnvironment(environmentId)), ({ bytes }) => bytes),
       /** Removes excess rows of saves that were deleted before a time. Call it periodically. */
       sweep: (before: typeof Time.Type) =>
         Effect.orDie(Effect.andThen(deleteBelowFloor(before), raiseFloor(before)))

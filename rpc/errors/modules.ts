@@ -87,6 +87,18 @@ export class TooManySaves extends detailed<TooManySaves>()(
   { limit: Schema.Finite }
 ) {}
 
+/**
+ * The saves of the guest, or of the environment, have no room for more; `limit` and `used` are in bytes.
+ * Delete or shrink saves. A guest who links a sign-in method has no limit of its own; the operator raises
+ * that of the environment.
+ */
+export class StorageQuotaExceeded extends detailed<StorageQuotaExceeded>()(
+  "storage_quota_exceeded",
+  409,
+  "The saves of this environment are full. Delete or shrink saves, or ask the operator for more room.",
+  { limit: Schema.Finite, used: Schema.Finite }
+) {}
+
 // Share, hosting, voice, channels --------------------------------------------------------------
 
 /** The share tool is off in the config. Hide it in the app. */

@@ -25,7 +25,7 @@ export interface Saves {
   /**
    * Writes a save of up to 1 MiB of JSON and returns its new version. With `ifVersion` it rejects with
    * `version_conflict` if another device has written since that version; 0 means that the save must not
-   * exist. Rejects with `save_too_large` or `too_many_saves`.
+   * exist. Rejects with `save_too_large`, `too_many_saves` or `storage_quota_exceeded`.
    *
    * @example
    * try {

@@ -38,7 +38,12 @@ describe("settings", () => {
         warnings: [],
         turn: { urls: [], secret: undefined },
         providerUrls: { google: undefined, discord: undefined, apple: undefined, x: undefined },
-        saves: { maxBytes: 1_048_576, perPlayer: 100 },
+        saves: {
+          maxBytes: 1_048_576,
+          perPlayer: 100,
+          guestBytes: 16_777_216,
+          environmentBytes: 53_687_091_200
+        },
         guestExpiryDays: 30,
         metricsToken: undefined,
         logs: { level: "Info", format: "pretty", requests: "failed" },

@@ -98,7 +98,8 @@ const notExported: Readonly<Record<string, ReadonlyArray<string>>> = {
     "sanction_id"
   ],
   sanctions: ["environment_id", "player_id", "number", "reason", "appeal_id"],
-  saves: ["environment_id", "player_id", "fresh"],
+  // The last four describe the last write.
+  saves: ["environment_id", "player_id", "fresh", "growth", "guest_bytes_most", "environment_room"],
   // Sums per period, derived from the same reports.
   stats: ["environment_id", "player_id", "aggregation", "day", "week", "month"],
   stat_signals: ["environment_id", "player_id", "id"],

@@ -253,6 +253,26 @@ layer(Node)("when a player was last seen", (it) => {
 })
 
 layer(Node)("the overview of an environment", (it) => {
+  it.effect("shows the bytes of all saves and their limit", () =>
+    Effect.gen(function* () {
+      const { development, see, seeElsewhere, target } = yield* setUp
+      yield* configure(development, { features: { saves: true } })
+      for (const data of [[1], "x"]) {
+        const { accessToken } = yield* guest(target)
+        const headers = {
+          "x-svc-key": target.publishableKey,
+          authorization: `Bearer ${accessToken}`
+        }
+        yield* request(`${target.url}/v1/saves/slot`, { method: "PUT", headers, body: { data } })
+      }
+      const storageOf = (read: typeof see) =>
+        Effect.map(read("overview"), ({ body }) => at(body, "storage"))
+      const limitBytes = 53_687_091_200
+      assert.deepStrictEqual(yield* storageOf(see), { savesBytes: 6, limitBytes })
+      assert.deepStrictEqual(yield* storageOf(seeElsewhere), { savesBytes: 0, limitBytes })
+    })
+  )
+
   it.effect("counts the other players when one is deleted during the count", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

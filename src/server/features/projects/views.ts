@@ -16,6 +16,7 @@ import { type LiveReport, LiveRepository } from "#sql/projects/live"
 import { type LiveRoom, type SeenPlayer, ViewRepository } from "#sql/projects/view"
 import { SaveRepository } from "#sql/saves"
 import { StatRepository } from "#sql/stats"
+import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
 import { banView, operatorView } from "../moderation/views.ts"
 import { playerView } from "../players/view.ts"
@@ -240,6 +241,8 @@ const makeOverview = Effect.gen(function* () {
   const configs = yield* Configs
   const projects = yield* Projects
   const reportsOf = yield* makeReports
+  const saves = yield* SaveRepository
+  const limitBytes = (yield* Settings).saves.environmentBytes
   return Effect.fn("ProjectViews.overview")(function* (environment: EnvironmentCaller) {
     const { environmentId, name, projectId } = environment
     const now = yield* DateTime.now
@@ -253,7 +256,8 @@ const makeOverview = Effect.gen(function* () {
       dailyActives: days.map((date) => ({ date, count: counts.get(date) ?? 0 })),
       configVersion: (yield* configs.current(environmentId)).version,
       keys: yield* projects.keys(projectId, name),
-      online: connectionsOf(yield* reportsOf(environmentId))
+      online: connectionsOf(yield* reportsOf(environmentId)),
+      storage: { savesBytes: yield* saves.bytesOfEnvironment(environmentId), limitBytes }
     }
   })
 })

@@ -7,7 +7,13 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
-import { NotFound, SaveNotFound, TooManySaves, VersionConflict } from "#rpc/errors/codes"
+import {
+  NotFound,
+  SaveNotFound,
+  StorageQuotaExceeded,
+  TooManySaves,
+  VersionConflict
+} from "#rpc/errors/codes"
 import { throttles as rates } from "#rpc/limits"
 import type { SaveItem } from "#rpc/saves"
 import { type SaveItemRow, type SaveOwner, SaveRepository } from "#sql/saves"
@@ -16,6 +22,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeReadSaveBody } from "./body.ts"
+import { makeEnvironmentQuota } from "./quota.ts"
 
 const viewOf = ({ key, size, updatedAt, version }: SaveItemRow): SaveItem => ({
   key,
@@ -39,10 +46,15 @@ const saveResponse = (row: SaveItemRow & { readonly data: string }) => {
   })
 }
 
-const makeWrite = Effect.gen(function* () {
+type EnvironmentQuota = Effect.Success<typeof makeEnvironmentQuota>
+
+const guestQuotaMessage =
+  "The saves of this guest are full. Delete or shrink saves, or link a sign-in method to the player."
+
+const makeWrite = Effect.fnUntraced(function* (quota: EnvironmentQuota) {
   const repository = yield* SaveRepository
   const throttles = yield* Throttles
-  const { maxBytes, perPlayer } = (yield* Settings).saves
+  const { environmentBytes, guestBytes, maxBytes, perPlayer } = (yield* Settings).saves
   const readBody = makeReadSaveBody(maxBytes)
   return Effect.fnUntraced(function* (key: string, request: Parameters<typeof readBody>[0]) {
     const { environmentId, playerId } = yield* CurrentPlayer
@@ -50,18 +62,27 @@ const makeWrite = Effect.gen(function* () {
     const { data, ifVersion, size } = yield* readBody(request)
     const now = yield* DateTime.now
     const saveRef = { environmentId, playerId, key }
-    const write = { ...saveRef, data, size, now, maxSaves: perPlayer }
-    const result = yield* repository.put(write, ifVersion)
+    const { room, used } = yield* quota.usageOf(environmentId)
+    const bounds = { maxSaves: perPlayer, guestBytesMost: guestBytes, environmentRoom: room }
+    const result = yield* repository.put({ ...saveRef, data, size, now, ...bounds }, ifVersion)
     switch (result) {
       case "version_conflict":
         return yield* conflict(yield* repository.versionOf(saveRef))
       case "too_many_saves":
         return yield* new TooManySaves({ details: { limit: perPlayer } })
+      case "environment_save_bytes":
+        return yield* new StorageQuotaExceeded({ details: { limit: environmentBytes, used } })
+      case "guest_save_bytes":
+        return yield* new StorageQuotaExceeded({
+          message: guestQuotaMessage,
+          details: { limit: guestBytes, used: yield* repository.bytesOfPlayer(saveRef) }
+        })
       case "no_player":
         // An access token stays valid for up to fifteen minutes after its player is deleted.
         return yield* new NotFound()
       default:
-        return viewOf({ key, version: result, size, updatedAt: now })
+        yield* quota.add(environmentId, result.growth)
+        return viewOf({ key, version: result.version, size, updatedAt: now })
     }
   })
 })
@@ -72,7 +93,8 @@ export const SavesHttp = HttpApiBuilder.group(
   "saves",
   Effect.fn(function* (handlers) {
     const repository = yield* SaveRepository
-    const write = yield* makeWrite
+    const quota = yield* makeEnvironmentQuota
+    const write = yield* makeWrite(quota)
     return handlers
       .handle("list", () =>
         Effect.map(Effect.flatMap(ownerOf, repository.list), (items) => ({
@@ -92,8 +114,11 @@ export const SavesHttp = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ params, query: { ifVersion = null } }) {
           const saveRef = { ...(yield* ownerOf), key: params.key }
           const now = yield* DateTime.now
-          if (yield* repository.remove({ ...saveRef, ifVersion, now }))
+          const removed = yield* repository.remove({ ...saveRef, ifVersion, now })
+          if (Option.isSome(removed)) {
+            yield* quota.add(saveRef.environmentId, removed.value)
             return { deleted: true as const }
+          }
           const currentVersion = yield* repository.versionOf(saveRef)
           return yield* currentVersion === 0 ? new SaveNotFound() : conflict(currentVersion)
         })

@@ -87,6 +87,8 @@ const Environment = Schema.Struct({
   SVC_FEATURES: listOf(Schema.Literals(Record.keys(featureTable))),
   SVC_SAVE_MAX_BYTES: whole(1, 64 * 1024 * 1024),
   SVC_SAVES_PER_PLAYER: whole(0, 100_000),
+  SVC_GUEST_SAVE_BYTES: whole(0, 2 ** 50),
+  SVC_ENVIRONMENT_SAVE_BYTES: whole(0, 2 ** 50),
   SVC_GUEST_EXPIRY_DAYS: whole(0, 36_500),
   SVC_METRICS_TOKEN: Schema.optionalKey(MetricsToken),
   SVC_LOG_LEVEL: Schema.Literals(["debug", "info", "warning", "error"]),
@@ -228,7 +230,14 @@ export class Settings extends Context.Service<
     /** Overrides of the OAuth base URLs (tests only), without a trailing slash. */
     readonly providerUrls: Readonly<Record<Provider, string | undefined>>
     readonly features: ReadonlySet<FeatureName>
-    readonly saves: { readonly maxBytes: number; readonly perPlayer: number }
+    readonly saves: {
+      readonly maxBytes: number
+      readonly perPlayer: number
+      /** Most bytes of all saves of a guest. */
+      readonly guestBytes: number
+      /** Most bytes of all saves of an environment. */
+      readonly environmentBytes: number
+    }
     /** Days after which a guest whose sessions have expired is deleted; 0: never. */
     readonly guestExpiryDays: number
     /** Bearer token for `GET /metrics`; undefined: this machine reads in development, nobody in production. */
@@ -296,7 +305,12 @@ export class Settings extends Context.Service<
           x: withoutSlash(env.SVC_OAUTH_X_URL)
         },
         features: new Set(env.SVC_FEATURES),
-        saves: { maxBytes: env.SVC_SAVE_MAX_BYTES, perPlayer: env.SVC_SAVES_PER_PLAYER },
+        saves: {
+          maxBytes: env.SVC_SAVE_MAX_BYTES,
+          perPlayer: env.SVC_SAVES_PER_PLAYER,
+          guestBytes: env.SVC_GUEST_SAVE_BYTES,
+          environmentBytes: env.SVC_ENVIRONMENT_SAVE_BYTES
+        },
         guestExpiryDays: env.SVC_GUEST_EXPIRY_DAYS,
         metricsToken: env.SVC_METRICS_TOKEN,
         logs: {

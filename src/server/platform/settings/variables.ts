@@ -150,6 +150,15 @@ export const variables = {
     default: String(saves.perPlayer),
     description: "The most cloud saves that a player may have."
   },
+  SVC_GUEST_SAVE_BYTES: {
+    default: String(saves.guestBytes),
+    description: "The most bytes of all cloud saves of a guest."
+  },
+  SVC_ENVIRONMENT_SAVE_BYTES: {
+    default: String(saves.environmentBytes),
+    description:
+      "The most bytes of all cloud saves of an environment. What is written within ten seconds may exceed it."
+  },
   SVC_GUEST_EXPIRY_DAYS: {
     default: String(guests.expiryDays),
     description:

@@ -1,0 +1,40 @@
+/**
+ * Storage quota of environments. A node sums the saves of an environment at most every ten seconds, and
+ * adds what it writes itself. So an environment can exceed its quota by what all nodes write meanwhile,
+ * and no row is written with every save. `sql/saves.ts` keeps the quota of guests exactly.
+ */
+import { Cache, Effect, Exit, Option } from "effect"
+import type { EnvironmentId } from "#rpc/ids"
+import { caches, saves as limits } from "#rpc/limits"
+import { SaveRepository } from "#sql/saves"
+import { Settings } from "#server/platform/settings/settings"
+
+/** Makes this node's sums over the saves of environments. */
+export const makeEnvironmentQuota = Effect.gen(function* () {
+  const repository = yield* SaveRepository
+  const { environmentBytes, maxBytes } = (yield* Settings).saves
+  const sums = yield* Cache.makeWith(
+    (environmentId: EnvironmentId) =>
+      Effect.map(repository.bytesOfEnvironment(environmentId), (bytes) => ({ bytes })),
+    {
+      capacity: caches.environmentSaves,
+      timeToLive: Exit.match({
+        onSuccess: () => `${limits.environmentSumSeconds} seconds` as const,
+        onFailure: () => 0
+      })
+    }
+  )
+  return {
+    /** Returns the bytes in use, and the room for a save to grow; null: enough for any save. */
+    usageOf: (environmentId: EnvironmentId) =>
+      Effect.map(Cache.get(sums, environmentId), ({ bytes }) => {
+        const room = environmentBytes - bytes
+        return { used: bytes, room: room >= maxBytes ? null : room }
+      }),
+    /** Adds the growth of a written or deleted save to the sum, if there is one. */
+    add: (environmentId: EnvironmentId, growth: number) =>
+      Effect.map(Cache.getSuccess(sums, environmentId), (found) => {
+        if (Option.isSome(found)) found.value.bytes += growth
+      })
+  }
+})
