@@ -54,6 +54,17 @@ describe("settings", () => {
     })
   )
 
+  it.effect("refuses a misspelt NODE_ENV, which would start a development service", () =>
+    Effect.gen(function* () {
+      for (const NODE_ENV of ["prod", "Production", "live"]) {
+        assert.match((yield* Effect.flip(read({ NODE_ENV }))).message, /NODE_ENV: .*"production"/)
+      }
+      for (const NODE_ENV of ["development", "test"]) {
+        assert.isFalse((yield* read({ NODE_ENV })).production)
+      }
+    })
+  )
+
   it.effect("treats an empty variable as absent, and trims values", () =>
     Effect.gen(function* () {
       const settings = yield* read({

@@ -98,7 +98,7 @@ const Environment = Schema.Struct({
   OTEL_EXPORTER_OTLP_PROTOCOL: Schema.Literals(["http/protobuf", "http/json"]),
   OTEL_SERVICE_NAME: Schema.String,
   OTEL_TRACES_SAMPLER_ARG: Ratio,
-  NODE_ENV: Schema.String
+  NODE_ENV: Schema.Literals(["production", "development", "test"])
 }).check(
   Schema.makeFilter((env) =>
     (env.SVC_RUNNER_HOST === undefined) === (env.SVC_RUNNER_PORT === undefined)

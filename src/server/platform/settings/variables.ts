@@ -202,6 +202,7 @@ export const variables = {
   NODE_ENV: {
     default: "development",
     description:
-      "production requires SVC_MASTER_KEY, creates no demo project and has no development pages."
+      "production requires SVC_MASTER_KEY, creates no demo project and has no development pages; " +
+      "otherwise development or test, which are the same."
   }
 } as const satisfies Record<string, Variable>
