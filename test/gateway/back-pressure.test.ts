@@ -9,7 +9,8 @@ import { socket as limits } from "#rpc/limits"
 import { Frame, Outbox, WriteStats } from "#server/platform/socket-outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
 import { TestApp } from "#testing/app"
-import { at, newPlayer } from "#testing/players"
+import { at, guest, newPlayer } from "#testing/players"
+import { connectNative } from "../support/native-socket.ts"
 import { AppLive } from "../support/service.ts"
 
 /** A socket whose client does not read: accepts every write and completes none. */
@@ -132,6 +133,30 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("back-pres
         const left = cyd.received.find((frame) => frame.t === "player_disconnected")
         assert.strictEqual(at(left, "playerId"), bobId)
       })
+  )
+
+  it.effect("closes a client of the other door that acknowledges no event with 1013", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
+      const bob = yield* guest(app)
+      const native = yield* connectNative(app.url)
+      yield* native.open({
+        "x-svc-key": app.publishableKey,
+        authorization: `Bearer ${bob.accessToken}`
+      })
+      yield* native.call("join", { roomId: at(created, "data", "roomId") })
+      const data = "x".repeat(16_000)
+      const fits = Math.floor(limits.outboxMaxBytes / data.length)
+      const hasLeft = () => ada.socket.received.some((frame) => frame.t === "player_disconnected")
+      for (let n = 0; !hasLeft(); n++) {
+        assert.isBelow(n, 2 * fits, "the client is still in")
+        yield* ada.socket.request({ t: "send", type: "flood", to: [bob.id], data })
+      }
+      const closed = yield* native.socket.closed
+      assert.deepStrictEqual([closed.code, closed.reason], [1013, "slow_consumer"])
+    })
   )
 
   it.effect(

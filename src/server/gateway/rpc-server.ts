@@ -5,18 +5,7 @@
  * player it acts for in `X-Svc-Player`.
  */
 import type { IncomingMessage } from "node:http"
-import {
-  Cause,
-  Clock,
-  Context,
-  DateTime,
-  Effect,
-  Layer,
-  Option,
-  Queue,
-  Schema,
-  Stream
-} from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, Queue, Schema, Stream } from "effect"
 import { Headers } from "effect/http"
 import { type Rpc, type RpcMessage, RpcSerialization, RpcServer } from "effect/rpc"
 import {
@@ -26,9 +15,8 @@ import {
   Unauthorized,
   Unavailable
 } from "#rpc/errors/codes"
-import { rooms } from "#rpc/limits"
 import { paths } from "#rpc/paths"
-import { ClientFrames, closeCodes, EventsError, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
+import { ClientFrames, closeCodes, EventsError, RealtimeRpcs } from "#rpc/realtime"
 import type { Frame } from "#server/platform/socket-outbox"
 import type { ReplyCallback } from "#server/links/entity-link"
 import {
@@ -43,31 +31,22 @@ import { Hub } from "#server/links/hub"
 import type { FrameSink } from "#server/links/subscriber"
 import { admit, enabledFeatures, openConnection, welcome } from "./admission.ts"
 import { closeCodeOf, type UpgradedSocket } from "./client-socket.ts"
+import { type EventError, EventQueue } from "./event-queue.ts"
 import { Frames } from "./frame-handlers.ts"
 import { Gateway } from "./gateway.ts"
 import { RpcSocket } from "./rpc-socket.ts"
 
-type EventError = typeof EventsError.Type
-
 const decodeEventError = Schema.decodeUnknownOption(EventsError)
-
-const decodeEvent = Schema.decodeUnknownOption(Schema.fromJsonString(ServerEvent))
 
 /**
  * Sends frames to the queue of an events stream, and closes its socket. A client that reads too slowly
  * loses its connection.
  */
-const streamSink = (
-  socket: RpcSocket,
-  queue: Queue.Queue<ServerEvent, EventError>,
-  isServer: boolean
-): FrameSink => ({
+const streamSink = (socket: RpcSocket, queue: EventQueue, isServer: boolean): FrameSink => ({
   // A game server has one address for all the players it acts for.
   ...(isServer ? {} : { address: socket.address }),
   push: (frame: Frame) => {
-    const event = decodeEvent(frame.text)
-    // A runner of a later release may send an event that this one does not know.
-    if (Option.isNone(event) || Queue.offerUnsafe(queue, event.value)) return
+    if (queue.offer(frame)) return
     socket.close(closeCodes.slowConsumer, "slow_consumer", new Unavailable())
   },
   close: (code, reason, error) => socket.close(code, reason, error)
@@ -108,13 +87,13 @@ const openStream = Effect.fnUntraced(function* (socket: RpcSocket, headers: Head
   if (player === undefined) return yield* new PlayerRequired()
   const { environmentId } = environment
   socket.setFeatures(yield* enabledFeatures(environmentId))
-  const queue = yield* Queue.bounded<ServerEvent, EventError>(rooms.watchBufferItems)
+  const queue = yield* EventQueue.make
   const sink = streamSink(socket, queue, environment.keyKind === "secret")
   const { connection, seat } = yield* openConnection(player, sink)
   yield* Effect.acquireRelease(
     Effect.sync(() =>
       socket.accept({ environmentId, keyHash, player, connection, listener: undefined }, (error) =>
-        Queue.failCauseUnsafe(queue, Cause.fail(streamErrorOf(error)))
+        queue.fail(streamErrorOf(error))
       )
     ),
     () =>
@@ -131,7 +110,7 @@ const openStream = Effect.fnUntraced(function* (socket: RpcSocket, headers: Head
     tokenExpiresAt: Number.isFinite(player.expiresAt) ? iso(player.expiresAt) : null,
     seat
   })
-  return Stream.concat(Stream.make(first), Stream.fromQueue(queue))
+  return Stream.concat(Stream.make(first), queue.events)
 })
 
 /** Streams the events of a client; a client whose credentials are refused is closed as at the other door. */

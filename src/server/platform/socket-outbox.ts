@@ -68,7 +68,7 @@ export class WriteStats {
  * A frame larger than this, such as the snapshot of a room at its limits, may exceed the bound once:
  * no consumer could read fast enough for a frame that fits no outbox.
  */
-const largeBytes = limits.outboxMaxBytes / 2
+export const largeBytes = limits.outboxMaxBytes / 2
 
 /** The frames of one socket until the next flush. */
 export class Outbox {
