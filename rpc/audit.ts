@@ -70,6 +70,13 @@ const ExactMatch = Schema.optionalKey(
   )
 )
 
+/** Cursor of a page: the id of the last entry. */
+const AuditCursor = Schema.String.check(
+  Schema.isPattern(/^aud_[0-9A-HJKMNP-TV-Z]{26}$/, {
+    message: "Expected the nextBefore of a previous response"
+  })
+)
+
 /** `/v1/projects/:projectId/audit`, newest first; `before` is the `nextBefore` of the page before. */
 export class AuditApi extends underMember(
   HttpApiGroup.make("audit").add(
@@ -77,7 +84,7 @@ export class AuditApi extends underMember(
       params: memberParams,
       query: {
         limit: Schema.optionalKey(Limit),
-        before: ExactMatch,
+        before: Schema.optionalKey(AuditCursor),
         env: Schema.optionalKey(EnvironmentName),
         /** Exact-match filters: the action, the actor's id and the target's id. */
         action: ExactMatch,

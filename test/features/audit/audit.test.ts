@@ -144,7 +144,8 @@ layer(Node)("the audit log", (it) => {
       assert.deepStrictEqual(yield* filtered("?env=production"), ["d"])
       assert.deepStrictEqual(yield* filtered("?target=b&action=player.ban&actor=system"), ["b"])
       assert.deepStrictEqual(yield* filtered("?action=player.unban"), [])
-      for (const wrong of ["?limit=0", "?limit=101", "?env=staging", "?before="]) {
+      const cursors = ["", "null", "-1", "x", projectId].map((cursor) => `?before=${cursor}`)
+      for (const wrong of ["?limit=0", "?limit=101", "?env=staging", ...cursors]) {
         assert.strictEqual((yield* read(wrong)).status, 400, wrong)
       }
       assert.lengthOf(yield* entries(), 5)
