@@ -59,8 +59,12 @@ export const refusesTls = (failure: unknown): boolean =>
   /TLS|CERT|SELF_SIGNED/.test(`${failure.reason.message} ${stateOf(failure)}`)
 
 /** What the server or the socket said; a client's message names the operation only. */
-export const causeOf = ({ reason }: SqlError.SqlError): string =>
-  reason.cause instanceof Error ? reason.cause.message : reason.message
+export const causeOf = ({ reason: { cause, message } }: SqlError.SqlError): string => {
+  // A name with several addresses, such as localhost: the error itself has no message.
+  if (cause instanceof AggregateError)
+    return cause.errors.map(({ message: each }) => each).join(", ")
+  return cause instanceof Error ? cause.message : message
+}
 
 /** Whether the server, the database or the role has no connection left. */
 export const lacksConnections = (failure: unknown): boolean =>

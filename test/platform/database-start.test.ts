@@ -2,6 +2,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
+import { SqlError } from "effect/sql"
 import {
   DatabaseStartError,
   explain,
@@ -63,6 +64,18 @@ layer(SharedDatabase.layer)("a database", (it) => {
       const url = yield* SharedDatabase
       const sessions = yield* Effect.all([PgConnection.make({ url }), PgConnection.make({ url })])
       assert.isFalse(yield* sharesSessions(...sessions))
+    })
+  )
+
+  it.effect("names each address that refused, when a name has several", () =>
+    Effect.gen(function* () {
+      const refused = new AggregateError([
+        new Error("connect ECONNREFUSED ::1:9"),
+        new Error("connect ECONNREFUSED 127.0.0.1:9")
+      ])
+      const reason = new SqlError.ConnectionError({ cause: refused, message: "Failed to connect" })
+      const failure = yield* Effect.flip(explain("DATABASE_URL")(new SqlError.SqlError({ reason })))
+      assert.include(failure.message, "ECONNREFUSED ::1:9, connect ECONNREFUSED 127.0.0.1:9")
     })
   )
 

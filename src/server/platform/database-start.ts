@@ -89,7 +89,9 @@ export const startDatabase = <E, R>(options: {
   Layer.effectDiscard(
     Effect.andThen(refusePooler(options.variable, options.url), options.prepare).pipe(
       Effect.tapError((error) =>
-        isTransient(error) ? Effect.logWarning("Waiting for Postgres", String(error)) : Effect.void
+        SqlError.isSqlError(error) && isTransient(error)
+          ? Effect.logWarning(`Waiting for the Postgres of ${options.variable}: ${causeOf(error)}`)
+          : Effect.void
       ),
       Effect.retry({ while: isTransient, schedule: Schedule.spaced(1000), times: startAttempts }),
       Effect.catchIf(
