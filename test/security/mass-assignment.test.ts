@@ -77,7 +77,7 @@ const rowsOf = (playerId: string) =>
   Effect.map(
     Effect.flatMap(SqlClient.SqlClient, (sql) =>
       Effect.all([
-        sql`select * from players where id = ${playerId}`,
+        sql`select to_jsonb(p) - 'last_seen_at' as player from players p where id = ${playerId}`,
         sql`select * from sessions where player_id = ${playerId} order by id`,
         sql`select * from identities where player_id = ${playerId}`,
         sql`select * from sanctions where player_id = ${playerId}`,
