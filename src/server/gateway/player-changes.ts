@@ -6,7 +6,7 @@
  * this for its own connections, rooms and channels, so a seat in its grace period is removed, too.
  */
 import { DateTime, Effect, Layer, Schema, Stream } from "effect"
-import { SessionRevoked, Unauthorized } from "#rpc/errors/codes"
+import { SessionRevoked } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { closeCodes } from "#rpc/realtime"
 import { LocalChannels } from "#entities/channel/entity"
@@ -37,7 +37,7 @@ const makePresenceOf = Effect.gen(function* () {
   }
 })
 
-const deleted = new Unauthorized({ message: "This player has been deleted." })
+const deleted = new SessionRevoked({ message: "This player has been deleted." })
 
 const makeApply = Effect.gen(function* () {
   const hub = yield* Hub

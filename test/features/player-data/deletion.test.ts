@@ -114,7 +114,8 @@ layer(appWithSql(), live)("self-deletion", (it) => {
       const made = yield* bob.socket.request({ t: "create", mode: "default" })
       yield* online.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
       yield* remove(app, ada, { refreshToken: ada.refreshToken })
-      assert.strictEqual((yield* online.socket.closed).code, 4001)
+      const { code, reason } = yield* online.socket.closed
+      assert.strictEqual(`${code} ${reason}`, "4001 session_revoked")
       const left = yield* bob.socket.next("player_left")
       assert.deepInclude(left, { playerId: ada.id, reason: "deleted" })
     })
