@@ -225,6 +225,21 @@ describe("settings", () => {
     })
   )
 
+  it.effect("warns in production of a base URL that is absent or not https", () =>
+    Effect.gen(function* () {
+      const production = { NODE_ENV: "production", SVC_MASTER_KEY: masterKey }
+      const absent = (yield* read(production)).warnings
+      assert.match(absent.join(), /^SVC_BASE_URL is not set: .*http:\/\/localhost:8080/)
+      const plain = (yield* read({ ...production, SVC_BASE_URL: "http://play.example.com" }))
+        .warnings
+      assert.match(plain.join(), /^SVC_BASE_URL is not https: /)
+      for (const SVC_BASE_URL of ["https://play.example.com", "http://localhost:8080"]) {
+        assert.isEmpty((yield* read({ ...production, SVC_BASE_URL })).warnings)
+      }
+      assert.isEmpty((yield* read({})).warnings)
+    })
+  )
+
   it.effect("requires sslmode in production for a database on another host", () =>
     Effect.gen(function* () {
       const production = { NODE_ENV: "production", SVC_MASTER_KEY: masterKey }

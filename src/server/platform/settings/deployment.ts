@@ -95,3 +95,18 @@ export const databaseUrlIssue = (text: string, production: boolean): string | un
     "nobody else can read that network"
   )
 }
+
+/** What is unsafe about the address that players use, in production. */
+export const baseUrlWarnings = (given: URL | undefined, used: string): ReadonlyArray<string> => {
+  if (given === undefined) {
+    return [
+      "SVC_BASE_URL is not set: links in mails, returns of sign-in providers and the issuer of tokens " +
+        `are at ${used}. Set it to the address that players use.`
+    ]
+  }
+  if (given.protocol === "https:" || !isPublicHost(given.hostname)) return []
+  return [
+    "SVC_BASE_URL is not https: passwords and tokens of players cross the network in plain text. " +
+      "Put a proxy with TLS in front, and set the https address."
+  ]
+}

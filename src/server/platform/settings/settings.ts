@@ -17,7 +17,7 @@ import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { Email } from "#rpc/email"
 import type { Provider } from "#rpc/identities"
-import { databaseUrlIssue, isPublicHost, proxyWarnings } from "./deployment.ts"
+import { baseUrlWarnings, databaseUrlIssue, isPublicHost, proxyWarnings } from "./deployment.ts"
 import { freePort } from "./free-port.ts"
 import {
   InviteCode,
@@ -147,6 +147,11 @@ const Environment = Schema.Struct({
     })
   )
 )
+
+const warningsOf = (env: typeof Environment.Type, baseUrl: string): ReadonlyArray<string> => [
+  ...proxyWarnings(env.SVC_TRUSTED_PROXIES),
+  ...(env.NODE_ENV === "production" ? baseUrlWarnings(env.SVC_BASE_URL, baseUrl) : [])
+]
 
 const decode = Schema.decodeUnknownEffect(Environment, { errors: "all" })
 
@@ -296,7 +301,7 @@ export class Settings extends Context.Service<
         inviteCodes: env.SVC_INVITE_CODES,
         setupToken: env.SVC_SETUP_TOKEN,
         trustedProxies: env.SVC_TRUSTED_PROXIES,
-        warnings: proxyWarnings(env.SVC_TRUSTED_PROXIES),
+        warnings: warningsOf(env, baseUrl),
         turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },
         providerUrls: {
           google: withoutSlash(env.SVC_OAUTH_GOOGLE_URL),
