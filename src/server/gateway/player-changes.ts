@@ -37,6 +37,31 @@ const makePresenceOf = Effect.gen(function* () {
   }
 })
 
+interface PresentPlayer {
+  readonly environmentId: string
+  readonly playerId: string
+}
+
+/** Lists the players who are connected here, or are members of rooms or channels that live here. */
+const makePresentPlayers = Effect.gen(function* () {
+  const { connections } = yield* Hub
+  const rooms = yield* LocalRooms
+  const channels = yield* LocalChannels
+  return function* (): Generator<PresentPlayer> {
+    yield* connections.all
+    for (const playerId of rooms.byPlayer.keys) {
+      for (const { state } of rooms.byPlayer.get(playerId)) {
+        if (state !== undefined) yield { environmentId: state.settings.environmentId, playerId }
+      }
+    }
+    for (const playerId of channels.byPlayer.keys) {
+      for (const { state } of channels.byPlayer.get(playerId)) {
+        if (state !== undefined) yield { environmentId: state.options.environmentId, playerId }
+      }
+    }
+  }
+})
+
 const deleted = new SessionRevoked({ message: "This player has been deleted." })
 
 const makeApply = Effect.gen(function* () {
@@ -101,27 +126,23 @@ const concurrency = 500
 
 export const PlayerChanges = Layer.effectDiscard(
   Effect.gen(function* () {
-    const hub = yield* Hub
+    const presentPlayers = yield* makePresentPlayers
     const statuses = yield* PlayerStatusCache
     const apply = yield* makeApply
     const applyUntilDone = yield* makePendingChanges
-    const applyToPlayer = (environmentId: EnvironmentId, playerId: PlayerId) =>
-      applyUntilDone(`${environmentId}/${playerId}`, apply(environmentId, playerId))
-    const applyToAll = Effect.suspend(() =>
-      Effect.forEach(
-        hub.connections.all,
-        ({ environmentId, playerId }) => applyToPlayer(environmentId, playerId),
-        { concurrency, discard: true }
-      )
-    )
+    const applyToPlayer = ({ environmentId, playerId }: PresentPlayer) =>
+      isEnvironmentId(environmentId) && isPlayerId(playerId)
+        ? applyUntilDone(`${environmentId}/${playerId}`, apply(environmentId, playerId))
+        : Effect.void
+    const applyToAll = Effect.suspend(() => {
+      const players = new Map<string, PresentPlayer>()
+      for (const player of presentPlayers()) {
+        players.set(`${player.environmentId}/${player.playerId}`, player)
+      }
+      return Effect.forEach(players.values(), applyToPlayer, { concurrency, discard: true })
+    })
     yield* statuses.changes.pipe(
-      Stream.runForEach((changed) => {
-        if (changed === "all") return applyToAll
-        const { environmentId, playerId } = changed
-        return isEnvironmentId(environmentId) && isPlayerId(playerId)
-          ? applyToPlayer(environmentId, playerId)
-          : Effect.void
-      }),
+      Stream.runForEach((changed) => (changed === "all" ? applyToAll : applyToPlayer(changed))),
       Effect.forkScoped
     )
   })

@@ -219,6 +219,25 @@ layer(Listening, { timeout: "120 seconds", excludeTestServices: true })("a node"
     })
   )
 
+  it.effect(
+    "ends the seat of a banned player without a socket after it missed the notification",
+    () =>
+      Effect.gen(function* () {
+        const { ada, bob, channel } = yield* together
+        const sql = yield* SqlClient.SqlClient
+        yield* ada.socket.terminate
+        yield* bob.socket.next("player_disconnected")
+        yield* sql`
+        insert into sanctions (id, environment_id, player_id, created_at)
+        select ${`snc_${"2".repeat(26)}`}, environment_id, id, now() from players where id = ${ada.id}`
+        yield* sql`select pg_notify('svc_invalidation', '{"kind":"everything","id":""}')`
+        const left = yield* bob.socket.next("player_left")
+        assert.deepInclude(left, { playerId: ada.id, reason: "banned" })
+        const gone = yield* bob.socket.next("channel_player_left")
+        assert.deepInclude(gone, { channel, playerId: ada.id, reason: "banned" })
+      })
+  )
+
   it.effect("closes a banned player's socket after the database was away at the notification", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
