@@ -57,17 +57,17 @@ const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | und
   return undefined
 }
 
-/** A JSON object that the service has accepted before, so it is not checked again. */
-export const JsonObject = Schema.Record(Schema.String, Schema.Unknown)
-export type JsonObject = typeof JsonObject.Type
-
 /**
- * A JSON object from a client. Keys that could reach an object's prototype are refused at any depth, and
- * so are texts that Postgres cannot read as JSON and nesting beyond 32 levels.
+ * A JSON object that a client sends or receives. Keys that could reach an object's prototype are refused
+ * at any depth, and so are texts that Postgres cannot read as JSON and nesting beyond 32 levels.
  */
-export const ClientJsonObject = JsonObject.check(
+export const JsonObject = Schema.Record(Schema.String, Schema.Unknown).check(
   Schema.makeFilter((members) => firstProblem(members, []))
 )
+export type JsonObject = typeof JsonObject.Type
+
+/** A JSON object that a runner has accepted: a newer release with stricter rules reads it, too. */
+export const AcceptedJsonObject = Schema.Record(Schema.String, Schema.Unknown)
 
 /** Any JSON value of at most 64 levels. Deeper nesting would overflow the stack of the encoder. */
 export const MessageData = Schema.Unknown.check(
@@ -106,7 +106,7 @@ export const create = Rpc.make("create", {
     maxPlayers: Schema.optionalKey(
       Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: rooms.playersMax }))
     ),
-    metadata: Schema.optionalKey(ClientJsonObject),
+    metadata: Schema.optionalKey(JsonObject),
     code: Schema.optionalKey(
       Schema.String.check(
         Schema.isPattern(/^[A-Za-z0-9]{4,12}$/, { message: "Expected 4 to 12 letters or digits" })
@@ -178,14 +178,14 @@ export const send = Rpc.make("send", {
 
 /** Merges top-level keys into the room's state; null deletes a key. */
 export const setState = Rpc.make("setState", {
-  payload: { patch: ClientJsonObject },
+  payload: { patch: JsonObject },
   success: Done,
   error: Schema.Union([...commonFrameErrors, NotInRoom, HostOnly, StateTooLarge])
 }).annotate(OpenApi.Summary, "Merge keys into the room's state; null deletes")
 
 /** Merges top-level keys into the player's own state; null deletes a key. */
 export const setMyState = Rpc.make("setMyState", {
-  payload: { patch: ClientJsonObject },
+  payload: { patch: JsonObject },
   success: Done,
   error: Schema.Union([...commonFrameErrors, NotInRoom, StateTooLarge])
 }).annotate(OpenApi.Summary, "Merge keys into the player's own state; null deletes")

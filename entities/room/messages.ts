@@ -3,7 +3,7 @@
  * per batch, which the receiver decodes once.
  */
 import { Schema } from "effect"
-import { JsonObject, SignalKind, Transport } from "#rpc/rooms"
+import { AcceptedJsonObject, SignalKind, Transport } from "#rpc/rooms"
 
 const connection = { node: Schema.String, connectionId: Schema.String }
 
@@ -33,8 +33,8 @@ export const PlayerCommand = Schema.Union([
     data: Schema.optionalKey(Schema.Unknown),
     to: Schema.optionalKey(Schema.Array(Schema.String))
   }),
-  command("setState", { patch: JsonObject }),
-  command("setMyState", { patch: JsonObject }),
+  command("setState", { patch: AcceptedJsonObject }),
+  command("setMyState", { patch: AcceptedJsonObject }),
   command("lock", { locked: Schema.Boolean }),
   command("signal", {
     to: Schema.String,
@@ -72,7 +72,7 @@ export const RoomOutput = Schema.Union([
   }),
   output("enter", { player: Schema.String, connection: Schema.String, frame: Schema.String }),
   output("exit", { player: Schema.String }),
-  output("reply", { seq: Schema.Int, data: JsonObject }),
+  output("reply", { seq: Schema.Int, data: AcceptedJsonObject }),
   output("refuse", {
     seq: Schema.Int,
     player: Schema.String,
@@ -102,7 +102,7 @@ export const roomSettingsFields = {
   p2p: Schema.NullOr(Schema.Struct({ relayOnly: Schema.Boolean, maxPlayers: Schema.Int })),
   hostOnlyState: Schema.Boolean,
   maxPlayers: Schema.Int,
-  metadata: JsonObject,
+  metadata: AcceptedJsonObject,
   graceSeconds: Schema.Int,
   matched: Schema.Boolean
 }

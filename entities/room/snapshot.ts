@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import type { RoomRow } from "#sql/rooms"
-import { CloseReason, JsonObject } from "#rpc/rooms"
+import { CloseReason, AcceptedJsonObject } from "#rpc/rooms"
 import { iso, isListed, type RoomState } from "./model.ts"
 import { roomSettingsFields } from "./messages.ts"
 import { StoredLink } from "../executed-commands.ts"
@@ -28,7 +28,7 @@ const StoredMember = Schema.Struct({
   displayName: Schema.String,
   relayOnly: Schema.Boolean,
   joinedAt: Schema.Int,
-  playerState: JsonObject,
+  playerState: AcceptedJsonObject,
   attachment: Schema.NullOr(Schema.Struct({ node: Schema.String, connectionId: Schema.String })),
   joinDeadline: Schema.NullOr(Schema.Int),
   absentSince: Schema.NullOr(Schema.Int),
@@ -42,7 +42,7 @@ const Stored = Schema.fromJsonString(
     settings: Settings,
     locked: Schema.Boolean,
     hostId: Schema.NullOr(Schema.String),
-    sharedState: JsonObject,
+    sharedState: AcceptedJsonObject,
     version: Schema.Int,
     members: Schema.Array(StoredMember),
     lastFrameAt: Schema.Int,

@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
-import { create, join, ClientJsonObject, send, setState } from "#rpc/rooms"
+import { create, join, JsonObject, send, setState } from "#rpc/rooms"
 import { jsonBytes, emptyJsonState, patchJsonState, toJsonObject } from "#entities/room/json-state"
 import { hostilePatch } from "../../support/generators.ts"
 
@@ -54,7 +54,7 @@ describe("JSON state", () => {
 })
 
 describe("a JSON object from a player", () => {
-  const accepts = Schema.is(ClientJsonObject)
+  const accepts = Schema.is(JsonObject)
   const parse = (json: string): unknown => JSON.parse(json)
 
   it("refuses a JSON object with a prototype key at any depth", () => {
