@@ -28,8 +28,14 @@ export const socket = {
   tokenGraceSeconds: 30,
   /** Unsent bytes of one socket; beyond it, the socket closes with 1013. */
   outboxMaxBytes: MiB,
-  /** Longest write interval of a busy node: one frame of a 60 Hz game. An idle node writes at once. */
+  /**
+   * Longest interval between two writes: one frame of a 60 Hz game, when the event loop is busy for
+   * `fullShare` of the time. Below `busyShare` a node writes at once.
+   */
   coalesceMillis: 16,
+  busyShare: 0.5,
+  fullShare: 0.9,
+  loadMeasuredMillis: 100,
   framesPerSecond: 100,
   framesBurst: 200,
   /** Tokens that a malformed frame takes from the socket's rate limit. */

@@ -70,7 +70,7 @@ const makeLink = Effect.gen(function* () {
     local: makeLocalActors<QueueActor, QueueOutput>(),
     context: {
       node: "n1",
-      scheduler: new FlushScheduler(() => 0, undefined, 0),
+      scheduler: new FlushScheduler(() => 0),
       nextAttachment: () => ++attachments,
       run: (effect) => Fiber.runIn(runFork(effect), scope)
     }

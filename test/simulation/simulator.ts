@@ -191,6 +191,8 @@ export class Process {
   constructor(name: string, simulator: Simulator, chance: Chance) {
     this.name = name
     this.simulator = simulator
+    // Decides how long the process waits between two flushes.
+    const busyShare = chance.fraction()
     this.context = Context.empty().pipe(
       Context.add(
         Scheduler.Scheduler,
@@ -199,7 +201,12 @@ export class Process {
       Context.add(Clock.Clock, this.#clock()),
       Context.add(FlushTimers, {
         soon: (run) => void this.enqueue(run),
+<<<<<<< HEAD:test/simulation/simulator.ts
         later: (run, millis) => void simulator.after(millis, run, { process: this })
+=======
+        later: (run, millis) => void simulator.after(millis, run, { process: this }),
+        busyMillis: () => simulator.now * busyShare
+>>>>>>> b963242 (Gather before a flush only as far as the event loop is busy):test/simulation/simulator.ts
       }),
       Context.add(Random.Random, {
         nextIntUnsafe: () => chance.integer(0, 2 ** 32 - 1),

@@ -39,7 +39,7 @@ const makeContexts = Effect.gen(function* () {
     run: (effect: Effect.Effect<void>): Fiber.Fiber<void> => Fiber.runIn(runFork(effect), scope)
   }
   // Sessions and queues take one command after the other: waiting for more would only add latency.
-  const scheduler = new FlushScheduler(monotonicMillis(clock), timers, 0)
+  const scheduler = new FlushScheduler(monotonicMillis(clock), { ...timers, busyMillis: () => 0 })
   const prompt: NodeContext = { ...context, scheduler }
   return { context, prompt }
 })

@@ -1,20 +1,62 @@
 /**
  * Flush cycles of a node. First every link submits the commands that it has collected, then every
- * runner link sends one batch to its node, then every socket is written once. An idle node flushes at
- * the end of the event loop's iteration; a busy one leaves a few milliseconds between two flushes, since
- * a write is a system call and most of what a delivery costs.
+ * runner link sends one batch to its node, then every socket is written once. A node with time to spare
+ * flushes at the end of the event loop's iteration, so nothing waits. The busier its event loop is, the
+ * longer it waits between two flushes, since a write is a system call and most of what a delivery costs.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { monotonicMillis } from "./monotonic.ts"
 
-/** Delays a flush: to the end of the event loop's iteration, or by milliseconds. */
+/** When to flush: at the end of the event loop's iteration, or after milliseconds if it is busy. */
 export interface FlushTimers {
   readonly soon: (run: () => void) => void
   readonly later: (run: () => void, millis: number) => void
+  /** For how many milliseconds the event loop has been busy since it started. */
+  readonly busyMillis: () => number
 }
 
-const processTimers: FlushTimers = { soon: setImmediate, later: setTimeout }
+const processTimers: FlushTimers = {
+  soon: setImmediate,
+  later: setTimeout,
+  busyMillis: () => performance.eventLoopUtilization().active
+}
+
+/**
+ * The time between two flushes of a node whose event loop is busy for this share of the time. The delay
+ * pays only where it keeps the node from saturation; below half of a core nothing waits.
+ */
+export const flushIntervalMillis = (busy: number): number => {
+  const { busyShare, coalesceMillis, fullShare } = socket
+  const share = (busy - busyShare) / (fullShare - busyShare)
+  return coalesceMillis * Math.min(1, Math.max(0, share))
+}
+
+/** The time between two flushes, measured anew a few times a second and smoothed. */
+export class FlushInterval {
+  readonly #busyMillis: () => number
+  #measuredAt: number
+  #busy: number
+  #share = 0
+
+  constructor(now: number, busyMillis: () => number) {
+    this.#measuredAt = now
+    this.#busyMillis = busyMillis
+    this.#busy = busyMillis()
+  }
+
+  /** The interval in milliseconds. `now` in monotonic milliseconds. */
+  at(now: number): number {
+    const elapsed = now - this.#measuredAt
+    if (elapsed >= socket.loadMeasuredMillis) {
+      const busy = this.#busyMillis()
+      this.#share = (this.#share + (busy - this.#busy) / elapsed) / 2
+      this.#busy = busy
+      this.#measuredAt = now
+    }
+    return flushIntervalMillis(this.#share)
+  }
+}
 
 /** The process' own timers; a simulation brings others. */
 export const FlushTimers = Context.Reference<FlushTimers>("server/platform/flush/FlushTimers", {
@@ -29,22 +71,18 @@ export interface Flushable {
 export class FlushScheduler {
   readonly #now: () => number
   readonly #timers: FlushTimers
-  readonly #intervalMillis: number
+  readonly #interval: FlushInterval
   #inputs: Set<Flushable> = new Set()
   #links: Set<Flushable> = new Set()
   #outputs: Array<Flushable> = []
   #scheduled = false
   #flushedAt = 0
 
-  /** `now` in monotonic milliseconds. An interval of 0 always flushes as soon as possible. */
-  constructor(
-    now: () => number,
-    timers: FlushTimers = processTimers,
-    intervalMillis: number = socket.coalesceMillis
-  ) {
+  /** `now` in monotonic milliseconds. */
+  constructor(now: () => number, timers: FlushTimers = processTimers) {
     this.#now = now
     this.#timers = timers
-    this.#intervalMillis = intervalMillis
+    this.#interval = new FlushInterval(now(), timers.busyMillis)
   }
 
   /** Flushes this in the first phase of the next cycle. */
@@ -68,8 +106,9 @@ export class FlushScheduler {
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    const wait = this.#flushedAt + this.#intervalMillis - this.#now()
-    if (wait <= 0) this.#timers.soon(this.#run)
+    const now = this.#now()
+    const wait = this.#flushedAt + this.#interval.at(now) - now
+    if (wait < 1) this.#timers.soon(this.#run)
     else this.#timers.later(this.#run, wait)
   }
 
