@@ -201,12 +201,8 @@ export class Process {
       Context.add(Clock.Clock, this.#clock()),
       Context.add(FlushTimers, {
         soon: (run) => void this.enqueue(run),
-<<<<<<< HEAD:test/simulation/simulator.ts
-        later: (run, millis) => void simulator.after(millis, run, { process: this })
-=======
         later: (run, millis) => void simulator.after(millis, run, { process: this }),
         busyMillis: () => simulator.now * busyShare
->>>>>>> b963242 (Gather before a flush only as far as the event loop is busy):test/simulation/simulator.ts
       }),
       Context.add(Random.Random, {
         nextIntUnsafe: () => chance.integer(0, 2 ** 32 - 1),

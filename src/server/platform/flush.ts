@@ -4,6 +4,7 @@
  * flushes at the end of the event loop's iteration, so nothing waits. The busier its event loop is, the
  * longer it waits between two flushes, since a write is a system call and most of what a delivery costs.
  */
+import { performance } from "node:perf_hooks"
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { monotonicMillis } from "./monotonic.ts"
