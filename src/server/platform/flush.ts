@@ -33,7 +33,7 @@ export const flushIntervalMillis = (busy: number): number => {
   return coalesceMillis * Math.min(1, Math.max(0, share))
 }
 
-/** The time between two flushes, measured anew a few times a second and smoothed. */
+/** The time between two flushes, measured a few times a second and smoothed. */
 export class FlushInterval {
   readonly #busyMillis: () => number
   #measuredAt: number
