@@ -115,7 +115,11 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("back-pres
         const hasLeft = () => ada.received.some((frame) => frame.t === "player_disconnected")
         for (let n = 0; !hasLeft(); n++) {
           assert.isBelow(n, 10_000, "bob is still in")
-          const reply = yield* ada.request({ t: "send", type: "flood", data: { n, padding } })
+          // Slower than the rate limit of a socket.
+          const reply = yield* Effect.delay(
+            ada.request({ t: "send", type: "flood", data: { n, padding } }),
+            "12 millis"
+          )
           if (reply["ok"] === true) sent.push(n)
         }
         bob.ws.resume()
