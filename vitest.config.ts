@@ -45,7 +45,7 @@ export const configOf = (form: "short" | "long") =>
           test: {
             name: "service",
             include: ["test/**/*.test.ts"],
-            exclude: [house, simulation, chaos, fuzz, "test/bench/peers/**"],
+            exclude: [house, simulation, chaos, fuzz, "test/bench/peers/**", "**/node_modules/**"],
             // Files share a worker and its modules: importing Effect for each took a quarter of the time.
             isolate: false,
             globalSetup

@@ -37,7 +37,7 @@ export const Capabilities = Schema.Struct({
   showName: Schema.Boolean,
   /** May be asked for consent to news by mail. */
   news: Schema.Boolean
-}).annotate({ identifier: "Capabilities" })
+}).annotate({ identifier: "Capabilities", description: "What players of an age band may do." })
 export type Capabilities = typeof Capabilities.Type
 
 export const capabilitiesOf = (band: AgeBand): Capabilities => {
@@ -56,7 +56,10 @@ export const AgeProfile = Schema.Struct({
   ageBand: AgeBand,
   declaredAgeBand: Schema.NullOr(AgeBand),
   capabilities: Capabilities
-}).annotate({ identifier: "AgeProfile" })
+}).annotate({
+  identifier: "AgeProfile",
+  description: "The effective age band of a player, and the declared one."
+})
 export type AgeProfile = typeof AgeProfile.Type
 
 /** Derives the age profile of a player. */

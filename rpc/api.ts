@@ -21,7 +21,7 @@ import { DeveloperSignInApi, DevelopersApi, PlatformApi } from "./developers.ts"
 import { PlayerDataApi, AdminPlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
 import { PlayersApi } from "./players.ts"
 import { ProjectApi, ProjectsApi, EnvironmentApi } from "./projects.ts"
-import { openResponses } from "./open-responses.ts"
+import { finishDocument } from "./openapi/document.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
 import { SavesApi } from "./saves.ts"
@@ -80,6 +80,6 @@ export class Api extends HttpApi.make("player-backend")
       license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
       servers: [{ url: "/", description: "This deployment" }],
       override: { "x-tagGroups": tagGroups },
-      transform: openResponses
+      transform: finishDocument
     })
   ) {}

@@ -16,7 +16,7 @@ import {
 import { SanctionId } from "./ids.ts"
 import { moderation } from "./limits.ts"
 import { RefreshToken } from "./sessions.ts"
-import { textUpTo } from "./text.ts"
+import { textUpTo, Timestamp } from "./text.ts"
 
 export const AppealStatus = Schema.Literals(["open", "accepted", "rejected"])
 export type AppealStatus = typeof AppealStatus.Type
@@ -30,24 +30,28 @@ export const Sanction = Schema.Struct({
   kind: Schema.Literal("ban"),
   active: Schema.Boolean,
   note: Schema.NullOr(Schema.String),
-  createdAt: Schema.String,
-  expiresAt: Schema.NullOr(Schema.String),
-  liftedAt: Schema.NullOr(Schema.String),
+  createdAt: Timestamp,
+  expiresAt: Schema.NullOr(Timestamp),
+  liftedAt: Schema.NullOr(Timestamp),
   appeal: Schema.optionalKey(
     Schema.Struct({
       status: AppealStatus,
       message: Schema.String,
-      createdAt: Schema.String,
+      createdAt: Timestamp,
       response: Schema.NullOr(Schema.String)
     })
   )
-}).annotate({ identifier: "Sanction" })
+}).annotate({
+  identifier: "Sanction",
+  description:
+    "A ban. Without `expiresAt` it lasts until it is lifted. `appeal` is absent until the player appeals."
+})
 export type Sanction = typeof Sanction.Type
 
 const Message = textUpTo(moderation.appealMaxCharacters)
 
 const Appealed = Schema.Struct({ sanction: Sanction })
-  .annotate({ identifier: "Appealed" })
+  .annotate({ identifier: "Appealed", description: "The ban with its appeal." })
   .pipe(HttpApiSchema.status(201))
 
 /** `/v1/players/me/sanctions`: the signed-in player's own bans. */
@@ -55,7 +59,8 @@ export class SanctionsApi extends HttpApiGroup.make("sanctions")
   .add(
     HttpApiEndpoint.get("list", "/sanctions", {
       success: Schema.Struct({ sanctions: Schema.Array(Sanction) }).annotate({
-        identifier: "SanctionList"
+        identifier: "SanctionList",
+        description: "The player's bans, newest first."
       })
     }).annotate(OpenApi.Summary, "List the player's own bans, newest first"),
     HttpApiEndpoint.post("appeal", "/sanctions/:sanctionId/appeal", {

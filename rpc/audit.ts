@@ -9,6 +9,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { EnvironmentName } from "./auth.ts"
 import { http } from "./limits.ts"
 import { memberParams, underMember } from "./mounts.ts"
+import { Timestamp } from "./text.ts"
 
 export const ActorKind = Schema.Literals(["developer", "key", "system"])
 
@@ -39,12 +40,15 @@ export const AuditActor = Schema.Struct({
   kind: ActorKind,
   id: Schema.String,
   name: Schema.String
-}).annotate({ identifier: "AuditActor" })
+}).annotate({
+  identifier: "AuditActor",
+  description: "Who made a change. `name` is a key's prefix, or a developer's name or email."
+})
 
 /** One change; `env` is null for a change of the whole project. */
 export const AuditEntry = Schema.Struct({
   id: Schema.String,
-  at: Schema.String,
+  at: Timestamp,
   env: Schema.NullOr(EnvironmentName),
   actor: AuditActor,
   /** The client address of the request; for IPv6 the network prefix. */
@@ -54,7 +58,10 @@ export const AuditEntry = Schema.Struct({
   target: Schema.Struct({ kind: Schema.String, id: Schema.String }),
   /** Details of the action, with small values before and after; never a secret. */
   details: Schema.Record(Schema.String, Schema.Json)
-}).annotate({ identifier: "AuditEntry" })
+}).annotate({
+  identifier: "AuditEntry",
+  description: "One change in the project. `env` is null for a change of the whole project."
+})
 export type AuditEntry = typeof AuditEntry.Type
 
 const Limit = Schema.FiniteFromString.check(
@@ -94,7 +101,10 @@ export class AuditApi extends underMember(
       success: Schema.Struct({
         entries: Schema.Array(AuditEntry),
         nextBefore: Schema.NullOr(Schema.String)
-      }).annotate({ identifier: "AuditPage" })
+      }).annotate({
+        identifier: "AuditPage",
+        description: "A page of the audit log, newest first."
+      })
     }).annotate(OpenApi.Summary, "List the entries of the audit log, newest first")
   )
 ) {}

@@ -31,6 +31,7 @@ import { PlayerIdText } from "./ids.ts"
 import { channels as limits } from "./limits.ts"
 import { Deleted } from "./responses.ts"
 import { commonFrameErrors, MessageData, PlayerName } from "./rooms.ts"
+import { Timestamp } from "./text.ts"
 
 // Values ---------------------------------------------------------------------------------------
 
@@ -83,7 +84,7 @@ export const ChannelSettings = Schema.Struct({
   open: Schema.Boolean,
   maxMembers: MaxMembers,
   voice: Schema.NullOr(ChannelVoice),
-  createdAt: Schema.String
+  createdAt: Timestamp
 })
 export type ChannelSettings = typeof ChannelSettings.Type
 
@@ -91,7 +92,7 @@ export type ChannelSettings = typeof ChannelSettings.Type
 export const ChannelPlayer = Schema.Struct({
   id: Schema.String,
   displayName: Schema.String,
-  joinedAt: Schema.String
+  joinedAt: Timestamp
 })
 export type ChannelPlayer = typeof ChannelPlayer.Type
 
@@ -330,8 +331,11 @@ export const ChannelChanges = Schema.Struct({
 /** A player, and the end of the mute or ban (ISO 8601 UTC); null: until it is undone. */
 const Expiration = Schema.Struct({
   playerId: Schema.String,
-  until: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "ChannelExpiration" })
+  until: Schema.NullOr(Timestamp)
+}).annotate({
+  identifier: "ChannelExpiration",
+  description: "A player, and the end of the mute or ban. Null: until it is undone."
+})
 
 /** A channel in the server API, without messages. */
 export const ChannelReport = Schema.Struct({
@@ -342,7 +346,10 @@ export const ChannelReport = Schema.Struct({
   banned: Schema.Array(Expiration),
   members: Schema.Array(ChannelPlayer),
   anonymousCount: Schema.Int
-}).annotate({ identifier: "ChannelReport" })
+}).annotate({
+  identifier: "ChannelReport",
+  description: "A channel in the server API: settings, lists and members."
+})
 export type ChannelReport = typeof ChannelReport.Type
 
 const named = { params: { name: Schema.String } }
@@ -372,7 +379,10 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
     HttpApiEndpoint.post("message", "/:name/messages", {
       ...named,
       payload: ChannelMessage,
-      success: Schema.Struct({ delivered: Schema.Int }).annotate({ identifier: "Delivered" }),
+      success: Schema.Struct({ delivered: Schema.Int }).annotate({
+        identifier: "Delivered",
+        description: "The number of members to whom the message went."
+      }),
       error: wire(ChannelNotFound)
     }).annotate(OpenApi.Summary, "Send a message from the server; `delivered` counts sockets"),
     HttpApiEndpoint.post("moderate", "/:name/moderate", {

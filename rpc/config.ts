@@ -17,13 +17,17 @@ import {
 import { exceedsDepth } from "./json.ts"
 import { config, http } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
+import { Timestamp } from "./text.ts"
 
 /** Response of a push: the current version, the changed paths and the warnings. */
 export const ConfigPushed = Schema.Struct({
   configVersion: Schema.Int,
   changed: Schema.Array(Schema.String),
   warnings: Schema.Array(Issue)
-}).annotate({ identifier: "ConfigPushed" })
+}).annotate({
+  identifier: "ConfigPushed",
+  description: "The current version, the changed paths and the warnings."
+})
 export type ConfigPushed = typeof ConfigPushed.Type
 
 /** The payload of a push: JSON of bounded depth. The schema of the config is checked later. */
@@ -39,13 +43,20 @@ const Pushed = Schema.Unknown.check(
 export const ConfigVersion = Schema.Struct({
   configVersion: Schema.Int,
   pushedBy: Schema.String,
-  createdAt: Schema.String
-}).annotate({ identifier: "ConfigVersion" })
+  createdAt: Timestamp
+}).annotate({
+  identifier: "ConfigVersion",
+  description:
+    "A pushed version of the config. `pushedBy` is the id of a key or a developer, or `system`."
+})
 
 const ConfigVersionPage = Schema.Struct({
   versions: Schema.Array(ConfigVersion),
   nextCursor: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "ConfigVersionPage" })
+}).annotate({
+  identifier: "ConfigVersionPage",
+  description: "A page of config versions, newest first."
+})
 
 const VersionText = Schema.String.check(Schema.isPattern(/^\d{1,9}$/)).pipe(
   Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString)
@@ -104,11 +115,16 @@ export const FeatureState = Schema.Struct({
   source: Schema.Literals(["config", "endpoint"]),
   enabled: Schema.Boolean,
   offered: Schema.Boolean
-}).annotate({ identifier: "FeatureState" })
+}).annotate({
+  identifier: "FeatureState",
+  description:
+    "State of a feature. `configPath` is the switch in the config, null where an endpoint enables it."
+})
 export type FeatureState = typeof FeatureState.Type
 
 const FeatureList = Schema.Struct({ features: Schema.Array(FeatureState) }).annotate({
-  identifier: "FeatureList"
+  identifier: "FeatureList",
+  description: "All features of the environment."
 })
 
 const features = <Id extends string, P extends MountParams>(id: Id, params: P) =>

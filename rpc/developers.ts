@@ -19,7 +19,7 @@ import {
 } from "./errors/codes.ts"
 import { DeveloperId } from "./ids.ts"
 import { developers } from "./limits.ts"
-import { nameUpTo } from "./text.ts"
+import { nameUpTo, Timestamp } from "./text.ts"
 
 /** A developer's own account. */
 export const Developer = Schema.Struct({
@@ -27,16 +27,20 @@ export const Developer = Schema.Struct({
   email: Schema.String,
   name: Schema.NullOr(Schema.String),
   hasPassword: Schema.Boolean,
-  createdAt: Schema.String
-}).annotate({ identifier: "Developer" })
+  createdAt: Timestamp
+}).annotate({ identifier: "Developer", description: "A developer's own account." })
 export type Developer = typeof Developer.Type
 
 /** Response of a sign-in; each use of the token extends `expiresAt`. */
 export const DeveloperSignedIn = Schema.Struct({
   developer: Developer,
   token: Schema.String,
-  expiresAt: Schema.String
-}).annotate({ identifier: "DeveloperSignedIn" })
+  expiresAt: Timestamp
+}).annotate({
+  identifier: "DeveloperSignedIn",
+  description:
+    "A developer and the token of the session. Each use of the token extends `expiresAt`."
+})
 export type DeveloperSignedIn = typeof DeveloperSignedIn.Type
 
 /** An external account that a developer signs in with. */
@@ -44,8 +48,11 @@ export const DeveloperIdentity = Schema.Struct({
   provider: Schema.String,
   email: Schema.NullOr(Schema.String),
   username: Schema.NullOr(Schema.String),
-  linkedAt: Schema.String
-}).annotate({ identifier: "DeveloperIdentity" })
+  linkedAt: Timestamp
+}).annotate({
+  identifier: "DeveloperIdentity",
+  description: "An external account that a developer signs in with."
+})
 export type DeveloperIdentity = typeof DeveloperIdentity.Type
 
 const DeveloperName = nameUpTo(developers.nameMaxCharacters)
@@ -86,11 +93,13 @@ export class DeveloperSignInApi extends HttpApiGroup.make("developerSignIn")
   .middleware(Requests) {}
 
 const DeveloperResponse = Schema.Struct({ developer: Developer }).annotate({
-  identifier: "DeveloperResponse"
+  identifier: "DeveloperResponse",
+  description: "One developer."
 })
 
 const identities = Schema.Struct({ identities: Schema.Array(DeveloperIdentity) }).annotate({
-  identifier: "DeveloperIdentityList"
+  identifier: "DeveloperIdentityList",
+  description: "The external accounts of the developer."
 })
 
 /** `/v1/developers`: the developer's own account and session. */
@@ -140,7 +149,10 @@ export const PlatformInfo = Schema.Struct({
   billing: Schema.Struct({ enabled: Schema.Boolean, currency: Schema.String }),
   hostingDomain: Schema.NullOr(Schema.String),
   features: Schema.Array(Schema.Literals(Object.values(featureTable).map(({ key }) => key)))
-}).annotate({ identifier: "PlatformInfo" })
+}).annotate({
+  identifier: "PlatformInfo",
+  description: "Capabilities of this deployment. `signups` is the policy for developer accounts."
+})
 
 /** `/v1/platform`: public information for the dashboard's sign-in page. */
 export class PlatformApi extends HttpApiGroup.make("platform")

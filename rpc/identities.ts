@@ -8,6 +8,7 @@ import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { InvalidRefreshToken, LastLoginMethod, NotFound, wire } from "./errors/codes.ts"
 import { PlayerResponse } from "./players.ts"
 import { RefreshToken } from "./sessions.ts"
+import { Timestamp } from "./text.ts"
 
 /** OAuth providers. */
 export const Provider = Schema.Literals(["google", "discord", "apple", "x"])
@@ -27,8 +28,11 @@ export const LinkedIdentity = Schema.Struct({
   /** Present when `email` is. */
   emailVerified: Schema.optionalKey(Schema.Boolean),
   username: Schema.optionalKey(Schema.String),
-  linkedAt: Schema.String
-}).annotate({ identifier: "LinkedIdentity" })
+  linkedAt: Timestamp
+}).annotate({
+  identifier: "LinkedIdentity",
+  description: "A sign-in method as its player sees it."
+})
 export type LinkedIdentity = typeof LinkedIdentity.Type
 
 /** `/v1/players/me/identities`: sign-in methods of the signed-in player. */
@@ -36,7 +40,8 @@ export class IdentitiesApi extends HttpApiGroup.make("identities")
   .add(
     HttpApiEndpoint.get("list", "/identities", {
       success: Schema.Struct({ identities: Schema.Array(LinkedIdentity) }).annotate({
-        identifier: "LinkedIdentityList"
+        identifier: "LinkedIdentityList",
+        description: "The sign-in methods of the player."
       })
     }).annotate(OpenApi.Summary, "List the player's sign-in methods, oldest first"),
     HttpApiEndpoint.delete("unlink", "/identities/:provider", {

@@ -10,67 +10,85 @@ const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 const randomBytes = 10
 const timeDigits = 10
 
-const id = (prefix: string) =>
+const id = (prefix: string, identifier: string, description: string) =>
   Schema.String.check(
     Schema.isPattern(new RegExp(`^${prefix}_[0-9A-HJKMNP-TV-Z]{26}$`), {
       message: `Expected an id of the form ${prefix}_...`
     })
-  )
+  ).annotate({ identifier, description, examples: [`${prefix}_01KAGVM3T09Q4ZX7RBN2YEF8WC`] })
 
 /** The form of a player's id, of whatever player. */
-export const PlayerIdText = id("pl")
+export const PlayerIdText = id("pl", "PlayerId", "Id of a player.")
 
 export const PlayerId = PlayerIdText.pipe(Schema.brand("PlayerId"))
 export type PlayerId = typeof PlayerId.Type
 
-export const RoomId = id("rm").pipe(Schema.brand("RoomId"))
+export const RoomId = id("rm", "RoomId", "Id of a room.").pipe(Schema.brand("RoomId"))
 export type RoomId = typeof RoomId.Type
 
-export const ProjectId = id("prj").pipe(Schema.brand("ProjectId"))
+export const ProjectId = id("prj", "ProjectId", "Id of a project.").pipe(Schema.brand("ProjectId"))
 export type ProjectId = typeof ProjectId.Type
 
-export const EnvironmentId = id("env").pipe(Schema.brand("EnvironmentId"))
+export const EnvironmentId = id("env", "EnvironmentId", "Id of an environment.").pipe(
+  Schema.brand("EnvironmentId")
+)
 export type EnvironmentId = typeof EnvironmentId.Type
 
-export const KeyId = id("key").pipe(Schema.brand("KeyId"))
+export const KeyId = id("key", "KeyId", "Id of an API key.").pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
 
 /** A ban of a player. */
-export const SanctionId = id("snc").pipe(Schema.brand("SanctionId"))
+export const SanctionId = id("snc", "SanctionId", "Id of a ban.").pipe(Schema.brand("SanctionId"))
 export type SanctionId = typeof SanctionId.Type
 
 /** The appeal against a ban. */
-export const AppealId = id("apl").pipe(Schema.brand("AppealId"))
+export const AppealId = id("apl", "AppealId", "Id of an appeal.").pipe(Schema.brand("AppealId"))
 export type AppealId = typeof AppealId.Type
-export const DeveloperId = id("dev").pipe(Schema.brand("DeveloperId"))
+export const DeveloperId = id("dev", "DeveloperId", "Id of a developer.").pipe(
+  Schema.brand("DeveloperId")
+)
 export type DeveloperId = typeof DeveloperId.Type
 
 /** One sign-in of a developer. */
-export const DeveloperSessionId = id("dse").pipe(Schema.brand("DeveloperSessionId"))
+export const DeveloperSessionId = id(
+  "dse",
+  "DeveloperSessionId",
+  "Id of a sign-in of a developer."
+).pipe(Schema.brand("DeveloperSessionId"))
 export type DeveloperSessionId = typeof DeveloperSessionId.Type
 
 /** One sign-in on one device: a chain of refresh tokens. */
-export const SessionId = id("ses").pipe(Schema.brand("SessionId"))
+export const SessionId = id("ses", "SessionId", "Id of a sign-in on one device.").pipe(
+  Schema.brand("SessionId")
+)
 export type SessionId = typeof SessionId.Type
 
 /** One realtime connection, on any node. */
-export const ConnectionId = id("con").pipe(Schema.brand("ConnectionId"))
+export const ConnectionId = id("con", "ConnectionId", "Id of a realtime connection.").pipe(
+  Schema.brand("ConnectionId")
+)
 export type ConnectionId = typeof ConnectionId.Type
 
 /** One running process of the service, new at each start. */
-export const NodeId = id("nod").pipe(Schema.brand("NodeId"))
+export const NodeId = id("nod", "NodeId", "Id of a process, new at each start.").pipe(
+  Schema.brand("NodeId")
+)
 export type NodeId = typeof NodeId.Type
 
 /** One ticket in a matchmaking queue. */
-export const TicketId = id("tkt").pipe(Schema.brand("TicketId"))
+export const TicketId = id("tkt", "TicketId", "Id of a matchmaking ticket.").pipe(
+  Schema.brand("TicketId")
+)
 export type TicketId = typeof TicketId.Type
 
 /** A mail that the service sends. */
-export const MailId = id("mail").pipe(Schema.brand("MailId"))
+export const MailId = id("mail", "MailId", "Id of a mail.").pipe(Schema.brand("MailId"))
 export type MailId = typeof MailId.Type
 
 /** One entry of the audit log. */
-const AuditEntryId = id("aud").pipe(Schema.brand("AuditEntryId"))
+const AuditEntryId = id("aud", "AuditEntryId", "Id of an entry of the audit log.").pipe(
+  Schema.brand("AuditEntryId")
+)
 
 const encodeTime = (millis: number): string => {
   let digits = ""

@@ -17,19 +17,23 @@ import {
 import { AppealId, PlayerId, SanctionId } from "./ids.ts"
 import { http, moderation } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
-import { textUpTo } from "./text.ts"
+import { textUpTo, Timestamp } from "./text.ts"
 
 /** A player after a ban or unban. `revokedSessions` counts the sessions that this call revoked. */
 export const BanResult = Schema.Struct({
   player: Schema.Struct({
     id: PlayerId,
     banned: Schema.Boolean,
-    bannedAt: Schema.NullOr(Schema.String),
+    bannedAt: Schema.NullOr(Timestamp),
     banReason: Schema.NullOr(Schema.String),
-    banExpiresAt: Schema.NullOr(Schema.String),
+    banExpiresAt: Schema.NullOr(Timestamp),
     revokedSessions: Schema.Int
   })
-}).annotate({ identifier: "BanResult" })
+}).annotate({
+  identifier: "BanResult",
+  description:
+    "A player after a ban or unban. `revokedSessions` counts the sessions that this call revoked."
+})
 export type BanResult = typeof BanResult.Type
 
 /**
@@ -49,7 +53,10 @@ export type Ban = typeof Ban.Type
 export const OperatorSanction = Schema.Struct({
   ...Sanction.fields,
   reason: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "OperatorSanction" })
+}).annotate({
+  identifier: "OperatorSanction",
+  description: "A ban as operators see it, with its reason."
+})
 export type OperatorSanction = typeof OperatorSanction.Type
 
 /** The operators' view of an appeal, with the ban and the player. */
@@ -60,24 +67,31 @@ export const AppealItem = Schema.Struct({
   message: Schema.String,
   status: AppealStatus,
   response: Schema.NullOr(Schema.String),
-  createdAt: Schema.String,
-  resolvedAt: Schema.NullOr(Schema.String),
+  createdAt: Timestamp,
+  resolvedAt: Schema.NullOr(Timestamp),
   sanction: OperatorSanction
-}).annotate({ identifier: "AppealItem" })
+}).annotate({
+  identifier: "AppealItem",
+  description: "An appeal as operators see it, with the ban and the player."
+})
 export type AppealItem = typeof AppealItem.Type
 
 /** The player of a verified access token. */
 const VerifiedToken = Schema.Struct({
   player: Schema.Struct({ id: PlayerId, displayName: Schema.String, banned: Schema.Boolean })
-}).annotate({ identifier: "VerifiedToken" })
+}).annotate({
+  identifier: "VerifiedToken",
+  description: "The player of a verified access token. Check `banned` yourself."
+})
 
 const AppealPage = Schema.Struct({
   appeals: Schema.Array(AppealItem),
   nextCursor: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "AppealPage" })
+}).annotate({ identifier: "AppealPage", description: "A page of appeals, newest first." })
 
 const ResolvedAppeal = Schema.Struct({ appeal: AppealItem }).annotate({
-  identifier: "ResolvedAppeal"
+  identifier: "ResolvedAppeal",
+  description: "The appeal after the decision."
 })
 
 /** Cursor of a page: 0 for open or 1 for closed appeals, then the last appeal's id. */

@@ -21,10 +21,15 @@ import { DeveloperSession, EnvironmentMember, ProjectMember, Requests, SecretKey
 export const keyParams = {}
 
 /** Path parameters of {@link underMember}. The `ProjectMember` middleware validates them. */
-export const memberParams = { projectId: Schema.String }
+export const memberParams = {
+  projectId: Schema.String.annotate({ description: "Id of the project." })
+}
 
 /** Path parameters of {@link underProject}. */
-export const projectParams = { ...memberParams, env: Schema.String }
+export const projectParams = {
+  ...memberParams,
+  env: Schema.String.annotate({ description: "`development` or `production`." })
+}
 
 /** The path parameters of either mount. */
 export type MountParams = typeof keyParams | typeof projectParams

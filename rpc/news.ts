@@ -13,12 +13,16 @@ const enabled = Schema.Boolean
 export class NewsApi extends HttpApiGroup.make("news")
   .add(
     HttpApiEndpoint.get("enabled", "/opt-in", {
-      success: Schema.Struct({ enabled }).annotate({ identifier: "NewsOffer" })
+      success: Schema.Struct({ enabled }).annotate({
+        identifier: "NewsOffer",
+        description: "Whether sign-up screens may offer the opt-in."
+      })
     }).annotate(OpenApi.Summary, "Read whether the opt-in may be offered; never in apps for kids"),
     HttpApiEndpoint.put("choose", "/opt-in", {
       payload: Schema.Struct({ optIn: Schema.Boolean }),
       success: Schema.Struct({ enabled, optIn: Schema.Boolean }).annotate({
-        identifier: "NewsChoice"
+        identifier: "NewsChoice",
+        description: "The player's choice."
       }),
       error: wire(NotFound)
     })

@@ -13,6 +13,7 @@ import {
   TurnUnavailable
 } from "./errors/codes.ts"
 import { commonFrameErrors, MessageData, SignalKind } from "./rooms.ts"
+import { Timestamp } from "./text.ts"
 
 /**
  * A signal for one other member: an SDP offer or answer, an ICE candidate, or a restart request. `gen`
@@ -47,7 +48,7 @@ export const IceServers = Schema.Struct({
   iceServers: Schema.Array(IceServer),
   iceTransportPolicy: IceTransportPolicy,
   /** ISO 8601 UTC; ask again before this time. */
-  expiresAt: Schema.String
+  expiresAt: Timestamp
 })
 export type IceServers = typeof IceServers.Type
 

@@ -16,27 +16,28 @@ import { Player } from "./players.ts"
 import { Deleted } from "./responses.ts"
 import { Save } from "./saves.ts"
 import { RefreshToken } from "./sessions.ts"
+import { Timestamp } from "./text.ts"
 
 /**
  * Everything that is stored about a player, as of `exportedAt`. `channels` names those with the player
  * on a list, `rooms` those with a seat of the player, `days` those on which the player was active.
  */
 export const PlayerExport = Schema.Struct({
-  exportedAt: Schema.String,
+  exportedAt: Timestamp,
   player: Player,
   /** The last visit that is stored; null before the first. */
-  lastSeenAt: Schema.NullOr(Schema.String),
+  lastSeenAt: Schema.NullOr(Timestamp),
   /** `signalledAgeBand` is the strictest age band that a platform has reported. */
   age: Schema.Struct({ ...AgeProfile.fields, signalledAgeBand: Schema.NullOr(AgeBand) }),
   /** `subject` is the provider's id of the player; for `email`, the address. */
   identities: Schema.Array(Schema.Struct({ ...LinkedIdentity.fields, subject: Schema.String })),
   /** The player's consent to news, and its time; null before any choice. */
-  news: Schema.NullOr(Schema.Struct({ optIn: Schema.Boolean, chosenAt: Schema.String })),
+  news: Schema.NullOr(Schema.Struct({ optIn: Schema.Boolean, chosenAt: Timestamp })),
   sessions: Schema.Array(
     Schema.Struct({
       id: Schema.String,
-      createdAt: Schema.String,
-      lastUsedAt: Schema.String,
+      createdAt: Timestamp,
+      lastUsedAt: Timestamp,
       /** Not recorded. */
       userAgent: Schema.Null
     })
@@ -48,7 +49,7 @@ export const PlayerExport = Schema.Struct({
       stat: Schema.String,
       value: Schema.Finite,
       reason: Schema.String,
-      createdAt: Schema.String
+      createdAt: Timestamp
     })
   ),
   sanctions: Schema.Array(Sanction),
@@ -57,7 +58,7 @@ export const PlayerExport = Schema.Struct({
       sanctionId: SanctionId,
       status: AppealStatus,
       message: Schema.String,
-      createdAt: Schema.String,
+      createdAt: Timestamp,
       response: Schema.NullOr(Schema.String)
     })
   ),
@@ -66,7 +67,10 @@ export const PlayerExport = Schema.Struct({
   channels: Schema.Array(Schema.String),
   shareLinks: Schema.Array(Schema.Never),
   xProfile: Schema.Null
-}).annotate({ identifier: "PlayerExport" })
+}).annotate({
+  identifier: "PlayerExport",
+  description: "Everything that is stored about a player."
+})
 export type PlayerExport = typeof PlayerExport.Type
 
 /** Confirms a deletion: the password for a player with an email, otherwise the refresh token. */

@@ -5,14 +5,15 @@ import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { NotFound, wire } from "./errors/codes.ts"
 import { PlayerId } from "./ids.ts"
 import { sessions } from "./limits.ts"
-import { nameUpTo } from "./text.ts"
+import { nameUpTo, Timestamp } from "./text.ts"
 
 /** The name that others see: 1 to 32 characters. Not unique. */
 export const DisplayName = nameUpTo(sessions.displayNameMaxCharacters)
 
 /** A sign-in method; a guest has the single entry `guest`. */
 export const Identity = Schema.Struct({ provider: Schema.String }).annotate({
-  identifier: "Identity"
+  identifier: "Identity",
+  description: "A sign-in method. A guest has the single entry `guest`."
 })
 
 /** A player as the player's own client sees it. Timestamps are ISO 8601 UTC. */
@@ -20,15 +21,16 @@ export const Player = Schema.Struct({
   id: PlayerId,
   displayName: Schema.String,
   isGuest: Schema.Boolean,
-  createdAt: Schema.String,
+  createdAt: Timestamp,
   identities: Schema.Array(Identity),
   emailVerified: Schema.Boolean
-}).annotate({ identifier: "Player" })
+}).annotate({ identifier: "Player", description: "A player as its own client sees it." })
 export type Player = typeof Player.Type
 
 /** Response of the endpoints that return the player. */
 export const PlayerResponse = Schema.Struct({ player: Player }).annotate({
-  identifier: "PlayerResponse"
+  identifier: "PlayerResponse",
+  description: "The signed-in player."
 })
 
 /** `/v1/players`: the signed-in player's own account. */

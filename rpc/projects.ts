@@ -23,7 +23,7 @@ import { Deleted } from "./responses.ts"
 import { PublicRoom } from "./rooms.ts"
 import { SaveItem } from "./saves.ts"
 import { StatsRead } from "./stats.ts"
-import { nameUpTo } from "./text.ts"
+import { nameUpTo, Timestamp } from "./text.ts"
 
 /** A project's name: 1 to 80 characters. */
 export const ProjectName = nameUpTo(projects.nameMaxCharacters)
@@ -37,9 +37,13 @@ export const ProjectKey = Schema.Struct({
   kind: KeyKind,
   prefix: Schema.String,
   plain: Schema.NullOr(Schema.String),
-  createdAt: Schema.String,
-  lastUsedAt: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "ProjectKey" })
+  createdAt: Timestamp,
+  lastUsedAt: Schema.NullOr(Timestamp)
+}).annotate({
+  identifier: "ProjectKey",
+  description:
+    "An API key. `plain` is null for a secret key, which is shown once after its creation."
+})
 export type ProjectKey = typeof ProjectKey.Type
 
 /** A project with the active keys of its environments. The slug never changes. */
@@ -47,30 +51,40 @@ export const Project = Schema.Struct({
   id: ProjectId,
   name: Schema.String,
   slug: Schema.String,
-  createdAt: Schema.String,
+  createdAt: Timestamp,
   environments: Schema.Array(
     Schema.Struct({ name: EnvironmentName, keys: Schema.Array(ProjectKey) })
   )
-}).annotate({ identifier: "Project" })
+}).annotate({
+  identifier: "Project",
+  description: "A project with the active keys of its environments. The slug never changes."
+})
 export type Project = typeof Project.Type
 
 const PlainKeys = Schema.Struct({
   publishableKey: Schema.String,
   secretKey: Schema.String
-}).annotate({ identifier: "PlainKeys" })
+}).annotate({
+  identifier: "PlainKeys",
+  description: "The keys of an environment in plain text. The secret key is shown only here."
+})
 
 /** A deleted project. `POST /v1/projects/:projectId/restore` brings it back until `restorableUntil`. */
 export const DeletedProject = Schema.Struct({
   id: ProjectId,
   name: Schema.String,
   slug: Schema.String,
-  deletedAt: Schema.String,
-  restorableUntil: Schema.String
-}).annotate({ identifier: "DeletedProject" })
+  deletedAt: Timestamp,
+  restorableUntil: Timestamp
+}).annotate({
+  identifier: "DeletedProject",
+  description: "A deleted project, which can be restored until `restorableUntil`."
+})
 export type DeletedProject = typeof DeletedProject.Type
 
 const projectAnswer = Schema.Struct({ project: Project }).annotate({
-  identifier: "ProjectResponse"
+  identifier: "ProjectResponse",
+  description: "One project."
 })
 
 /** `/v1/projects`: the developer's projects. */
@@ -80,14 +94,20 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
       success: Schema.Struct({
         projects: Schema.Array(Project),
         deleted: Schema.Array(DeletedProject)
-      }).annotate({ identifier: "ProjectList" })
+      }).annotate({
+        identifier: "ProjectList",
+        description: "The developer's projects, and those deleted within seven days."
+      })
     }).annotate(OpenApi.Summary, "List the projects that this developer is a member of"),
     HttpApiEndpoint.post("create", "/projects", {
       payload: Schema.Struct({ name: ProjectName }),
       success: Schema.Struct({
         project: Project,
         plainKeys: Schema.Struct({ development: PlainKeys, production: PlainKeys })
-      }).annotate({ identifier: "CreatedProject" }),
+      }).annotate({
+        identifier: "CreatedProject",
+        description: "A new project with the keys of both environments."
+      }),
       error: [wire(NameReserved), wire(TooManyProjects)]
     }).annotate(
       OpenApi.Summary,
@@ -117,13 +137,17 @@ export class ProjectApi extends underMember(
         project: Project,
         previousName: Schema.String,
         changed: Schema.Boolean
-      }).annotate({ identifier: "RenamedProject" }),
+      }).annotate({
+        identifier: "RenamedProject",
+        description: "The project after a rename. `changed` is false if it already had the name."
+      }),
       error: wire(NameReserved)
     }).annotate(OpenApi.Summary, "Rename a project"),
     HttpApiEndpoint.delete("delete", "/", {
       params: memberParams,
-      success: Schema.Struct({ ...Deleted.fields, restorableUntil: Schema.String }).annotate({
-        identifier: "ProjectDeleted"
+      success: Schema.Struct({ ...Deleted.fields, restorableUntil: Timestamp }).annotate({
+        identifier: "ProjectDeleted",
+        description: "The project is closed. Its data is removed after `restorableUntil`."
       })
     }).annotate(
       OpenApi.Summary,
@@ -132,8 +156,8 @@ export class ProjectApi extends underMember(
     HttpApiEndpoint.delete("revokeKey", "/keys/:keyId", {
       params: { ...memberParams, keyId: Schema.String },
       success: Schema.Struct({
-        key: Schema.Struct({ id: KeyId, revokedAt: Schema.String })
-      }).annotate({ identifier: "RevokedKey" }),
+        key: Schema.Struct({ id: KeyId, revokedAt: Timestamp })
+      }).annotate({ identifier: "RevokedKey", description: "A key that no longer authenticates." }),
       error: wire(NotFound)
     }).annotate(OpenApi.Summary, "Revoke a key on all nodes within a second")
   )
@@ -147,11 +171,14 @@ export const ListedPlayer = Schema.Struct({
   id: PlayerId,
   displayName: Schema.String,
   isGuest: Schema.Boolean,
-  createdAt: Schema.String,
-  lastSeenAt: Schema.String,
+  createdAt: Timestamp,
+  lastSeenAt: Timestamp,
   banned: Schema.Boolean,
   identities: Schema.Array(Identity)
-}).annotate({ identifier: "ListedPlayer" })
+}).annotate({
+  identifier: "ListedPlayer",
+  description: "A player in a list. `lastSeenAt` is up to six minutes old."
+})
 export type ListedPlayer = typeof ListedPlayer.Type
 
 /** A player with all stored details; unknown values are null. */
@@ -160,9 +187,9 @@ export const PlayerDetail = Schema.Struct({
   email: Schema.NullOr(Schema.String),
   emailVerified: Schema.Boolean,
   age: AgeProfile,
-  bannedAt: Schema.NullOr(Schema.String),
+  bannedAt: Schema.NullOr(Timestamp),
   banReason: Schema.NullOr(Schema.String),
-  banExpiresAt: Schema.NullOr(Schema.String),
+  banExpiresAt: Schema.NullOr(Timestamp),
   /** The player's bans, newest first, with the operator's reasons. */
   sanctions: Schema.Array(OperatorSanction),
   saves: Schema.Array(SaveItem),
@@ -170,12 +197,15 @@ export const PlayerDetail = Schema.Struct({
   sessions: Schema.Array(
     Schema.Struct({
       id: Schema.String,
-      createdAt: Schema.String,
-      lastUsedAt: Schema.String,
+      createdAt: Timestamp,
+      lastUsedAt: Timestamp,
       userAgent: Schema.NullOr(Schema.String)
     })
   )
-}).annotate({ identifier: "PlayerDetail" })
+}).annotate({
+  identifier: "PlayerDetail",
+  description: "A player as operators see it: bans, saves, stats and sessions."
+})
 export type PlayerDetail = typeof PlayerDetail.Type
 
 /** Key figures of an environment. Days are UTC dates; the last one is today. `storage` is in bytes. */
@@ -186,7 +216,10 @@ export const Overview = Schema.Struct({
   keys: Schema.Array(ProjectKey),
   online: Schema.Int,
   storage: Schema.Struct({ savesBytes: Schema.Int, limitBytes: Schema.Int })
-}).annotate({ identifier: "Overview" })
+}).annotate({
+  identifier: "Overview",
+  description: "Key figures of an environment. Days are UTC dates; the last one is today."
+})
 export type Overview = typeof Overview.Type
 
 /**
@@ -209,7 +242,10 @@ export const LiveView = Schema.Struct({
   ),
   connections: Schema.Int,
   truncated: Schema.Boolean
-}).annotate({ identifier: "LiveView" })
+}).annotate({
+  identifier: "LiveView",
+  description: "What is alive in an environment: rooms, queues, channels and connections."
+})
 export type LiveView = typeof LiveView.Type
 
 const Limit = Schema.FiniteFromString.check(
@@ -242,7 +278,8 @@ export class EnvironmentApi extends underProject(
       params: projectParams,
       payload: Schema.Struct({ kind: KeyKind }),
       success: Schema.Struct({ key: ProjectKey, plain: Schema.String }).annotate({
-        identifier: "CreatedKey"
+        identifier: "CreatedKey",
+        description: "A new key. `plain` is shown only here."
       }),
       error: wire(TooManyKeys)
     }).annotate(OpenApi.Summary, "Create a key; the response shows it in plain text once"),
@@ -259,7 +296,10 @@ export class EnvironmentApi extends underProject(
       success: Schema.Struct({
         players: Schema.Array(ListedPlayer),
         nextCursor: Schema.NullOr(Schema.String)
-      }).annotate({ identifier: "PlayerPage" })
+      }).annotate({
+        identifier: "PlayerPage",
+        description: "A page of players. `nextCursor` is null on the last one."
+      })
     }).annotate(
       OpenApi.Summary,
       "List players, newest first; with q find them by id, email or name prefix"
@@ -267,7 +307,8 @@ export class EnvironmentApi extends underProject(
     HttpApiEndpoint.get("player", "/players/:playerId", {
       params: { ...projectParams, playerId: Schema.String },
       success: Schema.Struct({ player: PlayerDetail }).annotate({
-        identifier: "PlayerDetailResponse"
+        identifier: "PlayerDetailResponse",
+        description: "One player as operators see it."
       }),
       error: wire(PlayerNotFound)
     }).annotate(OpenApi.Summary, "Read a player with bans, saves, stats and sessions"),

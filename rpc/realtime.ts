@@ -25,6 +25,7 @@ import { socket } from "./limits.ts"
 import { MatchmakingFrames } from "./matchmaking.ts"
 import { PeerFrames } from "./peers.ts"
 import { commonFrameErrors, RoomEvent, RoomFrames } from "./rooms.ts"
+import { Timestamp } from "./text.ts"
 
 // Opening --------------------------------------------------------------------------------------
 
@@ -43,7 +44,7 @@ export const HeldSeat = Schema.Struct({
   roomId: Schema.String,
   code: Schema.String,
   mode: Schema.String,
-  graceUntil: Schema.String
+  graceUntil: Timestamp
 })
 export type HeldSeat = typeof HeldSeat.Type
 
@@ -54,7 +55,7 @@ export const Welcome = Schema.Struct({
   playerId: Schema.NullOr(Schema.String),
   serverTime: Schema.Int,
   heartbeatSeconds: Schema.Int,
-  tokenExpiresAt: Schema.NullOr(Schema.String),
+  tokenExpiresAt: Schema.NullOr(Timestamp),
   rooms: Schema.Array(HeldSeat)
 })
 export type Welcome = typeof Welcome.Type

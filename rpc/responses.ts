@@ -3,5 +3,6 @@ import { Schema } from "effect"
 
 /** Response of a deletion. */
 export const Deleted = Schema.Struct({ deleted: Schema.Literal(true) }).annotate({
-  identifier: "Deleted"
+  identifier: "Deleted",
+  description: "It is deleted."
 })

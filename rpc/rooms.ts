@@ -34,7 +34,7 @@ import {
 } from "./errors/codes.ts"
 import { exceedsDepth } from "./json.ts"
 import { http, rooms } from "./limits.ts"
-import { isStorable } from "./text.ts"
+import { isStorable, Timestamp } from "./text.ts"
 
 const prototypeKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
 
@@ -217,7 +217,7 @@ export const RoomPlayer = Schema.Struct({
   id: Schema.String,
   displayName: Schema.String,
   connected: Schema.Boolean,
-  joinedAt: Schema.String,
+  joinedAt: Timestamp,
   state: JsonObject
 })
 export type RoomPlayer = typeof RoomPlayer.Type
@@ -236,7 +236,7 @@ export const RoomSnapshot = Schema.Struct({
   metadata: JsonObject,
   state: JsonObject,
   version: Schema.Int,
-  createdAt: Schema.String,
+  createdAt: Timestamp,
   players: Schema.Array(RoomPlayer),
   p2p: Schema.optionalKey(Schema.Struct({ relayOnly: Schema.Boolean, maxPlayers: Schema.Int }))
 })
@@ -269,7 +269,7 @@ export const RoomEvent = Schema.Union([
   }),
   event("player_joined", { player: RoomPlayer }),
   event("player_left", { playerId: Schema.String, reason: LeaveReason }),
-  event("player_disconnected", { playerId: Schema.String, graceUntil: Schema.String }),
+  event("player_disconnected", { playerId: Schema.String, graceUntil: Timestamp }),
   event("player_reconnected", { playerId: Schema.String }),
   event("player_updated", { player: PlayerName }),
   event("host_changed", {
@@ -306,8 +306,8 @@ export const PublicRoom = Schema.Struct({
   players: Schema.Int,
   maxPlayers: Schema.Int,
   metadata: JsonObject,
-  createdAt: Schema.String
-}).annotate({ identifier: "PublicRoom" })
+  createdAt: Timestamp
+}).annotate({ identifier: "PublicRoom", description: "An open room. `players` is a count." })
 export type PublicRoom = typeof PublicRoom.Type
 
 const Limit = Schema.FiniteFromString.check(
@@ -321,7 +321,8 @@ export class RoomsApi extends HttpApiGroup.make("rooms")
     HttpApiEndpoint.get("list", "/rooms", {
       query: { mode: Schema.optionalKey(Schema.String), limit: Schema.optionalKey(Limit) },
       success: Schema.Struct({ rooms: Schema.Array(PublicRoom) }).annotate({
-        identifier: "PublicRoomList"
+        identifier: "PublicRoomList",
+        description: "Public, unlocked rooms with a free seat, newest first."
       }),
       error: wire(ModeNotFound)
     })

@@ -20,6 +20,7 @@ import {
 } from "./errors/codes.ts"
 import { saves } from "./limits.ts"
 import { Deleted } from "./responses.ts"
+import { Timestamp } from "./text.ts"
 
 /** Key of a save: 1 to 64 letters, digits, `_`, `.` and `-`; the first is a letter or digit. */
 export const SaveKey = Schema.String.check(
@@ -41,13 +42,17 @@ export const SaveItem = Schema.Struct({
   key: Schema.String,
   version: Schema.Int,
   size: Schema.Int,
-  updatedAt: Schema.String
-}).annotate({ identifier: "SaveItem" })
+  updatedAt: Timestamp
+}).annotate({
+  identifier: "SaveItem",
+  description: "A save without its data. `size` is the bytes of `data` in UTF-8."
+})
 export type SaveItem = typeof SaveItem.Type
 
 /** A save with its data. */
 export const Save = Schema.Struct({ ...SaveItem.fields, data: Schema.Json }).annotate({
-  identifier: "Save"
+  identifier: "Save",
+  description: "A save with its data."
 })
 export type Save = typeof Save.Type
 
@@ -63,7 +68,10 @@ const params = { key: SaveKey }
 export class SavesApi extends HttpApiGroup.make("saves")
   .add(
     HttpApiEndpoint.get("list", "/saves", {
-      success: Schema.Struct({ saves: Schema.Array(SaveItem) }).annotate({ identifier: "SaveList" })
+      success: Schema.Struct({ saves: Schema.Array(SaveItem) }).annotate({
+        identifier: "SaveList",
+        description: "The player's saves, newest first."
+      })
     }).annotate(OpenApi.Summary, "List the player's saves, newest first"),
     HttpApiEndpoint.get("read", "/saves/:key", {
       params,

@@ -21,7 +21,11 @@ export const Session = Schema.Struct({
   accessToken: Schema.String,
   expiresIn: Schema.Int,
   refreshToken: Schema.String
-}).annotate({ identifier: "Session" })
+}).annotate({
+  identifier: "Session",
+  description:
+    "A signed-in player and its tokens. `expiresIn` is the access token's lifetime in seconds."
+})
 export type Session = typeof Session.Type
 
 export const RefreshToken = Schema.Struct({

@@ -17,6 +17,7 @@ import {
 } from "./errors/codes.ts"
 import { stats } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
+import { Timestamp } from "./text.ts"
 
 /** A stat's value for all time, today, this week (from Monday) and this month. */
 export const PeriodValues = Schema.Struct({
@@ -24,7 +25,10 @@ export const PeriodValues = Schema.Struct({
   daily: Schema.Finite,
   weekly: Schema.Finite,
   monthly: Schema.Finite
-}).annotate({ identifier: "PeriodValues" })
+}).annotate({
+  identifier: "PeriodValues",
+  description: "A stat's value for all time, today, this week (from Monday) and this month."
+})
 export type PeriodValues = typeof PeriodValues.Type
 
 /**
@@ -48,15 +52,19 @@ export const Rejection = Schema.Struct({
   stat: Schema.String,
   value: Schema.Finite,
   reason: RejectionReason
-}).annotate({ identifier: "Rejection" })
+}).annotate({ identifier: "Rejection", description: "A value that was not stored, and why." })
 export type Rejection = typeof Rejection.Type
 
 /** Result of a report. `unlocked` is always empty in this version. */
 export const StatsReported = Schema.Struct({
   stats: Schema.Record(Schema.String, PeriodValues),
   rejected: Schema.Array(Rejection),
-  unlocked: Schema.Array(Schema.Struct({ key: Schema.String, unlockedAt: Schema.String }))
-}).annotate({ identifier: "StatsReported" })
+  unlocked: Schema.Array(Schema.Struct({ key: Schema.String, unlockedAt: Timestamp }))
+}).annotate({
+  identifier: "StatsReported",
+  description:
+    "The new values, and those that were refused. `unlocked` is always empty in this version."
+})
 export type StatsReported = typeof StatsReported.Type
 
 /** Values of 1 to 64 stats, each a finite number. */
@@ -70,7 +78,10 @@ export const StatsReport = Schema.Struct({
 /** All-time values; a stat that was never reported is absent. */
 export const StatsRead = Schema.Struct({
   stats: Schema.Record(Schema.String, Schema.Finite)
-}).annotate({ identifier: "StatsRead" })
+}).annotate({
+  identifier: "StatsRead",
+  description: "All-time values. A stat that was never reported is absent."
+})
 
 /**
  * `/v1/stats`: the signed-in player's stats. A report may carry an `Idempotency-Key`: for 24 hours the
@@ -105,7 +116,8 @@ export class StatsApi extends HttpApiGroup.make("stats")
 
 /** The signing secret of an environment's stats webhook: `whsec_...`. */
 export const WebhookSecret = Schema.Struct({ secret: Schema.String }).annotate({
-  identifier: "WebhookSecret"
+  identifier: "WebhookSecret",
+  description: "The secret that signs calls to the stats webhook."
 })
 
 const integrity = <Id extends string, P extends MountParams>(id: Id, params: P) =>

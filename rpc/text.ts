@@ -1,6 +1,14 @@
 /** Text that people write: names, reasons, notes, appeals. */
 import { Schema, SchemaTransformation } from "effect"
 
+/** A time in a response. */
+export const Timestamp = Schema.String.annotate({
+  identifier: "Timestamp",
+  description: "A time in ISO 8601, in UTC.",
+  format: "date-time",
+  examples: ["2026-11-20T09:30:00.000Z"]
+})
+
 /** Line breaks and tabs. */
 const layout = /[\t\n\r]/gu
 

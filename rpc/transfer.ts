@@ -31,7 +31,8 @@ export class InAppBrowserGate extends HttpApiMiddleware.Service<
 
 /** `expiresIn` is in seconds. */
 const TransferCode = Schema.Struct({ code: Schema.String, expiresIn: Schema.Int }).annotate({
-  identifier: "TransferCode"
+  identifier: "TransferCode",
+  description: "A code that signs the player in on another device. `expiresIn` is in seconds."
 })
 
 /** `/v1/auth/transfer`. */

@@ -44,7 +44,10 @@ export const Definitions = Schema.Struct({
   }),
   audience: Schema.Literals(["general", "mixed", "kids"]),
   news: Schema.Struct({ optIn: Schema.Boolean })
-}).annotate({ identifier: "Definitions" })
+}).annotate({
+  identifier: "Definitions",
+  description: "The public part of the environment's config."
+})
 export type Definitions = typeof Definitions.Type
 
 const modeFields = [

@@ -3,10 +3,12 @@
  * wire form is `{ error: { code, message, details? } }` over HTTP ({@link wire}), the inner object as
  * `error` of a socket reply ({@link toWire}), and the class itself over native RPC.
  */
-import { Effect, Schema, SchemaTransformation } from "effect"
+import { Effect, Schema, type SchemaAST, SchemaTransformation } from "effect"
 
 const messageField = (text: string) =>
-  Schema.String.pipe(Schema.withConstructorDefault(Effect.succeed(text)))
+  Schema.String.annotate({ examples: [text] }).pipe(
+    Schema.withConstructorDefault(Effect.succeed(text))
+  )
 
 /** Defines `code` on the instances of an error class: the same as `_tag`, the name of the wire. */
 const withCode = <A>(errorClass: A, code: string): A => {
@@ -22,7 +24,7 @@ export const coded =
       Schema.TaggedError<Self, { readonly code: Code }>()(
         code,
         { message: messageField(text) },
-        { httpApiStatus }
+        { httpApiStatus, description: text }
       ),
       code
     )
@@ -40,7 +42,7 @@ export const detailed =
       Schema.TaggedError<Self, { readonly code: Code }>()(
         code,
         { message: messageField(text), details: Schema.Struct(details) },
-        { httpApiStatus }
+        { httpApiStatus, description: text }
       ),
       code
     )
@@ -67,10 +69,11 @@ export const toWire = (error: CodedError): WireError =>
 
 const nest = <T, E>(
   inner: Schema.Codec<T, E>,
-  identifier: string
+  identifier: string,
+  description: string
 ): Schema.Codec<T, { readonly error: E }> =>
   Schema.Struct({ error: inner })
-    .annotate({ identifier })
+    .annotate({ identifier, description })
     .pipe(
       Schema.decodeTo(
         Schema.toType(inner),
@@ -85,6 +88,11 @@ class ErrorClass extends coded<ErrorClass>()("specimen", 500, "") {}
 
 type ErrorCodec = Schema.Codec<ErrorClass, { readonly error: WireError }>
 
+const describedAs = ({ annotations }: SchemaAST.AST): string => {
+  const description = annotations?.["description"]
+  return typeof description === "string" ? description : ""
+}
+
 /** One codec for each class, so that the OpenAPI document has one schema for each code. */
 const codecs = new WeakMap<typeof ErrorClass, ErrorCodec>()
 
@@ -95,7 +103,11 @@ export function wire<S extends Schema.Top & { readonly fields: Schema.Struct.Fie
 export function wire(self: typeof ErrorClass): ErrorCodec {
   const known = codecs.get(self)
   if (known !== undefined) return known
-  const made = nest(self.pipe(Schema.encodeKeys({ _tag: "code" })), self.identifier)
+  const made = nest(
+    self.pipe(Schema.encodeKeys({ _tag: "code" })),
+    self.identifier,
+    describedAs(self.ast)
+  )
   codecs.set(self, made)
   return made
 }

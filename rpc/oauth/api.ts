@@ -60,7 +60,10 @@ export const ProviderState = Schema.Struct({
   enabled: Schema.Boolean,
   callbackUrl: Schema.String,
   clientId: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "ProviderState" })
+}).annotate({
+  identifier: "ProviderState",
+  description: "Set-up of an OAuth provider. Enter `callbackUrl` at the provider."
+})
 export type ProviderState = typeof ProviderState.Type
 
 const providers = <Id extends string, P extends MountParams>(id: Id, params: P) =>

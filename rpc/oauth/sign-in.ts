@@ -94,7 +94,11 @@ export const ProviderSession = Schema.Struct({
   ...Session.fields,
   provider: Provider,
   linked: Schema.Boolean
-}).annotate({ identifier: "ProviderSession" })
+}).annotate({
+  identifier: "ProviderSession",
+  description:
+    "A session and its provider. With `linked` the identity was added to the player of the access token."
+})
 export type ProviderSession = typeof ProviderSession.Type
 
 /** Providers that give id tokens to native apps. */
@@ -133,7 +137,10 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
     HttpApiEndpoint.post("start", "/:provider/start", {
       params,
       payload: StartRequest,
-      success: Schema.Struct({ url: Schema.String }).annotate({ identifier: "ProviderUrl" }),
+      success: Schema.Struct({ url: Schema.String }).annotate({
+        identifier: "ProviderUrl",
+        description: "The address at which the player signs in with the provider."
+      }),
       error: providerErrors
     })
       .middleware(Requests)

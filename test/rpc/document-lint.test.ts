@@ -1,0 +1,50 @@
+/** Redocly's recommended rules on the OpenAPI document, and the examples of its schemas. */
+import { assert, describe, it } from "@effect/vitest"
+import { createConfig, lintFromString } from "@redocly/openapi-core"
+import { openapiText } from "#server/http/openapi"
+import { at } from "#testing/players"
+
+const document: unknown = JSON.parse(openapiText())
+
+/** The problems that redocly finds, with where they are. */
+const lint = async (source: string): Promise<ReadonlyArray<string>> => {
+  const config = await createConfig({
+    extends: ["recommended"],
+    rules: { "no-invalid-schema-examples": "error" }
+  })
+  const problems = await lintFromString({ source, absoluteRef: "openapi.json", config })
+  return problems.map(
+    ({ location, message, ruleId }) => `${ruleId}: ${message} ${location[0]?.pointer ?? ""}`
+  )
+}
+
+describe("the OpenAPI document under redocly", () => {
+  it("has no error and no warning, and every example fits its schema", async () => {
+    assert.deepStrictEqual(await lint(openapiText()), [])
+  })
+
+  it("would report an example that does not fit its schema", async () => {
+    const broken = openapiText().replace('"version_conflict"\n', '"version_conflicts"\n')
+    assert.isNotEmpty(await lint(broken))
+  })
+
+  it("describes every schema and gives it an example", () => {
+    const schemas = Object.entries(Object(at(document, "components", "schemas")))
+    const missing = schemas.flatMap(([name, schema]) =>
+      typeof at(schema, "description") === "string" && at(schema, "examples", 0) !== undefined
+        ? []
+        : [`Annotate the schema ${name} with a description`]
+    )
+    assert.deepStrictEqual(missing, [])
+  })
+
+  it("names operations so that a generator can use them as functions", () => {
+    const ids = Object.values(Object(at(document, "paths"))).flatMap((methods) =>
+      Object.values(Object(methods)).map((operation) => String(at(operation, "operationId")))
+    )
+    assert.deepStrictEqual(
+      ids.filter((id) => !/^[a-z][A-Za-z]+$/.test(id)),
+      []
+    )
+  })
+})

@@ -1,0 +1,119 @@
+/**
+ * Clients that `openapi-typescript` and `@hey-api/openapi-ts` generate from the OpenAPI document: they
+ * compile, and sign a guest in at the real service. The generators are a package of their own, which the
+ * first run installs.
+ */
+import { execFile } from "node:child_process"
+import { existsSync } from "node:fs"
+import { mkdir, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { openapiText } from "#server/http/openapi"
+import { at } from "#testing/players"
+import { nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { newGame } from "../support/players.ts"
+
+const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
+
+const tools = join(import.meta.dirname, "document-tools")
+const root = join(import.meta.dirname, "../..")
+const run = promisify(execFile)
+
+/** Runs a program of the tools, or Node; the error shows its output. */
+const exec = (file: string, args: ReadonlyArray<string>, cwd: string): Promise<string> =>
+  run(file, args, { cwd }).then(
+    ({ stdout }) => stdout,
+    (error) => Promise.reject(new Error(`${file} failed: ${error.stdout}${error.stderr}`))
+  )
+
+/** A folder in which a program finds the packages of the generators. */
+const projectFolder = async (name: string): Promise<string> => {
+  if (!existsSync(join(tools, "node_modules"))) {
+    await exec("npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund"], tools)
+  }
+  const folder = join(tools, "node_modules", ".projects", name)
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, "package.json"), `{ "type": "module" }`)
+  await writeFile(join(folder, "openapi.json"), openapiText())
+  return folder
+}
+
+const tsconfig = JSON.stringify({
+  compilerOptions: {
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    module: "nodenext",
+    target: "es2023",
+    lib: ["es2023", "dom", "dom.iterable"],
+    types: [],
+    outDir: "out"
+  },
+  files: ["program.ts"]
+})
+
+/** Compiles the program with the generated client, runs it and returns what it prints. */
+const compileAndRun = async (folder: string, program: string, args: ReadonlyArray<string>) => {
+  await writeFile(join(folder, "program.ts"), program)
+  await writeFile(join(folder, "tsconfig.json"), tsconfig)
+  const compiler = join(root, "node_modules/typescript/bin/tsc")
+  await exec("node", [compiler], folder)
+  const printed: unknown = JSON.parse(
+    await exec("node", [join("out", "program.js"), ...args], folder)
+  )
+  return printed
+}
+
+const programs = {
+  "openapi-typescript": {
+    generator: ["openapi-typescript", "openapi.json", "-o", "schema.d.ts"],
+    program: `
+import createClient from "openapi-fetch"
+import type { paths } from "./schema.js"
+declare const process: { argv: [string, string, string, string] }
+const [, , baseUrl, key] = process.argv
+const client = createClient<paths>({ baseUrl, headers: { "X-Svc-Key": key } })
+const { data, error } = await client.POST("/v1/auth/guest", { body: { displayName: "Ada" } })
+if (error !== undefined) throw new Error(error.error.code)
+const me = await client.GET("/v1/players/me", {
+  headers: { authorization: \`Bearer \${data.accessToken}\` }
+})
+const name: string | undefined = me.data?.player.displayName
+console.log(JSON.stringify({ name }))`
+  },
+  "@hey-api/openapi-ts": {
+    generator: ["openapi-ts", "-i", "openapi.json", "-o", "client", "-s"],
+    program: `
+import { client } from "./client/client.gen.js"
+import { playersMe, sessionsGuest } from "./client/sdk.gen.js"
+declare const process: { argv: [string, string, string, string] }
+const [, , baseUrl, key] = process.argv
+client.setConfig({ baseUrl, auth: () => key })
+const { data } = await sessionsGuest({ body: { displayName: "Ada" }, throwOnError: true })
+const me = await playersMe({
+  auth: (scheme) => (scheme.scheme === "bearer" ? data.accessToken : key),
+  throwOnError: true
+})
+const name: string = me.data.player.displayName
+console.log(JSON.stringify({ name }))`
+  }
+} as const
+
+layer(Node)("generated clients", (it) => {
+  for (const [name, { generator, program }] of Object.entries(programs)) {
+    it.effect(`sign a guest in: ${name}`, () =>
+      Effect.gen(function* () {
+        const { publishableKey, url } = yield* newGame({})
+        const printed = yield* Effect.promise(async () => {
+          const folder = await projectFolder(name.replaceAll(/\W/g, ""))
+          const [command, ...args] = generator
+          await exec(join(tools, "node_modules/.bin", command), args, folder)
+          return compileAndRun(folder, program, [url, publishableKey])
+        })
+        assert.strictEqual(at(printed, "name"), "Ada")
+      })
+    )
+  }
+})
