@@ -5,7 +5,8 @@
  */
 import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
-import { mkdir, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { assert, layer } from "@effect/vitest"
@@ -28,18 +29,20 @@ const exec = (file: string, args: ReadonlyArray<string>, cwd: string): Promise<s
     (error) => Promise.reject(new Error(`${file} failed: ${error.stdout}${error.stderr}`))
   )
 
-/** A folder in which a program finds the packages of the generators. */
-const projectFolder = async (name: string): Promise<string> => {
-  if (!existsSync(join(tools, "node_modules"))) {
-    await exec("npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund"], tools)
-  }
-  const folder = join(tools, "node_modules", ".projects", name)
-  await rm(folder, { recursive: true, force: true })
-  await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, "package.json"), `{ "type": "module" }`)
-  await writeFile(join(folder, "openapi.json"), openapiText())
-  return folder
-}
+/** A folder in which a program finds the packages of the generators. The scope removes it. */
+const projectFolder = Effect.acquireRelease(
+  Effect.promise(async () => {
+    if (!existsSync(join(tools, "node_modules"))) {
+      await exec("npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund"], tools)
+    }
+    const folder = await mkdtemp(join(tmpdir(), "generated-client-"))
+    await symlink(join(tools, "node_modules"), join(folder, "node_modules"))
+    await writeFile(join(folder, "package.json"), `{ "type": "module" }`)
+    await writeFile(join(folder, "openapi.json"), openapiText())
+    return folder
+  }),
+  (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
+)
 
 const tsconfig = JSON.stringify({
   compilerOptions: {
@@ -106,8 +109,8 @@ layer(Node)("generated clients", (it) => {
     it.effect(`sign a guest in: ${name}`, () =>
       Effect.gen(function* () {
         const { publishableKey, url } = yield* newGame({})
+        const folder = yield* projectFolder
         const printed = yield* Effect.promise(async () => {
-          const folder = await projectFolder(name.replaceAll(/\W/g, ""))
           const [command, ...args] = generator
           await exec(join(tools, "node_modules/.bin", command), args, folder)
           return compileAndRun(folder, program, [url, publishableKey])
