@@ -2,6 +2,7 @@
 
 /** Pages, documents and sockets. */
 export const paths = {
+  asyncapi: "/asyncapi.json",
   configSchema: "/v1/config/schema.json",
   disown: "/-/disown",
   docs: "/docs",

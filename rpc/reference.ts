@@ -7,34 +7,33 @@ import { Context, Schema, SchemaAST } from "effect"
 import type { Rpc } from "effect/rpc"
 import { OpenApi } from "effect/http-api"
 import { channels } from "./limits.ts"
+import { isJson, member, refName } from "./openapi/json.ts"
 import { ClientFrames, type CloseCode, closeCodes, ServerEvent } from "./realtime.ts"
 import { commonFrameErrors } from "./rooms.ts"
 
-type Json = Readonly<Record<string, unknown>>
-
-const isJson = (value: unknown): value is Json => typeof value === "object" && value !== null
-
-const member = (value: unknown, key: string): unknown => (isJson(value) ? value[key] : undefined)
-
-const typeName = (schema: unknown): string => {
+const typeName = (schema: unknown, named: unknown): string => {
+  const ref = refName(schema)
+  if (ref !== undefined) return typeName(member(named, ref), named)
   const choices = member(schema, "enum")
   if (Array.isArray(choices)) return choices.map((choice) => `\`${String(choice)}\``).join(" or ")
   const either = member(schema, "anyOf")
-  if (Array.isArray(either)) return either.map(typeName).join(" or ")
+  if (Array.isArray(either)) return either.map((one) => typeName(one, named)).join(" or ")
   const type = member(schema, "type")
-  if (type === "array") return `array of ${typeName(member(schema, "items"))}`
+  if (type === "array") return `array of ${typeName(member(schema, "items"), named)}`
   return typeof type === "string" ? type : "any"
 }
 
 const fields = (schema: Schema.Constraint, without: ReadonlySet<string> = new Set()): string => {
-  const document = Schema.toJsonSchemaDocument(schema).schema
+  const { definitions, schema: document } = Schema.toJsonSchemaDocument(schema)
   const properties = member(document, "properties")
   if (!isJson(properties)) return "none"
   const required = member(document, "required")
   const isRequired = (name: string) => Array.isArray(required) && required.includes(name)
   const listed = Object.entries(properties)
     .filter(([name]) => !without.has(name))
-    .map(([name, type]) => `\`${name}${isRequired(name) ? "" : "?"}\` ${typeName(type)}`)
+    .map(
+      ([name, type]) => `\`${name}${isRequired(name) ? "" : "?"}\` ${typeName(type, definitions)}`
+    )
   return listed.length === 0 ? "none" : listed.join(", ")
 }
 

@@ -98,7 +98,8 @@ import { PlayerChanges } from "./gateway/player-changes.ts"
 import { RealtimeDoorLive } from "./gateway/realtime-door.ts"
 import { RpcServerLive } from "./gateway/rpc-server.ts"
 import { SeenPlayers } from "./gateway/seen-players.ts"
-import { ApiPage } from "./http/api-page.ts"
+import { ApiPage } from "./http/api-page/route.ts"
+import { AsyncapiRoute } from "./http/asyncapi.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
 import { DevMailPage } from "./http/dev-mail-page.ts"
@@ -280,6 +281,7 @@ const WebSocketRoutes = Layer.mergeAll(
 /** All HTTP routes. */
 export const Routes = Layer.mergeAll(
   ApiPage,
+  AsyncapiRoute,
   ApiRoutes,
   ConfigSchemaRoute,
   DevMailPage,

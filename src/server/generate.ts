@@ -2,6 +2,7 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
+import { asyncapiText } from "./http/asyncapi.ts"
 import { authorizationText } from "./http/authorization.ts"
 import { openapiText } from "./http/openapi.ts"
 
@@ -13,6 +14,7 @@ const generate = Effect.gen(function* () {
     yield* fs.writeFileString(target, text)
   })
   yield* write("authorization.md", authorizationText())
+  yield* write("asyncapi.json", asyncapiText())
   yield* write("openapi.json", openapiText())
   yield* write("config.schema.json", configJsonSchemaText())
 })

@@ -221,6 +221,7 @@ const unroutedPaths = [
   "/-/reset?token=%00",
   "/dev/mail",
   "/docs",
+  "/asyncapi.json",
   "/openapi.json",
   "/v1/config/schema.json",
   "/healthz?x=1",

@@ -35,6 +35,7 @@ const pageOf = ({ dataDir, storesMails }: StartPageOptions): string =>
   `<h1>Player backend</h1><p>The service runs here in development mode.</p><ul>` +
   linkTo(paths.docs, "is the API reference") +
   linkTo(paths.openapi, "is the OpenAPI document") +
+  linkTo(paths.asyncapi, "is the AsyncAPI document of the socket") +
   (storesMails ? linkTo(devMailPath, "shows the mails that the service has written") : "") +
   `</ul><p>The keys of the project <code>demo</code> are in ` +
   `<code>${escapeHtml(dataDir)}/dev-keys.json</code>.</p>` +

@@ -1,7 +1,7 @@
 /**
- * Clients that `openapi-typescript` and `@hey-api/openapi-ts` generate from the OpenAPI document: they
- * compile, and sign a guest in at the real service. The generators are a package of their own, which the
- * first run installs.
+ * Foreign tools on the documents of the API: clients that `openapi-typescript` and `@hey-api/openapi-ts`
+ * generate compile and sign a guest in at the real service; AsyncAPI's parser accepts the document of the
+ * socket. The tools are a package of their own, which the first run installs.
  */
 import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -11,6 +11,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { asyncapiText } from "#server/http/asyncapi"
 import { openapiText } from "#server/http/openapi"
 import { at } from "#testing/players"
 import { nodeWith, SharedDatabase } from "../support/http/stack.ts"
@@ -29,12 +30,15 @@ const exec = (file: string, args: ReadonlyArray<string>, cwd: string): Promise<s
     (error) => Promise.reject(new Error(`${file} failed: ${error.stdout}${error.stderr}`))
   )
 
+const install = async () => {
+  if (existsSync(join(tools, "node_modules"))) return
+  await exec("npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund"], tools)
+}
+
 /** A folder in which a program finds the packages of the generators. The scope removes it. */
 const projectFolder = Effect.acquireRelease(
   Effect.promise(async () => {
-    if (!existsSync(join(tools, "node_modules"))) {
-      await exec("npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund"], tools)
-    }
+    await install()
     const folder = await mkdtemp(join(tmpdir(), "generated-client-"))
     await symlink(join(tools, "node_modules"), join(folder, "node_modules"))
     await writeFile(join(folder, "package.json"), `{ "type": "module" }`)
@@ -104,9 +108,29 @@ console.log(JSON.stringify({ name }))`
   }
 } as const
 
-layer(Node)("generated clients", (it) => {
+/** Prints the diagnostics of AsyncAPI's parser. */
+const parse = `
+import { readFile } from "node:fs/promises"
+import { Parser } from "@asyncapi/parser"
+const { diagnostics } = await new Parser().parse(await readFile("asyncapi.json", "utf8"))
+console.log(JSON.stringify(diagnostics.map(({ message, path }) => [message, path.join(".")])))`
+
+layer(Node)("the documents of the API under foreign tools", (it) => {
+  it.effect("parse the AsyncAPI document without a remark", () =>
+    Effect.gen(function* () {
+      const folder = yield* projectFolder
+      const diagnostics = yield* Effect.promise(async () => {
+        await writeFile(join(folder, "asyncapi.json"), asyncapiText())
+        await writeFile(join(folder, "parse.js"), parse)
+        const printed: unknown = JSON.parse(await exec("node", ["parse.js"], folder))
+        return printed
+      })
+      assert.deepStrictEqual(diagnostics, [])
+    })
+  )
+
   for (const [name, { generator, program }] of Object.entries(programs)) {
-    it.effect(`sign a guest in: ${name}`, () =>
+    it.effect(`generate a client that compiles and signs a guest in: ${name}`, () =>
       Effect.gen(function* () {
         const { publishableKey, url } = yield* newGame({})
         const folder = yield* projectFolder

@@ -1,0 +1,48 @@
+/** `GET /docs`: the reference of the API, one page that needs no other request. */
+import { createHash } from "node:crypto"
+import { promisify } from "node:util"
+import { gzip } from "node:zlib"
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { OpenApi } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { isJson } from "#rpc/openapi/json"
+import { paths } from "#rpc/paths"
+import { pageText } from "./page.ts"
+import { script, style } from "./style.ts"
+
+const hashOf = (text: string): string =>
+  `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+
+/** Nothing but the page's own style and script. */
+const policy =
+  `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; ` +
+  "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+const headers = {
+  "content-security-policy": policy,
+  "content-type": "text/html; charset=utf-8",
+  vary: "accept-encoding"
+}
+
+const compress = promisify(gzip)
+
+/** The page, built and compressed once. */
+export const ApiPage = Layer.unwrap(
+  Effect.gen(function* () {
+    const document: unknown = OpenApi.fromApi(Api)
+    const text = new TextEncoder().encode(isJson(document) ? pageText(document) : "")
+    const compressed = yield* Effect.promise(() => compress(text))
+    const plain = HttpServerResponse.uint8Array(text, { headers })
+    const small = HttpServerResponse.uint8Array(new Uint8Array(compressed), {
+      headers: { ...headers, "content-encoding": "gzip" }
+    })
+    return HttpRouter.add(
+      "GET",
+      paths.docs,
+      Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
+        /\bgzip\b/.test(request.headers["accept-encoding"] ?? "") ? small : plain
+      )
+    )
+  })
+)
