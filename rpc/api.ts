@@ -26,9 +26,11 @@ import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
 import { SavesApi } from "./saves.ts"
 import { SessionsApi } from "./sessions.ts"
+import { AdminShareApi, ProjectShareApi, ShareApi } from "./share/api.ts"
 import { IntegrityApi, ProjectIntegrityApi, StatsApi } from "./stats.ts"
 import { SystemApi } from "./system.ts"
 import { tagGroups, tagged } from "./tags.ts"
+import { XProfilesApi } from "./share/x-profiles.ts"
 import { TransferApi } from "./transfer.ts"
 
 const summary = "Sign-in, saves, stats, rooms, matchmaking and channels for web and mobile games."
@@ -41,6 +43,7 @@ export class Api extends HttpApi.make("player-backend")
   .add(tagged(TransferApi))
   .add(tagged(PlayersApi))
   .add(tagged(IdentitiesApi))
+  .add(tagged(XProfilesApi))
   .add(tagged(PlayerDataApi))
   .add(tagged(AgesApi))
   .add(tagged(NewsApi))
@@ -56,6 +59,9 @@ export class Api extends HttpApi.make("player-backend")
   .add(tagged(StatsApi))
   .add(tagged(IntegrityApi))
   .add(tagged(ProjectIntegrityApi))
+  .add(tagged(ShareApi))
+  .add(tagged(AdminShareApi))
+  .add(tagged(ProjectShareApi))
   .add(tagged(DefinitionsApi))
   .add(tagged(ConfigApi))
   .add(tagged(ProjectConfigApi))

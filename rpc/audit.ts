@@ -33,6 +33,7 @@ export type AuditAction =
   | "project.restore"
   | "provider.delete"
   | "provider.put"
+  | "share.link"
   | "webhookSecret.rotate"
 
 /** The actor of a change; `name` is a key's prefix, or a developer's name or email. */

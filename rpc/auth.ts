@@ -139,6 +139,12 @@ export class SecretKey extends HttpApiMiddleware.Service<
   error: [wire(InvalidKey), wire(OriginNotAllowed), wire(RateLimited)]
 }) {}
 
+/** `X-Svc-Key: pk_...` or `sk_...`: a page, or the server that renders one. */
+export class AnyKey extends HttpApiMiddleware.Service<AnyKey, { provides: CurrentEnvironment }>()(
+  "rpc/auth/AnyKey",
+  { security: { anyKey: svcKey }, error: [wire(InvalidKey), wire(OriginNotAllowed)] }
+) {}
+
 /**
  * `Authorization: Bearer <access token>`, beside the publishable key. A banned player can still read
  * until the token expires, but not write.

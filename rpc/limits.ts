@@ -299,16 +299,43 @@ export const caches = {
 /** Limits of modules that the API declares and that those modules will enforce. */
 export const declared = {
   blobMaxBytes: 50 * MiB,
-  xProfilesLookupMax: 100,
   functionCpuMillisMax: 30_000,
   functionSubRequestsMax: 1000,
   checkoutCentsMin: 500,
   checkoutCentsMax: 1_000_000,
-  inviteCreditCents: 500,
-  shareStatsDaysDefault: 30,
-  shareStatsDaysMax: 366,
+  inviteCreditCents: 500
+} as const
+
+/** Share links, their counts and card images. */
+export const share = {
+  idCharacters: 10,
+  labelMaxCharacters: 80,
+  /** Links that a player keeps; a new one replaces the oldest. */
+  linksPerPlayer: 500,
+  statsDaysDefault: 30,
+  statsDaysMax: 366,
+  /** A visitor's account counts as new for this long. */
+  newPlayerSeconds: secondsPerDay,
+  cardWidthPixels: 1200,
+  cardHeightPixels: 600,
   cardBackgroundMaxBytes: 2 * MiB,
   cardFontMaxBytes: 10 * MiB,
-  cardWidthPixels: 1200,
-  cardHeightPixels: 600
+  xProfilesMax: 100
+} as const
+
+/** The drawing of card images on one node. */
+export const shareCards = {
+  /** Beyond this, the process that draws is replaced. */
+  processMaxBytes: 768 * MiB,
+  rendererCacheBytes: 32 * MiB,
+  /** Renderers for fonts of apps. */
+  fontsCached: 4,
+  drawMillis: 5000,
+  /** Cards of one environment that wait to be drawn, and how long. */
+  waitingPerEnvironment: 64,
+  waitMillis: 10_000,
+  /** Edges of a background picture. */
+  backgroundMaxPixels: 4096,
+  cacheMaxBytes: 256 * MiB,
+  maxAgeSeconds: secondsPerDay
 } as const

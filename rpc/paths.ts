@@ -11,5 +11,6 @@ export const paths = {
   realtime: "/v1/realtime",
   reset: "/-/reset",
   rpc: "/v1/rpc",
+  shared: "/s",
   verify: "/-/verify"
 } as const

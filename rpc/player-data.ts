@@ -16,6 +16,8 @@ import { Player } from "./players.ts"
 import { Deleted } from "./responses.ts"
 import { Save } from "./saves.ts"
 import { RefreshToken } from "./sessions.ts"
+import { ShareKind } from "./share/api.ts"
+import { XProfile } from "./share/x-profiles.ts"
 import { Timestamp } from "./text.ts"
 
 /**
@@ -65,8 +67,16 @@ export const PlayerExport = Schema.Struct({
   days: Schema.Array(Schema.String),
   rooms: Schema.Array(Schema.String),
   channels: Schema.Array(Schema.String),
-  shareLinks: Schema.Array(Schema.Never),
-  xProfile: Schema.Null
+  shareLinks: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      kind: ShareKind,
+      score: Schema.NullOr(Schema.Finite),
+      showName: Schema.Boolean,
+      createdAt: Timestamp
+    })
+  ),
+  xProfile: Schema.NullOr(XProfile)
 }).annotate({
   identifier: "PlayerExport",
   description: "Everything that is stored about a player."

@@ -42,6 +42,10 @@ const players = {
     title: "Identities",
     description: "The sign-in methods of the signed-in player."
   },
+  xProfiles: {
+    title: "X profiles",
+    description: "What players show of their account at X."
+  },
   playerData: {
     title: "Player data",
     description: "Export and deletion of everything that is stored about the signed-in player."
@@ -78,6 +82,10 @@ const games = {
     title: "Stats",
     description: "Numbers that the signed-in player reports, combined by the rules in the config."
   },
+  share: {
+    title: "Share",
+    description: "Links to post, their visits, card images and card tags."
+  },
   definitions: {
     title: "Definitions",
     description: "The public part of the environment's config: stats and multiplayer modes."
@@ -108,6 +116,10 @@ const server = {
   adminPlayerData: {
     title: "Player data requests",
     description: `Export and deletion of any player's data. ${secretKey}`
+  },
+  adminShare: {
+    title: "Share statistics",
+    description: `Counts of share links, labelled links and card tags. ${secretKey}`
   },
   integrity: {
     title: "Integrity webhook",
@@ -147,6 +159,10 @@ const project = {
   projectPlayerData: {
     title: "Player data requests (project)",
     description: `Export and deletion of any player's data. ${dashboard}`
+  },
+  projectShare: {
+    title: "Share statistics (project)",
+    description: `Counts of share links, labelled links and card tags. ${dashboard}`
   },
   projectIntegrity: {
     title: "Integrity webhook (project)",

@@ -58,6 +58,8 @@ export const throttles = {
    */
   roomCodesPerPlayer: { burst: 30, seconds: 60 },
   wrongRoomCodesPerAddress: { burst: 60, seconds: 900 },
+  /** Visits through share links, reported from one IP address. */
+  shareVisitsPerAddress: { burst: 60, seconds: 60 },
   /** `channelCreate`, for each player. */
   channelCreate: { burst: 20, seconds: 60 }
 } as const satisfies Record<string, Throttle>
@@ -79,6 +81,9 @@ export const rateWindows = {
   projectRenames: { limit: 20, seconds: secondsPerHour },
   /** `POST /v1/realtime/channels/:name/messages`, for each key. */
   channelMessages: { limit: 600, seconds: 60 },
+  /** Share links of one player, and labelled links of one environment. */
+  shareLinksPerPlayer: { limit: 60, seconds: secondsPerHour },
+  shareLinksPerEnvironment: { limit: 300, seconds: secondsPerHour },
   /** PUT, DELETE and moderate of channels together, for each key. */
   channelManagement: { limit: 300, seconds: 60 }
 } as const satisfies Record<string, RateWindow>

@@ -22,6 +22,9 @@ const Profile = {
   email: Schema.NullOr(Schema.String),
   emailVerified: Schema.Boolean,
   username: Schema.NullOr(Schema.String),
+  /** Name and picture of the account; stored for X only, whose profile players may show. */
+  name: Schema.NullOr(Schema.String),
+  avatarUrl: Schema.NullOr(Schema.String),
   /** Sealed provider token, which is revoked when the player is deleted. */
   grantSealed: Schema.NullOr(Schema.String)
 }
@@ -95,16 +98,17 @@ const writes = (sql: SqlClient.SqlClient) => ({
   updateProfile: SqlSchema.findOneOption({
     Request: Schema.Struct({ ...Key.fields, ...Profile }),
     Result: Schema.Struct({ playerId: PlayerId }),
-    execute: ({ email, emailVerified, environmentId, grantSealed, provider, subject, username }) =>
-      sql`
-        update identities set email = coalesce(${email}, email),
-          email_verified = case when ${email}::text is null then email_verified
-            else ${emailVerified}::boolean end,
-          username = coalesce(${username}, username),
-          grant_sealed = coalesce(${grantSealed}, grant_sealed)
-        where environment_id = ${environmentId} and provider = ${provider}
-          and subject = ${subject}
-        returning player_id`
+    execute: ({ environmentId, provider, subject, ...profile }) => sql`
+      update identities set email = coalesce(${profile.email}, email),
+        email_verified = case when ${profile.email}::text is null then email_verified
+          else ${profile.emailVerified}::boolean end,
+        username = coalesce(${profile.username}, username),
+        name = coalesce(${profile.name}, name),
+        avatar_url = coalesce(${profile.avatarUrl}, avatar_url),
+        grant_sealed = coalesce(${profile.grantSealed}, grant_sealed)
+      where environment_id = ${environmentId} and provider = ${provider}
+        and subject = ${subject}
+      returning player_id`
   }),
   verify: SqlSchema.findOneOption({
     Request: Schema.Struct({ ...Owner.fields, subject: Schema.String }),

@@ -99,6 +99,13 @@ export class StorageQuotaExceeded extends detailed<StorageQuotaExceeded>()(
   { limit: Schema.Finite, used: Schema.Finite }
 ) {}
 
+/** The player has no identity of this provider. Offer to link one. */
+export class IdentityNotLinked extends coded<IdentityNotLinked>()(
+  "identity_not_linked",
+  404,
+  "The player has no account of this provider linked."
+) {}
+
 // Share, hosting, voice, channels --------------------------------------------------------------
 
 /** The share tool is off in the config. Hide it in the app. */

@@ -23,6 +23,7 @@ export const playerTables: ReadonlyArray<PlayerTable> = [
   { table: "mails", exportedAs: null, deletion: "cascade" },
   { table: "sign_in_steps", exportedAs: null, deletion: "cascade" },
   { table: "sessions", exportedAs: "sessions", deletion: "cascade" },
+  { table: "share_links", exportedAs: "shareLinks", deletion: "cascade" },
   { table: "sanctions", exportedAs: "sanctions", deletion: "cascade" },
   { table: "saves", exportedAs: "saves", deletion: "cascade" },
   { table: "save_counts", exportedAs: null, deletion: "cascade" },

@@ -8,6 +8,7 @@ import { HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { paths } from "#rpc/paths"
+import { XProfileRepository } from "#sql/share/x-profiles"
 import { AgeRepository } from "#sql/ages"
 import { AuditRepository } from "#sql/audit"
 import { ChannelRepository } from "#sql/channels"
@@ -32,6 +33,8 @@ import { ViewRepository } from "#sql/projects/view"
 import { RateWindowRepository } from "#sql/rate-windows"
 import { RoomRepository } from "#sql/rooms"
 import { SaveRepository } from "#sql/saves"
+import { ShareLinkRepository } from "#sql/share/links"
+import { ShareVisitRepository } from "#sql/share/visits"
 import { SessionRepository, SigningKeyRepository } from "#sql/sessions"
 import { CodeRepository } from "#sql/single-use-codes"
 import { StatRepository, WebhookSecretRepository } from "#sql/stats"
@@ -84,12 +87,16 @@ import { SavesHttp } from "./features/saves/handlers.ts"
 import { SessionsHttp } from "./features/sessions/handlers.ts"
 import { Sessions } from "./features/sessions/service.ts"
 import { AccessTokens } from "./features/sessions/tokens.ts"
+import { CardImages } from "./features/share/card-images.ts"
+import { ShareHttp } from "./features/share/handlers.ts"
+import { SharePage } from "./features/share/page.ts"
 import { StatsHttp } from "./features/stats/handlers.ts"
 import { StatReports } from "./features/stats/service.ts"
 import { Verification } from "./features/stats/verification.ts"
 import { WebhookSecrets } from "./features/stats/webhook-secrets.ts"
 import { SystemHttp } from "./features/system/handlers.ts"
 import { TransferHttp } from "./features/transfer/handlers.ts"
+import { XProfilesHttp } from "./features/share/x-profiles.ts"
 import { ConfigChanges } from "./gateway/config-changes.ts"
 import { Frames } from "./gateway/frame-handlers.ts"
 import { Gateway } from "./gateway/gateway.ts"
@@ -155,6 +162,8 @@ const RepositoriesLive = Layer.mergeAll(
   SanctionRepository.layer,
   SaveRepository.layer,
   SessionRepository.layer,
+  ShareLinkRepository.layer,
+  ShareVisitRepository.layer,
   SigningKeyRepository.layer,
   StatRepository.layer,
   FlowRepository.layer,
@@ -162,7 +171,8 @@ const RepositoriesLive = Layer.mergeAll(
   ThrottleRepository.layer,
   UsageRepository.layer,
   ViewRepository.layer,
-  WebhookSecretRepository.layer
+  WebhookSecretRepository.layer,
+  XProfileRepository.layer
 )
 
 // Platform: services that know no feature.
@@ -231,6 +241,7 @@ const FramesLive = Frames.layer.pipe(
 
 /** Services that only routes use. */
 const RouteServicesLive = Layer.mergeAll(
+  CardImages.layer,
   FlowStore.layer,
   IdentitySignIn.layer,
   Mailer.layer,
@@ -262,9 +273,11 @@ const HandlersLive = Layer.mergeAll(
   RoomsHttp,
   SavesHttp,
   SessionsHttp,
+  ShareHttp,
   StatsHttp,
   SystemHttp,
-  TransferHttp
+  TransferHttp,
+  XProfilesHttp
 )
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
@@ -286,6 +299,7 @@ export const Routes = Layer.mergeAll(
   ConfigSchemaRoute,
   DevMailPage,
   EmailPages,
+  SharePage,
   StartPage,
   WebSocketRoutes,
   EdgeMiddleware

@@ -7,6 +7,7 @@ import { Context } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { Api } from "#rpc/api"
 import {
+  AnyKey,
   DeveloperSession,
   EnvironmentMember,
   OpenToBanned,
@@ -95,6 +96,8 @@ const rules = {
     }
   },
   secret: { allowed: ["secret"], otherwise: invalidKey },
+  /** A key of either kind; tokens do not matter. */
+  anyKey: { allowed: [...withKey, "secret"], otherwise: invalidKey },
   developer: { allowed: ["developer", "otherDeveloper"], otherwise: unauthorized },
   member: {
     allowed: ["developer"],
@@ -117,6 +120,7 @@ const accessOf = (endpoint: HttpApiEndpoint.Top): Access => {
   if (behind(PublishableKeyInQuery)) return "link"
   if (behind(PublishableKey)) return "publishable"
   if (behind(SecretKey)) return "secret"
+  if (behind(AnyKey)) return "anyKey"
   if (behind(ProjectMember, EnvironmentMember)) return "member"
   return behind(DeveloperSession) ? "developer" : "anyone"
 }

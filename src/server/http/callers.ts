@@ -8,11 +8,13 @@ import { HttpServerRequest } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import {
   type Actor,
+  AnyKey,
   CurrentActor,
   CurrentEnvironment,
   CurrentPlayer,
   FeatureGate,
   type KeyCaller,
+  type KeyKind,
   OpenToBanned,
   OptionalPlayerToken,
   PlayerIfAny,
@@ -36,17 +38,19 @@ import { AccessTokens } from "#server/features/sessions/tokens"
 import { DeveloperAuthLive } from "./developer-auth.ts"
 import { Origins } from "./origins.ts"
 
-/** The environment of a publishable key, if the page's origin is allowed. */
-const makeByPublishableKey = Effect.gen(function* () {
+/** The environment of a key of one of these kinds, if the page's origin is allowed. */
+const makeByKey = Effect.fnUntraced(function* (kinds: ReadonlyArray<KeyKind>) {
   const environments = yield* Environments
   const origins = yield* Origins
   return Effect.fnUntraced(function* (key: Redacted.Redacted) {
-    const environment = yield* environments.findByKey(Redacted.value(key), ["publishable"])
+    const environment = yield* environments.findByKey(Redacted.value(key), kinds)
     const { headers } = yield* HttpServerRequest.HttpServerRequest
     yield* origins.check(environment, headers["origin"])
     return environment
   })
 })
+
+const makeByPublishableKey = makeByKey(["publishable"])
 
 /** Requires a publishable key; a secret key is refused, since pages must not contain one. */
 const PublishableKeyLive = Layer.effect(
@@ -84,14 +88,11 @@ const actorOf = ({ keyId, keyPrefix }: KeyCaller): Actor => ({
 const SecretKeyLive = Layer.effect(
   SecretKey,
   Effect.gen(function* () {
-    const environments = yield* Environments
-    const origins = yield* Origins
+    const byKey = yield* makeByKey(["secret"])
     const throttles = yield* Throttles
     return SecretKey.of({
       secretKey: Effect.fnUntraced(function* (answer, { credential }) {
-        const environment = yield* environments.findByKey(Redacted.value(credential), ["secret"])
-        const { headers } = yield* HttpServerRequest.HttpServerRequest
-        yield* origins.check(environment, headers["origin"])
+        const environment = yield* byKey(credential)
         yield* takeToken(throttles, limits.secretKey, `key:${environment.keyId}`)
         return yield* answer.pipe(
           Effect.provideService(CurrentEnvironment, environment),
@@ -100,6 +101,19 @@ const SecretKeyLive = Layer.effect(
       })
     })
   })
+)
+
+/** Accepts a key of either kind. */
+const AnyKeyLive = Layer.effect(
+  AnyKey,
+  Effect.map(makeByKey(["publishable", "secret"]), (byKey) =>
+    AnyKey.of({
+      anyKey: (answer, { credential }) =>
+        Effect.flatMap(byKey(credential), (environment) =>
+          Effect.provideService(answer, CurrentEnvironment, environment)
+        )
+    })
+  )
 )
 
 /** Whether a banned player may call the endpoint: reads, and endpoints marked `OpenToBanned`. */
@@ -183,6 +197,7 @@ const FeatureGateLive = Layer.effect(
 export const CallersLive = Layer.mergeAll(
   PublishableKeyLive,
   PublishableKeyInQueryLive,
+  AnyKeyLive,
   SecretKeyLive,
   PlayerTokenLive,
   OptionalPlayerTokenLive,

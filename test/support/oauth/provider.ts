@@ -34,6 +34,7 @@ export interface Account {
   readonly email?: string
   readonly emailVerified?: boolean
   readonly username?: string
+  readonly picture?: string
 }
 
 /** A running provider. */
@@ -177,11 +178,13 @@ const makeConfiguration = (
 const userInfoOf = (
   name: Name,
   id: string,
-  { email, emailVerified, name: own, username }: Account
+  { email, emailVerified, name: own, picture, username }: Account
 ) =>
   name === "discord"
     ? { id, username: username ?? id, global_name: own ?? null, email, verified: emailVerified }
-    : { data: { id, name: own ?? id, username: username ?? id } }
+    : {
+        data: { id, name: own ?? id, username: username ?? id, profile_image_url: picture }
+      }
 
 /** Runs a provider until the scope closes. */
 export const startProvider = Effect.fnUntraced(function* (

@@ -92,6 +92,8 @@ const newIdentity = (address: string, passwordHash: string): NewIdentity => ({
   email: address,
   emailVerified: false,
   username: null,
+  name: null,
+  avatarUrl: null,
   passwordHash,
   grantSealed: null
 })

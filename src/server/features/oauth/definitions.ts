@@ -61,7 +61,10 @@ const definitions = {
     scope: "users.read tweet.read",
     parameters: {},
     clientAuth: "basic",
-    profile: { source: "user-info", url: "https://api.x.com/2/users/me" }
+    profile: {
+      source: "user-info",
+      url: "https://api.x.com/2/users/me?user.fields=profile_image_url"
+    }
   }
 } as const satisfies Record<Provider, ProviderDefinition>
 
@@ -77,7 +80,10 @@ export interface ResolvedDefinition extends ProviderDefinition {
 export const definitionOf = (provider: Provider, base: string | undefined): ResolvedDefinition => {
   const definition: ProviderDefinition = definitions[provider]
   if (base === undefined) return { ...definition, provider, reach: "public", insecure: false }
-  const rebase = (url: string) => `${base}${new URL(url).pathname}`
+  const rebase = (url: string) => {
+    const { pathname, search } = new URL(url)
+    return `${base}${pathname}${search}`
+  }
   const { authorize, profile, revoke, token } = definition
   return {
     ...definition,

@@ -155,7 +155,13 @@ const makeSignIn = Effect.gen(function* () {
   ) {
     const { playerId, provider } = context
     const { name, ...fields } = profile
-    const identity: NewIdentity = { ...fields, provider, passwordHash: null, grantSealed }
+    const identity: NewIdentity = {
+      ...fields,
+      name: provider === "x" ? (displayNameOf(name) ?? null) : null,
+      provider,
+      passwordHash: null,
+      grantSealed
+    }
     const session =
       playerId === null
         ? yield* signInOrSignUp(context, identity, displayNameOf(name))

@@ -13,6 +13,8 @@ export const ProviderProfile = Schema.Struct({
   email: Schema.NullOr(Schema.String),
   emailVerified: Schema.Boolean,
   username: Schema.NullOr(Schema.String),
+  /** An `https` address of a picture; only X sends one. */
+  avatarUrl: Schema.NullOr(Schema.String),
   /** Name for the display name of a new player, uncut. */
   name: Schema.NullOr(Schema.String)
 })
@@ -33,6 +35,7 @@ const isTrue = (value: unknown): boolean => value === true || value === "true"
 
 const usernameMaxCharacters = 64
 const nameMaxCharacters = 256
+const avatarUrlMaxCharacters = 512
 
 interface RawProfile {
   readonly subject: unknown
@@ -40,17 +43,26 @@ interface RawProfile {
   readonly emailVerified?: unknown
   readonly username?: unknown
   readonly name?: unknown
+  readonly avatarUrl?: unknown
+}
+
+/** The address of a picture, if it is one that a page may load. */
+const pictureOr = (value: unknown): string | null => {
+  const text = textOr(value, avatarUrlMaxCharacters)
+  return text !== null && URL.parse(text)?.protocol === "https:" ? text : null
 }
 
 const decodeProfile = Schema.decodeUnknownEffect(ProviderProfile)
 
-const profileOf = ({ email, emailVerified, name, subject, username }: RawProfile) => {
+const profileOf = (raw: RawProfile) => {
+  const { avatarUrl, email, emailVerified, name, subject, username } = raw
   const address = textOr(email, emails.addressMaxCharacters)
   return decodeProfile({
     subject,
     email: address,
     emailVerified: address !== null && isTrue(emailVerified),
     username: textOr(username, usernameMaxCharacters),
+    avatarUrl: pictureOr(avatarUrl),
     name: typeof name === "string" ? name.slice(0, nameMaxCharacters) : null
   })
 }
@@ -86,15 +98,20 @@ export const profileFromDiscord = Effect.fnUntraced(function* (body: string) {
 const decodeX = Schema.decodeUnknownEffect(
   Schema.fromJsonString(
     Schema.Struct({
-      data: Schema.Struct({ id: Schema.String, name: Schema.String, username: Schema.String })
+      data: Schema.Struct({
+        id: Schema.String,
+        name: Schema.String,
+        username: Schema.String,
+        profile_image_url: Schema.optionalKey(Schema.String)
+      })
     })
   )
 )
 
 /** The profile in the response of X's `GET /2/users/me`, which has no email address. */
 export const profileFromX = Effect.fnUntraced(function* (body: string) {
-  const { id, name, username } = (yield* decodeX(body)).data
-  return yield* profileOf({ subject: id, username, name })
+  const { id, name, profile_image_url, username } = (yield* decodeX(body)).data
+  return yield* profileOf({ subject: id, username, name, avatarUrl: profile_image_url })
 })
 
 const part = Schema.optionalKey(Schema.NullOr(Schema.String))

@@ -10,6 +10,8 @@ import type { PlayerExport } from "#rpc/player-data"
 import { IdentityRepository } from "#sql/identities"
 import { type ExportedSave, PlayerDataRepository } from "#sql/player-data/repository"
 import { PlayerRepository } from "#sql/players"
+import { ShareLinkRepository } from "#sql/share/links"
+import { XProfileRepository } from "#sql/share/x-profiles"
 import { Channels } from "../channels/service.ts"
 import { Configs } from "../config/service.ts"
 import { identityView } from "../identities/view.ts"
@@ -66,6 +68,8 @@ const makeView = Effect.gen(function* () {
   const players = yield* PlayerRepository
   const repository = yield* PlayerDataRepository
   const sanctions = yield* Sanctions
+  const shareLinks = yield* ShareLinkRepository
+  const xProfiles = yield* XProfileRepository
   return Effect.fnUntraced(function* (ref: PlayerRef) {
     const { environmentId, playerId } = ref
     const found = yield* players.find(environmentId, playerId)
@@ -104,8 +108,16 @@ const makeView = Effect.gen(function* () {
       days: rows.days.map(({ day }) => day),
       rooms: rows.rooms.map(({ id }) => id),
       channels: rows.channels.map(({ name }) => name),
-      shareLinks: [],
-      xProfile: null
+      shareLinks: (yield* shareLinks.ofPlayer(ref)).map(
+        ({ createdAt, id, kind, score, showName }) => ({
+          id,
+          kind,
+          score,
+          showName,
+          createdAt: iso(createdAt)
+        })
+      ),
+      xProfile: Option.getOrNull(yield* xProfiles.own(ref))
     }
     return view
   })

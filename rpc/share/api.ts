@@ -1,0 +1,230 @@
+/**
+ * Share links, their visits, card images and card tags. A link is a post of a player, or a labelled link
+ * of the developer; its id is the query parameter `ks` of the landing address.
+ */
+import { DateTime, Option, Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { AnyKey, OptionalPlayerToken, PlayerToken, PublishableKey, Requests } from "../auth.ts"
+import {
+  NotFound,
+  ShareImagesDisabled,
+  ShareLinksDisabled,
+  ShareTagsDisabled,
+  ShareTrackingDisabled,
+  wire
+} from "../errors/codes.ts"
+import { http, share as limits } from "../limits.ts"
+import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
+import { nameUpTo } from "../text.ts"
+
+export const ShareKind = Schema.Literals(["plain", "score", "challenge"])
+export type ShareKind = typeof ShareKind.Type
+
+/** The id of a link. */
+export const ShareId = Schema.String.check(
+  Schema.isPattern(new RegExp(`^[0-9A-Za-z]{${limits.idCharacters}}$`))
+)
+
+/** A link to make. `score` is needed for `score` and `challenge`, and refused for `plain`. */
+export const NewShareLink = Schema.Struct({
+  kind: ShareKind,
+  score: Schema.optionalKey(Schema.Finite),
+  /** Show the player's name to those who open the link; never a child's. */
+  showName: Schema.optionalKey(Schema.Boolean)
+}).check(
+  Schema.makeFilter(({ kind, score }) => {
+    if (kind === "plain" && score !== undefined) {
+      return { path: ["score"], issue: "Expected no score in a plain link" }
+    }
+    return kind !== "plain" && score === undefined
+      ? { path: ["score"], issue: `Expected a number in a ${kind} link` }
+      : undefined
+  })
+)
+export type NewShareLink = typeof NewShareLink.Type
+
+/** Suggested text of a post; `text` and `via` are null where the config has none. */
+export const PostHint = Schema.Struct({
+  text: Schema.NullOr(Schema.String),
+  hashtags: Schema.Array(Schema.String),
+  via: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "PostHint" })
+
+/** A link to post; `imageUrl` is null while `share.images` is off. */
+const Shared = Schema.Struct({
+  link: Schema.String,
+  imageUrl: Schema.NullOr(Schema.String),
+  post: PostHint
+}).annotate({ identifier: "Shared" })
+
+/** A link as those who open it see it. Without consent, and for children, `displayName` is null. */
+export const ShareLink = Schema.Struct({
+  id: Schema.String,
+  kind: ShareKind,
+  score: Schema.NullOr(Schema.Finite),
+  displayName: Schema.NullOr(Schema.String),
+  createdAt: Schema.String
+}).annotate({ identifier: "ShareLink" })
+export type ShareLink = typeof ShareLink.Type
+
+/** `landed`: a page was opened through the link. Otherwise a play started in that session. */
+export const ShareVisit = Schema.Struct({ shareId: Schema.String, landed: Schema.Boolean })
+
+const VisitCounted = Schema.Struct({ counted: Schema.Boolean }).annotate({
+  identifier: "VisitCounted"
+})
+
+/** One `<meta>` element, with either `name` or `property`. */
+export const ShareTag = Schema.Struct({
+  name: Schema.optionalKey(Schema.String),
+  property: Schema.optionalKey(Schema.String),
+  content: Schema.String
+})
+export type ShareTag = typeof ShareTag.Type
+
+/**
+ * Tags for the head of a page, as HTML and as a list. `defaultImage` is the card without a link.
+ * `shareImageTemplate` has the placeholder `{shareId}`; it is null while `share.images` is off.
+ */
+export const ShareTags = Schema.Struct({
+  html: Schema.String,
+  tags: Schema.Array(ShareTag),
+  image: Schema.String,
+  defaultImage: Schema.String,
+  shareImageTemplate: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "ShareTags" })
+export type ShareTags = typeof ShareTags.Type
+
+const TagsQuery = { ks: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64))) }
+
+const Png = Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array({ contentType: "image/png" }))
+
+/** `/v1/share`, for pages and players. */
+export class ShareApi extends HttpApiGroup.make("share")
+  .add(
+    HttpApiEndpoint.post("create", "/links", {
+      payload: NewShareLink,
+      success: Shared.pipe(HttpApiSchema.status(201)),
+      error: [wire(ShareLinksDisabled), wire(NotFound)]
+    })
+      .annotate(OpenApi.Summary, "Make a link to post, with a card image and a suggested text")
+      .middleware(PlayerToken)
+      .middleware(PublishableKey),
+    HttpApiEndpoint.get("read", "/links/:shareId", {
+      params: { shareId: Schema.String },
+      success: Schema.Struct({ link: ShareLink }).annotate({ identifier: "ShareLinkRead" }),
+      error: [wire(ShareLinksDisabled), wire(NotFound)]
+    })
+      .annotate(OpenApi.Summary, "Read the link by which a page was opened, to restore a challenge")
+      .middleware(PublishableKey),
+    HttpApiEndpoint.post("visit", "/visits", {
+      payload: ShareVisit,
+      success: VisitCounted,
+      error: [wire(ShareTrackingDisabled), wire(NotFound)]
+    })
+      .annotate(OpenApi.Summary, "Report a visit or a play; each visitor counts once a day")
+      .middleware(OptionalPlayerToken)
+      .middleware(PublishableKey),
+    HttpApiEndpoint.get("tags", "/tags", {
+      query: TagsQuery,
+      success: ShareTags,
+      error: wire(ShareTagsDisabled)
+    })
+      .annotate(OpenApi.Summary, "Build the card tags for the head of a page")
+      .middleware(AnyKey),
+    HttpApiEndpoint.get("defaultImage", "/images/:label/card.png", {
+      params: { label: Schema.String },
+      success: Png,
+      error: [wire(ShareImagesDisabled), wire(NotFound)]
+    }).annotate(
+      OpenApi.Summary,
+      "Get the card image of an app; the label is the slug of its project, or <slug>--dev"
+    ),
+    HttpApiEndpoint.get("image", "/images/:label/:shareId.png", {
+      params: { label: Schema.String, shareId: Schema.String },
+      success: Png,
+      error: [wire(ShareImagesDisabled), wire(NotFound)]
+    }).annotate(OpenApi.Summary, "Get the card image of a link")
+  )
+  .prefix("/v1/share")
+  .middleware(Requests) {}
+
+// Operators ------------------------------------------------------------------------------------
+
+/** A day in UTC, like `2026-11-20`. */
+const Day = Schema.String.check(
+  Schema.makeFilter((day) => {
+    const parsed = DateTime.make(`${day}T00:00:00Z`)
+    return Option.isSome(parsed) && DateTime.formatIsoDateUtc(parsed.value) === day
+      ? undefined
+      : "Expected an existing day like 2026-11-20"
+  })
+)
+
+const Counts = { visits: Schema.Int, newPlayers: Schema.Int, plays: Schema.Int }
+
+/** Counts of a time range; `from` and `to` are days in UTC, both inclusive. */
+export const ShareStats = Schema.Struct({
+  from: Schema.String,
+  to: Schema.String,
+  totals: Schema.Struct(Counts),
+  /** The links with the most visits. */
+  links: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      label: Schema.NullOr(Schema.String),
+      kind: ShareKind,
+      ...Counts
+    })
+  ),
+  days: Schema.Array(Schema.Struct({ date: Schema.String, ...Counts }))
+}).annotate({ identifier: "ShareStats" })
+export type ShareStats = typeof ShareStats.Type
+
+const Limit = Schema.FiniteFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
+)
+
+const LabelledLink = Schema.Struct({
+  link: Schema.Struct({
+    id: Schema.String,
+    kind: Schema.Literal("plain"),
+    label: Schema.String,
+    createdAt: Schema.String
+  }),
+  url: Schema.String,
+  query: Schema.String
+}).annotate({ identifier: "LabelledLink" })
+
+const operators = <Id extends string, P extends MountParams>(id: Id, params: P) =>
+  HttpApiGroup.make(id).add(
+    HttpApiEndpoint.get("stats", "/share/stats", {
+      params,
+      query: {
+        from: Schema.optionalKey(Day),
+        to: Schema.optionalKey(Day),
+        shareId: Schema.optionalKey(ShareId),
+        limit: Schema.optionalKey(Limit)
+      },
+      success: ShareStats
+    }).annotate(OpenApi.Summary, "Count visits, new players and plays, by link and by day"),
+    HttpApiEndpoint.post("link", "/share/links", {
+      params,
+      payload: Schema.Struct({ label: nameUpTo(limits.labelMaxCharacters) }),
+      success: LabelledLink.pipe(HttpApiSchema.status(201)),
+      error: [wire(ShareLinksDisabled), wire(NotFound)]
+    }).annotate(OpenApi.Summary, "Make a labelled link, for example for a campaign"),
+    HttpApiEndpoint.get("tags", "/share/tags", {
+      params,
+      query: TagsQuery,
+      success: ShareTags,
+      error: wire(ShareTagsDisabled)
+    }).annotate(OpenApi.Summary, "Build the card tags for the head of a page")
+  )
+
+/** `share/...`, for secret keys. */
+export class AdminShareApi extends underKey(operators("adminShare", keyParams)) {}
+
+/** The same for the developers of the project. */
+export class ProjectShareApi extends underProject(operators("projectShare", projectParams)) {}

@@ -1,0 +1,109 @@
+/**
+ * Built-in fonts of cards, from packages: Latin, Cyrillic and Greek, the scripts of Noto, and emoji. A
+ * font comes in files for ranges of characters; only the files of the characters that a card shows are
+ * read.
+ */
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
+import type { FontDetails } from "@takumi-rs/core"
+
+interface Family {
+  readonly name: string
+  readonly module: string
+  /** The name of a file for a range, without `.woff2`. */
+  readonly files: (
+    range: string
+  ) => ReadonlyArray<{ readonly file: string; readonly weight?: number }>
+}
+
+const variable = (name: string, script: string): Family => ({
+  name,
+  module: `@fontsource-variable/noto-sans-${script}`,
+  files: (range) => [{ file: `noto-sans-${script}-${range}-wght-normal` }]
+})
+
+const families: ReadonlyArray<Family> = [
+  {
+    name: "Inter",
+    module: "@fontsource/inter",
+    files: (range) =>
+      [400, 700].map((weight) => ({ file: `inter-${range}-${weight}-normal`, weight }))
+  },
+  variable("Noto Sans Arabic", "arabic"),
+  variable("Noto Sans Hebrew", "hebrew"),
+  variable("Noto Sans Thai", "thai"),
+  variable("Noto Sans Devanagari", "devanagari"),
+  variable("Noto Sans JP", "jp"),
+  variable("Noto Sans SC", "sc"),
+  variable("Noto Sans KR", "kr")
+]
+
+/** Names of the families, in the order in which they are tried. */
+export const familyNames: ReadonlyArray<string> = [...families.map(({ name }) => name), "Twemoji"]
+
+/** Font files for a range of characters. */
+interface FontFile {
+  readonly id: string
+  readonly covers: (codePoint: number) => boolean
+  readonly load: () => FontDetails
+}
+
+const require = createRequire(import.meta.url)
+
+const folderOf = (module: string): string => dirname(require.resolve(`${module}/package.json`))
+
+/** `U+0000-00FF,U+0131` as pairs of first and last. */
+const parseRanges = (ranges: string): ReadonlyArray<readonly [number, number]> =>
+  ranges.split(",").map((range) => {
+    const [first = "", last = first] = range.trim().replace(/^U\+/i, "").split("-")
+    return [Number.parseInt(first, 16), Number.parseInt(last, 16)] as const
+  })
+
+const filesOf = ({ files, module, name }: Family): ReadonlyArray<FontFile> => {
+  const folder = folderOf(module)
+  const ranges: Record<string, string> = JSON.parse(
+    readFileSync(join(folder, "unicode.json"), "utf8")
+  )
+  return Object.entries(ranges).flatMap(([key, text]) => {
+    const unicodeRange = parseRanges(text)
+    const covers = (codePoint: number) =>
+      unicodeRange.some(([first, last]) => first <= codePoint && codePoint <= last)
+    return files(key.replace(/^\[(.*)\]$/, "$1")).map(({ file, weight }) => ({
+      id: file,
+      covers,
+      load: () => ({
+        name,
+        data: readFileSync(join(folder, "files", `${file}.woff2`)),
+        unicodeRange: unicodeRange.map(([first, last]): [number, number] => [first, last]),
+        ...(weight === undefined ? {} : { weight })
+      })
+    }))
+  })
+}
+
+const emojiForm = /\p{Extended_Pictographic}|\p{Regional_Indicator}|\u20e3/u
+
+const emoji: FontFile = {
+  id: "emoji",
+  covers: (codePoint) => emojiForm.test(String.fromCodePoint(codePoint)),
+  load: () => ({
+    name: "Twemoji",
+    generic: "emoji",
+    data: readFileSync(join(folderOf("twemoji-colr-font"), "twemoji.woff2"))
+  })
+}
+
+/** The font files that a text needs, in the order of the families; the first covers each character. */
+export const makeFontsFor = (): ((text: string) => ReadonlyArray<FontFile>) => {
+  const byFamily = [[emoji], ...families.map(filesOf)]
+  return (text) => {
+    const needed = new Set<FontFile>()
+    for (const character of text) {
+      const codePoint = character.codePointAt(0) ?? 0
+      const files = byFamily.find((family) => family.some(({ covers }) => covers(codePoint)))
+      for (const file of files ?? []) if (file.covers(codePoint)) needed.add(file)
+    }
+    return byFamily.flat().filter((file) => needed.has(file))
+  }
+}

@@ -1,0 +1,111 @@
+/** Share over HTTP: `/v1/share` for players and pages, `share/...` for operators. */
+import { Effect, Layer } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment, CurrentPlayer, PlayerIfAny } from "#rpc/auth"
+import { rateWindows, throttles as buckets } from "#rpc/limits"
+import { clientAddress } from "#server/platform/client-address"
+import { Settings } from "#server/platform/settings/settings"
+import { takeToken } from "#server/platform/throttle-guard"
+import { Throttles } from "#server/platform/throttles"
+import { Audit } from "../audit/service.ts"
+import { CardImages } from "./card-images.ts"
+import { makeCreate, makeLabelled, makeRead } from "./links.ts"
+import { makeStats } from "./stats.ts"
+import { makeTags } from "./tags.ts"
+import { languagesOf } from "./texts.ts"
+import { makeVisit } from "./visits.ts"
+
+const languages = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+  languagesOf(headers["accept-language"])
+)
+
+const makeReadTags = Effect.gen(function* () {
+  const tags = yield* makeTags
+  return Effect.fnUntraced(function* ({ query }: { readonly query: { readonly ks?: string } }) {
+    const { environmentId } = yield* CurrentEnvironment
+    return yield* tags(environmentId, query.ks, yield* languages)
+  })
+})
+
+const ShareGroup = HttpApiBuilder.group(
+  Api,
+  "share",
+  Effect.fn(function* (handlers) {
+    const cards = yield* CardImages
+    const create = yield* makeCreate
+    const read = yield* makeRead
+    const throttles = yield* Throttles
+    const { trustedProxies } = yield* Settings
+    const visit = yield* makeVisit
+    return handlers.handleAll({
+      create: Effect.fnUntraced(function* ({ payload }) {
+        const player = yield* CurrentPlayer
+        const key = `share:${player.playerId}`
+        yield* takeToken(throttles, rateWindows.shareLinksPerPlayer, key)
+        return yield* create(player, payload, yield* languages)
+      }),
+      read: Effect.fnUntraced(function* ({ params }) {
+        const { environmentId } = yield* CurrentEnvironment
+        return yield* read(environmentId, params.shareId)
+      }),
+      visit: Effect.fnUntraced(function* ({ payload, request }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const player = yield* PlayerIfAny
+        const address = clientAddress(request, trustedProxies)
+        const key = `visits:${environmentId}:${address}`
+        yield* takeToken(throttles, buckets.shareVisitsPerAddress, key)
+        const userAgent = request.headers["user-agent"] ?? ""
+        return yield* visit(environmentId, { player, address, userAgent }, payload)
+      }),
+      tags: yield* makeReadTags,
+      defaultImage: ({ params, request }) => cards.serve(params.label, undefined, request),
+      image: ({ params, request }) => cards.serve(params.label, params.shareId, request)
+    })
+  })
+)
+
+const makeOperators = Effect.gen(function* () {
+  const audit = yield* Audit
+  const labelled = yield* makeLabelled
+  const stats = yield* makeStats
+  const throttles = yield* Throttles
+  return {
+    stats: Effect.fnUntraced(function* ({
+      query
+    }: {
+      readonly query: Parameters<typeof stats>[1]
+    }) {
+      const { environmentId } = yield* CurrentEnvironment
+      return yield* stats(environmentId, query)
+    }),
+    link: Effect.fnUntraced(function* ({
+      payload
+    }: {
+      readonly payload: { readonly label: string }
+    }) {
+      const environment = yield* CurrentEnvironment
+      const { environmentId } = environment
+      yield* takeToken(throttles, rateWindows.shareLinksPerEnvironment, `share:${environmentId}`)
+      const make = labelled(environmentId, payload.label)
+      return yield* audit.recordChange(environment, make, ({ link }) => ({
+        action: "share.link",
+        target: { kind: "shareLink", id: link.id },
+        details: { label: link.label }
+      }))
+    }),
+    tags: yield* makeReadTags
+  }
+})
+
+/** The groups `share`, `adminShare` and `projectShare`. */
+export const ShareHttp = Layer.mergeAll(
+  ShareGroup,
+  HttpApiBuilder.group(Api, "adminShare", (handlers) =>
+    Effect.map(makeOperators, (all) => handlers.handleAll(all))
+  ),
+  HttpApiBuilder.group(Api, "projectShare", (handlers) =>
+    Effect.map(makeOperators, (all) => handlers.handleAll(all))
+  )
+)

@@ -1,0 +1,67 @@
+/**
+ * `/s/<id>`: the page of a link whose app names no page of its own, with the card. It exists so that the
+ * link can be posted, and shows nothing that the card does not.
+ */
+import { Effect, Layer, Option, Schema } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { paths } from "#rpc/paths"
+import { ShareId } from "#rpc/share/api"
+import { escapeHtml } from "#server/platform/mail/templates"
+import { ShareLinkRepository } from "#sql/share/links"
+import { makeTags } from "./tags.ts"
+import { languagesOf } from "./texts.ts"
+
+const style =
+  "body{font:16px/1.5 system-ui,sans-serif;margin:0;background:#0f1115;color:#fff}" +
+  "main{max-width:60rem;margin:6vh auto 0;padding:0 1rem}" +
+  "img{display:block;width:100%;height:auto;border-radius:12px}"
+
+const policy =
+  "default-src 'none'; img-src https: 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
+  "base-uri 'none'; form-action 'none'"
+
+const isShareId = Schema.is(ShareId)
+
+interface Content {
+  readonly title: string
+  readonly image: string | undefined
+  readonly tags: string
+}
+
+const pageOf = ({ image, tags, title }: Content): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(title)}</title>` +
+  `<meta name="viewport" content="width=device-width, initial-scale=1">${tags}` +
+  `<style>${style}</style></head><body><main>` +
+  (image === undefined ? "" : `<img alt="" src="${escapeHtml(image)}">`) +
+  `<h1>${escapeHtml(title)}</h1></main></body></html>`
+
+const html = (content: Content, status: number) =>
+  HttpServerResponse.text(pageOf(content), {
+    status,
+    contentType: "text/html; charset=utf-8",
+    headers: { "content-security-policy": policy, "referrer-policy": "no-referrer" }
+  })
+
+const unknownLink = html({ title: "This link is not known.", image: undefined, tags: "" }, 404)
+
+const makePage = Effect.gen(function* () {
+  const links = yield* ShareLinkRepository
+  const tags = yield* makeTags
+  return Effect.gen(function* () {
+    const { id = "" } = yield* HttpRouter.params
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    const environment = yield* isShareId(id) ? links.environmentOfLink(id) : Effect.succeedNone
+    if (Option.isNone(environment)) return unknownLink
+    const { environmentId, projectName } = environment.value
+    const languages = languagesOf(headers["accept-language"])
+    const built = yield* Effect.option(tags(environmentId, id, languages))
+    if (Option.isNone(built)) return html({ title: projectName, image: undefined, tags: "" }, 200)
+    const { image, html: elements, title } = built.value
+    return html({ title, image, tags: elements }, 200)
+  })
+})
+
+/** The route. */
+export const SharePage = Layer.unwrap(
+  Effect.map(makePage, (page) => HttpRouter.add("GET", `${paths.shared}/:id`, page))
+)

@@ -1,0 +1,102 @@
+/** Texts of links and cards: their language, the score in them, and the card tags. */
+import { share as limits } from "#rpc/limits"
+import type { ShareTag } from "#rpc/share/api"
+import { escapeHtml } from "#server/platform/mail/templates"
+
+/** A text of the config: one for all languages, or one for each. */
+export type Text = string | Readonly<Record<string, string>>
+
+const languagesMax = 20
+
+/** The languages of an `Accept-Language` header, the most wanted first. */
+export const languagesOf = (header: string | undefined): ReadonlyArray<string> =>
+  (header ?? "")
+    .split(",", languagesMax)
+    .map((part) => {
+      const [tag = "", ...parameters] = part.split(";").map((it) => it.trim())
+      const quality = parameters.find((it) => it.startsWith("q="))
+      return { tag, weight: quality === undefined ? 1 : Number(quality.slice(2)) || 0 }
+    })
+    .filter(({ tag, weight }) => weight > 0 && /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/.test(tag))
+    .toSorted((a, b) => b.weight - a.weight)
+    .map(({ tag }) => tag)
+
+/** The text in the first of these languages that it has: exact, then of any region, else in English. */
+export const textIn = (text: Text, languages: ReadonlyArray<string>): string => {
+  if (typeof text === "string") return text
+  const byTag = new Map(Object.entries(text).map(([tag, value]) => [tag.toLowerCase(), value]))
+  for (const language of languages) {
+    const tag = language.toLowerCase()
+    const found = byTag.get(tag) ?? byTag.get(tag.split("-", 1)[0] ?? tag)
+    if (found !== undefined) return found
+  }
+  return byTag.get("en") ?? Object.values(text)[0] ?? ""
+}
+
+/** Beyond this, digits say less than an exponent. */
+const plainMax = 1e15
+
+/** A score for people: grouped digits, at most three decimals, an exponent where it is huge. */
+export const formatScore = (score: number, languages: ReadonlyArray<string>): string =>
+  new Intl.NumberFormat([...languages, "en"], {
+    notation: Math.abs(score) >= plainMax ? "scientific" : "standard",
+    maximumFractionDigits: 3
+  }).format(score)
+
+/** The suggested text of a post; without a score its placeholder vanishes. */
+export const postText = (
+  text: Text | undefined,
+  score: number | null,
+  languages: ReadonlyArray<string>
+): string | null => {
+  if (text === undefined) return null
+  const shown = score === null ? "" : formatScore(score, languages)
+  return textIn(text, languages)
+    .replaceAll("{score}", () => shown)
+    .replace(/ {2,}/g, " ")
+    .trim()
+}
+
+/** What the tags of a card say. */
+export interface CardTexts {
+  readonly title: string
+  readonly description: string | undefined
+  readonly imageAlt: string | undefined
+  readonly site: string | undefined
+}
+
+/** Tags of a card with this image, as readers of Open Graph and of X expect them. */
+export const cardTags = (
+  { description, imageAlt, site, title }: CardTexts,
+  image: { readonly url: string; readonly isRendered: boolean }
+): ReadonlyArray<ShareTag> => {
+  const property = (name: string, content: string | undefined) =>
+    content === undefined ? [] : [{ property: name, content }]
+  const name = (key: string, content: string | undefined) =>
+    content === undefined ? [] : [{ name: key, content }]
+  const { cardHeightPixels, cardWidthPixels } = limits
+  return [
+    ...property("og:type", "website"),
+    ...property("og:title", title),
+    ...property("og:description", description),
+    ...property("og:image", image.url),
+    ...property("og:image:width", image.isRendered ? `${cardWidthPixels}` : undefined),
+    ...property("og:image:height", image.isRendered ? `${cardHeightPixels}` : undefined),
+    ...property("og:image:alt", imageAlt),
+    ...name("twitter:card", "summary_large_image"),
+    ...name("twitter:site", site),
+    ...name("twitter:title", title),
+    ...name("twitter:description", description),
+    ...name("twitter:image", image.url),
+    ...name("twitter:image:alt", imageAlt)
+  ]
+}
+
+/** Tags as HTML, one to a line. */
+export const htmlOf = (tags: ReadonlyArray<ShareTag>): string =>
+  tags
+    .map(({ content, name, property }) => {
+      const key = property === undefined ? `name="${name ?? ""}"` : `property="${property}"`
+      return `<meta ${key} content="${escapeHtml(content)}">`
+    })
+    .join("\n")

@@ -1,0 +1,109 @@
+/**
+ * Counts visits and plays through share links, once for each visitor, link and UTC day: a player, or
+ * without one the address and the browser. A player whose account is at most a day old counts as new,
+ * once. Only hashes under a random salt of the day are stored, and salt and hashes are deleted after it.
+ */
+import { createHmac } from "node:crypto"
+import { Cache, DateTime, Effect, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { PlayerCaller } from "#rpc/auth"
+import { NotFound, ShareTrackingDisabled } from "#rpc/errors/codes"
+import type { EnvironmentId } from "#rpc/ids"
+import { share as limits } from "#rpc/limits"
+import { PlayerRepository } from "#sql/players"
+import { ShareVisitRepository } from "#sql/share/visits"
+import { sweepHourly } from "#server/platform/database"
+import { Configs } from "../config/service.ts"
+import { makeFind } from "./links.ts"
+
+/** Who reports: a player, or someone at this address with this browser. */
+export interface Visitor {
+  readonly player: PlayerCaller | undefined
+  readonly address: string
+  readonly userAgent: string
+}
+
+const saltBytes = 32
+const hashBytes = 16
+/** Salts of today, of yesterday, and of a day that just ended. */
+const saltsCached = 3
+
+/** The UTC day of a time, as an ISO date. */
+export const dayOf = (time: DateTime.Utc): string => DateTime.formatIsoDateUtc(time)
+
+const identityOf = ({ address, player, userAgent }: Visitor): string =>
+  player === undefined ? `browser\n${address}\n${userAgent}` : `player\n${player.playerId}`
+
+const hashOf = (salt: Uint8Array, environmentId: string, identity: string): Uint8Array =>
+  createHmac("sha256", salt).update(`${environmentId}\n${identity}`).digest().subarray(0, hashBytes)
+
+/** Hashes visitors under the salt of a day. */
+const makeHash = Effect.gen(function* () {
+  const random = yield* SecureRandom.SecureRandom
+  const visits = yield* ShareVisitRepository
+  const salts = yield* Cache.make({
+    capacity: saltsCached,
+    lookup: (day: string) =>
+      Effect.flatMap(random.randomBytes(saltBytes), (fresh) => visits.salt(day, fresh))
+  })
+  return (day: string, environmentId: EnvironmentId, visitor: Visitor) =>
+    Effect.map(Cache.get(salts, day), (salt) => hashOf(salt, environmentId, identityOf(visitor)))
+})
+
+/** When the player's account was made, if it is new. */
+const makeNewSince = Effect.gen(function* () {
+  const players = yield* PlayerRepository
+  return Effect.fnUntraced(function* (player: PlayerCaller, now: DateTime.Utc) {
+    const found = yield* players.find(player.environmentId, player.playerId)
+    return Option.filter(
+      Option.map(found, ({ createdAt }) => createdAt),
+      (createdAt) =>
+        DateTime.isGreaterThanOrEqualTo(
+          createdAt,
+          DateTime.subtract(now, { seconds: limits.newPlayerSeconds })
+        )
+    )
+  })
+})
+
+/** Counts a visit, and says whether it was counted. Also deletes what no later request needs. */
+export const makeVisit = Effect.gen(function* () {
+  const configs = yield* Configs
+  const find = yield* makeFind
+  const hash = yield* makeHash
+  const newSince = yield* makeNewSince
+  const visits = yield* ShareVisitRepository
+  // An account made late yesterday is still new today, so the salt of yesterday is still needed.
+  yield* sweepHourly("Visitors of share links", (now) =>
+    visits.sweep(dayOf(DateTime.subtract(now, { days: 1 })))
+  )
+  return Effect.fn("Share.visit")(function* (
+    environmentId: EnvironmentId,
+    visitor: Visitor,
+    { landed, shareId }: { readonly landed: boolean; readonly shareId: string }
+  ) {
+    const { config } = yield* configs.current(environmentId)
+    if (!config.share.tracking.enabled) return yield* new ShareTrackingDisabled()
+    const link = yield* find(environmentId, shareId)
+    if (Option.isNone(link)) return yield* new NotFound()
+    const now = yield* DateTime.now
+    const day = dayOf(now)
+    const madeAt =
+      visitor.player === undefined ? Option.none() : yield* newSince(visitor.player, now)
+    const arrival = Option.isNone(madeAt)
+      ? null
+      : {
+          day: dayOf(madeAt.value),
+          visitor: yield* hash(dayOf(madeAt.value), environmentId, visitor)
+        }
+    const counted = yield* visits.count({
+      environmentId,
+      linkId: shareId,
+      day,
+      event: landed ? "landed" : "played",
+      visitor: yield* hash(day, environmentId, visitor),
+      arrival
+    })
+    return { counted }
+  })
+})

@@ -1,0 +1,50 @@
+/** What players show of their account at X; nothing of a child. */
+import { Effect, Option } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ageBandOf, capabilitiesOf } from "#rpc/ages"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
+import { IdentityNotLinked } from "#rpc/errors/codes"
+import { XProfileRepository } from "#sql/share/x-profiles"
+import { makeAgeProfile } from "../ages/service.ts"
+import { Configs } from "../config/service.ts"
+
+/** The group `xProfiles`. */
+export const XProfilesHttp = HttpApiBuilder.group(
+  Api,
+  "xProfiles",
+  Effect.fn(function* (handlers) {
+    const configs = yield* Configs
+    const profileOf = yield* makeAgeProfile
+    const repository = yield* XProfileRepository
+    return handlers.handleAll({
+      own: Effect.fnUntraced(function* () {
+        const { environmentId, playerId } = yield* CurrentPlayer
+        const found = yield* repository.own({ environmentId, playerId })
+        return Option.isNone(found) ? yield* new IdentityNotLinked() : found.value
+      }),
+      show: Effect.fnUntraced(function* ({ payload }) {
+        const { environmentId, playerId } = yield* CurrentPlayer
+        const { capabilities } = yield* profileOf(environmentId, playerId)
+        const visible = payload.visible && capabilities.showName
+        const found = yield* repository.show({ environmentId, playerId, visible })
+        return Option.isNone(found) ? yield* new IdentityNotLinked() : found.value
+      }),
+      shown: Effect.fnUntraced(function* ({ query }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const { audience } = (yield* configs.current(environmentId)).config
+        const playerIds = query.ids.split(",")
+        const rows = yield* repository.shown({ environmentId, playerIds })
+        const profiles = rows
+          .filter(
+            ({ declaredAgeBand }) => capabilitiesOf(ageBandOf(audience, declaredAgeBand)).showName
+          )
+          .map(
+            ({ avatarUrl, name, playerId, username }) =>
+              [playerId, { username, name, avatarUrl }] as const
+          )
+        return { profiles: Object.fromEntries(profiles) }
+      })
+    })
+  })
+)

@@ -1,0 +1,173 @@
+/** Card images: what they show, that equal ones are drawn once, and that a fault stays in its process. */
+import { NodeServices } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Exit, FileSystem, Layer } from "effect"
+import { at, guest, request, type TestTarget } from "#testing/players"
+import { makeRenderer } from "#server/features/share/cards/renderer"
+import type { Card } from "#server/features/share/cards/layout"
+import {
+  addressOfNode,
+  configure,
+  makeTenants,
+  nodeWith,
+  SharedDatabase
+} from "../../support/http/stack.ts"
+import { codeOf, play } from "../../support/moderation-calls.ts"
+
+const Node = Layer.unwrap(
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const folder = yield* fs.makeTempDirectoryScoped({ prefix: "cards-" })
+    return nodeWith({ SVC_DATA_DIR: folder }).pipe(Layer.provideMerge(SharedDatabase.layer))
+  })
+).pipe(Layer.provideMerge(NodeServices.layer))
+
+const appOf = Effect.fnUntraced(function* (share: object) {
+  const url = yield* addressOfNode
+  const { development } = yield* makeTenants
+  yield* configure(development, { share })
+  const target: TestTarget = { url, ...development }
+  const tags = yield* request(`${url}/v1/share/tags`, {
+    headers: { "x-svc-key": development.publishableKey }
+  })
+  const path = new URL(String(at(tags.body, "defaultImage"))).pathname
+  return { target, tenant: development, image: `${url}${path}` }
+})
+
+/** Fetches a picture; returns its head and its size. */
+const fetchImage = (url: string, headers: Record<string, string> = {}) =>
+  Effect.promise(async () => {
+    const response = await fetch(url, { headers })
+    return { status: response.status, headers: response.headers, bytes: await response.bytes() }
+  })
+
+const sizeOf = (png: Uint8Array) => {
+  const view = new DataView(png.buffer, png.byteOffset)
+  return { width: view.getUint32(16), height: view.getUint32(20) }
+}
+
+const card: Card = {
+  title: "Star Racer",
+  line: undefined,
+  score: undefined,
+  name: undefined,
+  theme: { background: "#0f1115", accent: "#ffcc33", text: "#ffffff" }
+}
+
+const plain = { background: undefined, font: undefined }
+
+layer(Node)("a card image", (it) => {
+  it.effect("is a PNG of 1200 by 600 pixels that caches keep, and is not sent twice", () =>
+    Effect.gen(function* () {
+      const { image } = yield* appOf({ images: { enabled: true } })
+      const first = yield* fetchImage(image)
+      assert.strictEqual(first.status, 200)
+      assert.strictEqual(first.headers.get("content-type"), "image/png")
+      assert.strictEqual(first.headers.get("cache-control"), "public, max-age=86400")
+      assert.deepStrictEqual(sizeOf(first.bytes), { width: 1200, height: 600 })
+      const etag = first.headers.get("etag") ?? ""
+      const again = yield* fetchImage(image, { "if-none-match": `W/${etag}` })
+      assert.strictEqual(again.status, 304)
+      assert.strictEqual(again.headers.get("etag"), etag)
+      assert.strictEqual(again.bytes.byteLength, 0)
+    })
+  )
+
+  it.effect("shows the score and the name of its link", () =>
+    Effect.gen(function* () {
+      const { image, target } = yield* appOf({
+        images: { enabled: true },
+        links: { enabled: true }
+      })
+      const ada = yield* guest(target, "Ada")
+      const etags = yield* Effect.forEach(
+        [
+          { kind: "plain" },
+          { kind: "score", score: 5 },
+          { kind: "challenge", score: 5 },
+          { kind: "score", score: 5, showName: true }
+        ],
+        (link) =>
+          Effect.gen(function* () {
+            const { body } = yield* play(target, ada, "POST", "share/links", link)
+            const id = String(at(body, "link")).slice(-10)
+            const found = yield* fetchImage(image.replace("card.png", `${id}.png`))
+            assert.strictEqual(found.status, 200)
+            return found.headers.get("etag")
+          })
+      )
+      assert.strictEqual(new Set(etags).size, etags.length)
+      assert.strictEqual(etags[0], (yield* fetchImage(image)).headers.get("etag"))
+    })
+  )
+
+  it.effect("is not found for an unknown app or link, and is refused while images are off", () =>
+    Effect.gen(function* () {
+      const { image, target, tenant } = yield* appOf({ images: { enabled: true } })
+      for (const path of [
+        "nobody/card.png",
+        "nobody--dev/card.png",
+        "--dev/card.png",
+        "%00/card.png"
+      ]) {
+        const answer = yield* request(`${target.url}/v1/share/images/${path}`)
+        assert.strictEqual(codeOf(answer), "not_found", path)
+      }
+      for (const name of ["0123456789.png", "x.png", "..png"]) {
+        assert.strictEqual(
+          codeOf(yield* request(image.replace("card.png", name))),
+          "not_found",
+          name
+        )
+      }
+      yield* configure(tenant, {})
+      assert.strictEqual(codeOf(yield* request(image)), "share_images_disabled")
+    })
+  )
+
+  it.effect("is drawn once for all who ask at the same time", () =>
+    Effect.gen(function* () {
+      const { image } = yield* appOf({ images: { enabled: true, title: "Once" } })
+      const answers = yield* Effect.forEach(Array.from({ length: 40 }), () => fetchImage(image), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(
+        answers.map(({ status }) => status),
+        answers.map(() => 200)
+      )
+    })
+  )
+})
+
+layer(NodeServices.layer)("the process that draws", (it) => {
+  it.effect("draws any text of any script", () =>
+    Effect.gen(function* () {
+      const draw = yield* makeRenderer
+      for (const title of [
+        "星のレース",
+        "سباق النجوم",
+        "מירוץ",
+        "ดาว",
+        "별 경주",
+        "🚀🚀🚀",
+        "\u202eabc",
+        "a".repeat(500)
+      ]) {
+        const png = yield* draw("env", { card: { ...card, title }, ...plain })
+        assert.deepStrictEqual(sizeOf(png), { width: 1200, height: 600 }, title)
+      }
+    })
+  )
+
+  it.effect("answers a fault for a hostile font or picture, and draws the next card", () =>
+    Effect.gen(function* () {
+      const draw = yield* makeRenderer
+      const noise = new Uint8Array(100_000).map((_, index) => (index * 7919) % 251)
+      const font = yield* Effect.exit(draw("env", { card, background: undefined, font: noise }))
+      assert.isTrue(Exit.isFailure(font))
+      yield* Effect.exit(draw("env", { card, background: noise, font: undefined }))
+      const png = yield* draw("env", { card, ...plain })
+      assert.deepStrictEqual(sizeOf(png), { width: 1200, height: 600 })
+    })
+  )
+})

@@ -1,0 +1,361 @@
+/** Share links, their visits and statistics, and card tags. */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { ShareVisitRepository } from "#sql/share/visits"
+import { at, guest, request, type TestTarget } from "#testing/players"
+import {
+  addressOfNode,
+  configure,
+  makeTenants,
+  nodeWith,
+  SharedDatabase
+} from "../../support/http/stack.ts"
+import { ask, codeOf, operate, play } from "../../support/moderation-calls.ts"
+
+const Node = nodeWith({ SVC_DATA_DIR: "/tmp/share-test" }).pipe(
+  Layer.provideMerge(SharedDatabase.layer)
+)
+
+const everything = {
+  images: { enabled: true, title: "Star Racer" },
+  links: {
+    enabled: true,
+    text: { en: "I made {score}!", de: "Ich habe {score}!" },
+    hashtags: ["starracer"],
+    via: "studio"
+  },
+  tracking: { enabled: true }
+}
+
+/** An environment with this config. */
+const appOf = Effect.fnUntraced(function* (document: object = { share: everything }) {
+  const url = yield* addressOfNode
+  const { development, production } = yield* makeTenants
+  yield* configure(development, document)
+  const target: TestTarget = { url, ...development }
+  return { target, tenant: development, production: { url, ...production } }
+})
+
+const read = ({ publishableKey, url }: TestTarget, path: string) =>
+  request(`${url}/v1/share/${path}`, { headers: { "x-svc-key": publishableKey } })
+
+/** Makes a link and returns its id. */
+const share = Effect.fnUntraced(function* (
+  target: TestTarget,
+  player: { readonly accessToken: string },
+  link: object
+) {
+  const answer = yield* play(target, player, "POST", "share/links", link)
+  assert.strictEqual(answer.status, 201, JSON.stringify(answer.body))
+  const address = String(at(answer.body, "link"))
+  return { body: answer.body, id: address.slice(-10) }
+})
+
+layer(Node)("a share link", (it) => {
+  it.effect("has an address, a picture and a suggested text", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf()
+      const ada = yield* guest(target, "Ada")
+      const { body, id } = yield* share(target, ada, { kind: "score", score: 1500 })
+      assert.match(id, /^[0-9A-Za-z]{10}$/)
+      assert.strictEqual(at(body, "link"), `https://play.example.com/s/${id}`)
+      assert.match(String(at(body, "imageUrl")), new RegExp(`--dev/${id}\\.png$`))
+      assert.deepStrictEqual(at(body, "post"), {
+        text: "I made 1,500!",
+        hashtags: ["starracer"],
+        via: "studio"
+      })
+    })
+  )
+
+  it.effect("opens the first allowed origin that is a page", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf({
+        share: { links: { enabled: true } },
+        web: {
+          allowedOrigins: ["https://*.example.com", "capacitor://localhost", "https://game.example"]
+        }
+      })
+      const ada = yield* guest(target, "Ada")
+      const { body, id } = yield* share(target, ada, { kind: "plain" })
+      assert.strictEqual(at(body, "link"), `https://game.example/?ks=${id}`)
+      assert.isNull(at(body, "imageUrl"))
+      assert.deepStrictEqual(at(body, "post"), { text: null, hashtags: [], via: null })
+    })
+  )
+
+  it.effect("restores a challenge, with the name only where it is wanted", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf()
+      const ada = yield* guest(target, "Ada")
+      const named = yield* share(target, ada, { kind: "challenge", score: -2.5, showName: true })
+      const { body } = yield* read(target, `links/${named.id}`)
+      assert.deepStrictEqual(at(body, "link", "score"), -2.5)
+      assert.deepStrictEqual(at(body, "link", "kind"), "challenge")
+      assert.deepStrictEqual(at(body, "link", "displayName"), "Ada")
+      const nameless = yield* share(target, ada, { kind: "plain" })
+      const other = (yield* read(target, `links/${nameless.id}`)).body
+      assert.isNull(at(other, "link", "displayName"))
+      assert.isNull(at(other, "link", "score"))
+    })
+  )
+
+  it.effect("never shows the name of a child, also of one who declares it later", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf()
+      const ada = yield* guest(target, "Ada")
+      const { id } = yield* share(target, ada, { kind: "plain", showName: true })
+      yield* play(target, ada, "PUT", "social/age", { band: "child" })
+      assert.isNull(at((yield* read(target, `links/${id}`)).body, "link", "displayName"))
+    })
+  )
+
+  it.effect("is refused with a score that is no number, or does not fit its kind", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf()
+      const ada = yield* guest(target, "Ada")
+      for (const link of [
+        { kind: "score" },
+        { kind: "challenge", score: "7" },
+        { kind: "plain", score: 7 },
+        { kind: "other" },
+        {}
+      ]) {
+        const answer = yield* play(target, ada, "POST", "share/links", link)
+        assert.strictEqual(codeOf(answer), "invalid_request", JSON.stringify(link))
+      }
+    })
+  )
+
+  it.effect("is not found where it is of another environment, unknown or no id", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf()
+      const { target: foreign } = yield* appOf()
+      const ada = yield* guest(foreign, "Ada")
+      const { id } = yield* share(foreign, ada, { kind: "plain" })
+      for (const unknown of [id, "0123456789", "x", "'%20or%20true--", "%F0%9F%9A%80"]) {
+        assert.strictEqual(codeOf(yield* read(target, `links/${unknown}`)), "not_found", unknown)
+        const visit = yield* ask(target, "share/visits", { shareId: unknown, landed: true })
+        assert.strictEqual(codeOf(visit), "not_found", unknown)
+      }
+    })
+  )
+
+  it.effect("answers 404 while its tool is off", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf({})
+      const ada = yield* guest(target, "Ada")
+      const made = yield* play(target, ada, "POST", "share/links", { kind: "plain" })
+      const labelled = yield* operate(target, "POST", "share/links", { label: "spring" })
+      const found = yield* read(target, "links/0123456789")
+      for (const answer of [made, labelled, found]) {
+        assert.strictEqual(answer.status, 404)
+        assert.strictEqual(codeOf(answer), "share_links_disabled")
+      }
+      const visit = yield* ask(target, "share/visits", { shareId: "0123456789", landed: true })
+      assert.strictEqual(codeOf(visit), "share_tracking_disabled")
+      assert.strictEqual(codeOf(yield* read(target, "tags")), "share_tags_disabled")
+    })
+  )
+
+  it.effect("is kept for the newest 500 of a player only", () =>
+    Effect.gen(function* () {
+      const { target, tenant } = yield* appOf()
+      const ada = yield* guest(target, "Ada")
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        insert into share_links
+        select lpad(n::text, 10, 'a'), ${tenant.environmentId}, ${ada.id}, 'plain', null, false, null,
+          to_timestamp(n - 1000)
+        from generate_series(1, 500) as n`
+      const { id } = yield* share(target, ada, { kind: "plain" })
+      const rows = yield* sql<{ readonly id: string }>`
+        select id from share_links where player_id = ${ada.id} order by created_at`
+      assert.strictEqual(rows.length, 500)
+      assert.strictEqual(rows[0]?.id, "aaaaaaaaa2")
+      assert.strictEqual(rows.at(-1)?.id, id)
+    })
+  )
+
+  it.effect("has a page of its own where the app has none", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf()
+      const ada = yield* guest(target, "<Ada>")
+      const { id } = yield* share(target, ada, { kind: "plain" })
+      const page = yield* request(`${target.url}/s/${id}`)
+      assert.strictEqual(page.status, 200)
+      assert.match(String(page.body), /property="og:image" content="[^"]+\.png"/)
+      assert.strictEqual((yield* request(`${target.url}/s/0123456789`)).status, 404)
+      assert.strictEqual((yield* request(`${target.url}/s/%00`)).status, 404)
+    })
+  )
+})
+
+const visitAs = (target: TestTarget, userAgent: string, shareId: string, landed = true) =>
+  Effect.map(
+    request(`${target.url}/v1/share/visits`, {
+      headers: { "x-svc-key": target.publishableKey, "user-agent": userAgent },
+      body: { shareId, landed }
+    }),
+    ({ body }) => at(body, "counted")
+  )
+
+const statsOf = (target: TestTarget, query = "") =>
+  Effect.map(operate(target, "GET", `share/stats${query}`), ({ body }) => body)
+
+layer(Node)("a visit", (it) => {
+  it.effect("counts once for each visitor, link and day, whatever the number of reports", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf()
+      const ada = yield* guest(target, "Ada")
+      const { id } = yield* share(target, ada, { kind: "plain" })
+      const other = yield* share(target, ada, { kind: "plain" })
+      const counted = yield* Effect.forEach(
+        Array.from({ length: 200 }),
+        () => visitAs(target, "one browser", id),
+        { concurrency: 20 }
+      )
+      assert.strictEqual(counted.filter((it) => it === true).length, 1)
+      assert.isTrue(yield* visitAs(target, "another browser", id))
+      assert.isTrue(yield* visitAs(target, "one browser", other.id))
+      assert.isTrue(yield* visitAs(target, "one browser", id, false))
+      const body = yield* statsOf(target)
+      assert.deepStrictEqual(at(body, "totals"), { visits: 3, newPlayers: 0, plays: 1 })
+      assert.deepStrictEqual(at(yield* statsOf(target, `?shareId=${id}`), "totals"), {
+        visits: 2,
+        newPlayers: 0,
+        plays: 1
+      })
+    })
+  )
+
+  it.effect("counts a player once on all devices, and a new account once as a new player", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf()
+      const ada = yield* guest(target, "Ada")
+      const { id } = yield* share(target, ada, { kind: "plain" })
+      const bob = yield* guest(target, "Bob")
+      const report = (landed: boolean) =>
+        Effect.map(play(target, bob, "POST", "share/visits", { shareId: id, landed }), ({ body }) =>
+          at(body, "counted")
+        )
+      assert.deepStrictEqual(yield* Effect.all([report(true), report(true)]), [true, false])
+      assert.deepStrictEqual(yield* Effect.all([report(false), report(false)]), [true, false])
+      assert.deepStrictEqual(at(yield* statsOf(target), "totals"), {
+        visits: 1,
+        newPlayers: 1,
+        plays: 1
+      })
+    })
+  )
+
+  it.effect("counts again the next day, and by then leaves no trace of the visitor", () =>
+    Effect.gen(function* () {
+      const { tenant } = yield* appOf()
+      const visits = yield* ShareVisitRepository
+      const sql = yield* SqlClient.SqlClient
+      const { environmentId } = tenant
+      const visitor = new Uint8Array([1, 2, 3])
+      const countOn = (day: string) =>
+        visits.count({
+          environmentId,
+          linkId: "0123456789",
+          day,
+          event: "landed",
+          visitor,
+          arrival: null
+        })
+      const salt = yield* visits.salt("2026-03-01", new Uint8Array([9]))
+      assert.deepStrictEqual(yield* visits.salt("2026-03-01", new Uint8Array([8])), salt)
+      assert.deepStrictEqual(
+        yield* Effect.all([countOn("2026-03-01"), countOn("2026-03-01"), countOn("2026-03-02")]),
+        [true, false, true]
+      )
+      yield* visits.sweep("2026-03-02")
+      const left = yield* sql`
+        select day::text from share_visitors where environment_id = ${environmentId}
+        union all select day::text from share_salts where day = '2026-03-01'`
+      assert.deepStrictEqual(left, [{ day: "2026-03-02" }])
+      const range = { environmentId, from: "2026-03-01", to: "2026-03-02", linkId: null }
+      const days = yield* visits.days(range)
+      assert.deepStrictEqual(
+        days.map((day) => day.visits),
+        [1, 1]
+      )
+    })
+  )
+})
+
+layer(Node)("share statistics", (it) => {
+  it.effect("list labelled links, and every day of the range", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf()
+      const made = yield* operate(target, "POST", "share/links", { label: "Spring sale" })
+      assert.strictEqual(made.status, 201, JSON.stringify(made.body))
+      const id = String(at(made.body, "link", "id"))
+      assert.strictEqual(at(made.body, "query"), `ks=${id}`)
+      assert.strictEqual(at(made.body, "link", "label"), "Spring sale")
+      yield* visitAs(target, "a browser", id)
+      const body = yield* statsOf(target)
+      assert.deepStrictEqual(at(body, "links"), [
+        { id, label: "Spring sale", kind: "plain", visits: 1, newPlayers: 0, plays: 0 }
+      ])
+      const days = at(body, "days")
+      assert.isArray(days)
+      assert.strictEqual(at(days, "length"), 30)
+      assert.strictEqual(at(days, 29, "date"), at(body, "to"))
+      assert.strictEqual(at(days, 29, "visits"), 1)
+      assert.strictEqual(at(days, 0, "date"), at(body, "from"))
+    })
+  )
+
+  it.effect("refuse a range that is reversed, too long or of no days", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf()
+      for (const query of [
+        "?from=2026-02-01&to=2026-01-01",
+        "?from=2025-01-01&to=2026-01-02",
+        "?from=2026-02-30",
+        "?from=yesterday",
+        "?limit=0",
+        "?shareId=x"
+      ]) {
+        const answer = yield* operate(target, "GET", `share/stats${query}`)
+        assert.strictEqual(codeOf(answer), "invalid_request", query)
+      }
+      const whole = yield* operate(target, "GET", "share/stats?from=2024-01-01&to=2024-12-31")
+      assert.strictEqual(at(whole.body, "days", "length"), 366)
+    })
+  )
+})
+
+layer(Node)("card tags", (it) => {
+  it.effect("name the picture of the link, or that of the app for an unknown one", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf()
+      const ada = yield* guest(target, "Ada")
+      const { id } = yield* share(target, ada, { kind: "plain" })
+      const own = (yield* read(target, `tags?ks=${id}`)).body
+      assert.match(String(at(own, "image")), new RegExp(`/${id}\\.png$`))
+      assert.match(String(at(own, "shareImageTemplate")), /\/\{shareId\}\.png$/)
+      const unknown = (yield* read(target, "tags?ks=nothing")).body
+      assert.match(String(at(unknown, "image")), /\/card\.png$/)
+      assert.strictEqual(at(unknown, "image"), at(unknown, "defaultImage"))
+      const secret = yield* operate(target, "GET", `share/tags?ks=${id}`)
+      assert.deepStrictEqual(secret.body, own)
+    })
+  )
+
+  it.effect("work with a fixed picture alone", () =>
+    Effect.gen(function* () {
+      const { target } = yield* appOf({
+        share: { tags: { image: "https://cdn.example/card.png", title: 'A "game" <x>' } }
+      })
+      const { body } = yield* read(target, "tags")
+      assert.strictEqual(at(body, "image"), "https://cdn.example/card.png")
+      assert.isNull(at(body, "shareImageTemplate"))
+      assert.include(String(at(body, "html")), 'content="A &quot;game&quot; &lt;x&gt;"')
+    })
+  )
+})

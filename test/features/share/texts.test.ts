@@ -1,0 +1,80 @@
+/** Texts of links and cards: languages, scores, tags. */
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import {
+  cardTags,
+  formatScore,
+  htmlOf,
+  languagesOf,
+  postText,
+  textIn
+} from "#server/features/share/texts"
+
+describe("the language of a text", () => {
+  it("is the reader's first that the text has: exact, then of any region, then English", () => {
+    const text = { en: "Hello", ja: "こんにちは", "pt-BR": "Olá" }
+    const read = (header: string) => textIn(text, languagesOf(header))
+    assert.strictEqual(read("ja"), "こんにちは")
+    assert.strictEqual(read("ja-JP"), "こんにちは")
+    assert.strictEqual(read("pt-br"), "Olá")
+    assert.strictEqual(read("de;q=0.9, ja;q=0.5"), "こんにちは")
+    assert.strictEqual(read("ja;q=0.1, pt-BR;q=0.2"), "Olá")
+    assert.strictEqual(read("de"), "Hello")
+    assert.strictEqual(read(""), "Hello")
+    assert.strictEqual(textIn({ de: "Hallo", ja: "こんにちは" }, ["fr"]), "Hallo")
+    assert.strictEqual(textIn("One", ["fr"]), "One")
+  })
+
+  it("survives any header", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 300 }), (header) => {
+        const shown = formatScore(1234.5, languagesOf(header))
+        assert.isAbove(shown.length, 0, header)
+      })
+    )
+  })
+})
+
+describe("a score in a text", () => {
+  it("is grouped as the reader writes numbers, and has an exponent where it is huge", () => {
+    assert.strictEqual(formatScore(1234567, ["en"]), "1,234,567")
+    assert.strictEqual(formatScore(1234567, ["de"]), "1.234.567")
+    assert.strictEqual(formatScore(-0.12345, ["en"]), "-0.123")
+    assert.strictEqual(formatScore(1e308, ["en"]), "1E308")
+  })
+
+  it("replaces its placeholder, which vanishes without a score", () => {
+    assert.strictEqual(postText("I made {score} points", 1500, ["en"]), "I made 1,500 points")
+    assert.strictEqual(postText("I made {score} points", null, ["en"]), "I made points")
+    assert.strictEqual(postText("$& {score}", 1, ["en"]), "$& 1")
+    assert.isNull(postText(undefined, 1, ["en"]))
+  })
+})
+
+const unescape = (html: string): string =>
+  html
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&")
+
+describe("card tags", () => {
+  it("keep every text inside the value of its attribute", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.string(), (title, description) => {
+        const texts = { title, description, imageAlt: undefined, site: undefined }
+        const tags = cardTags(texts, { url: "https://a.example/c.png", isRendered: true })
+        const html = htmlOf(tags)
+        const contents = [...html.matchAll(/content="([^"]*)"/g)].map(([, text]) =>
+          unescape(text ?? "")
+        )
+        assert.deepStrictEqual(
+          contents,
+          tags.map(({ content }) => content)
+        )
+        assert.notMatch(html.replace(/content="[^"]*"/g, ""), /[<>](?!\n|meta|$)/)
+      })
+    )
+  })
+})

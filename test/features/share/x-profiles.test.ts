@@ -1,0 +1,110 @@
+/** X profiles: refreshed at each sign-in, seen by others only where the player wants it. */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { at, guest, request } from "#testing/players"
+import { addressOfNode, configure, type Tenant } from "../../support/http/stack.ts"
+import { codeOf, play } from "../../support/moderation-calls.ts"
+import { makeApp, OAuthNodeLive, Providers, signIn } from "../../support/oauth/oauth-harness.ts"
+
+const picture = "https://pbs.example/ada.png"
+const ada = { name: "Ada on X", username: "ada_x", picture }
+
+/** Signs in with X; returns the player's id and token. */
+const signInWithX = Effect.fnUntraced(function* (app: Tenant, account: object) {
+  const { x } = yield* Providers
+  x.accounts.set("ada", account)
+  const { body } = yield* signIn(app, "x", "ada")
+  return { id: String(at(body, "player", "id")), accessToken: String(at(body, "accessToken")) }
+})
+
+const targetOf = (app: Tenant) => Effect.map(addressOfNode, (url) => ({ url, ...app }))
+
+const lookUp = Effect.fnUntraced(function* (app: Tenant, ids: string) {
+  const { publishableKey, url } = yield* targetOf(app)
+  return yield* request(`${url}/v1/players/x-profiles?ids=${ids}`, {
+    headers: { "x-svc-key": publishableKey }
+  })
+})
+
+layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
+  "an X profile",
+  (it) => {
+    it.effect("is hidden until the player shows it, and follows the account at X", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const target = yield* targetOf(app)
+        const player = yield* signInWithX(app, ada)
+        const own = yield* play(target, player, "GET", "players/me/x-profile")
+        assert.deepStrictEqual(own.body, {
+          username: "ada_x",
+          name: "Ada on X",
+          avatarUrl: picture,
+          visible: false
+        })
+        assert.deepStrictEqual((yield* lookUp(app, player.id)).body, { profiles: {} })
+        const shown = yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
+        assert.isTrue(at(shown.body, "visible"))
+        yield* signInWithX(app, { ...ada, name: "Countess" })
+        const { body } = yield* lookUp(app, `unknown,${player.id}`)
+        assert.deepStrictEqual(body, {
+          profiles: { [player.id]: { username: "ada_x", name: "Countess", avatarUrl: picture } }
+        })
+        yield* play(target, player, "PUT", "players/me/x-profile", { visible: false })
+        assert.deepStrictEqual((yield* lookUp(app, player.id)).body, { profiles: {} })
+      })
+    )
+
+    it.effect("is never shown for a child, also for one who declares it later", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const target = yield* targetOf(app)
+        const player = yield* signInWithX(app, ada)
+        yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
+        yield* play(target, player, "PUT", "social/age", { band: "child" })
+        assert.deepStrictEqual((yield* lookUp(app, player.id)).body, { profiles: {} })
+        const again = yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
+        assert.isFalse(at(again.body, "visible"))
+      })
+    )
+
+    it.effect("drops a picture that is no https address", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const target = yield* targetOf(app)
+        const player = yield* signInWithX(app, { ...ada, picture: "javascript:alert(1)" })
+        const own = yield* play(target, player, "GET", "players/me/x-profile")
+        assert.isNull(at(own.body, "avatarUrl"))
+      })
+    )
+
+    it.effect("is in the export, and not in another environment", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const other = yield* makeApp
+        const target = yield* targetOf(app)
+        const player = yield* signInWithX(app, ada)
+        yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
+        const exported = yield* play(target, player, "GET", "players/me/export")
+        assert.strictEqual(at(exported.body, "xProfile", "username"), "ada_x")
+        assert.deepStrictEqual((yield* lookUp(other, player.id)).body, { profiles: {} })
+      })
+    )
+
+    it.effect("is identity_not_linked for a player without X; more than 100 ids are refused", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        yield* configure(app, {})
+        const target = yield* targetOf(app)
+        const player = yield* guest(target, "Guest")
+        const own = yield* play(target, player, "GET", "players/me/x-profile")
+        const shown = yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
+        for (const answer of [own, shown]) {
+          assert.strictEqual(answer.status, 404)
+          assert.strictEqual(codeOf(answer), "identity_not_linked")
+        }
+        const ids = Array.from({ length: 101 }, (_, index) => `pl_${index}`).join(",")
+        assert.strictEqual(codeOf(yield* lookUp(app, ids)), "invalid_request")
+      })
+    )
+  }
+)
