@@ -115,6 +115,8 @@ const makeSamples = Effect.fnUntraced(function* ({
     name: "lobby",
     key: "slot",
     provider: "google",
+    label: "nobody",
+    shareId: "0123456789",
     version: "1"
   }
   return samples

@@ -10,7 +10,7 @@ import { Api } from "#rpc/api"
 import { type Endpoint, endpoints } from "#server/http/authorization"
 import { TestApp } from "#testing/app"
 import { at, configure, guest, request, type TestTarget } from "#testing/players"
-import { inAppBrowser } from "../support/devices.ts"
+import { shareTools } from "../support/devices.ts"
 import { everything, makeAppeal, makeProject, signUp, text } from "../support/operator-harness.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
@@ -100,7 +100,7 @@ const makeFixture = Effect.gen(function* () {
   const { url } = yield* TestApp
   const developer = yield* signUp("assigner")
   const { development, production, projectId } = yield* makeProject(developer)
-  const document = { ...everything, ...inAppBrowser }
+  const document = { ...everything, ...shareTools }
   yield* configure(development, document)
   const victim = yield* guest(development)
   const productionPlayer = yield* guest(production)
@@ -204,6 +204,16 @@ const calls: Readonly<Record<string, Make>> = {
   }),
   "PUT /v1/social/age": byNewPlayer("/v1/social/age", { band: "teen" }),
   "PUT /v1/news/opt-in": byNewPlayer("/v1/news/opt-in", { optIn: true }),
+  "POST /v1/share/links": byNewPlayer("/v1/share/links", { kind: "score", score: 1 }),
+  "POST /v1/share/visits": ({ development, url }) =>
+    Effect.gen(function* () {
+      const { accessToken } = yield* guest(development)
+      const headers = asPlayer(development, accessToken)
+      const made = yield* request(`${url}/v1/share/links`, { headers, body: { kind: "plain" } })
+      const body = { shareId: text(made.body, "link").slice(-10), landed: true }
+      return { path: "/v1/share/visits", body, headers }
+    }),
+  "POST /v1/admin/share/links": byServer("/v1/admin/share/links", { label: "spring" }),
   "PUT /v1/saves/:key": byNewPlayer("/v1/saves/slot", { data: { gold: 1 } }),
   "POST /v1/stats": byNewPlayer("/v1/stats", { stats: { score: 1 } }),
   "POST /v1/auth/appeal": ({ development }) =>
@@ -286,6 +296,7 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
   ],
   [/\/oauth\/|\/auth\/providers\/apple$/, "the test of body definitions covers it"],
   [/\/email\/(?:verify|resend|disown)$|\/password\//, "the test of body definitions covers it"],
+  [/\/x-profile$/, "it needs an identity at X, and has one field"],
   [/\/sanctions\//, "it shares the handler of /v1/auth/appeal"]
 ]
 

@@ -19,7 +19,7 @@ import {
 } from "#testing/players"
 import { startCluster } from "#testing/runners"
 import { manage } from "../support/channel-calls.ts"
-import { inAppBrowser, link, transferCode } from "../support/devices.ts"
+import { shareTools, link, transferCode } from "../support/devices.ts"
 import { ask, ban, lastSanction, operate, play, unban } from "../support/moderation-calls.ts"
 import { DatabaseLive } from "../support/service.ts"
 
@@ -34,7 +34,7 @@ const features = {
 
 const document = {
   features,
-  ...inAppBrowser,
+  ...shareTools,
   stats: ["a", "b", "c"].map((key) => ({ key })),
   integrity: { stats: { rules: [{ stat: "c", max: 5 }] } }
 }
@@ -71,6 +71,7 @@ const makeBusy = Effect.fnUntraced(function* (target: TestTarget) {
     status: "declared",
     upperBound: 17
   })
+  for (const score of [7, 8]) yield* act("POST", "share/links", { kind: "score", score })
   for (const message of ["the first appeal", "the second appeal"]) {
     yield* ban(target, player.id, { publicNote: message })
     const sanction = yield* lastSanction(target, player)
@@ -87,7 +88,9 @@ const makeBusy = Effect.fnUntraced(function* (target: TestTarget) {
 /** Columns that an export omits: keys of the owner, secrets and derived values. */
 const notExported: Readonly<Record<string, ReadonlyArray<string>>> = {
   players: ["environment_id"],
-  identities: ["environment_id", "player_id", "password_hash", "grant_sealed"],
+  // Whether the X profile is visible, of any identity.
+  identities: ["environment_id", "player_id", "password_hash", "grant_sealed", "visible"],
+  share_links: ["environment_id", "player_id"],
   sessions: [
     "environment_id",
     "player_id",

@@ -26,6 +26,11 @@ export const appWithSql = (env: Readonly<Record<string, string>> = {}) =>
 /** Config that allows transfer codes. */
 export const inAppBrowser = { share: { inAppBrowser: { enabled: true } } }
 
+/** All share tools that need no image. */
+export const shareTools = {
+  share: { ...inAppBrowser.share, links: { enabled: true }, tracking: { enabled: true } }
+}
+
 export const password = "correct horse"
 
 const passwordHash = Effect.flatMap(Passwords, (passwords) => passwords.hash(password)).pipe(

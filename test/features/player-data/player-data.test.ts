@@ -16,7 +16,7 @@ import {
   type OnlinePlayer
 } from "#testing/players"
 import { manage, uniqueName } from "../../support/channel-calls.ts"
-import { appWithSql, inAppBrowser, link, transferCode } from "../../support/devices.ts"
+import { appWithSql, shareTools, link, transferCode } from "../../support/devices.ts"
 import {
   ban,
   codeOf,
@@ -45,6 +45,9 @@ const tablesWithoutPlayers = [
   "rooms_begun",
   "runner_reports",
   "setup_token",
+  "share_days",
+  "share_salts",
+  "share_visitors",
   "signing_keys",
   "sweep_claims",
   "webhook_secrets"
@@ -63,7 +66,7 @@ const features = {
 
 const document = {
   features,
-  ...inAppBrowser,
+  ...shareTools,
   stats: [{ key: "score", title: "Score", aggregation: "max" }],
   integrity: { stats: { rules: [{ stat: "score", max: 100 }] } }
 }
@@ -117,6 +120,7 @@ const busyPlayer = Effect.gen(function* () {
   const resent = yield* play(app, ada, "POST", "auth/email/resend", {})
   assert.strictEqual(resent.status, 200, JSON.stringify(resent.body))
   yield* play(app, ada, "PUT", "news/opt-in", { optIn: true })
+  yield* play(app, ada, "POST", "share/links", { kind: "score", score: 7 })
   const signal = { platform: "ios", status: "declared", upperBound: 17 }
   yield* play(app, ada, "POST", "players/me/age-signal", signal)
   yield* ban(app, ada.id, { reason: "private", publicNote: "note", durationHours: 1 })

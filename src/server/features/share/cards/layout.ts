@@ -14,33 +14,40 @@ export interface Card {
   readonly theme: { readonly background: string; readonly accent: string; readonly text: string }
 }
 
-const padding = 72
+const padding = 64
 
-/** The scripts that are written from right to left. */
+/** A text whose first letter is of a script that is written from right to left. */
 const rightToLeft =
   /^[^\p{L}]*[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}]/u
 
-const isRightToLeft = (text: string): boolean => rightToLeft.test(text)
+type Side = "left" | "right"
 
-/** A text of at most `lines` lines; what does not fit ends in an ellipsis. */
-const textOf = (text: string, lines: number, style: Readonly<Record<string, unknown>>): Node => ({
+/** A text of at most `lines` lines at a side of the card; what does not fit ends in an ellipsis. */
+const textOf = (
+  text: string,
+  lines: number,
+  side: Side,
+  style: Readonly<Record<string, unknown>>
+): Node => ({
   type: "text",
   text,
   style: {
     width: "100%",
+    flexShrink: 0,
     overflow: "hidden",
     textOverflow: "ellipsis",
     lineClamp: lines,
+    lineHeight: 1.25,
     overflowWrap: "anywhere",
-    direction: isRightToLeft(text) ? "rtl" : "ltr",
-    textAlign: isRightToLeft(text) ? "right" : "left",
+    direction: rightToLeft.test(text) ? "rtl" : "ltr",
+    textAlign: side,
     ...style
   }
 })
 
-/** Digits that fit into the width of a card at each size. */
+/** Sizes at which so many characters fit into the width of a card. */
 const scoreSizes = [
-  { upTo: 7, pixels: 220 },
+  { upTo: 7, pixels: 200 },
   { upTo: 11, pixels: 150 },
   { upTo: 18, pixels: 96 }
 ] as const
@@ -49,43 +56,47 @@ const smallestScore = 64
 const scoreSize = (score: string): number =>
   scoreSizes.find(({ upTo }) => score.length <= upTo)?.pixels ?? smallestScore
 
-const body = ({ line, name, score, theme, title }: Card): ReadonlyArray<Node> => {
-  const nameNode =
-    name === undefined ? [] : [textOf(name, 1, { fontSize: 48, fontWeight: 700, marginTop: 20 })]
-  if (score === undefined) {
-    return [
-      textOf(title, 3, { fontSize: 104, fontWeight: 700, lineHeight: 1.1 }),
-      {
-        type: "container",
-        style: { width: 160, height: 12, backgroundColor: theme.accent, marginTop: 36 }
-      },
-      ...nameNode
+const bold = { fontWeight: 700 } as const
+
+/** The card of an app: its name, with a bar under it. */
+const appBody = ({ name, theme, title }: Card, side: Side): ReadonlyArray<Node> => [
+  textOf(title, 3, side, { ...bold, fontSize: 104, lineHeight: 1.15 }),
+  {
+    type: "container",
+    style: { width: 160, height: 12, backgroundColor: theme.accent, marginTop: 28 }
+  },
+  ...(name === undefined ? [] : [textOf(name, 1, side, { ...bold, fontSize: 48, marginTop: 28 })])
+]
+
+/** The card of a score: the name of the app above, the score and the player's name below. */
+const scoreBody = (
+  { line, name, theme, title }: Card,
+  score: string,
+  side: Side
+): ReadonlyArray<Node> => [
+  textOf(title, 2, side, { ...bold, fontSize: 48 }),
+  {
+    type: "container",
+    style: { display: "flex", flexDirection: "column", width: "100%" },
+    children: [
+      ...(line === undefined ? [] : [textOf(line, 1, side, { fontSize: 40 })]),
+      textOf(score, 1, side, {
+        ...bold,
+        fontSize: scoreSize(score),
+        lineHeight: 1.1,
+        color: theme.accent
+      }),
+      ...(name === undefined ? [] : [textOf(name, 1, side, { ...bold, fontSize: 44 })])
     ]
   }
-  return [
-    textOf(title, 2, { fontSize: 52, fontWeight: 700, lineHeight: 1.15 }),
-    {
-      type: "container",
-      style: { display: "flex", flexDirection: "column", width: "100%" },
-      children: [
-        ...(line === undefined ? [] : [textOf(line, 1, { fontSize: 44, fontWeight: 400 })]),
-        textOf(score, 1, {
-          fontSize: scoreSize(score),
-          fontWeight: 700,
-          lineHeight: 1.1,
-          color: theme.accent
-        }),
-        ...nameNode
-      ]
-    }
-  ]
-}
+]
 
 /** The address under which a background picture is given to the renderer. */
 export const backgroundName = "background"
 
 /** A card as the renderer takes it. Over a background picture lies a shade, so that texts stay legible. */
 export const cardTree = (card: Card, hasBackground: boolean): Node => {
+  const side = rightToLeft.test(card.title) ? "right" : "left"
   const { cardHeightPixels: height, cardWidthPixels: width } = limits
   const cover = { position: "absolute", left: 0, top: 0, width, height } as const
   return {
@@ -112,10 +123,13 @@ export const cardTree = (card: Card, hasBackground: boolean): Node => {
           display: "flex",
           flexDirection: "column",
           justifyContent: card.score === undefined ? "center" : "space-between",
+          alignItems: side === "left" ? "flex-start" : "flex-end",
           padding,
           color: card.theme.text
         },
-        children: [...body(card)]
+        children: [
+          ...(card.score === undefined ? appBody(card, side) : scoreBody(card, card.score, side))
+        ]
       }
     ]
   }
