@@ -15,7 +15,7 @@ import {
 } from "../errors/codes.ts"
 import { http, share as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
-import { nameUpTo } from "../text.ts"
+import { nameUpTo, Timestamp } from "../text.ts"
 
 export const ShareKind = Schema.Literals(["plain", "score", "challenge"])
 export type ShareKind = typeof ShareKind.Type
@@ -48,14 +48,20 @@ export const PostHint = Schema.Struct({
   text: Schema.NullOr(Schema.String),
   hashtags: Schema.Array(Schema.String),
   via: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "PostHint" })
+}).annotate({
+  identifier: "PostHint",
+  description: "Suggested text of a post. `text` and `via` are null where the config has none."
+})
 
 /** A link to post; `imageUrl` is null while `share.images` is off. */
 const Shared = Schema.Struct({
   link: Schema.String,
   imageUrl: Schema.NullOr(Schema.String),
   post: PostHint
-}).annotate({ identifier: "Shared" })
+}).annotate({
+  identifier: "Shared",
+  description: "A link to post. `imageUrl` is null while `share.images` is off."
+})
 
 /** A link as those who open it see it. Without consent, and for children, `displayName` is null. */
 export const ShareLink = Schema.Struct({
@@ -63,15 +69,20 @@ export const ShareLink = Schema.Struct({
   kind: ShareKind,
   score: Schema.NullOr(Schema.Finite),
   displayName: Schema.NullOr(Schema.String),
-  createdAt: Schema.String
-}).annotate({ identifier: "ShareLink" })
+  createdAt: Timestamp
+}).annotate({
+  identifier: "ShareLink",
+  description:
+    "A link as those who open it see it. `displayName` is null without consent, and for children."
+})
 export type ShareLink = typeof ShareLink.Type
 
 /** `landed`: a page was opened through the link. Otherwise a play started in that session. */
 export const ShareVisit = Schema.Struct({ shareId: Schema.String, landed: Schema.Boolean })
 
 const VisitCounted = Schema.Struct({ counted: Schema.Boolean }).annotate({
-  identifier: "VisitCounted"
+  identifier: "VisitCounted",
+  description: "Whether the report was counted: each visitor counts once a day."
 })
 
 /** One `<meta>` element, with either `name` or `property`. */
@@ -92,7 +103,10 @@ export const ShareTags = Schema.Struct({
   image: Schema.String,
   defaultImage: Schema.String,
   shareImageTemplate: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "ShareTags" })
+}).annotate({
+  identifier: "ShareTags",
+  description: "Meta tags for the head of a page, as HTML and as a list."
+})
 export type ShareTags = typeof ShareTags.Type
 
 const TagsQuery = { ks: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64))) }
@@ -112,7 +126,10 @@ export class ShareApi extends HttpApiGroup.make("share")
       .middleware(PublishableKey),
     HttpApiEndpoint.get("read", "/links/:shareId", {
       params: { shareId: Schema.String },
-      success: Schema.Struct({ link: ShareLink }).annotate({ identifier: "ShareLinkRead" }),
+      success: Schema.Struct({ link: ShareLink }).annotate({
+        identifier: "ShareLinkRead",
+        description: "A share link."
+      }),
       error: [wire(ShareLinksDisabled), wire(NotFound)]
     })
       .annotate(OpenApi.Summary, "Read the link by which a page was opened, to restore a challenge")
@@ -178,7 +195,10 @@ export const ShareStats = Schema.Struct({
     })
   ),
   days: Schema.Array(Schema.Struct({ date: Schema.String, ...Counts }))
-}).annotate({ identifier: "ShareStats" })
+}).annotate({
+  identifier: "ShareStats",
+  description: "Visits, new players and plays, by link and by day."
+})
 export type ShareStats = typeof ShareStats.Type
 
 const Limit = Schema.FiniteFromString.check(
@@ -191,11 +211,14 @@ const LabelledLink = Schema.Struct({
     id: Schema.String,
     kind: Schema.Literal("plain"),
     label: Schema.String,
-    createdAt: Schema.String
+    createdAt: Timestamp
   }),
   url: Schema.String,
   query: Schema.String
-}).annotate({ identifier: "LabelledLink" })
+}).annotate({
+  identifier: "LabelledLink",
+  description: "A labelled link, its address, and its query parameter."
+})
 
 const operators = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(

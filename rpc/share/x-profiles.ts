@@ -16,7 +16,8 @@ const profile = {
 
 /** The player's own profile; `visible` is its choice, which is false at first. */
 export const XProfile = Schema.Struct({ ...profile, visible: Schema.Boolean }).annotate({
-  identifier: "XProfile"
+  identifier: "XProfile",
+  description: "The player's own X profile, and whether other players see it."
 })
 export type XProfile = typeof XProfile.Type
 
@@ -49,7 +50,10 @@ export class XProfilesApi extends HttpApiGroup.make("xProfiles")
       query: { ids: PlayerIds },
       success: Schema.Struct({
         profiles: Schema.Record(Schema.String, Schema.Struct(profile))
-      }).annotate({ identifier: "XProfiles" })
+      }).annotate({
+        identifier: "XProfiles",
+        description: "X profiles by player id; those of players who show none are absent."
+      })
     }).annotate(OpenApi.Summary, "Look up the X profiles of players who show theirs")
   )
   .prefix("/v1/players")
