@@ -3,6 +3,8 @@
  * name.
  */
 
+import { refreshRaceSeconds } from "./client-limits.ts"
+
 export {
   socket,
   rooms,
@@ -28,7 +30,7 @@ export const sessions = {
    * Reusing the direct parent of the current refresh token answers `refresh_race` for this long. Later
    * reuse revokes the session.
    */
-  refreshRaceSeconds: 10,
+  refreshRaceSeconds,
   verificationLinkSeconds: secondsPerDay,
   resetLinkSeconds: 30 * 60,
   oauthCodeSeconds: 60,

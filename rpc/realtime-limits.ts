@@ -1,4 +1,5 @@
 /** Limits of the realtime socket, rooms, channels, matchmaking and the port of runners. */
+import { frameMaxBytes, outboxMaxBytes, tokenWarningSeconds } from "./client-limits.ts"
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -18,16 +19,16 @@ export const socket = {
    * frame's size.
    */
   earlyFramesMax: 32,
-  frameMaxBytes: 64 * KiB,
+  frameMaxBytes,
   fragmentsMax: 64,
   bufferedChunksMax: 1024,
   ridMaxCharacters: 64,
   heartbeatSeconds: 20,
   idleSeconds: 45,
-  tokenWarningSeconds: 60,
+  tokenWarningSeconds,
   tokenGraceSeconds: 30,
   /** Unsent bytes of one socket; beyond it, the socket closes with 1013. */
-  outboxMaxBytes: MiB,
+  outboxMaxBytes,
   /**
    * Longest interval between two writes: one frame of a 60 Hz game, when the event loop is busy for
    * `fullShare` of the time. Below `busyShare` a node writes at once.
@@ -105,7 +106,7 @@ export const runnerPort = {
   unauthenticatedMax: 256,
   unauthenticatedPerAddressMax: 64,
   /** The largest frame of a runner. */
-  frameMaxBytes: 16 * MiB
+  frameMaxBytes
 } as const
 
 /** Realtime channels. */

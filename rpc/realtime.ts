@@ -95,30 +95,7 @@ export const Reply = Schema.Struct({
 })
 export type Reply = typeof Reply.Type
 
-// Closing --------------------------------------------------------------------------------------
-
-/** Why a socket closes, and what the client does next. */
-export const closeCodes = {
-  /** Bad or late first frame, foreign token, session revoked: sign in again. */
-  unauthorized: 4001,
-  /** The access token expired: refresh and reconnect. */
-  tokenExpired: 4002,
-  /** Banned, feature off, origin not allowed: do not reconnect. */
-  forbidden: 4003,
-  /** A newer connection of this player took over: do not reconnect. */
-  replaced: 4004,
-  /** Neither pong nor frame for 45 seconds: reconnect. */
-  idle: 4008,
-  /** Far too many frames: back off, then reconnect. */
-  abuse: 4029,
-  /** The node is draining; the seat is kept: reconnect at once. */
-  draining: 1012,
-  /** The client reads too slowly: reconnect. */
-  slowConsumer: 1013,
-  /** The client sent a binary frame: send text frames only. */
-  unsupported: 1003
-} as const
-export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes]
+export { type CloseCode, closeCodes } from "./close-codes.ts"
 
 // Group ----------------------------------------------------------------------------------------
 

@@ -1,8 +1,6 @@
 /** Age band of the signed-in player, and the capabilities that it allows. */
-import type { Effect } from "effect"
-import type { AgeBand, AgeProfile, AgeSignal } from "#rpc/ages"
-import type { Http } from "./http.ts"
-import type { Tokens } from "./tokens.ts"
+import type { Module } from "./compose.ts"
+import type { AgeBand, AgeProfile, AgeSignal } from "./wire.ts"
 
 export interface Ages {
   /**
@@ -32,10 +30,12 @@ export interface Ages {
   signal(signal: AgeSignal): Promise<AgeProfile>
 }
 
-type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-
-export const makeAges = (http: Http, tokens: Tokens, run: Run): Ages => ({
-  profile: () => run(tokens.authorized(http.ageProfile)),
-  declare: (band) => run(tokens.authorized(http.declareAge(band))),
-  signal: (signal) => run(tokens.authorized(http.signalAge(signal)))
+export const ages: Module<Ages> = ({ http, tokens }) => ({
+  profile: () => tokens.authorized((token) => http.request("GET /v1/social/profile", { token })),
+  declare: (band) =>
+    tokens.authorized((token) => http.request("PUT /v1/social/age", { token, body: { band } })),
+  signal: (signal) =>
+    tokens.authorized((token) =>
+      http.request("POST /v1/players/me/age-signal", { token, body: signal })
+    )
 })

@@ -2,7 +2,7 @@
  * Reducer for the view of a channel: `channel_joined`, and each later event applied to it. Pure. Every
  * change makes a new object, so `===` detects changes.
  */
-import type { ChannelEvent, ChannelPlayer, ChannelSettings } from "#rpc/channels"
+import type { ChannelEvent, ChannelPlayer, ChannelSettings } from "./wire.ts"
 
 export interface ChannelView {
   readonly settings: ChannelSettings

@@ -2,9 +2,8 @@
  * A channel as its member sees it: live view, events and actions. The object survives reconnects, until
  * the channel is closed.
  */
-import type { ChannelEvent, ChannelPlayer, ChannelSettings, Moderation } from "#rpc/channels"
-import type { Warn } from "#rpc/realtime"
 import type { Unsubscribe } from "./emitter.ts"
+import type { ChannelEvent, ChannelPlayer, ChannelSettings, Moderation, Warn } from "./wire.ts"
 
 /** Events of the service, by name. */
 type ServiceEvents = {

@@ -2,16 +2,16 @@
  * Realtime channels: joining, creating, and the channels of the player. The client rejoins them after a
  * disconnect.
  */
-import { Effect, Schedule } from "effect"
-import { channelCreate, ChannelEvent, channelJoin } from "#rpc/channels"
-import type { ServerEvent } from "#rpc/realtime"
 import type { Channel } from "./channel.ts"
+import type { Module } from "./compose.ts"
 import type { ConnectionStatus } from "./connection.ts"
-import { ServiceError, TimedOut } from "./errors.ts"
-import type { FramePayload } from "./frames.ts"
+import type { Core } from "./core.ts"
+import { ClientError, codeOf } from "./errors.ts"
+import type { FramePayload, ServerEvent } from "./frames.ts"
 import { LiveChannel } from "./live-channel.ts"
-import type { RoomHost } from "./live-room.ts"
 import type { Closed } from "./socket.ts"
+import { retry } from "./timers.ts"
+import type { ChannelEvent } from "./wire.ts"
 
 /** Realtime channels of the player. */
 export interface Channels {
@@ -41,32 +41,29 @@ export interface Channels {
    * const party = await client.channels.create({ join: "invited", maxMembers: 8 })
    * invite(friend, party.name)
    */
-  create(channel?: FramePayload<typeof channelCreate>): Promise<Channel>
+  create(channel?: FramePayload<"channelCreate">): Promise<Channel>
 }
 
 /** A channel that moves to another runner cannot be joined for a moment. */
-const rejoinRetry = Schedule.exponential("250 millis")
-const rejoinTimeout = "20 seconds"
-const rejoinableErrors: ReadonlySet<string> = new Set(["unavailable", "rate_limited"])
+const rejoinFirstMillis = 250
+const rejoinMillis = 20_000
+const rejoinableErrors: ReadonlySet<string | undefined> = new Set(["unavailable", "rate_limited"])
 
-const channelEvents: ReadonlySet<string> = new Set(
-  ChannelEvent.members.map(({ fields }) => fields.t.literal)
-)
-
-/** Rooms have a `player_updated`, too, without a channel. */
-const isChannelEvent = (event: ServerEvent): event is ChannelEvent =>
-  channelEvents.has(event.t) && "channel" in event
+/** Events of channels have a name of their own, or the field `channel`. */
+const isChannelEvent = (event: ServerEvent): event is ChannelEvent => "channel" in event
 
 const nameOf = ({ channel }: ChannelEvent): string =>
   typeof channel === "string" ? channel : channel.name
 
-export class LiveChannels implements Channels {
-  readonly #host: RoomHost
+type ChannelJoined = Extract<ChannelEvent, { readonly t: "channel_joined" }>
+
+class LiveChannels implements Channels {
+  readonly #core: Core
   readonly #channels = new Map<string, LiveChannel>()
   #wasDisconnected = false
 
-  constructor(host: RoomHost) {
-    this.#host = host
+  constructor(core: Core) {
+    this.#core = core
   }
 
   get current(): ReadonlyArray<Channel> {
@@ -76,36 +73,30 @@ export class LiveChannels implements Channels {
   }
 
   join(name: string) {
-    return this.#enter(this.#host.connection.request(channelJoin, { channel: name }))
+    return this.#enter(this.#core.connection.request("channelJoin", { channel: name }))
   }
 
-  create(channel: FramePayload<typeof channelCreate> = {}) {
-    return this.#enter(this.#host.connection.request(channelCreate, channel))
+  create(channel: FramePayload<"channelCreate"> = {}) {
+    return this.#enter(this.#core.connection.request("channelCreate", channel))
   }
 
   /** Handles an event of the service. */
   receive(event: ServerEvent): void {
     if (!isChannelEvent(event)) return
-    const name = nameOf(event)
-    const known = this.#channels.get(name)
+    const known = this.#channels.get(nameOf(event))
     if (known !== undefined) known.receive(event)
     else if (event.t === "channel_joined") this.#open(event)
   }
 
   /** Runs when a socket is authenticated: rejoins all channels before any waiting call. */
-  welcomed(): Effect.Effect<void> {
-    return Effect.suspend(() =>
-      Effect.forEach(Array.from(this.#channels.values()), (channel) => this.#rejoin(channel), {
-        concurrency: "unbounded",
-        discard: true
-      })
-    )
+  async welcomed(): Promise<void> {
+    await Promise.all(Array.from(this.#channels.values(), (channel) => this.#rejoin(channel)))
   }
 
   /** Handles a change of the connection's status. */
   status(status: ConnectionStatus, closed: Closed | undefined): void {
     const channels = Array.from(this.#channels.values())
-    if (status === "closed") {
+    if (status === "offline") {
       for (const channel of channels) channel.end(closed ?? { reason: "closed" })
     } else if (status === "connecting") {
       this.#wasDisconnected = closed !== undefined
@@ -116,35 +107,36 @@ export class LiveChannels implements Channels {
     }
   }
 
-  #open(joined: Extract<ChannelEvent, { readonly t: "channel_joined" }>): void {
-    const channel = new LiveChannel(this.#host, joined, (ended) => {
+  #open(joined: ChannelJoined): void {
+    const channel = new LiveChannel(this.#core.connection, joined, (ended) => {
       if (this.#channels.get(ended.name) === ended) this.#channels.delete(ended.name)
     })
     this.#channels.set(channel.name, channel)
   }
 
-  #rejoin(channel: LiveChannel): Effect.Effect<void> {
-    const timedOut = new TimedOut({ message: "Failed to rejoin the channel in time." })
-    return this.#host.connection.transport.call(channelJoin, { channel: channel.name }).pipe(
-      Effect.retry({ schedule: rejoinRetry, while: ({ _tag }) => rejoinableErrors.has(_tag) }),
-      Effect.timeoutOrElse({ duration: rejoinTimeout, orElse: () => Effect.fail(timedOut) }),
-      Effect.catch((error) =>
-        Effect.sync(() => {
-          if (error._tag === "disconnected") return
-          channel.end({ reason: error.code })
-        })
-      ),
-      Effect.asVoid
-    )
+  async #rejoin(channel: LiveChannel): Promise<void> {
+    const { connection, timers } = this.#core
+    const join = () =>
+      connection.transport.call("channelJoin", { channel: channel.name }, rejoinMillis)
+    try {
+      await retry(timers, join, {
+        firstMillis: rejoinFirstMillis,
+        timeoutMillis: rejoinMillis,
+        isTransient: (error) => rejoinableErrors.has(codeOf(error))
+      })
+    } catch (error) {
+      const reason = codeOf(error) ?? "failed"
+      if (reason !== "disconnected") channel.end({ reason })
+    }
   }
 
-  async #enter<E>(entered: Effect.Effect<{ readonly channel: string }, E>): Promise<Channel> {
-    const { channel: name } = await this.#host.run(entered)
+  async #enter(entered: Promise<{ readonly channel: string }>): Promise<Channel> {
+    const { channel: name } = await entered
     // The service sends the snapshot before the reply.
     const channel = this.#channels.get(name)
     if (channel === undefined) {
       const message = "Failed to join the channel: the reply came without a snapshot."
-      throw new ServiceError({ code: "unreadable_reply", message })
+      throw new ClientError("unreadable_answer", message)
     }
     this.#scheduleFlush(channel)
     return channel
@@ -154,4 +146,14 @@ export class LiveChannels implements Channels {
   #scheduleFlush(channel: LiveChannel): void {
     setTimeout(() => channel.flush(), 0)
   }
+}
+
+export const channels: Module<Channels> = (core) => {
+  const live = new LiveChannels(core)
+  core.connection.listen({
+    receive: (event) => live.receive(event),
+    welcomed: () => live.welcomed(),
+    status: (status, closed) => live.status(status, closed)
+  })
+  return live
 }

@@ -3,50 +3,52 @@
  * reconnects according to the close code. Calls made while it is not open wait, bounded in number and
  * time. Frames are interpreted elsewhere.
  */
-import { Clock, Deferred, Effect, Fiber, Random, Result } from "effect"
-import type { Player } from "#rpc/players"
-import { closeCodes, ping, type ServerEvent, type Welcome } from "#rpc/realtime"
-import { type Disconnected, Overloaded, TimedOut } from "./errors.ts"
-import { decodeFrame, type Frame, type FramePayload } from "./frames.ts"
-import { disconnected, FrameTransport } from "./transport.ts"
+import { closeCodes } from "#rpc/close-codes"
+import type { ServerClock } from "./clock.ts"
+import { ClientError, codeOf } from "./errors.ts"
+import {
+  decodeFrame,
+  type Frame,
+  type FrameData,
+  type FramePayload,
+  type ServerEvent
+} from "./frames.ts"
+import { watchSocket } from "./liveness.ts"
+import type { Log } from "./log.ts"
 import { afterClose, stableMillis } from "./reconnect.ts"
-import { abnormalClosure, type Closed, runSocket, type WebSocketClass } from "./socket.ts"
+import { abnormalClosure, type Closed, openSocket, type WebSocketClass } from "./socket.ts"
+import { type Timers, withTimeout } from "./timers.ts"
 import type { Tokens } from "./tokens.ts"
+import { disconnected, FrameTransport } from "./transport.ts"
+import type { Player, Welcome } from "./wire.ts"
 
-/** `connecting`: for the first time, or again. `closed`: not yet needed, or not reconnecting. */
-export type ConnectionStatus = "closed" | "connecting" | "open"
+/**
+ * `connecting`: for the first time, or again. `offline`: no call has needed the connection yet, or it
+ * does not reconnect.
+ */
+export type ConnectionStatus = "offline" | "connecting" | "online"
 
-type TokenError = Effect.Error<ReturnType<Tokens["access"]>>
-
-/** Why a call failed without a reply from the service. */
-export type CallError = TokenError | Disconnected | Overloaded | TimedOut
-
-/** Callbacks of the connection. */
+/** What the modules of the client do with the connection. */
 export interface ConnectionEvents {
   /** An event of the service. */
-  readonly event: (event: ServerEvent) => void
-  /** An event that this client version cannot decode, with its type. */
-  readonly unknownEvent: (type: string | undefined) => void
+  receive?(event: ServerEvent): void
   /** Runs after authentication and before any waiting call. Seats are resumed here. */
-  readonly welcomed: Effect.Effect<void>
-  readonly status: (status: ConnectionStatus, closed: Closed | undefined) => void
+  welcomed?(): Promise<void>
+  status?(status: ConnectionStatus, closed: Closed | undefined): void
 }
 
 export interface ConnectionOptions {
   readonly url: string
   readonly key: string
-  readonly WebSocket: WebSocketClass
+  readonly WebSocket: () => WebSocketClass
   readonly tokens: Tokens
-  readonly events: ConnectionEvents
-  readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  readonly timers: Timers
+  readonly clock: ServerClock
+  readonly log: Log
 }
 
 /** Timeout of a connection attempt, and of a reply. */
-const replyTimeout = "10 seconds"
-/** Interval at which the connection checks for received frames. */
-const checkMillis = 2000
-/** Timeout of a liveness ping while a call waits. */
-const pingTimeout = "3 seconds"
+const replyMillis = 10_000
 /** The most calls that may wait at a time. */
 const pendingCallsMax = 256
 
@@ -60,24 +62,55 @@ const transientErrors: ReadonlySet<string> = new Set([
   "refresh_race"
 ])
 
+interface Ready {
+  readonly promise: Promise<Welcome>
+  readonly resolve: (welcome: Welcome) => void
+  readonly reject: (error: unknown) => void
+}
+
+const makeReady = (): Ready => {
+  let settle: Omit<Ready, "promise"> | undefined
+  const promise = new Promise<Welcome>((resolve, reject) => {
+    settle = { resolve, reject }
+  })
+  // A connection that fails without a waiting call is no unhandled rejection.
+  promise.catch(() => undefined)
+  return { promise, resolve: (it) => settle?.resolve(it), reject: (it) => settle?.reject(it) }
+}
+
+/** One socket from its opening to its close. */
+interface Session {
+  readonly token: string
+  readonly since: number
+  isWelcomed: boolean
+  /** Whether a frame arrived since the last check. */
+  received: boolean
+  readonly stop: Array<() => void>
+}
+
 export class Connection {
   readonly transport: FrameTransport
   readonly #options: ConnectionOptions
-  #ready = Deferred.makeUnsafe<Welcome, CallError>()
-  #status: ConnectionStatus = "closed"
-  #loop: Fiber.Fiber<void> | undefined
+  readonly #listeners: Array<ConnectionEvents> = []
+  #ready = makeReady()
+  #status: ConnectionStatus = "offline"
+  #isRunning = false
+  /** Counts the runs, so that a step of an earlier run finds out that it is over. */
+  #run = 0
+  #failures = 0
+  #session: Session | undefined
+  #cancelRetry: (() => void) | undefined
   #pendingCalls = 0
   /** The part of `#pendingCalls` without a timeout. */
   #untimedCalls = 0
   #playerId: string | null = null
   /** The access token that the socket last sent. */
   #sentToken = ""
-  /** Whether a frame arrived since the last check. */
-  #received = false
 
   constructor(options: ConnectionOptions) {
     this.#options = options
-    this.transport = new FrameTransport((warning) => options.events.event(warning))
+    const warned = (event: ServerEvent) => this.#emit(event)
+    this.transport = new FrameTransport(options.timers, options.log, warned)
   }
 
   get status(): ConnectionStatus {
@@ -89,56 +122,48 @@ export class Connection {
     return this.#playerId
   }
 
+  listen(events: ConnectionEvents): void {
+    this.#listeners.push(events)
+  }
+
   /** Waits for an authenticated socket, and opens one if there is none. */
-  open(): Effect.Effect<Welcome, CallError> {
-    return Effect.suspend(() => {
-      // The yield delays the loop's first step until `#loop` is assigned.
-      this.#loop ??= this.#options.run(Effect.andThen(Effect.yieldNow, this.#runLoop()))
-      return Deferred.await(this.#ready).pipe(
-        Effect.timeoutOrElse({
-          duration: replyTimeout,
-          orElse: () => Effect.fail(this.transport.disconnected)
-        })
-      )
-    })
+  open(): Promise<Welcome> {
+    const { promise } = this.#ready
+    if (!this.#isRunning) {
+      this.#isRunning = true
+      this.#failures = 0
+      void this.#attempt(++this.#run)
+    }
+    const timedOut = () => this.transport.disconnected
+    return withTimeout(this.#options.timers, promise, replyMillis, timedOut)
   }
 
   /** Sends a frame once the socket is open, and waits for the reply: without a timeout if `untimed`. */
-  request<R extends Frame>(frame: R, payload: FramePayload<R>, options?: { untimed: true }) {
-    return Effect.suspend(() => {
-      if (this.#pendingCalls >= pendingCallsMax) {
-        return Effect.fail(
-          new Overloaded({ message: `Too many calls: ${pendingCallsMax} are waiting for replies.` })
-        )
-      }
-      const isUntimed = options?.untimed === true
-      this.#pendingCalls++
-      if (isUntimed) this.#untimedCalls++
-      const reply = this.transport.call(frame, payload)
-      const timedOut = new TimedOut({ message: `No reply within ${replyTimeout}.` })
-      return this.open().pipe(
-        Effect.andThen(
-          isUntimed
-            ? reply
-            : Effect.timeoutOrElse(reply, {
-                duration: replyTimeout,
-                orElse: () => Effect.fail(timedOut)
-              })
-        ),
-        Effect.ensuring(
-          Effect.sync(() => {
-            this.#pendingCalls--
-            if (isUntimed) this.#untimedCalls--
-          })
-        )
-      )
-    })
+  async request<F extends Frame>(
+    frame: F,
+    payload: FramePayload<F>,
+    options?: { untimed: true }
+  ): Promise<FrameData<F>> {
+    if (this.#pendingCalls >= pendingCallsMax) {
+      const message = `${pendingCallsMax} calls are waiting for replies: await some of them.`
+      throw new ClientError("overloaded", message)
+    }
+    const isUntimed = options?.untimed === true
+    this.#pendingCalls++
+    if (isUntimed) this.#untimedCalls++
+    try {
+      if (this.#status !== "online") await this.open()
+      return await this.transport.call(frame, payload, isUntimed ? undefined : replyMillis)
+    } finally {
+      this.#pendingCalls--
+      if (isUntimed) this.#untimedCalls--
+    }
   }
 
   /** Sends a frame without a reply, if the socket is open. */
-  notify<R extends Frame>(frame: R, payload: FramePayload<R>): void {
-    if (this.#status === "open") this.transport.notify(frame, payload)
-    else this.transport.warn("disconnected", `${frame._tag} was not sent: the socket is closed.`)
+  notify<F extends Frame>(frame: F, payload: FramePayload<F>): void {
+    if (this.#status === "online") this.transport.notify(frame, payload)
+    else this.transport.warn("disconnected", `${frame} was not sent: the socket is closed.`)
   }
 
   /**
@@ -147,150 +172,173 @@ export class Connection {
    */
   setPlayer(player: Player | null): void {
     if (this.#playerId === null) return
-    if (this.#playerId === player?.id) return this.#renew()
+    if (this.#playerId === player?.id) return void this.#renew()
     this.close("signed_out")
-    if (player !== null) this.#options.run(Effect.ignore(this.open()))
+    if (player !== null) this.open().catch(() => undefined)
   }
 
   /** Closes the socket. It stays closed until a call needs it. */
   close(reason: string): void {
-    if (this.#loop === undefined) return
-    this.#options.run(Fiber.interrupt(this.#loop))
+    if (!this.#isRunning) return
     const closed = { code: 1000, reason }
     this.#terminate(closed, disconnected(closed))
   }
 
-  /** Keeps a socket open, reconnecting after each close. */
-  #runLoop() {
-    return Effect.gen({ self: this }, function* () {
-      let failures = 0
-      while (true) {
-        this.#setStatus("connecting")
-        const token = yield* Effect.result(this.#options.tokens.access())
-        if (Result.isFailure(token) && !transientErrors.has(token.failure._tag)) {
-          const closed = { code: closeCodes.unauthorized, reason: token.failure._tag }
-          return this.#terminate(closed, token.failure)
-        }
-        const since = yield* Clock.currentTimeMillis
-        const closed = Result.isSuccess(token)
-          ? yield* this.#runSession(token.success)
-          : { code: abnormalClosure, reason: token.failure._tag }
-        const lived = (yield* Clock.currentTimeMillis) - since
-        failures = this.#status === "open" && lived >= stableMillis ? 1 : failures + 1
-        const next = afterClose(closed.code, failures, yield* Random.next)
-        if (!next.reconnect) return this.#terminate(closed, disconnected(closed))
-        this.#prepareReconnect(closed)
-        yield* Effect.sleep(next.delayMillis)
-      }
-    })
-  }
-
-  /** Runs one socket from its opening to its close. */
-  #runSession(token: string) {
-    return Effect.gen({ self: this }, function* () {
-      const { WebSocket, key, tokens, url } = this.#options
-      const welcome = Deferred.makeUnsafe<Welcome>()
-      const socket = runSocket({
-        WebSocket,
-        url,
-        opened: (opened) => {
-          this.#sentToken = token
-          this.transport.open(opened, { t: "auth", key, token })
-        },
-        received: (text) => this.#receive(text, welcome)
-      })
-      const closed = yield* Effect.raceFirst(socket, this.#openSession(welcome))
-      const { tokenExpired, unauthorized } = closeCodes
-      if (closed.code === tokenExpired || closed.code === unauthorized) tokens.expire(token)
-      return closed
-    })
-  }
-
-  /** Waits for `welcome`, releases the waiting calls, then monitors the socket. Ends when it is dead. */
-  #openSession(welcome: Deferred.Deferred<Welcome>): Effect.Effect<Closed> {
-    const silent: Closed = { code: closeCodes.idle, reason: "timed_out" }
-    return Effect.gen({ self: this }, function* () {
-      const ready = this.#ready
-      const first = yield* Effect.timeout(Deferred.await(welcome), replyTimeout)
-      yield* this.#options.events.welcomed
-      this.#setStatus("open")
-      Deferred.doneUnsafe(ready, Effect.succeed(first))
-      yield* this.#monitor(first.heartbeatSeconds * 1000)
-      return silent
-    }).pipe(Effect.catchTag("TimeoutError", () => Effect.succeed(silent)))
-  }
-
-  /**
-   * Failure detector of the socket: ends when a ping stays unanswered. Browsers hide the service's pings,
-   * and a dead socket may look open for minutes. So the client pings after a silence of 2 seconds while
-   * a call waits, of half the heartbeat interval while only calls without a timeout wait (there may be
-   * very many), and else of the whole interval.
-   */
-  #monitor(heartbeatMillis: number): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function* () {
-      let silentMillis = 0
-      while (true) {
-        this.#received = false
-        yield* Effect.sleep(checkMillis)
-        silentMillis = this.#received ? 0 : silentMillis + checkMillis
-        const isCallWaiting = this.#pendingCalls > this.#untimedCalls
-        const relaxedMillis = this.#pendingCalls > 0 ? heartbeatMillis / 2 : heartbeatMillis
-        if (silentMillis < (isCallWaiting ? checkMillis : relaxedMillis)) continue
-        const pinged = Effect.exit(this.transport.call(ping, undefined))
-        yield* Effect.timeoutOption(pinged, isCallWaiting ? pingTimeout : replyTimeout)
-        if (!this.#received) return
-        silentMillis = 0
-      }
-    })
-  }
-
-  #receive(text: string, welcome: Deferred.Deferred<Welcome>): void {
-    const { events } = this.#options
-    this.#received = true
-    const frame = decodeFrame(text)
-    if (frame.t === "unknown") return events.unknownEvent(frame.type)
-    if (frame.t === "reply") return this.transport.receive(frame)
-    if (frame.t === "welcome") {
-      this.#playerId = frame.playerId
-      Deferred.doneUnsafe(welcome, Effect.succeed(frame))
+  /** Opens a socket with a fresh token. */
+  async #attempt(run: number): Promise<void> {
+    this.#setStatus("connecting")
+    const { tokens } = this.#options
+    let token: string
+    try {
+      token = await tokens.access()
+    } catch (error) {
+      if (run !== this.#run) return
+      const reason = codeOf(error) ?? "failed"
+      if (transientErrors.has(reason)) return this.#reconnect({ code: abnormalClosure, reason }, 0)
+      return this.#terminate({ code: closeCodes.unauthorized, reason }, error)
     }
-    if (frame.t === "warn" && frame.code === "token_expiring") return this.#renew()
-    events.event(frame)
+    if (run === this.#run) this.#openSocket(token)
+  }
+
+  #openSocket(token: string): void {
+    const { key, timers, url } = this.#options
+    const since = timers.elapsed()
+    const session: Session = { token, since, isWelcomed: false, received: false, stop: [] }
+    this.#session = session
+    const close = openSocket({
+      WebSocket: this.#options.WebSocket(),
+      url,
+      opened: (socket) => {
+        this.#sentToken = token
+        this.transport.open(socket, { t: "auth", key, token })
+      },
+      received: (text) => this.#receive(session, text),
+      closed: (closed) => this.#lost(session, closed)
+    })
+    const silent = { code: closeCodes.idle, reason: "timed_out" }
+    const cancelTimeout = timers.after(replyMillis, () => {
+      if (!session.isWelcomed) this.#lost(session, silent)
+    })
+    session.stop.push(close, cancelTimeout)
+  }
+
+  #receive(session: Session, text: string): void {
+    session.received = true
+    this.#options.log("received", text)
+    const frame = decodeFrame(text)
+    if (frame === undefined) return
+    if (frame.t === "reply") return this.transport.receive(frame)
+    if (frame.t === "welcome") void this.#welcome(session, frame)
+    if (frame.t === "warn" && frame.code === "token_expiring") return void this.#renew()
+    this.#emit(frame)
+  }
+
+  /** Resumes what the player had, releases the waiting calls, and watches the socket. */
+  async #welcome(session: Session, welcome: Welcome): Promise<void> {
+    this.#playerId = welcome.playerId
+    if (session.isWelcomed) return
+    session.isWelcomed = true
+    const { clock, timers } = this.#options
+    clock.measured(welcome.serverTime, timers.elapsed() - session.since)
+    const ready = this.#ready
+    await Promise.all(this.#listeners.map(({ welcomed }) => welcomed?.()))
+    if (session !== this.#session) return
+    this.#setStatus("online")
+    ready.resolve(welcome)
+    const silent = { code: closeCodes.idle, reason: "timed_out" }
+    const stop = watchSocket({
+      timers,
+      heartbeatMillis: welcome.heartbeatSeconds * 1000,
+      takeReceived: () => {
+        const { received } = session
+        session.received = false
+        return received
+      },
+      calls: () => ({ timed: this.#pendingCalls - this.#untimedCalls, all: this.#pendingCalls }),
+      ping: () => this.ping().catch(() => undefined),
+      silent: () => this.#lost(session, silent)
+    })
+    if (session === this.#session) session.stop.push(stop)
+    else stop()
+  }
+
+  /** Measures the round trip over the open socket. */
+  async ping(timeoutMillis?: number): Promise<{ readonly at: number; readonly millis: number }> {
+    const { clock, timers } = this.#options
+    const sent = timers.elapsed()
+    const { at } = await this.transport.call("ping", undefined, timeoutMillis)
+    const millis = timers.elapsed() - sent
+    clock.measured(at, millis)
+    return { at, millis }
   }
 
   /** Sends a new access token in band, so that the socket outlives the old one. */
-  #renew(): void {
+  async #renew(): Promise<void> {
     const { socket } = this.transport
-    const renewed = Effect.map(this.#options.tokens.access(), (token) => {
+    try {
+      const token = await this.#options.tokens.access()
       if (socket !== this.transport.socket || token === this.#sentToken) return
       this.#sentToken = token
       this.transport.authenticate({ t: "auth", token })
-    })
-    // Without a new token the service closes with 4002, and the loop handles that.
-    this.#options.run(Effect.ignore(renewed))
+    } catch {
+      // Without a new token the service closes with 4002, and the client reconnects.
+    }
   }
 
-  /** The socket is lost; the loop reconnects. */
-  #prepareReconnect(closed: Closed): void {
-    if (this.#status === "open") this.#ready = Deferred.makeUnsafe()
-    this.#setStatus("connecting", closed)
+  /** The socket of a session is lost. */
+  #lost(session: Session, closed: Closed): void {
+    if (session !== this.#session) return
+    const { timers, tokens } = this.#options
+    this.#endSession()
+    if (closed.code === closeCodes.tokenExpired || closed.code === closeCodes.unauthorized) {
+      tokens.expire(session.token)
+    }
+    this.#reconnect(closed, timers.elapsed() - session.since)
+  }
+
+  #reconnect(closed: Closed, livedMillis: number): void {
+    const { timers } = this.#options
+    const wasStable = this.#status === "online" && livedMillis >= stableMillis
+    this.#failures = wasStable ? 1 : this.#failures + 1
+    const next = afterClose(closed.code, this.#failures, timers.random())
+    if (!next.reconnect) return this.#terminate(closed, disconnected(closed))
+    if (this.#status === "online") this.#ready = makeReady()
+    const run = this.#run
     this.transport.close(closed)
+    this.#setStatus("connecting", closed)
+    if (run !== this.#run) return
+    if (next.delayMillis === 0) return void this.#attempt(run)
+    this.#cancelRetry = timers.after(next.delayMillis, () => void this.#attempt(run))
   }
 
   /** The socket is closed, and stays closed until a call needs it. */
-  #terminate(closed: Closed, error: CallError): void {
+  #terminate(closed: Closed, error: unknown): void {
+    this.#run++
+    this.#endSession()
+    this.#cancelRetry?.()
     const waiting = this.#ready
-    this.#ready = Deferred.makeUnsafe()
-    this.#loop = undefined
+    this.#ready = makeReady()
+    this.#isRunning = false
     this.#playerId = null
-    this.#setStatus("closed", closed)
+    this.#setStatus("offline", closed)
     this.transport.close(closed)
-    Deferred.doneUnsafe(waiting, Effect.fail(error))
+    waiting.reject(error)
+  }
+
+  #endSession(): void {
+    const session = this.#session
+    this.#session = undefined
+    for (const stop of session?.stop ?? []) stop()
+  }
+
+  #emit(event: ServerEvent): void {
+    for (const { receive } of this.#listeners) receive?.(event)
   }
 
   #setStatus(status: ConnectionStatus, closed?: Closed): void {
     if (this.#status === status) return
     this.#status = status
-    this.#options.events.status(status, closed)
+    this.#options.log("status", status, closed ?? "")
+    for (const listener of this.#listeners) listener.status?.(status, closed)
   }
 }

@@ -1,9 +1,24 @@
 /** Sign-in with an email address and a password, and the links in mails. */
-import { Effect } from "effect"
-import type { Player } from "#rpc/players"
-import type { Credentials, Http, MailOptions, Profile } from "./http.ts"
+import type { Module } from "./compose.ts"
 import { takeFragment } from "./oauth-callback.ts"
-import type { Tokens } from "./tokens.ts"
+import type { Profile } from "./tokens.ts"
+import type { Player } from "./wire.ts"
+
+/** An email address with its password. */
+export interface Credentials {
+  readonly email: string
+  /** A new password has 8 to 256 characters. */
+  readonly password: string
+}
+
+/** Options of a mail with a link. */
+export interface MailOptions {
+  /**
+   * Where the link leads, with the token in the fragment. `auth.redirectUrls` must allow it. Default: a
+   * page of the service.
+   */
+  readonly redirectUrl?: string
+}
 
 /** A mail link that led to this page. */
 export interface MailLink {
@@ -77,6 +92,15 @@ export interface Email {
   verify(token: string): Promise<Player>
 
   /**
+   * Removes the email from the account that someone else created with it: the link "this was not me" of
+   * a verification mail. Needs no session. Rejects with `invalid_token`.
+   *
+   * @example
+   * await client.email.disown(token)
+   */
+  disown(token: string): Promise<void>
+
+  /**
    * Sets a new password with the token of a reset link, and ends all sessions of the player. Rejects
    * with `invalid_token` if the link was used or is older than 30 minutes.
    *
@@ -105,29 +129,46 @@ const opened = (): MailLink | null => {
   return null
 }
 
-type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-
-export const makeEmail = (http: Http, tokens: Tokens, run: Run): Email => {
-  const remember = ({ player }: { readonly player: Player }) =>
-    Effect.as(tokens.update(player), player)
-  return {
-    signUp: (account) =>
-      run(Effect.map(tokens.signIn(http.signUp(account)), ({ player }) => player)),
-    signIn: (credentials) =>
-      run(Effect.map(tokens.signIn(http.signIn(credentials)), ({ player }) => player)),
-    link: (account) => run(Effect.flatMap(tokens.authorized(http.linkEmail(account)), remember)),
-    resend: (options = {}) => run(Effect.asVoid(tokens.authorized(http.resend(options)))),
-    forgot: (email, options = {}) => run(Effect.asVoid(http.forgot({ email, ...options }))),
-    opened,
-    verify: (token) => run(Effect.flatMap(http.verify(token), remember)),
-    reset: (token, password) => run(Effect.asVoid(http.reset(token, password))),
-    changePassword: (currentPassword, newPassword) =>
-      run(
-        Effect.asVoid(
-          tokens.withRefreshToken((proof) =>
-            http.changePassword({ currentPassword, newPassword, ...proof })
-          )
-        )
-      )
+export const email: Module<Email> = ({ http, tokens }) => ({
+  signUp: async (body) => {
+    const { player } = await tokens.signIn(() =>
+      http.request("POST /v1/auth/email/signup", { body })
+    )
+    return player
+  },
+  signIn: async (body) => {
+    const { player } = await tokens.signIn(() =>
+      http.request("POST /v1/auth/email/login", { body })
+    )
+    return player
+  },
+  link: async (body) => {
+    const { player } = await tokens.authorized((token) =>
+      http.request("POST /v1/auth/link/email", { token, body })
+    )
+    return tokens.update(player)
+  },
+  resend: async (body = {}) => {
+    await tokens.authorized((token) => http.request("POST /v1/auth/email/resend", { token, body }))
+  },
+  forgot: async (email, options = {}) => {
+    await http.request("POST /v1/auth/password/forgot", { body: { email, ...options } })
+  },
+  opened,
+  verify: async (token) => {
+    const { player } = await http.request("POST /v1/auth/email/verify", { body: { token } })
+    return tokens.update(player)
+  },
+  disown: async (token) => {
+    await http.request("POST /v1/auth/email/disown", { body: { token } })
+  },
+  reset: async (token, password) => {
+    await http.request("POST /v1/auth/password/reset", { body: { token, password } })
+  },
+  changePassword: async (currentPassword, newPassword) => {
+    const passwords = { currentPassword, newPassword }
+    await tokens.withRefreshToken((token, proof) =>
+      http.request("POST /v1/auth/password/change", { token, body: { ...passwords, ...proof } })
+    )
   }
-}
+})

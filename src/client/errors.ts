@@ -1,97 +1,104 @@
 /**
- * Errors of the client. An error of the service is an instance of its class in `rpc/errors`, the same
- * over HTTP and socket; `code` and `_tag` are its code. The classes here cover calls that got no usable
- * reply.
+ * Errors of client calls. There is one class: `code` says what happened, and `details` has the facts of
+ * that code. Codes of the service are the same over HTTP and socket; those of {@link LocalDetails} are
+ * the client's own.
  */
-import { Data, SchemaIssue, type Schema } from "effect"
-import type { Issue } from "#rpc/errors/codes"
-import type { SignInError } from "#rpc/oauth/sign-in"
+import type { ErrorDetails as ServiceDetails, SignInError } from "./wire.ts"
 
-/** The service answered with a code that this client version does not know. Update the client. */
-export class ServiceError extends Data.TaggedError("service_error")<{
+/** The client's own codes, for calls that got no usable reply. */
+export interface LocalDetails {
+  /** The service could not be reached over HTTP. Check the connection, then call again. */
+  readonly network_error: undefined
+  /** No reply within ten seconds, or no finished OAuth sign-in within ten minutes. The service may have executed the call. */
+  readonly timed_out: undefined
+  /** The socket closed before the reply. The service may have executed the call. */
+  readonly disconnected: { readonly closeCode: number; readonly reason: string }
+  /** No player is signed in, and guests are not created implicitly. Sign in first. */
+  readonly signed_out: undefined
+  /** The browser blocked the popup. Call from a click handler, or use `mode: "redirect"`. */
+  readonly popup_blocked: undefined
+  /** The player closed the popup. Offer the sign-in again. */
+  readonly popup_closed: undefined
+  /** The provider or the service refused the sign-in; `access_denied`: the player declined. */
+  readonly oauth_failed: { readonly reason: SignInError }
+  /** Too many calls are waiting for replies. Await some of them. */
+  readonly overloaded: undefined
+  /** The answer is not what this version of the client expects. Check `baseUrl`, then update the client. */
+  readonly unreadable_answer: undefined
+}
+
+/** Details of each code; undefined for a code without any. */
+export interface ErrorDetails extends ServiceDetails, LocalDetails {}
+
+/** A code of the service or of the client. A newer service may send further codes. */
+export type ErrorCode = keyof ErrorDetails
+
+/** The error with which a call of the client rejects. */
+export class ClientError<Code extends ErrorCode = ErrorCode> extends Error {
+  readonly code: Code
+  readonly details: ErrorDetails[Code]
+
+  constructor(code: Code, message: string, details?: ErrorDetails[Code], cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = "ClientError"
+    this.code = code
+    this.details = details as ErrorDetails[Code]
+  }
+
+  /** The code, under the name by which programs on Effect match errors. */
+  get _tag(): Code {
+    return this.code
+  }
+}
+
+/** Any error of the client, discriminated by `code`. */
+export type AnyClientError = { [Code in ErrorCode]: ClientError<Code> }[ErrorCode]
+
+/**
+ * Whether a caught error is one of the client, with this code if one is given; narrows its type, with
+ * `code` and `details`.
+ *
+ * @example
+ * try {
+ *   await client.rooms.join({ code: "7KMB2P" })
+ * } catch (error) {
+ *   if (isError(error, "room_full")) showFull()
+ *   else if (isError(error, "already_in_room")) showOther(error.details.roomId)
+ *   else if (isError(error)) show(error.code, error.message)
+ *   else throw error
+ * }
+ */
+export function isError(error: unknown): error is AnyClientError
+export function isError<Code extends ErrorCode>(
+  error: unknown,
+  code: Code
+): error is ClientError<Code>
+export function isError(error: unknown, code?: ErrorCode): boolean {
+  return (
+    error instanceof Error &&
+    error.name === "ClientError" &&
+    (code === undefined || codeOf(error) === code)
+  )
+}
+
+/** The code of any caught error; undefined for errors of others. */
+export const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error ? String(error.code) : undefined
+
+/** An error in the form of the wire. */
+export interface WireError {
   readonly code: string
   readonly message: string
   readonly details?: unknown
-}> {}
-
-/** The service could not be reached over HTTP. Retry the call. */
-export class NetworkError extends Data.TaggedError("network_error")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {
-  readonly code = "network_error"
 }
 
-/**
- * No reply within ten seconds; the service may have executed the call. For an OAuth sign-in: not
- * finished within ten minutes.
- */
-export class TimedOut extends Data.TaggedError("timed_out")<{ readonly message: string }> {
-  readonly code = "timed_out"
-}
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
-/**
- * The socket closed before the reply; `closeCode` and `reason` say why. The service may have executed
- * the call.
- */
-export class Disconnected extends Data.TaggedError("disconnected")<{
-  readonly closeCode: number
-  readonly reason: string
-  readonly message: string
-}> {
-  readonly code = "disconnected"
-}
+/** Whether a value has the form of an error of the service. */
+export const isWireError = (value: unknown): value is WireError =>
+  isRecord(value) && typeof value["code"] === "string" && typeof value["message"] === "string"
 
-/** No player is signed in, and guests are not created implicitly. Sign in first. */
-export class SignedOut extends Data.TaggedError("signed_out")<{ readonly message: string }> {
-  readonly code = "signed_out"
-}
-
-/**
- * The browser blocked the provider's popup. Call from a click or key handler, or use `mode:
- * "redirect"`.
- */
-export class PopupBlocked extends Data.TaggedError("popup_blocked")<{
-  readonly message: string
-}> {
-  readonly code = "popup_blocked"
-}
-
-/** The player closed the provider's popup. */
-export class PopupClosed extends Data.TaggedError("popup_closed")<{ readonly message: string }> {
-  readonly code = "popup_closed"
-}
-
-/** The provider or the service refused the sign-in; `access_denied`: the player declined. */
-export class OAuthFailed extends Data.TaggedError("oauth_failed")<{
-  readonly reason: SignInError
-  readonly message: string
-}> {
-  readonly code = "oauth_failed"
-}
-
-/** Too many calls are waiting for replies. Wait for some of them. */
-export class Overloaded extends Data.TaggedError("overloaded")<{ readonly message: string }> {
-  readonly code = "overloaded"
-}
-
-/** Errors that any call can reject with. */
-export type LocalError =
-  | ServiceError
-  | NetworkError
-  | TimedOut
-  | Disconnected
-  | SignedOut
-  | PopupBlocked
-  | PopupClosed
-  | OAuthFailed
-  | Overloaded
-
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
-
-/** Formats a schema error as `details.issues`. */
-export const issuesOf = (error: Schema.SchemaError): ReadonlyArray<typeof Issue.Type> =>
-  format(error.issue).issues.map(({ message, path = [] }) => ({
-    path: path.map((part) => String(typeof part === "object" ? part.key : part)).join("."),
-    message
-  }))
+/** The error of the service, of a code that this version may not know. */
+export const fromWire = ({ code, details, message }: WireError): ClientError =>
+  new ClientError(code as ErrorCode, message, details as ErrorDetails[ErrorCode])

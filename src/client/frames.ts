@@ -1,102 +1,79 @@
 /**
- * Codec of the JSON frames of `/v1/realtime`, derived from the definitions: `{ t, rid?, ...payload }`
- * up, replies and events down. Pure.
+ * Codec of the JSON frames of `/v1/realtime`: `{ t, rid?, ...payload }` up, replies and events down. The
+ * service checks the fields of a frame; the client checks what would close the socket. Pure.
  */
-import { Option, Predicate, Result, Schema } from "effect"
-import type { RpcGroup } from "effect/rpc"
-import { InvalidFrame, PayloadTooLarge, UnknownType } from "#rpc/errors/codes"
-import { socket } from "#rpc/limits"
-import { type ClientFrames, Reply, ServerEvent } from "#rpc/realtime"
-import { issuesOf, ServiceError } from "./errors.ts"
+import { frameMaxBytes } from "#rpc/client-limits"
+import { ClientError, fromWire, isRecord, isWireError } from "./errors.ts"
+import type { ChannelEvent, Frames, RoomEvent, Warn, Welcome } from "./wire.ts"
 
-/** The definition of any client frame. */
-export type Frame = RpcGroup.Rpcs<typeof ClientFrames>
+/** The name of a client frame. */
+export type Frame = keyof Frames
 
 /** The payload of a frame. */
-export type FramePayload<R extends Frame> = R["payloadSchema"]["Type"]
+export type FramePayload<F extends Frame> = Frames[F]["payload"]
 
 /** The data of a frame's reply. */
-export type FrameData<R extends Frame> = R["successSchema"]["Type"]
+export type FrameData<F extends Frame> = Frames[F]["data"]
 
-/** The errors of a frame's reply. */
-export type FrameError<R extends Frame> =
-  | R["errorSchema"]["Type"]
-  | InvalidFrame
-  | PayloadTooLarge
-  | UnknownType
-  | ServiceError
+/** Every event of the service, except replies. */
+export type ServerEvent = Welcome | Warn | RoomEvent | ChannelEvent
+
+/** A reply to a frame with a `rid`. */
+export interface Reply {
+  readonly t: "reply"
+  readonly rid: string
+  readonly ok: boolean
+  readonly data?: unknown
+  readonly error?: unknown
+}
 
 const bytes = new TextEncoder()
 
-const stringify = (members: object): Result.Result<string, InvalidFrame> =>
-  Result.try({
-    try: () => JSON.stringify(members),
-    catch: (cause) => new InvalidFrame({ message: `Not JSON: ${cause}`, details: { issues: [] } })
-  })
-
-/** Encodes a frame, or returns the error with which the service would refuse it. */
-export const encodeFrame = <R extends Frame>(
-  frame: R,
-  payload: FramePayload<R>,
+/** Encodes a frame. Throws what the service would answer to a frame of this form or size. */
+export const encodeFrame = <F extends Frame>(
+  frame: F,
+  payload: FramePayload<F>,
   rid?: string
-): Result.Result<string, InvalidFrame | PayloadTooLarge> => {
-  const encoded = Schema.encodeUnknownResult(frame.payloadSchema)(payload)
-  if (Result.isFailure(encoded)) {
-    const issues = issuesOf(encoded.failure)
-    const message = issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")
-    return Result.fail(new InvalidFrame({ message, details: { issues } }))
+): string => {
+  const text = jsonOf({ ...payload, t: frame, rid })
+  // A UTF-16 unit takes at most three bytes, so short texts need no encoding.
+  if (text.length * 3 > frameMaxBytes && bytes.encode(text).length > frameMaxBytes) {
+    const details = { limit: frameMaxBytes }
+    throw new ClientError("payload_too_large", "The frame is too large: send less.", details)
   }
-  const members = Predicate.isObject(encoded.success) ? encoded.success : {}
-  return Result.flatMap(stringify({ ...members, t: frame._tag, rid }), (text) =>
-    // A UTF-16 unit takes at most three bytes, so short texts need no encoding.
-    text.length * 3 > socket.frameMaxBytes && bytes.encode(text).length > socket.frameMaxBytes
-      ? Result.fail(new PayloadTooLarge({ details: { limit: socket.frameMaxBytes } }))
-      : Result.succeed(text)
-  )
+  return text
 }
 
-/** A frame that this client cannot decode: the service is newer. */
-export interface UnknownFrame {
-  readonly t: "unknown"
-  /** The frame's `t`, if it has one. */
-  readonly type: string | undefined
+const jsonOf = (members: object): string => {
+  try {
+    return JSON.stringify(members)
+  } catch (cause) {
+    const message = `The data is not JSON: ${String(cause)}`
+    throw new ClientError("invalid_frame", message, { issues: [{ path: "", message }] }, cause)
+  }
 }
 
-const decodeKnown = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Union([Reply, ...ServerEvent.members]))
-)
-const decodeType = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Struct({ t: Schema.String }))
-)
+/** Whether a key could reach an object's prototype. State with it never comes from the service. */
+const reachesPrototype = (text: string): boolean => text.includes('"__proto__"')
 
-/** Decodes a frame of the service. Unknown frames are not an error. */
-export const decodeFrame = (text: string): Reply | ServerEvent | UnknownFrame =>
-  Option.getOrElse(decodeKnown(text), (): UnknownFrame => {
-    const type = Option.getOrUndefined(decodeType(text))?.t
-    return { t: "unknown", type }
-  })
+const plainEvents: ReadonlySet<string> = new Set(["message", "channel_message", "signal"])
 
-const decodeCommonError = Schema.decodeUnknownOption(
-  Schema.Union([InvalidFrame, PayloadTooLarge, UnknownType])
-)
-
-const readError = <R extends Frame>(frame: R, error: Reply["error"]): FrameError<R> => {
-  const { code = "unknown", message = "The service gave no reason.", ...rest } = error ?? {}
-  const tagged = { _tag: code, message, ...rest }
-  return Schema.decodeUnknownOption(frame.errorSchema)(tagged).pipe(
-    Option.orElse((): Option.Option<FrameError<R>> => decodeCommonError(tagged)),
-    Option.getOrElse(() => new ServiceError({ code, message, ...rest }))
-  )
+/** Parses a frame of the service; undefined if it is none. Fields and values may be newer than this client. */
+export const decodeFrame = (text: string): Reply | ServerEvent | undefined => {
+  try {
+    const frame: unknown = JSON.parse(text)
+    if (!isRecord(frame) || typeof frame["t"] !== "string") return undefined
+    if (reachesPrototype(text) && !plainEvents.has(frame["t"])) return undefined
+    // The service promises this form. Events of another type are ignored where they arrive.
+    return frame as unknown as Reply | ServerEvent
+  } catch {
+    return undefined
+  }
 }
 
-/** Decodes a reply: the data of the frame, or the error as an instance of its class. */
-export const readReply = <R extends Frame>(
-  frame: R,
-  reply: Reply
-): Result.Result<FrameData<R>, FrameError<R>> => {
-  if (!reply.ok) return Result.fail(readError(frame, reply.error))
-  return Result.mapError(
-    Schema.decodeUnknownResult(frame.successSchema)(reply.data),
-    ({ message }) => new ServiceError({ code: "unreadable_reply", message })
-  )
+/** Returns the data of a reply, or throws its error. */
+export const readReply = <F extends Frame>(_frame: F, reply: Reply): FrameData<F> => {
+  if (reply.ok && isRecord(reply.data)) return reply.data as FrameData<F>
+  if (!reply.ok && isWireError(reply.error)) throw fromWire(reply.error)
+  throw new ClientError("unreadable_answer", "The reply is malformed: update the client.")
 }

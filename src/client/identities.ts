@@ -1,9 +1,6 @@
 /** Sign-in methods of the signed-in player. */
-import { Effect } from "effect"
-import type { LinkedIdentity, Method } from "#rpc/identities"
-import type { Player } from "#rpc/players"
-import type { Http } from "./http.ts"
-import type { Tokens } from "./tokens.ts"
+import type { Module } from "./compose.ts"
+import type { LinkedIdentity, Method, Player } from "./wire.ts"
 
 export interface Identities {
   /**
@@ -24,15 +21,18 @@ export interface Identities {
   unlink(provider: Method): Promise<Player>
 }
 
-type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-
-export const makeIdentities = (http: Http, tokens: Tokens, run: Run): Identities => ({
-  list: () => run(Effect.map(tokens.authorized(http.identities), ({ identities }) => identities)),
-  unlink: (provider) =>
-    run(
-      Effect.flatMap(
-        tokens.withRefreshToken((proof) => http.unlink(provider, proof)),
-        ({ player }) => Effect.as(tokens.update(player), player)
-      )
+export const identities: Module<Identities> = ({ http, tokens }) => ({
+  list: async () => {
+    const { identities } = await tokens.authorized((token) =>
+      http.request("GET /v1/players/me/identities", { token })
     )
+    return identities
+  },
+  unlink: async (provider) => {
+    const params = { provider }
+    const { player } = await tokens.withRefreshToken((token, body) =>
+      http.request("DELETE /v1/players/me/identities/{provider}", { token, params, body })
+    )
+    return tokens.update(player)
+  }
 })

@@ -2,20 +2,14 @@
  * Implementation of {@link Channel}: applies events to the view, calls the listeners, and sends the
  * member's actions as frames.
  */
-import {
-  type ChannelEvent,
-  channelLeave,
-  channelModerate,
-  channelSend,
-  type Moderation
-} from "#rpc/channels"
-import { NotInChannel } from "#rpc/errors/codes"
 import { BufferedEmitter } from "./buffered-emitter.ts"
 import { applyChannelEvent, type ChannelView, viewOf } from "./channel-view.ts"
 import type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
+import type { Connection } from "./connection.ts"
 import type { Unsubscribe } from "./emitter.ts"
+import { ClientError } from "./errors.ts"
 import type { Frame, FramePayload } from "./frames.ts"
-import type { RoomHost } from "./live-room.ts"
+import type { ChannelEvent, Moderation } from "./wire.ts"
 
 const message = (channel: string, type: string, data: unknown) => ({
   channel,
@@ -26,21 +20,21 @@ const message = (channel: string, type: string, data: unknown) => ({
 export class LiveChannel implements Channel {
   readonly name: string
   readonly confirmed: Channel["confirmed"] = {
-    send: (type, data) => this.#request(channelSend, message(this.name, type, data))
+    send: (type, data) => this.#request("channelSend", message(this.name, type, data))
   }
-  readonly #host: RoomHost
+  readonly #connection: Connection
   readonly #emitter = new BufferedEmitter<ChannelEvents>()
   #view: ChannelView
   readonly #onEnd: (channel: LiveChannel) => void
   #closed: ChannelClosed | undefined
 
   constructor(
-    host: RoomHost,
+    connection: Connection,
     joined: Extract<ChannelEvent, { readonly t: "channel_joined" }>,
     ended: (channel: LiveChannel) => void
   ) {
     this.name = joined.channel.name
-    this.#host = host
+    this.#connection = connection
     this.#view = viewOf(joined)
     this.#onEnd = ended
   }
@@ -54,9 +48,7 @@ export class LiveChannel implements Channel {
   }
 
   get isOwner() {
-    return (
-      this.settings.ownerId !== null && this.settings.ownerId === this.#host.connection.playerId
-    )
+    return this.settings.ownerId !== null && this.settings.ownerId === this.#connection.playerId
   }
 
   get canSend() {
@@ -80,7 +72,7 @@ export class LiveChannel implements Channel {
 
   send(type: string, data?: unknown): void {
     if (this.#closed === undefined) {
-      this.#host.connection.notify(channelSend, message(this.name, type, data))
+      this.#connection.notify("channelSend", message(this.name, type, data))
     } else {
       this.emit("warn", {
         t: "warn",
@@ -91,11 +83,11 @@ export class LiveChannel implements Channel {
   }
 
   moderate(act: Moderation): Promise<void> {
-    return this.#request(channelModerate, { channel: this.name, ...act })
+    return this.#request("channelModerate", { channel: this.name, ...act })
   }
 
   async leave(): Promise<void> {
-    await this.#request(channelLeave, { channel: this.name })
+    await this.#request("channelLeave", { channel: this.name })
     this.end({ reason: "left" })
   }
 
@@ -126,8 +118,11 @@ export class LiveChannel implements Channel {
     this.#emitter.flush()
   }
 
-  async #request<R extends Frame>(frame: R, payload: FramePayload<R>): Promise<void> {
-    if (this.#closed !== undefined) throw new NotInChannel()
-    await this.#host.run(this.#host.connection.request(frame, payload))
+  async #request<F extends Frame>(frame: F, payload: FramePayload<F>): Promise<void> {
+    if (this.#closed !== undefined) {
+      const message = "This channel is closed: join it again."
+      throw new ClientError("not_in_channel", message)
+    }
+    await this.#connection.request(frame, payload)
   }
 }

@@ -2,22 +2,10 @@
  * Implementation of {@link Room}: applies events to the view, calls the listeners, and sends the
  * member's actions as frames.
  */
-import type { Effect } from "effect"
-import { NotInRoom } from "#rpc/errors/codes"
-import { iceServers, signal } from "#rpc/peers"
-import {
-  type JsonObject,
-  leave,
-  lock,
-  type RoomEvent,
-  type RoomSnapshot,
-  send,
-  setMyState,
-  setState
-} from "#rpc/rooms"
 import { BufferedEmitter } from "./buffered-emitter.ts"
 import type { Connection } from "./connection.ts"
 import type { Unsubscribe } from "./emitter.ts"
+import { ClientError } from "./errors.ts"
 import type { Frame, FrameData, FramePayload } from "./frames.ts"
 import { applyEvent } from "./room-reducer.ts"
 import type {
@@ -29,12 +17,7 @@ import type {
   SendOptions,
   ServiceEvents
 } from "./room.ts"
-
-/** The client's services that rooms and channels use. */
-export interface RoomHost {
-  readonly connection: Connection
-  readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-}
+import type { JsonObject, RoomEvent, RoomSnapshot } from "./wire.ts"
 
 const message = (type: string, data: unknown, options: SendOptions = {}) => ({
   type,
@@ -44,22 +27,22 @@ const message = (type: string, data: unknown, options: SendOptions = {}) => ({
 
 export class LiveRoom implements Room {
   readonly confirmed: ConfirmedChanges = {
-    send: (type, data, options) => this.#request(send, message(type, data, options)),
+    send: (type, data, options) => this.#request("send", message(type, data, options)),
     setState: async (patch) => {
-      await this.#request(setState, { patch })
+      await this.#request("setState", { patch })
     },
     setMyState: async (patch) => {
-      await this.#request(setMyState, { patch })
+      await this.#request("setMyState", { patch })
     }
   }
-  readonly #host: RoomHost
+  readonly #connection: Connection
   readonly #myId: string
   readonly #emitter = new BufferedEmitter<RoomEvents>()
   #view: RoomSnapshot
   #closed: RoomClosed | undefined
 
-  constructor(host: RoomHost, joined: ServiceEvents["room_joined"]) {
-    this.#host = host
+  constructor(connection: Connection, joined: ServiceEvents["room_joined"]) {
+    this.#connection = connection
     this.#myId = joined.playerId
     this.#view = joined.room
   }
@@ -112,32 +95,32 @@ export class LiveRoom implements Room {
   }
 
   send(type: string, data?: unknown, options?: SendOptions): void {
-    this.#notify(send, message(type, data, options))
+    this.#notify("send", message(type, data, options))
   }
 
   setState(patch: JsonObject): void {
-    this.#notify(setState, { patch })
+    this.#notify("setState", { patch })
   }
 
   setMyState(patch: JsonObject): void {
-    this.#notify(setMyState, { patch })
+    this.#notify("setMyState", { patch })
   }
 
-  signal(step: FramePayload<typeof signal>): Promise<FrameData<typeof signal>> {
-    return this.#request(signal, step)
+  signal(step: FramePayload<"signal">): Promise<FrameData<"signal">> {
+    return this.#request("signal", step)
   }
 
   async iceServers(): Promise<RtcServers> {
-    const { iceServers: servers, ...rest } = await this.#request(iceServers, undefined)
+    const { iceServers: servers, ...rest } = await this.#request("iceServers", undefined)
     return { ...rest, iceServers: servers.map((server) => ({ ...server, urls: [...server.urls] })) }
   }
 
   async lock(locked = true): Promise<void> {
-    await this.#request(lock, { locked })
+    await this.#request("lock", { locked })
   }
 
   async leave(): Promise<void> {
-    await this.#request(leave, undefined)
+    await this.#request("leave", undefined)
     this.end({ reason: "left" })
   }
 
@@ -169,18 +152,19 @@ export class LiveRoom implements Room {
     this.#emitter.flush()
   }
 
-  #notify<R extends Frame>(frame: R, payload: FramePayload<R>): void {
-    if (this.#closed === undefined) this.#host.connection.notify(frame, payload)
+  #notify<F extends Frame>(frame: F, payload: FramePayload<F>): void {
+    if (this.#closed === undefined) this.#connection.notify(frame, payload)
     else
       this.emit("warn", {
         t: "warn",
         code: "not_in_room",
-        message: `${frame._tag} was not sent: the room is closed.`
+        message: `${frame} was not sent: the room is closed.`
       })
   }
 
-  #request<R extends Frame>(frame: R, payload: FramePayload<R>): Promise<FrameData<R>> {
-    if (this.#closed !== undefined) return Promise.reject(new NotInRoom())
-    return this.#host.run(this.#host.connection.request(frame, payload))
+  #request<F extends Frame>(frame: F, payload: FramePayload<F>): Promise<FrameData<F>> {
+    if (this.#closed === undefined) return this.#connection.request(frame, payload)
+    const message = "This room is closed: join it again, or another one."
+    return Promise.reject(new ClientError("not_in_room", message))
   }
 }

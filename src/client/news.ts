@@ -1,7 +1,5 @@
 /** Consent to news by mail: whether a sign-up screen may ask, and the player's choice. */
-import { Effect } from "effect"
-import type { Http } from "./http.ts"
-import type { Tokens } from "./tokens.ts"
+import type { Module } from "./compose.ts"
 
 export interface News {
   /**
@@ -21,10 +19,13 @@ export interface News {
   choose(optIn: boolean): Promise<boolean>
 }
 
-type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-
-export const makeNews = (http: Http, tokens: Tokens, run: Run): News => ({
-  enabled: () => run(Effect.map(http.newsEnabled, ({ enabled }) => enabled)),
-  choose: (wanted) =>
-    run(Effect.map(tokens.authorized(http.chooseNews(wanted)), ({ optIn }) => optIn))
+export const news: Module<News> = ({ http, tokens }) => ({
+  enabled: async () => (await http.request("GET /v1/news/opt-in", {})).enabled,
+  choose: async (wanted) => {
+    const body = { optIn: wanted }
+    const { optIn } = await tokens.authorized((token) =>
+      http.request("PUT /v1/news/opt-in", { token, body })
+    )
+    return optIn
+  }
 })

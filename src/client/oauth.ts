@@ -2,11 +2,7 @@
  * Sign-in with Google, Discord, Apple and X: with PKCE in a popup or by redirect, in two steps for apps
  * that open their own browser, and with id tokens of devices.
  */
-import { Effect } from "effect"
-import type { Provider } from "#rpc/identities"
-import type { NativeProvider, NativeRequest, ProviderSession } from "#rpc/oauth/sign-in"
-import type { Player } from "#rpc/players"
-import type { Http } from "./http.ts"
+import type { Module } from "./compose.ts"
 import {
   type ProviderOptions,
   receiveCode,
@@ -16,7 +12,7 @@ import {
   requestCode
 } from "./oauth-redirect.ts"
 import { makeProofKey } from "./pkce.ts"
-import type { Tokens } from "./tokens.ts"
+import type { NativeProvider, NativeRequest, Player, Provider, ProviderSession } from "./wire.ts"
 
 /** The result of a sign-in. `linked`: the identity was added to the player that was signed in. */
 export interface ProviderSignIn {
@@ -99,51 +95,56 @@ const resultOf = ({ linked, player, provider }: ProviderSession): ProviderSignIn
   linked
 })
 
-type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-
-/** `name` is the key of the session in the storage. */
-export const makeOAuth = (http: Http, tokens: Tokens, run: Run, name: string): OAuth => {
+export const oauth: Module<OAuth> = ({ http, name, timers, tokens }) => {
   const pending = `${name}:oauth`
 
-  const authorize = Effect.fnUntraced(function* ({
+  const authorize = async ({
     link,
     provider,
     ...where
-  }: AuthorizationRequest) {
-    const { challenge, verifier } = yield* Effect.promise(makeProofKey)
-    const started = http.startSignIn(provider, { ...where, challenge })
-    const { url } = yield* link ? tokens.authorized(started) : started
+  }: AuthorizationRequest): Promise<Authorization> => {
+    const { challenge, verifier } = await makeProofKey()
+    const started = (token?: string) =>
+      http.request("POST /v1/auth/oauth/{provider}/start", {
+        params: { provider },
+        body: { ...where, challenge },
+        ...(token === undefined ? {} : { token })
+      })
+    const { url } = await (link ? tokens.authorized(started) : started())
     return { url, verifier }
-  })
+  }
 
-  const exchange = (code: SignInCode) => Effect.map(tokens.signIn(http.exchange(code)), resultOf)
+  const exchange = async (body: SignInCode): Promise<ProviderSignIn> =>
+    resultOf(await tokens.signIn(() => http.request("POST /v1/auth/oauth/exchange", { body })))
 
-  // Async instead of an effect: the popup must open synchronously in the click handler.
+  // The popup must open in the click handler, so nothing is awaited before `requestCode`.
   const signIn = async (provider: Provider, options: ProviderOptions, link: boolean) =>
-    run(Effect.flatMap(requestCode(pending, authorize, { provider, link }, options), exchange))
+    exchange(await requestCode(pending, authorize, { provider, link }, options, timers))
 
-  const result = Effect.flatMap(receiveCode(pending), (code) =>
-    code === null ? Effect.succeed(null) : exchange(code)
-  )
+  const result = async () => {
+    const code = await receiveCode(pending)
+    return code === null ? null : exchange(code)
+  }
   // The address holds the response once, so later calls on this page return the cached result.
   let cachedResult: Promise<ProviderSignIn | null> | undefined
 
   return {
     signIn: (provider, options = {}) => signIn(provider, options, false),
     link: (provider, options = {}) => signIn(provider, options, true),
-    result: () => (cachedResult ??= run(result)),
+    result: () => (cachedResult ??= result()),
     start: (provider, { link = false, redirectUrl }) =>
-      run(authorize({ provider, redirectUrl, link, mode: "redirect" })),
-    exchange: (code, verifier) => run(exchange({ code, verifier })),
-    native: (provider, token) => {
-      const response = http.nativeSignIn(provider, token)
-      const signedIn =
-        token.link === true
-          ? Effect.flatMap(tokens.authorized(response), (session) =>
-              tokens.signIn(Effect.succeed(session))
-            )
-          : tokens.signIn(response)
-      return run(Effect.map(signedIn, resultOf))
+      authorize({ provider, redirectUrl, link, mode: "redirect" }),
+    exchange: (code, verifier) => exchange({ code, verifier }),
+    native: async (provider, body) => {
+      const request = (token?: string) =>
+        http.request("POST /v1/auth/oauth/{provider}/native", {
+          params: { provider },
+          body,
+          ...(token === undefined ? {} : { token })
+        })
+      if (body.link !== true) return resultOf(await tokens.signIn(() => request()))
+      const session = await tokens.authorized(request)
+      return resultOf(await tokens.signIn(() => Promise.resolve(session)))
     }
   }
 }

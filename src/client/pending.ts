@@ -2,41 +2,39 @@
  * Calls that wait for their replies, by `rid`. Each is settled once, by its reply or by the end of the
  * connection, unless its caller gave up.
  */
-import type { Reply } from "#rpc/realtime"
+import type { Reply } from "./frames.ts"
 
 /** Receives the reply, or undefined when the connection ended first. */
 export type Settle = (reply: Reply | undefined) => void
 
-export interface PendingReplies {
-  /** Registers a call and returns its new `rid`. */
-  readonly add: (settle: Settle) => string
-  /** The caller gave up: ignores a late reply. */
-  readonly forget: (rid: string) => void
-  readonly settle: (reply: Reply) => void
-  /** The connection ended: settles every call without a reply. */
-  readonly end: () => void
-}
+export class PendingReplies {
+  readonly #waiting = new Map<string, Settle>()
+  #last = 0
 
-export const makePendingReplies = (): PendingReplies => {
-  const waiting = new Map<string, Settle>()
-  let last = 0
-  const take = (rid: string): Settle | undefined => {
-    const settle = waiting.get(rid)
-    waiting.delete(rid)
-    return settle
+  /** Registers a call and returns its new `rid`. */
+  add(settle: Settle): string {
+    const rid = String(++this.#last)
+    this.#waiting.set(rid, settle)
+    return rid
   }
-  return {
-    add: (settle) => {
-      const rid = String(++last)
-      waiting.set(rid, settle)
-      return rid
-    },
-    forget: (rid) => {
-      waiting.delete(rid)
-    },
-    settle: (reply) => take(reply.rid)?.(reply),
-    end: () => {
-      for (const rid of Array.from(waiting.keys())) take(rid)?.(undefined)
-    }
+
+  /** The caller gave up: ignores a late reply. */
+  forget(rid: string): void {
+    this.#waiting.delete(rid)
+  }
+
+  settle(reply: Reply): void {
+    this.#take(reply.rid)?.(reply)
+  }
+
+  /** The connection ended: settles every call without a reply. */
+  end(): void {
+    for (const rid of Array.from(this.#waiting.keys())) this.#take(rid)?.(undefined)
+  }
+
+  #take(rid: string): Settle | undefined {
+    const settle = this.#waiting.get(rid)
+    this.#waiting.delete(rid)
+    return settle
   }
 }

@@ -1,5 +1,4 @@
 /** Proof Key for Code Exchange (RFC 7636, S256): only the client that started a sign-in can complete it. */
-import * as Base64Url from "effect/encoding/Base64Url"
 
 export interface ProofKey {
   /** Stays on this device until the exchange: 43 characters of base64url. */
@@ -16,9 +15,15 @@ export const makeProofKey = async (): Promise<ProofKey> => {
   }
   const verifier = randomText()
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))
-  return { verifier, challenge: Base64Url.encode(new Uint8Array(digest)) }
+  return { verifier, challenge: base64Url(new Uint8Array(digest)) }
 }
 
 /** 256 random bits in base64url. */
 export const randomText = (): string =>
-  Base64Url.encode(globalThis.crypto.getRandomValues(new Uint8Array(32)))
+  base64Url(globalThis.crypto.getRandomValues(new Uint8Array(32)))
+
+const base64Url = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "")

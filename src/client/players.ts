@@ -1,9 +1,7 @@
 /** The account of the signed-in player. */
-import { Effect } from "effect"
-import type { PlayerExport } from "#rpc/player-data"
-import type { Player } from "#rpc/players"
-import type { Http, Profile } from "./http.ts"
-import type { Tokens } from "./tokens.ts"
+import type { Module } from "./compose.ts"
+import type { Profile } from "./tokens.ts"
+import type { Player, PlayerExport, Sanction } from "./wire.ts"
 
 export interface Players {
   /**
@@ -31,6 +29,24 @@ export interface Players {
   export(): Promise<PlayerExport>
 
   /**
+   * Lists the player's bans, newest first, with their appeals.
+   *
+   * @example
+   * const [ban] = (await client.players.sanctions()).filter(({ active }) => active)
+   */
+  sanctions(): Promise<ReadonlyArray<Sanction>>
+
+  /**
+   * Appeals against one ban of the signed-in player, once, with 1 to 2000 characters. A ban that has
+   * ended the session is appealed with `sessions.appeal`. Rejects with `already_appealed` or
+   * `sanction_inactive`.
+   *
+   * @example
+   * await client.players.appeal(ban.id, "It was my brother.")
+   */
+  appeal(sanctionId: string, message: string): Promise<Sanction>
+
+  /**
    * Deletes the player and everything stored about it, permanently. A player with an email must confirm
    * with the password, or the call rejects with `invalid_credentials`. For others the session suffices.
    *
@@ -40,21 +56,38 @@ export interface Players {
   delete(proof?: { readonly password?: string }): Promise<void>
 }
 
-type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-
-export const makePlayers = (http: Http, tokens: Tokens, run: Run): Players => {
-  const remember = ({ player }: { readonly player: Player }) =>
-    Effect.as(tokens.update(player), player)
-  return {
-    me: () => run(Effect.flatMap(tokens.authorized(http.me), remember)),
-    update: (changes) => run(Effect.flatMap(tokens.authorized(http.update(changes)), remember)),
-    export: () => run(tokens.authorized(http.export)),
-    delete: ({ password } = {}) => {
-      const deleted =
-        password === undefined
-          ? tokens.withRefreshToken(http.delete)
-          : tokens.authorized(http.delete({ password }))
-      return run(Effect.andThen(deleted, Effect.asVoid(tokens.discard())))
-    }
+export const players: Module<Players> = ({ http, tokens }) => ({
+  me: async () => {
+    const { player } = await tokens.authorized((token) =>
+      http.request("GET /v1/players/me", { token })
+    )
+    return tokens.update(player)
+  },
+  update: async (body) => {
+    const { player } = await tokens.authorized((token) =>
+      http.request("PATCH /v1/players/me", { token, body })
+    )
+    return tokens.update(player)
+  },
+  export: () => tokens.authorized((token) => http.request("GET /v1/players/me/export", { token })),
+  sanctions: async () => {
+    const { sanctions } = await tokens.authorized((token) =>
+      http.request("GET /v1/players/me/sanctions", { token })
+    )
+    return sanctions
+  },
+  appeal: async (sanctionId, message) => {
+    const input = { params: { sanctionId }, body: { message } }
+    const { sanction } = await tokens.authorized((token) =>
+      http.request("POST /v1/players/me/sanctions/{sanctionId}/appeal", { token, ...input })
+    )
+    return sanction
+  },
+  delete: async ({ password } = {}) => {
+    const route = "DELETE /v1/players/me"
+    await (password === undefined
+      ? tokens.withRefreshToken((token, body) => http.request(route, { token, body }))
+      : tokens.authorized((token) => http.request(route, { token, body: { password } })))
+    await tokens.discard()
   }
-}
+})

@@ -4,82 +4,90 @@
  * (Cross-Origin-Opener-Policy). It then looks closed although it is open, and the response comes over a
  * broadcast channel.
  */
-import { Effect, Option, Schedule, Schema } from "effect"
-import { PopupBlocked, PopupClosed, TimedOut } from "./errors.ts"
+import { ClientError, isRecord } from "./errors.ts"
 import { channelName, popupParameter, type ProviderResponse } from "./oauth-callback.ts"
+import type { Timers } from "./timers.ts"
 
 export interface Popup {
   /** The callback URL, with the popup's id. */
   readonly returnTo: string
   /** Shows the provider's page and waits for its response. */
-  readonly show: (url: string) => Effect.Effect<ProviderResponse, PopupClosed | TimedOut>
+  readonly show: (url: string) => Promise<ProviderResponse>
   readonly close: () => void
 }
 
 /** The service waits as long for a provider. */
-const signInTimeout = "10 minutes"
+const signInMillis = 10 * 60_000
+/** Interval at which the page looks whether the popup is closed. */
+const lookMillis = 500
+/** The response of a popup that closes itself may still arrive for this long. */
+const lateMillis = 1000
 
 const features = "popup,width=500,height=700"
 
 /** Opens the popup. Call it synchronously in a click handler: browsers block it otherwise. */
-export const openPopup = (id: string, redirectUrl: URL): Popup => {
+export const openPopup = (id: string, redirectUrl: URL, timers: Timers): Popup => {
   const opened = window.open("", "_blank", features)
   if (opened === null) {
-    throw new PopupBlocked({ message: "The browser blocked the sign-in popup." })
+    const message = "The browser blocked the popup: call from a click handler, or redirect."
+    throw new ClientError("popup_blocked", message)
   }
   const url = new URL(redirectUrl)
   url.searchParams.set(popupParameter, id)
-  const show = (provider: string) =>
-    Effect.suspend(() => {
+  return {
+    returnTo: url.href,
+    show: (provider) => {
       opened.location.replace(provider)
-      return Effect.raceFirst(awaitResponse(id), awaitClose(opened))
-    }).pipe(
-      Effect.timeoutOrElse({
-        duration: signInTimeout,
-        orElse: () =>
-          Effect.fail(
-            new TimedOut({ message: `The sign-in was not completed within ${signInTimeout}.` })
-          )
-      })
-    )
-  return { returnTo: url.href, show, close: () => opened.close() }
+      return awaitResponse(id, opened, timers)
+    },
+    close: () => opened.close()
+  }
 }
 
-const awaitResponse = (id: string): Effect.Effect<ProviderResponse> => {
-  const read = Schema.decodeUnknownOption(
-    Schema.Struct({
-      popup: Schema.Literal(id),
-      code: Schema.NullOr(Schema.String),
-      error: Schema.NullOr(Schema.String)
-    })
-  )
-  return Effect.callback<ProviderResponse>((resume) => {
-    const channel = new BroadcastChannel(channelName(id))
-    const onMessage = ({ data, origin }: MessageEvent<unknown>) => {
-      const answer = read(data)
-      if (origin === location.origin && Option.isSome(answer)) {
-        resume(Effect.succeed(answer.value))
-      }
-    }
-    window.addEventListener("message", onMessage)
-    channel.addEventListener("message", onMessage)
-    return Effect.sync(() => {
-      window.removeEventListener("message", onMessage)
-      channel.close()
-    })
-  })
+const isText = (value: unknown): value is string | null =>
+  value === null || typeof value === "string"
+
+const responseOf = (data: unknown, id: string): ProviderResponse | undefined => {
+  if (!isRecord(data) || data["popup"] !== id) return undefined
+  const { code, error } = data
+  return isText(code) && isText(error) ? { code, error } : undefined
 }
 
 /**
- * Fails when the popup is closed and this page has the focus. Without the focus, the popup may only
- * look closed. Waits one more second, because the response of a popup that closes itself may still
- * arrive.
+ * Fails when the popup is closed and this page has the focus. Without the focus, the popup may only look
+ * closed.
  */
-const awaitClose = (opened: Window): Effect.Effect<never, PopupClosed> =>
-  Effect.sync(() => opened.closed && document.hasFocus()).pipe(
-    Effect.repeat({ until: (gone) => gone, schedule: Schedule.spaced("500 millis") }),
-    Effect.andThen(Effect.sleep("1 second")),
-    Effect.andThen(
-      Effect.fail(new PopupClosed({ message: "The player closed the sign-in popup." }))
+const awaitResponse = (id: string, opened: Window, timers: Timers): Promise<ProviderResponse> =>
+  new Promise((resolve, reject) => {
+    const channel = new BroadcastChannel(channelName(id))
+    const stop: Array<() => void> = []
+    const end = () => {
+      window.removeEventListener("message", onMessage)
+      channel.close()
+      for (const each of stop) each()
+    }
+    const fail = (error: ClientError) => {
+      end()
+      reject(error)
+    }
+    const onMessage = ({ data, origin }: MessageEvent<unknown>) => {
+      const response = responseOf(data, id)
+      if (origin !== location.origin || response === undefined) return
+      end()
+      resolve(response)
+    }
+    const closed = () => fail(new ClientError("popup_closed", "The player closed the popup."))
+    const look = () => {
+      const isClosed = opened.closed && document.hasFocus()
+      stop[0] = timers.after(isClosed ? lateMillis : lookMillis, isClosed ? closed : look)
+    }
+    window.addEventListener("message", onMessage)
+    channel.addEventListener("message", onMessage)
+    stop.push(
+      () => undefined,
+      timers.after(signInMillis, () =>
+        fail(new ClientError("timed_out", "The sign-in was not completed within 10 minutes."))
+      )
     )
-  )
+    look()
+  })

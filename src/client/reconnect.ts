@@ -2,7 +2,7 @@
  * Reconnect policy. Pure: maps the close code, the number of consecutive failures and a random number
  * to a decision.
  */
-import { closeCodes } from "#rpc/realtime"
+import { closeCodes } from "#rpc/close-codes"
 
 /** Stay closed, or reconnect after `delayMillis`. */
 export type AfterClose =

@@ -3,7 +3,7 @@
  * makes a new object, so `===` detects changes. All members receive the events in the same order; a
  * snapshot replaces the whole view.
  */
-import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
+import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot } from "./wire.ts"
 
 /**
  * Merges a patch; null deletes a key. `fromEntries` defines only own properties, so no key reaches a

@@ -2,15 +2,46 @@
  * A room as its member sees it: live view, events and actions. The object survives reconnects, until
  * the room is closed.
  */
-import type { IceServers, IceTransportPolicy, signal } from "#rpc/peers"
-import type { Warn } from "#rpc/realtime"
-import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot, send } from "#rpc/rooms"
 import type { Unsubscribe } from "./emitter.ts"
 import type { FrameData, FramePayload } from "./frames.ts"
+import type {
+  IceServers,
+  IceTransportPolicy,
+  JsonObject,
+  RoomEvent,
+  RoomPlayer,
+  RoomSnapshot,
+  Warn
+} from "./wire.ts"
 
 /** Events of the service, by name. */
 export type ServiceEvents = {
   readonly [T in RoomEvent["t"]]: Extract<RoomEvent, { readonly t: T }>
+}
+
+/** Messages of any type with any data. */
+export type AnyMessages = Readonly<Record<string, unknown>>
+
+/** A message of a room, discriminated by `type`. */
+export type MessageEvent<Messages> = {
+  readonly [Type in keyof Messages & string]: {
+    readonly t: "message"
+    /** The sender's id. */
+    readonly from: string
+    readonly type: Type
+    /** When the service received it, in Unix milliseconds of its clock. */
+    readonly at: number
+  } & (undefined extends Messages[Type]
+    ? { readonly data?: Messages[Type] }
+    : { readonly data: Messages[Type] })
+}[keyof Messages & string]
+
+/** Changes of top-level keys; null deletes a key. */
+export type Patch<State> = { readonly [Key in keyof State]?: State[Key] | null }
+
+/** A member, with the state that it set. */
+export interface Member<PlayerState> extends Omit<RoomPlayer, "state"> {
+  readonly state: Partial<PlayerState>
 }
 
 /** Why a room has ended for this client. `code` is present when the connection ended it. */
@@ -24,9 +55,14 @@ export interface RoomClosed {
 }
 
 /** Events of a room: those of the service by name, and those of the client. */
-export interface RoomEvents extends ServiceEvents {
+export interface RoomEvents<
+  State = JsonObject,
+  PlayerState = JsonObject,
+  Messages = AnyMessages
+> extends Omit<ServiceEvents, "message"> {
+  readonly message: MessageEvent<Messages>
   /** The view has changed. The room already shows the change. */
-  readonly change: Room
+  readonly change: Room<State, PlayerState, Messages>
   /** The connection is lost, and the client is reconnecting. The service keeps the seat (default 30 s). */
   readonly disconnected: { readonly code: number; readonly reason: string }
   /** The client has resumed its seat, and the view is up to date. */
@@ -44,13 +80,21 @@ export interface SendOptions {
 }
 
 /** The changes of {@link Room} as calls with a reply. */
-export interface ConfirmedChanges {
+export interface ConfirmedChanges<
+  State = JsonObject,
+  PlayerState = JsonObject,
+  Messages = AnyMessages
+> {
   /** Sends a message; `delivered` counts the players of `to` who received it. */
-  send(type: string, data?: unknown, options?: SendOptions): Promise<FrameData<typeof send>>
+  send<Type extends keyof Messages & string>(
+    type: Type,
+    data?: Messages[Type],
+    options?: SendOptions
+  ): Promise<FrameData<"send">>
   /** Merges keys into the room's state. Rejects with `host_only` or `state_too_large`. */
-  setState(patch: JsonObject): Promise<void>
+  setState(patch: Patch<State>): Promise<void>
   /** Merges keys into this player's state. Rejects with `state_too_large`. */
-  setMyState(patch: JsonObject): Promise<void>
+  setMyState(patch: Patch<PlayerState>): Promise<void>
 }
 
 /** An `RTCConfiguration`, and the expiry of its credentials (ISO 8601 UTC). */
@@ -60,8 +104,15 @@ export interface RtcServers {
   readonly expiresAt: IceServers["expiresAt"]
 }
 
-/** A room in which the player has a seat. */
-export interface Room {
+/**
+ * A room in which the player has a seat. Its state, its players' states and its messages have the types
+ * that the game gives; the service does not check them.
+ *
+ * @example
+ * const room = await client.rooms.join<{ round: number }, { ready: boolean }, { move: Point }>({ code })
+ * room.on("message", ({ data, type }) => type === "move" && move(data.x, data.y))
+ */
+export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages> {
   readonly id: string
 
   /** The code that others enter to join: six letters and digits, or the one given to `create`. */
@@ -70,13 +121,13 @@ export interface Room {
   readonly mode: string
 
   /** The room's shared state. Read-only: every change makes a new object. */
-  readonly state: JsonObject
+  readonly state: Partial<State>
 
   /** Players with a seat, by join time. Disconnected ones have `connected: false`. */
-  readonly players: ReadonlyArray<RoomPlayer>
+  readonly players: ReadonlyArray<Member<PlayerState>>
 
   /** This client's player, while it has a seat. */
-  readonly me: RoomPlayer | undefined
+  readonly me: Member<PlayerState> | undefined
 
   readonly hostId: string | null
 
@@ -102,7 +153,7 @@ export interface Room {
    */
   on<Name extends keyof RoomEvents>(
     name: Name,
-    listener: (event: RoomEvents[Name]) => void
+    listener: (event: RoomEvents<State, PlayerState, Messages>[Name]) => void
   ): Unsubscribe
 
   /**
@@ -114,7 +165,11 @@ export interface Room {
    * room.send("move", { x: 1, y: 2 })
    * room.send("whisper", "psst", { to: [friend.id] })
    */
-  send(type: string, data?: unknown, options?: SendOptions): void
+  send<Type extends keyof Messages & string>(
+    type: Type,
+    data?: Messages[Type],
+    options?: SendOptions
+  ): void
 
   /**
    * Merges top-level keys into the room's state, without a reply; null deletes a key. The view changes
@@ -123,7 +178,7 @@ export interface Room {
    * @example
    * room.setState({ round: 2, bonus: null })
    */
-  setState(patch: JsonObject): void
+  setState(patch: Patch<State>): void
 
   /**
    * Merges top-level keys into this player's state, which all members see; null deletes a key.
@@ -131,7 +186,7 @@ export interface Room {
    * @example
    * room.setMyState({ ready: true })
    */
-  setMyState(patch: JsonObject): void
+  setMyState(patch: Patch<PlayerState>): void
 
   /**
    * The same changes as calls with a reply, which reject when the service refuses.
@@ -140,7 +195,7 @@ export interface Room {
    * const { delivered } = await room.confirmed.send("trade", { item: 7 }, { to: [friend.id] })
    * await room.confirmed.setState({ phase: "end" }) // may reject with `host_only`
    */
-  readonly confirmed: ConfirmedChanges
+  readonly confirmed: ConfirmedChanges<State, PlayerState, Messages>
 
   /**
    * Peer-to-peer rooms: sends a WebRTC signal to one other member, who receives the event `signal`.
@@ -152,7 +207,7 @@ export interface Room {
    *   candidate && room.signal({ to: friend.id, kind: "candidate", data: candidate.toJSON() })
    * room.on("signal", ({ from, kind, data }) => peers.get(from).onSignal(kind, data))
    */
-  signal(step: FramePayload<typeof signal>): Promise<FrameData<typeof signal>>
+  signal(step: FramePayload<"signal">): Promise<FrameData<"signal">>
 
   /**
    * Peer-to-peer rooms: returns the STUN and TURN servers, with credentials for an hour. Rejects with

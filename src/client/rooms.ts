@@ -2,19 +2,24 @@
  * Rooms and matchmaking: listing, joining, and the player's current room. The client resumes its seat
  * after a disconnect.
  */
-import { Effect, Schedule } from "effect"
-import { MatchCancelled } from "#rpc/errors/codes"
-import { cancelMatch, quickMatch } from "#rpc/matchmaking"
-import type { ServerEvent } from "#rpc/realtime"
-import { create, join, type PublicRoom, resume, RoomEvent, type RoomRef } from "#rpc/rooms"
-import type { CallError, ConnectionStatus } from "./connection.ts"
-import { ServiceError, TimedOut } from "./errors.ts"
-import { isError } from "./failures.ts"
-import type { FrameError, FramePayload } from "./frames.ts"
-import type { Http, RoomFilter } from "./http.ts"
-import { LiveRoom, type RoomHost } from "./live-room.ts"
-import type { Room } from "./room.ts"
+import type { Module } from "./compose.ts"
+import type { ConnectionStatus } from "./connection.ts"
+import type { Core } from "./core.ts"
+import { ClientError, codeOf, isError } from "./errors.ts"
+import type { FramePayload, ServerEvent } from "./frames.ts"
+import { LiveRoom } from "./live-room.ts"
+import type { AnyMessages, Room } from "./room.ts"
 import type { Closed } from "./socket.ts"
+import { retry } from "./timers.ts"
+import type { JsonObject, PublicRoom, RoomEvent, RoomRef } from "./wire.ts"
+
+/** Filter of a room list. */
+export interface RoomFilter {
+  /** Only rooms of this mode. */
+  readonly mode?: string
+  /** 1 to 100; default 50. */
+  readonly limit?: number
+}
 
 /** Options of a matchmaking call. */
 export interface QuickMatchOptions {
@@ -22,7 +27,10 @@ export interface QuickMatchOptions {
   readonly signal?: AbortSignal
 }
 
-/** Rooms and matchmaking. */
+/**
+ * Rooms and matchmaking. The type parameters describe the game's state, the state of its players, and
+ * its messages; the service does not check them.
+ */
 export interface Rooms {
   /**
    * The room in which the player has a seat, or null.
@@ -49,7 +57,9 @@ export interface Rooms {
    * const room = await client.rooms.create({ mode: "default", private: true })
    * show(room.code)
    */
-  create(room: FramePayload<typeof create>): Promise<Room>
+  create<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages>(
+    room: FramePayload<"create">
+  ): Promise<Room<State, PlayerState, Messages>>
 
   /**
    * Joins a room by its code or id. Rejects with `room_not_found`, `room_full`,
@@ -58,7 +68,9 @@ export interface Rooms {
    * @example
    * const room = await client.rooms.join({ code: "7KMB2P" })
    */
-  join(room: FramePayload<typeof join>): Promise<Room>
+  join<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages>(
+    room: FramePayload<"join">
+  ): Promise<Room<State, PlayerState, Messages>>
 
   /**
    * Waits for a match without a timeout, even across reconnects. Aborting the signal rejects with
@@ -70,7 +82,10 @@ export interface Rooms {
    * cancelButton.onclick = () => waiting.abort()
    * const room = await client.rooms.quickMatch("default", { signal: waiting.signal })
    */
-  quickMatch(mode: string, options?: QuickMatchOptions): Promise<Room>
+  quickMatch<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages>(
+    mode: string,
+    options?: QuickMatchOptions
+  ): Promise<Room<State, PlayerState, Messages>>
 
   /**
    * Returns to the player's reserved seat, for example after a page reload. Null if no seat is reserved.
@@ -78,76 +93,79 @@ export interface Rooms {
    * @example
    * const room = (await client.rooms.resume()) ?? (await client.rooms.quickMatch("default"))
    */
-  resume(): Promise<Room | null>
+  resume<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages>(): Promise<Room<
+    State,
+    PlayerState,
+    Messages
+  > | null>
 }
 
 /** A room that moves to another runner cannot be resumed for a moment. */
-const resumeRetry = Schedule.exponential("250 millis")
-const resumeTimeout = "20 seconds"
-const resumableErrors: ReadonlySet<string> = new Set(["unavailable", "rate_limited"])
+const resumeFirstMillis = 250
+const resumeMillis = 20_000
+const resumableErrors: ReadonlySet<string | undefined> = new Set(["unavailable", "rate_limited"])
 
+/** Events of channels have the field `channel`. Further events of rooms come from newer services. */
 const isRoomEvent = (event: ServerEvent): event is RoomEvent =>
-  roomEvents.has(event.t) && !("channel" in event)
+  event.t !== "welcome" && event.t !== "warn" && !("channel" in event)
 
-const roomEvents: ReadonlySet<string> = new Set(
-  RoomEvent.members.map(({ fields }) => fields.t.literal)
-)
-
-type MatchError = FrameError<typeof quickMatch> | FrameError<typeof resume> | CallError
-
-const aborted = (signal: AbortSignal) =>
-  Effect.callback<void>((done) => {
-    const onAbort = () => done(Effect.void)
-    signal.addEventListener("abort", onAbort, { once: true })
-    return Effect.sync(() => signal.removeEventListener("abort", onAbort))
-  })
-
-export class LiveRooms implements Rooms {
-  readonly #host: RoomHost
-  readonly #http: Http
+class LiveRooms {
+  readonly #core: Core
   #room: LiveRoom | undefined
   #wasDisconnected = false
   #isResyncing = false
 
-  constructor(host: RoomHost, http: Http) {
-    this.#host = host
-    this.#http = http
+  constructor(core: Core) {
+    this.#core = core
   }
 
-  get current(): Room | null {
+  get current(): LiveRoom | null {
     const room = this.#activeRoom
     if (room === undefined) return null
     this.#scheduleFlush(room)
     return room
   }
 
-  list(filter: RoomFilter = {}) {
-    return this.#host.run(Effect.map(this.#http.listRooms(filter), ({ rooms }) => rooms))
+  async list(query: RoomFilter = {}): Promise<ReadonlyArray<PublicRoom>> {
+    return (await this.#core.http.request("GET /v1/rooms", { query: { ...query } })).rooms
   }
 
-  create(room: FramePayload<typeof create>) {
-    return this.#enter(this.#host.connection.request(create, room))
+  create(room: FramePayload<"create">): Promise<LiveRoom> {
+    return this.#enter(this.#core.connection.request("create", room))
   }
 
-  join(room: FramePayload<typeof join>) {
-    return this.#enter(this.#host.connection.request(join, room))
+  join(room: FramePayload<"join">): Promise<LiveRoom> {
+    return this.#enter(this.#core.connection.request("join", room))
   }
 
-  quickMatch(mode: string, { signal }: QuickMatchOptions = {}) {
-    if (signal?.aborted === true) return Promise.reject(new MatchCancelled())
-    const matched = Effect.andThen(this.#host.connection.open(), this.#match(mode, false))
-    return this.#enter(
-      signal === undefined ? matched : Effect.raceFirst(matched, this.#cancelOn(signal))
-    )
+  async quickMatch(mode: string, { signal }: QuickMatchOptions = {}): Promise<LiveRoom> {
+    if (signal?.aborted === true) {
+      throw new ClientError("match_cancelled", "The search was cancelled.")
+    }
+    const ticket = { isCancelled: false }
+    const matched = this.#matchWhenOpen(mode, ticket)
+    if (signal === undefined) return this.#enter(matched)
+    let stop: () => void = () => undefined
+    const cancelled = new Promise<never>((_, reject) => {
+      const onAbort = () =>
+        void this.#cancel().then((isCancelled) => {
+          if (!isCancelled) return
+          ticket.isCancelled = true
+          reject(new ClientError("match_cancelled", "The search was cancelled."))
+        })
+      stop = () => signal.removeEventListener("abort", onAbort)
+      signal.addEventListener("abort", onAbort, { once: true })
+    })
+    return this.#enter(Promise.race([matched, cancelled]).finally(() => stop()))
   }
 
-  async resume(): Promise<Room | null> {
-    const { connection, run } = this.#host
-    const { rooms } = await run(connection.open())
+  async resume(): Promise<LiveRoom | null> {
+    const { connection } = this.#core
+    const { rooms } = await connection.open()
     const [heldSeat] = rooms
     if (this.#activeRoom !== undefined || heldSeat === undefined) return this.current
     try {
-      return await this.#enter(connection.request(resume, heldSeat))
+      return await this.#enter(connection.request("resume", { roomId: heldSeat.roomId }))
     } catch (error) {
       if (isError(error, "resume_expired")) return null
       throw error
@@ -156,59 +174,53 @@ export class LiveRooms implements Rooms {
 
   /** Handles an event of the service. */
   receive(event: ServerEvent): void {
-    if (event.t === "welcome") return
     const room = this.#activeRoom
     if (event.t === "warn") return room?.emit("warn", event)
     if (!isRoomEvent(event)) return
-    if (event.t !== "room_joined" || room?.id === event.room.id) return room?.receive(event)
-    room?.end({ reason: "left" })
-    this.#room = new LiveRoom(this.#host, event)
+    try {
+      if (event.t !== "room_joined" || room?.id === event.room.id) return room?.receive(event)
+      room?.end({ reason: "left" })
+      this.#room = new LiveRoom(this.#core.connection, event)
+    } catch (error) {
+      this.#core.log("unreadable event", event, error)
+      if (room !== undefined) void this.#resync(room)
+    }
   }
 
   /**
-   * Handles an event that this client version cannot decode. For a room event it joins again, because
-   * the service then sends a snapshot that completes the view.
+   * Handles an event that this client version cannot apply: joins again, because the service then sends
+   * a snapshot that completes the view.
    */
-  resync(type: string | undefined): void {
-    const room = this.#activeRoom
-    if (room === undefined || type === undefined || this.#isResyncing) return
-    if (!roomEvents.has(type) || type === "room_joined") return
+  async #resync(room: LiveRoom): Promise<void> {
+    if (this.#isResyncing) return
     this.#isResyncing = true
-    const { connection, run } = this.#host
-    const joined = connection.transport
-      .call(join, { roomId: room.id })
-      .pipe(
-        Effect.timeout(resumeTimeout),
-        Effect.ignore,
-        Effect.ensuring(Effect.sync(() => (this.#isResyncing = false)))
-      )
-    void run(joined)
+    const { transport } = this.#core.connection
+    await transport.call("join", { roomId: room.id }, resumeMillis).catch(() => undefined)
+    this.#isResyncing = false
   }
 
   /** Runs when a socket is authenticated: resumes the seat before any waiting call. */
-  welcomed(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const room = this.#activeRoom
-      if (room === undefined) return Effect.void
-      const timedOut = new TimedOut({ message: "Failed to resume the seat in time." })
-      return this.#host.connection.transport.call(resume, { roomId: room.id }).pipe(
-        Effect.retry({ schedule: resumeRetry, while: ({ _tag }) => resumableErrors.has(_tag) }),
-        Effect.timeoutOrElse({ duration: resumeTimeout, orElse: () => Effect.fail(timedOut) }),
-        Effect.catch((error) =>
-          Effect.sync(() => {
-            if (error._tag === "disconnected") return
-            room.end({ reason: error.code })
-          })
-        ),
-        Effect.asVoid
-      )
-    })
+  async welcomed(): Promise<void> {
+    const room = this.#activeRoom
+    if (room === undefined) return
+    const { connection, timers } = this.#core
+    const resume = () => connection.transport.call("resume", { roomId: room.id }, resumeMillis)
+    try {
+      await retry(timers, resume, {
+        firstMillis: resumeFirstMillis,
+        timeoutMillis: resumeMillis,
+        isTransient: (error) => resumableErrors.has(codeOf(error))
+      })
+    } catch (error) {
+      const reason = codeOf(error) ?? "failed"
+      if (reason !== "disconnected") room.end({ reason })
+    }
   }
 
   /** Handles a change of the connection's status. */
   status(status: ConnectionStatus, closed: Closed | undefined): void {
     const room = this.#activeRoom
-    if (status === "closed") return room?.end(closed ?? { reason: "closed" })
+    if (status === "offline") return room?.end(closed ?? { reason: "closed" })
     if (status === "connecting") {
       this.#wasDisconnected = closed !== undefined
       if (closed !== undefined) room?.emit("disconnected", closed)
@@ -222,13 +234,13 @@ export class LiveRooms implements Rooms {
     return this.#room?.closed === undefined ? this.#room : undefined
   }
 
-  async #enter<E>(entered: Effect.Effect<RoomRef, E>): Promise<Room> {
-    const { roomId } = await this.#host.run(entered)
+  async #enter(entered: Promise<RoomRef>): Promise<LiveRoom> {
+    const { roomId } = await entered
     // The service sends the snapshot before the reply.
     const room = this.#room
     if (room?.id !== roomId) {
       const message = "Failed to join the room: the reply came without a snapshot."
-      throw new ServiceError({ code: "unreadable_reply", message })
+      throw new ClientError("unreadable_answer", message)
     }
     this.#scheduleFlush(room)
     return room
@@ -239,34 +251,50 @@ export class LiveRooms implements Rooms {
     setTimeout(() => room.flush(), 0)
   }
 
-  /** Waits for a match. A disconnect loses the ticket: asks again, and resumes a seat it had found. */
-  #match(mode: string, again: boolean): Effect.Effect<RoomRef, MatchError> {
-    const { connection } = this.#host
-    return connection.request(quickMatch, { mode }, { untimed: true }).pipe(
-      Effect.catch((error): Effect.Effect<RoomRef, MatchError> => {
-        const lost = error._tag === "disconnected" && connection.status === "connecting"
-        if (lost) return this.#match(mode, true)
-        return again && error._tag === "already_in_room"
-          ? connection.request(resume, error.details)
-          : Effect.fail(error)
-      })
-    )
+  async #matchWhenOpen(mode: string, ticket: Ticket): Promise<RoomRef> {
+    await this.#core.connection.open()
+    return this.#match(mode, ticket)
   }
 
-  /** Fails when the signal cancels the ticket. If the match was made first, never completes. */
-  #cancelOn(signal: AbortSignal): Effect.Effect<never, MatchCancelled> {
-    const { connection } = this.#host
-    const cancelled = Effect.fail(new MatchCancelled())
-    const cancel = Effect.suspend(() =>
-      connection.status === "open"
-        ? connection.transport.call(cancelMatch, undefined)
-        : Effect.succeed({ cancelled: true })
-    )
-    return Effect.andThen(aborted(signal), cancel).pipe(
-      Effect.matchEffect({
-        onSuccess: (answer) => (answer.cancelled ? cancelled : Effect.never),
-        onFailure: ({ _tag }) => (_tag === "not_matching" ? Effect.never : cancelled)
-      })
-    )
+  /** Waits for a match. A disconnect loses the ticket: asks again, and resumes a seat it had found. */
+  async #match(mode: string, ticket: Ticket): Promise<RoomRef> {
+    const { connection } = this.#core
+    for (let isAgain = false; ; isAgain = true) {
+      if (ticket.isCancelled) throw new ClientError("match_cancelled", "The search was cancelled.")
+      try {
+        return await connection.request("quickMatch", { mode }, { untimed: true })
+      } catch (error) {
+        if (isError(error, "disconnected") && connection.status === "connecting") continue
+        if (!isAgain || !isError(error, "already_in_room")) throw error
+        return connection.request("resume", { roomId: error.details.roomId })
+      }
+    }
   }
+
+  /** Cancels the ticket. False if the match was made first. */
+  async #cancel(): Promise<boolean> {
+    const { connection } = this.#core
+    if (connection.status !== "online") return true
+    try {
+      return (await connection.transport.call("cancelMatch", undefined)).cancelled
+    } catch (error) {
+      return !isError(error, "not_matching")
+    }
+  }
+}
+
+/** A search for a match. */
+interface Ticket {
+  isCancelled: boolean
+}
+
+export const rooms: Module<Rooms> = (core) => {
+  const live = new LiveRooms(core)
+  core.connection.listen({
+    receive: (event) => live.receive(event),
+    welcomed: () => live.welcomed(),
+    status: (status, closed) => live.status(status, closed)
+  })
+  // The game names the types of its state and messages, which the service does not check.
+  return live as Rooms
 }

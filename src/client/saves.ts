@@ -1,8 +1,12 @@
 /** Cloud saves of the signed-in player. */
-import { Effect, type Schema } from "effect"
-import type { Save, SaveItem } from "#rpc/saves"
-import type { Http, SaveVersion } from "./http.ts"
-import type { Tokens } from "./tokens.ts"
+import type { Module } from "./compose.ts"
+import { isError } from "./errors.ts"
+import type { Save, SaveItem } from "./wire.ts"
+
+/** The expected version of a save; 0: it must not exist. */
+export interface SaveVersion {
+  readonly ifVersion?: number
+}
 
 export interface Saves {
   /**
@@ -35,7 +39,7 @@ export interface Saves {
    *   await mergeWith(await client.saves.get("slot-1"))
    * }
    */
-  put(key: string, data: Schema.Json, options?: SaveVersion): Promise<SaveItem>
+  put(key: string, data: unknown, options?: SaveVersion): Promise<SaveItem>
 
   /**
    * Deletes a save, with `ifVersion` only at that version. Rejects with `save_not_found` or
@@ -47,18 +51,27 @@ export interface Saves {
   delete(key: string, options?: SaveVersion): Promise<void>
 }
 
-type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-
-export const makeSaves = (http: Http, tokens: Tokens, run: Run): Saves => ({
-  list: () => run(Effect.map(tokens.authorized(http.listSaves), ({ saves }) => saves)),
-  get: (key) =>
-    run(
-      Effect.catchTag(tokens.authorized(http.readSave(key)), "save_not_found", () =>
-        Effect.succeed(null)
+export const saves: Module<Saves> = ({ http, tokens }) => ({
+  list: async () => {
+    const { saves } = await tokens.authorized((token) => http.request("GET /v1/saves", { token }))
+    return saves
+  },
+  get: async (key) => {
+    try {
+      return await tokens.authorized((token) =>
+        http.request("GET /v1/saves/{key}", { token, params: { key } })
       )
-    ),
-  put: (key, data, options = {}) =>
-    run(tokens.authorized(http.writeSave(key, { data, ...options }))),
-  delete: (key, options = {}) =>
-    run(Effect.asVoid(tokens.authorized(http.removeSave(key, options))))
+    } catch (error) {
+      if (isError(error, "save_not_found")) return null
+      throw error
+    }
+  },
+  put: (key, data, options = {}) => {
+    const input = { params: { key }, body: { data, ...options } }
+    return tokens.authorized((token) => http.request("PUT /v1/saves/{key}", { token, ...input }))
+  },
+  delete: async (key, options = {}) => {
+    const input = { params: { key }, query: { ...options } }
+    await tokens.authorized((token) => http.request("DELETE /v1/saves/{key}", { token, ...input }))
+  }
 })

@@ -1,10 +1,8 @@
 /** Sessions of the player: guest sign-in, the stored session and sign-out. */
-import { Effect } from "effect"
-import type { Sanction } from "#rpc/appeals"
-import type { Player } from "#rpc/players"
+import type { Module } from "./compose.ts"
 import type { Unsubscribe } from "./emitter.ts"
-import type { Http, Profile } from "./http.ts"
-import type { Tokens } from "./tokens.ts"
+import type { Profile } from "./tokens.ts"
+import type { Player, Sanction } from "./wire.ts"
 
 export interface Sessions {
   /** The signed-in player as last received; null before `resume`, `ensure` or the first call. */
@@ -79,18 +77,18 @@ export interface Sessions {
   onChange(listener: (player: Player | null) => void): Unsubscribe
 }
 
-type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-
-export const makeSessions = (http: Http, tokens: Tokens, run: Run): Sessions => ({
+export const sessions: Module<Sessions> = ({ http, tokens }) => ({
   get player() {
     return tokens.player
   },
-  guest: (profile = {}) =>
-    run(Effect.map(tokens.signIn(http.guest(profile)), ({ player }) => player)),
-  resume: () => run(Effect.map(tokens.resume(), (session) => session?.player ?? null)),
-  ensure: (profile = {}) => run(Effect.map(tokens.ensure(profile), ({ player }) => player)),
-  logout: () => run(tokens.logout()),
-  appeal: (message) => run(Effect.map(tokens.appeal(message), ({ sanction }) => sanction)),
-  accessToken: () => run(tokens.access()),
+  guest: async (body = {}) => {
+    const { player } = await tokens.signIn(() => http.request("POST /v1/auth/guest", { body }))
+    return player
+  },
+  resume: async () => (await tokens.resume())?.player ?? null,
+  ensure: async (profile = {}) => (await tokens.ensure(profile)).player,
+  logout: () => tokens.logout(),
+  appeal: async (message) => (await tokens.appeal(message)).sanction,
+  accessToken: () => tokens.access(),
   onChange: (listener) => tokens.changes.on("change", listener)
 })

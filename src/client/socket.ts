@@ -1,10 +1,21 @@
-/** A WebSocket as an effect that runs as long as the socket; interruption closes it. */
-import { Effect } from "effect"
-import type { WebSocketLike as WebSocketEvents } from "effect/socket/Socket"
+/** A WebSocket with plain callbacks: it opens at once, and reports its end once. */
 
-/** The part of WebSocket that the client uses. Browsers and the package `ws` provide it. */
-export interface WebSocketLike extends WebSocketEvents {
+interface SocketEvent {
+  readonly type: string
+  readonly data?: unknown
+  readonly code?: number
+  readonly reason?: string
+}
+
+/** The part of WebSocket that the client uses. Browsers, Node 22 and the package `ws` provide it. */
+export interface WebSocketLike {
   readonly bufferedAmount: number
+  send(data: string): void
+  close(code?: number): void
+  addEventListener(
+    name: "open" | "message" | "close" | "error",
+    listener: (event: SocketEvent) => void
+  ): void
 }
 
 export type WebSocketClass = new (url: string) => WebSocketLike
@@ -18,36 +29,41 @@ export interface Closed {
 /** The code of a socket that ended without a close frame. */
 export const abnormalClosure = 1006
 
-export const runSocket = (options: {
+/** Opens a socket and returns a function that closes it without a further callback. */
+export const openSocket = (options: {
   readonly WebSocket: WebSocketClass
   readonly url: string
   readonly opened: (socket: WebSocketLike) => void
   readonly received: (text: string) => void
-}): Effect.Effect<Closed> =>
-  Effect.callback<Closed>((resume) => {
-    let isEnded = false
-    const end = (closed: Closed) => {
+  readonly closed: (closed: Closed) => void
+}): (() => void) => {
+  let isEnded = false
+  const end = (closed: Closed) => {
+    if (isEnded) return
+    isEnded = true
+    options.closed(closed)
+  }
+  try {
+    const socket = new options.WebSocket(options.url)
+    socket.addEventListener("open", () => {
+      if (!isEnded) options.opened(socket)
+    })
+    socket.addEventListener("message", ({ data }) => {
+      if (!isEnded && typeof data === "string") options.received(data)
+    })
+    socket.addEventListener("close", ({ code = abnormalClosure, reason = "" }) =>
+      end({ code, reason })
+    )
+    // A close event follows every error. Without a listener, an error would end a Node process.
+    socket.addEventListener("error", () => undefined)
+    return () => {
       isEnded = true
-      resume(Effect.succeed(closed))
+      socket.close(1000)
     }
-    try {
-      const socket = new options.WebSocket(options.url)
-      socket.addEventListener("open", () => {
-        if (!isEnded) options.opened(socket)
-      })
-      socket.addEventListener("message", ({ data }) => {
-        if (!isEnded && typeof data === "string") options.received(data)
-      })
-      socket.addEventListener("close", ({ code = abnormalClosure, reason = "" }) =>
-        end({ code, reason })
-      )
-      // A close event follows every error. Without a listener, an error would end a Node process.
-      socket.addEventListener("error", () => undefined)
-      return Effect.sync(() => {
-        isEnded = true
-        socket.close(1000)
-      })
-    } catch (error) {
-      return end({ code: abnormalClosure, reason: String(error) })
+  } catch (error) {
+    queueMicrotask(() => end({ code: abnormalClosure, reason: String(error) }))
+    return () => {
+      isEnded = true
     }
-  })
+  }
+}

@@ -1,8 +1,6 @@
 /** Stats of the signed-in player. */
-import { Effect } from "effect"
-import type { StatsReported } from "#rpc/stats"
-import type { Http } from "./http.ts"
-import type { Tokens } from "./tokens.ts"
+import type { Module } from "./compose.ts"
+import type { StatsReported } from "./wire.ts"
 
 export interface ReportOptions {
   /**
@@ -32,10 +30,15 @@ export interface Stats {
   report(values: Readonly<Record<string, number>>, options?: ReportOptions): Promise<StatsReported>
 }
 
-type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-
-export const makeStats = (http: Http, tokens: Tokens, run: Run): Stats => ({
-  get: () => run(Effect.map(tokens.authorized(http.readStats), ({ stats }) => stats)),
-  report: (values, { idempotencyKey } = {}) =>
-    run(tokens.authorized(http.reportStats(values, idempotencyKey)))
+export const stats: Module<Stats> = ({ http, tokens }) => ({
+  get: async () => {
+    const { stats } = await tokens.authorized((token) => http.request("GET /v1/stats", { token }))
+    return stats
+  },
+  report: (values, { idempotencyKey } = {}) => {
+    const headers: Record<string, string> =
+      idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }
+    const input = { headers, body: { stats: values } }
+    return tokens.authorized((token) => http.request("POST /v1/stats", { token, ...input }))
+  }
 })

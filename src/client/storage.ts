@@ -2,7 +2,6 @@
  * Storage of the session between visits: the page's `localStorage` if available, else memory. If the
  * storage fails, the session lives in memory.
  */
-import { Effect } from "effect"
 
 /**
  * A key-value store for text. `localStorage` implements it, and so do the asynchronous stores of mobile
@@ -61,23 +60,24 @@ export const defaultStorage = (): SessionStorage => {
 
 /** One entry of a storage. After the first failure it lives in memory. */
 export interface StoredText {
-  readonly read: Effect.Effect<string | null>
-  readonly write: (text: string | null) => Effect.Effect<void>
+  read(): Promise<string | null>
+  write(text: string | null): Promise<void>
   /** Adds a listener for writes by others, such as another tab. */
-  readonly watch: (listener: () => void) => void
+  watch(listener: () => void): void
 }
 
 export const storedText = (storage: SessionStorage, name: string): StoredText => {
   let current = storage
-  const attempt = <A>(use: (storage: SessionStorage) => A | Promise<A>): Effect.Effect<A> =>
-    Effect.tryPromise(async () => use(current)).pipe(
-      Effect.catch(() => {
-        current = memoryStorage()
-        return Effect.promise(async () => use(current))
-      })
-    )
+  const attempt = async <A>(use: (storage: SessionStorage) => A | Promise<A>): Promise<A> => {
+    try {
+      return await use(current)
+    } catch {
+      current = memoryStorage()
+      return use(current)
+    }
+  }
   return {
-    read: attempt((it) => it.getItem(name)),
+    read: () => attempt((it) => it.getItem(name)),
     write: (text) =>
       attempt((it) => (text === null ? it.removeItem(name) : it.setItem(name, text))),
     watch: (listener) => {

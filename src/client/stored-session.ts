@@ -1,41 +1,52 @@
-/** The session that tabs share: one storage entry, decoded on every read. */
-import { Clock, Effect, Option, Schema } from "effect"
-import { socket } from "#rpc/limits"
-import { Session } from "#rpc/sessions"
+/** The session that tabs share: one storage entry, checked on every read. */
+import { tokenWarningSeconds } from "#rpc/client-limits"
+import { ClientError, isRecord } from "./errors.ts"
 import type { StoredText } from "./storage.ts"
+import type { Player, Session } from "./wire.ts"
 
 /** `expiresAt`: expiry of the access token, in Unix milliseconds. */
-const StoredSession = Schema.fromJsonString(
-  Schema.Struct({
-    player: Session.fields.player,
-    accessToken: Session.fields.accessToken,
-    refreshToken: Session.fields.refreshToken,
-    expiresAt: Schema.Int
-  })
-)
-export type StoredSession = typeof StoredSession.Type
+export interface StoredSession {
+  readonly player: Player
+  readonly accessToken: string
+  readonly refreshToken: string
+  readonly expiresAt: number
+}
 
 /**
  * Access tokens are renewed this long before they expire: earlier than the socket's warning, which then
  * finds a new token.
  */
-const renewalMarginMillis = (socket.tokenWarningSeconds + 15) * 1000
+const renewalMarginMillis = (tokenWarningSeconds + 15) * 1000
 
 /** Whether the access token is valid for longer than the renewal margin. */
-export const isFresh = ({ expiresAt }: StoredSession) =>
-  Effect.map(Clock.currentTimeMillis, (now) => expiresAt - now > renewalMarginMillis)
+export const isFresh = ({ expiresAt }: StoredSession, now: number): boolean =>
+  expiresAt - now > renewalMarginMillis
 
 /** Converts the service's response to the stored form. */
-export const fromResponse = ({ accessToken, expiresIn, player, refreshToken }: Session) =>
-  Effect.map(Clock.currentTimeMillis, (now): StoredSession => {
-    return { player, accessToken, refreshToken, expiresAt: now + expiresIn * 1000 }
-  })
+export const fromResponse = (session: Session, now: number): StoredSession => {
+  const { accessToken, expiresIn, player, refreshToken } = session
+  const stored = { player, accessToken, refreshToken, expiresAt: now + expiresIn * 1000 }
+  if (isStored(stored)) return stored
+  throw new ClientError("unreadable_answer", "The answer has no session: check baseUrl.")
+}
+
+const isStored = (value: unknown): value is StoredSession =>
+  isRecord(value) &&
+  isRecord(value["player"]) &&
+  typeof value["player"]["id"] === "string" &&
+  typeof value["accessToken"] === "string" &&
+  typeof value["refreshToken"] === "string" &&
+  Number.isFinite(value["expiresAt"])
 
 /** Reads the stored session; undefined if there is none or it is malformed. */
-export const load = (stored: StoredText): Effect.Effect<StoredSession | undefined> =>
-  Effect.map(stored.read, (text) =>
-    Option.getOrUndefined(Schema.decodeUnknownOption(StoredSession)(text))
-  )
+export const load = async (stored: StoredText): Promise<StoredSession | undefined> => {
+  try {
+    const value: unknown = JSON.parse((await stored.read()) ?? "null")
+    return isStored(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
 
-export const store = (stored: StoredText, session: StoredSession): Effect.Effect<void> =>
-  stored.write(Schema.encodeSync(StoredSession)(session))
+export const store = (stored: StoredText, session: StoredSession): Promise<void> =>
+  stored.write(JSON.stringify(session))

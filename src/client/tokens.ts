@@ -3,22 +3,19 @@
  * Tabs share one stored session: a writer holds the Web Lock, a refresh rereads the session first, and
  * other tabs follow each change. When the service ends the session, the player is signed out.
  */
-import { Effect, Equal, Schedule, Semaphore } from "effect"
-import type { RefreshRace } from "#rpc/errors/codes"
-import { sessions } from "#rpc/limits"
-import type { Player } from "#rpc/players"
-import type { Session } from "#rpc/sessions"
+import { refreshRaceSeconds } from "#rpc/client-limits"
 import { Emitter } from "./emitter.ts"
-import { SignedOut } from "./errors.ts"
-import { AccessToken, type Http, type Profile } from "./http.ts"
+import { ClientError, codeOf, isError } from "./errors.ts"
+import type { Http } from "./http.ts"
 import type { StoredText } from "./storage.ts"
-import { isFresh, load, store, type StoredSession, fromResponse } from "./stored-session.ts"
+import { fromResponse, isFresh, load, store, type StoredSession } from "./stored-session.ts"
+import { pause, type Timers } from "./timers.ts"
 import { withWebLock } from "./web-lock.ts"
+import type { Appealed, Player, Session } from "./wire.ts"
 
 /** How long to wait for the tokens of another tab: less than the service's race window. */
-const raceRetry = Schedule.spaced("250 millis").pipe(
-  Schedule.upTo({ duration: `${sessions.refreshRaceSeconds - 2} seconds` })
-)
+const raceMillis = (refreshRaceSeconds - 2) * 1000
+const raceStepMillis = 250
 
 /** Errors of a refresh after which its token never works again. */
 const finalErrors: ReadonlySet<string> = new Set([
@@ -27,8 +24,18 @@ const finalErrors: ReadonlySet<string> = new Set([
   "player_banned"
 ])
 
+/** Errors that mean that no player is signed in. A ban stays an error, because the player must see it. */
+const endedErrors: ReadonlySet<string | undefined> = new Set([
+  "signed_out",
+  "session_revoked",
+  "invalid_refresh_token"
+])
+
 const signedOut = () =>
-  new SignedOut({ message: "No player is signed in: call sessions.ensure() or another sign-in." })
+  new ClientError(
+    "signed_out",
+    "No player is signed in: call sessions.ensure() or another sign-in."
+  )
 
 export interface TokenOptions {
   readonly http: Http
@@ -36,7 +43,13 @@ export interface TokenOptions {
   /** Name of the Web Lock. */
   readonly name: string
   readonly autoGuest: boolean
-  readonly run: (effect: Effect.Effect<void>) => void
+  readonly timers: Timers
+}
+
+/** The editable profile of a player. */
+export interface Profile {
+  /** 1 to 32 characters. */
+  readonly displayName?: string
 }
 
 /** The request field that proves possession of this device's session. */
@@ -47,7 +60,7 @@ export interface RefreshTokenBody {
 export class Tokens {
   readonly changes = new Emitter<{ readonly change: Player | null }>()
   readonly #options: TokenOptions
-  readonly #mutex = Semaphore.makeUnsafe(1)
+  #queue: Promise<unknown> = Promise.resolve()
   #session: StoredSession | undefined
   /** The refresh token that a ban has revoked: it still authenticates an appeal. */
   #bannedRefreshToken: string | undefined
@@ -56,7 +69,7 @@ export class Tokens {
 
   constructor(options: TokenOptions) {
     this.#options = options
-    options.stored.watch(() => options.run(this.#syncFromStorage()))
+    options.stored.watch(() => void this.#syncFromStorage())
   }
 
   /** The signed-in player, from memory. */
@@ -65,26 +78,27 @@ export class Tokens {
   }
 
   /** Signs in with the session that a request returns, replacing the current one. */
-  signIn<A extends Session, E>(request: Effect.Effect<A, E>) {
-    return this.#exclusive(Effect.tap(request, (session) => this.#locked(this.#save(session))))
+  signIn<S extends Session>(request: () => Promise<S>): Promise<S> {
+    return this.#exclusive(async () => {
+      const session = await request()
+      await this.#locked(() => this.#save(session))
+      return session
+    })
   }
 
   /** Returns the stored session if it is still valid. */
-  resume() {
-    return this.#exclusive(this.#resumeIfValid())
+  resume(): Promise<StoredSession | undefined> {
+    return this.#exclusive(() => this.#resumeIfValid())
   }
 
   /** Returns the stored session, or that of a new guest. */
-  ensure(profile: Profile) {
-    const found = Effect.flatMap(this.#resumeIfValid(), (session) =>
-      session === undefined ? this.#newGuest(profile) : Effect.succeed(session)
-    )
-    return this.#exclusive(found)
+  ensure(profile: Profile): Promise<StoredSession> {
+    return this.#exclusive(async () => (await this.#resumeIfValid()) ?? this.#newGuest(profile))
   }
 
   /** Returns a fresh access token. */
-  access() {
-    return this.#exclusive(Effect.map(this.#resumeOrCreate(), ({ accessToken }) => accessToken))
+  access(): Promise<string> {
+    return this.#exclusive(async () => (await this.#resumeOrCreate()).accessToken)
   }
 
   /** Marks an access token that the service refused as expired. */
@@ -94,92 +108,100 @@ export class Tokens {
   }
 
   /** Runs a request with the access token. If the token has expired, refreshes it and retries once. */
-  authorized<A, E extends { readonly _tag: string }>(request: Effect.Effect<A, E>) {
-    const attempt = (token: string) => Effect.provideService(request, AccessToken, token)
-    return Effect.flatMap(this.access(), (token) =>
-      Effect.catchIf(
-        attempt(token),
-        (error) => error._tag === "token_expired",
-        () => {
-          this.expire(token)
-          return Effect.flatMap(this.access(), attempt)
-        }
+  async authorized<A>(request: (token: string) => Promise<A>): Promise<A> {
+    const token = await this.access()
+    try {
+      return await request(token)
+    } catch (error) {
+      if (!isError(error, "token_expired")) throw error
+      this.expire(token)
+      return request(await this.access())
+    }
+  }
+
+  /** The same for a request with the refresh token, which no tab rotates meanwhile. */
+  withRefreshToken<A>(request: (token: string, proof: RefreshTokenBody) => Promise<A>): Promise<A> {
+    return this.authorized((token) =>
+      this.#exclusive(() =>
+        this.#locked(async () => {
+          const session = (await this.#load()) ?? this.#session
+          if (session === undefined) throw signedOut()
+          return request(token, { refreshToken: session.refreshToken })
+        })
       )
     )
   }
 
-  /** The same for a request with the refresh token, which no tab rotates meanwhile. */
-  withRefreshToken<A, E extends { readonly _tag: string }>(
-    request: (proof: RefreshTokenBody) => Effect.Effect<A, E>
-  ) {
-    const attempt = Effect.gen({ self: this }, function* () {
-      const session = (yield* this.#load()) ?? this.#session
-      if (session === undefined) return yield* signedOut()
-      return yield* request({ refreshToken: session.refreshToken })
-    })
-    return this.authorized(this.#exclusive(this.#locked(attempt)))
-  }
-
   /** Signs out on this device, and at the service if it is reachable. */
-  logout() {
+  logout(): Promise<void> {
     const { http } = this.#options
-    const ended = Effect.gen({ self: this }, function* () {
-      const session = yield* this.#locked(this.#signOutAllTabs())
+    return this.#exclusive(async () => {
+      const session = await this.#locked(() => this.#signOutAllTabs())
       if (session === undefined) return
-      yield* Effect.ignore(http.logout({ refreshToken: session.refreshToken }))
+      const body = { refreshToken: session.refreshToken }
+      await http.request("POST /v1/auth/logout", { body }).catch(() => undefined)
     })
-    return this.#exclusive(ended)
   }
 
   /** Removes the session of a deleted player. */
-  discard() {
-    return this.#exclusive(this.#locked(this.#signOutAllTabs()))
+  discard(): Promise<unknown> {
+    return this.#exclusive(() => this.#locked(() => this.#signOutAllTabs()))
   }
 
   /** Appeals against the player's ban, before or after the ban has ended the session. */
-  appeal(message: string) {
+  appeal(message: string): Promise<Appealed> {
     const { http } = this.#options
-    const appealed = Effect.gen({ self: this }, function* () {
-      const session = this.#session ?? (this.#isSignedOut ? undefined : yield* this.#load())
+    return this.#exclusive(async () => {
+      const session = this.#session ?? (this.#isSignedOut ? undefined : await this.#load())
       const refreshToken = session?.refreshToken ?? this.#bannedRefreshToken
-      if (refreshToken === undefined) return yield* signedOut()
-      return yield* http.appeal({ refreshToken, message })
+      if (refreshToken === undefined) throw signedOut()
+      return http.request("POST /v1/auth/appeal", { body: { refreshToken, message } })
     })
-    return this.#exclusive(appealed)
   }
 
-  /** Stores a changed player beside the latest tokens. */
-  update(player: Player) {
-    const updated = Effect.gen({ self: this }, function* () {
-      const found = yield* this.#load()
-      if (found?.player.id !== player.id) return
-      yield* store(this.#options.stored, this.#adopt({ ...found, player }))
-    })
-    return this.#exclusive(this.#locked(updated))
+  /** Stores a changed player beside the latest tokens, and returns the player. */
+  async update(player: Player): Promise<Player> {
+    await this.#exclusive(() =>
+      this.#locked(async () => {
+        const found = await this.#load()
+        if (found?.player.id !== player.id) return
+        await store(this.#options.stored, this.#adopt({ ...found, player }))
+      })
+    )
+    return player
   }
 
-  #exclusive<A, E>(effect: Effect.Effect<A, E>) {
-    return this.#mutex.withPermit(effect)
+  /** Runs one task after the other. */
+  #exclusive<A>(task: () => Promise<A>): Promise<A> {
+    const result = this.#queue.then(task)
+    this.#queue = result.catch(() => undefined)
+    return result
   }
 
-  #locked<A, E>(effect: Effect.Effect<A, E>) {
-    return withWebLock(this.#options.name)(effect)
+  #locked<A>(task: () => Promise<A>): Promise<A> {
+    return withWebLock(this.#options.name, this.#options.timers, task)
   }
 
   /** Adopts the player, tokens or sign-out that another tab stored. */
-  #syncFromStorage() {
-    const followed = Effect.gen({ self: this }, function* () {
-      const found = yield* this.#load()
+  #syncFromStorage(): Promise<void> {
+    return this.#exclusive(async () => {
+      const found = await this.#load()
       const known = this.#session
-      if (found === undefined) return known === undefined ? undefined : this.#clear()
+      if (found === undefined) {
+        if (known !== undefined) this.#clear()
+        return
+      }
       const same = found.accessToken === known?.accessToken
-      if (!same || !Equal.equals(found.player, known.player)) this.#adopt(found)
+      if (!same || JSON.stringify(found.player) !== JSON.stringify(known.player)) this.#adopt(found)
     })
-    return this.#exclusive(followed)
   }
 
-  #load() {
+  #load(): Promise<StoredSession | undefined> {
     return load(this.#options.stored)
+  }
+
+  #isFresh(session: StoredSession): boolean {
+    return isFresh(session, this.#options.timers.now())
   }
 
   #adopt(session: StoredSession): StoredSession {
@@ -189,12 +211,10 @@ export class Tokens {
     return session
   }
 
-  #save(answer: Session) {
-    return Effect.gen({ self: this }, function* () {
-      const session = yield* fromResponse(answer)
-      yield* store(this.#options.stored, session)
-      return this.#adopt(session)
-    })
+  async #save(answer: Session): Promise<StoredSession> {
+    const session = fromResponse(answer, this.#options.timers.now())
+    await store(this.#options.stored, session)
+    return this.#adopt(session)
   }
 
   /** Clears the session in memory. */
@@ -206,101 +226,92 @@ export class Tokens {
   }
 
   /** Signs out all tabs and returns their session. Call it under the lock. */
-  #signOutAllTabs() {
-    return Effect.gen({ self: this }, function* () {
-      const session = (yield* this.#load()) ?? this.#session
-      yield* this.#options.stored.write(null)
-      this.#clear()
-      return session
-    })
+  async #signOutAllTabs(): Promise<StoredSession | undefined> {
+    const session = (await this.#load()) ?? this.#session
+    await this.#options.stored.write(null)
+    this.#clear()
+    return session
   }
 
   /** Creates a guest, unless another tab was faster. */
-  #newGuest(profile: Profile) {
-    const created = Effect.flatMap(this.#options.http.guest(profile), (session) =>
-      this.#save(session)
-    )
-    return this.#locked(
-      Effect.flatMap(this.#loadFresh(), (found) =>
-        found === undefined ? created : Effect.succeed(found)
-      )
-    )
+  #newGuest(profile: Profile): Promise<StoredSession> {
+    const { http } = this.#options
+    return this.#locked(async () => {
+      const found = await this.#loadFresh()
+      if (found !== undefined) return found
+      return this.#save(await http.request("POST /v1/auth/guest", { body: profile }))
+    })
   }
 
   /** Returns the stored session, or that of a new guest if `autoGuest` allows it. */
-  #resumeOrCreate() {
-    return Effect.gen({ self: this }, function* () {
-      const session = yield* this.#resume()
-      if (session !== undefined) return session
-      // After a sign-out, a new guest would hide that the old player is signed out.
-      if (!this.#options.autoGuest || this.#isSignedOut) return yield* signedOut()
-      return yield* this.#newGuest({})
-    })
+  async #resumeOrCreate(): Promise<StoredSession> {
+    const session = await this.#resume()
+    if (session !== undefined) return session
+    // After a sign-out, a new guest would hide that the old player is signed out.
+    if (!this.#options.autoGuest || this.#isSignedOut) throw signedOut()
+    return this.#newGuest({})
   }
 
-  /** Maps an ended session to undefined. A ban stays an error, because the player must see it. */
-  #resumeIfValid() {
-    return Effect.catchTag(
-      this.#resume(),
-      ["signed_out", "session_revoked", "invalid_refresh_token"],
-      () => Effect.undefined
-    )
+  /** Maps an ended session to undefined. */
+  async #resumeIfValid(): Promise<StoredSession | undefined> {
+    try {
+      return await this.#resume()
+    } catch (error) {
+      if (endedErrors.has(codeOf(error))) return undefined
+      throw error
+    }
   }
 
   /** Returns the stored session with a fresh access token, or undefined. */
-  #resume() {
-    return Effect.gen({ self: this }, function* () {
-      if (this.#session === undefined) {
-        const found = this.#isSignedOut ? undefined : yield* this.#load()
-        if (found === undefined) return undefined
-        this.#adopt(found)
-      }
-      const session = this.#session
-      return session !== undefined && (yield* isFresh(session)) ? session : yield* this.#renew()
-    })
+  async #resume(): Promise<StoredSession | undefined> {
+    if (this.#session === undefined) {
+      const found = this.#isSignedOut ? undefined : await this.#load()
+      if (found === undefined) return undefined
+      this.#adopt(found)
+    }
+    const session = this.#session
+    return session !== undefined && this.#isFresh(session) ? session : this.#renew()
   }
 
   /** Renews the session, unless another tab has just renewed it or signed out. */
-  #renew() {
-    const renewed = Effect.gen({ self: this }, function* () {
-      const session = yield* this.#loadFresh()
+  #renew(): Promise<StoredSession> {
+    return this.#locked(async () => {
+      const session = await this.#loadFresh()
       if (session !== undefined) return session
       this.#clear()
-      return yield* signedOut()
+      throw signedOut()
     })
-    return this.#locked(renewed)
   }
 
   /** Loads the shared session and refreshes it if due. Call it under the lock. */
-  #loadFresh() {
-    return Effect.gen({ self: this }, function* () {
-      const found = yield* this.#load()
-      if (found === undefined) return undefined
-      const others = found.accessToken !== this.#session?.accessToken
-      return others && (yield* isFresh(found)) ? this.#adopt(found) : yield* this.#refresh(found)
-    })
+  async #loadFresh(): Promise<StoredSession | undefined> {
+    const found = await this.#load()
+    if (found === undefined) return undefined
+    const others = found.accessToken !== this.#session?.accessToken
+    return others && this.#isFresh(found) ? this.#adopt(found) : this.#refresh(found)
   }
 
-  #refresh(used: StoredSession) {
-    return this.#options.http.refresh({ refreshToken: used.refreshToken }).pipe(
-      Effect.flatMap((session) => this.#save(session)),
-      Effect.catchTag("refresh_race", (race) => this.#awaitOtherTab(used, race)),
-      Effect.tapError(({ code }) => {
-        if (code === "player_banned") this.#bannedRefreshToken = used.refreshToken
-        return finalErrors.has(code) ? this.#signOutAllTabs() : Effect.void
-      })
-    )
+  async #refresh(used: StoredSession): Promise<StoredSession> {
+    const { http } = this.#options
+    try {
+      const body = { refreshToken: used.refreshToken }
+      return await this.#save(await http.request("POST /v1/auth/refresh", { body }))
+    } catch (error) {
+      if (isError(error, "refresh_race")) return this.#awaitOtherTab(used, error)
+      const code = codeOf(error) ?? ""
+      if (code === "player_banned") this.#bannedRefreshToken = used.refreshToken
+      if (finalErrors.has(code)) await this.#signOutAllTabs()
+      throw error
+    }
   }
 
   /** Another tab refreshed first: waits for its tokens in the storage. */
-  #awaitOtherTab(used: StoredSession, race: RefreshRace) {
-    return this.#load().pipe(
-      Effect.flatMap((found) =>
-        found === undefined || found.refreshToken === used.refreshToken
-          ? Effect.fail(race)
-          : Effect.succeed(this.#adopt(found))
-      ),
-      Effect.retry(raceRetry)
-    )
+  async #awaitOtherTab(used: StoredSession, race: unknown): Promise<StoredSession> {
+    for (let waited = 0; ; waited += raceStepMillis) {
+      const found = await this.#load()
+      if (found !== undefined && found.refreshToken !== used.refreshToken) return this.#adopt(found)
+      if (waited >= raceMillis) throw race
+      await pause(this.#options.timers, raceStepMillis)
+    }
   }
 }

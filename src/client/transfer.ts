@@ -1,8 +1,6 @@
 /** Session transfer to another browser or device. */
-import { Effect } from "effect"
-import type { Player } from "#rpc/players"
-import type { Http } from "./http.ts"
-import type { Tokens } from "./tokens.ts"
+import type { Module } from "./compose.ts"
+import type { Player, TransferCode } from "./wire.ts"
 
 export interface Transfer {
   /**
@@ -13,7 +11,7 @@ export interface Transfer {
    * const { code } = await client.transfer.create()
    * show(`Open game.example.com in your browser and enter ${code}`)
    */
-  create(): Promise<{ readonly code: string; readonly expiresIn: number }>
+  create(): Promise<TransferCode>
 
   /**
    * Signs in as the player who created the code, replacing the current session. Rejects with
@@ -25,10 +23,10 @@ export interface Transfer {
   redeem(code: string): Promise<Player>
 }
 
-type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-
-export const makeTransfer = (http: Http, tokens: Tokens, run: Run): Transfer => ({
-  create: () => run(tokens.authorized(http.issueTransfer)),
-  redeem: (code) =>
-    run(Effect.map(tokens.signIn(http.redeemTransfer(code)), ({ player }) => player))
+export const transfer: Module<Transfer> = ({ http, tokens }) => ({
+  create: () => tokens.authorized((token) => http.request("POST /v1/auth/transfer", { token })),
+  redeem: async (code) => {
+    const redeemed = () => http.request("POST /v1/auth/transfer/redeem", { body: { code } })
+    return (await tokens.signIn(redeemed)).player
+  }
 })

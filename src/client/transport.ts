@@ -2,35 +2,47 @@
  * Frames over the current socket: calls with a reply, and notifications without. The connection decides
  * when there is a socket.
  */
-import { Effect, Result } from "effect"
-import { socket as limits } from "#rpc/limits"
-import type { AuthFrame, Reply, Warn } from "#rpc/realtime"
-import { Disconnected } from "./errors.ts"
+import { outboxMaxBytes } from "#rpc/client-limits"
+import { ClientError, codeOf } from "./errors.ts"
 import {
   encodeFrame,
   type Frame,
   type FrameData,
-  type FrameError,
   type FramePayload,
-  readReply
+  readReply,
+  type Reply
 } from "./frames.ts"
-import { makePendingReplies } from "./pending.ts"
+import type { Log } from "./log.ts"
+import { PendingReplies } from "./pending.ts"
 import { abnormalClosure, type Closed, type WebSocketLike } from "./socket.ts"
+import { type Timers, withTimeout } from "./timers.ts"
+import type { Warn } from "./wire.ts"
 
-/** Unsent bytes beyond which notifications are dropped: the uplink is too slow. */
-const unsentMaxBytes = limits.outboxMaxBytes
+export const disconnected = ({ code, reason }: Closed): ClientError<"disconnected"> =>
+  new ClientError("disconnected", `The socket closed: ${code} ${reason}`, {
+    closeCode: code,
+    reason
+  })
 
-export const disconnected = ({ code, reason }: Closed): Disconnected =>
-  new Disconnected({ closeCode: code, reason, message: `The socket closed: ${code} ${reason}` })
+/** The first frame of a socket, and its renewal. */
+export interface AuthFrame {
+  readonly t: "auth"
+  readonly key?: string
+  readonly token: string
+}
 
 /** Sends frames and matches replies to calls. */
 export class FrameTransport {
   readonly #onWarning: (warning: Warn) => void
-  readonly #pending = makePendingReplies()
+  readonly #timers: Timers
+  readonly #log: Log
+  readonly #pending = new PendingReplies()
   #socket: WebSocketLike | undefined
-  #closed: Closed | undefined
+  #closed: Closed = { code: abnormalClosure, reason: "not_connected" }
 
-  constructor(warned: (warning: Warn) => void) {
+  constructor(timers: Timers, log: Log, warned: (warning: Warn) => void) {
+    this.#timers = timers
+    this.#log = log
     this.#onWarning = warned
   }
 
@@ -39,8 +51,8 @@ export class FrameTransport {
   }
 
   /** The error of calls without a socket. */
-  get disconnected(): Disconnected {
-    return disconnected(this.#closed ?? { code: abnormalClosure, reason: "not_connected" })
+  get disconnected(): ClientError<"disconnected"> {
+    return disconnected(this.#closed)
   }
 
   /** Uses an opened socket, and authenticates with its first frame. */
@@ -57,6 +69,7 @@ export class FrameTransport {
   }
 
   authenticate(auth: AuthFrame): void {
+    this.#log("sent", "auth")
     this.#socket?.send(JSON.stringify(auth))
   }
 
@@ -64,42 +77,60 @@ export class FrameTransport {
     this.#pending.settle(reply)
   }
 
-  /** Sends a frame and waits for its reply. */
-  call<R extends Frame>(
-    frame: R,
-    payload: FramePayload<R>
-  ): Effect.Effect<FrameData<R>, FrameError<R> | Disconnected> {
-    const reply = Effect.callback<Reply, FrameError<R> | Disconnected>((resume) => {
+  /** Sends a frame and waits for its reply, for ever without a timeout. */
+  call<F extends Frame>(
+    frame: F,
+    payload: FramePayload<F>,
+    timeoutMillis?: number
+  ): Promise<FrameData<F>> {
+    let rid = ""
+    const reply = new Promise<FrameData<F>>((resolve, reject) => {
       const socket = this.#socket
-      if (socket === undefined) return resume(Effect.fail(this.disconnected))
-      const rid = this.#pending.add((answer) =>
-        resume(answer === undefined ? Effect.fail(this.disconnected) : Effect.succeed(answer))
-      )
-      const text = encodeFrame(frame, payload, rid)
-      if (Result.isSuccess(text)) socket.send(text.success)
-      else resume(Effect.fail(text.failure))
-      return Effect.sync(() => this.#pending.forget(rid))
+      if (socket === undefined) throw this.disconnected
+      rid = this.#pending.add((answer) => {
+        try {
+          if (answer === undefined) throw this.disconnected
+          resolve(readReply(frame, answer))
+        } catch (error) {
+          this.#log("refused", frame, error)
+          reject(error)
+        }
+      })
+      try {
+        this.#send(socket, encodeFrame(frame, payload, rid))
+      } catch (error) {
+        this.#pending.forget(rid)
+        throw error
+      }
     })
-    return Effect.flatMap(reply, (answer) => Effect.fromResult(readReply(frame, answer)))
+    if (timeoutMillis === undefined) return reply
+    return withTimeout(this.#timers, reply, timeoutMillis, () => {
+      this.#pending.forget(rid)
+      return new ClientError("timed_out", `No reply to ${frame} within ${timeoutMillis / 1000} s.`)
+    })
   }
 
   /** Sends a frame without a reply. Failures become warnings. */
-  notify<R extends Frame>(frame: R, payload: FramePayload<R>): void {
+  notify<F extends Frame>(frame: F, payload: FramePayload<F>): void {
     const socket = this.#socket
     if (socket === undefined)
-      return this.warn("disconnected", `${frame._tag} was not sent: the socket is closed.`)
-    if (socket.bufferedAmount > unsentMaxBytes) {
-      return this.warn(
-        "slow_connection",
-        `${frame._tag} was not sent: the socket has too much unsent data.`
-      )
+      return this.warn("disconnected", `${frame} was not sent: the socket is closed.`)
+    if (socket.bufferedAmount > outboxMaxBytes) {
+      return this.warn("slow_connection", `${frame} was not sent: too much data is unsent.`)
     }
-    const text = encodeFrame(frame, payload)
-    if (Result.isSuccess(text)) socket.send(text.success)
-    else this.warn(text.failure._tag, text.failure.message)
+    try {
+      this.#send(socket, encodeFrame(frame, payload))
+    } catch (error) {
+      this.warn(codeOf(error) ?? "invalid_frame", String(error))
+    }
   }
 
   warn(code: string, message: string): void {
     this.#onWarning({ t: "warn", code, message })
+  }
+
+  #send(socket: WebSocketLike, text: string): void {
+    this.#log("sent", text)
+    socket.send(text)
   }
 }

@@ -2,6 +2,7 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
+import { clientTypesText } from "./client-types.ts"
 import { asyncapiText } from "./http/asyncapi.ts"
 import { authorizationText } from "./http/authorization.ts"
 import { openapiText } from "./http/openapi.ts"
@@ -10,13 +11,14 @@ const generate = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const write = Effect.fnUntraced(function* (file: string, text: string) {
-    const target = yield* path.fromFileUrl(new URL(`../../rpc/${file}`, import.meta.url))
+    const target = yield* path.fromFileUrl(new URL(`../../${file}`, import.meta.url))
     yield* fs.writeFileString(target, text)
   })
-  yield* write("authorization.md", authorizationText())
-  yield* write("asyncapi.json", asyncapiText())
-  yield* write("openapi.json", openapiText())
-  yield* write("config.schema.json", configJsonSchemaText())
+  yield* write("rpc/authorization.md", authorizationText())
+  yield* write("rpc/asyncapi.json", asyncapiText())
+  yield* write("rpc/openapi.json", openapiText())
+  yield* write("rpc/config.schema.json", configJsonSchemaText())
+  yield* write("src/client/wire.ts", clientTypesText())
 })
 
 generate.pipe(Effect.provide(NodeServices.layer), NodeRuntime.runMain)

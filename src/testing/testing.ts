@@ -4,6 +4,7 @@
  * kill. Players and scripted sockets work with both.
  */
 export { TestApp, TestDatabase } from "./app.ts"
+export { effectTimers, makeClient } from "./client.ts"
 export { cloneDatabase, testServer } from "./database.ts"
 export {
   type Answer,

@@ -1,5 +1,4 @@
 /** Journal of the apps under load: completed steps, failed calls and violations. */
-import { isError } from "#client/client"
 
 /** The kinds of apps. */
 export type AppKind = "rooms" | "matches" | "channels" | "saves" | "stats"
@@ -14,16 +13,17 @@ const passingCodes: ReadonlySet<string> = new Set([
   "unavailable",
   "idempotency_in_progress",
   // The app has already reported that its room or channel closed.
-  "gone"
+  "gone",
+  // A response of the load balancer, such as a 502.
+  "unreadable_answer"
 ])
 
 /** The code of an error. */
 export const codeOf = (error: unknown): string =>
   typeof error === "object" && error !== null && "_tag" in error ? String(error._tag) : "unknown"
 
-/** Whether a retry may cure the error. A response of the load balancer, such as a 502, counts too. */
-export const isPassing = (error: unknown): boolean =>
-  passingCodes.has(codeOf(error)) || (isError(error, "service_error") && error.code === "unknown")
+/** Whether a retry may cure the error. */
+export const isPassing = (error: unknown): boolean => passingCodes.has(codeOf(error))
 
 /** Times of an app's completed steps, by `performance.now()`. */
 interface Log {

@@ -55,9 +55,9 @@ const outcome = (page: Page) =>
     page.evaluate(() =>
       window.signingIn.then(
         ({ linked, player, provider }) => ({ id: player.id, linked, provider }),
-        (error: { readonly _tag: string; readonly reason?: string }) => ({
-          error: error._tag,
-          ...(error.reason === undefined ? {} : { reason: error.reason })
+        (error: { readonly code: string; readonly details?: { readonly reason: string } }) => ({
+          error: error.code,
+          ...(error.details === undefined ? {} : { reason: error.details.reason })
         })
       )
     )

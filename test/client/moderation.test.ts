@@ -33,7 +33,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a banned 
       const { sanctionId } = details(write)
       assert.deepStrictEqual(details(write), { sanctionId, expiresAt: null, note: "Rest." })
       const call = yield* rejection(() => client.rooms.create({ mode: "default" }))
-      assert.isTrue(isError(call, "disconnected") && call.closeCode === 4003, String(call))
+      assert.isTrue(isError(call, "disconnected") && call.details.closeCode === 4003, String(call))
       const sanction = yield* ask(() => client.sessions.appeal("I am rested."))
       assert.strictEqual(sanction.id, sanctionId)
       const again = yield* rejection(() => client.sessions.appeal("Really."))

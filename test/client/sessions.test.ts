@@ -2,14 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import {
-  type ClientOptions,
-  isError,
-  makeClient,
-  memoryStorage,
-  NetworkError,
-  type SessionStorage
-} from "#client/client"
+import { type ClientOptions, isError, memoryStorage, type SessionStorage } from "#client/client"
+import { makeClient } from "#testing/client"
 import { FakeAuth, refusal } from "../support/client/fake-auth.ts"
 import { rejection } from "../support/client/waits.ts"
 
@@ -213,7 +207,7 @@ describe("the end of a session", () => {
       yield* Effect.promise(() => client.sessions.ensure())
       auth.instead(refresh, () => Promise.reject(new TypeError("offline")))
       auth.expireAccess()
-      assert.instanceOf(yield* rejection(() => client.players.me()), NetworkError)
+      assert.isTrue(isError(yield* rejection(() => client.players.me()), "network_error"))
       yield* Effect.promise(() => client.players.me())
       assert.strictEqual(auth.count(guest), 1)
     })
@@ -221,7 +215,7 @@ describe("the end of a session", () => {
 })
 
 describe("errors over HTTP", () => {
-  it.effect("rejects with the errors of the definitions, or service_error for another code", () =>
+  it.effect("rejects with the code of the service, also one that this version does not know", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -231,21 +225,14 @@ describe("errors over HTTP", () => {
       assert.strictEqual(limited.details.retryAfterSeconds, 7)
       auth.instead(guest, () => refusal(418, "teapot"))
       const unknown = yield* rejection(() => client.sessions.guest())
-      assert(isError(unknown, "service_error"))
-      assert.strictEqual(unknown.code, "teapot")
+      assert(isError(unknown))
+      assert.strictEqual(String(unknown.code), "teapot")
       auth.instead(
         guest,
         () => new Response("{}", { headers: { "content-type": "application/json" } })
       )
       const unreadable = yield* rejection(() => client.sessions.guest())
-      assert(isError(unreadable, "service_error"))
-      assert.strictEqual(unreadable.code, "unreadable_answer")
-      assert.isTrue(
-        isError(
-          yield* rejection(() => client.sessions.guest({ displayName: " " })),
-          "invalid_request"
-        )
-      )
+      assert.isTrue(isError(unreadable, "unreadable_answer"))
     })
   )
 

@@ -13,7 +13,7 @@ import { Outgoing } from "#server/platform/outgoing"
 import { sha256 } from "#server/platform/secrets"
 import { endpoints } from "#server/http/authorization"
 import { createClient, memoryStorage } from "#client/client"
-import { runSocket } from "#client/socket"
+import { type Closed, openSocket } from "#client/socket"
 import { TestApp } from "#testing/app"
 import { request } from "#testing/players"
 import { FakeAuth } from "../support/client/fake-auth.ts"
@@ -193,9 +193,9 @@ describe("the client", () => {
           yield* rejection(call)
         }
       }
-      // The client checks the key of a save before it sends it, and encodes a provider as one segment.
+      // The client encodes each id as one segment of the path, and refuses one of dots.
       for (const route of auth.requests.slice(before)) {
-        assert.match(route, /^DELETE \/v1\/players\/me\/identities\/[^/]*$/)
+        assert.match(route, /^(?:DELETE \/v1\/players\/me\/identities|[A-Z]+ \/v1\/saves)\/[^/]+$/)
       }
       client.close()
     })
@@ -217,11 +217,15 @@ describe("the client", () => {
         const address = server.address()
         const port = typeof address === "object" && address !== null ? address.port : 0
         const received: Array<string> = []
-        const closed = yield* runSocket({
-          WebSocket,
-          url: `ws://127.0.0.1:${port}`,
-          opened: () => undefined,
-          received: (text) => received.push(text)
+        const closed = yield* Effect.callback<Closed>((resume) => {
+          const close = openSocket({
+            WebSocket,
+            url: `ws://127.0.0.1:${port}`,
+            opened: () => undefined,
+            received: (text) => received.push(text),
+            closed: (how) => resume(Effect.succeed(how))
+          })
+          return Effect.sync(close)
         })
         assert.notStrictEqual(closed.code, 1000)
         assert.deepStrictEqual(received, [])

@@ -1,0 +1,88 @@
+/**
+ * What all modules of the client share: HTTP, tokens, the connection, clock and storage. A module is a
+ * function of the core, so that a bundler leaves out the modules that a game does not use.
+ */
+import { closeCodes } from "#rpc/close-codes"
+import { ServerClock } from "./clock.ts"
+import { Connection } from "./connection.ts"
+import { Emitter } from "./emitter.ts"
+import { Http } from "./http.ts"
+import { type Log, logOf } from "./log.ts"
+import type { ClientEvents, ClientOptions } from "./options.ts"
+import { defaultStorage, type SessionStorage, storedText } from "./storage.ts"
+import { systemTimers, type Timers } from "./timers.ts"
+import { Tokens } from "./tokens.ts"
+
+/** The shared part of a client, for its modules. */
+export interface Core {
+  readonly http: Http
+  readonly tokens: Tokens
+  readonly connection: Connection
+  readonly events: Emitter<ClientEvents>
+  readonly timers: Timers
+  readonly clock: ServerClock
+  readonly log: Log
+  readonly storage: SessionStorage
+  /** Prefix of the client's keys in the storage. */
+  readonly name: string
+}
+
+const baseOf = ({ baseUrl, key }: ClientOptions): URL => {
+  const isHttp = /^https?:\/\//.test(baseUrl)
+  if (!isHttp) throw new TypeError(`baseUrl must be an http or https URL, not "${baseUrl}"`)
+  if (!key.startsWith("pk_")) throw new TypeError("key must be a publishable key, pk_...")
+  return new URL(baseUrl)
+}
+
+const socketUrl = (base: URL): string => {
+  const url = new URL(base)
+  url.protocol = base.protocol === "https:" ? "wss:" : "ws:"
+  url.pathname = `${base.pathname.replace(/\/$/, "")}/v1/realtime`
+  return url.href
+}
+
+const webSocketOf = ({ WebSocket = globalThis.WebSocket }: ClientOptions) => {
+  if (WebSocket !== undefined) return WebSocket
+  throw new TypeError("This platform has no WebSocket: pass one as the option WebSocket.")
+}
+
+export const makeCore = (options: ClientOptions): Core => {
+  const { autoGuest = true, key, storage = defaultStorage(), timers = systemTimers } = options
+  const base = baseOf(options)
+  const log = logOf(options.debug ?? false)
+  const fetch: typeof globalThis.fetch = (input, init) =>
+    (options.fetch ?? globalThis.fetch)(input, init)
+  const name = `player-backend:${key}`
+  const clock = new ServerClock(timers)
+  const events = new Emitter<ClientEvents>()
+  const http = new Http({ base, key, fetch, timers, log })
+  const tokens = new Tokens({ http, stored: storedText(storage, name), name, autoGuest, timers })
+  const connection = new Connection({
+    url: socketUrl(base),
+    key,
+    WebSocket: () => webSocketOf(options),
+    tokens,
+    timers,
+    clock,
+    log
+  })
+  tokens.changes.on("change", (player) => connection.setPlayer(player))
+  return { http, tokens, connection, events, timers, clock, log, storage, name }
+}
+
+/** Connects the events of the client. Call it after the modules, which see each change first. */
+export const connectEvents = ({ connection, events, tokens }: Core): void =>
+  connection.listen({
+    receive: (event) => {
+      if (event.t === "warn") events.emit("warn", event)
+    },
+    status: (status, closed) => {
+      events.emit("status", status)
+      // The player may have changed while the socket opened.
+      if (status === "online") connection.setPlayer(tokens.player)
+      // The session may have ended. A refresh finds out, and then signs the player out.
+      if (status === "offline" && closed?.code === closeCodes.unauthorized) {
+        tokens.resume().catch(() => undefined)
+      }
+    }
+  })

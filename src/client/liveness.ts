@@ -1,0 +1,68 @@
+/**
+ * Failure detector of a socket. Browsers hide the service's pings, and a dead socket may look open for
+ * minutes. So the client pings after a silence of 2 seconds while a call waits, of half the heartbeat
+ * interval while only calls without a timeout wait (there may be very many), and else of the whole
+ * interval.
+ */
+import type { Timers } from "./timers.ts"
+
+/** Interval at which the detector checks for received frames. */
+const checkMillis = 2000
+/** Timeout of a ping while a call waits, and else. */
+const pingMillis = 3000
+const relaxedPingMillis = 10_000
+
+export interface Watched {
+  readonly timers: Timers
+  readonly heartbeatMillis: number
+  /** Whether a frame arrived since the last call. */
+  readonly takeReceived: () => boolean
+  /** Calls that wait: those with a timeout, and all. */
+  readonly calls: () => { readonly timed: number; readonly all: number }
+  readonly ping: () => Promise<unknown>
+  /** A ping stayed unanswered. */
+  readonly silent: () => void
+}
+
+/** Watches a socket until the returned function is called. */
+export const watchSocket = (watched: Watched): (() => void) => {
+  const { calls, heartbeatMillis, ping, silent, takeReceived, timers } = watched
+  let cancel: () => void = () => undefined
+  let silentMillis = 0
+
+  const checkLater = () => {
+    takeReceived()
+    cancel = timers.after(checkMillis, check)
+  }
+  const pinged = () => {
+    cancel()
+    if (!takeReceived()) return silent()
+    silentMillis = 0
+    checkLater()
+  }
+  const check = () => {
+    const { all, timed } = calls()
+    const received = takeReceived()
+    silentMillis = received ? 0 : silentMillis + checkMillis
+    const limit = timed > 0 ? checkMillis : all > 0 ? heartbeatMillis / 2 : heartbeatMillis
+    if (silentMillis < limit) return checkLater()
+    let isOver = false
+    const end = () => {
+      if (isOver) return
+      isOver = true
+      pinged()
+    }
+    const cancelTimeout = timers.after(timed > 0 ? pingMillis : relaxedPingMillis, end)
+    cancel = () => {
+      isOver = true
+      cancelTimeout()
+    }
+    void ping().then(() => {
+      if (isOver) return
+      cancelTimeout()
+      end()
+    })
+  }
+  checkLater()
+  return () => cancel()
+}

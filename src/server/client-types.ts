@@ -1,0 +1,184 @@
+/**
+ * Types of the client, printed from the definitions in `rpc/` into `src/client/wire`: the values, the
+ * endpoints for players, the frames and events of the socket, and the details of errors. The client then
+ * needs neither the definitions nor `effect`, and a change of the definitions shows in a diff.
+ */
+import { Schema } from "effect"
+import { OpenApi } from "effect/http-api"
+import { AgeBand, AgeSignal } from "#rpc/ages"
+import { Api } from "#rpc/api"
+import {
+  ChannelEvent,
+  ChannelPlayer,
+  ChannelSettings,
+  ChannelVoice,
+  ModerateOp,
+  Moderation
+} from "#rpc/channels"
+import * as codes from "#rpc/errors/codes"
+import { Method, Provider } from "#rpc/identities"
+import { NativeProvider, NativeRequest, SignInError, SignInMode } from "#rpc/oauth/sign-in"
+import { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
+import { ClientFrames, HeldSeat, Warn, Welcome } from "#rpc/realtime"
+import { RoomEvent, RoomPlayer, RoomRef, RoomSnapshot, SignalKind } from "#rpc/rooms"
+import { TypePrinter } from "./type-text.ts"
+
+/** Values that the client exports by name, inner ones first. */
+const values = {
+  Provider,
+  Method,
+  NativeProvider,
+  NativeRequest,
+  SignInMode,
+  SignInError,
+  AgeBand,
+  AgeSignal,
+  SignalKind,
+  RoomRef,
+  RoomPlayer,
+  RoomSnapshot,
+  RoomEvent,
+  ChannelVoice,
+  ChannelPlayer,
+  ChannelSettings,
+  ModerateOp,
+  Moderation,
+  ChannelEvent,
+  IceTransportPolicy,
+  IceServer,
+  IceServers,
+  HeldSeat,
+  Welcome,
+  Warn
+} satisfies Readonly<Record<string, Schema.Constraint>>
+
+type Json = Readonly<Record<string, unknown>>
+
+const isJson = (value: unknown): value is Json => typeof value === "object" && value !== null
+
+const at = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
+  path.reduce<unknown>((inner, key) => (isJson(inner) ? inner[key] : undefined), value)
+
+const entries = (value: unknown): ReadonlyArray<readonly [string, unknown]> =>
+  isJson(value) ? Object.entries(value) : []
+
+const block = (name: string, members: ReadonlyArray<string>): string =>
+  `export interface ${name} {\n  ${members.map((member) => member.replaceAll("\n", "\n  ")).join("\n  ")}\n}\n`
+
+const printed = (printer: TypePrinter, schema: Schema.Constraint): string => {
+  const document = Schema.toJsonSchemaDocument(schema)
+  printer.define(document.definitions)
+  return printer.type(document.schema)
+}
+
+const json = "application/json"
+
+/** An operation that a publishable key may call, with or without a player. */
+const isForPlayers = (operation: unknown): boolean => {
+  const security = at(operation, "security")
+  return (
+    Array.isArray(security) &&
+    security.some((needed) => isJson(needed) && "publishableKey" in needed)
+  )
+}
+
+const responseOf = (printer: TypePrinter, operation: unknown): string => {
+  const successes = entries(at(operation, "responses")).filter(([status]) => status.startsWith("2"))
+  const schema = successes.map(([, response]) => at(response, "content", json, "schema"))[0]
+  return schema === undefined ? "undefined" : printer.type(schema)
+}
+
+const endpoint = (printer: TypePrinter, operation: unknown): ReadonlyArray<string> => {
+  const parameters = at(operation, "parameters")
+  const named = (place: string): ReadonlyArray<string> =>
+    (Array.isArray(parameters) ? parameters : [])
+      .filter((parameter) => at(parameter, "in") === place)
+      .map((parameter) => {
+        const optional = at(parameter, "required") === true ? "" : "?"
+        // Texts on the wire may be numbers for the caller.
+        const type = place === "query" ? "string | number" : "string"
+        return `readonly ${String(at(parameter, "name"))}${optional}: ${type}`
+      })
+  const params = named("path")
+  const query = named("query")
+  const body = at(operation, "requestBody", "content", json, "schema")
+  return [
+    ...(params.length === 0 ? [] : [`readonly params: { ${params.join("; ")} }`]),
+    ...(query.length === 0 ? [] : [`readonly query: { ${query.join("; ")} }`]),
+    ...(body === undefined ? [] : [`readonly body: ${printer.type(body)}`]),
+    `readonly response: ${responseOf(printer, operation)}`
+  ]
+}
+
+/** `METHOD /path` of each endpoint for players, with its operation. */
+const playerOperations = (document: unknown): ReadonlyArray<readonly [string, unknown]> =>
+  entries(at(document, "paths")).flatMap(([path, methods]) =>
+    entries(methods)
+      .filter(([, operation]) => isForPlayers(operation))
+      .map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation] as const)
+  )
+
+/** `METHOD /path` of each endpoint for players. */
+export const playerEndpoints = (): ReadonlyArray<string> =>
+  playerOperations(OpenApi.fromApi(Api)).map(([route]) => route)
+
+const endpointsText = (printer: TypePrinter): string => {
+  const document = OpenApi.fromApi(Api)
+  printer.define(document.components.schemas)
+  const members = playerOperations(document).map(
+    ([route, operation]) =>
+      `readonly ${JSON.stringify(route)}: {\n  ${endpoint(printer, operation)
+        .map((member) => member.replaceAll("\n", "\n  "))
+        .join("\n  ")}\n}`
+  )
+  return `/** The endpoints that a publishable key may call, with or without a player. */\n${block("Endpoints", members)}`
+}
+
+const framesText = (printer: TypePrinter): string => {
+  const members = Array.from(ClientFrames.requests.values(), (frame) => {
+    const payload = printed(printer, frame.payloadSchema)
+    const fields = payload.startsWith("{") || /^[A-Z]\w+$/.test(payload) ? payload : "undefined"
+    const data = printed(printer, frame.successSchema)
+    return `readonly ${frame._tag}: {\n  readonly payload: ${indent(fields)}\n  readonly data: ${indent(data)}\n}`
+  })
+  return `/** The frames of the client: what it sends, and the data of the reply. */\n${block("Frames", members)}`
+}
+
+const indent = (text: string): string => text.replaceAll("\n", "\n  ")
+
+const isErrorClass = (
+  value: unknown
+): value is { readonly fields: Schema.Struct.Fields; readonly identifier: string } =>
+  typeof value === "function" && "fields" in value && "identifier" in value
+
+const errorsText = (printer: TypePrinter): string => {
+  const members = Object.values<unknown>(codes)
+    .filter(isErrorClass)
+    .map(({ fields, identifier }) => {
+      const details = fields["details"]
+      return `readonly ${identifier}: ${details === undefined ? "undefined" : printed(printer, details)}`
+    })
+  return `/** The error codes of the service, with their details. */\n${block("ErrorDetails", members.toSorted())}`
+}
+
+const jsonObject = `/** A JSON object. */
+export type JsonObject = Readonly<Record<string, unknown>>
+`
+
+/** The module `src/client/wire.ts`. */
+export const clientTypesText = (): string => {
+  const printer = new TypePrinter()
+  for (const [name, schema] of Object.entries(values)) {
+    const document = Schema.toJsonSchemaDocument(schema)
+    printer.define(document.definitions)
+    printer.name(name, document.schema)
+  }
+  const groups = [endpointsText(printer), framesText(printer), errorsText(printer)]
+  const named = Array.from(printer.declarations().values())
+  return [
+    "/** Types of the wire, generated from the definitions in `rpc/` by `npm run generate`. */\n",
+    jsonObject,
+    ...named,
+    ...groups
+  ].join("\n")
+}
