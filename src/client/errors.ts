@@ -9,7 +9,10 @@ import type { ErrorDetails as ServiceDetails, SignInError } from "./wire.ts"
 export interface LocalDetails {
   /** The service could not be reached over HTTP. Check the connection, then call again. */
   readonly network_error: undefined
-  /** No reply within ten seconds, or no finished OAuth sign-in within ten minutes. The service may have executed the call. */
+  /**
+   * No reply within ten seconds, or no finished OAuth sign-in within ten minutes. The service may have
+   * executed the call.
+   */
   readonly timed_out: undefined
   /** The socket closed before the reply. The service may have executed the call. */
   readonly disconnected: { readonly closeCode: number; readonly reason: string }

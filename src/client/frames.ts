@@ -58,14 +58,16 @@ const reachesPrototype = (text: string): boolean => text.includes('"__proto__"')
 
 const plainEvents: ReadonlySet<string> = new Set(["message", "channel_message", "signal"])
 
+/** The service promises the form of each type. Events of other types are ignored where they arrive. */
+const isFrame = (value: unknown): value is Reply | ServerEvent =>
+  isRecord(value) && typeof value["t"] === "string"
+
 /** Parses a frame of the service; undefined if it is none. Fields and values may be newer than this client. */
 export const decodeFrame = (text: string): Reply | ServerEvent | undefined => {
   try {
     const frame: unknown = JSON.parse(text)
-    if (!isRecord(frame) || typeof frame["t"] !== "string") return undefined
-    if (reachesPrototype(text) && !plainEvents.has(frame["t"])) return undefined
-    // The service promises this form. Events of another type are ignored where they arrive.
-    return frame as unknown as Reply | ServerEvent
+    if (!isFrame(frame)) return undefined
+    return reachesPrototype(text) && !plainEvents.has(frame.t) ? undefined : frame
   } catch {
     return undefined
   }

@@ -178,7 +178,16 @@ export interface ChannelSettings {
   readonly createdAt: string
 }
 
-export type ModerateOp = "invite" | "uninvite" | "allowSend" | "disallowSend" | "mute" | "unmute" | "kick" | "ban" | "unban"
+export type ModerateOp =
+  | "invite"
+  | "uninvite"
+  | "allowSend"
+  | "disallowSend"
+  | "mute"
+  | "unmute"
+  | "kick"
+  | "ban"
+  | "unban"
 
 export interface Moderation {
   readonly op: ModerateOp
@@ -514,7 +523,6 @@ export interface Definitions {
   readonly resetTimeZone: string
   /** Every feature is off until its switch is true. */
   readonly features: {
-    /** Email sign-up, sign-in, verification, password reset, linking an email to a guest. */
     readonly emailLogin: boolean
     /** Cloud saves. */
     readonly saves: boolean

@@ -1,5 +1,5 @@
 /**
- * Types of the client, printed from the definitions in `rpc/` into `src/client/wire`: the values, the
+ * Types of the client, printed from the definitions in `rpc/` into `src/client/wire.ts`: the values, the
  * endpoints for players, the frames and events of the socket, and the details of errors. The client then
  * needs neither the definitions nor `effect`, and a change of the definitions shows in a diff.
  */

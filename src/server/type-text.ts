@@ -21,7 +21,7 @@ const primitives: Readonly<Record<string, string>> = {
 const isEmptyStruct = (members: ReadonlyArray<unknown>): boolean =>
   JSON.stringify(members) === '[{"type":"object"},{"type":"array"}]'
 
-const widthMax = 100
+const widthMax = 80
 
 const propertyName = (name: string): string =>
   /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name)
