@@ -53,11 +53,14 @@ export interface RoomRef {
   readonly code: string
 }
 
+/** A time in ISO 8601, in UTC. */
+export type Timestamp = string
+
 export interface RoomPlayer {
   readonly id: string
   readonly displayName: string
   readonly connected: boolean
-  readonly joinedAt: string
+  readonly joinedAt: Timestamp
   readonly state: JsonObject
 }
 
@@ -74,7 +77,7 @@ export interface RoomSnapshot {
   readonly metadata: JsonObject
   readonly state: JsonObject
   readonly version: number
-  readonly createdAt: string
+  readonly createdAt: Timestamp
   readonly players: ReadonlyArray<RoomPlayer>
   readonly p2p?: {
     readonly relayOnly: boolean
@@ -101,7 +104,7 @@ export type RoomEvent =
   | {
     readonly t: "player_disconnected"
     readonly playerId: string
-    readonly graceUntil: string
+    readonly graceUntil: Timestamp
   }
   | {
     readonly t: "player_reconnected"
@@ -163,7 +166,7 @@ export interface ChannelVoice {
 export interface ChannelPlayer {
   readonly id: string
   readonly displayName: string
-  readonly joinedAt: string
+  readonly joinedAt: Timestamp
 }
 
 export interface ChannelSettings {
@@ -175,7 +178,7 @@ export interface ChannelSettings {
   readonly open: boolean
   readonly maxMembers: number
   readonly voice: ChannelVoice | null
-  readonly createdAt: string
+  readonly createdAt: Timestamp
 }
 
 export type ModerateOp =
@@ -189,9 +192,12 @@ export type ModerateOp =
   | "ban"
   | "unban"
 
+/** Id of a player. */
+export type PlayerId = string
+
 export interface Moderation {
   readonly op: ModerateOp
-  readonly playerId: string
+  readonly playerId: PlayerId
   readonly seconds?: number
 }
 
@@ -267,14 +273,14 @@ export interface IceServer {
 export interface IceServers {
   readonly iceServers: ReadonlyArray<IceServer>
   readonly iceTransportPolicy: IceTransportPolicy
-  readonly expiresAt: string
+  readonly expiresAt: Timestamp
 }
 
 export interface HeldSeat {
   readonly roomId: string
   readonly code: string
   readonly mode: string
-  readonly graceUntil: string
+  readonly graceUntil: Timestamp
 }
 
 export interface Welcome {
@@ -283,7 +289,7 @@ export interface Welcome {
   readonly playerId: string | null
   readonly serverTime: number
   readonly heartbeatSeconds: number
-  readonly tokenExpiresAt: string | null
+  readonly tokenExpiresAt: Timestamp | null
   readonly rooms: ReadonlyArray<HeldSeat>
 }
 
@@ -294,6 +300,11 @@ export interface Warn {
   readonly details?: unknown
 }
 
+/** Body of: Create a guest player and sign it in. */
+export interface SessionsGuestRequest {
+  readonly displayName?: string
+}
+
 export interface Session {
   readonly player: Player
   readonly accessToken: string
@@ -301,25 +312,96 @@ export interface Session {
   readonly refreshToken: string
 }
 
+/** A player as its own client sees it. */
 export interface Player {
-  readonly id: string
+  readonly id: PlayerId
   readonly displayName: string
   readonly isGuest: boolean
-  readonly createdAt: string
+  readonly createdAt: Timestamp
   readonly identities: ReadonlyArray<Identity>
   readonly emailVerified: boolean
 }
 
+/** A sign-in method. A guest has the single entry `guest`. */
 export interface Identity {
   readonly provider: string
 }
 
+/** Body of: Rotate the refresh token. */
+export interface SessionsRefreshRequest {
+  readonly refreshToken: string
+}
+
+/** Body of: Create a player with an email and a password and sign it in. */
+export interface EmailSignupRequest {
+  readonly email: string
+  readonly password: string
+  readonly displayName?: string
+  readonly redirectUrl?: string
+}
+
+/** Body of: Sign in with an email and a password. */
+export interface EmailLoginRequest {
+  readonly email: string
+  readonly password: string
+}
+
+/** Body of: Confirm an email with the token of a verification link. */
+export interface EmailVerifyRequest {
+  readonly token: string
+}
+
+/** The signed-in player. */
 export interface PlayerResponse {
   readonly player: Player
 }
 
+/** Body of: Send a reset link if the account exists. */
+export interface EmailForgotRequest {
+  readonly email: string
+  readonly redirectUrl?: string
+}
+
+/** Body of: Set a password with the token of a reset link; ends all sessions. */
+export interface EmailResetRequest {
+  readonly token: string
+  readonly password: string
+}
+
+/** Body of: Add an email and a password; a guest becomes permanent. */
+export interface PlayerEmailLinkRequest {
+  readonly email: string
+  readonly password: string
+  readonly redirectUrl?: string
+}
+
+/** Body of: Send the verification link again, unless the email is confirmed. */
+export interface PlayerEmailResendRequest {
+  readonly redirectUrl?: string
+}
+
+/** Body of: Change the password; every other device is signed out. */
+export interface PlayerEmailChangeRequest {
+  readonly currentPassword: string
+  readonly newPassword: string
+  readonly refreshToken: string
+}
+
+export interface OauthStartRequest {
+  readonly redirectUrl: string
+  readonly challenge: string
+  readonly mode?: SignInMode
+}
+
+/** The address at which the player signs in with the provider. */
 export interface ProviderUrl {
   readonly url: string
+}
+
+/** Body of: Exchange a sign-in code for a session, once, within a minute. */
+export interface OauthExchangeRequest {
+  readonly code: string
+  readonly verifier: string
 }
 
 export interface ProviderSession {
@@ -331,31 +413,62 @@ export interface ProviderSession {
   readonly linked: boolean
 }
 
+/** Body of: Sign in or link with the id token of a native app. */
+export interface OauthNativeRequest {
+  readonly idToken: string
+  readonly nonce: string
+  readonly platform: "ios" | "android" | "web"
+  readonly link?: boolean
+  readonly name?: string
+  readonly authorizationCode?: string
+}
+
+/** A code that signs the player in on another device. `expiresIn` is in seconds. */
 export interface TransferCode {
   readonly code: string
   readonly expiresIn: number
 }
 
+/** Body of: Sign in as the player who issued a code. */
+export interface TransferRedeemRequest {
+  readonly code: string
+}
+
+/** Body of: Rename the signed-in player. */
+export interface PlayersUpdateRequest {
+  readonly displayName: string
+}
+
+/** Body of: Delete the player and everything that is stored about it. */
+export interface PlayerDataDeleteRequest {
+  readonly password?: string
+  readonly refreshToken?: string
+}
+
+/** It is deleted. */
 export interface Deleted {
   readonly deleted: true
 }
 
+/** The sign-in methods of the player. */
 export interface LinkedIdentityList {
   readonly identities: ReadonlyArray<LinkedIdentity>
 }
 
+/** A sign-in method as its player sees it. */
 export interface LinkedIdentity {
   readonly provider: Method
   readonly email?: string
   readonly emailVerified?: boolean
   readonly username?: string
-  readonly linkedAt: string
+  readonly linkedAt: Timestamp
 }
 
+/** Everything that is stored about a player. */
 export interface PlayerExport {
-  readonly exportedAt: string
+  readonly exportedAt: Timestamp
   readonly player: Player
-  readonly lastSeenAt: string | null
+  readonly lastSeenAt: Timestamp | null
   readonly age: {
     readonly ageBand: AgeBand
     readonly declaredAgeBand: AgeBand | null
@@ -367,19 +480,19 @@ export interface PlayerExport {
     readonly email?: string
     readonly emailVerified?: boolean
     readonly username?: string
-    readonly linkedAt: string
+    readonly linkedAt: Timestamp
     readonly subject: string
   }>
   readonly news:
     | {
       readonly optIn: boolean
-      readonly chosenAt: string
+      readonly chosenAt: Timestamp
     }
     | null
   readonly sessions: ReadonlyArray<{
     readonly id: string
-    readonly createdAt: string
-    readonly lastUsedAt: string
+    readonly createdAt: Timestamp
+    readonly lastUsedAt: Timestamp
     readonly userAgent: null
   }>
   readonly saves: ReadonlyArray<Save>
@@ -388,14 +501,14 @@ export interface PlayerExport {
     readonly stat: string
     readonly value: number
     readonly reason: string
-    readonly createdAt: string
+    readonly createdAt: Timestamp
   }>
   readonly sanctions: ReadonlyArray<Sanction>
   readonly appeals: ReadonlyArray<{
-    readonly sanctionId: string
+    readonly sanctionId: SanctionId
     readonly status: "open" | "accepted" | "rejected"
     readonly message: string
-    readonly createdAt: string
+    readonly createdAt: Timestamp
     readonly response: string | null
   }>
   readonly days: ReadonlyArray<string>
@@ -405,6 +518,7 @@ export interface PlayerExport {
   readonly xProfile: null
 }
 
+/** What players of an age band may do. */
 export interface Capabilities {
   readonly directConnections: boolean
   readonly voice: boolean
@@ -413,57 +527,106 @@ export interface Capabilities {
   readonly news: boolean
 }
 
+/** A save with its data. */
 export interface Save {
   readonly key: string
   readonly version: number
   readonly size: number
-  readonly updatedAt: string
+  readonly updatedAt: Timestamp
   readonly data: unknown
 }
 
 export interface Sanction {
-  readonly id: string
+  readonly id: SanctionId
   readonly kind: "ban"
   readonly active: boolean
   readonly note: string | null
-  readonly createdAt: string
-  readonly expiresAt: string | null
-  readonly liftedAt: string | null
+  readonly createdAt: Timestamp
+  readonly expiresAt: Timestamp | null
+  readonly liftedAt: Timestamp | null
   readonly appeal?: {
     readonly status: "open" | "accepted" | "rejected"
     readonly message: string
-    readonly createdAt: string
+    readonly createdAt: Timestamp
     readonly response: string | null
   }
 }
 
+/** Id of a ban. */
+export type SanctionId = string
+
+/** Body of: Report the platform's age signal; it only makes the age band stricter. */
+export interface AgesSignalRequest {
+  readonly platform: "ios" | "android" | "web"
+  readonly status:
+    | "declared"
+    | "verified"
+    | "supervised"
+    | "supervised_pending"
+    | "supervised_denied"
+    | "declined"
+    | "unknown"
+  readonly lowerBound?: number
+  readonly upperBound?: number
+  readonly source?: "selfDeclared" | "guardianDeclared" | "platform"
+  readonly supervised?: boolean
+}
+
+/** The effective age band of a player, and the declared one. */
 export interface AgeProfile {
   readonly ageBand: AgeBand
   readonly declaredAgeBand: AgeBand | null
   readonly capabilities: Capabilities
 }
 
+/** Body of: Declare the age band; later declarations must be stricter. */
+export interface AgesDeclareRequest {
+  readonly band: AgeBand
+}
+
+/** Whether sign-up screens may offer the opt-in. */
 export interface NewsOffer {
   readonly enabled: boolean
 }
 
+export interface NewsChooseRequest {
+  readonly optIn: boolean
+}
+
+/** The player's choice. */
 export interface NewsChoice {
   readonly enabled: boolean
   readonly optIn: boolean
 }
 
+/** The player's bans, newest first. */
 export interface SanctionList {
   readonly sanctions: ReadonlyArray<Sanction>
 }
 
+/** Body of: Appeal against a ban. */
+export interface SanctionsAppealRequest {
+  readonly message: string
+}
+
+/** The ban with its appeal. */
 export interface Appealed {
   readonly sanction: Sanction
 }
 
+/** Body of: Appeal with the refresh token that the ban has revoked. */
+export interface AppealsAppealRequest {
+  readonly refreshToken: string
+  readonly sanctionId?: string
+  readonly message: string
+}
+
+/** Public, unlocked rooms with a free seat, newest first. */
 export interface PublicRoomList {
   readonly rooms: ReadonlyArray<PublicRoom>
 }
 
+/** An open room. `players` is a count. */
 export interface PublicRoom {
   readonly id: string
   readonly code: string
@@ -471,21 +634,35 @@ export interface PublicRoom {
   readonly players: number
   readonly maxPlayers: number
   readonly metadata: JsonObject
-  readonly createdAt: string
+  readonly createdAt: Timestamp
 }
 
+/** The player's saves, newest first. */
 export interface SaveList {
   readonly saves: ReadonlyArray<SaveItem>
 }
 
+/** A save without its data. `size` is the bytes of `data` in UTF-8. */
 export interface SaveItem {
   readonly key: string
   readonly version: number
   readonly size: number
-  readonly updatedAt: string
+  readonly updatedAt: Timestamp
 }
 
+/** Body of: Write a save, optionally only if its version is unchanged. */
+export interface SavesWriteRequest {
+  readonly data: unknown
+  readonly ifVersion?: number
+}
+
+/** All-time values. A stat that was never reported is absent. */
 export interface StatsRead {
+  readonly stats: Readonly<Record<string, number>>
+}
+
+/** Body of: Report stats. */
+export interface StatsReportRequest {
   readonly stats: Readonly<Record<string, number>>
 }
 
@@ -494,10 +671,11 @@ export interface StatsReported {
   readonly rejected: ReadonlyArray<Rejection>
   readonly unlocked: ReadonlyArray<{
     readonly key: string
-    readonly unlockedAt: string
+    readonly unlockedAt: Timestamp
   }>
 }
 
+/** A stat's value for all time, today, this week (from Monday) and this month. */
 export interface PeriodValues {
   readonly all: number
   readonly daily: number
@@ -505,6 +683,7 @@ export interface PeriodValues {
   readonly monthly: number
 }
 
+/** A value that was not stored, and why. */
 export interface Rejection {
   readonly stat: string
   readonly value: number
@@ -518,6 +697,7 @@ export interface Rejection {
     | "verification_unavailable"
 }
 
+/** The public part of the environment's config. */
 export interface Definitions {
   readonly configVersion: number
   readonly resetTimeZone: string
@@ -574,131 +754,83 @@ export interface Definitions {
 /** The endpoints that a publishable key may call, with or without a player. */
 export interface Endpoints {
   readonly "POST /v1/auth/guest": {
-    readonly body: {
-      readonly displayName?: string
-    }
+    readonly body: SessionsGuestRequest
     readonly response: Session
   }
   readonly "POST /v1/auth/refresh": {
-    readonly body: {
-      readonly refreshToken: string
-    }
+    readonly body: SessionsRefreshRequest
     readonly response: Session
   }
   readonly "POST /v1/auth/logout": {
-    readonly body: {
-      readonly refreshToken: string
-    }
+    readonly body: SessionsRefreshRequest
     readonly response: unknown
   }
   readonly "POST /v1/auth/email/signup": {
-    readonly body: {
-      readonly email: string
-      readonly password: string
-      readonly displayName?: string
-      readonly redirectUrl?: string
-    }
+    readonly body: EmailSignupRequest
     readonly response: Session
   }
   readonly "POST /v1/auth/email/login": {
-    readonly body: {
-      readonly email: string
-      readonly password: string
-    }
+    readonly body: EmailLoginRequest
     readonly response: Session
   }
   readonly "POST /v1/auth/email/verify": {
-    readonly body: {
-      readonly token: string
-    }
+    readonly body: EmailVerifyRequest
     readonly response: PlayerResponse
   }
   readonly "POST /v1/auth/email/disown": {
-    readonly body: {
-      readonly token: string
-    }
+    readonly body: EmailVerifyRequest
     readonly response: unknown
   }
   readonly "POST /v1/auth/password/forgot": {
-    readonly body: {
-      readonly email: string
-      readonly redirectUrl?: string
-    }
+    readonly body: EmailForgotRequest
     readonly response: unknown
   }
   readonly "POST /v1/auth/password/reset": {
-    readonly body: {
-      readonly token: string
-      readonly password: string
-    }
+    readonly body: EmailResetRequest
     readonly response: unknown
   }
   readonly "POST /v1/auth/link/email": {
-    readonly body: {
-      readonly email: string
-      readonly password: string
-      readonly redirectUrl?: string
-    }
+    readonly body: PlayerEmailLinkRequest
     readonly response: PlayerResponse
   }
   readonly "POST /v1/auth/email/resend": {
-    readonly body: {
-      readonly redirectUrl?: string
-    }
+    readonly body: PlayerEmailResendRequest
     readonly response: unknown
   }
   readonly "POST /v1/auth/password/change": {
-    readonly body: {
-      readonly currentPassword: string
-      readonly newPassword: string
-      readonly refreshToken: string
-    }
+    readonly body: PlayerEmailChangeRequest
     readonly response: unknown
   }
   readonly "POST /v1/auth/oauth/{provider}/start": {
     readonly params: { readonly provider: string }
-    readonly body: {
-      readonly redirectUrl: string
-      readonly challenge: string
-      readonly mode?: SignInMode
-    }
+    readonly body: OauthStartRequest
     readonly response: ProviderUrl
   }
   readonly "POST /v1/auth/oauth/exchange": {
-    readonly body: {
-      readonly code: string
-      readonly verifier: string
-    }
+    readonly body: OauthExchangeRequest
     readonly response: ProviderSession
   }
   readonly "POST /v1/auth/oauth/{provider}/native": {
     readonly params: { readonly provider: string }
-    readonly body: NativeRequest
+    readonly body: OauthNativeRequest
     readonly response: ProviderSession
   }
   readonly "POST /v1/auth/transfer": {
     readonly response: TransferCode
   }
   readonly "POST /v1/auth/transfer/redeem": {
-    readonly body: {
-      readonly code: string
-    }
+    readonly body: TransferRedeemRequest
     readonly response: Session
   }
   readonly "GET /v1/players/me": {
     readonly response: PlayerResponse
   }
   readonly "PATCH /v1/players/me": {
-    readonly body: {
-      readonly displayName: string
-    }
+    readonly body: PlayersUpdateRequest
     readonly response: PlayerResponse
   }
   readonly "DELETE /v1/players/me": {
-    readonly body: {
-      readonly password?: string
-      readonly refreshToken?: string
-    }
+    readonly body: PlayerDataDeleteRequest
     readonly response: Deleted
   }
   readonly "GET /v1/players/me/identities": {
@@ -706,34 +838,28 @@ export interface Endpoints {
   }
   readonly "DELETE /v1/players/me/identities/{provider}": {
     readonly params: { readonly provider: string }
-    readonly body: {
-      readonly refreshToken: string
-    }
+    readonly body: SessionsRefreshRequest
     readonly response: PlayerResponse
   }
   readonly "GET /v1/players/me/export": {
     readonly response: PlayerExport
   }
   readonly "POST /v1/players/me/age-signal": {
-    readonly body: AgeSignal
+    readonly body: AgesSignalRequest
     readonly response: AgeProfile
   }
   readonly "GET /v1/social/profile": {
     readonly response: AgeProfile
   }
   readonly "PUT /v1/social/age": {
-    readonly body: {
-      readonly band: AgeBand
-    }
+    readonly body: AgesDeclareRequest
     readonly response: AgeProfile
   }
   readonly "GET /v1/news/opt-in": {
     readonly response: NewsOffer
   }
   readonly "PUT /v1/news/opt-in": {
-    readonly body: {
-      readonly optIn: boolean
-    }
+    readonly body: NewsChooseRequest
     readonly response: NewsChoice
   }
   readonly "GET /v1/players/me/sanctions": {
@@ -741,17 +867,11 @@ export interface Endpoints {
   }
   readonly "POST /v1/players/me/sanctions/{sanctionId}/appeal": {
     readonly params: { readonly sanctionId: string }
-    readonly body: {
-      readonly message: string
-    }
+    readonly body: SanctionsAppealRequest
     readonly response: Appealed
   }
   readonly "POST /v1/auth/appeal": {
-    readonly body: {
-      readonly refreshToken: string
-      readonly sanctionId?: string
-      readonly message: string
-    }
+    readonly body: AppealsAppealRequest
     readonly response: Appealed
   }
   readonly "GET /v1/rooms": {
@@ -767,10 +887,7 @@ export interface Endpoints {
   }
   readonly "PUT /v1/saves/{key}": {
     readonly params: { readonly key: string }
-    readonly body: {
-      readonly data: unknown
-      readonly ifVersion?: number
-    }
+    readonly body: SavesWriteRequest
     readonly response: SaveItem
   }
   readonly "DELETE /v1/saves/{key}": {
@@ -782,9 +899,7 @@ export interface Endpoints {
     readonly response: StatsRead
   }
   readonly "POST /v1/stats": {
-    readonly body: {
-      readonly stats: Readonly<Record<string, number>>
-    }
+    readonly body: StatsReportRequest
     readonly response: StatsReported
   }
   readonly "GET /v1/gamedata/definitions": {
@@ -919,7 +1034,7 @@ export interface Frames {
     readonly payload: {
       readonly channel: string
       readonly op: ModerateOp
-      readonly playerId: string
+      readonly playerId: PlayerId
       readonly seconds?: number
     }
     readonly data: unknown

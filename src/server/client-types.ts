@@ -131,7 +131,9 @@ const endpointsText = (printer: TypePrinter): string => {
         .map((member) => member.replaceAll("\n", "\n  "))
         .join("\n  ")}\n}`
   )
-  return `/** The endpoints that a publishable key may call, with or without a player. */\n${block("Endpoints", members)}`
+  const described =
+    "/** The endpoints that a publishable key may call, with or without a player. */"
+  return `${described}\n${block("Endpoints", members)}`
 }
 
 const framesText = (printer: TypePrinter): string => {
