@@ -464,6 +464,28 @@ export interface LinkedIdentity {
   readonly linkedAt: Timestamp
 }
 
+/** The player's own X profile, and whether other players see it. */
+export interface XProfile {
+  readonly username: string | null
+  readonly name: string | null
+  readonly avatarUrl: string | null
+  readonly visible: boolean
+}
+
+/** Body of: Show the X profile to other players, or hide it. */
+export interface XProfilesShowRequest {
+  readonly visible: boolean
+}
+
+/** X profiles by player id; those of players who show none are absent. */
+export interface XProfiles {
+  readonly profiles: Readonly<Record<string, {
+    readonly username: string | null
+    readonly name: string | null
+    readonly avatarUrl: string | null
+  }>>
+}
+
 /** Everything that is stored about a player. */
 export interface PlayerExport {
   readonly exportedAt: Timestamp
@@ -514,8 +536,14 @@ export interface PlayerExport {
   readonly days: ReadonlyArray<string>
   readonly rooms: ReadonlyArray<string>
   readonly channels: ReadonlyArray<string>
-  readonly shareLinks: ReadonlyArray<unknown>
-  readonly xProfile: null
+  readonly shareLinks: ReadonlyArray<{
+    readonly id: string
+    readonly kind: "plain" | "score" | "challenge"
+    readonly score: number | null
+    readonly showName: boolean
+    readonly createdAt: Timestamp
+  }>
+  readonly xProfile: XProfile | null
 }
 
 /** What players of an age band may do. */
@@ -697,6 +725,51 @@ export interface Rejection {
     | "verification_unavailable"
 }
 
+/** Body of: Make a link to post, with a card image and a suggested text. */
+export interface ShareCreateRequest {
+  readonly kind: "plain" | "score" | "challenge"
+  readonly score?: number
+  readonly showName?: boolean
+}
+
+/** A link to post. `imageUrl` is null while `share.images` is off. */
+export interface Shared {
+  readonly link: string
+  readonly imageUrl: string | null
+  readonly post: PostHint
+}
+
+/** Suggested text of a post. `text` and `via` are null where the config has none. */
+export interface PostHint {
+  readonly text: string | null
+  readonly hashtags: ReadonlyArray<string>
+  readonly via: string | null
+}
+
+/** A share link. */
+export interface ShareLinkRead {
+  readonly link: ShareLink
+}
+
+export interface ShareLink {
+  readonly id: string
+  readonly kind: "plain" | "score" | "challenge"
+  readonly score: number | null
+  readonly displayName: string | null
+  readonly createdAt: Timestamp
+}
+
+/** Body of: Report a visit or a play; each visitor counts once a day. */
+export interface ShareVisitRequest {
+  readonly shareId: string
+  readonly landed: boolean
+}
+
+/** Whether the report was counted: each visitor counts once a day. */
+export interface VisitCounted {
+  readonly counted: boolean
+}
+
 /** The public part of the environment's config. */
 export interface Definitions {
   readonly configVersion: number
@@ -841,6 +914,17 @@ export interface Endpoints {
     readonly body: SessionsRefreshRequest
     readonly response: PlayerResponse
   }
+  readonly "GET /v1/players/me/x-profile": {
+    readonly response: XProfile
+  }
+  readonly "PUT /v1/players/me/x-profile": {
+    readonly body: XProfilesShowRequest
+    readonly response: XProfile
+  }
+  readonly "GET /v1/players/x-profiles": {
+    readonly query: { readonly ids: string | number }
+    readonly response: XProfiles
+  }
   readonly "GET /v1/players/me/export": {
     readonly response: PlayerExport
   }
@@ -901,6 +985,18 @@ export interface Endpoints {
   readonly "POST /v1/stats": {
     readonly body: StatsReportRequest
     readonly response: StatsReported
+  }
+  readonly "POST /v1/share/links": {
+    readonly body: ShareCreateRequest
+    readonly response: Shared
+  }
+  readonly "GET /v1/share/links/{shareId}": {
+    readonly params: { readonly shareId: string }
+    readonly response: ShareLinkRead
+  }
+  readonly "POST /v1/share/visits": {
+    readonly body: ShareVisitRequest
+    readonly response: VisitCounted
   }
   readonly "GET /v1/gamedata/definitions": {
     readonly response: Definitions
@@ -1087,6 +1183,7 @@ export interface ErrorDetails {
   readonly idempotency_in_progress: undefined
   readonly idempotency_key_reused: undefined
   readonly identity_already_linked: undefined
+  readonly identity_not_linked: undefined
   readonly internal_error: {
     readonly requestId: string
   }
