@@ -2,6 +2,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { orDieWithTimeout } from "./database.ts"
+import { isOpen } from "./projects/open.ts"
 
 /** The document exactly as it was pushed, so that `pull` and `push` round-trip. */
 const Document = Schema.fromJsonString(Schema.Json)
@@ -36,7 +37,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
     execute: (environmentId) => sql`
       select c.version, c.document
       from configs c join environments e on e.id = c.environment_id
-        join projects p on p.id = e.project_id and p.deleted_at is null and p.removed_at is null
+        join projects p on p.id = e.project_id and ${isOpen(sql)}
       where c.environment_id = ${environmentId}
       order by c.version desc limit 1`
   }),

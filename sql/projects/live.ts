@@ -7,6 +7,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
+import { isOpen } from "./open.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -50,7 +51,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
         from json_to_recordset(${reports}::text::json)
           as r("environmentId" text, connections int, document json)
         join environments e on e.id = r."environmentId"
-        join projects p on p.id = e.project_id and p.deleted_at is null and p.removed_at is null
+        join projects p on p.id = e.project_id and ${isOpen(sql)}
       ), cleared as (
         delete from live_reports
         where node = ${node} and environment_id not in (select environment_id from reported)

@@ -4,6 +4,7 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName, KeyKind } from "#rpc/auth"
 import { DeveloperId, EnvironmentId, KeyId, ProjectId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
+import { isOpen } from "./open.ts"
 import { ProjectRow } from "./repository.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -40,15 +41,15 @@ const reads = (sql: SqlClient.SqlClient) => ({
     execute: (developerId) => sql`
       select p.id, p.name, p.slug, p.created_at
       from projects p join project_members m on m.project_id = p.id
-      where m.developer_id = ${developerId} and p.deleted_at is null and p.removed_at is null
+      where m.developer_id = ${developerId} and ${isOpen(sql)}
       order by p.id`
   }),
   find: SqlSchema.findOneOption({
     Request: ProjectId,
     Result: ProjectRow,
     execute: (id) => sql`
-      select id, name, slug, created_at from projects
-      where id = ${id} and deleted_at is null and removed_at is null`
+      select p.id, p.name, p.slug, p.created_at from projects p
+      where p.id = ${id} and ${isOpen(sql)}`
   }),
   keys: SqlSchema.findAll({
     Request: Schema.Array(ProjectId),
@@ -90,8 +91,8 @@ const locks = (sql: SqlClient.SqlClient) => ({
     Request: ProjectId,
     Result: ProjectRow,
     execute: (id) => sql`
-      select id, name, slug, created_at from projects
-      where id = ${id} and deleted_at is null and removed_at is null for update`
+      select p.id, p.name, p.slug, p.created_at from projects p
+      where p.id = ${id} and ${isOpen(sql)} for update`
   }),
   lockEnvironment: (id: EnvironmentId) =>
     Effect.asVoid(orDieWithTimeout(sql`select id from environments where id = ${id} for update`))

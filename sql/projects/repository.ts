@@ -4,6 +4,7 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName, KeyKind } from "#rpc/auth"
 import { DeveloperId, EnvironmentId, KeyId, ProjectId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
+import { isOpen } from "./open.ts"
 
 export const ProjectRow = Schema.Struct({
   id: ProjectId,
@@ -153,7 +154,7 @@ const memberships = (sql: SqlClient.SqlClient) => ({
     execute: ({ developerId, projectId }) => sql`
       select m.project_id from project_members m join projects p on p.id = m.project_id
       where m.developer_id = ${developerId} and m.project_id = ${projectId}
-        and p.deleted_at is null and p.removed_at is null`
+        and ${isOpen(sql)}`
   }),
   environment: SqlSchema.findOneOption({
     Request: Schema.Struct({
@@ -165,7 +166,7 @@ const memberships = (sql: SqlClient.SqlClient) => ({
     execute: ({ developerId, env, projectId }) => sql`
       select e.id as environment_id, e.project_id, e.name
       from environments e join project_members m on m.project_id = e.project_id
-        join projects p on p.id = e.project_id and p.deleted_at is null and p.removed_at is null
+        join projects p on p.id = e.project_id and ${isOpen(sql)}
       where m.developer_id = ${developerId} and e.project_id = ${projectId} and e.name = ${env}`
   })
 })

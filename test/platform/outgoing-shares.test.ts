@@ -1,27 +1,10 @@
 /** Shares of tenants in the outgoing requests, and requests that this process could not make. */
 import { pbkdf2Sync } from "node:crypto"
-import { createServer, type RequestListener } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { outgoing as limits } from "#rpc/limits"
 import { Outgoing, type OutgoingRequest } from "#server/platform/outgoing"
-
-const startServer = (listener: RequestListener) =>
-  Effect.acquireRelease(
-    Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
-      const server = createServer(listener)
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        const port = typeof address === "object" && address !== null ? address.port : 0
-        const close = () => {
-          server.close()
-          server.closeAllConnections()
-        }
-        resume(Effect.succeed({ port, close }))
-      })
-    }),
-    ({ close }) => Effect.sync(close)
-  )
+import { startServer } from "../support/local-server.ts"
 
 describe("shares of tenants", () => {
   const ask = (options: Partial<OutgoingRequest>) =>

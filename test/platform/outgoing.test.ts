@@ -2,8 +2,7 @@
  * Requests to addresses that developers choose, such as webhooks. No spelling, DNS answer or redirect
  * reaches an internal address (SSRF). A bad or late response is an error.
  */
-import { createServer, type RequestListener } from "node:http"
-import { createServer as createSecureServer } from "node:https"
+import type { RequestListener } from "node:http"
 import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result } from "effect"
@@ -17,6 +16,7 @@ import {
   type OutgoingRequest
 } from "#server/platform/outgoing"
 import { certified } from "../support/certificate.ts"
+import { startServer } from "../support/local-server.ts"
 
 /** Addresses that are not public, in all notations. */
 const hostileAddresses: ReadonlyArray<[what: string, ...addresses: Array<string>]> = [
@@ -155,24 +155,6 @@ const resolveTo =
       null,
       addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }))
     )
-
-/** Starts a server on this machine; returns its port. */
-const startServer = (listener: RequestListener, tls?: typeof certified) =>
-  Effect.acquireRelease(
-    Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
-      const server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener)
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        const port = typeof address === "object" && address !== null ? address.port : 0
-        const close = () => {
-          server.close()
-          server.closeAllConnections()
-        }
-        resume(Effect.succeed({ port, close }))
-      })
-    }),
-    ({ close }) => Effect.sync(close)
-  )
 
 const send = (resolve: Resolve, options: Partial<OutgoingPost>) =>
   Effect.flatMap(Outgoing, (outgoing) => outgoing.post(post(options))).pipe(

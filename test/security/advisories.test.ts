@@ -2,7 +2,6 @@
  * Attacks from advisories of comparable servers and libraries, repeated against this service and its client.
  * Each test name cites its advisory. The README of this folder lists all advisories with their tests.
  */
-import { createServer } from "node:http"
 import { gzipSync } from "node:zlib"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -19,6 +18,7 @@ import { request } from "#testing/players"
 import { FakeAuth } from "../support/client/fake-auth.ts"
 import { rejection } from "../support/client/waits.ts"
 import { sendRaw } from "../support/http/raw.ts"
+import { startServer } from "../support/local-server.ts"
 import { makeTenantFixtures } from "../support/operator-harness.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
@@ -239,17 +239,9 @@ describe("a request to a developer's server", () => {
     Effect.gen(function* () {
       const compressed = gzipSync(Buffer.alloc(16 * 1024 * 1024))
       assert.isBelow(compressed.length, 65_536)
-      const server = yield* Effect.acquireRelease(
-        Effect.callback<ReturnType<typeof createServer>>((resume) => {
-          const listening = createServer((_, response) => {
-            response.writeHead(200, { "content-encoding": "gzip" }).end(compressed)
-          })
-          listening.listen(0, "127.0.0.1", () => resume(Effect.succeed(listening)))
-        }),
-        (open) => Effect.sync(() => open.close())
-      )
-      const address = server.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
+      const { port } = yield* startServer((_, response) => {
+        response.writeHead(200, { "content-encoding": "gzip" }).end(compressed)
+      })
       const url = `http://127.0.0.1:${port}/`
       const body = yield* Effect.flatMap(Outgoing, (outgoing) =>
         outgoing.post({ url, body: "{}", headers: {}, timeoutMillis: 2000, allowLoopback: true })

@@ -2,7 +2,6 @@
  * Memory bounds that no other test reaches: outgoing requests, player sessions per bucket and rejected stats.
  * The tests of each feature cover its own queues and caches.
  */
-import { createServer } from "node:http"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -13,29 +12,13 @@ import type { SessionOutput } from "#entities/player-session/protocol"
 import { noReservation } from "#entities/player-session/state"
 import { Outgoing } from "#server/platform/outgoing"
 import { nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { startServer } from "../support/local-server.ts"
 import { newGame } from "../support/players.ts"
-
-/** A server that accepts requests and never responds. */
-const unresponsiveServer = Effect.acquireRelease(
-  Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
-    const server = createServer(() => undefined)
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
-      const close = () => {
-        server.close()
-        server.closeAllConnections()
-      }
-      resume(Effect.succeed({ port, close }))
-    })
-  }),
-  ({ close }) => Effect.sync(close)
-)
 
 describe("outgoing requests", () => {
   it.live("refuses a tenant's 321st outgoing request until another one of it ends", () =>
     Effect.gen(function* () {
-      const { port } = yield* unresponsiveServer
+      const { port } = yield* startServer(() => undefined)
       const service = yield* Outgoing
       const { permitsPerKey, waitingPerKey } = outgoing.webhooks
       const sendOf = (tenant: string) =>

@@ -96,6 +96,12 @@ export const fillNode = Effect.fnUntraced(function* (size: NodeSize) {
   const environments = environmentIds(size)
   const environmentOf = (index: number) =>
     environments[index % environments.length] ?? EnvironmentId.make(idOf("env", 0))
+  /** The players of an environment sit evenly in its rooms. */
+  const roomOf = (index: number): number => {
+    const rooms = Math.floor(size.rooms / size.environments)
+    const room = Math.floor(index / size.environments) % rooms
+    return (index % size.environments) + room * size.environments
+  }
   const connections = Array.from({ length: size.connections }, (_, index) => {
     const [connectionId, playerId] = [idOf("con", index), PlayerId.make(idOf("pl", index))]
     const calls = { session: () => Effect.never, peek: () => Effect.succeed(null) }
@@ -115,6 +121,7 @@ export const fillNode = Effect.fnUntraced(function* (size: NodeSize) {
     hub.connections.add(connection)
     return counted(connection, "environmentId", looks)
   })
+  const players = Map.groupBy(connections, (_, index) => roomOf(index))
   const rooms = Array.from({ length: size.rooms }, (_, index) => {
     const id = idOf("rm", index)
     const environmentId = environmentOf(index)
@@ -124,18 +131,15 @@ export const fillNode = Effect.fnUntraced(function* (size: NodeSize) {
       undefined,
       runtimeOf(local, () => actor)
     )
-    const seated = connections
-      .slice(
-        Math.floor((index * size.connections) / size.rooms),
-        Math.floor(((index + 1) * size.connections) / size.rooms)
-      )
-      .map(({ connectionId, displayName, playerId, relayOnly }) => ({
+    const seated = (players.get(index) ?? []).map(
+      ({ connectionId, displayName, playerId, relayOnly }) => ({
         node: hub.node,
         connectionId,
         displayName,
         playerId,
         relayOnly
-      }))
+      })
+    )
     const room = emptyRoom({ id, environmentId, maxPlayers: 64 })
     local.actors.set(id, actor)
     actor.open(Result.getOrThrow(seat(room, seated, 0)).state)

@@ -1,6 +1,7 @@
 /** The server of a developer that verifies stats, and the config of its game. */
-import { createServer, type ServerResponse } from "node:http"
+import type { ServerResponse } from "node:http"
 import { Effect } from "effect"
+import { startServer } from "./local-server.ts"
 
 /** A request that the developer's server received. */
 export interface Heard {
@@ -17,39 +18,23 @@ export const json =
     response.end(typeof body === "string" ? body : JSON.stringify(body))
 
 /** The developer's server on a loopback port. */
-export const developersServer = (reply: Reply) =>
-  Effect.acquireRelease(
-    Effect.callback<{
-      readonly url: string
-      readonly heard: Array<Heard>
-      readonly close: () => void
-    }>((resume) => {
-      const heard: Array<Heard> = []
-      const server = createServer((incoming, response) => {
-        const chunks: Array<Buffer> = []
-        incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
-        incoming.on("end", () => {
-          const hearing = {
-            signature: String(incoming.headers["svc-signature"]),
-            contentType: String(incoming.headers["content-type"]),
-            body: Buffer.concat(chunks).toString()
-          }
-          heard.push(hearing)
-          reply(response, hearing)
-        })
-      })
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        const port = typeof address === "object" && address !== null ? address.port : 0
-        const close = () => {
-          server.close()
-          server.closeAllConnections()
-        }
-        resume(Effect.succeed({ url: `http://localhost:${port}/verify`, heard, close }))
-      })
-    }),
-    ({ close }) => Effect.sync(close)
-  )
+export const developersServer = Effect.fnUntraced(function* (reply: Reply) {
+  const heard: Array<Heard> = []
+  const { port } = yield* startServer((incoming, response) => {
+    const chunks: Array<Buffer> = []
+    incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
+    incoming.on("end", () => {
+      const hearing = {
+        signature: String(incoming.headers["svc-signature"]),
+        contentType: String(incoming.headers["content-type"]),
+        body: Buffer.concat(chunks).toString()
+      }
+      heard.push(hearing)
+      reply(response, hearing)
+    })
+  })
+  return { url: `http://localhost:${port}/verify`, heard }
+})
 
 /** A game that verifies its stats with this webhook. */
 export const gameWith = (webhook: object) => ({

@@ -1,9 +1,9 @@
 /** Traces exported over OTLP/HTTP, from the request or frame to the SQL statement. */
-import { createServer, type Server } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Predicate } from "effect"
 import { TestApp } from "#testing/app"
 import { at, configure, guest, newPlayer, request } from "#testing/players"
+import { startServer } from "../support/local-server.ts"
 import { DatabaseLive } from "../support/service.ts"
 
 interface Span {
@@ -44,23 +44,15 @@ const spansOf = (text: string): ReadonlyArray<Span> =>
 const makeCollector = Effect.gen(function* () {
   const bodies: Array<string> = []
   const paths: Array<string> = []
-  const server = yield* Effect.acquireRelease(
-    Effect.callback<Server>((resume) => {
-      const http = createServer((request, response) => {
-        const chunks: Array<Buffer> = []
-        paths.push(`${request.url} for ${request.headers["x-team"]}`)
-        request.on("data", (chunk: Buffer) => chunks.push(chunk))
-        request.on("end", () => {
-          bodies.push(Buffer.concat(chunks).toString("utf8"))
-          response.writeHead(200, { "content-type": "application/json" }).end("{}")
-        })
-      })
-      http.listen(0, "127.0.0.1", () => resume(Effect.succeed(http)))
-    }),
-    (http) => Effect.sync(() => http.close().closeAllConnections())
-  )
-  const address = server.address()
-  const port = typeof address === "object" && address !== null ? address.port : 0
+  const { port } = yield* startServer((request, response) => {
+    const chunks: Array<Buffer> = []
+    paths.push(`${request.url} for ${request.headers["x-team"]}`)
+    request.on("data", (chunk: Buffer) => chunks.push(chunk))
+    request.on("end", () => {
+      bodies.push(Buffer.concat(chunks).toString("utf8"))
+      response.writeHead(200, { "content-type": "application/json" }).end("{}")
+    })
+  })
   return { url: `http://127.0.0.1:${port}`, bodies, paths }
 })
 

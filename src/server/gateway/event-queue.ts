@@ -3,9 +3,9 @@
  * in bytes as the outbox of a socket is: a client that does not acknowledge reads too slowly.
  */
 import { Cause, Effect, Option, Queue, Schema, Stream } from "effect"
-import { rooms, socket as limits } from "#rpc/limits"
+import { rooms } from "#rpc/limits"
 import { type EventsError, ServerEvent } from "#rpc/realtime"
-import { type Frame, largeBytes } from "#server/platform/socket-outbox"
+import { type Frame, OutboxBound } from "#server/platform/socket-outbox"
 
 export type EventError = typeof EventsError.Type
 
@@ -19,8 +19,7 @@ const decodeEvent = Schema.decodeUnknownOption(Schema.fromJsonString(ServerEvent
 export class EventQueue {
   readonly #queue: Queue.Queue<Waiting, EventError>
   #bytes = 0
-  /** The size of the large event that waits; 0 if none does. */
-  #large = 0
+  readonly #bound = new OutboxBound()
 
   private constructor(queue: Queue.Queue<Waiting, EventError>) {
     this.#queue = queue
@@ -42,9 +41,7 @@ export class EventQueue {
   /** Adds an event; false if too much waits. */
   offer(frame: Frame): boolean {
     const bytes = Buffer.byteLength(frame.text)
-    if (this.#bytes === 0) this.#large = 0
-    if (bytes > largeBytes) this.#large = Math.max(this.#large, bytes)
-    if (this.#bytes + bytes > limits.outboxMaxBytes + this.#large) return false
+    if (!this.#bound.fits(this.#bytes, bytes)) return false
     const event = decodeEvent(frame.text)
     // A runner of a later release may send an event that this one does not know.
     if (Option.isNone(event)) return true

@@ -183,7 +183,6 @@ class Sockets {
 
   closing(socket: ClientSocket): void {
     this.#due.delete(socket)
-    this.dismissed(socket)
     if (!this.all.delete(socket)) return
     this.#closing.add(socket)
     this.stats.close(socket.closedWith)

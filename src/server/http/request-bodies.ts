@@ -6,14 +6,11 @@
 import { isUtf8 } from "node:buffer"
 import type { Readable } from "node:stream"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { ByteSize, Clock, Data, Effect, Schedule } from "effect"
+import { ByteSize, Data, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerError, type HttpServerRequest } from "effect/http"
 import { http as limits } from "#rpc/limits"
-import { clientAddress } from "#server/platform/client-address"
-import { readings } from "#server/platform/metrics"
-import { monotonicMillis } from "#server/platform/monotonic"
-import { Settings } from "#server/platform/settings/settings"
-import { ByteBudget, type CutReason, type Holding } from "./byte-budget.ts"
+import type { CutReason, Holding } from "./byte-budget.ts"
+import { makeClientBudget } from "./client-budget.ts"
 import { HttpBounds } from "./server.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -35,9 +32,6 @@ const failed = (request: Request, cause: unknown): HttpServerError.HttpServerErr
       cause
     })
   })
-
-const sweepMillis = 1000
-const second = 1000
 
 /** A copy of the received bytes that grows as they arrive, in one piece. */
 class Received {
@@ -109,20 +103,13 @@ const hasBody = ({ headers }: Request): boolean =>
 
 /** Returns a function that binds the body of a request to the bounds. */
 export const makeBoundBody = Effect.gen(function* () {
-  const { saves, trustedProxies } = yield* Settings
   const { bodyTimeout } = yield* HttpBounds
-  const now = monotonicMillis(yield* Clock.Clock)
-  const { gauge } = yield* readings
-  const budget = new ByteBudget(Math.max(limits.bodiesMaxBytes, 2 * saves.maxBytes))
-  gauge(
-    "svc_http_body_bytes",
-    "Bytes of request bodies that are read or processed.",
-    () => budget.bytes
-  )
-  yield* Effect.sync(() => budget.sweep(now())).pipe(
-    Effect.repeat(Schedule.spaced(sweepMillis)),
-    Effect.forkScoped
-  )
+  const open = yield* makeClientBudget({
+    metric: "svc_http_body_bytes",
+    description: "Bytes of request bodies that are read or processed.",
+    maxBytes: limits.bodiesMaxBytes,
+    timeout: bodyTimeout
+  })
 
   const read = (request: Request, maxBytes: number) =>
     Effect.suspend(() => {
@@ -131,10 +118,8 @@ export const makeBoundBody = Effect.gen(function* () {
       }
       const response = NodeHttpServerRequest.toServerResponse(request)
       if (/^100-continue$/i.test(request.headers["expect"] ?? "")) response.writeContinue()
-      const millis = bodyTimeout + (maxBytes / limits.slowestBytesPerSecond) * second
-      const owner = clientAddress(request, trustedProxies)
       return collect(NodeHttpServerRequest.toIncomingMessage(request), maxBytes, (cut) => {
-        const holding = budget.open(owner, now() + millis, cut)
+        const holding = open(request, maxBytes, cut)
         response.once("close", holding.release)
         return holding
       })

@@ -4,21 +4,15 @@
  * takes at once counts for a moment only.
  */
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Clock, Effect, Schedule, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { HttpBody, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { http as limits } from "#rpc/limits"
-import { clientAddress } from "#server/platform/client-address"
-import { readings } from "#server/platform/metrics"
-import { monotonicMillis } from "#server/platform/monotonic"
-import { Settings } from "#server/platform/settings/settings"
-import { ByteBudget, type Holding } from "./byte-budget.ts"
+import type { Holding } from "./byte-budget.ts"
+import { makeClientBudget } from "./client-budget.ts"
 import { HttpBounds } from "./server.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
-
-const sweepMillis = 1000
-const second = 1000
 
 /** Smaller responses do not count: a connection has one unsent response at most. */
 const smallBytes = 4096
@@ -27,31 +21,22 @@ const encodedBytes = 64 * 1024
 
 /** Returns a function that binds a response to the bounds, before it is sent. */
 export const makeBoundResponse = Effect.gen(function* () {
-  const { saves, trustedProxies } = yield* Settings
   const { responseTimeout } = yield* HttpBounds
-  const now = monotonicMillis(yield* Clock.Clock)
-  const { gauge } = yield* readings
-  const budget = new ByteBudget(Math.max(limits.unreadMaxBytes, 2 * saves.maxBytes))
-  gauge(
-    "svc_http_unread_bytes",
-    "Bytes of responses that clients have not read yet.",
-    () => budget.bytes
-  )
-  yield* Effect.sync(() => budget.sweep(now())).pipe(
-    Effect.repeat(Schedule.spaced(sweepMillis)),
-    Effect.forkScoped
-  )
+  const open = yield* makeClientBudget({
+    metric: "svc_http_unread_bytes",
+    description: "Bytes of responses that clients have not read yet.",
+    maxBytes: limits.unreadMaxBytes,
+    timeout: responseTimeout
+  })
 
   /** Counts bytes until they are released, or the response has been sent. */
   const makeHold = (request: Request) => {
     const response = NodeHttpServerRequest.toServerResponse(request)
-    const owner = clientAddress(request, trustedProxies)
     let holding: Holding | undefined
     response.once("close", () => holding?.release())
     return (bytes: number): void => {
       holding?.release()
-      const millis = responseTimeout + (bytes / limits.slowestBytesPerSecond) * second
-      holding = budget.open(owner, now() + millis, () => response.destroy())
+      holding = open(request, bytes, () => response.destroy())
       holding.add(bytes)
     }
   }

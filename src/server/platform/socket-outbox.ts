@@ -68,7 +68,20 @@ export class WriteStats {
  * A frame larger than this, such as the snapshot of a room at its limits, may exceed the bound once:
  * no consumer could read fast enough for a frame that fits no outbox.
  */
-export const largeBytes = limits.outboxMaxBytes / 2
+const largeBytes = limits.outboxMaxBytes / 2
+
+/** Decides how many bytes may wait for one consumer. */
+export class OutboxBound {
+  /** The size of the large frame that waits; 0 if none does. */
+  #large = 0
+
+  /** Whether a frame of that many bytes fits behind those that wait. */
+  fits(waiting: number, bytes: number): boolean {
+    if (waiting === 0) this.#large = 0
+    if (bytes > largeBytes) this.#large = Math.max(this.#large, bytes)
+    return waiting + bytes <= limits.outboxMaxBytes + this.#large
+  }
+}
 
 /** The frames of one socket until the next flush. */
 export class Outbox {
@@ -83,8 +96,7 @@ export class Outbox {
   #bytes = 0
   /** The last write filled the socket's buffer. */
   #behind = false
-  /** The size of the large frame that waits; 0 if none does. */
-  #large = 0
+  readonly #bound = new OutboxBound()
   #closed = false
 
   constructor(options: {
@@ -104,11 +116,7 @@ export class Outbox {
     if (this.#closed) return
     const bytes = frame.bytes
     const waiting = this.#bytes + (this.#behind ? this.#socket.writableLength : 0)
-    if (waiting === 0) {
-      this.#behind = false
-      this.#large = 0
-    }
-    if (bytes.length > largeBytes) this.#large = Math.max(this.#large, bytes.length)
+    if (waiting === 0) this.#behind = false
     if (this.#first === undefined) {
       this.#first = bytes
       this.#scheduler.scheduleOutput(this)
@@ -116,7 +124,7 @@ export class Outbox {
       this.#more.push(bytes)
     }
     this.#bytes += bytes.length
-    if (waiting + bytes.length > limits.outboxMaxBytes + this.#large) {
+    if (!this.#bound.fits(waiting, bytes.length)) {
       this.close()
       this.#onOverflow()
     }

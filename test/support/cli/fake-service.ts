@@ -2,8 +2,9 @@
  * A small HTTP server with scripted responses, for responses that a real service does not give on
  * demand.
  */
-import { createServer, type IncomingHttpHeaders } from "node:http"
+import type { IncomingHttpHeaders } from "node:http"
 import { Effect } from "effect"
+import { startServer } from "../local-server.ts"
 
 interface FakeResponse {
   readonly status?: number
@@ -15,7 +16,7 @@ interface FakeResponse {
 export const fakeService = (responses: Readonly<Record<string, FakeResponse>>) =>
   Effect.gen(function* () {
     const sent: Array<IncomingHttpHeaders> = []
-    const server = createServer((request, response) => {
+    const { port } = yield* startServer((request, response) => {
       const {
         body = {},
         headers = {},
@@ -25,17 +26,5 @@ export const fakeService = (responses: Readonly<Record<string, FakeResponse>>) =
       response.writeHead(status, { "content-type": "application/json", ...headers })
       response.end(JSON.stringify(body))
     })
-    yield* Effect.acquireRelease(
-      Effect.callback<void>((resume) => {
-        server.listen(0, "127.0.0.1", () => resume(Effect.void))
-      }),
-      () =>
-        Effect.callback<void>((resume) => {
-          server.close(() => resume(Effect.void))
-          server.closeAllConnections()
-        })
-    )
-    const address = server.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
     return { url: `http://127.0.0.1:${port}`, sent }
   })

@@ -2,12 +2,13 @@
  * Pages of a game, with the client bundled from the package's export: the game itself, and the callback
  * page of popups.
  */
-import { createServer, type RequestListener, type Server } from "node:http"
+import type { RequestListener } from "node:http"
 import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { Context, Effect, FileSystem, Layer } from "effect"
 import { createViteServer } from "vitest/node"
 import { TestApp } from "#testing/app"
+import { startServer } from "../local-server.ts"
 
 const game = (options: object) => `<!doctype html>
 <title>Game</title>
@@ -68,19 +69,6 @@ const answer =
     response.end(text)
   }
 
-const listening = (listener: RequestListener) =>
-  Effect.acquireRelease(
-    Effect.callback<Server>((resume) => {
-      const server = createServer(listener)
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) =>
-      Effect.sync(() => {
-        server.close()
-        server.closeAllConnections()
-      })
-  )
-
 /** Serves `/`, `/isolated` and `/signed-in`. */
 export class GamePages extends Context.Service<GamePages, { readonly url: string }>()(
   "test/support/client/game-pages/GamePages"
@@ -96,8 +84,7 @@ export class GamePages extends Context.Service<GamePages, { readonly url: string
         ["/signed-in", signedIn],
         ["/client.js", yield* bundle]
       ])
-      const address = (yield* listening(answer(pages))).address()
-      const port = typeof address === "object" ? address?.port : undefined
+      const { port } = yield* startServer(answer(pages))
       return { url: `http://localhost:${port}` }
     }).pipe(Effect.orDie)
   ).pipe(Layer.provide(NodeServices.layer))
