@@ -7,14 +7,7 @@
  * then has lost their numbers too, and executes them when they are repeated.
  */
 import { Schema } from "effect"
-import { toWire, Unavailable } from "#rpc/errors/codes"
-
-const Refusal = Schema.Struct({
-  code: Schema.String,
-  message: Schema.String,
-  details: Schema.optionalKey(Schema.Unknown)
-})
-type Refusal = typeof Refusal.Type
+import { toWire, Unavailable, WireError } from "#rpc/errors/codes"
 
 export const StoredLink = Schema.Struct({
   node: Schema.String,
@@ -25,7 +18,7 @@ export const StoredLink = Schema.Struct({
   /** The last refused command whose refusal is forgotten; 0 for none. */
   forgotten: Schema.Int,
   /** Refusals by the number of the command, oldest first. */
-  refusals: Schema.Array(Schema.Tuple([Schema.Int, Refusal]))
+  refusals: Schema.Array(Schema.Tuple([Schema.Int, WireError]))
 })
 export type StoredLink = typeof StoredLink.Type
 
@@ -44,7 +37,7 @@ export class LinkCommands {
   readonly #restored: number
   #last: number
   #forgotten: number
-  readonly #refusals: Map<number, Refusal>
+  readonly #refusals: Map<number, WireError>
 
   constructor({ forgotten, last, link, refusals }: Omit<StoredLink, "node">) {
     this.link = link
@@ -70,7 +63,7 @@ export class LinkCommands {
   }
 
   /** Keeps the error of a refused command that wants a reply. */
-  refused(seq: number, error: Refusal): void {
+  refused(seq: number, error: WireError): void {
     if (seq <= 0) return
     this.#refusals.set(seq, error)
     if (this.#refusals.size <= refusalsMax) return
@@ -80,7 +73,7 @@ export class LinkCommands {
   }
 
   /** The error of a command that was executed before; `unavailable` if its outcome is forgotten. */
-  errorOf(seq: number): Refusal | undefined {
+  errorOf(seq: number): WireError | undefined {
     const error = this.#refusals.get(seq)
     return error ?? (seq > this.#forgotten ? undefined : toWire(new Unavailable()))
   }

@@ -19,7 +19,8 @@ import {
   SessionRevoked,
   TokenExpired,
   Unauthorized,
-  Unavailable
+  Unavailable,
+  WireError
 } from "./errors/codes.ts"
 import { socket } from "./limits.ts"
 import { MatchmakingFrames } from "./matchmaking.ts"
@@ -85,13 +86,7 @@ export const Reply = Schema.Struct({
   rid: Schema.String,
   ok: Schema.Boolean,
   data: Schema.optionalKey(Schema.Unknown),
-  error: Schema.optionalKey(
-    Schema.Struct({
-      code: Schema.String,
-      message: Schema.String,
-      details: Schema.optionalKey(Schema.Unknown)
-    })
-  )
+  error: Schema.optionalKey(WireError)
 })
 export type Reply = typeof Reply.Type
 

@@ -8,6 +8,7 @@ import {
   MaxMembers,
   ModerateOp
 } from "#rpc/channels"
+import { WireError } from "#rpc/errors/codes"
 
 const command = <const T extends string, const Fields extends Schema.Struct.Fields>(
   t: T,
@@ -81,11 +82,7 @@ export const ChannelOutput = Schema.Union([
   output("refuse", {
     seq: Schema.Int,
     player: Schema.NullOr(Schema.String),
-    error: Schema.Struct({
-      code: Schema.String,
-      message: Schema.String,
-      details: Schema.optionalKey(Schema.Unknown)
-    })
+    error: WireError
   }),
   output("end", {})
 ])

@@ -5,7 +5,7 @@
 import { Hash, Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
-import { Unavailable } from "#rpc/errors/codes"
+import { Unavailable, WireError } from "#rpc/errors/codes"
 import { playerSessions } from "#rpc/limits"
 
 const ReservationSchema = Schema.Union([
@@ -51,11 +51,7 @@ export const SessionOutput = Schema.Union([
   Schema.Struct({
     kind: Schema.Literal("refused"),
     seq: Schema.Int,
-    error: Schema.Struct({
-      code: Schema.String,
-      message: Schema.String,
-      details: Schema.optionalKey(Schema.Unknown)
-    })
+    error: WireError
   }),
   /** A newer connection of the player took over. */
   Schema.Struct({ kind: Schema.Literal("replaced"), connectionId: Schema.String })

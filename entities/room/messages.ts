@@ -3,6 +3,7 @@
  * per batch, which the receiver decodes once.
  */
 import { Schema } from "effect"
+import { WireError } from "#rpc/errors/codes"
 import { AcceptedJsonObject, SignalKind, Transport } from "#rpc/rooms"
 
 const connection = { node: Schema.String, connectionId: Schema.String }
@@ -76,11 +77,7 @@ export const RoomOutput = Schema.Union([
   output("refuse", {
     seq: Schema.Int,
     player: Schema.String,
-    error: Schema.Struct({
-      code: Schema.String,
-      message: Schema.String,
-      details: Schema.optionalKey(Schema.Unknown)
-    })
+    error: WireError
   }),
   output("end", {})
 ])

@@ -48,11 +48,12 @@ export const detailed =
     )
 
 /** The `error` object of an HTTP body and of a socket reply. */
-export interface WireError {
-  readonly code: string
-  readonly message: string
-  readonly details?: unknown
-}
+export const WireError = Schema.Struct({
+  code: Schema.String,
+  message: Schema.String,
+  details: Schema.optionalKey(Schema.Unknown)
+})
+export type WireError = typeof WireError.Type
 
 /** The fields of any error class that the wire form needs. */
 export interface CodedError {
@@ -66,6 +67,13 @@ export const toWire = (error: CodedError): WireError =>
   error.details === undefined
     ? { code: error._tag, message: error.message }
     : { code: error._tag, message: error.message, details: error.details }
+
+/** Decodes an error from its wire form. */
+export const fromWire = ({ code, message, ...details }: WireError): CodedError => ({
+  _tag: code,
+  message,
+  ...details
+})
 
 const nest = <T, E>(
   inner: Schema.Codec<T, E>,

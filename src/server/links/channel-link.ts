@@ -3,7 +3,7 @@
  * link knows the players and the anonymous listeners that receive it here.
  */
 import { Effect, Stream } from "effect"
-import { ChannelNotFound, type CodedError, Unavailable } from "#rpc/errors/codes"
+import { ChannelNotFound, type CodedError, fromWire, Unavailable } from "#rpc/errors/codes"
 import type { LocalChannels } from "#entities/channel/entity"
 import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/channel/messages"
 import type { Channel } from "#entities/channel/protocol"
@@ -186,12 +186,9 @@ export class ChannelLink
         case "reply":
           this.reply(output.seq, { ok: true, data: undefined })
           break
-        case "refuse": {
-          const { code, details, message } = output.error
-          const rest = details === undefined ? {} : { details }
-          this.#refuse(output.seq, output.player, { _tag: code, message, ...rest })
+        case "refuse":
+          this.#refuse(output.seq, output.player, fromWire(output.error))
           break
-        }
         case "end":
           return this.#close(new ChannelNotFound(), false)
       }

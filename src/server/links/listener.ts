@@ -1,8 +1,9 @@
 /** An anonymous connection, without a player: it joins channels that allow listeners, and listens. */
-import { type Effect, Fiber } from "effect"
+import type { Effect } from "effect"
 import type { CodedError } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { ChannelMemberships } from "./channel-memberships.ts"
+import { ConnectionWork, type RunFork } from "./connection-work.ts"
 import { warnFrame } from "./reply-frames.ts"
 import type { ChannelHandle, ChannelSubscriber, FrameSink } from "./subscriber.ts"
 
@@ -12,22 +13,21 @@ export class Listener implements ChannelSubscriber {
   readonly player = undefined
   readonly channels = new ChannelMemberships<ChannelHandle>()
   readonly sink: Pick<FrameSink, "push">
-  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   readonly #onClosed: () => void
-  readonly #work = new Set<Fiber.Fiber<void>>()
+  readonly #work: ConnectionWork
   #closed = false
 
   constructor(options: {
     readonly connectionId: string
     readonly environmentId: EnvironmentId
     readonly sink: Pick<FrameSink, "push">
-    readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+    readonly run: RunFork
     readonly onClosed: () => void
   }) {
     this.connectionId = options.connectionId
     this.environmentId = options.environmentId
     this.sink = options.sink
-    this.#run = options.run
+    this.#work = new ConnectionWork(options.run)
     this.#onClosed = options.onClosed
   }
 
@@ -37,11 +37,7 @@ export class Listener implements ChannelSubscriber {
 
   /** Runs work that ends with the connection. */
   start(effect: Effect.Effect<void>): void {
-    if (this.#closed) return
-    const fiber = this.#run(effect)
-    if (fiber.pollUnsafe() !== undefined) return
-    this.#work.add(fiber)
-    fiber.addObserver(() => this.#work.delete(fiber))
+    if (!this.#closed) this.#work.start(effect)
   }
 
   /** The sink is closed. */
@@ -50,6 +46,6 @@ export class Listener implements ChannelSubscriber {
     this.#closed = true
     this.#onClosed()
     for (const link of this.channels.removeAll()) link.disconnect(this)
-    for (const fiber of this.#work) this.#run(Fiber.interrupt(fiber))
+    this.#work.interrupt()
   }
 }

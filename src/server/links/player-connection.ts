@@ -2,12 +2,13 @@
  * A player's connection, over a WebSocket or native RPC: its room, its ticket, its channels and the work
  * that ends with it. When it closes, the room keeps its seat and its ticket is cancelled.
  */
-import { type DateTime, type Effect, Fiber, Semaphore } from "effect"
+import { type DateTime, type Effect, Semaphore } from "effect"
 import type { AgeBand } from "#rpc/ages"
 import type { CodedError } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import type { CloseCode } from "#rpc/realtime"
 import { ChannelMemberships } from "./channel-memberships.ts"
+import { ConnectionWork, type RunFork } from "./connection-work.ts"
 import { warnFrame } from "./reply-frames.ts"
 import type { ReservationManager } from "./reservations.ts"
 import type {
@@ -65,15 +66,14 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
   #ticket: HeldTicket | undefined
   #closed = false
   readonly #lock = Semaphore.makeUnsafe(1)
-  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   readonly #onClosed: (connection: PlayerConnection) => void
-  readonly #work = new Set<Fiber.Fiber<void>>()
+  readonly #work: ConnectionWork
 
   constructor(options: {
     readonly player: ConnectionPlayer
     readonly sink: FrameSink
     readonly reservations: ReservationManager
-    readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+    readonly run: RunFork
     /** Called once, before the connection leaves its room and channels. */
     readonly onClosed: (connection: PlayerConnection) => void
   }) {
@@ -85,7 +85,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.reservations = options.reservations
     this.#session = session
     this.#channelPlayer = { playerId, displayName, openChat: false }
-    this.#run = options.run
+    this.#work = new ConnectionWork(options.run)
     this.#onClosed = options.onClosed
   }
 
@@ -182,11 +182,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
 
   /** Runs work that ends with the connection. */
   start(effect: Effect.Effect<void>): void {
-    if (this.#closed) return
-    const fiber = this.#run(effect)
-    if (fiber.pollUnsafe() !== undefined) return
-    this.#work.add(fiber)
-    fiber.addObserver(() => this.#work.delete(fiber))
+    if (!this.#closed) this.#work.start(effect)
   }
 
   /** Removes the player from its room and all its channels: it is banned or deleted. */
@@ -210,7 +206,6 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.#room?.disconnect(this, replaced)
     this.#room = undefined
     for (const link of this.channels.removeAll()) link.disconnect(this)
-    for (const fiber of this.#work) this.#run(Fiber.interrupt(fiber))
-    this.#work.clear()
+    this.#work.interrupt()
   }
 }

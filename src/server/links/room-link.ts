@@ -3,7 +3,7 @@
  * which player; the room says when that begins and ends.
  */
 import { Effect, Stream } from "effect"
-import { type CodedError, RoomNotFound, Unavailable } from "#rpc/errors/codes"
+import { type CodedError, fromWire, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import type { JsonObject } from "#rpc/rooms"
 import type { LocalRooms } from "#entities/room/entity"
 import type { RemoteRoomOutputs, RemoteRooms } from "#entities/room/remote"
@@ -131,12 +131,9 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
         case "reply":
           this.reply(output.seq, { ok: true, data: output.data })
           break
-        case "refuse": {
-          const { code, details, message } = output.error
-          const rest = details === undefined ? {} : { details }
-          this.#refuse(output.seq, output.player, { _tag: code, message, ...rest })
+        case "refuse":
+          this.#refuse(output.seq, output.player, fromWire(output.error))
           break
-        }
         case "end":
           return this.#close(false)
       }

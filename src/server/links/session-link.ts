@@ -4,7 +4,7 @@
  * their reservations, at each attachment.
  */
 import { Effect, Stream } from "effect"
-import { type CodedError, Unavailable } from "#rpc/errors/codes"
+import { type CodedError, fromWire, Unavailable } from "#rpc/errors/codes"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
 import type { LocalSessions } from "#entities/player-session/entity"
 import type {
@@ -123,12 +123,9 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
         case "done":
           this.reply(output.seq, { ok: true, data: { roomId: output.roomId } })
           break
-        case "refused": {
-          const { code, details, message } = output.error
-          const error = { _tag: code, message, ...(details === undefined ? {} : { details }) }
-          this.reply(output.seq, { ok: false, error })
+        case "refused":
+          this.reply(output.seq, { ok: false, error: fromWire(output.error) })
           break
-        }
         case "replaced":
           this.#connections.get(output.connectionId)?.dismiss(closeCodes.replaced, replaced)
           break
