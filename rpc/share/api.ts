@@ -206,7 +206,8 @@ const Limit = Schema.FiniteFromString.check(
   Schema.isBetween({ minimum: 1, maximum: http.pageMax })
 )
 
-const LabelledLink = Schema.Struct({
+/** `url` is the address of the link, `query` its query parameter for an address of your own. */
+export const LabelledLink = Schema.Struct({
   link: Schema.Struct({
     id: Schema.String,
     kind: Schema.Literal("plain"),

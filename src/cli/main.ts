@@ -9,6 +9,7 @@ import { configCommand } from "./config.ts"
 import { Exit, exitCodes, Failure } from "./failures.ts"
 import { featuresCommand } from "./features.ts"
 import { Json, note, report } from "./output.ts"
+import { shareCommand } from "./share.ts"
 import { signInCommands } from "./sign-in.ts"
 import { Store } from "./store.ts"
 
@@ -30,7 +31,7 @@ EXIT CODES
 
 const svc = Command.make("svc").pipe(
   Command.withDescription(description),
-  Command.withSubcommands([...signInCommands, configCommand, featuresCommand]),
+  Command.withSubcommands([...signInCommands, configCommand, featuresCommand, shareCommand]),
   Command.withGlobalFlags([Json])
 )
 

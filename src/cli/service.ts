@@ -156,9 +156,9 @@ const sendRequest = Effect.fnUntraced(function* (
   )
   const { status } = answer.response
   if (status < 400) return { ...answer, error: Option.none() }
-  // Every path of the CLI exists: a 404 means an older service, or another server.
-  if (status === 404) return yield* unexpectedResponse(url, status)
   const said = yield* read(url, WireError, answer)
+  // Every path of the CLI exists: this means an older service, or another server.
+  if (said.error.code === "not_found") return yield* unexpectedResponse(url, status)
   return { ...answer, error: Option.some(said) }
 })
 
@@ -169,6 +169,15 @@ const sendOk = Effect.fnUntraced(function* (
   const answer = yield* sendRequest(target, request)
   if (Option.isNone(answer.error)) return answer
   return yield* requestRefused(target, answer.response.status, answer.error.value)
+})
+
+/** Sends a request that must succeed, and decodes its response. */
+export const sendAndRead = Effect.fnUntraced(function* <A>(
+  target: Target,
+  request: HttpClientRequest.HttpClientRequest,
+  schema: Schema.Codec<A, unknown>
+) {
+  return yield* read(target.url, schema, yield* sendOk(target, request))
 })
 
 /** `GET /v1/config`. */
