@@ -1,117 +1,202 @@
 /**
- * Fan-out benchmark: CPU of the server process per delivered message and latency, for the service
- * alone and as two runners, Colyseus, socket.io, a naive `ws` server and the floor without entities,
- * alternating in one run. See README.md.
+ * Fan-out benchmark: how long a message takes to the other players of its room at light and medium load,
+ * and how many messages one core delivers in time, beside the servers that others use. See README.md.
  */
 import { parseArgs } from "node:util"
 import { pickCores } from "./cores.ts"
-import { startGenerator } from "./load/client.ts"
-import type { Load } from "./load/protocol.ts"
-import { machineMicros } from "./process.ts"
-import { formatTable, writeResult } from "./report.ts"
-import { type LoadResult, type Plan, type Round, summarise } from "./result-file.ts"
-import type { Peer } from "./servers/peer.ts"
+import {
+  addedLatencies,
+  type Capacity,
+  capacityHeader,
+  capacityRatios,
+  capacityRow,
+  deliveriesPerRound,
+  latencyHeader,
+  latencyRow,
+  nameOf,
+  type Row,
+  type Window
+} from "./fan-out-figures.ts"
+import { capacityOf, seat, type SeatedServer } from "./fan-out-servers.ts"
+import type { Shape } from "./load/protocol.ts"
+import { formatTable, print, writeResult } from "./many/report.ts"
 import { peers } from "./servers/peers.ts"
 
-const full: Plan = { rounds: 5, warmUpMs: 5_000, leadMs: 1_000, windowMs: 5_000 }
-const short: Plan = { rounds: 1, warmUpMs: 1_000, leadMs: 500, windowMs: 2_000 }
-const defaultLoads = ["20x8x20", "2x64x5", "20x8x60"]
-
-function parseLoad(text: string): Load {
-  const [, rooms, players, rate] = /^(\d+)x(\d+)x(\d+)$/.exec(text)?.map(Number) ?? []
-  if (!rooms || !players || players < 2 || players > 64 || !rate) {
-    throw new Error(`--load ${text}: want <rooms>x<players, 2 to 64>x<rate>, as 20x8x60`)
-  }
-  return { rooms, players, rate }
-}
-
-function parsePeers(only: ReadonlyArray<string>): ReadonlyArray<Peer> {
-  const names = peers.map((peer) => peer.name)
-  const unknown = only.find((name) => !names.includes(name))
-  if (unknown !== undefined) throw new Error(`--only ${unknown}: want one of ${names.join(", ")}`)
-  return only.length === 0 ? peers : peers.filter((peer) => only.includes(peer.name))
-}
-
-function parseOptions() {
-  const { values } = parseArgs({
-    options: {
-      short: { type: "boolean", default: false },
-      load: { type: "string", multiple: true, default: defaultLoads },
-      only: { type: "string", multiple: true, default: [] }
-    }
-  })
-  const complete = !values.short && values.load === defaultLoads && values.only.length === 0
-  return {
-    plan: values.short ? short : full,
-    loads: values.load.map(parseLoad),
-    chosen: parsePeers(values.only),
-    complete
-  }
-}
+const quick = { rounds: 1, leadMs: 300, windowMs: 1500 } as const
+const full = { rounds: 5, leadMs: 1000, windowMs: 4000 } as const
+type Plan = typeof quick | typeof full
 
 const cores = pickCores()
+/** A single room of four at a fixed rate: what one player feels on an idle node. */
+const single: Shape = { rooms: 1, players: 4 }
+const singleRate = 30
+/**
+ * Rooms of a size: those whose latency is measured, and those whose capacity is. A socket of the service
+ * may send 100 frames a second, so 20 rooms of eight would not reach its limit.
+ */
+interface Crowd {
+  readonly latency: Shape
+  readonly capacity: Shape
+}
+const pair: Shape = { rooms: 2, players: 64 }
+const crowds: ReadonlyArray<Crowd> = [
+  { latency: { rooms: 20, players: 8 }, capacity: { rooms: 40, players: 8 } },
+  { latency: pair, capacity: pair }
+]
+/** Percent of the naive server's capacity. */
+const shares = [5, 25, 50, 75]
+const parts = ["latency", "capacity", "two-runners"]
+const usual = ["naive", "ours", "colyseus", "socket.io", "bun", "echo"]
+/** Deliveries a second at which the search for the naive server's capacity begins. */
+const searchFrom = 30_000
 
-/** CPU microseconds of the server and of the whole machine. */
-interface Reading {
-  readonly server: number
-  readonly all: number | undefined
+function parseOptions() {
+  const list = { type: "string", multiple: true, default: new Array<string>() } as const
+  const { values } = parseArgs({
+    options: { full: { type: "boolean", default: false }, only: list, server: list, shape: list }
+  })
+  const chosen = <A>(option: string, all: ReadonlyArray<A>, name: (item: A) => string) => {
+    const wanted = option === "server" ? values.server : values.shape
+    const unknown = wanted.find((text) => !all.some((item) => name(item) === text))
+    if (unknown !== undefined)
+      throw new Error(`--${option} ${unknown}: want ${all.map(name).join(", ")}`)
+    return wanted.length === 0 ? all : all.filter((item) => wanted.includes(name(item)))
+  }
+  const unknown = values.only.find((part) => !parts.includes(part))
+  if (unknown !== undefined) throw new Error(`--only ${unknown}: want ${parts.join(", ")}`)
+  const has = (part: string): boolean =>
+    values.only.length === 0 ? part !== "two-runners" : values.only.includes(part)
+  const byDefault = has("two-runners") ? ["naive", "ours", "ours-two"] : usual
+  const chosenShapes = chosen("shape", [single, ...crowds.map((crowd) => crowd.latency)], nameOf)
+  const wanted = chosen("server", peers, ({ name }) => name)
+  const isMeasured = (name: string): boolean =>
+    name === peers[0]?.name ||
+    (values.server.length > 0
+      ? wanted.some((peer) => peer.name === name)
+      : byDefault.includes(name))
+  return {
+    plan: values.full ? full : quick,
+    capacity: has("capacity"),
+    latency: has("latency") || has("two-runners"),
+    // The first one's capacity sets the loads.
+    servers: peers.filter(({ name }) => isMeasured(name)),
+    withSingle: chosenShapes.includes(single),
+    crowds: crowds.filter((crowd) => chosenShapes.includes(crowd.latency)),
+    complete: values.full && values.only.length + values.server.length + values.shape.length === 0
+  }
 }
 
-const noReading: Reading = { server: 0, all: undefined }
+interface Load {
+  readonly shape: Shape
+  readonly rate: number
+  readonly text: string
+  readonly share?: number
+}
 
-/** One server with its players seated; `round` measures one window. */
-async function seat(peer: Peer, load: Load, stack: AsyncDisposableStack) {
-  const server = await peer.start(cores.server)
-  stack.defer(server.stop)
-  const { target } = server
-  const generator = await startGenerator({ server: peer.name, target, load, core: cores.load })
-  stack.defer(generator.stop)
-  const round = async (leadMs: number, windowMs: number): Promise<Round> => {
-    let before = noReading
-    let after = noReading
-    const read = async () => ({ server: await server.cpuMicros(), all: await machineMicros() })
-    const figures = await generator.run(leadMs, windowMs, {
-      opened: async () => void (before = await read()),
-      closed: async () => void (after = await read())
-    })
-    if (figures.windowDeliveries === 0) throw new Error(`${peer.name}: nothing was delivered`)
-    const spent = after.server - before.server
-    const cpuPerDelivery = spent / figures.windowDeliveries
-    if (after.all === undefined || before.all === undefined) return { cpuPerDelivery, ...figures }
-    const others = (after.all - before.all - spent) / (windowMs * 1000)
-    const othersPercent = Math.max(0, others * 100 - figures.busyPercent)
-    return { cpuPerDelivery, othersPercent, ...figures }
-  }
-  return { name: peer.name, round, rounds: new Array<Round>() }
+/** Loads of a crowd, in shares of the first server's capacity. */
+function loadsOf(crowd: Crowd, capacities: ReadonlyArray<Capacity>): ReadonlyArray<Load> {
+  const shape = crowd.latency
+  const found = capacities.find((capacity) => capacity.shape === crowd.capacity)
+  if (found === undefined) return []
+  return shares.map((share) => {
+    const rate = (found.best.perSecond * share) / 100 / deliveriesPerRound(shape)
+    return { shape, rate, share, text: `${nameOf(shape)} at ${share} %` }
+  })
+}
+
+const singleLoad: Load = {
+  shape: single,
+  rate: singleRate,
+  text: `${nameOf(single)} at ${singleRate}/s`
 }
 
 /** `Array.fromAsync` runs one item at a time: no two measurements may overlap. */
-async function measure(chosen: ReadonlyArray<Peer>, load: Load, plan: Plan): Promise<LoadResult> {
-  await using stack = new AsyncDisposableStack()
-  const seated = await Array.fromAsync(chosen, async (peer) => {
-    const server = await seat(peer, load, stack)
-    await server.round(0, plan.warmUpMs)
-    return server
-  })
-  const turns = Array.from({ length: plan.rounds }, () => seated).flat()
+async function measure(servers: ReadonlyArray<SeatedServer>, load: Load, plan: Plan) {
+  const { rate, shape, text, ...share } = load
+  const windows = new Map(servers.map(({ name }) => [name, new Array<Window>()]))
+  const turns = Array.from({ length: plan.rounds }, () => servers).flat()
+  // At its fixed rate the single room sends little: a longer window makes the percentiles mean something.
+  const windowMs = shape === single ? plan.windowMs * 2 : plan.windowMs
   await Array.fromAsync(turns, async (server) => {
-    server.rounds.push(await server.round(plan.leadMs, plan.windowMs))
+    windows.get(server.name)?.push(await server.window(shape, rate, plan.leadMs, windowMs))
   })
-  return summarise(load, seated)
+  return servers.map(({ name }): Row => ({
+    server: name,
+    shape,
+    load: text,
+    rate,
+    ...share,
+    windows: windows.get(name) ?? []
+  }))
+}
+
+/** Compiles what is hot, at a load that every server can carry. */
+const warmUp = async (server: SeatedServer, shapes: ReadonlyArray<Shape>): Promise<void> => {
+  await Array.fromAsync(shapes, (shape) =>
+    server.window(shape, Math.min(singleRate, searchFrom / deliveriesPerRound(shape)), 0, 1000)
+  )
+}
+
+async function findCapacities(
+  servers: ReadonlyArray<SeatedServer>,
+  shapes: ReadonlyArray<Shape>,
+  start: (shape: Shape) => number
+): Promise<ReadonlyArray<Capacity>> {
+  const pairs = shapes.flatMap((shape) => servers.map((server) => ({ server, shape })))
+  const found = await Array.fromAsync(pairs, ({ server, shape }) =>
+    capacityOf(server, shape, start(shape))
+  )
+  return found.filter((capacity) => capacity !== undefined)
 }
 
 async function benchmark(): Promise<void> {
-  const { chosen, complete, loads, plan } = parseOptions()
-  const results = await Array.fromAsync(loads, async (load) => {
-    const result = await measure(chosen, load, plan)
-    process.stdout.write(`${formatTable(result)}\n`)
-    return result
+  const options = parseOptions()
+  const { capacity, complete, latency, plan, servers, withSingle } = options
+  const shapes = [
+    ...(withSingle ? [single] : []),
+    ...new Set(options.crowds.flatMap((crowd) => [crowd.latency, crowd.capacity]))
+  ]
+  const large = options.crowds.map((crowd) => crowd.capacity)
+  await using stack = new AsyncDisposableStack()
+  const seated = await Array.fromAsync(servers, async (peer) => {
+    const server = await seat(peer, shapes, cores, stack)
+    await warmUp(server, large)
+    return server
   })
-  const file = await writeResult({ complete, cores, plan, results })
-  process.stdout.write(`written to ${file}\n`)
-  // A short run may be noisy, because its times are not published, but it must not lose a message.
-  const bad = results.some(({ lost, problems }) => lost || (plan === full && problems.length > 0))
-  if (bad) process.exitCode = 1
+  const [first, ...others] = seated
+  if (first === undefined) throw new Error("no server was chosen")
+  const ofFirst = await findCapacities([first], large, () => searchFrom)
+  const rows = latency ? await measureAll(seated, options.crowds, ofFirst, withSingle, plan) : []
+  const startOf = (shape: Shape): number =>
+    ofFirst.find((found) => found.shape === shape)?.best.perSecond ?? searchFrom
+  const measurable = capacity ? others.filter(({ name }) => name !== "echo") : []
+  const capacities = [...ofFirst, ...(await findCapacities(measurable, large, startOf))]
+  print(formatTable("Capacity", capacityHeader, capacities.map(capacityRow)))
+  capacityRatios(capacities).forEach(print)
+  const lost = rows.some(
+    ({ server, windows }) => server === "ours" && windows.some(({ miscounted }) => miscounted > 0)
+  )
+  const problems = lost ? ["ours lost messages at a load that the naive server carries"] : []
+  const results = { rows, capacities }
+  await writeResult({ name: "fan-out", complete, cores, plan, results, problems })
+  if (lost) process.exitCode = 1
+}
+
+async function measureAll(
+  seated: ReadonlyArray<SeatedServer>,
+  chosen: ReadonlyArray<Crowd>,
+  capacities: ReadonlyArray<Capacity>,
+  withSingle: boolean,
+  plan: Plan
+): Promise<ReadonlyArray<Row>> {
+  const loads = [
+    ...(withSingle ? [singleLoad] : []),
+    ...chosen.flatMap((crowd) => loadsOf(crowd, capacities))
+  ]
+  const rows = (await Array.fromAsync(loads, (load) => measure(seated, load, plan))).flat()
+  print(formatTable("Latency", latencyHeader, rows.map(latencyRow)))
+  addedLatencies(rows).forEach(print)
+  return rows
 }
 
 await benchmark().catch((error: unknown) => {

@@ -34,6 +34,8 @@ export interface RunningServer {
 
 export interface Launch {
   readonly script: string
+  /** Runs the script instead of this Node. */
+  readonly executable?: string
   readonly nodeArgs?: ReadonlyArray<string>
   readonly args: ReadonlyArray<string>
   /** The core to run on; without one the scheduler decides. */
@@ -42,9 +44,10 @@ export interface Launch {
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
-/** Starts a script under the same Node with an IPC channel; its log output is discarded. */
-export function launch({ args, core, env, nodeArgs = [], script }: Launch): ChildProcess {
-  const node = [process.execPath, ...nodeArgs, script, ...args]
+/** Starts a script with an IPC channel; its log output is discarded. */
+export function launch(options: Launch): ChildProcess {
+  const { args, core, env, executable = process.execPath, nodeArgs = [], script } = options
+  const node = [executable, ...nodeArgs, script, ...args]
   const [command = process.execPath, ...rest] = pinned(core, node)
   const child = spawn(command, rest, {
     stdio: ["ignore", "ignore", "inherit", "ipc"],

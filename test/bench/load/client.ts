@@ -9,7 +9,7 @@ import {
   type Figures,
   Finished,
   Joined,
-  type Load,
+  type Shape,
   type Target,
   WindowClosed,
   WindowOpened
@@ -20,7 +20,7 @@ const script = fileURLToPath(new URL("./generator.ts", import.meta.url))
 export interface GeneratorOptions {
   readonly server: string
   readonly target: Target
-  readonly load: Load
+  readonly shapes: ReadonlyArray<Shape>
   readonly core: number | undefined
 }
 
@@ -29,15 +29,24 @@ interface WindowHooks {
   readonly closed: () => Promise<void>
 }
 
+/** One run of the players of `shape`, an index. */
+export interface Run {
+  readonly shape: number
+  /** Messages a second of each player. */
+  readonly rate: number
+  readonly leadMs: number
+  readonly windowMs: number
+}
+
 export interface Generator {
   /** Sends for `leadMs + windowMs` and calls the hooks at both ends of the window. */
-  readonly run: (leadMs: number, windowMs: number, hooks: WindowHooks) => Promise<Figures>
+  readonly run: (run: Run, hooks: WindowHooks) => Promise<Figures>
   readonly stop: () => Promise<void>
 }
 
 /** Starts a generator and seats all its players. */
 export async function startGenerator(options: GeneratorOptions): Promise<Generator> {
-  const { core, load, server, target } = options
+  const { core, server, shapes, target } = options
   const child = launch({ script, args: [], core })
   const messages = on(child, "message", { close: ["exit"] })
   const tell = (command: Command) => child.send(command)
@@ -49,15 +58,15 @@ export async function startGenerator(options: GeneratorOptions): Promise<Generat
     return Schema.decodeUnknownSync(schema)(report)
   }
   try {
-    tell({ t: "join", server, target, load })
+    tell({ t: "join", server, target, shapes })
     await next(Joined)
   } catch (error) {
     await stop(child)
     throw error
   }
   return {
-    run: async (leadMs, windowMs, hooks) => {
-      tell({ t: "run", leadMs, windowMs })
+    run: async (run, hooks) => {
+      tell({ t: "run", ...run })
       await next(WindowOpened)
       await hooks.opened()
       await next(WindowClosed)

@@ -1,17 +1,17 @@
 /**
- * The load generator: one process for one server and one load. It seats all players, then makes as
- * many runs as the parent requests, over the same sockets and rooms, and is idle in between.
+ * The load generator: one process for one server. It seats all players of all shapes, then makes as many
+ * runs as the parent requests, over the same sockets and rooms, and is idle in between.
  */
 import { createHistogram } from "node:perf_hooks"
 import * as Schema from "effect/Schema"
 import type { Player } from "../servers/peer.ts"
 import { peers } from "../servers/peers.ts"
 import { clockMicros } from "./message.ts"
-import { Command, type Figures, type Load, type Report } from "./protocol.ts"
+import { Command, type Figures, type Report, type Shape } from "./protocol.ts"
 import { makeSchedule } from "./schedule.ts"
 
 const scheduleSeed = 20_261_121
-const drainMs = 5_000
+const drainMs = 2_000
 
 const report = (message: Report): void => {
   process.send?.(message)
@@ -21,32 +21,41 @@ const fail = (error: unknown): void => {
   report({ t: "failed", message: error instanceof Error ? error.message : String(error) })
 }
 
-let players: ReadonlyArray<Player> = []
-let load: Load = { rooms: 0, players: 0, rate: 0 }
-let onDelivery: (player: number, ts: number) => void = () => {}
+/** The players of one shape, room after room. */
+interface Crowd {
+  readonly shape: Shape
+  readonly players: ReadonlyArray<Player>
+}
+
+let crowds: ReadonlyArray<Crowd> = []
+let echoes = false
+let onDelivery: (crowd: number, player: number, ts: number) => void = () => {}
 
 async function join(command: Extract<Command, { t: "join" }>): Promise<void> {
   const peer = peers.find((candidate) => candidate.name === command.server)
   if (peer === undefined) throw new Error(`no server named ${command.server}`)
-  load = command.load
-  const rooms = await Array.fromAsync({ length: load.rooms }, (_, room) =>
-    peer.joinRoom({
-      target: command.target,
-      name: `room-${room}`,
-      size: load.players,
-      onDelivery: (member, ts) => onDelivery(room * load.players + member, ts),
-      onLost: fail
-    })
-  )
-  players = rooms.flat()
+  echoes = peer.echoes === true
+  crowds = await Array.fromAsync(command.shapes, async (shape, crowd) => {
+    const rooms = await Array.fromAsync({ length: shape.rooms }, (_, room) =>
+      peer.joinRoom({
+        target: command.target,
+        name: `room-${crowd}-${room}`,
+        size: shape.players,
+        onDelivery: (member, ts) => onDelivery(crowd, room * shape.players + member, ts),
+        onLost: fail
+      })
+    )
+    return { shape, players: rooms.flat() }
+  })
   report({ t: "joined" })
 }
 
 /** How many deliveries each player is owed: what its room sent, less what it sent itself. */
-function expectedPerPlayer(sent: ReadonlyArray<number>): Array<number> {
-  const perRoom = Array.from({ length: load.rooms }, () => 0)
-  sent.forEach((count, player) => (perRoom[Math.floor(player / load.players)]! += count))
-  return sent.map((count, player) => perRoom[Math.floor(player / load.players)]! - count)
+function expectedPerPlayer({ rooms, players }: Shape, sent: ReadonlyArray<number>): Array<number> {
+  if (echoes) return [...sent]
+  const perRoom = Array.from({ length: rooms }, () => 0)
+  sent.forEach((count, player) => (perRoom[Math.floor(player / players)]! += count))
+  return sent.map((count, player) => perRoom[Math.floor(player / players)]! - count)
 }
 
 const sum = (values: ReadonlyArray<number>): number => values.reduce((a, b) => a + b, 0)
@@ -61,8 +70,10 @@ const every = (step: () => boolean): Promise<void> =>
     }, 1)
   })
 
-async function run(leadMs: number, windowMs: number): Promise<Figures> {
-  const schedule = makeSchedule(players.length, load.rate, scheduleSeed)
+async function run(options: Extract<Command, { t: "run" }>): Promise<Figures> {
+  const { leadMs, rate, windowMs } = options
+  const { players, shape } = crowds[options.shape]!
+  const schedule = makeSchedule(players.length, rate, scheduleSeed)
   const latency = createHistogram()
   const late = createHistogram()
   const sent = players.map(() => 0)
@@ -72,7 +83,9 @@ async function run(leadMs: number, windowMs: number): Promise<Figures> {
   const opensAt = start + leadMs * 1000
   const closesAt = opensAt + windowMs * 1000
 
-  onDelivery = (player, ts) => {
+  onDelivery = (crowd, player, ts) => {
+    // What a run before this one sent too late is of no account to this one.
+    if (crowd !== options.shape || ts < start) return
     received[player]!++
     total++
     if (ts >= opensAt) latency.record(Math.max(1, clockMicros() - ts))
@@ -101,7 +114,7 @@ async function run(leadMs: number, windowMs: number): Promise<Figures> {
   const wall = clockMicros() - before.wall
   const windowDeliveries = total - before.total
 
-  const owed = expectedPerPlayer(sent)
+  const owed = expectedPerPlayer(shape, sent)
   const expected = sum(owed)
   const giveUp = clockMicros() + drainMs * 1000
   await every(() => total >= expected || clockMicros() >= giveUp)
@@ -112,6 +125,7 @@ async function run(leadMs: number, windowMs: number): Promise<Figures> {
     miscounted: sum(owed.map((count, player) => Math.abs(count - received[player]!))),
     latencyP50: latency.percentile(50),
     latencyP99: latency.percentile(99),
+    latencyP999: latency.percentile(99.9),
     latencyMax: latency.max,
     lateP99: late.percentile(99),
     busyPercent: ((cpu.user + cpu.system) / wall) * 100
@@ -123,7 +137,7 @@ const decodeCommand = Schema.decodeUnknownSync(Command)
 async function obey(message: unknown): Promise<void> {
   const command = decodeCommand(message)
   if (command.t === "join") await join(command)
-  else report({ t: "finished", figures: await run(command.leadMs, command.windowMs) })
+  else report({ t: "finished", figures: await run(command) })
 }
 
 process.on("message", (message) => void obey(message).catch(fail))

@@ -1,13 +1,9 @@
 /** What the benchmark and its load generator say to each other over the IPC channel. */
 import * as Schema from "effect/Schema"
 
-/** `rooms` rooms of `players` players, each sending `rate` messages a second. */
-export const Load = Schema.Struct({
-  rooms: Schema.Int,
-  players: Schema.Int,
-  rate: Schema.Int
-})
-export type Load = typeof Load.Type
+/** `rooms` rooms of `players` players. */
+export const Shape = Schema.Struct({ rooms: Schema.Int, players: Schema.Int })
+export type Shape = typeof Shape.Type
 
 /** Where a server is, and the publishable key if it wants one. */
 export const Target = Schema.Struct({
@@ -22,12 +18,17 @@ const Join = Schema.Struct({
   t: Schema.Literal("join"),
   server: Schema.String,
   target: Target,
-  load: Load
+  shapes: Schema.Array(Shape)
 })
 
-/** Sends for `leadMs + windowMs`; only the window is measured. */
+/**
+ * The players of one shape send for `leadMs + windowMs`, each `rate` messages a second; only the window
+ * is measured.
+ */
 const Run = Schema.Struct({
   t: Schema.Literal("run"),
+  shape: Schema.Int,
+  rate: Schema.Number,
   leadMs: Schema.Int,
   windowMs: Schema.Int
 })
@@ -51,6 +52,7 @@ export const Figures = Schema.Struct({
   /** Scheduled send to arrival, of messages scheduled in the window. */
   latencyP50: Schema.Number,
   latencyP99: Schema.Number,
+  latencyP999: Schema.Number,
   latencyMax: Schema.Number,
   /** How late the generator itself was with sends; part of every latency above. */
   lateP99: Schema.Number,

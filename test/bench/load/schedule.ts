@@ -25,7 +25,7 @@ export function makeSchedule(players: number, rate: number, seed: number): Sched
 }
 
 /** Tommy Ettinger's 32-bit generator: small, seeded, and good enough for phases. */
-function mulberry32(seed: number): () => number {
+export function mulberry32(seed: number): () => number {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0

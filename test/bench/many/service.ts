@@ -21,7 +21,20 @@ const DevKeys = Schema.fromJsonString(
   })
 )
 
+const decodeDevKeys = Schema.decodeUnknownSync(DevKeys)
+
+/** The keys of the development environment, from `dev-keys.json`. */
+export const developmentKeys = (text: string) => decodeDevKeys(text).development
+
 type Env = Readonly<Record<string, string>>
+
+/** The caller's environment without what would configure the service differently. */
+export const inheritedEnvironment = (): Record<string, string | undefined> =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !name.startsWith("SVC_") && name !== "NODE_ENV" && name !== "DATABASE_URL"
+    )
+  )
 
 /** A process of the service on these data; throttles are off. */
 async function launchOn(
@@ -30,11 +43,8 @@ async function launchOn(
   own: Env
 ): Promise<RunningServer> {
   const port = await freePort()
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith("SVC_") && name !== "NODE_ENV" && name !== "DATABASE_URL"
-  )
   const env = {
-    ...Object.fromEntries(inherited),
+    ...inheritedEnvironment(),
     HOST: "127.0.0.1",
     PORT: `${port}`,
     SVC_BASE_URL: "http://bench.localhost",
@@ -64,8 +74,7 @@ export async function startService(
   await chmod(dataDir, 0o755)
   const server = await launchOn(dataDir, core, env)
   stack.defer(server.stop)
-  const file = await readFile(join(dataDir, "dev-keys.json"), "utf8")
-  const keys = Schema.decodeUnknownSync(DevKeys)(file).development
+  const keys = developmentKeys(await readFile(join(dataDir, "dev-keys.json"), "utf8"))
   await call("PUT", `${server.target.url}/v1/config`, { "x-svc-key": keys.secretKey }, config)
   const withKey = (running: RunningServer): RunningServer => ({
     ...running,

@@ -62,19 +62,25 @@ export function serveBroadcast<Encoded>(port: number, delivery: Delivery<Encoded
   process.once("disconnect", () => process.exit())
 }
 
+/** A connected player, who sends messages but has not joined a room. */
+export async function broadcastPlayer(plan: RoomPlan, member: number) {
+  const socket = await LoadSocket.connect(plan.target.url.replace("http:", "ws:"), {
+    onDelivery: (ts) => plan.onDelivery(member, ts),
+    onLost: plan.onLost
+  })
+  const template = new MessageTemplate(
+    (data) => `{"t":"send","type":"${messageType}","data":${data}}`
+  )
+  const player: Player = { send: (seq, ts) => socket.write(template.fill(seq, ts)) }
+  return { socket, player }
+}
+
 export async function joinBroadcastRoom(plan: RoomPlan): Promise<ReadonlyArray<Player>> {
-  const url = plan.target.url.replace("http:", "ws:")
   return Promise.all(
     Array.from({ length: plan.size }, async (_, member) => {
-      const socket = await LoadSocket.connect(url, {
-        onDelivery: (ts) => plan.onDelivery(member, ts),
-        onLost: plan.onLost
-      })
+      const { player, socket } = await broadcastPlayer(plan, member)
       await socket.request({ t: "join", room: plan.name }, (text) => text.includes('"joined"'))
-      const template = new MessageTemplate(
-        (data) => `{"t":"send","type":"${messageType}","data":${data}}`
-      )
-      return { send: (seq: number, ts: number) => socket.write(template.fill(seq, ts)) }
+      return player
     })
   )
 }

@@ -16,14 +16,17 @@ function install(): void {
   if (status !== 0) throw new Error(`npm ci in ${folder} failed: run it there to see why`)
 }
 
-/** Starts `../peers/<file>` as in production, its port as the first of its arguments. */
+/** Starts `../peers/<file>` as in production, its port first among its arguments, on Node or on Bun. */
 export async function startPeer(
   file: string,
   core: number | undefined,
-  args: ReadonlyArray<string> = []
+  args: ReadonlyArray<string> = [],
+  runtime: "node" | "bun" = "node"
 ): Promise<RunningServer> {
   install()
   const port = await freePort()
   const env = { ...process.env, NODE_ENV: "production", DEBUG: undefined }
-  return launchServer({ script: join(folder, file), core, port, args: [`${port}`, ...args], env })
+  const options = { script: join(folder, file), core, port, args: [`${port}`, ...args], env }
+  if (runtime === "node") return launchServer(options)
+  return launchServer({ ...options, executable: join(folder, "node_modules/.bin", runtime) })
 }

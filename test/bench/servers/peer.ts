@@ -22,6 +22,8 @@ export interface RoomPlan {
 
 export interface Peer {
   readonly name: string
+  /** A message returns to its sender and reaches nobody else. */
+  readonly echoes?: true
   /** Starts the server, on `core` alone if one is given, and resolves when it is ready. */
   readonly start: (core: number | undefined) => Promise<RunningServer>
   /** Seats `size` players in one room; player `i` reports its deliveries as member `i`. */

@@ -1,0 +1,163 @@
+/**
+ * The players of the deploy benchmark, in a process of their own: they match into rooms, lose their
+ * connections together, and return as the client does.
+ */
+import { setTimeout as wait } from "node:timers/promises"
+import * as Schema from "effect/Schema"
+import { afterClose } from "#client/reconnect"
+import { Target } from "../load/protocol.ts"
+import { mulberry32 } from "../load/schedule.ts"
+import type { LoadSocket } from "../load/socket.ts"
+import { Quantiles, quantilesOf } from "./figures.ts"
+import { busyPercent, inFlight } from "./pace.ts"
+import { ask, connectPlayer, signIn } from "./service.ts"
+import { obey } from "./worker.ts"
+
+const connectsAtATime = 64
+const abnormalClosure = 1006
+const seed = 20_261_122
+
+export const Command = Schema.Union([
+  Schema.Struct({ t: Schema.Literal("gather"), target: Target, count: Schema.Int }),
+  /** Everybody connects, and is matched into a room of this mode. */
+  Schema.Struct({ t: Schema.Literal("enter"), mode: Schema.String }),
+  /** Waits until everybody is back in a room, or gives up. */
+  Schema.Struct({ t: Schema.Literal("return"), patienceMillis: Schema.Number })
+])
+export type Command = typeof Command.Type
+
+export const Done = Schema.Struct({})
+
+export const Entered = Schema.Struct({ seconds: Schema.Number, busyPercent: Schema.Number })
+export type Entered = typeof Entered.Type
+
+/** Times on the clock of all processes, in Unix milliseconds. */
+export const Returned = Schema.Struct({
+  /** When the first and the last connection was lost. */
+  firstLostAt: Schema.Number,
+  lastLostAt: Schema.Number,
+  lastBackAt: Schema.Number,
+  back: Schema.Int,
+  /** Players who came back and found their seat gone. */
+  lost: Schema.Int,
+  /** From the loss of a player's connection to its room's answer. */
+  away: Quantiles,
+  attempts: Schema.Int,
+  busyPercent: Schema.Number
+})
+export type Returned = typeof Returned.Type
+
+interface Player {
+  readonly token: string
+  socket: LoadSocket | undefined
+  roomId: string
+  lostAt: number
+  backAt: number
+  seatLost: boolean
+}
+
+const now = (): number => performance.timeOrigin + performance.now()
+const random = mulberry32(seed)
+
+let target: Target | undefined
+let players: ReadonlyArray<Player> = []
+let attempts = 0
+
+const codeOf = ({ message }: Error): number =>
+  Number(/closed with (\d+)/.exec(message)?.[1] ?? abnormalClosure)
+
+async function connect(player: Player): Promise<LoadSocket> {
+  if (target === undefined) throw new Error("nobody was gathered")
+  attempts += 1
+  return connectPlayer(target, player.token, {
+    onDelivery: () => undefined,
+    onLost: (error) => {
+      player.socket = undefined
+      player.lostAt = now()
+      void comeBack(player, codeOf(error))
+    }
+  })
+}
+
+/** Reconnects with the delays of the client until the room has answered. */
+async function comeBack(player: Player, code: number): Promise<void> {
+  let closedWith = code
+  for (let failures = 1; player.backAt === 0 && !player.seatLost; failures++) {
+    const next = afterClose(closedWith, failures, random())
+    if (!next.reconnect) return void (player.seatLost = true)
+    await wait(next.delayMillis)
+    try {
+      player.socket = await connect(player)
+    } catch (error) {
+      closedWith = error instanceof Error ? codeOf(error) : abnormalClosure
+      continue
+    }
+    try {
+      await ask(player.socket, { t: "resume", roomId: player.roomId })
+      player.backAt = now()
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.includes("unavailable"))
+        player.seatLost = true
+      player.socket?.close()
+      closedWith = abnormalClosure
+    }
+  }
+}
+
+async function enter(mode: string): Promise<Entered> {
+  const started = performance.now()
+  const busy = await busyPercent(() =>
+    inFlight(players.length, connectsAtATime, async (index) => {
+      const player = players[index]!
+      player.socket = await connect(player)
+      player.roomId = await ask(player.socket, { t: "quickMatch", mode })
+    })
+  )
+  return { seconds: (performance.now() - started) / 1000, busyPercent: busy }
+}
+
+async function returned(patienceMillis: number): Promise<Returned> {
+  const isDone = ({ backAt, seatLost }: Player): boolean => backAt > 0 || seatLost
+  attempts = 0
+  const giveUp = performance.now() + patienceMillis
+  const busy = await busyPercent(async () => {
+    while (!players.every(isDone) && performance.now() < giveUp) await wait(20)
+  })
+  const lostAt = players.map((player) => player.lostAt)
+  const back = players.filter(({ backAt }) => backAt > 0)
+  return {
+    firstLostAt: Math.min(...lostAt),
+    lastLostAt: Math.max(...lostAt),
+    lastBackAt: Math.max(...back.map(({ backAt }) => backAt)),
+    back: back.length,
+    lost: players.filter(({ seatLost }) => seatLost).length,
+    away: quantilesOf(back.map((player) => player.backAt - player.lostAt)),
+    attempts,
+    busyPercent: busy
+  }
+}
+
+async function gather(command: Extract<Command, { t: "gather" }>): Promise<void> {
+  target = command.target
+  const tokens = await signIn(target, command.count)
+  players = tokens.map((token) => ({
+    token,
+    socket: undefined,
+    roomId: "",
+    lostAt: 0,
+    backAt: 0,
+    seatLost: false
+  }))
+}
+
+const decodeCommand = Schema.decodeUnknownSync(Command)
+
+if (import.meta.main) {
+  obey(async (input) => {
+    const command = decodeCommand(input)
+    if (command.t === "enter") return enter(command.mode)
+    if (command.t === "return") return returned(command.patienceMillis)
+    await gather(command)
+    return {}
+  })
+}
