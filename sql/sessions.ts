@@ -8,8 +8,8 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
-import { dieOnTimeout, orDieWithTimeout } from "./database.ts"
-import { batchReads } from "./batching.ts"
+import { dieOnTimeout, isRefused, orDieWithTimeout } from "./database.ts"
+import { batchReads, batchWrites } from "./batching.ts"
 import { IdentityRow, mapIdentityConflict } from "./identities.ts"
 import { NewPlayer, PlayerRow, playerColumns } from "./players.ts"
 
@@ -25,6 +25,26 @@ const NewSession = Schema.Struct({
 
 /** A session to insert together with its player. */
 const NewSessionAndPlayer = Schema.Struct({ ...NewSession.fields, player: NewPlayer })
+
+type NewSessionAndPlayer = typeof NewSessionAndPlayer.Type
+
+const JsonTime = Schema.DateTimeUtcFromString
+
+/** Many of them as one parameter, so that the statement text does not depend on their number. */
+const NewSessionsAndPlayers = Schema.fromJsonString(
+  Schema.Array(
+    Schema.Struct({
+      ...NewSession.fields,
+      ...NewPlayer.fields,
+      now: JsonTime,
+      expiresAt: JsonTime,
+      createdAt: JsonTime
+    })
+  )
+)
+
+/** Characters of a row in the parameter. */
+const newRowCharacters = 500
 
 const SessionIds = Schema.Struct({
   environmentId: Schema.String,
@@ -82,6 +102,23 @@ const sessionStatements = (sql: SqlClient.SqlClient) => ({
         created_at)
       select ${sessionId}, environment_id, id, ${tokenHash}, ${now}, ${expiresAt}, ${now}
       from signed_up`
+  }),
+  createAllWithPlayers: SqlSchema.void({
+    Request: NewSessionsAndPlayers,
+    execute: (rows) => sql`
+      with requested as (
+        select * from json_to_recordset(${rows}::text::json) as r(id text, "environmentId" text,
+          "displayName" text, "isGuest" boolean, "declaredAgeBand" text, "createdAt" timestamptz,
+          "sessionId" text, "tokenHash" text, now timestamptz, "expiresAt" timestamptz)
+      ), signed_up as (
+        insert into players (id, environment_id, display_name, is_guest, declared_age_band, created_at)
+        select id, "environmentId", "displayName", "isGuest", "declaredAgeBand", "createdAt"
+        from requested
+        returning id, environment_id)
+      insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at,
+        created_at)
+      select r."sessionId", p.environment_id, p.id, r."tokenHash", r.now, r."expiresAt", r.now
+      from signed_up p join requested r using (id)`
   }),
   create: SqlSchema.findOneOption({
     Request: Schema.Struct({ ...NewSession.fields, ...Owner.fields }),
@@ -190,7 +227,8 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { create, createWithPlayer, find, lockOpenSession, rotate } = sessionStatements(sql)
+      const { create, createAllWithPlayers, createWithPlayer, find, lockOpenSession, rotate } =
+        sessionStatements(sql)
       const { revoke, revoked, revokeOthers, signOut, sweep } = revocations(sql)
       const revocationTimes = yield* batchReads((environmentId, sessionIds) =>
         Effect.map(
@@ -199,16 +237,30 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
             new Map(rows.map(({ id, revokedAt }) => [id, revokedAt]))
         )
       )
+      const batchedCreate = yield* batchWrites<NewSessionAndPlayer, true>({
+        ownerOf: ({ sessionId }) => sessionId,
+        tenantOf: ({ player }) => player.environmentId,
+        sizeOf: () => newRowCharacters,
+        alone: (request) => Effect.as(orDieWithTimeout(createWithPlayer(request)), true as const),
+        together: (requests) =>
+          orDieWithTimeout(
+            createAllWithPlayers(
+              requests.map(({ player, ...session }) => ({ ...player, ...session }))
+            ).pipe(
+              Effect.as(new Map(requests.map(({ sessionId }) => [sessionId, true as const]))),
+              Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
+            )
+          )
+      })
       const link = SqlSchema.void({
         Request: IdentityRow,
         execute: (row) => sql`insert into identities ${sql.insert(row)}`
       })
       return {
-        /** Inserts a player and its session atomically. */
-        createWithPlayer: (request: typeof NewSessionAndPlayer.Type) =>
-          orDieWithTimeout(createWithPlayer(request)),
+        /** Inserts a player and its session atomically; not within a transaction. */
+        createWithPlayer: (request: NewSessionAndPlayer) => Effect.asVoid(batchedCreate(request)),
         /** Inserts a player, its identity and its session atomically. */
-        createWithIdentity: (request: typeof NewSessionAndPlayer.Type, identity: IdentityRow) =>
+        createWithIdentity: (request: NewSessionAndPlayer, identity: IdentityRow) =>
           dieOnTimeout(
             mapIdentityConflict(
               sql.withTransaction(Effect.andThen(createWithPlayer(request), link(identity)))

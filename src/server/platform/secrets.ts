@@ -8,7 +8,7 @@
  * In production the master key is `SVC_MASTER_KEY`. In development the first start creates one in the
  * data directory.
  */
-import { createHmac, hash, hkdfSync, timingSafeEqual } from "node:crypto"
+import { createHmac, createSecretKey, hash, hkdfSync, timingSafeEqual } from "node:crypto"
 import { Context, Effect, FileSystem, Layer, Path, Redacted, Schema } from "effect"
 import { Aead, SecureRandom } from "effect/crypto"
 import { Settings } from "./settings/settings.ts"
@@ -84,7 +84,7 @@ export class Secrets extends Context.Service<
 /** A master key with an id that does not reveal it. */
 const makeMaster = Effect.fnUntraced(function* (bytes: Uint8Array) {
   // A constant of the key derivation. Another value would invalidate every refresh token.
-  const macKey = createHmac("sha256", bytes).update("marks").digest()
+  const macKey = createSecretKey(createHmac("sha256", bytes).update("marks").digest())
   const mac = (text: string) =>
     base64url(createHmac("sha256", macKey).update(text).digest().subarray(0, macBytes))
   return {
