@@ -57,8 +57,12 @@ export const medianOf = (row: Row, figure: (window: Window) => number): number =
   median(row.windows.map(figure))
 
 /** Whether the generator had time for what it measures. */
-export const generatorKeptUp = (window: Window): boolean =>
-  window.busyPercent <= maxBusyPercent && window.lateP99 <= maxLateMicros
+export const generatorKeptUp = ({ busyPercent, lateP99 }: Window): boolean =>
+  busyPercent <= maxBusyPercent && lateP99 <= maxLateMicros
+
+/** Whether something else ran meanwhile: the window tells of that, and not of the server. */
+export const isDisturbed = ({ busyPercent, lateP99, othersPercent }: Window): boolean =>
+  othersPercent > maxOthersPercent || (lateP99 > maxLateMicros && busyPercent <= maxBusyPercent / 2)
 
 export const keptUp = (window: Window): boolean =>
   window.miscounted === 0 && window.latencyP99 < keepsUpMicros

@@ -28,8 +28,10 @@ const clientOf = (
   forwardedFor: string | undefined,
   trusted: TrustedProxies
 ): NetAddress.IpAddress => {
+  // Parsing an empty header creates an error with its stack.
+  if (forwardedFor === undefined || trusted.length === 0) return peer
   let client = peer
-  for (const hop of (forwardedFor ?? "").split(",").toReversed()) {
+  for (const hop of forwardedFor.split(",").toReversed()) {
     const address = parse(hop.trim())
     const isTrusted = trusted.some((network) => IpNetwork.contains(network, client))
     if (address === undefined || !isTrusted) return client
@@ -62,9 +64,7 @@ export const resolveClientAddress = (
 ): string => {
   const address = parse(peer ?? "")
   if (address === undefined) return unknown
-  // Most requests have no such header, and parsing an empty one creates an error with its stack.
-  const isDirect = forwardedFor === undefined || trusted.length === 0
-  return keyOf(isDirect ? address : clientOf(address, forwardedFor, trusted))
+  return keyOf(clientOf(address, forwardedFor, trusted))
 }
 
 /** The same; undefined if it is unknown, or only that of a trusted proxy is known. */

@@ -1,9 +1,9 @@
 /** Sessions: rotation, refresh races, token reuse, expiry and logout. */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Exit, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
-import type { EnvironmentId } from "#rpc/ids"
+import { EnvironmentId } from "#rpc/ids"
 import { Sessions } from "#server/features/sessions/service"
 import { AccessTokens } from "#server/features/sessions/tokens"
 import { coreOfNode, makeTenants, SharedDatabase } from "../../support/http/stack.ts"
@@ -44,6 +44,49 @@ layer(Core)("sessions", (it) => {
       const caller = yield* tokens.verify(session.accessToken, environmentId)
       assert.strictEqual(caller.playerId, session.player.id)
       assert.isTrue(caller.isGuest)
+    })
+  )
+
+  it.effect("creates 200 guests at once, each with its own name, player and session", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const { development, production } = yield* makeTenants
+      const environments = [development.environmentId, production.environmentId]
+      const guests = yield* Effect.forEach(
+        Array.from({ length: 200 }, (_, index) => index),
+        (index) => sessions.createGuest(environments[index % 2]!, `Guest ${index}`),
+        { concurrency: "unbounded" }
+      )
+      const refreshed = yield* Effect.forEach(guests, ({ refreshToken }, index) =>
+        sessions.refresh(environments[index % 2]!, refreshToken)
+      )
+      assert.deepStrictEqual(
+        refreshed.map(({ player }) => player),
+        guests.map(({ player }) => player)
+      )
+      assert.strictEqual(new Set(guests.map(({ player }) => player.id)).size, 200)
+      assert.deepStrictEqual(
+        guests.map(({ player }) => player.displayName),
+        guests.map((_, index) => `Guest ${index}`)
+      )
+    })
+  )
+
+  it.effect("creates the other guests when the environment of one is gone", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const { development } = yield* makeTenants
+      const gone = EnvironmentId.make("env_01JZZZZZZZZZZZZZZZZZZZZZZZ")
+      const environments = [...Array.from({ length: 20 }, () => development.environmentId), gone]
+      const exits = yield* Effect.forEach(
+        environments,
+        (environmentId) => Effect.exit(sessions.createGuest(environmentId, undefined)),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(
+        exits.map(Exit.isSuccess),
+        environments.map((environmentId) => environmentId !== gone)
+      )
     })
   )
 
