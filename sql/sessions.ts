@@ -103,23 +103,6 @@ const sessionStatements = (sql: SqlClient.SqlClient) => ({
       select ${sessionId}, environment_id, id, ${tokenHash}, ${now}, ${expiresAt}, ${now}
       from signed_up`
   }),
-  createAllWithPlayers: SqlSchema.void({
-    Request: NewSessionsAndPlayers,
-    execute: (rows) => sql`
-      with requested as (
-        select * from json_to_recordset(${rows}::text::json) as r(id text, "environmentId" text,
-          "displayName" text, "isGuest" boolean, "declaredAgeBand" text, "createdAt" timestamptz,
-          "sessionId" text, "tokenHash" text, now timestamptz, "expiresAt" timestamptz)
-      ), signed_up as (
-        insert into players (id, environment_id, display_name, is_guest, declared_age_band, created_at)
-        select id, "environmentId", "displayName", "isGuest", "declaredAgeBand", "createdAt"
-        from requested
-        returning id, environment_id)
-      insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at,
-        created_at)
-      select r."sessionId", p.environment_id, p.id, r."tokenHash", r.now, r."expiresAt", r.now
-      from signed_up p join requested r using (id)`
-  }),
   create: SqlSchema.findOneOption({
     Request: Schema.Struct({ ...NewSession.fields, ...Owner.fields }),
     Result: PlayerRow,
@@ -163,6 +146,27 @@ const sessionStatements = (sql: SqlClient.SqlClient) => ({
       where p.environment_id = ${environmentId} and p.id = ${playerId}
         and s.id = ${sessionId} and s.revoked_at is null and s.signed_out_at is null
       for update`
+  })
+})
+
+/** Creates many at once. */
+const manySessions = (sql: SqlClient.SqlClient) => ({
+  createAllWithPlayers: SqlSchema.void({
+    Request: NewSessionsAndPlayers,
+    execute: (rows) => sql`
+      with requested as (
+        select * from json_to_recordset(${rows}::text::json) as r(id text, "environmentId" text,
+          "displayName" text, "isGuest" boolean, "declaredAgeBand" text, "createdAt" timestamptz,
+          "sessionId" text, "tokenHash" text, now timestamptz, "expiresAt" timestamptz)
+      ), signed_up as (
+        insert into players (id, environment_id, display_name, is_guest, declared_age_band, created_at)
+        select id, "environmentId", "displayName", "isGuest", "declaredAgeBand", "createdAt"
+        from requested
+        returning id, environment_id)
+      insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at,
+        created_at)
+      select r."sessionId", p.environment_id, p.id, r."tokenHash", r.now, r."expiresAt", r.now
+      from signed_up p join requested r using (id)`
   })
 })
 
@@ -227,8 +231,8 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { create, createAllWithPlayers, createWithPlayer, find, lockOpenSession, rotate } =
-        sessionStatements(sql)
+      const { create, createWithPlayer, find, lockOpenSession, rotate } = sessionStatements(sql)
+      const { createAllWithPlayers } = manySessions(sql)
       const { revoke, revoked, revokeOthers, signOut, sweep } = revocations(sql)
       const revocationTimes = yield* batchReads((environmentId, sessionIds) =>
         Effect.map(

@@ -60,7 +60,7 @@ export const medianOf = (row: Row, figure: (window: Window) => number): number =
 export const generatorKeptUp = ({ busyPercent, lateP99 }: Window): boolean =>
   busyPercent <= maxBusyPercent && lateP99 <= maxLateMicros
 
-/** Whether something else ran meanwhile: the window tells of that, and not of the server. */
+/** Whether something else ran meanwhile: the window shows that, and not the server. */
 export const isDisturbed = ({ busyPercent, lateP99, othersPercent }: Window): boolean =>
   othersPercent > maxOthersPercent || (lateP99 > maxLateMicros && busyPercent <= maxBusyPercent / 2)
 

@@ -78,18 +78,16 @@ export async function capacityOf(
   start: number
 ): Promise<Capacity | undefined> {
   const { factor, halfFactor, leadMs, windowMs } = step
-  let limitedBy: "server" | "generator" = "server"
+  let isServerTheLimit = true
   const attempt = async (perSecond: number): Promise<Window | undefined> => {
     const rate = perSecond / deliveriesPerRound(shape)
-    if (rate > rateMax) {
-      limitedBy = "generator"
-      return undefined
-    }
     const once = () => server.window(shape, rate, leadMs, windowMs)
+    isServerTheLimit = rate <= rateMax
+    if (!isServerTheLimit) return undefined
     const first = await once()
     const window = keptUp(first) && generatorKeptUp(first) ? first : await once()
-    limitedBy = generatorKeptUp(window) ? "server" : "generator"
-    return keptUp(window) && generatorKeptUp(window) ? window : undefined
+    isServerTheLimit = generatorKeptUp(window)
+    return keptUp(window) && isServerTheLimit ? window : undefined
   }
   let target = start
   let best = await attempt(target)
@@ -107,5 +105,5 @@ export async function capacityOf(
     }
   }
   best = (await attempt(target * halfFactor)) ?? best
-  return { server: server.name, shape, best, atLeast: limitedBy === "generator" }
+  return { server: server.name, shape, best, atLeast: !isServerTheLimit }
 }

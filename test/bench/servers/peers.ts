@@ -1,4 +1,7 @@
-/** Every server that the fan-out benchmark knows, in the order in which they alternate. Capacity of the first one sets the loads. */
+/**
+ * Every server that the fan-out benchmark knows, in the order in which they alternate. The capacity of
+ * the first one sets the loads.
+ */
 import { bun } from "./bun.ts"
 import { colyseus } from "./colyseus.ts"
 import { echo } from "./echo.ts"
