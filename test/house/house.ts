@@ -208,7 +208,7 @@ export const foreignCitations: ReadonlyArray<RegExp> = [
   /\bspec(?:ification)? (?:section|\d)/i,
   /\bdecisions? \d+\.\d/i,
   /\bdesign section\b/i,
-  /\b(?:spec|decisions|design|writing|findings|performance|reliability|voice|functions)\.md\b/
+  /\b(?:spec|decisions|design|writing|findings|reliability|voice|functions)\.md\b/
 ]
 
 /** First words of a test name that does not read alone, since its subject stands in the group around it. */
