@@ -34,6 +34,8 @@ export type AuditAction =
   | "provider.delete"
   | "provider.put"
   | "share.link"
+  | "voice.resume"
+  | "voice.suspend"
   | "webhookSecret.rotate"
 
 /** The actor of a change; `name` is a key's prefix, or a developer's name or email. */

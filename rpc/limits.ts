@@ -12,7 +12,8 @@ export {
   channels,
   turn,
   matchmaking,
-  playerSessions
+  playerSessions,
+  voice
 } from "./realtime-limits.ts"
 export { type RateWindow, rateWindows, siteFactor, type Throttle, throttles } from "./throttles.ts"
 

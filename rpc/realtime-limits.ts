@@ -149,6 +149,37 @@ export const channels = {
   voiceMembersMax: 100
 } as const
 
+/** Voice calls of channels. */
+export const voice = {
+  /** How long a call lasts; then its members join again. */
+  callSeconds: 4 * secondsPerHour,
+  /** How long a member whose connection closed stays in the call. */
+  graceSeconds: 10,
+  /** The list of members is sent at most this often. */
+  stateMillis: 250,
+  /** When the members of a lost call may join again. */
+  retryMillis: 200,
+  signalDataMaxBytes: 8 * KiB,
+  sdpMaxCharacters: 32 * KiB,
+  /** Frames of one connection to the call of one channel; a join counts as `joinFrames`. */
+  framesPerSecond: 6,
+  framesBurst: 60,
+  joinFrames: 6,
+  credentialSeconds: 600,
+  /** Speakers that a call through the media server carries at the same time. */
+  slots: 8,
+  packetsPerSecond: 60,
+  /** Offers that a member gets until its media counts as failed. */
+  offersMax: 3,
+  /** How long a member may take to connect, and stay disconnected. */
+  connectSeconds: 30,
+  disconnectedSeconds: 15,
+  /** Packets that a media process sends in a second; beyond it, it takes no new call. */
+  forwardsPerSecond: 60_000,
+  /** Joins after which an empty media process is replaced: each keeps some memory. */
+  joinsPerProcess: 5000
+} as const
+
 /** STUN and TURN servers for peer-to-peer connections. */
 export const turn = {
   credentialSeconds: secondsPerHour,

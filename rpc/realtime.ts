@@ -27,6 +27,7 @@ import { MatchmakingFrames } from "./matchmaking.ts"
 import { PeerFrames } from "./peers.ts"
 import { commonFrameErrors, RoomEvent, RoomFrames } from "./rooms.ts"
 import { Timestamp } from "./text.ts"
+import { VoiceEvent, VoiceFrames } from "./voice.ts"
 
 // Opening --------------------------------------------------------------------------------------
 
@@ -76,7 +77,8 @@ export const ServerEvent = Schema.Union([
   Warn,
   // Those of channels first: their `player_updated` has one field more than that of rooms.
   ...ChannelEvent.members,
-  ...RoomEvent.members
+  ...RoomEvent.members,
+  ...VoiceEvent.members
 ])
 export type ServerEvent = typeof ServerEvent.Type
 
@@ -104,7 +106,8 @@ export const ping = Rpc.make("ping", {
 export class ClientFrames extends RoomFrames.merge(
   MatchmakingFrames,
   PeerFrames,
-  ChannelFrames
+  ChannelFrames,
+  VoiceFrames
 ).add(ping) {}
 
 /** Why an events stream did not open, or has ended. */

@@ -9,6 +9,9 @@ const Document = Schema.fromJsonString(Schema.Json)
 
 const DocumentRow = Schema.Struct({ version: Schema.Int, document: Document })
 
+/** The document with what the operator has suspended. */
+const CurrentRow = Schema.Struct({ ...DocumentRow.fields, voiceSuspended: Schema.Boolean })
+
 const VersionRow = Schema.Struct({
   environmentId: Schema.String,
   version: Schema.Int,
@@ -33,9 +36,9 @@ const PushedRow = Schema.Struct({
 const statements = (sql: SqlClient.SqlClient) => ({
   newest: SqlSchema.findOneOption({
     Request: Schema.String,
-    Result: DocumentRow,
+    Result: CurrentRow,
     execute: (environmentId) => sql`
-      select c.version, c.document
+      select c.version, c.document, e.voice_suspended_at is not null as voice_suspended
       from configs c join environments e on e.id = c.environment_id
         join projects p on p.id = e.project_id and ${isOpen(sql)}
       where c.environment_id = ${environmentId}

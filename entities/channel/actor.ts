@@ -19,7 +19,7 @@ import {
 } from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
-import { ExecutedCommands, type StoredLink } from "../executed-commands.ts"
+import { ExecutedCommands } from "../executed-commands.ts"
 import { refreshMillis } from "../overdue.ts"
 import { type Watcher, Watchers } from "../watchers.ts"
 import { isElsewhere, isKick, replayOf } from "./late-commands.ts"
@@ -40,7 +40,7 @@ import { rename } from "./membership.ts"
 import { moderate } from "./moderation.ts"
 import { PendingJoins } from "./pending-joins.ts"
 import { Presence } from "./presence.ts"
-import type { ChannelRuntime } from "./runtime.ts"
+import type { ChannelActorOptions, ChannelRuntime } from "./runtime.ts"
 import { close, decide, nextDeadline, publish, put, removePlayer, withNode } from "./state.ts"
 import { ChannelView, entryOf, rejectedOutputs } from "./view.ts"
 
@@ -59,6 +59,8 @@ export class ChannelActor {
   fenced = false
   /** The activation ends: ignore commands, send nothing. The state can still be written. */
   retired = false
+  /** Runs after each step, and when the activation is fenced: the voice call follows the channel. */
+  onStep: () => void = () => undefined
   readonly #name: string
   readonly #runtime: ChannelRuntime
   readonly #view = new ChannelView()
@@ -72,14 +74,7 @@ export class ChannelActor {
   #gatherUntil: number | undefined
   #gathered = false
 
-  constructor(options: {
-    readonly id: string
-    readonly name: string
-    readonly epoch: number
-    readonly state: ChannelState | undefined
-    readonly runtime: ChannelRuntime
-    readonly links?: ReadonlyArray<StoredLink>
-  }) {
+  constructor(options: ChannelActorOptions) {
     this.id = options.id
     this.epoch = options.epoch
     this.state = options.state
@@ -144,6 +139,7 @@ export class ChannelActor {
   fence(): void {
     this.fenced = true
     this.watchers.end()
+    this.onStep()
   }
 
   /**
@@ -384,9 +380,9 @@ export class ChannelActor {
     if (changes !== undefined) this.#broadcast(changes)
     this.#enterAll(now)
     const { state } = this
-    if (state === undefined) return this.watchers.flush()
-    if (this.#presence.dueAt !== never) this.reschedule()
-    if (audienceOf(state) > limits.largeAudience) this.#runtime.flushSoon()
+    if (state !== undefined && this.#presence.dueAt !== never) this.reschedule()
+    this.onStep()
+    if (state !== undefined && audienceOf(state) > limits.largeAudience) this.#runtime.flushSoon()
     else this.watchers.flush()
   }
 

@@ -1,5 +1,7 @@
 /** What a channel actor needs of its process. */
+import type { StoredLink } from "../executed-commands.ts"
 import type { MemberReports } from "../local-actors.ts"
+import type { ChannelState } from "./model.ts"
 
 export interface ChannelRuntime extends MemberReports {
   readonly now: () => number
@@ -13,4 +15,14 @@ export interface ChannelRuntime extends MemberReports {
   readonly changed: () => void
   /** The channel has closed. */
   readonly closed: () => void
+}
+
+/** What an actor begins with. */
+export interface ChannelActorOptions {
+  readonly id: string
+  readonly name: string
+  readonly epoch: number
+  readonly state: ChannelState | undefined
+  readonly runtime: ChannelRuntime
+  readonly links?: ReadonlyArray<StoredLink>
 }

@@ -48,6 +48,8 @@ import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/enti
 import { LocalRooms, RoomLive } from "#entities/room/entity"
 import { RoomSweeper } from "#entities/room/sweeper"
 import { RoomWriter } from "#entities/room/writer"
+import { VoiceCalls } from "#entities/voice-session/calls"
+import { VoiceSessionLive } from "#entities/voice-session/entity"
 import { ClusterLive, ReadinessLive } from "./cluster/cluster.ts"
 import { AgesHttp } from "./features/ages/handlers.ts"
 import { AppealsHttp } from "./features/appeals/handlers.ts"
@@ -97,6 +99,8 @@ import { WebhookSecrets } from "./features/stats/webhook-secrets.ts"
 import { SystemHttp } from "./features/system/handlers.ts"
 import { TransferHttp } from "./features/transfer/handlers.ts"
 import { XProfilesHttp } from "./features/share/x-profiles.ts"
+import { MediaWorkersLive } from "./features/voice/media-workers.ts"
+import { VoiceSessions } from "./features/voice/service.ts"
 import { ConfigChanges } from "./gateway/config-changes.ts"
 import { Frames } from "./gateway/frame-handlers.ts"
 import { Gateway } from "./gateway/gateway.ts"
@@ -212,7 +216,8 @@ const EntitiesLive = Layer.mergeAll(
   MatchmakingQueueLive,
   PlayerSessionsLive,
   RoomLive,
-  RoomSweeper
+  RoomSweeper,
+  VoiceSessionLive
 ).pipe(
   Layer.provideMerge(ClusterLive),
   Layer.provideMerge(
@@ -222,7 +227,8 @@ const EntitiesLive = Layer.mergeAll(
       LocalQueues.layer,
       LocalRooms.layer,
       LocalSessions.layer,
-      RoomWriter.layer
+      RoomWriter.layer,
+      VoiceCalls.layer.pipe(Layer.provide(MediaWorkersLive))
     )
   ),
   Layer.provideMerge(Layer.mergeAll(NodeFlush.layer, ThisNode.layer))
@@ -231,7 +237,7 @@ const EntitiesLive = Layer.mergeAll(
 // Links to entities, and the frame handlers that use them.
 
 const FramesLive = Frames.layer.pipe(
-  Layer.provide(TurnServers.layer),
+  Layer.provide([TurnServers.layer, VoiceSessions.layer]),
   Layer.provideMerge(ListenerFrames.layer),
   Layer.provideMerge(Channels.layer),
   Layer.provideMerge(Hub.layer)

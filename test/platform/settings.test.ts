@@ -37,6 +37,7 @@ describe("settings", () => {
         setupToken: undefined,
         warnings: [],
         turn: { urls: [], secret: undefined },
+        voice: { ports: [40_500], publicIp: undefined, workers: 1 },
         providerUrls: { google: undefined, discord: undefined, apple: undefined, x: undefined },
         saves: {
           maxBytes: 1_048_576,

@@ -56,6 +56,9 @@ export const checkChannels = (
 
 const opens = (frame: string): boolean => frame.startsWith('{"t":"channel_joined"')
 
+/** Voice calls have checks of their own. */
+const ofVoice = (frame: string): boolean => frame.startsWith('{"t":"voice_')
+
 /** What a member receives from here until the channel is sent to it again or it leaves. */
 const receivedFrom = (
   { items }: ChannelOutputLog,
@@ -69,7 +72,7 @@ const receivedFrom = (
     if (item.kind === "exit" && item.player === playerId) break
     const enters = item.kind === "enter" && item.players.some(({ player }) => player === playerId)
     const hears = item.kind === "event" && (item.to === null || item.to.includes(playerId))
-    if (!enters && !hears) continue
+    if ((!enters && !hears) || ofVoice(item.frame)) continue
     if (index > from && opens(item.frame)) break
     frames.push(item.frame)
   }

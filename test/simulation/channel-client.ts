@@ -33,6 +33,7 @@ interface Host {
   readonly simulator: Simulator
   readonly connectionId: string | undefined
   readonly fault: (what: string) => void
+  readonly left: (channel: string) => void
   readonly ask: (t: string, payload: Readonly<Record<string, unknown>>) => void
 }
 
@@ -125,6 +126,7 @@ export class ChannelClient {
   }
 
   #leave(channel: string): void {
+    this.#host.left(channel)
     this.views.delete(channel)
     this.#transcripts.delete(channel)
     this.#wanted.delete(channel)
@@ -175,6 +177,7 @@ export class ChannelClient {
     try {
       const next = applyEvent(view, event)
       if (next === undefined) {
+        this.#host.left(name)
         this.views.delete(name)
         this.#transcripts.delete(name)
       } else {

@@ -18,13 +18,31 @@ const create = (chance: Chance, player: Player): void =>
     ...(chance.happens(0.8) ? { channel: chance.pick(playerMade) } : {}),
     ...(chance.happens(0.3) ? { maxMembers: chance.integer(1, 3) } : {}),
     ...(chance.happens(0.1) ? { join: "invited" } : {}),
-    ...(chance.happens(0.1) ? { send: "speakers" } : {})
+    ...(chance.happens(0.1) ? { send: "speakers" } : {}),
+    ...(chance.happens(0.5) ? { voice: { mode: "sfu" } } : {})
   })
 
 export const say = (player: Player, channel: string): number => {
   const n = player.next()
   player.ask("channelSend", { channel, type: "x", data: { n } })
   return n
+}
+
+/** One random action of a player in the call of a channel. */
+const actInCall = (
+  chance: Chance,
+  player: Player,
+  channel: string,
+  players: ReadonlyArray<Player>
+): void => {
+  const session = player.voice.sessions.get(channel)
+  if (session === undefined) return player.ask("voiceJoin", { channel })
+  const kind = chance.integer(0, 7)
+  if (kind < 3) return player.ask("voicePublish", { channel, session, on: kind < 2 })
+  if (kind === 3) return player.ask("voiceLeave", { channel })
+  if (kind === 4) return player.ask("voiceJoin", { channel, session })
+  if (kind === 5) return player.ask("voiceJoin", { channel })
+  player.ask("voiceSignal", { channel, to: chance.pick(players)?.id, kind: "restart" })
 }
 
 /** One random action of a player in channels. */
@@ -50,6 +68,7 @@ export const actInChannels = (
     return
   }
   if (own === undefined) return
+  if (kind < 31) return actInCall(chance, player, own, players)
   if (kind < 40) return void say(player, own)
   if (kind < 45) return player.ask("channelLeave", { channel: own })
   const playerId = chance.pick(players)?.id

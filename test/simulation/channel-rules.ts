@@ -80,11 +80,11 @@ export class ChannelRules {
     this.#simulator.note(`the server makes lobby and stage, ${first} is the first to talk there`)
     this.#call("make lobby", (hub) => {
       const { Put } = hub.channel(environmentId, "lobby")
-      return Put({ changes: { maxMembers } })
+      return Put({ changes: { maxMembers, voice: { relayOnly: false } } })
     })
     this.#call("make stage", (hub) => {
       const { Put } = hub.channel(environmentId, "stage")
-      return Put({ changes: { send: "speakers", speakers } })
+      return Put({ changes: { send: "speakers", speakers, voice: { mode: "sfu" } } })
     })
   }
 

@@ -6,6 +6,7 @@ import { Option, Schema } from "effect"
 import { ChannelEvent } from "#rpc/channels"
 import { ClientFrames, Reply, Warn, Welcome } from "#rpc/realtime"
 import { RoomEvent, type RoomSnapshot } from "#rpc/rooms"
+import { VoiceEvent } from "#rpc/voice"
 import { applyEvent } from "../support/room-harness.ts"
 import { ChannelClient, type ChannelTranscript } from "./channel-client.ts"
 import type { ChannelRules } from "./channel-rules.ts"
@@ -13,9 +14,10 @@ import type { Chance } from "./random.ts"
 import type { Runner } from "./runner.ts"
 import { PlayerSocket } from "./socket.ts"
 import type { Simulator } from "./simulator.ts"
+import { VoiceClient } from "./voice-client.ts"
 
 const decode = Schema.decodeUnknownSync(
-  Schema.fromJsonString(Schema.Union([Welcome, Warn, Reply, RoomEvent, ChannelEvent]))
+  Schema.fromJsonString(Schema.Union([Welcome, Warn, Reply, RoomEvent, ChannelEvent, VoiceEvent]))
 )
 
 /** Whether the definition of the frame declares this error. */
@@ -27,6 +29,9 @@ const isDeclared = (t: string, error: Reply["error"]): boolean => {
 }
 
 const isOfChannel = (event: RoomEvent | ChannelEvent): event is ChannelEvent => "channel" in event
+
+const isOfVoice = (event: RoomEvent | ChannelEvent | VoiceEvent): event is VoiceEvent =>
+  event.t.startsWith("voice_")
 
 export interface Request {
   readonly t: string
@@ -95,6 +100,7 @@ export class Player {
   connectionId: string | undefined
   view: RoomSnapshot | undefined
   readonly channels: ChannelClient
+  readonly voice = new VoiceClient(this)
   readonly pending = new Map<string, Request>()
   /** Rooms that this socket has entered. */
   #entered = new Set<string>()
@@ -172,6 +178,7 @@ export class Player {
     this.kept = undefined
     this.pending.clear()
     this.channels.dropped()
+    this.voice.dropped()
     this.#entered = new Set()
     this.#transcript = undefined
     this.#cancelled.clear()
@@ -201,6 +208,7 @@ export class Player {
     this.pending.set(rid, { t, rid, sentAt, n, value, matches: matches.map((match) => match.rid) })
     if (t === "quickMatch") this.#wait(rid, sentAt)
     this.channels.asks(rid, t, payload["channel"])
+    this.voice.asks(rid, t, payload["channel"])
     this.simulator.note(`${this.id.slice(-2)} > ${t} ${JSON.stringify(payload)}`)
     this.socket?.say({ t, rid, ...payload })
   }
@@ -212,6 +220,15 @@ export class Player {
     if (confirmed) return this.ask("setState", { patch }, 0, value)
     this.simulator.note(`${this.id.slice(-2)} > setState ${JSON.stringify(patch)}, unconfirmed`)
     this.socket?.say({ t: "setState", patch })
+  }
+
+  isIn(channel: string): boolean {
+    return this.channels.views.has(channel)
+  }
+
+  /** The player is out of a channel, and so of its call. */
+  left(channel: string): void {
+    this.voice.left(channel)
   }
 
   fault(what: string): void {
@@ -231,6 +248,7 @@ export class Player {
       case "reply":
         return this.#answered(frame, sentAt)
       default:
+        if (isOfVoice(frame)) return this.voice.hear(frame)
         if (!isOfChannel(frame)) return this.#event(frame, text)
         return this.channels.hear(frame, text, this.#ledger.channelTranscripts)
     }
@@ -290,6 +308,7 @@ export class Player {
     if (wait !== undefined) wait.until = sentAt
     const outcome = `${request.t} ${reply.ok ? "ok" : (reply.error?.code ?? "?")}`
     this.#ledger.outcomes.set(outcome, (this.#ledger.outcomes.get(outcome) ?? 0) + 1)
+    this.voice.answered(reply)
     this.channels.answered(reply)
     if (!reply.ok) {
       if (!isDeclared(request.t, reply.error)) this.fault(`got an undeclared error: ${outcome}`)

@@ -34,6 +34,8 @@ import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/enti
 import { RoomLive } from "#entities/room/entity"
 import { RoomSweeper } from "#entities/room/sweeper"
 import { RoomWriter } from "#entities/room/writer"
+import { VoiceCalls } from "#entities/voice-session/calls"
+import { VoiceSessionLive } from "#entities/voice-session/entity"
 import { NodeFlush } from "#server/platform/flush"
 import { Invalidation } from "#server/platform/invalidation"
 import { Throttles } from "#server/platform/throttles"
@@ -45,6 +47,7 @@ import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
 import { TurnServers } from "#server/features/peers/turn-servers"
 import { PlayerStatusCache } from "#server/features/players/status-cache"
+import { VoiceSessions } from "#server/features/voice/service"
 import { Frames } from "#server/gateway/frame-handlers"
 import { type ChannelRecord, recordedChannels } from "./channel-record.ts"
 import type { Database } from "./database.ts"
@@ -53,6 +56,7 @@ import type { Chance } from "./random.ts"
 import { recordedRooms, type RoomRecord } from "./record.ts"
 import type { ShardLocks } from "./shard-locks.ts"
 import { Process, type Simulator } from "./simulator.ts"
+import { simulatedMedia } from "./voice-media.ts"
 
 export const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
 
@@ -64,7 +68,7 @@ const defaultShards = 12
 /** Two modes: one starts when full, the other starts with the players present after a timeout. */
 const config = Result.getOrThrow(
   decodeConfig({
-    features: { multiplayer: true },
+    features: { multiplayer: true, realtimeChannels: true, voice: true },
     multiplayer: {
       modes: [
         { key: "duel", minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0, reconnectSeconds: 6 },
@@ -79,7 +83,7 @@ const CoreLive = Layer.mergeAll(
   Layer.succeed(
     Configs,
     Configs.of({
-      current: () => Effect.succeed({ version: 1, config, document: {} }),
+      current: () => Effect.succeed({ version: 1, config, document: {}, voiceSuspended: false }),
       push: () => Effect.die("The simulation pushes no configuration"),
       changes: Stream.never
     })
@@ -113,7 +117,12 @@ const CoreLive = Layer.mergeAll(
   ),
   Layer.succeed(
     TurnServers,
-    TurnServers.of({ serversFor: () => Effect.fail(new TurnUnavailable()) })
+    TurnServers.of({
+      serversFor: (_, iceTransportPolicy) =>
+        iceTransportPolicy === "relay"
+          ? Effect.fail(new TurnUnavailable())
+          : Effect.succeed({ iceServers: [], iceTransportPolicy, expiresAt: "" })
+    })
   )
 )
 
@@ -152,6 +161,7 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
 
 const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
   Frames.layer.pipe(
+    Layer.provide(VoiceSessions.layer),
     Layer.provideMerge(Hub.layer),
     Layer.provideMerge(
       Layer.mergeAll(
@@ -160,7 +170,8 @@ const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Sur
         PlayerSessionsLive,
         RoomSweeper,
         ChannelLive,
-        ChannelSweeper
+        ChannelSweeper,
+        VoiceSessionLive
       )
     ),
     Layer.provideMerge(clusterOf(process, address, all)),
@@ -171,7 +182,8 @@ const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Sur
         recordedRooms(process, all.record),
         recordedChannels(process, all.channels),
         LocalQueues.layer,
-        LocalSessions.layer
+        LocalSessions.layer,
+        VoiceCalls.layer.pipe(Layer.provide(simulatedMedia(process)))
       )
     ),
     Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer)),

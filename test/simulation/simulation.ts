@@ -33,6 +33,7 @@ import { RoomRecord } from "./record.ts"
 import { ShardLocks } from "./shard-locks.ts"
 import { checkHistories } from "./write-checks.ts"
 import { Simulator } from "./simulator.ts"
+import { checkCallers, checkCalls } from "./voice-checks.ts"
 
 /** The outcome of one simulation. */
 export interface Outcome {
@@ -74,7 +75,9 @@ interface Life {
 
 const checkStep = ({ channels, cluster, play, record, simulator }: Life): void => {
   checkRooms(simulator, record)
-  if (play.channels) checkChannels(simulator, channels, cluster.runners)
+  if (!play.channels) return
+  checkChannels(simulator, channels, cluster.runners)
+  checkCalls(simulator, channels, cluster.runners)
 }
 
 /** Phase 1: players act at random and faults strike. */
@@ -152,6 +155,7 @@ const live = async (life: Life) => {
   await recovery(life)
   checkOwners(simulator, record, players)
   checkChannelOwners(simulator, channels, players)
+  checkCallers(simulator, channels, cluster.runners, players)
   checkSessions(simulator, record, players)
   checkWrites(record, simulator, ledger, cluster.outages)
   checkHistories(record, simulator, ledger, cluster.outages)

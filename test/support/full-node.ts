@@ -18,6 +18,7 @@ import { ThisNode } from "#entities/local-actors"
 import { RoomActor, type RoomRuntime } from "#entities/room/actor"
 import { RoomWriter } from "#entities/room/writer"
 import { seat } from "#entities/room/seats"
+import { VoiceCalls } from "#entities/voice-session/calls"
 import { NodeFlush } from "#server/platform/flush"
 import { Hub } from "#server/links/hub"
 import { PlayerConnection } from "#server/links/player-connection"
@@ -51,7 +52,13 @@ const status: PlayerStatus = { displayName: "Player", declaredAgeBand: null, ban
 /** The registries of a node, with a cluster in memory. */
 export const RegistriesLive = Hub.layer.pipe(
   Layer.provideMerge(
-    Layer.mergeAll(LocalRooms.layer, LocalChannels.layer, LocalQueues.layer, LocalSessions.layer)
+    Layer.mergeAll(
+      LocalRooms.layer,
+      LocalChannels.layer,
+      LocalQueues.layer,
+      LocalSessions.layer,
+      VoiceCalls.layer
+    )
   ),
   Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer)),
   Layer.provide([TestRunner.layer, Layer.mock(RoomRepository)({})]),
@@ -176,7 +183,7 @@ export const applyAllPlayers = Effect.gen(function* () {
       Effect.as(findRevocations(environmentId, [sessionId]), undefined)
   })
   const configs = Layer.mock(Configs)({
-    current: () => Effect.succeed({ version: 1, config, document: {} }),
+    current: () => Effect.succeed({ version: 1, config, document: {}, voiceSuspended: false }),
     changes: Stream.never
   })
   yield* Layer.build(PlayerChanges.pipe(Layer.provide([statuses, sessions, configs])))
@@ -189,7 +196,7 @@ export const applyAllConfigs = (size: NodeSize, multiplayer: boolean) =>
     const applied = yield* Deferred.make<void>()
     const config = yield* configOf(multiplayer)
     const configs = Layer.mock(Configs)({
-      current: () => Effect.succeed({ version: 1, config, document: {} }),
+      current: () => Effect.succeed({ version: 1, config, document: {}, voiceSuspended: false }),
       changes: Stream.concat(
         Stream.fromIterable(environmentIds(size)),
         Stream.drain(Stream.fromEffect(Deferred.succeed(applied, undefined)))

@@ -1,11 +1,13 @@
 /**
  * Applies config pushes to live entities and connections. Without multiplayer, rooms close and tickets
  * are cancelled; tickets of a removed mode fail. Rooms keep the mode they were opened with. Without
- * realtime channels, these close. A new audience changes what each player's age allows.
+ * realtime channels, these close. Without voice, or while the operator suspends it, calls end. A new
+ * audience changes what each player's age allows.
  */
 import { Effect, Layer, Stream } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
 import { LocalRooms } from "#entities/room/entity"
+import { VoiceCalls } from "#entities/voice-session/calls"
 import { forEachInSlices } from "#server/platform/slices"
 import { Hub } from "#server/links/hub"
 import { Configs } from "#server/features/config/service"
@@ -43,15 +45,18 @@ const closeChannels = Effect.fnUntraced(function* (environmentId: string) {
 const apply = Effect.fnUntraced(function* (environmentIds: ReadonlyArray<EnvironmentId>) {
   const hub = yield* Hub
   const configs = yield* Configs
+  const calls = yield* VoiceCalls
   const withoutRooms = new Set<string>()
   for (const environmentId of new Set(environmentIds)) {
     yield* applyModes(environmentId)
-    const { config } = yield* configs.current(environmentId)
+    const { config, voiceSuspended } = yield* configs.current(environmentId)
     yield* forEachInSlices(hub.connections.inEnvironment(environmentId), (connection) =>
       applyAgeBand(hub, connection, config.audience, connection.declaredAgeBand)
     )
     if (!config.features.multiplayer) withoutRooms.add(environmentId)
     if (!config.features.realtimeChannels) yield* closeChannels(environmentId)
+    if (voiceSuspended) calls.endAll(environmentId, "suspended")
+    else if (!config.features.voice) calls.endAll(environmentId, "unavailable")
   }
   if (withoutRooms.size > 0) yield* closeRooms(withoutRooms)
 })

@@ -10,9 +10,10 @@ import { iceServersOf } from "#server/features/peers/frames"
 import type { TurnServers } from "#server/features/peers/turn-servers"
 import { roomFrames, type RoomServices } from "#server/features/rooms/frames"
 import { leaveRoom } from "#server/features/rooms/service"
+import { voiceFrames, type VoiceServices } from "#server/features/voice/frames"
 
 /** The services that the effects of frames need. */
-type FrameServices = ChannelServices | RoomServices | TurnServers
+type FrameServices = ChannelServices | RoomServices | TurnServers | VoiceServices
 
 /** Leaves the room, or the queue. */
 const leave = Effect.fnUntraced(function* (connection: PlayerConnection) {
@@ -31,10 +32,12 @@ export class Frames extends Context.Service<Frames, FrameHandlers>()(
     Effect.gen(function* () {
       const services = yield* Effect.context<FrameServices>()
       const clock = yield* Clock.Clock
+      const now = () => clock.currentTimeMillisUnsafe()
       const effectful = replyWith(services)
       return Frames.of({
         ...roomFrames(services),
-        ...channelFrames(services, () => clock.currentTimeMillisUnsafe()),
+        ...channelFrames(services, now),
+        ...voiceFrames(services, now),
         leave: effectful("leave", (connection: PlayerConnection) =>
           connection.inOrder(leave(connection))
         ),

@@ -4,9 +4,11 @@
  */
 import { Effect, Stream } from "effect"
 import { ChannelNotFound, type CodedError, fromWire, Unavailable } from "#rpc/errors/codes"
+import { voice } from "#rpc/limits"
 import type { LocalChannels } from "#entities/channel/entity"
 import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/channel/messages"
 import type { Channel } from "#entities/channel/protocol"
+import { epochOf } from "#entities/voice-session/model"
 import { Frame } from "#server/platform/socket-outbox"
 import type { ChannelMembership } from "./channel-memberships.ts"
 import {
@@ -27,6 +29,17 @@ interface Member {
   readonly joinedAt: number
   /** The connection's membership that came with it. */
   readonly membership: ChannelMembership<ChannelHandle> | undefined
+}
+
+const { retryMillis: retryAfterMs } = voice
+
+/** How the event begins by which a call ends for a connection. */
+const voiceClosed = '{"t":"voice_closed"'
+
+const endVoice = (membership: ChannelMembership<ChannelHandle> | undefined): void => {
+  if (membership === undefined) return
+  membership.voiceSession = undefined
+  membership.voiceClosings += 1
 }
 
 const watchError = (error: CodedError): CodedError =>
@@ -162,6 +175,7 @@ export class ChannelLink
 
   protected override onAttached(): void {
     this.#reportListeners()
+    this.#closeLostCalls()
   }
 
   protected override onLost(error: CodedError): void {
@@ -196,6 +210,17 @@ export class ChannelLink
     this.closeIfIdle()
   }
 
+  /** A call ends with the activation of its channel: its members here learn it from the link. */
+  #closeLostCalls(): void {
+    for (const { membership, subscriber } of this.#members.values()) {
+      const session = membership?.voiceSession
+      if (session === undefined || epochOf(session) === this.epoch) continue
+      endVoice(membership)
+      const closed = { t: "voice_closed", channel: this.name, reason: "unavailable", retryAfterMs }
+      subscriber.sink.push(Frame.of(closed))
+    }
+  }
+
   /** A join is complete or has failed. */
   #joined({ connectionId, player }: ChannelSubscriber): void {
     if (!this.#joining.delete(connectionId)) return
@@ -223,7 +248,12 @@ export class ChannelLink
     if (to === null) {
       for (const { subscriber } of this.#members.values()) subscriber.sink.push(frame)
     } else {
-      for (const id of to) this.#members.get(id)?.subscriber.sink.push(frame)
+      const closes = frame.text.startsWith(voiceClosed)
+      for (const id of to) {
+        const member = this.#members.get(id)
+        if (closes) endVoice(member?.membership)
+        member?.subscriber.sink.push(frame)
+      }
     }
     if (listeners) for (const listener of this.#listeners.values()) listener.sink.push(frame)
   }

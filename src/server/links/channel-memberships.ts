@@ -1,6 +1,6 @@
-/** The channels of one connection, with what the gateway keeps for each: a rate limit and a lock. */
+/** The channels of one connection, with what the gateway keeps for each: rate limits and a lock. */
 import { Effect, Semaphore } from "effect"
-import { channels as limits } from "#rpc/limits"
+import { channels as limits, voice } from "#rpc/limits"
 import { FrameBucket } from "#server/platform/token-bucket"
 
 /** A channel that the connection has joined, or has asked to join. */
@@ -8,6 +8,17 @@ export interface ChannelMembership<Link> {
   readonly link: Link
   /** Limits the connection's messages. */
   readonly bucket: FrameBucket
+  /** Limits the connection's frames to the voice call. */
+  readonly voiceBucket: FrameBucket
+  /** The connection's session in the voice call. */
+  voiceSession: string | undefined
+  /** How often the call has ended for the connection. */
+  voiceClosings: number
+}
+
+interface Buckets {
+  readonly bucket: FrameBucket
+  readonly voiceBucket: FrameBucket
 }
 
 /** Serializes joins and leaves of one channel. */
@@ -20,7 +31,7 @@ interface Lock {
 export class ChannelMemberships<Link> {
   readonly #byName = new Map<string, ChannelMembership<Link>>()
   /** Kept after a leave, so that joining again does not refill a bucket. */
-  readonly #buckets = new Map<string, FrameBucket>()
+  readonly #buckets = new Map<string, Buckets>()
   readonly #locks = new Map<string, Lock>()
 
   get size(): number {
@@ -40,7 +51,8 @@ export class ChannelMemberships<Link> {
   }
 
   add(name: string, link: Link, now: number): ChannelMembership<Link> {
-    const membership = { link, bucket: this.#bucketFor(name, now) }
+    const call = { voiceSession: undefined, voiceClosings: 0 }
+    const membership = { link, ...this.#bucketsFor(name, now), ...call }
     this.#byName.set(name, membership)
     return membership
   }
@@ -71,16 +83,18 @@ export class ChannelMemberships<Link> {
     })
   }
 
-  /** The bucket of a channel. Beyond the bound, forgets the channel that was joined longest ago. */
-  #bucketFor(name: string, now: number): FrameBucket {
+  /** The buckets of a channel. Beyond the bound, forgets the channel that was joined longest ago. */
+  #bucketsFor(name: string, now: number): Buckets {
     const buckets = this.#buckets
-    const bucket =
-      buckets.get(name) ?? new FrameBucket(now, limits.messagesPerSecond, limits.messagesBurst)
+    const known = buckets.get(name) ?? {
+      bucket: new FrameBucket(now, limits.messagesPerSecond, limits.messagesBurst),
+      voiceBucket: new FrameBucket(now, voice.framesPerSecond, voice.framesBurst)
+    }
     buckets.delete(name)
-    buckets.set(name, bucket)
+    buckets.set(name, known)
     const [oldest] = buckets.keys()
     if (buckets.size > limits.rateLimitersPerConnection && oldest !== undefined)
       buckets.delete(oldest)
-    return bucket
+    return known
   }
 }

@@ -120,6 +120,11 @@ export abstract class EntityLink<Command, Output, Data> {
     return this.#state.attachment
   }
 
+  /** The epoch of the activation that the link last received from; 0 for none. */
+  get epoch(): number {
+    return this.#state.epoch
+  }
+
   /** Sends a command; without `onReply`, only an error comes back, as an output. */
   send(command: Command, onReply?: ReplyCallback<Data>): void {
     const state = this.#state

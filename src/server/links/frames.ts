@@ -75,7 +75,7 @@ export const featureError = (
   t: string
 ): FeatureDisabled | undefined => {
   if (t === "ping") return undefined
-  if (t.startsWith("channel")) return channels ? undefined : disabled("realtimeChannels")
+  if (/^(?:channel|voice)/.test(t)) return channels ? undefined : disabled("realtimeChannels")
   return rooms ? undefined : disabled("multiplayer")
 }
 

@@ -53,6 +53,8 @@ export interface RoomSubscriber {
 /** The link to a channel that a connection has joined. */
 export interface ChannelHandle {
   readonly ended: boolean
+  /** The epoch of the activation of the channel that the link last received from. */
+  readonly epoch: number
   send(command: GatewayCommand, onReply?: ReplyCallback<void>): void
   join(subscriber: ChannelSubscriber): Effect.Effect<void, CodedError>
   leave(

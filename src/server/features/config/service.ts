@@ -47,6 +47,8 @@ export interface CurrentConfig {
   readonly version: number
   readonly config: EnvironmentConfig
   readonly document: Schema.Json
+  /** The operator has suspended voice. */
+  readonly voiceSuspended: boolean
 }
 
 /** A config document to validate and store as the next version. */
@@ -118,10 +120,10 @@ const makeConfigCache = Effect.gen(function* () {
     capacity: caches.environments,
     timeToLive: cacheTtl,
     lookup: Effect.fnUntraced(function* (environmentId: EnvironmentId) {
-      const { document, version } = yield* newest(repository, environmentId)
+      const { document, version, voiceSuspended } = yield* newest(repository, environmentId)
       // A stored document has been validated by its push, so a decoding error is a defect.
       const config = yield* Effect.orDie(decodeStoredConfig(document))
-      return { version, config, document } satisfies CurrentConfig
+      return { version, config, document, voiceSuspended } satisfies CurrentConfig
     })
   })
   yield* invalidation.subscribe(
@@ -141,7 +143,7 @@ const makeConfigCache = Effect.gen(function* () {
 const newest = (repository: ConfigRepository["Service"], environmentId: string) =>
   Effect.map(
     repository.newest(environmentId),
-    Option.getOrElse(() => ({ version: 0, document: {} }))
+    Option.getOrElse(() => ({ version: 0, document: {}, voiceSuspended: false }))
   )
 
 /** Features that the raw document enables although this deployment does not offer them. */

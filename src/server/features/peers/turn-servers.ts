@@ -22,7 +22,9 @@ export class TurnServers extends Context.Service<
     /** The servers for one player; `player` names its credentials in the TURN server's log and quota. */
     readonly serversFor: (
       player: string,
-      policy: IceTransportPolicy
+      policy: IceTransportPolicy,
+      /** How long the credentials are valid; an hour by default. */
+      seconds?: number
     ) => Effect.Effect<IceServers, TurnUnavailable>
   }
 >()("server/features/peers/turn-servers/TurnServers") {
@@ -32,10 +34,14 @@ export class TurnServers extends Context.Service<
       const stunUrls = urls.filter((url) => !isTurnUrl(url))
       const turnUrls = urls.filter(isTurnUrl)
       return TurnServers.of({
-        serversFor: Effect.fnUntraced(function* (player, iceTransportPolicy) {
+        serversFor: Effect.fnUntraced(function* (
+          player,
+          iceTransportPolicy,
+          seconds = turn.credentialSeconds
+        ) {
           const relayOnly = iceTransportPolicy === "relay"
           if (relayOnly && turnUrls.length === 0) return yield* new TurnUnavailable()
-          const expiresAt = (yield* Clock.currentTimeMillis) + turn.credentialSeconds * 1000
+          const expiresAt = (yield* Clock.currentTimeMillis) + seconds * 1000
           const servers: Array<IceServer> = []
           if (stunUrls.length > 0 && !relayOnly) servers.push({ urls: stunUrls })
           if (turnUrls.length > 0 && secret !== undefined) {

@@ -21,9 +21,11 @@ import { baseUrlWarnings, databaseUrlIssue, isPublicHost, proxyWarnings } from "
 import { freePort } from "./free-port.ts"
 import {
   InviteCode,
+  IpAddress,
   listOf,
   MasterKey,
   MetricsToken,
+  Ports,
   Ratio,
   SetupToken,
   SmtpUrl,
@@ -80,6 +82,9 @@ const Environment = Schema.Struct({
   SVC_TRUSTED_PROXIES: listOf(TrustedNetwork),
   SVC_TURN_URLS: listOf(TurnUrl),
   SVC_TURN_SECRET: Schema.optionalKey(Schema.RedactedFromValue(TurnSecret)),
+  SVC_VOICE_UDP_PORTS: Ports,
+  SVC_VOICE_PUBLIC_IP: Schema.optionalKey(IpAddress),
+  SVC_VOICE_WORKERS: whole(0, 64),
   SVC_OAUTH_GOOGLE_URL: Schema.optionalKey(Schema.URLFromString),
   SVC_OAUTH_DISCORD_URL: Schema.optionalKey(Schema.URLFromString),
   SVC_OAUTH_APPLE_URL: Schema.optionalKey(Schema.URLFromString),
@@ -115,6 +120,11 @@ const Environment = Schema.Struct({
   Schema.makeFilter((env) =>
     env.SVC_TURN_SECRET === undefined && env.SVC_TURN_URLS.some((url) => /^turn/i.test(url))
       ? { path: ["SVC_TURN_SECRET"], issue: "must be set together with a turn: URL" }
+      : undefined
+  ),
+  Schema.makeFilter((env) =>
+    env.SVC_VOICE_WORKERS > env.SVC_VOICE_UDP_PORTS.length
+      ? { path: ["SVC_VOICE_UDP_PORTS"], issue: "must name a port for each of SVC_VOICE_WORKERS" }
       : undefined
   ),
   Schema.makeFilter((env) =>
@@ -227,6 +237,12 @@ export class Settings extends Context.Service<
     readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
     /** What is unsafe about this deployment, for the operator. */
     readonly warnings: ReadonlyArray<string>
+    /** The media server of voice calls: its UDP ports, one per process. */
+    readonly voice: {
+      readonly ports: ReadonlyArray<number>
+      readonly publicIp: string | undefined
+      readonly workers: number
+    }
     /** STUN and TURN servers, and the secret shared with the TURN ones. */
     readonly turn: {
       readonly urls: ReadonlyArray<string>
@@ -303,6 +319,11 @@ export class Settings extends Context.Service<
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         warnings: warningsOf(env, baseUrl),
         turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },
+        voice: {
+          ports: env.SVC_VOICE_UDP_PORTS,
+          publicIp: env.SVC_VOICE_PUBLIC_IP,
+          workers: env.SVC_VOICE_WORKERS
+        },
         providerUrls: {
           google: withoutSlash(env.SVC_OAUTH_GOOGLE_URL),
           discord: withoutSlash(env.SVC_OAUTH_DISCORD_URL),

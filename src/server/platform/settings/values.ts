@@ -1,4 +1,5 @@
 /** Values of environment variables: numbers, lists, networks, keys and URLs. */
+import { isIP } from "node:net"
 import { Result, Schema, SchemaGetter } from "effect"
 import { Base64 } from "effect/encoding"
 import { developers, turn } from "#rpc/limits"
@@ -58,6 +59,35 @@ export const TurnUrl = Schema.String.check(
   Schema.isPattern(/^(?:stuns?:[^\s?]+|turns?:[^\s?]+(?:\?transport=(?:udp|tcp))?)$/i, {
     message: "Expected stun:host:port, or turn:host:port with ?transport=udp or tcp"
   })
+)
+
+const portsMax = 64
+
+const portsOf = (text: string): ReadonlyArray<number> | undefined => {
+  const ports = text.split(",").flatMap((part) => {
+    const [first = Number.NaN, last = first] = part.trim().split("-").map(Number)
+    const isRange = Number.isInteger(first) && Number.isInteger(last) && first <= last
+    const isValid = /^[\d-]+$/.test(part.trim()) && isRange && last <= 65_535
+    if (!isValid || last - first >= portsMax) return [Number.NaN]
+    return Array.from({ length: last - first + 1 }, (_, i) => first + i)
+  })
+  return ports.length <= portsMax && ports.every((port) => port >= 0) ? ports : undefined
+}
+
+/** Ports and ranges of ports: `40500-40503,40600`; 0 is any free port. */
+export const Ports = Schema.String.check(
+  Schema.makeFilter((text) => portsOf(text) !== undefined, {
+    message: `Expected up to ${portsMax} ports, such as 40500-40503`
+  })
+).pipe(
+  Schema.decodeTo(Schema.Array(Schema.Int), {
+    decode: SchemaGetter.transform((text: string) => portsOf(text) ?? []),
+    encode: SchemaGetter.transform((ports: ReadonlyArray<number>) => ports.join(","))
+  })
+)
+
+export const IpAddress = Schema.String.check(
+  Schema.makeFilter((text) => isIP(text) !== 0, { message: "Expected an IP address" })
 )
 
 export const InviteCode = Schema.RedactedFromValue(

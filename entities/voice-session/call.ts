@@ -1,0 +1,171 @@
+/**
+ * A live call: holds the state, lets the state machine decide, and follows its channel, in whose actor's
+ * life it lives. Its events reach members through the channel's watchers.
+ */
+import { Result } from "effect"
+import { VoiceUnavailable } from "#rpc/errors/codes"
+import { voice as limits } from "#rpc/limits"
+import type { VoiceCloseReason, VoiceEvent } from "#rpc/voice"
+import type { ChannelActor } from "../channel/actor.ts"
+import { type ChannelState, memberOf, nodesOf, selfOf } from "../channel/model.ts"
+import type { MediaCall, MediaListener, MediaOffer } from "./media.ts"
+import {
+  type CallCommand,
+  type CallDecision,
+  type CallEmission,
+  type CallError,
+  type CallState,
+  memberWith
+} from "./model.ts"
+import { decide, listed, nextDeadline } from "./state.ts"
+
+/** What a call needs of its process. */
+export interface CallRuntime {
+  readonly now: () => number
+  /** Calls `tick` at this time (Unix milliseconds), or earlier. */
+  readonly wakeAt: (millis: number) => void
+  /** The call has no members any more. */
+  readonly ended: (call: VoiceCall) => void
+}
+
+export class VoiceCall implements MediaListener {
+  readonly channel: ChannelActor
+  state: CallState
+  readonly #runtime: CallRuntime
+  #media: MediaCall | undefined
+  #ended = false
+  /** A call without members ends, but not before the first one has joined. */
+  #wasJoined = false
+  /** The state of the channel that the call has followed last. */
+  #followed: ChannelState | undefined
+
+  constructor(channel: ChannelActor, state: CallState, runtime: CallRuntime) {
+    this.channel = channel
+    this.state = state
+    this.#runtime = runtime
+    channel.onStep = () => this.#follow()
+  }
+
+  /** Connects the call to its media. */
+  useMedia(media: MediaCall): void {
+    this.#media = media
+  }
+
+  get media(): MediaCall | undefined {
+    return this.#media
+  }
+
+  run(command: CallCommand): Result.Result<void, CallError> {
+    if (this.#ended) return Result.fail(new VoiceUnavailable())
+    const now = this.#runtime.now()
+    return Result.map(decide(this.state, command, now), (decision) => {
+      this.#apply(decision)
+      this.#apply(listed(this.state, now))
+      this.channel.watchers.flush()
+      this.#settle()
+    })
+  }
+
+  tick(): void {
+    this.run({ t: "tick" })
+  }
+
+  end(reason: VoiceCloseReason): void {
+    this.run({ t: "end", reason })
+  }
+
+  offered(offer: MediaOffer): void {
+    const member = memberWith(this.state, offer.session)
+    if (member === undefined) return
+    this.#send([member.id], { t: "voice_sfu_offer", channel: this.state.channel, ...offer })
+    this.channel.watchers.flush()
+  }
+
+  speaking(bySlot: Readonly<Record<string, string | null>>): void {
+    const slots = Object.fromEntries(
+      Object.entries(bySlot).map(([slot, session]) => [
+        slot,
+        session === null ? null : (memberWith(this.state, session)?.id ?? null)
+      ])
+    )
+    const to = Array.from(this.state.members.keys())
+    this.#send(to, { t: "voice_speaking", channel: this.state.channel, slots })
+    this.channel.watchers.flush()
+  }
+
+  failed(session: string): void {
+    this.run({ t: "failed", session })
+  }
+
+  lost(): void {
+    this.run({ t: "end", reason: "unavailable", retryAfterMs: limits.retryMillis })
+    this.#close()
+  }
+
+  /** The channel has changed, or this activation of it is over: then the links inform the members. */
+  #follow(): void {
+    const { state } = this.channel
+    if (this.channel.fenced) return this.#close()
+    if (state !== undefined && state === this.#followed) return
+    this.#followed = state
+    const now = this.#runtime.now()
+    this.run({
+      t: "follow",
+      memberOf: (id) => {
+        const member = state === undefined ? undefined : memberOf(state, id)
+        if (state === undefined || member === undefined) return undefined
+        return {
+          connectionId: member.attachment?.connectionId,
+          canSpeak: selfOf(state, id, now).canSend
+        }
+      }
+    })
+  }
+
+  #apply({ emissions, state }: CallDecision): void {
+    this.state = state
+    for (const emission of emissions) this.#emit(emission)
+  }
+
+  #emit(emission: CallEmission): void {
+    switch (emission.kind) {
+      case "event":
+        return this.#send(emission.to, emission.event)
+      case "opened":
+        return this.#media?.open(emission.session)
+      case "closed":
+        return this.#media?.close(emission.session)
+      case "microphone":
+        return this.#media?.setMicrophone(emission.session, emission.open)
+    }
+  }
+
+  #send(to: ReadonlyArray<string>, event: VoiceEvent): void {
+    const { state, watchers } = this.channel
+    if (state === undefined || to.length === 0) return
+    const frame = JSON.stringify(event)
+    for (const node of nodesOf(state, to)) {
+      watchers.push(node, { kind: "event", to, listeners: false, frame })
+    }
+  }
+
+  /** Tells the channel how many are in the call, and ends a call without members. */
+  #settle(): void {
+    const { channel } = this
+    const inCall = this.state.members.size
+    if (channel.state !== undefined && channel.state.inCall !== inCall) {
+      channel.state = { ...channel.state, inCall }
+    }
+    this.#wasJoined ||= inCall > 0
+    if (inCall > 0) this.#runtime.wakeAt(nextDeadline(this.state))
+    else if (this.#wasJoined) this.#close()
+  }
+
+  #close(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.channel.onStep = () => undefined
+    this.#media?.end()
+    this.#runtime.ended(this)
+  }
+}

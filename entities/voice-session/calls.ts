@@ -1,0 +1,87 @@
+/** The voice calls of this node. A call lives where its channel lives, as long as it has members. */
+import { Clock, Context, Effect, Exit, Layer, Scope, Semaphore } from "effect"
+import type { ChannelVoice } from "#rpc/channels"
+import type { VoiceCloseReason } from "#rpc/voice"
+import type { ChannelActor } from "../channel/actor.ts"
+import { makeTimer } from "../timer.ts"
+import { VoiceCall } from "./call.ts"
+import { VoiceMedia } from "./media.ts"
+import { openCall, sessionId } from "./model.ts"
+
+/** Builds a call with its timer; both end when the call has no members. */
+const makeCall = Effect.fnUntraced(function* (
+  channel: ChannelActor,
+  voice: ChannelVoice,
+  ended: (call: VoiceCall) => void
+) {
+  const clock = yield* Clock.Clock
+  const now = () => clock.currentTimeMillisUnsafe()
+  const wakeAt = yield* makeTimer(() => call.tick())
+  const name = channel.state?.options.name ?? ""
+  const call: VoiceCall = new VoiceCall(channel, openCall({ channel: name, voice }, now()), {
+    now,
+    wakeAt,
+    ended
+  })
+  return call
+})
+
+export class VoiceCalls extends Context.Service<VoiceCalls>()(
+  "entities/voice-session/calls/VoiceCalls",
+  {
+    make: Effect.gen(function* () {
+      const media = yield* VoiceMedia
+      const scope = yield* Effect.scope
+      const calls = new Map<ChannelActor, VoiceCall>()
+      const runFork = Effect.runForkWith(yield* Effect.context<never>())
+      const locks = new WeakMap<ChannelActor, Semaphore.Semaphore>()
+      let sessions = 0
+
+      const open = Effect.fnUntraced(function* (channel: ChannelActor, voice: ChannelVoice) {
+        const own = yield* Scope.fork(scope)
+        const call = yield* Scope.provide(
+          makeCall(channel, voice, (ending) => {
+            calls.delete(ending.channel)
+            runFork(Scope.close(own, Exit.void))
+          }),
+          own
+        )
+        calls.set(channel, call)
+        if (voice.mode === "p2p") return call
+        // Also when the join is interrupted: no call may stay without media.
+        const started = yield* Effect.onExit(media.start(call), (exit) =>
+          Effect.sync(() => {
+            if (Exit.isFailure(exit)) call.lost()
+          })
+        )
+        call.useMedia(started)
+        return call
+      })
+
+      return {
+        /** The call of a channel that lives here. */
+        of: (channel: ChannelActor) => calls.get(channel),
+        /** The call of a channel, opened where there is none. */
+        ofOrOpen: (channel: ChannelActor, voice: ChannelVoice) => {
+          const lock = locks.get(channel) ?? Semaphore.makeUnsafe(1)
+          locks.set(channel, lock)
+          return lock.withPermits(1)(
+            Effect.suspend(() => {
+              const call = calls.get(channel)
+              return call === undefined ? open(channel, voice) : Effect.succeed(call)
+            })
+          )
+        },
+        newSession: ({ epoch }: ChannelActor) => sessionId(epoch, ++sessions),
+        /** Ends all calls of an environment. */
+        endAll: (environmentId: string, reason: VoiceCloseReason) => {
+          for (const call of Array.from(calls.values())) {
+            if (call.channel.state?.options.environmentId === environmentId) call.end(reason)
+          }
+        }
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(VoiceCalls, this.make)
+}

@@ -1,0 +1,124 @@
+/** Model of a voice call: its members, the commands it takes, and what it emits. */
+import { Result } from "effect"
+import type { ChannelVoice } from "#rpc/channels"
+import type { NotInChannel, VoiceUnavailable } from "#rpc/errors/codes"
+import { voice as limits } from "#rpc/limits"
+import type { SignalKind } from "#rpc/rooms"
+import type { VoiceCloseReason, VoiceEvent } from "#rpc/voice"
+
+export interface CallMember {
+  readonly id: string
+  readonly connectionId: string
+  /** Names this attachment of the player to the call; unique over all activations. */
+  readonly session: string
+  /** Peers may not learn the player's address. */
+  readonly relayOnly: boolean
+  /** Follows the channel: who may send there may speak here. */
+  readonly canSpeak: boolean
+  /** Whether the microphone is open. */
+  readonly publishing: boolean
+  /** End of the grace after the connection closed, Unix milliseconds; null while it is open. */
+  readonly absentUntil: number | null
+}
+
+export interface CallState {
+  readonly channel: string
+  readonly voice: ChannelVoice
+  /** In the order of joining. */
+  readonly members: ReadonlyMap<string, CallMember>
+  /** End of the time limit, Unix milliseconds. */
+  readonly endsAt: number
+  /** When the list of members was last sent, Unix milliseconds. */
+  readonly listedAt: number
+  /** The list has changed since. */
+  readonly changed: boolean
+}
+
+/** A member of the channel, as the call sees it. */
+export interface ChannelMember {
+  /** Undefined while the member has no connection. */
+  readonly connectionId: string | undefined
+  readonly canSpeak: boolean
+}
+
+export interface Signal {
+  readonly to: string
+  readonly kind: SignalKind
+  readonly data?: unknown
+  readonly gen?: number
+}
+
+/** A command of a gateway, a timer, or the media server. */
+export type CallCommand =
+  | {
+      readonly t: "join"
+      readonly playerId: string
+      readonly connectionId: string
+      readonly relayOnly: boolean
+      readonly canSpeak: boolean
+      /** The id of a new session. */
+      readonly newSession: string
+      /** The session to return to, where it still lives. */
+      readonly session?: string | undefined
+    }
+  | { readonly t: "leave"; readonly playerId: string; readonly connectionId: string }
+  | ({
+      readonly t: "signal"
+      readonly playerId: string
+      readonly connectionId: string
+    } & Signal)
+  | {
+      readonly t: "publish"
+      readonly playerId: string
+      readonly session: string
+      readonly on: boolean
+    }
+  /** The media of a session has failed. */
+  | { readonly t: "failed"; readonly session: string }
+  /** The channel has changed; `memberOf` returns undefined for players who are no members. */
+  | { readonly t: "follow"; readonly memberOf: (id: string) => ChannelMember | undefined }
+  | { readonly t: "end"; readonly reason: VoiceCloseReason; readonly retryAfterMs?: number }
+  | { readonly t: "tick" }
+
+/** An effect of a command on the outside, in order. */
+export type CallEmission =
+  | { readonly kind: "event"; readonly to: ReadonlyArray<string>; readonly event: VoiceEvent }
+  | { readonly kind: "opened"; readonly session: string }
+  | { readonly kind: "closed"; readonly session: string }
+  /** Whether the others hear the session. */
+  | { readonly kind: "microphone"; readonly session: string; readonly open: boolean }
+
+export interface CallDecision {
+  readonly state: CallState
+  readonly emissions: ReadonlyArray<CallEmission>
+}
+
+export type CallError = NotInChannel | VoiceUnavailable
+
+export const decided = (
+  state: CallState,
+  emissions: ReadonlyArray<CallEmission> = []
+): Result.Result<CallDecision, never> => Result.succeed({ state, emissions })
+
+/** A call without members. */
+export const openCall = (
+  options: Pick<CallState, "channel" | "voice">,
+  now: number
+): CallState => ({
+  ...options,
+  members: new Map(),
+  endsAt: now + limits.callSeconds * 1000,
+  listedAt: Number.NEGATIVE_INFINITY,
+  changed: false
+})
+
+/** The id of a session, unique over all activations of the channel. */
+export const sessionId = (epoch: number, count: number): string => `${epoch}-${count}`
+
+/** The epoch of the activation that made a session. */
+export const epochOf = (session: string): number => Number(session.split("-")[0])
+
+export const memberWith = ({ members }: CallState, session: string): CallMember | undefined => {
+  for (const member of members.values()) if (member.session === session) return member
+  return undefined
+}

@@ -1,0 +1,26 @@
+/** Error codes of voice calls. */
+import { coded } from "./wire.ts"
+
+/** The channel was created without voice. Create it with `voice`. */
+export class VoiceDisabled extends coded<VoiceDisabled>()(
+  "voice_disabled",
+  409,
+  "This channel has no voice."
+) {}
+
+/** The operator has suspended voice in this environment. Hide calls, and retry much later. */
+export class VoiceSuspended extends coded<VoiceSuspended>()(
+  "voice_suspended",
+  403,
+  "The operator has suspended voice."
+) {}
+
+/**
+ * The call is full or moves, or the deployment lacks what the call needs: a relay (TURN) server for a
+ * relayed peer-to-peer call, the media server for others. Retry after some seconds.
+ */
+export class VoiceUnavailable extends coded<VoiceUnavailable>()(
+  "voice_unavailable",
+  503,
+  "The voice call cannot be joined now."
+) {}

@@ -1,0 +1,205 @@
+/** One call in the media server: its members' connections, and the forwarding of the loudest speakers. */
+import { voice as limits } from "#rpc/limits"
+import { type Candidate, fitsOffer, type MediaDriver, type MediaPeer } from "./media-driver.ts"
+import { readPacket, SlotRewriter } from "./rtp.ts"
+import { SpeakerSlots } from "./speaker-slots.ts"
+
+export interface RoomEvents {
+  readonly offered: (session: string, gen: number, sdp: string) => void
+  readonly failed: (session: string) => void
+  /** Sessions by slot, for the slots that have changed. */
+  readonly speaking: (
+    changes: ReadonlyArray<readonly [slot: number, session: string | null]>
+  ) => void
+}
+
+interface Member {
+  readonly session: string
+  peer: MediaPeer
+  gen: number
+  /** The answer to the newest offer has been taken. */
+  answered: boolean
+  /** When the member counts as failed, unless it connects before. */
+  failsAt: number
+  isHeard: boolean
+  /** Tokens for packets, and when they were counted. */
+  tokens: number
+  countedAt: number
+}
+
+/** The SSRC of the first slot; the others follow. */
+const firstSsrc = 0x53_56_43_01
+
+export class MediaRoom {
+  readonly #driver: MediaDriver
+  readonly #events: RoomEvents
+  readonly #now: () => number
+  readonly #members = new Map<string, Member>()
+  readonly #slots = new SpeakerSlots(limits.slots)
+  readonly #rewriters = Array.from(
+    { length: limits.slots },
+    (_, slot) => new SlotRewriter(firstSsrc + slot)
+  )
+  /** Packets sent so far. */
+  forwarded = 0
+
+  constructor(driver: MediaDriver, events: RoomEvents, now: () => number) {
+    this.#driver = driver
+    this.#events = events
+    this.#now = now
+  }
+
+  get size(): number {
+    return this.#members.size
+  }
+
+  /** Adds a member and makes it an offer. */
+  open(session: string): void {
+    if (this.#members.has(session)) return
+    const now = this.#now()
+    const member: Member = {
+      session,
+      peer: this.#peerOf(session),
+      gen: 1,
+      answered: false,
+      failsAt: now + limits.connectSeconds * 1000,
+      isHeard: false,
+      tokens: limits.packetsPerSecond,
+      countedAt: now
+    }
+    this.#members.set(session, member)
+    this.#offer(member)
+  }
+
+  /**
+   * Takes an answer; undefined for one to an older offer. After one that cannot be used, which throws,
+   * the member gets another offer.
+   */
+  answer(session: string, gen: number, sdp: string): ReadonlyArray<Candidate> | undefined {
+    const member = this.#members.get(session)
+    if (member === undefined || member.gen !== gen || member.answered) return undefined
+    try {
+      if (!fitsOffer(sdp, limits.slots)) {
+        throw new Error(`Expected ${limits.slots + 1} lines of audio`)
+      }
+      const candidates = member.peer.answer(sdp)
+      member.answered = true
+      return candidates
+    } catch (error) {
+      this.#offerAgain(member)
+      throw error
+    }
+  }
+
+  setMicrophone(session: string, open: boolean): void {
+    const member = this.#members.get(session)
+    if (member === undefined) return
+    member.isHeard = open
+    if (!open) this.#slots.remove(session)
+    this.#reportSpeaking()
+  }
+
+  hint(session: string): void {
+    if (this.#members.get(session)?.isHeard === true) this.#slots.hint(session, this.#now())
+  }
+
+  close(session: string): void {
+    const member = this.#members.get(session)
+    if (member === undefined) return
+    this.#members.delete(session)
+    this.#slots.remove(session)
+    member.peer.close()
+    this.#reportSpeaking()
+  }
+
+  end(): void {
+    for (const { peer } of this.#members.values()) peer.close()
+    this.#members.clear()
+  }
+
+  /** Frees silent slots, and ends members that do not connect. */
+  tick(): void {
+    const now = this.#now()
+    this.#slots.tick(now)
+    this.#reportSpeaking()
+    for (const member of Array.from(this.#members.values())) {
+      if (now >= member.failsAt) this.#fail(member.session)
+    }
+  }
+
+  #peerOf(session: string): MediaPeer {
+    const ssrcs = this.#rewriters.map(({ ssrc }) => ssrc)
+    const peer: MediaPeer = this.#driver.open(session, ssrcs, {
+      onPacket: (packet) => this.#receive(session, packet),
+      onState: (state) => {
+        const member = this.#members.get(session)
+        if (member === undefined || member.peer !== peer) return
+        if (state === "closed") return this.#fail(session)
+        member.failsAt =
+          state === "connected"
+            ? Number.POSITIVE_INFINITY
+            : this.#now() + limits.disconnectedSeconds * 1000
+      }
+    })
+    return peer
+  }
+
+  #offer(member: Member): void {
+    const { gen, peer, session } = member
+    peer.offer().then(
+      (sdp) => {
+        if (member.gen === gen) this.#events.offered(session, gen, sdp)
+      },
+      () => this.#fail(session)
+    )
+  }
+
+  #offerAgain(member: Member): void {
+    if (member.gen >= limits.offersMax) return this.#fail(member.session)
+    member.peer.close()
+    member.gen += 1
+    member.peer = this.#peerOf(member.session)
+    this.#offer(member)
+  }
+
+  #fail(session: string): void {
+    if (!this.#members.has(session)) return
+    this.close(session)
+    this.#events.failed(session)
+  }
+
+  /** Forwards a packet to all others where its speaker has a slot. */
+  #receive(session: string, packet: Buffer): void {
+    const member = this.#members.get(session)
+    if (member === undefined || !member.isHeard) return
+    const now = this.#now()
+    if (!this.#takeToken(member, now)) return
+    const read = readPacket(packet)
+    if (read === undefined) return
+    const slot = this.#slots.packet(session, read.level, now)
+    this.#reportSpeaking()
+    const rewriter = slot === undefined ? undefined : this.#rewriters[slot]
+    if (slot === undefined || rewriter === undefined) return
+    const out = rewriter.rewrite(session, packet, read, now)
+    for (const other of this.#members.values()) {
+      if (other === member || !other.answered) continue
+      other.peer.send(slot, out)
+      this.forwarded += 1
+    }
+  }
+
+  #takeToken(member: Member, now: number): boolean {
+    const { packetsPerSecond } = limits
+    const refill = ((now - member.countedAt) / 1000) * packetsPerSecond
+    member.tokens = Math.min(packetsPerSecond, member.tokens + refill)
+    member.countedAt = now
+    if (member.tokens < 1) return false
+    member.tokens -= 1
+    return true
+  }
+
+  #reportSpeaking(): void {
+    const changes = this.#slots.takeChanges()
+    if (changes.length > 0) this.#events.speaking(changes)
+  }
+}

@@ -1,0 +1,160 @@
+/** One media process as its runner sees it: its messages, its calls and its end. */
+import { type ChildProcess, fork } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
+import { InvalidFrame, VoiceUnavailable } from "#rpc/errors/codes"
+import { voice as limits } from "#rpc/limits"
+import type { MediaCall, MediaCandidate, MediaListener } from "#entities/voice-session/media"
+import type { MediaOptions, MediaReport, MediaRequest } from "./media-messages.ts"
+
+type Answer = Effect.Effect<ReadonlyArray<MediaCandidate>, InvalidFrame | VoiceUnavailable>
+
+const entry = fileURLToPath(new URL("./media-process.ts", import.meta.url))
+
+export class MediaWorker {
+  readonly #child: ChildProcess
+  readonly #onLog: (level: string, message: string) => void
+  readonly #calls = new Map<number, MediaListener>()
+  readonly #answers = new Map<number, (answer: Answer) => void>()
+  readonly #onReady = new Set<(isReady: boolean) => void>()
+  #state: "starting" | "ready" | "ended" = "starting"
+  #count = 0
+  #joins = 0
+  /** Packets that the process sent in the last second. */
+  forwards = 0
+
+  constructor(
+    options: MediaOptions,
+    events: {
+      readonly onLog: (level: string, message: string) => void
+      readonly onEnd: (wasReady: boolean) => void
+    }
+  ) {
+    this.#onLog = events.onLog
+    this.#child = fork(entry, [JSON.stringify(options)], {
+      env: {},
+      execArgv: [],
+      stdio: ["ignore", "ignore", "ignore", "ipc"]
+    })
+    this.#child.on("message", (message: MediaReport) => this.#receive(message))
+    this.#child.once("error", (error) => this.#onLog("Fatal", error.message))
+    this.#child.once("exit", () => {
+      const wasReady = this.#state === "ready"
+      this.#end()
+      events.onEnd(wasReady)
+    })
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Whether the process is empty and has served so many joins that it is to be replaced. */
+  get isSpent(): boolean {
+    return this.#calls.size === 0 && this.#joins >= limits.joinsPerProcess
+  }
+
+  get isBusy(): boolean {
+    return this.forwards >= limits.forwardsPerSecond
+  }
+
+  /** Waits until the process serves; fails if it ends before. */
+  readonly ready: Effect.Effect<void, VoiceUnavailable> = Effect.callback((resume) => {
+    const settle = (isReady: boolean) =>
+      resume(isReady ? Effect.void : Effect.fail(new VoiceUnavailable()))
+    if (this.#state !== "starting") return settle(this.#state === "ready")
+    this.#onReady.add(settle)
+    return Effect.sync(() => this.#onReady.delete(settle))
+  })
+
+  start(listener: MediaListener): MediaCall {
+    const call = ++this.#count
+    this.#calls.set(call, listener)
+    return {
+      open: (session) => {
+        this.#joins += 1
+        this.#send({ t: "open", call, session })
+      },
+      answer: (session, gen, sdp) => this.#answer(call, session, gen, sdp),
+      setMicrophone: (session, open) => this.#send({ t: "microphone", call, session, open }),
+      hint: (session, speaking) => {
+        if (speaking) this.#send({ t: "hint", call, session })
+      },
+      close: (session) => this.#send({ t: "close", call, session }),
+      end: () => {
+        if (this.#calls.delete(call)) this.#send({ t: "end", call })
+      }
+    }
+  }
+
+  stop(): void {
+    this.#child.kill("SIGKILL")
+  }
+
+  #answer(call: number, session: string, gen: number, sdp: string): Answer {
+    return Effect.callback((resume) => {
+      if (this.#state !== "ready") return resume(Effect.fail(new VoiceUnavailable()))
+      const id = ++this.#count
+      this.#answers.set(id, resume)
+      this.#send({ t: "answer", id, call, session, gen, sdp })
+      return Effect.sync(() => this.#answers.delete(id))
+    })
+  }
+
+  #send(request: MediaRequest): void {
+    if (this.#child.connected) this.#child.send(request, () => undefined)
+  }
+
+  #receive(report: MediaReport): void {
+    switch (report.t) {
+      case "ready":
+        this.#state = "ready"
+        return this.#settleReady(true)
+      case "log":
+        return this.#onLog(report.level, report.message)
+      case "offered": {
+        const { call, gen, publishMid, sdp, session, slots } = report
+        return this.#calls.get(call)?.offered({ session, gen, sdp, publishMid, slots })
+      }
+      case "answered":
+        return this.#settleAnswer(report.id, Effect.succeed(report.candidates))
+      case "refused": {
+        const message = `Failed to use the answer: ${report.message.slice(0, 200)}`
+        return this.#settleAnswer(
+          report.id,
+          Effect.fail(
+            new InvalidFrame({ message, details: { issues: [{ path: "sdp", message }] } })
+          )
+        )
+      }
+      case "speaking":
+        return this.#calls.get(report.call)?.speaking(report.slots)
+      case "failed":
+        return this.#calls.get(report.call)?.failed(report.session)
+      case "load":
+        this.forwards = report.forwards
+    }
+  }
+
+  #settleReady(isReady: boolean): void {
+    for (const settle of this.#onReady) settle(isReady)
+    this.#onReady.clear()
+  }
+
+  #settleAnswer(id: number, answer: Answer): void {
+    this.#answers.get(id)?.(answer)
+    this.#answers.delete(id)
+  }
+
+  #end(): void {
+    if (this.#state === "ended") return
+    this.#state = "ended"
+    this.#settleReady(false)
+    for (const id of Array.from(this.#answers.keys())) {
+      this.#settleAnswer(id, Effect.fail(new VoiceUnavailable()))
+    }
+    const listeners = Array.from(this.#calls.values())
+    this.#calls.clear()
+    for (const listener of listeners) listener.lost()
+  }
+}

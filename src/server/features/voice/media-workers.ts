@@ -1,0 +1,116 @@
+/**
+ * The media processes of this runner, one per UDP port. The first call that needs one starts it. One that
+ * ends is started again by the next call; one that fails to start is left alone for a while.
+ */
+import { Clock, Effect, Layer } from "effect"
+import { VoiceUnavailable } from "#rpc/errors/codes"
+import { VoiceMedia } from "#entities/voice-session/media"
+import { monotonicMillis } from "#server/platform/monotonic"
+import { Settings } from "#server/platform/settings/settings"
+import { MediaWorker } from "./media-worker.ts"
+
+/** How long a process may take to start, within the time that a call waits for its entity. */
+const startTimeout = "2500 millis"
+/** How long a port is left alone after its process failed to start. */
+const failureMillis = 30_000
+
+interface Place {
+  readonly port: number
+  worker: MediaWorker | undefined
+  /** Monotonic milliseconds. */
+  failedUntil: number
+}
+
+const unavailable = (message: string) => Effect.fail(new VoiceUnavailable({ message }))
+
+/** Why the settings allow no media server; undefined if they do. */
+const obstacle = ({ production, voice }: Settings["Service"]): string | undefined => {
+  if (voice.workers === 0) return "This deployment has no media server: set SVC_VOICE_WORKERS."
+  if (production && voice.publicIp === undefined) {
+    return "The media server has no public address: set SVC_VOICE_PUBLIC_IP."
+  }
+  return undefined
+}
+
+export const MediaWorkersLive = Layer.effect(
+  VoiceMedia,
+  Effect.gen(function* () {
+    const settings = yield* Settings
+    const { ports, publicIp, workers } = settings.voice
+    const now = monotonicMillis(yield* Clock.Clock)
+    const runFork = Effect.runForkWith(yield* Effect.context<never>())
+    const obstacleHere = obstacle(settings)
+    const places = ports
+      .slice(0, workers)
+      .map((port): Place => ({ port, worker: undefined, failedUntil: 0 }))
+    const reported = new Set<string>()
+    let isClosing = false
+
+    const log = (level: string, message: string): void => {
+      if (level !== "Fatal") {
+        runFork(Effect.logDebug("The media server reports", message))
+      } else if (!reported.has(message)) {
+        reported.add(message)
+        runFork(
+          Effect.logError(
+            "Failed to start the media server: calls of more than eight answer voice_unavailable. " +
+              "Check SVC_VOICE_UDP_PORTS, and that node-datachannel is installed for this platform",
+            message
+          )
+        )
+      }
+    }
+
+    const spawn = (place: Place): MediaWorker => {
+      const worker: MediaWorker = new MediaWorker(
+        { port: place.port, ...(publicIp === undefined ? {} : { publicIp }) },
+        {
+          onLog: log,
+          onEnd: (wasReady) => {
+            if (place.worker === worker) place.worker = undefined
+            if (!wasReady) place.failedUntil = now() + failureMillis
+            else if (!isClosing) runFork(Effect.logWarning("A media process has ended"))
+          }
+        }
+      )
+      place.worker = worker
+      return worker
+    }
+
+    /** The process for a new call: the one that sends least. */
+    const choose = (): MediaWorker | undefined => {
+      const [place] = places
+        .filter(({ failedUntil, worker }) => now() >= failedUntil && worker?.isBusy !== true)
+        .toSorted((a, b) => (a.worker?.forwards ?? 0) - (b.worker?.forwards ?? 0))
+      if (place === undefined) return undefined
+      if (place.worker?.isSpent === true) {
+        place.worker.stop()
+        place.worker = undefined
+      }
+      return place.worker ?? spawn(place)
+    }
+
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        isClosing = true
+        for (const { worker } of places) worker?.stop()
+      })
+    )
+
+    return {
+      start: (listener) =>
+        Effect.suspend(() => {
+          if (obstacleHere !== undefined) return unavailable(obstacleHere)
+          const worker = isClosing ? undefined : choose()
+          if (worker === undefined) return unavailable("The media server is busy or has failed.")
+          return worker.ready.pipe(
+            Effect.timeoutOrElse({
+              duration: startTimeout,
+              orElse: () => unavailable("The media server is starting.")
+            }),
+            Effect.map(() => worker.start(listener))
+          )
+        })
+    }
+  })
+)

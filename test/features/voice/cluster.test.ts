@@ -1,0 +1,59 @@
+/** Voice calls on two runner processes: members on both, and the loss of the runner with the call. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestDatabase } from "#testing/app"
+import { at, configure } from "#testing/players"
+import { startCluster } from "#testing/runners"
+import { manage } from "../../support/channel-calls.ts"
+import { DatabaseLive } from "../../support/service.ts"
+import { awaitCall, joinCall, newMember } from "../../support/voice-calls.ts"
+
+/** A call with a member on each of two runners. */
+const twoMembers = Effect.gen(function* () {
+  const { url: databaseUrl } = yield* TestDatabase
+  const { runners, target } = yield* startCluster({ databaseUrl, size: 2 })
+  const [first, second] = runners
+  if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
+  yield* configure(target, { features: { realtimeChannels: true, voice: true } })
+  const channel = "team"
+  const voice = { mode: "p2p", relayOnly: false }
+  yield* manage(target, "PUT", channel, { maxMembers: 8, voice })
+  const ada = yield* newMember({ ...target, url: first.url }, channel)
+  const bob = yield* newMember({ ...target, url: second.url }, channel)
+  for (const player of [ada, bob]) yield* joinCall(player, channel)
+  for (const player of [ada, bob]) yield* awaitCall(player, [ada, bob])
+  return { channel, ada, bob, runners }
+})
+
+describe("a voice call on two runners", () => {
+  it.live("delivers signals between members on both", () =>
+    Effect.gen(function* () {
+      const { ada, bob, channel } = yield* twoMembers
+      for (const [from, to] of [
+        [ada, bob],
+        [bob, ada]
+      ] as const) {
+        const signal = { t: "voiceSignal", channel, to: to.id, kind: "offer", data: { sdp: "v=0" } }
+        const sent = yield* from.socket.request(signal)
+        assert.deepStrictEqual(sent["data"], { delivered: 1 })
+        const received = yield* to.socket.next("voice_signal")
+        assert.deepInclude(received, { from: from.id, data: { sdp: "v=0" } })
+      }
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+
+  it.live("ends or shrinks for the members that are left when a runner is killed", () =>
+    Effect.gen(function* () {
+      const { bob, channel, runners } = yield* twoMembers
+      const [first] = runners
+      yield* first?.kill ?? Effect.void
+      // The channel lives on either runner: with it the call is lost, or it loses one member.
+      const news = yield* Effect.raceFirst(bob.socket.next("voice_closed"), awaitCall(bob, [bob]))
+      if (news.t === "voice_closed") assert.deepInclude(news, { reason: "unavailable" })
+      const joined = yield* joinCall(bob, channel)
+      yield* bob.socket.next("voice_state", (state) =>
+        JSON.stringify(state).includes(String(at(joined, "session")))
+      )
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+})

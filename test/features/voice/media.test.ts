@@ -1,0 +1,159 @@
+/** Calls through the media server, with WebRTC clients against the real service. */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { voice } from "#rpc/limits"
+import { TestApp } from "#testing/app"
+import { at, type OnlinePlayer } from "#testing/players"
+import { errorCode, moderate } from "../../support/channel-calls.ts"
+import { DatabaseLive } from "../../support/service.ts"
+import { enableVoice, newMember, voiceChannel } from "../../support/voice-calls.ts"
+import { connectVoice, eventually, mediaProcesses } from "../../support/voice-peer.ts"
+
+const live = { timeout: "120 seconds", excludeTestServices: true } as const
+
+const withVoice = (settings: Readonly<Record<string, string>>) =>
+  TestApp.layerWith(settings).pipe(Layer.provide(DatabaseLive))
+
+const publish = Effect.fnUntraced(function* (
+  { socket }: OnlinePlayer,
+  channel: string,
+  session: string
+) {
+  const reply = yield* socket.request({ t: "voicePublish", channel, session, on: true })
+  assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
+  return reply["data"]
+})
+
+/** A call with these many connected members, each with an open microphone. */
+const callOf = Effect.fnUntraced(function* (size: number) {
+  const app = yield* TestApp
+  yield* enableVoice(app)
+  const channel = yield* voiceChannel(app, { voice: { mode: "sfu" } })
+  const members = yield* Effect.forEach(
+    Array.from({ length: size }),
+    Effect.fnUntraced(function* () {
+      const player = yield* newMember(app, channel)
+      const connected = yield* connectVoice(player, channel)
+      yield* publish(player, channel, connected.session)
+      return { ...connected, player }
+    })
+  )
+  const [ada = yield* Effect.die("nobody"), bob = ada, cat = bob] = members
+  return { app, channel, ada, bob, cat }
+})
+
+/** Packets that arrive within a second after now. */
+const heardAfter = Effect.fnUntraced(function* (peer: { readonly total: () => number }) {
+  const before = peer.total()
+  yield* Effect.sleep(1000)
+  return peer.total() - before
+})
+
+layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("the media server", (it) => {
+  it.effect("forwards a speaker to all others, and names the speaker of each slot", () =>
+    Effect.gen(function* () {
+      const { ada, bob, cat } = yield* callOf(3)
+      ada.peer.speak()
+      yield* eventually(() => bob.peer.total() > 20 && cat.peer.total() > 20, "two hear ada")
+      assert.strictEqual(ada.peer.total(), 0)
+      const speaking = yield* bob.player.socket.next("voice_speaking")
+      assert.deepStrictEqual(speaking["slots"], { s0: ada.player.id })
+      bob.peer.speak(30)
+      yield* eventually(() => cat.peer.total("s1") > 20, "cat hears bob, too")
+      ada.peer.silence()
+      yield* cat.player.socket.next("voice_speaking", (frame) => at(frame, "slots", "s0") === null)
+    })
+  )
+
+  it.effect("lets nobody hear a muted or banned player, or a closed microphone", () =>
+    Effect.gen(function* () {
+      const { ada, app, bob, channel } = yield* callOf(2)
+      const { id: playerId, socket } = ada.player
+      ada.peer.speak()
+      yield* eventually(() => bob.peer.total() > 10, "bob hears ada")
+      yield* moderate(app, channel, { op: "mute", playerId, seconds: 600 })
+      yield* socket.next("channel_self")
+      assert.isBelow(yield* heardAfter(bob.peer), 5)
+      const data = yield* publish(ada.player, channel, ada.session)
+      assert.deepStrictEqual(data, { on: true, canSpeak: false })
+      assert.isBelow(yield* heardAfter(bob.peer), 1)
+      yield* moderate(app, channel, { op: "unmute", playerId })
+      const before = bob.peer.total()
+      yield* eventually(() => bob.peer.total() > before + 10, "bob hears ada again")
+      const { session } = ada
+      yield* socket.request({ t: "voicePublish", channel, session, on: false })
+      assert.isBelow(yield* heardAfter(bob.peer), 5)
+      yield* publish(ada.player, channel, session)
+      yield* moderate(app, channel, { op: "ban", playerId })
+      yield* socket.next("channel_closed")
+      assert.isBelow(yield* heardAfter(bob.peer), 5)
+      assert.notStrictEqual(ada.peer.connection.state(), "connected")
+    })
+  )
+
+  it.effect("refuses answers that it cannot use, and offers again a few times", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* enableVoice(app)
+      const channel = yield* voiceChannel(app, { voice: { mode: "sfu" } })
+      const { socket } = yield* newMember(app, channel)
+      const joined = yield* socket.request({ t: "voiceJoin", channel })
+      assert.deepInclude(joined["data"], { mode: "sfu", iceTransportPolicy: "all" })
+      const session = at(joined, "data", "session")
+      const answer = (gen: number, sdp: string) =>
+        socket.request({ t: "voiceAnswer", channel, session, gen, sdp })
+      const video = `v=0\r\n${"m=video 9 UDP/TLS/RTP/SAVPF 96\r\n".repeat(9)}`
+      const audio = `v=0\r\n${"m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n".repeat(9)}`
+      const bad = ["", video, audio].slice(0, voice.offersMax)
+      for (const [i, sdp] of bad.entries()) {
+        const offer = yield* socket.next("voice_sfu_offer")
+        assert.strictEqual(offer["gen"], i + 1)
+        assert.notInclude(String(offer["sdp"]), "candidate")
+        const stale = yield* answer(i, sdp)
+        assert.deepStrictEqual(stale["data"], { candidates: [] })
+        assert.strictEqual(errorCode(yield* answer(i + 1, sdp)), "invalid_frame")
+      }
+      const closed = yield* socket.next("voice_closed")
+      assert.deepInclude(closed, { channel, reason: "unavailable" })
+      const large = yield* answer(1, "x".repeat(voice.sdpMaxCharacters + 1))
+      assert.strictEqual(errorCode(large), "invalid_frame")
+      const gone = yield* answer(1, "v=0")
+      assert.strictEqual(errorCode(gone), "not_in_channel")
+    })
+  )
+})
+
+layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("a media process that is killed", (it) => {
+  it.effect("ends its calls within a second, and serves them again within three", () =>
+    Effect.gen(function* () {
+      const { ada, bob, channel } = yield* callOf(2)
+      const [pid = yield* Effect.die("no media process")] = yield* mediaProcesses
+      const killedAt = performance.now()
+      process.kill(pid, "SIGKILL")
+      for (const { player } of [ada, bob]) {
+        const closed = yield* player.socket.next("voice_closed")
+        assert.deepInclude(closed, { reason: "unavailable", retryAfterMs: voice.retryMillis })
+      }
+      assert.isBelow(performance.now() - killedAt, 1000)
+      const again = yield* connectVoice(ada.player, channel)
+      const other = yield* connectVoice(bob.player, channel)
+      yield* publish(ada.player, channel, again.session)
+      again.peer.speak()
+      yield* eventually(() => other.peer.total() > 0, "bob hears ada again")
+      assert.isBelow(performance.now() - killedAt, 3000)
+    })
+  )
+})
+
+layer(withVoice({ SVC_VOICE_WORKERS: "0" }), live)("a deployment without media server", (it) => {
+  it.effect("answers voice_unavailable", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* enableVoice(app)
+      const channel = yield* voiceChannel(app, { voice: { mode: "sfu" } })
+      const { socket } = yield* newMember(app, channel)
+      const reply = yield* socket.request({ t: "voiceJoin", channel })
+      assert.strictEqual(errorCode(reply), "voice_unavailable")
+    })
+  )
+})
