@@ -1,6 +1,6 @@
 /** Behaviour of the voice session entity: finds the channel's actor on this node and its call. */
-import { Clock, Effect } from "effect"
-import { Entity } from "effect/cluster"
+import { Clock, Effect, type Layer } from "effect"
+import { Entity, type Sharding } from "effect/cluster"
 import { NotInChannel, VoiceDisabled, VoiceUnavailable } from "#rpc/errors/codes"
 import { LocalChannels } from "../channel/entity.ts"
 import { memberOf, selfOf } from "../channel/model.ts"
@@ -75,7 +75,11 @@ const makeJoin = Effect.map(makeFind, ({ calls, channel }) =>
 )
 
 /** The behaviour of voice sessions. The calls live in {@link VoiceCalls}, so an idle entity may end. */
-export const VoiceSessionLive = VoiceSession.toLayer(
+export const VoiceSessionLive: Layer.Layer<
+  never,
+  never,
+  LocalChannels | Sharding.Sharding | VoiceCalls
+> = VoiceSession.toLayer(
   Effect.gen(function* () {
     const { attached, call } = yield* makeFind
     const join = yield* makeJoin

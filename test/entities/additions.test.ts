@@ -16,10 +16,11 @@ import {
 } from "#entities/player-session/protocol"
 import { OpenRoom, RoomInput, RoomOutput } from "#entities/room/messages"
 import { Room } from "#entities/room/protocol"
+import { VoiceSession } from "#entities/voice-session/protocol"
 import { type AnySchema, entityCalls, forAll } from "../support/entity-calls.ts"
 import { assertSame, widened, withAddition } from "../support/additions.ts"
 
-const calls = entityCalls({ Room, Channel, MatchmakingQueue, PlayerSessions })
+const calls = entityCalls({ Room, Channel, MatchmakingQueue, PlayerSessions, VoiceSession })
 
 /** Messages that travel as JSON text. */
 const messages: Readonly<Record<string, AnySchema>> = {

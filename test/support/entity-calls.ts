@@ -6,6 +6,7 @@ import type { Channel } from "#entities/channel/protocol"
 import type { MatchmakingQueue } from "#entities/matchmaking-queue/protocol"
 import type { PlayerSessions } from "#entities/player-session/protocol"
 import type { Room } from "#entities/room/protocol"
+import type { VoiceSession } from "#entities/voice-session/protocol"
 
 export type AnySchema = Schema.Codec<unknown, unknown>
 
@@ -49,11 +50,16 @@ export interface Entities {
   readonly Channel: typeof Channel
   readonly MatchmakingQueue: typeof MatchmakingQueue
   readonly PlayerSessions: typeof PlayerSessions
+  /** Not in releases before voice. */
+  readonly VoiceSession?: typeof VoiceSession
 }
 
 export const entityCalls = (entities: Entities): ReadonlyArray<Call> => [
   ...callsOf("Room", entities.Room.protocol.requests),
   ...callsOf("Channel", entities.Channel.protocol.requests),
   ...callsOf("MatchmakingQueue", entities.MatchmakingQueue.protocol.requests),
-  ...callsOf("PlayerSessions", entities.PlayerSessions.protocol.requests)
+  ...callsOf("PlayerSessions", entities.PlayerSessions.protocol.requests),
+  ...(entities.VoiceSession === undefined
+    ? []
+    : callsOf("VoiceSession", entities.VoiceSession.protocol.requests))
 ]

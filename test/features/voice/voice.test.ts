@@ -1,9 +1,14 @@
 /** Peer-to-peer voice calls, and who may be in a call, through the public interface. */
+import { execFile } from "node:child_process"
 import { createHmac } from "node:crypto"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { assert, layer } from "@effect/vitest"
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { channels, voice } from "#rpc/limits"
-import { TestApp } from "#testing/app"
+import { poolLayer } from "#sql/database"
+import { TestApp, TestDatabase } from "#testing/app"
 import { at, authenticate, configure, newPlayer, type OnlinePlayer } from "#testing/players"
 import { connectAnonymously, errorCode, manage, moderate } from "../../support/channel-calls.ts"
 import { AppLive, DatabaseLive } from "../../support/service.ts"
@@ -18,9 +23,17 @@ import {
 const secret = "shared-with-the-turn-server"
 const turnUrl = "turn:turn.example.com:3478"
 
-const RelayedLive = TestApp.layerWith({ SVC_TURN_URLS: turnUrl, SVC_TURN_SECRET: secret }).pipe(
-  Layer.provide(DatabaseLive)
+const Rows = Layer.unwrap(
+  Effect.map(TestDatabase, ({ url }) => poolLayer({ url: Redacted.make(url), connections: 1 }))
 )
+
+const RelayedLive = TestApp.layerWith({ SVC_TURN_URLS: turnUrl, SVC_TURN_SECRET: secret }).pipe(
+  Layer.provideMerge(Rows),
+  Layer.provideMerge(DatabaseLive)
+)
+
+const execute = promisify(execFile)
+const operator = fileURLToPath(new URL("../../../src/server/operator.ts", import.meta.url))
 
 const live = { timeout: "120 seconds", excludeTestServices: true } as const
 
@@ -112,10 +125,17 @@ layer(RelayedLive, live)("peer-to-peer calls", (it) => {
       const { ada, app, bob, channel, players } = yield* callOf(3)
       const [, , cat = ada] = players
       yield* moderate(app, channel, { op: "mute", playerId: bob.id, seconds: 60 })
-      const muted = yield* ada.socket.next("voice_state")
-      const [first, second] = [at(muted, "members", 0), at(muted, "members", 1)]
-      assert.deepInclude(first, { id: ada.id, canSpeak: true })
-      assert.deepInclude(second, { id: bob.id, canSpeak: false })
+      const muted = yield* ada.socket.next("voice_state", (state) =>
+        JSON.stringify(state).includes('"canSpeak":false')
+      )
+      assert.deepStrictEqual(
+        players.map((_, i) => [at(muted, "members", i, "id"), at(muted, "members", i, "canSpeak")]),
+        [
+          [ada.id, true],
+          [bob.id, false],
+          [cat.id, true]
+        ]
+      )
       yield* moderate(app, channel, { op: "ban", playerId: bob.id })
       yield* awaitCall(ada, [ada, cat])
       assert.strictEqual(yield* refusal(bob, { t: "voiceJoin", channel }), "not_in_channel")
@@ -188,6 +208,45 @@ layer(RelayedLive, live)("voice of an environment", (it) => {
       yield* configure(app, { features: { realtimeChannels: true } })
       assert.deepInclude(yield* ada.socket.next("voice_closed"), { channel, reason: "unavailable" })
       assert.strictEqual(yield* refusal(ada, { t: "voiceJoin", channel }), "feature_disabled")
+    })
+  )
+
+  it.effect("ends calls while the operator suspends voice, and leaves audit entries", () =>
+    Effect.gen(function* () {
+      const { ada, app, channel } = yield* callOf(1)
+      const { url: DATABASE_URL } = yield* TestDatabase
+      const sql = yield* SqlClient.SqlClient
+      const [row] = yield* sql`
+        select id from environments where name = 'development' and project_id = ${app.project}`
+      const id = String(row?.["id"])
+      const operate = (act: string, environment = id) =>
+        Effect.promise(() =>
+          execute(process.execPath, [operator, "voice", act, environment], {
+            env: { ...process.env, DATABASE_URL }
+          }).then(
+            ({ stdout }) => stdout,
+            (error: unknown) => `failed: ${String(at(error, "stderr"))}`
+          )
+        )
+      assert.include(yield* operate("suspend"), "is suspended")
+      assert.deepInclude(yield* ada.socket.next("voice_closed"), { channel, reason: "suspended" })
+      assert.strictEqual(yield* refusal(ada, { t: "voiceJoin", channel }), "voice_suspended")
+      assert.include(yield* operate("resume"), "is resumed")
+      yield* app.eventually(
+        Effect.map(ada.socket.request({ t: "voiceJoin", channel }), ({ ok }) => ok === true),
+        "voice is back"
+      )
+      assert.match(yield* operate("suspend", "env_nobody"), /^failed: .*no environment/s)
+      const entries = yield* sql`
+        select action, actor_kind, actor_id, target_id from audit
+        where action like 'voice.%' order by id`
+      assert.deepStrictEqual(
+        entries.map((entry) => [entry["action"], entry["actorId"], entry["targetId"]]),
+        [
+          ["voice.suspend", "operator", id],
+          ["voice.resume", "operator", id]
+        ]
+      )
     })
   )
 
