@@ -33,7 +33,8 @@ export class VoicePeer {
   /** Packets received on each slot. */
   readonly heard = new Map<string, number>()
   readonly #tracks: Array<Track> = []
-  #sequence = 1
+  /** Packets sent. */
+  sent = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor(name: string) {
@@ -75,8 +76,8 @@ export class VoicePeer {
     this.#timer = setInterval(() => {
       const microphone = this.#tracks.find((track) => track.direction() === "SendOnly")
       if (microphone?.isOpen() !== true) return
-      const sequence = this.#sequence++
-      microphone.sendMessageBinary(tonePacket({ ssrc: this.#ssrc, sequence, level }))
+      this.sent += 1
+      microphone.sendMessageBinary(tonePacket({ ssrc: this.#ssrc, sequence: this.sent, level }))
     }, packetMillis)
   }
 
