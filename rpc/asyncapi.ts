@@ -27,7 +27,11 @@ const eventDescriptions: Readonly<Record<string, string>> = {
   signal: "A WebRTC signal from another member of a peer-to-peer room.",
   channel_joined: "The whole view of a channel. It replaces what the client had.",
   channel_players: "Joins and leaves of a large channel. Apply `left` before `joined`.",
-  channel_self: "What this player may do in the channel."
+  channel_self: "What this player may do in the channel.",
+  voice_state: "All members of a call, at most four times a second.",
+  voice_sfu_offer: "The media server's offer, without candidates. Answer with `voiceAnswer`.",
+  voice_speaking: "Who is on each slot of the media server that has changed.",
+  voice_closed: "The call has ended for this member."
 }
 
 interface Message {
