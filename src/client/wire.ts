@@ -1135,6 +1135,71 @@ export interface Frames {
     }
     readonly data: unknown
   }
+  readonly voiceJoin: {
+    readonly payload: {
+      readonly channel: string
+      readonly session?: string
+    }
+    readonly data: {
+      readonly mode: "p2p" | "sfu"
+      readonly session: string
+      readonly relayOnly: boolean
+      readonly iceServers: ReadonlyArray<IceServer>
+      readonly iceTransportPolicy: IceTransportPolicy
+      readonly expiresAt: Timestamp
+    }
+  }
+  readonly voiceLeave: {
+    readonly payload: {
+      readonly channel: string
+    }
+    readonly data: unknown
+  }
+  readonly voiceSignal: {
+    readonly payload: {
+      readonly channel: string
+      readonly to: string
+      readonly kind: SignalKind
+      readonly data?: unknown
+      readonly gen?: number
+    }
+    readonly data: {
+      readonly delivered: number
+    }
+  }
+  readonly voiceAnswer: {
+    readonly payload: {
+      readonly channel: string
+      readonly session: string
+      readonly gen: number
+      readonly sdp: string
+    }
+    readonly data: {
+      readonly candidates: ReadonlyArray<{
+        readonly candidate: string
+        readonly sdpMid: string
+      }>
+    }
+  }
+  readonly voicePublish: {
+    readonly payload: {
+      readonly channel: string
+      readonly session: string
+      readonly on: boolean
+    }
+    readonly data: {
+      readonly on: boolean
+      readonly canSpeak: boolean
+    }
+  }
+  readonly voiceSpeaking: {
+    readonly payload: {
+      readonly channel: string
+      readonly session: string
+      readonly speaking: boolean
+    }
+    readonly data: unknown
+  }
   readonly ping: {
     readonly payload: undefined
     readonly data: {
@@ -1298,10 +1363,13 @@ export interface ErrorDetails {
   readonly version_conflict: {
     readonly currentVersion: number
   }
+  readonly voice_disabled: undefined
   readonly voice_in_use: undefined
+  readonly voice_suspended: undefined
   readonly voice_too_large: {
     readonly limit: number
   }
+  readonly voice_unavailable: undefined
   readonly x_signin_unavailable: {
     readonly continueAsGuest: true
   }
