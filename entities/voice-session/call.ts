@@ -149,7 +149,7 @@ export class VoiceCall implements MediaListener {
     }
   }
 
-  /** Tells the channel how many are in the call, and ends a call without members. */
+  /** Reports the number of members to the channel, and ends a call without members. */
   #settle(): void {
     const { channel } = this
     const inCall = this.state.members.size

@@ -222,7 +222,7 @@ layer(RelayedLive, live)("voice of an environment", (it) => {
       const operate = (act: string, environment = id) =>
         Effect.promise(() =>
           execute(process.execPath, [operator, "voice", act, environment], {
-            env: { ...process.env, DATABASE_URL }
+            env: { DATABASE_URL }
           }).then(
             ({ stdout }) => stdout,
             (error: unknown) => `failed: ${String(at(error, "stderr"))}`

@@ -115,7 +115,10 @@ class DataChannelPeer implements MediaPeer {
 /** Holds the port of this process from the start on; without it, a taken one would end the process. */
 const listeners: Array<IceUdpMuxListener> = []
 
-/** A driver on this UDP port; throws if the port is taken. Members reach it at the public address, or at all own addresses. */
+/**
+ * A driver on this UDP port; throws if the port is taken. Members reach it at the public address, or at
+ * all own addresses.
+ */
 export const dataChannelDriver = (options: {
   readonly port: number
   readonly publicIp: string | undefined

@@ -4,10 +4,11 @@
  */
 import { createSocket } from "node:dgram"
 import { setTimeout } from "node:timers/promises"
-import { voice as limits } from "#rpc/limits"
-import { type MediaDriver, microphoneMid, slotMid } from "./media-driver.ts"
+import { Clock, Effect } from "effect"
+import { monotonicMillis } from "#server/platform/monotonic"
+import type { MediaDriver } from "./media-driver.ts"
 import type { MediaOptions, MediaReport, MediaRequest } from "./media-messages.ts"
-import { MediaRoom } from "./media-room.ts"
+import { MediaRooms } from "./media-rooms.ts"
 
 const tickMillis = 100
 const loadMillis = 1000
@@ -43,79 +44,16 @@ const makeDriver = async ({ port: wanted, publicIp }: MediaOptions): Promise<Med
   }
 }
 
-const slots = Array.from({ length: limits.slots }, (_, slot) => slotMid(slot))
-
 const serve = async (options: MediaOptions): Promise<void> => {
-  const driver = await makeDriver(options)
-  const rooms = new Map<number, MediaRoom>()
-  const now = () => performance.now()
-
-  const roomOf = (call: number): MediaRoom => {
-    const known = rooms.get(call)
-    if (known !== undefined) return known
-    const room = new MediaRoom(
-      driver,
-      {
-        offered: (session, gen, sdp) =>
-          report({ t: "offered", call, session, gen, sdp, publishMid: microphoneMid, slots }),
-        failed: (session) => report({ t: "failed", call, session }),
-        speaking: (changes) =>
-          report({
-            t: "speaking",
-            call,
-            slots: Object.fromEntries(changes.map(([slot, session]) => [slotMid(slot), session]))
-          })
-      },
-      now
-    )
-    rooms.set(call, room)
-    return room
-  }
-
-  const answer = ({
-    call,
-    gen,
-    id,
-    sdp,
-    session
-  }: Extract<MediaRequest, { t: "answer" }>): void => {
-    try {
-      const candidates = rooms.get(call)?.answer(session, gen, sdp) ?? []
-      report({ t: "answered", id, candidates })
-    } catch (error) {
-      report({ t: "refused", id, message: error instanceof Error ? error.message : String(error) })
-    }
-  }
-
-  const handle = (request: MediaRequest): void => {
-    switch (request.t) {
-      case "open":
-        return roomOf(request.call).open(request.session)
-      case "answer":
-        return answer(request)
-      case "microphone":
-        return rooms.get(request.call)?.setMicrophone(request.session, request.open)
-      case "hint":
-        return rooms.get(request.call)?.hint(request.session)
-      case "close":
-        return rooms.get(request.call)?.close(request.session)
-      case "end":
-        rooms.get(request.call)?.end()
-        rooms.delete(request.call)
-    }
-  }
-
-  process.on("message", handle)
+  const now = monotonicMillis(Effect.runSync(Clock.Clock))
+  const rooms = new MediaRooms(await makeDriver(options), report, now)
+  process.on("message", (request: MediaRequest) => rooms.handle(request))
   process.on("disconnect", () => process.exit(0))
-  setInterval(() => {
-    for (const room of rooms.values()) room.tick()
-  }, tickMillis)
+  setInterval(() => rooms.tick(), tickMillis)
   let before = 0
   setInterval(() => {
-    let total = 0
-    for (const { forwarded } of rooms.values()) total += forwarded
-    const forwards = Math.max(0, total - before)
-    before = total
+    const forwards = rooms.forwarded - before
+    before = rooms.forwarded
     report({ t: "load", forwards, residentBytes: process.memoryUsage.rss() })
   }, loadMillis)
   report({ t: "ready" })

@@ -32,6 +32,26 @@ const obstacle = ({ production, voice }: Settings["Service"]): string | undefine
   return undefined
 }
 
+/** Logs what the library reports; each reason why a process does not start, once. */
+const makeLog = Effect.gen(function* () {
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const reported = new Set<string>()
+  return (level: string, message: string): void => {
+    if (level !== "Fatal") {
+      runFork(Effect.logDebug("The media server reports", message))
+    } else if (!reported.has(message)) {
+      reported.add(message)
+      runFork(
+        Effect.logError(
+          "Failed to start the media server: calls of more than eight answer voice_unavailable. " +
+            "Check SVC_VOICE_UDP_PORTS, and that node-datachannel is installed for this platform",
+          message
+        )
+      )
+    }
+  }
+})
+
 export const MediaWorkersLive = Layer.effect(
   VoiceMedia,
   Effect.gen(function* () {
@@ -43,23 +63,8 @@ export const MediaWorkersLive = Layer.effect(
     const places = ports
       .slice(0, workers)
       .map((port): Place => ({ port, worker: undefined, failedUntil: 0 }))
-    const reported = new Set<string>()
+    const log = yield* makeLog
     let isClosing = false
-
-    const log = (level: string, message: string): void => {
-      if (level !== "Fatal") {
-        runFork(Effect.logDebug("The media server reports", message))
-      } else if (!reported.has(message)) {
-        reported.add(message)
-        runFork(
-          Effect.logError(
-            "Failed to start the media server: calls of more than eight answer voice_unavailable. " +
-              "Check SVC_VOICE_UDP_PORTS, and that node-datachannel is installed for this platform",
-            message
-          )
-        )
-      }
-    }
 
     const spawn = (place: Place): MediaWorker => {
       const worker: MediaWorker = new MediaWorker(

@@ -184,6 +184,12 @@ const tlsFiles = ({
 }: typeof Environment.Type) =>
   cert === undefined || key === undefined || ca === undefined ? undefined : { cert, key, ca }
 
+const voiceOf = (env: typeof Environment.Type) => ({
+  ports: env.SVC_VOICE_UDP_PORTS,
+  publicIp: env.SVC_VOICE_PUBLIC_IP,
+  workers: env.SVC_VOICE_WORKERS
+})
+
 const withoutSlash = (url: URL | undefined): string | undefined => url?.href.replace(/\/+$/, "")
 
 /**
@@ -319,11 +325,7 @@ export class Settings extends Context.Service<
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         warnings: warningsOf(env, baseUrl),
         turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },
-        voice: {
-          ports: env.SVC_VOICE_UDP_PORTS,
-          publicIp: env.SVC_VOICE_PUBLIC_IP,
-          workers: env.SVC_VOICE_WORKERS
-        },
+        voice: voiceOf(env),
         providerUrls: {
           google: withoutSlash(env.SVC_OAUTH_GOOGLE_URL),
           discord: withoutSlash(env.SVC_OAUTH_DISCORD_URL),
