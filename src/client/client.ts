@@ -21,6 +21,7 @@ import { players } from "./players.ts"
 import { rooms } from "./rooms.ts"
 import { saves } from "./saves.ts"
 import { sessions } from "./sessions.ts"
+import { share } from "./share.ts"
 import { stats } from "./stats.ts"
 import { transfer } from "./transfer.ts"
 
@@ -60,6 +61,7 @@ export type {
 export { type QuickMatchOptions, type RoomFilter, type Rooms, rooms } from "./rooms.ts"
 export { type Saves, saves, type SaveVersion } from "./saves.ts"
 export { type Sessions, sessions } from "./sessions.ts"
+export { type NewShareLink, type Share, share } from "./share.ts"
 export type { WebSocketClass, WebSocketLike } from "./socket.ts"
 export { type ReportOptions, type Stats, stats } from "./stats.ts"
 export { memoryStorage, type SessionStorage } from "./storage.ts"
@@ -81,7 +83,8 @@ const modules = {
   rooms,
   channels,
   saves,
-  stats
+  stats,
+  share
 }
 
 /** A client of one environment, with every module. */
