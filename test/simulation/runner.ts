@@ -40,8 +40,7 @@ import { NodeFlush } from "#server/platform/flush"
 import { Invalidation } from "#server/platform/invalidation"
 import { Throttles } from "#server/platform/throttles"
 import { shardingTimings, RunnerLive } from "#server/cluster/cluster"
-import { LockSession } from "#server/cluster/lock-session"
-import { RunnerCache } from "#server/cluster/runner-cache"
+import { LockSession } from "#server/cluster/shard-locks"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
@@ -139,12 +138,17 @@ export interface Surroundings {
 
 const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
   RunnerLive.pipe(
-    Layer.provide(RunnerCache),
     Layer.provide([
       transport(all.network, process, address),
       MessageStorage.layerNoop,
-      Layer.succeed(LockSession, LockSession.of({ unlock: () => Effect.succeed(0) })),
-      Layer.succeed(RunnerStorage.RunnerStorage, all.locks.storageOf(process)),
+      Layer.effect(
+        LockSession,
+        Effect.map(RunnerStorage.RunnerStorage, ({ release }) => ({
+          unlock: Effect.forEach((shard) => release(address, shard), { discard: true })
+        }))
+      ).pipe(
+        Layer.provideMerge(Layer.succeed(RunnerStorage.RunnerStorage, all.locks.storageOf(process)))
+      ),
       Layer.succeed(RunnerReports, all.locks.reportsOf(process)),
       Layer.succeed(Invalidation, all.locks.newsOf(process))
     ]),

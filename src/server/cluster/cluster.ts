@@ -29,15 +29,13 @@ import type { Secrets } from "#server/platform/secrets"
 import { Settings, type SettingsError } from "#server/platform/settings/settings"
 import { ConnectionBudget } from "./connection-budget.ts"
 import { LockDatabaseLive } from "./lock-database.ts"
-import { LockSession, LockSessionLive } from "./lock-session.ts"
 import { MembershipLive } from "./membership.ts"
 import { Readiness } from "./readiness.ts"
-import { HealthFromMembership, RunnerCache } from "./runner-cache.ts"
 import { ClientProtocol } from "./runner-client.ts"
 import { LinkHandlers, LinkRpcs, RunnerLinksLive } from "./runner-links.ts"
 import { runnerPortLayer } from "./runner-port.ts"
 import { RunnerSerialization } from "./serialization.ts"
-import { HandoverStorage } from "./shard-locks.ts"
+import { HandoverStorage, LockSession, LockSessionLive } from "./shard-locks.ts"
 
 /**
  * Intervals for hand-over within seconds.
@@ -98,7 +96,7 @@ const withCloseTimeout = <A, E, R>(layer: Layer.Layer<A, E, R>, millis: number) 
 
 /**
  * A runner of a cluster, given a transport, runner storage, lock session and reports. The engine's own
- * health checks change nothing: {@link HealthFromMembership} decides who is healthy.
+ * health checks change nothing: {@link MembershipLive} decides who is healthy.
  */
 export const RunnerLive = withCloseTimeout(RunnerRpc, rpcCloseMillis).pipe(
   Layer.provideMerge(Sharding.layer),
@@ -106,7 +104,6 @@ export const RunnerLive = withCloseTimeout(RunnerRpc, rpcCloseMillis).pipe(
   Layer.provideMerge(Runners.layerRpc),
   Layer.provide(RpcServer.layerProtocolSocketServer),
   Layer.provideMerge(HandoverStorage),
-  Layer.provide(HealthFromMembership),
   Layer.provideMerge(MembershipLive),
   Layer.provideMerge(RunnerLinksLive)
 )
@@ -123,7 +120,6 @@ const multiNode = (host: string, port: number) =>
     Layer.provide([ClientProtocol, RunnerReports.layer]),
     Layer.provide(runnerPortLayer(RunnerAddress.make(host, port))),
     Layer.provide(MessageStorage.layerNoop),
-    Layer.provide(RunnerCache),
     Layer.provide(StorageLive),
     Layer.provide(
       ShardingConfig.layer({

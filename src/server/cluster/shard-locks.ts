@@ -1,135 +1,163 @@
 /**
- * Shard locks and runner list in Postgres, with four additions to Effect Cluster's storage:
+ * Shard locks and runner list in Postgres, with five additions to Effect Cluster's storage:
  *
- * - a runner that stops stays listed until it has released its shards, so that the others can acquire
- *   them at once;
- * - shards are released in batches ({@link LockSession});
- * - a runner that finds shards still locked retries for a moment, since they are about to be released;
- *   Effect Cluster itself retries after a second;
- * - a runner that was paused does not act as an owner until it has refreshed its locks ({@link Lease}).
+ * - {@link Membership} decides at each read of the list which runners are healthy;
+ * - a runner that stops stays listed until it has released its shards: others acquire them at once;
+ * - shards are released in batches: one by one, a hundred take 0.1 to 0.7 seconds without an owner;
+ * - a runner that finds shards locked retries for a moment; Effect Cluster waits for a second;
+ * - a runner acts as an owner only while the last refresh of its locks warrants it ({@link Lease}): a
+ *   paused process does not notice that its locks expire.
  */
-import { Clock, Context, Deferred, Duration, Effect, Layer, Schedule, Semaphore } from "effect"
 import {
-  type ClusterError,
+  Clock,
+  Context,
+  Duration,
+  Effect,
+  Exit,
+  Layer,
+  Request,
+  RequestResolver,
+  Schedule
+} from "effect"
+import {
+  ClusterError,
   type RunnerAddress,
   RunnerStorage,
   type ShardId,
   ShardingConfig
 } from "effect/cluster"
-import { Lease, type Ownership } from "#entities/lease"
+import { SqlClient, type SqlConnection, type SqlError } from "effect/sql"
+import { Lease } from "#entities/lease"
 import { readings } from "#server/platform/metrics"
 import { monotonicMillis } from "#server/platform/monotonic"
-import { LockSession } from "./lock-session.ts"
-import { PauseDetector } from "./pause-detector.ts"
+import { Membership } from "./membership.ts"
 
 const retryMillis = 30
 /** Well below the second that Effect Cluster allows for it. */
 const acquireMillis = 350
-/** How often the pause detector is polled, and how often a waiter checks for confirmed ownership. */
-const awakeMillis = 500
-const confirmMillis = 20
-const batchMillis = 20
+const releaseWindowMillis = 20
+/** Effect Cluster repeats a release that fails. */
 const unlockMillis = 1500
-/** One at a time, the last of a hundred releases would time out, which would cost all locks. */
-const releaseConcurrency = 8
+/** How long before the locks may expire the lease ends, and how often a waiter checks for it. */
+const leaseMarginMillis = 500
+const confirmMillis = 20
 
-type Storage = RunnerStorage.RunnerStorage["Service"]
-type PersistenceError = ClusterError.PersistenceError
-/** Serializes steps: a shard acquired during `releaseAll` would be released with the others. */
-type Exclusively = <A, E>(step: Effect.Effect<A, E>) => Effect.Effect<A, E>
-type Done = Deferred.Deferred<void, PersistenceError>
+/** Lock numbers of the default shard group start here, as Effect Cluster computes them. */
+const firstNumber = 1_000_000
 
-/** Releases shards. Those whose entities stop within 20 ms share one statement. */
-const makeRelease = Effect.fnUntraced(function* (
-  storage: Storage,
-  locked: Set<string>,
-  exclusively: Exclusively
-) {
-  const scope = yield* Effect.scope
-  const session = yield* LockSession
-  let batch: { readonly shards: Array<ShardId.ShardId>; readonly done: Done } | undefined
+/** The database session that holds the runner's shard locks. */
+export class LockSession extends Context.Service<
+  LockSession,
+  {
+    /** Releases the locks, however often each is held. */
+    readonly unlock: (
+      shards: ReadonlyArray<ShardId.ShardId>
+    ) => Effect.Effect<void, SqlError.SqlError | ClusterError.PersistenceError>
+  }
+>()("server/cluster/shard-locks/LockSession") {}
 
-  const releaseBatch = Effect.fnUntraced(function* (
-    address: RunnerAddress.RunnerAddress,
-    shards: ReadonlyArray<ShardId.ShardId>
-  ) {
-    for (const shard of shards) locked.delete(shard.toString())
-    if (locked.size === 0) return yield* storage.releaseAll(address)
-    const unlocked = yield* session.unlock(shards).pipe(
-      Effect.timeout(unlockMillis),
-      Effect.orElseSucceed(() => 0)
-    )
-    if (unlocked === shards.length) return
-    yield* Effect.forEach(shards, (shard) => storage.release(address, shard), {
-      concurrency: releaseConcurrency,
-      discard: true
-    })
-  })
+type OnReserve = (connection: SqlConnection.Connection) => void
 
-  return Effect.fnUntraced(function* (
-    address: RunnerAddress.RunnerAddress,
-    shard: ShardId.ShardId
-  ) {
-    if (batch !== undefined) {
-      batch.shards.push(shard)
-      return yield* Deferred.await(batch.done)
+/** The same client; reports every connection that is reserved from it. */
+const observed = (sql: SqlClient.SqlClient, onReserve: OnReserve): SqlClient.SqlClient =>
+  new Proxy(sql, {
+    get: (client, key) => {
+      if (key === "withoutTransforms") return () => observed(client.withoutTransforms(), onReserve)
+      if (key !== "reserve") return Reflect.get(client, key)
+      return Effect.tap(client.reserve, (connection) => Effect.sync(() => onReserve(connection)))
     }
-    const opened = { shards: [shard], done: yield* Deferred.make<void, PersistenceError>() }
-    batch = opened
-    yield* Effect.sleep(batchMillis).pipe(
-      Effect.andThen(
-        Effect.suspend(() => {
-          batch = undefined
-          return exclusively(releaseBatch(address, opened.shards))
-        })
-      ),
-      Deferred.into(opened.done),
-      Effect.forkIn(scope)
-    )
-    yield* Deferred.await(opened.done)
   })
+
+/** The client for Effect Cluster's storage, and the session that the storage reserves. */
+export const LockSessionLive = Layer.effectContext(
+  Effect.gen(function* () {
+    let session: SqlConnection.Connection | undefined
+    const client = observed(yield* SqlClient.SqlClient, (connection) => {
+      session = connection
+    })
+    const unlock = Effect.fnUntraced(function* (shards: ReadonlyArray<ShardId.ShardId>) {
+      if (session === undefined) return
+      const numbers = shards.map(({ id }) => firstNumber + id)
+      const unlockOnce = session.executeValuesUnprepared(
+        `select pg_advisory_unlock(classid::int, objid::int) from pg_locks
+         where locktype = 'advisory' and granted and objsubid = 2
+           and pid = pg_backend_pid() and objid in (${numbers.join()})`,
+        []
+      )
+      // An acquisition that timed out and was repeated may hold a lock twice. Postgres counts.
+      while ((yield* unlockOnce).length > 0);
+    })
+    return Context.make(SqlClient.SqlClient, client).pipe(Context.add(LockSession, { unlock }))
+  })
+)
+
+class Release extends Request.TaggedClass("Release")<
+  { readonly shard: ShardId.ShardId },
+  void,
+  ClusterError.PersistenceError
+> {}
+
+/** Releases shards; those whose entities stop within 20 ms share one statement. */
+const makeRelease = Effect.map(LockSession, ({ unlock }) => {
+  const resolver = RequestResolver.make<Release>((entries) =>
+    unlock(entries.map(({ request }) => request.shard)).pipe(
+      Effect.timeout(unlockMillis),
+      ClusterError.PersistenceError.refail,
+      Effect.map(() => entries.forEach((entry) => entry.completeUnsafe(Exit.void)))
+    )
+  ).pipe(RequestResolver.setDelay(releaseWindowMillis))
+  return (_: RunnerAddress.RunnerAddress, shard: ShardId.ShardId) =>
+    Effect.request(new Release({ shard }), resolver)
 })
 
-/** A pause detector that is polled for as long as the scope lives. */
-const makePauseDetector = Effect.gen(function* () {
+/**
+ * The lease: how long the last refresh warrants the locks, counted from its begin. Whichever clock has
+ * gone further counts: the time of day may be set back, and a monotonic clock may stop while the machine
+ * sleeps. The clocks return milliseconds.
+ */
+export const makeLeaseTimer = (leaseMillis: number, clocks: ReadonlyArray<() => number>) => {
+  const read = (): ReadonlyArray<number> => clocks.map((now) => now())
+  let begunAt = read()
+  let warrantedAt = begunAt
+  let pauses = 0
+  const hasPassed = (since: ReadonlyArray<number>): boolean =>
+    clocks.some((now, i) => now() - (since[i] ?? 0) >= leaseMillis)
+  return {
+    /** Read this before every action of an owner. */
+    hasLease: () => !hasPassed(warrantedAt),
+    /** Number of pauses between two refreshes that outlasted the lease. */
+    pauses: () => pauses,
+    /**
+     * Begins a refresh of the locks; call the result when it has succeeded. Locks that it does not
+     * return are lost, and their shards are given up with it.
+     */
+    beginRefresh: () => {
+      if (hasPassed(begunAt)) pauses += 1
+      const now = read()
+      begunAt = now
+      return () => {
+        warrantedAt = now
+      }
+    }
+  }
+}
+
+const make = Effect.gen(function* () {
+  const storage = yield* RunnerStorage.RunnerStorage
   const clock = yield* Clock.Clock
-  const { shardLockExpiration, shardLockRefreshInterval } = yield* ShardingConfig.ShardingConfig
-  const [expiration, refreshInterval] = [shardLockExpiration, shardLockRefreshInterval].map(
-    (duration) => Duration.toMillis(Duration.fromInputUnsafe(duration))
+  const now = monotonicMillis(clock)
+  const { isEvicted } = yield* Membership
+  const { shardLockExpiration } = yield* ShardingConfig.ShardingConfig
+  const { beginRefresh, hasLease, pauses } = makeLeaseTimer(
+    Duration.toMillis(Duration.fromInputUnsafe(shardLockExpiration)) - leaseMarginMillis,
+    [() => clock.currentTimeMillisUnsafe(), now]
   )
-  const gap = (expiration ?? 0) - (refreshInterval ?? 0) - awakeMillis
-  const detector = new PauseDetector(gap, [
-    () => clock.currentTimeMillisUnsafe(),
-    monotonicMillis(clock)
-  ])
   const { counter } = yield* readings
   counter(
     "svc_cluster_freezes_total",
     "Pauses of the process that were long enough to lose its shard locks.",
-    () => detector.pauses
+    pauses
   )
-  yield* Effect.sync(() => detector.isUnconfirmed).pipe(
-    Effect.repeat(Schedule.spaced(awakeMillis)),
-    Effect.forkScoped
-  )
-  return detector
-})
-
-/** Ownership is confirmed while no pause is unresolved. */
-const ownershipOf = (detector: PauseDetector): Ownership => ({
-  hasLease: () => !detector.isUnconfirmed,
-  confirmed: Effect.suspend(() =>
-    detector.isUnconfirmed ? Effect.as(Effect.sleep(confirmMillis), true) : Effect.succeed(false)
-  ).pipe(Effect.repeat({ while: (waiting) => waiting }), Effect.asVoid)
-})
-
-const make = Effect.gen(function* () {
-  const storage = yield* RunnerStorage.RunnerStorage
-  const now = monotonicMillis(yield* Clock.Clock)
-  const detector = yield* makePauseDetector
-  const locked = new Set<string>()
-  const exclusively: Exclusively = (yield* Semaphore.make(1)).withPermits(1)
-  const release = yield* makeRelease(storage, locked, exclusively)
   let leaving: RunnerAddress.RunnerAddress | undefined
 
   yield* Effect.addFinalizer(() =>
@@ -138,37 +166,34 @@ const make = Effect.gen(function* () {
 
   const runnerStorage = RunnerStorage.RunnerStorage.of({
     ...storage,
+    getRunners: Effect.map(storage.getRunners, (list) =>
+      list.map(([runner]) => [runner, !isEvicted(runner.address)] as const)
+    ),
+    setRunnerHealth: () => Effect.void,
     unregister: (address) =>
       Effect.sync(() => {
         leaving = address
       }),
-    acquire: Effect.fnUntraced(function* (address, shardIds) {
-      const wanted = Array.from(shardIds)
-      const startedAt = now()
-      while (true) {
-        const acquired = yield* exclusively(
-          Effect.tap(storage.acquire(address, wanted), (shards) =>
-            Effect.sync(() => shards.forEach((shard) => locked.add(shard.toString())))
-          )
-        )
-        if (acquired.length === wanted.length || now() - startedAt > acquireMillis) return acquired
-        yield* Effect.sleep(retryMillis)
-      }
-    }),
-    refresh: (address, shardIds) =>
+    acquire: (address, shards) =>
       Effect.suspend(() => {
-        const confirm = detector.beginRefresh()
-        return Effect.tap(storage.refresh(address, shardIds), () => Effect.sync(confirm))
+        const wanted = Array.from(shards)
+        const deadline = now() + acquireMillis
+        return Effect.repeat(storage.acquire(address, wanted), {
+          schedule: Schedule.spaced(retryMillis),
+          until: (acquired) => acquired.length === wanted.length || now() > deadline
+        })
       }),
-    release,
-    releaseAll: (address) => {
-      locked.clear()
-      return storage.releaseAll(address)
-    }
+    refresh: (address, shards) =>
+      Effect.suspend(() => {
+        const confirm = beginRefresh()
+        return Effect.tap(storage.refresh(address, shards), () => Effect.sync(confirm))
+      }),
+    release: yield* makeRelease
   })
-
+  const check = { until: Boolean, schedule: Schedule.spaced(confirmMillis) }
+  const confirmed = Effect.asVoid(Effect.repeat(Effect.sync(hasLease), check))
   return Context.make(RunnerStorage.RunnerStorage, runnerStorage).pipe(
-    Context.add(Lease, ownershipOf(detector))
+    Context.add(Lease, { hasLease, confirmed })
   )
 })
 
