@@ -72,11 +72,11 @@ const statements = (sql: SqlClient.SqlClient) => ({
       select name from channels where environment_id = ${environmentId} and name = ${name}`
   }),
   overdue: SqlSchema.findAll({
-    Request: Schema.Struct({ before: Schema.String, limit: Schema.Int }),
+    Request: Schema.Struct({ before: Schema.String, limit: Schema.Int, skipped: Schema.Int }),
     Result: Key,
-    execute: ({ before, limit }) => sql`
+    execute: ({ before, limit, skipped }) => sql`
       select environment_id, name from channels where due_at < ${before}::text::timestamptz
-      order by due_at limit ${limit}`
+      order by due_at limit ${limit} offset ${skipped}`
   })
 })
 
@@ -115,8 +115,9 @@ export class ChannelRepository extends Context.Service<ChannelRepository>()(
         /** Whether a channel of this name exists. */
         exists: (environmentId: string, name: string) =>
           Effect.map(orDieWithTimeout(find({ environmentId, name })), (rows) => rows.length > 0),
-        /** Unmanaged channels that no activation has written in time. */
-        overdue: (before: string, limit: number) => orDieWithTimeout(overdue({ before, limit }))
+        /** Unmanaged channels that no activation has written in time. Skips the first ones. */
+        overdue: (before: string, limit: number, skipped: number) =>
+          orDieWithTimeout(overdue({ before, limit, skipped }))
       }
     })
   }

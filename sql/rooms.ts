@@ -199,11 +199,11 @@ const reads = (sql: SqlClient.SqlClient) => ({
       order by created_at limit ${limit}`
   }),
   overdue: SqlSchema.findAll({
-    Request: Schema.Struct({ before: Schema.String, limit: Schema.Int }),
+    Request: Schema.Struct({ before: Schema.String, limit: Schema.Int, skipped: Schema.Int }),
     Result: IdRow,
-    execute: ({ before, limit }) => sql`
+    execute: ({ before, limit, skipped }) => sql`
       select id from rooms where due_at < ${before}::text::timestamptz
-      order by due_at limit ${limit}`
+      order by due_at limit ${limit} offset ${skipped}`
   })
 })
 
@@ -300,9 +300,9 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
       /** Rooms that matchmaking opened and may still fill, oldest first. */
       listOpen: (environmentId: string, mode: string, limit: number) =>
         orDieWithTimeout(open({ environmentId, mode, limit })),
-      /** Rooms whose deadline has passed: no node has them. */
-      overdue: (before: string, limit: number) =>
-        Effect.map(orDieWithTimeout(overdue({ before, limit })), (rows) =>
+      /** Rooms whose deadline has passed: no node has them. Skips the first ones. */
+      overdue: (before: string, limit: number, skipped: number) =>
+        Effect.map(orDieWithTimeout(overdue({ before, limit, skipped })), (rows) =>
           rows.map((row) => row.id)
         )
     }

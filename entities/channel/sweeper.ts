@@ -5,29 +5,27 @@
 import { Clock, Effect, Schedule } from "effect"
 import { Singleton } from "effect/cluster"
 import { ChannelRepository } from "#sql/channels"
+import { makeSweep } from "../sweep.ts"
 import { iso } from "./model.ts"
 import { Channel, channelId } from "./protocol.ts"
 
 const sweepMillis = 15_000
-const channelsPerSweep = 200
-const concurrency = 16
-
-const sweep = Effect.gen(function* () {
-  const repository = yield* ChannelRepository
-  const client = yield* Channel.client
-  const now = yield* Clock.currentTimeMillis
-  const overdue = yield* repository.overdue(iso(now), channelsPerSweep)
-  yield* Effect.forEach(
-    overdue,
-    ({ environmentId, name }) => Effect.ignore(client(channelId(environmentId, name)).Wake()),
-    { concurrency, discard: true }
-  )
-})
 
 export const ChannelSweeper = Singleton.make(
   "ChannelSweeper",
-  sweep.pipe(
-    Effect.catchCause((cause) => Effect.logWarning("Failed to sweep overdue channels", cause)),
-    Effect.repeat(Schedule.spaced(sweepMillis))
-  )
+  Effect.gen(function* () {
+    const repository = yield* ChannelRepository
+    const client = yield* Channel.client
+    const sweep = makeSweep(
+      (limit, skipped) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          repository.overdue(iso(now), limit, skipped)
+        ),
+      ({ environmentId, name }) => client(channelId(environmentId, name)).Wake()
+    )
+    yield* sweep.pipe(
+      Effect.catchCause((cause) => Effect.logWarning("Failed to sweep overdue channels", cause)),
+      Effect.repeat(Schedule.spaced(sweepMillis))
+    )
+  })
 )

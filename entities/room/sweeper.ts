@@ -5,30 +5,29 @@
 import { Clock, Effect, Schedule } from "effect"
 import { Singleton } from "effect/cluster"
 import { RoomRepository } from "#sql/rooms"
+import { makeSweep } from "../sweep.ts"
 import { iso } from "./model.ts"
 import { Room } from "./protocol.ts"
 
 const sweepMillis = 5000
 /** An active room acts on time: this overdue, no node has it. */
 const lateMillis = 5000
-const roomsPerSweep = 200
-const concurrency = 16
-
-const sweep = Effect.gen(function* () {
-  const repository = yield* RoomRepository
-  const client = yield* Room.client
-  const now = yield* Clock.currentTimeMillis
-  const overdue = yield* repository.overdue(iso(now - lateMillis), roomsPerSweep)
-  yield* Effect.forEach(overdue, (id) => Effect.ignore(client(id).Wake()), {
-    concurrency,
-    discard: true
-  })
-})
 
 export const RoomSweeper = Singleton.make(
   "RoomSweeper",
-  sweep.pipe(
-    Effect.catchCause((cause) => Effect.logWarning("Failed to sweep overdue rooms", cause)),
-    Effect.repeat(Schedule.spaced(sweepMillis))
-  )
+  Effect.gen(function* () {
+    const repository = yield* RoomRepository
+    const client = yield* Room.client
+    const sweep = makeSweep(
+      (limit, skipped) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          repository.overdue(iso(now - lateMillis), limit, skipped)
+        ),
+      (id) => client(id).Wake()
+    )
+    yield* sweep.pipe(
+      Effect.catchCause((cause) => Effect.logWarning("Failed to sweep overdue rooms", cause)),
+      Effect.repeat(Schedule.spaced(sweepMillis))
+    )
+  })
 )

@@ -16,7 +16,8 @@ import { SecureRandom } from "effect/crypto"
 import { cloneDatabase, testServer } from "#testing/database"
 import { guest, type TestTarget } from "#testing/players"
 import { type Runner, startCluster } from "#testing/runners"
-import { ObservedRoom, type Outcome, type Seat } from "./observed-room.ts"
+import { ObservedRoom, type Outcome } from "./observed-room.ts"
+import type { Seat } from "./player-socket.ts"
 
 /** What is done to the runner, and for how long it stays frozen. */
 const faults = {

@@ -170,11 +170,16 @@ describe("after a stream has ended", () => {
     assert.deepInclude(decision, { tag: "retry", delayMillis: 20, failsCommands: false })
   })
 
-  it("fails commands once the entity was unreachable for more than ten seconds", () => {
+  it("fails commands once the entity was unreachable for six seconds", () => {
     const after = (now: number) =>
       State.afterStream(first, { wasAttached: false, error: new Unavailable(), now })
-    assert.deepInclude(after(10_000), { tag: "retry", failsCommands: false })
-    assert.deepInclude(after(10_001), { tag: "retry", failsCommands: true })
+    assert.deepInclude(after(5999), { tag: "retry", failsCommands: false })
+    assert.deepInclude(after(6000), { tag: "retry", failsCommands: true })
+  })
+
+  it("waits for an attachment only until commands that wait fail", () => {
+    const at = (now: number) => State.attachMillis(first, now)
+    assert.deepStrictEqual([at(0), at(3000), at(4500), at(6000)], [3000, 3000, 1500, 3000])
   })
 
   it("gives up a missing entity after six seconds, until which its commands wait", () => {

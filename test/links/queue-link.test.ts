@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Layer, Queue, Stream } from "effect"
 import { TestRunner } from "effect/cluster"
 import { Unavailable } from "#rpc/errors/codes"
+import { rooms } from "#rpc/limits"
 import { makeLocalActors } from "#entities/local-actors"
 import type { QueueActor } from "#entities/matchmaking-queue/actor"
 import {
@@ -105,6 +106,33 @@ describe("the link to a matchmaking queue", () => {
         assert.isTrue(yield* Fiber.join(cancelling))
         assert.strictEqual((yield* Fiber.join(waiting))._tag, "Failure")
         yield* replies.open
+      }).pipe(Effect.provide(entity.pipe(Layer.provideMerge(TestRunner.layer))))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("cancels all tickets of a node at once, more than wait for an entity that moves", () =>
+    Effect.gen(function* () {
+      const { calls, entity, replies } = yield* makeQueueEntity
+      yield* replies.open
+      yield* Effect.gen(function* () {
+        const link = yield* makeLink
+        const ids = Array.from({ length: rooms.detachedInputsMax + 500 }, (_, i) => `tic_${i}`)
+        const waiting = yield* Effect.forEach(ids, (ticketId) =>
+          Effect.forkChild(Effect.exit(link.wait({ ...ticket, ticketId })), {
+            startImmediately: true
+          })
+        )
+        link.start(() => undefined)
+        const cancelled = new Set<string>()
+        let enqueued = 0
+        while (cancelled.size < ids.length) {
+          for (const { command } of yield* Queue.take(calls)) {
+            if (command.t === "enqueue") enqueued += 1
+            if (command.t === "cancel") cancelled.add(command.ticketId)
+          }
+          if (enqueued === ids.length) link.failAll(new Unavailable())
+        }
+        yield* Effect.forEach(waiting, Fiber.join)
       }).pipe(Effect.provide(entity.pipe(Layer.provideMerge(TestRunner.layer))))
     }).pipe(Effect.scoped)
   )

@@ -198,7 +198,7 @@ export class Database {
       save: (row) => settled(rows.save(row)),
       remove: (environmentId, name, epoch) => settled(rows.remove(environmentId, name, epoch)),
       exists: (environmentId, name) => settled(rows.exists(environmentId, name)),
-      overdue: (before, limit) => settled(rows.overdue(before, limit))
+      overdue: (before, limit, skipped) => settled(rows.overdue(before, limit, skipped))
     })
   }
 
@@ -218,7 +218,7 @@ export class Database {
       findById: (environmentId, id) => settled(rows.findById(environmentId, id)),
       list: (environmentId, mode, limit) => settled(rows.list(environmentId, mode, limit)),
       listOpen: (environmentId, mode, limit) => settled(rows.listOpen(environmentId, mode, limit)),
-      overdue: (before, limit) => settled(rows.overdue(before, limit))
+      overdue: (before, limit, skipped) => settled(rows.overdue(before, limit, skipped))
     })
   }
 }

@@ -28,7 +28,8 @@ export const makeRejections = Effect.gen(function* () {
   return (subject: string, error: HandshakeError, from: string) =>
     Effect.suspend(() => {
       total += 1
-      const key = `${subject} ${error.reason}`
+      // Two releases refuse each other in both directions, for one reason.
+      const key = error.reason === "version" ? error.message : `${subject} ${error.reason}`
       const count = later.get(key)
       if (count !== undefined) {
         later.set(key, count + 1)

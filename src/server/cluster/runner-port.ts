@@ -7,10 +7,10 @@
  */
 import { connect, type Socket } from "node:net"
 import { NodeSocket, NodeSocketServer } from "@effect/platform-node"
-import { Context, Effect, Layer, Option } from "effect"
+import { Cause, Context, Effect, Layer, Option } from "effect"
 import { type RunnerAddress, RunnerStorage } from "effect/cluster"
 import { SecureRandom } from "effect/crypto"
-import { SocketServer } from "effect/socket"
+import { Socket as EngineSocket, SocketServer } from "effect/socket"
 import { runnerPort } from "#rpc/limits"
 import { Secrets } from "#server/platform/secrets"
 import { answerHandshake, startHandshake } from "./authenticate.ts"
@@ -153,6 +153,9 @@ const securedSocket = (secured: Socket) =>
     Effect.acquireRelease(Effect.succeed(secured), (socket) => Effect.sync(() => closeSoon(socket)))
   )
 
+const isSocketError = (cause: Cause.Cause<unknown>): boolean =>
+  Option.exists(Cause.findErrorOption(cause), EngineSocket.isSocketError)
+
 const makeServer = Effect.fnUntraced(function* (
   { host, port }: RunnerAddress.RunnerAddress,
   surroundings: Surroundings
@@ -170,6 +173,9 @@ const makeServer = Effect.fnUntraced(function* (
           const socket = admitted.value
           return yield* handler(socket === raw ? plain : yield* securedSocket(socket)).pipe(
             Effect.provideService(NodeSocket.NetSocket, socket),
+            Effect.catchCauseIf(isSocketError, (cause) =>
+              Effect.logDebug("A connection of another runner has ended", cause)
+            ),
             Effect.onInterrupt(() => Effect.sync(() => closeSoon(socket)))
           )
         })

@@ -47,9 +47,6 @@ interface Pending<Command, Data> {
   readonly onReply: ReplyCallback<Data>
 }
 
-/** How long the entity may take to accept an attachment before the link tries again. */
-const attachMillis = 3000
-
 const errorOf = (exit: Exit.Exit<void, CodedError>): CodedError | undefined =>
   Exit.isSuccess(exit) ? undefined : Option.getOrUndefined(Cause.findErrorOption(exit.cause))
 
@@ -93,6 +90,11 @@ export abstract class EntityLink<Command, Output, Data> {
   /** Does anybody on this node use the link? */
   protected abstract isInUse(): boolean
 
+  /** Most commands that may wait to be sent. */
+  protected get waitingMax(): number {
+    return rooms.detachedInputsMax
+  }
+
   /** The link is attached (again). May be called twice for one attachment. */
   protected onAttached(): void {}
 
@@ -128,7 +130,7 @@ export abstract class EntityLink<Command, Output, Data> {
   /** Sends a command; without `onReply`, only an error comes back, as an output. */
   send(command: Command, onReply?: ReplyCallback<Data>): void {
     const state = this.#state
-    if (state.tag === "ended" || this.#queued.length >= rooms.detachedInputsMax) {
+    if (state.tag === "ended" || this.#queued.length >= this.waitingMax) {
       const error = state.tag === "ended" ? state.error : new Unavailable()
       onReply?.({ ok: false, error })
       return
@@ -248,7 +250,7 @@ export abstract class EntityLink<Command, Output, Data> {
       const now = monotonicMillis(yield* Clock.Clock)
       let retry = State.firstRetry(now())
       while (!this.ended) {
-        const exit = yield* Effect.exit(this.#watchOnce())
+        const exit = yield* Effect.exit(this.#watchOnce(State.attachMillis(retry, now())))
         const decision = State.afterStream(retry, {
           wasAttached: State.wasAttached(this.#state),
           error: errorOf(exit),
@@ -264,7 +266,7 @@ export abstract class EntityLink<Command, Output, Data> {
     })
   }
 
-  #watchOnce(): Effect.Effect<void, CodedError> {
+  #watchOnce(attachMillis: number): Effect.Effect<void, CodedError> {
     return Effect.suspend(() => {
       const attachment = this.context.nextAttachment()
       this.#state = State.open(this.#state, attachment)

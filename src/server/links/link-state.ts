@@ -111,8 +111,13 @@ const backOffFactor = 1.5
 const backOffSteps = 8
 /** How long an entity may be missing. Longer than a statement without a reply takes to fail. */
 const missingMillis = 6000
-/** How long commands wait for an entity that cannot be reached. */
-const unreachableMillis = 10_000
+/**
+ * How long commands wait for an entity that cannot be reached: longer than the rooms of a frozen runner
+ * need after their links have closed, and with these two seconds shorter than a client waits for a reply.
+ */
+const unreachableMillis = 6000
+/** How long the entity may take to accept an attachment before the link tries again. */
+const attachMaxMillis = 3000
 
 /** Errors that say that the entity does not exist. */
 const gone: ReadonlySet<string> = new Set(["room_not_found", "channel_not_found"])
@@ -147,6 +152,12 @@ export type RetryDecision =
       readonly retry: Retry
     }
 
+/** How long the next stream may take to be attached: commands that wait do not wait longer for it. */
+export const attachMillis = ({ attachedAt }: Retry, now: number): number => {
+  const left = attachedAt + unreachableMillis - now
+  return left > 0 ? Math.min(attachMaxMillis, left) : attachMaxMillis
+}
+
 /** Decides what follows from the end of a stream. */
 export const afterStream = (
   before: Retry,
@@ -164,7 +175,7 @@ export const afterStream = (
   return {
     tag: "retry",
     delayMillis: Math.min(backOffMaxMillis, backOffMillis * backOffFactor ** attempts),
-    failsCommands: missingSince === undefined && now - attachedAt > unreachableMillis,
+    failsCommands: missingSince === undefined && now - attachedAt >= unreachableMillis,
     retry: { attempts: Math.min(attempts + 1, backOffSteps), attachedAt, missingSince }
   }
 }

@@ -120,6 +120,14 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
     return false
   }
 
+  /**
+   * While the link is attached, each ticket of this node has at most two commands. A queue forgets the
+   * tickets of a node with its attachment, so a cancellation may be lost without one.
+   */
+  protected override get waitingMax(): number {
+    return this.attached ? Number.POSITIVE_INFINITY : super.waitingMax
+  }
+
   protected override isInUse(): boolean {
     return this.#tickets.size > 0
   }

@@ -3,11 +3,12 @@
  * of its own, not charged), the development environment of the seeded project, throttles off. Alone,
  * or as two runners of one cluster that share each room's players.
  */
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises"
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Schema from "effect/Schema"
+import { certified } from "../../support/certificate.ts"
 import { MessageTemplate, messageType } from "../load/message.ts"
 import { LoadSocket } from "../load/socket.ts"
 import { freePort, launchServer, type RunningServer } from "../process.ts"
@@ -73,12 +74,14 @@ function serviceEnvironment(port: number, dataDir: string): Record<string, strin
 async function launchService(
   core: number | undefined,
   dataDir: string,
-  runner: boolean
+  runner: Readonly<Record<string, string>> | undefined
 ): Promise<RunningServer> {
   const port = await freePort()
-  const cluster = runner
-    ? { SVC_RUNNER_HOST: "127.0.0.1", SVC_RUNNER_PORT: String(await freePort()) }
-    : {}
+  const cluster = runner && {
+    SVC_RUNNER_HOST: "127.0.0.1",
+    SVC_RUNNER_PORT: String(await freePort()),
+    ...runner
+  }
   const env = { ...serviceEnvironment(port, dataDir), ...cluster }
   return launchServer({ script: main, core, port, env })
 }
@@ -103,17 +106,29 @@ async function onEmptyData(
 
 const startOne = (core: number | undefined): Promise<RunningServer> =>
   onEmptyData(async (dataDir, stack) => {
-    const server = await launchService(core, dataDir, false)
+    const server = await launchService(core, dataDir, undefined)
     stack.defer(server.stop)
     return server
   })
 
+/** Mutual TLS with a certificate that is its own authority. */
+async function tlsSettings(dataDir: string): Promise<Readonly<Record<string, string>>> {
+  const [cert, key] = [join(dataDir, "runner-cert.pem"), join(dataDir, "runner-key.pem")]
+  await writeFile(cert, certified.cert)
+  await writeFile(key, certified.key)
+  return { SVC_RUNNER_TLS_CERT: cert, SVC_RUNNER_TLS_KEY: key, SVC_RUNNER_TLS_CA: cert }
+}
+
 /** Both on one core: what counts is the CPU that they use together. */
-const startTwo = (core: number | undefined): Promise<RunningServer> =>
+const startTwo = (
+  core: number | undefined,
+  settings: (dataDir: string) => Promise<Readonly<Record<string, string>>>
+): Promise<RunningServer> =>
   onEmptyData(async (dataDir, stack) => {
-    const first = await launchService(core, dataDir, true)
+    const runner = await settings(dataDir)
+    const first = await launchService(core, dataDir, runner)
     stack.defer(first.stop)
-    const second = await launchService(core, dataDir, true)
+    const second = await launchService(core, dataDir, runner)
     stack.defer(second.stop)
     return {
       ...first,
@@ -167,4 +182,14 @@ async function joinRoom(plan: RoomPlan): Promise<ReadonlyArray<Player>> {
 }
 
 export const ours: Peer = { name: "ours", start: startOne, joinRoom }
-export const oursTwo: Peer = { name: "ours-two", start: startTwo, joinRoom }
+export const oursTwo: Peer = {
+  name: "ours-two",
+  start: (core) => startTwo(core, () => Promise.resolve({})),
+  joinRoom
+}
+/** With mutual TLS between the two. */
+export const oursTwoTls: Peer = {
+  name: "ours-two-tls",
+  start: (core) => startTwo(core, tlsSettings),
+  joinRoom
+}

@@ -7,7 +7,7 @@ import { colyseus } from "./colyseus.ts"
 import { echo } from "./echo.ts"
 import { limit } from "./limit.ts"
 import { naive } from "./naive.ts"
-import { ours, oursTwo } from "./ours.ts"
+import { ours, oursTwo, oursTwoTls } from "./ours.ts"
 import type { Peer } from "./peer.ts"
 import { socketIo } from "./socket-io.ts"
 
@@ -15,6 +15,7 @@ export const peers: ReadonlyArray<Peer> = [
   naive,
   ours,
   oursTwo,
+  oursTwoTls,
   colyseus,
   socketIo,
   bun,

@@ -1,0 +1,77 @@
+/** Runner processes of two releases that cannot work together: both say so, and the older ones drain. */
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schedule } from "effect"
+import { TestDatabase } from "#testing/app"
+import { type Runner, startRunner } from "#testing/runners"
+import { newerRelease } from "../support/newer-release.ts"
+import { DatabaseLive } from "../support/service.ts"
+
+const newerMain = fileURLToPath(new URL("../support/newer-release.ts", import.meta.url))
+const draining = "Draining, since newer runners replace this one"
+
+/** The log lines of a runner that name both releases. */
+const refusals = (runner: Runner): ReadonlyArray<string> =>
+  runner
+    .output()
+    .split("\n")
+    .filter((line) => /cannot work with/.test(line))
+
+const until = (condition: () => boolean, what: () => string) =>
+  Effect.suspend(() => (condition() ? Effect.void : Effect.fail(what()))).pipe(
+    Effect.retry({ times: 1200, schedule: Schedule.spaced(50) })
+  )
+
+const isReady = ({ url }: Runner) =>
+  Effect.promise(() =>
+    fetch(`${url}/readyz`).then(
+      ({ status }) => status === 200,
+      () => false
+    )
+  )
+
+const hasExited = ({ pid }: Runner): boolean => {
+  try {
+    return !process.kill(pid, 0)
+  } catch {
+    return true
+  }
+}
+
+describe("runner processes with different cluster protocols", () => {
+  it.live("each log one line, and the older ones drain once half of all are newer", () =>
+    Effect.gen(function* () {
+      const { url: databaseUrl } = yield* TestDatabase
+      const dataDir = yield* Effect.acquireRelease(
+        Effect.promise(() => mkdtemp(join(tmpdir(), "releases-"))),
+        (dir) => Effect.promise(() => rm(dir, { recursive: true, force: true }))
+      )
+      const older = [
+        yield* startRunner({ databaseUrl, dataDir }),
+        yield* startRunner({ databaseUrl, dataDir })
+      ]
+      const startNewer = startRunner({ databaseUrl, dataDir, main: newerMain })
+      const first = yield* startNewer
+      for (const runner of [...older, first]) {
+        yield* until(() => refusals(runner).length > 0, runner.output)
+        const [line = "", ...others] = refusals(runner)
+        assert.deepStrictEqual(others, [], "one line each")
+        assert.include(line, `cannot work with ${newerRelease.release} (cluster protocol`)
+        assert.include(line, "replace all runners by the newer release")
+      }
+      for (const runner of older) assert.isTrue(yield* isReady(runner), runner.output())
+      const second = yield* startNewer
+      for (const runner of older) {
+        yield* until(() => hasExited(runner), runner.output)
+        assert.include(runner.output(), draining)
+      }
+      for (const runner of [first, second]) {
+        assert.isTrue(yield* isReady(runner), runner.output())
+        assert.notInclude(runner.output(), draining)
+      }
+    }).pipe(Effect.scoped, Effect.provide(DatabaseLive))
+  )
+})
