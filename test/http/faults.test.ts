@@ -2,7 +2,7 @@
 import { connect, type Socket } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
-import { HttpRouter } from "effect/http"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { HttpServerHandle } from "#server/http/server"
 import { type Answer, at, request } from "#testing/players"
@@ -82,6 +82,37 @@ layer(SharedDatabase.layer)("faults", (it) => {
       yield* Deferred.await(begun)
       yield* untilEnded(yield* Effect.forkChild(Scope.close(scope, Exit.void)))
       assertUnavailable(yield* Fiber.join(answer))
+    })
+  )
+
+  it.effect("stops when the last request is answered, whatever connections clients keep open", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const released = yield* Deferred.make<void>()
+      const Slow = HttpRouter.add(
+        "GET",
+        "/slow",
+        Deferred.succeed(begun, undefined).pipe(
+          Effect.andThen(Deferred.await(released)),
+          Effect.as(HttpServerResponse.text("done"))
+        )
+      )
+      const scope = yield* Scope.make()
+      const node = yield* Layer.buildWithScope(Layer.fresh(nodeWith({}, Slow)), scope)
+      const url = new URL(yield* Effect.provideContext(addressOfNode, node))
+      const silent = connect(Number(url.port), url.hostname).on("error", () => undefined)
+      const kept = connect(Number(url.port), url.hostname).on("error", () => undefined)
+      let response = ""
+      kept.on("data", (chunk) => (response += String(chunk)))
+      kept.write("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+      yield* Deferred.await(begun)
+      const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+      yield* Effect.yieldNow
+      yield* Deferred.succeed(released, undefined)
+      // The clock of the test stands still: no grace period ends.
+      yield* Fiber.join(stopping)
+      assert.match(response, /^HTTP\/1.1 200 /)
+      silent.destroy()
     })
   )
 

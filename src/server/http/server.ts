@@ -53,6 +53,7 @@ export const webSocketBounds = {
 
 /** How long pending requests may take when the process stops. */
 const shutdownMillis = 5000
+const idleCheckMillis = 50
 
 const pathOf = (request: IncomingMessage): string => (request.url ?? "").split("?", 1)[0] ?? ""
 
@@ -168,6 +169,23 @@ class UpgradingServer extends Server {
       }
       this.openSockets.add(connection)
       connection.once("close", () => this.openSockets.delete(connection))
+    })
+  }
+
+  /**
+   * Node closes the connections that are idle at this moment. Here those follow that become idle later,
+   * or have not sent anything: clients would keep them open for longer than a stop may take.
+   */
+  override close(callback?: (error?: Error) => void): this {
+    const timer = setInterval(() => {
+      this.closeIdleConnections()
+      for (const connection of this.openSockets) {
+        if (connection.bytesRead === 0) connection.destroy()
+      }
+    }, idleCheckMillis)
+    return super.close((error) => {
+      clearInterval(timer)
+      callback?.(error)
     })
   }
 
