@@ -73,6 +73,7 @@ const makeLink = Effect.gen(function* () {
       node: "n1",
       scheduler: new FlushScheduler(() => 0),
       nextAttachment: () => ++attachments,
+      reattachment: Effect.void,
       run: (effect) => Fiber.runIn(runFork(effect), scope)
     }
   })

@@ -39,6 +39,8 @@ export interface NodeContext {
   readonly scheduler: FlushScheduler
   /** Numbers the links of this node and their attachments, counting up. */
   readonly nextAttachment: () => number
+  /** Waits until a link that has lost its entity may attach again. */
+  readonly reattachment: Effect.Effect<void>
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 }
 
@@ -250,6 +252,7 @@ export abstract class EntityLink<Command, Output, Data> {
       const now = monotonicMillis(yield* Clock.Clock)
       let retry = State.firstRetry(now())
       while (!this.ended) {
+        if (this.#state.epoch > 0) yield* this.context.reattachment
         const exit = yield* Effect.exit(this.#watchOnce(State.attachMillis(retry, now())))
         const decision = State.afterStream(retry, {
           wasAttached: State.wasAttached(this.#state),

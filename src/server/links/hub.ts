@@ -20,6 +20,7 @@ import { Connections } from "./connections.ts"
 import type { NodeContext } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
 import { QueueLink } from "./queue-link.ts"
+import { makeReattachments } from "./reattachments.ts"
 import { localRoomId } from "./room-ids.ts"
 import { RoomLink } from "./room-link.ts"
 import { SessionLink } from "./session-link.ts"
@@ -35,6 +36,7 @@ const makeContexts = Effect.gen(function* () {
     node,
     scheduler: yield* NodeFlush,
     nextAttachment: () => ++attachments,
+    reattachment: yield* makeReattachments,
     /** Runs a fiber that ends with the hub. */
     run: (effect: Effect.Effect<void>): Fiber.Fiber<void> => Fiber.runIn(runFork(effect), scope)
   }
