@@ -1,5 +1,5 @@
 /** A real pooler before Postgres: accepted in session mode, refused in transaction mode. */
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Layer, type Redacted, Schedule } from "effect"
 import { startDatabase } from "#server/platform/database-start"
@@ -16,7 +16,7 @@ const canLock = (session: PgConnection.PgConnection) =>
     Boolean(rows[0]?.["locked"])
   )
 
-layer(SharedDatabase.layer)("a database behind PgBouncer", (it) => {
+describe("a database behind PgBouncer", () => {
   it.live.skipIf(skipReason !== undefined)(
     `is used in session mode, where a lock ends with its client${suffix}`,
     () =>
@@ -32,7 +32,7 @@ layer(SharedDatabase.layer)("a database behind PgBouncer", (it) => {
         )
         const isFree = Effect.filterOrFail(canLock(second), (locked) => locked)
         yield* Effect.retry(isFree, { times: 200, schedule: Schedule.spaced(25) })
-      }).pipe(Effect.scoped)
+      }).pipe(Effect.scoped, Effect.provide(SharedDatabase.layer))
   )
 
   it.live.skipIf(skipReason !== undefined)(
@@ -45,6 +45,6 @@ layer(SharedDatabase.layer)("a database behind PgBouncer", (it) => {
           assert.include(message, `${variable} leads through a pooler`)
           assert.include(message, "pool_mode = session")
         }
-      }).pipe(Effect.scoped)
+      }).pipe(Effect.scoped, Effect.provide(SharedDatabase.layer))
   )
 })
