@@ -191,7 +191,9 @@ export const config = {
   documentMaxBytes: 256 * KiB,
   /** A pushed document with its white space and escapes. */
   bodyMaxBytes: 1.5 * MiB,
-  documentDepthMax: 32
+  documentDepthMax: 32,
+  /** Problems that the refusal of a document lists. */
+  issuesMax: 100
 } as const
 
 /** Cloud saves. `dataMaxBytes`, `perPlayer`, `guestBytes` and `environmentBytes` are defaults of settings. */

@@ -30,6 +30,11 @@ export const socket = {
   /** Unsent bytes of one socket; beyond it, the socket closes with 1013. */
   outboxMaxBytes,
   /**
+   * Unsent bytes of all sockets of a process; beyond it, the sockets with the largest backlogs of the
+   * environment with the most unsent bytes close with 1013.
+   */
+  outboxesMaxBytes: 64 * MiB,
+  /**
    * Longest interval between two writes: one frame of a 60 Hz game, when the event loop is busy for
    * `fullShare` of the time. Below `busyShare` a node writes at once.
    */

@@ -22,7 +22,7 @@ export interface ConfigText {
   readonly document: Schema.Json
   /** Adds the position of a JSON path, or of its nearest existing parent. */
   readonly place: (issue: Issue) => LocatedIssue
-  /** Duplicate names of an object. The last one counts. */
+  /** Duplicate names of an object, which the service refuses. */
   readonly repeated: ReadonlyArray<LocatedIssue>
 }
 
@@ -55,7 +55,7 @@ const visit = (node: AnyNode, path: string, at: Position, sourceMap: SourceMap):
     const key = name.type === "String" ? name.value : name.name
     const member = memberPath(path, key)
     const { column, line } = loc.start
-    const message = "is a duplicate: the last one counts"
+    const message = "is a duplicate: remove one of the two"
     if (names.has(key)) sourceMap.repeated.push({ path: member, message, line, column })
     names.add(key)
     visit(value, member, loc.start, sourceMap)
@@ -133,10 +133,11 @@ export const validateConfig = (
     return Result.fail([place({ path: "", message })])
   }
   return decodeConfig(document).pipe(
-    Result.mapError(({ details }) => details.issues.map(place)),
-    Result.map((config) => ({
-      config,
-      warnings: [...repeated, ...configWarnings(config, document).map(place)]
-    }))
+    Result.mapError(({ details }) => [...repeated, ...details.issues.map(place)]),
+    Result.flatMap((config) =>
+      repeated.length > 0
+        ? Result.fail(repeated)
+        : Result.succeed({ config, warnings: configWarnings(config, document).map(place) })
+    )
   )
 }

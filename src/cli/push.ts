@@ -75,7 +75,7 @@ const unavailableFeatures = Effect.fnUntraced(function* (
 
 export const push = Effect.fn(function* (options: PushOptions) {
   const { dryRun, env, file, force } = options
-  const { config, document, place, repeated, warnings } = yield* openValid(file)
+  const { config, document, place, warnings } = yield* openValid(file)
   const target = yield* resolveTarget(env)
   const name = nameOf(target)
   const current = yield* readConfig(target)
@@ -120,7 +120,7 @@ export const push = Effect.fn(function* (options: PushOptions) {
   )
   yield* warn(file, newWarnings.map(place))
   yield* printResult(
-    { ...common, dryRun, ...pushed, warnings: [...repeated, ...pushed.warnings.map(place)] },
+    { ...common, dryRun, ...pushed, warnings: pushed.warnings.map(place) },
     [
       `Pushed ${file} to ${name}: the current version is ${pushed.configVersion}. Changed:`,
       ...indented(pushed.changed)

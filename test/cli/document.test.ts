@@ -80,11 +80,10 @@ describe("a config file with malformed JSON", () => {
 })
 
 describe("a config file", () => {
-  it("warns of a duplicate name", () => {
+  it("refuses a duplicate name", () => {
     const text = parsed('{ "features": { "saves": true,\n "saves": false } }')
-    const { config, warnings } = Result.getOrThrow(validateConfig(text))
-    assert.isFalse(config.features.saves)
-    assert.deepInclude(warnings[0], { path: "features.saves", line: 2, column: 2 })
+    const [issue] = Result.getOrThrow(Result.flip(validateConfig(text)))
+    assert.deepInclude(issue, { path: "features.saves", line: 2, column: 2 })
   })
 
   it("refuses a file above the size limit of the service", () => {

@@ -6,6 +6,7 @@ import { Duplex } from "node:stream"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { socket as limits } from "#rpc/limits"
+import { OutboxBudget } from "#server/platform/outbox-budget"
 import { Frame, Outbox, WriteStats } from "#server/platform/socket-outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
 import { TestApp } from "#testing/app"
@@ -15,6 +16,11 @@ import { AppLive } from "../support/service.ts"
 
 /** A socket whose client does not read: accepts every write and completes none. */
 const stuck = () => new Duplex({ read: () => undefined, write: () => undefined })
+
+const ownerThat = (closeSlow: () => void) => ({
+  budget: new OutboxBudget(Number.POSITIVE_INFINITY),
+  owner: { environmentId: "env", isClosed: false, closeSlow, cut: () => undefined }
+})
 
 describe("an outbox", () => {
   const frame = new Frame("x".repeat(16_000))
@@ -28,7 +34,7 @@ describe("an outbox", () => {
       socket,
       scheduler: { scheduleOutput: () => undefined },
       stats: new WriteStats(),
-      onOverflow: () => overflows.push(pushed)
+      ...ownerThat(() => overflows.push(pushed))
     })
     for (pushed = 1; pushed <= fits + 100; pushed++) {
       outbox.push(frame)
@@ -59,7 +65,7 @@ describe("an outbox that gets a frame larger than its limit", () => {
       socket: stuck(),
       scheduler: { scheduleOutput: () => undefined },
       stats: new WriteStats(),
-      onOverflow: () => overflows.push(pushed)
+      ...ownerThat(() => overflows.push(pushed))
     })
     for (pushed of ["huge", "small"]) outbox.push(pushed === "huge" ? huge : small)
     assert.deepStrictEqual(overflows, [])

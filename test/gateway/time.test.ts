@@ -9,6 +9,7 @@ import { WebSocketServer } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { FlushScheduler } from "#server/platform/flush"
+import { OutboxBudget } from "#server/platform/outbox-budget"
 import { Frame, WriteStats } from "#server/platform/socket-outbox"
 import { type FrameHandlers, frameTable } from "#server/links/frames"
 import { Listener } from "#server/links/listener"
@@ -31,6 +32,7 @@ const player = (expiresAt: number): PlayerCaller => ({
 const hostOf = (clock: { readonly now: number }): SocketHost => ({
   scheduler: new FlushScheduler(() => clock.now),
   writeStats: new WriteStats(),
+  outboxBudget: new OutboxBudget(Number.POSITIVE_INFINITY),
   frameStats: new FrameStats(),
   now: () => clock.now,
   run: Effect.runFork,

@@ -11,7 +11,14 @@ import type { CodedError } from "#rpc/errors/codes"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
 import type { FlushScheduler } from "#server/platform/flush"
-import { Outbox, pingFrame, type Sendable, type WriteStats } from "#server/platform/socket-outbox"
+import type { OutboxBudget } from "#server/platform/outbox-budget"
+import {
+  Outbox,
+  type OutboxOwner,
+  pingFrame,
+  type Sendable,
+  type WriteStats
+} from "#server/platform/socket-outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
 import type { EnabledFeatures } from "#server/links/frames"
 import type { Listener } from "#server/links/listener"
@@ -42,6 +49,8 @@ export class FrameStats {
 export interface SocketHost {
   readonly scheduler: Pick<FlushScheduler, "scheduleOutput">
   readonly writeStats: WriteStats
+  /** The budget of all sockets for what their clients have not read. */
+  readonly outboxBudget: OutboxBudget
   readonly frameStats: FrameStats
   /** Monotonic milliseconds, for durations. */
   readonly now: () => number
@@ -84,7 +93,7 @@ export const closeCodeOf = (error: CodedError): CloseCode => {
   }
 }
 
-export abstract class ClientSocket<A extends Admission = Admission> implements FrameSink {
+export abstract class ClientSocket<A extends Admission = Admission> implements FrameSink, OutboxOwner {
   readonly origin: string | undefined
   readonly address: string
   protected readonly outbox: Outbox
@@ -115,7 +124,8 @@ export abstract class ClientSocket<A extends Admission = Admission> implements F
       socket: stream,
       scheduler: host.scheduler,
       stats: host.writeStats,
-      onOverflow: () => this.close(closeCodes.slowConsumer, "slow_consumer")
+      budget: host.outboxBudget,
+      owner: this
     })
     ws.on("message", (data: Buffer, isBinary) => this.#message(data, isBinary))
     ws.on("ping", () => this.#control())
@@ -124,6 +134,7 @@ export abstract class ClientSocket<A extends Admission = Admission> implements F
     ws.on("error", () => this.#disconnect(false))
     ws.on("close", () => {
       this.#disconnect(false)
+      this.outbox.release()
       host.onClosed(this)
     })
   }
@@ -140,6 +151,11 @@ export abstract class ClientSocket<A extends Admission = Admission> implements F
   /** Who the socket acts for, once it is admitted. */
   get admission(): A | undefined {
     return this.#admission
+  }
+
+  /** The environment that the socket acts in; empty before its credentials are checked. */
+  get environmentId(): string {
+    return this.#admission?.environmentId ?? ""
   }
 
   /** The code this side closed with; undefined when the client closed, or the connection broke. */
@@ -175,6 +191,16 @@ export abstract class ClientSocket<A extends Admission = Admission> implements F
     this.outbox.close()
     this.#disconnect(code === closeCodes.replaced || code === closeCodes.draining)
     this.#ws.close(code, reason)
+  }
+
+  /** Closes the socket, since its client reads too slowly. */
+  closeSlow(): void {
+    this.close(closeCodes.slowConsumer, "slow_consumer")
+  }
+
+  /** Ends the connection without waiting for the client. */
+  cut(): void {
+    this.#ws.terminate()
   }
 
   /** Acts on time: late credentials, an idle client. */

@@ -5,7 +5,8 @@
 import { Cause, Effect, Option, Queue, Schema, Stream } from "effect"
 import { rooms } from "#rpc/limits"
 import { type EventsError, ServerEvent } from "#rpc/realtime"
-import { type Frame, OutboxBound } from "#server/platform/socket-outbox"
+import type { Backlog, OutboxBudget } from "#server/platform/outbox-budget"
+import { type Frame, OutboxBound, type OutboxOwner } from "#server/platform/socket-outbox"
 
 export type EventError = typeof EventsError.Type
 
@@ -16,24 +17,58 @@ interface Waiting {
 
 const decodeEvent = Schema.decodeUnknownOption(Schema.fromJsonString(ServerEvent))
 
-export class EventQueue {
+export class EventQueue implements Backlog {
   readonly #queue: Queue.Queue<Waiting, EventError>
+  readonly #budget: OutboxBudget
+  readonly #owner: OutboxOwner
   #bytes = 0
   readonly #bound = new OutboxBound()
 
-  private constructor(queue: Queue.Queue<Waiting, EventError>) {
+  private constructor(
+    queue: Queue.Queue<Waiting, EventError>,
+    budget: OutboxBudget,
+    owner: OutboxOwner
+  ) {
     this.#queue = queue
+    this.#budget = budget
+    this.#owner = owner
   }
 
-  static readonly make = Effect.map(
-    Queue.bounded<Waiting, EventError>(rooms.watchBufferItems),
-    (queue) => new EventQueue(queue)
-  )
+  /** A queue for the events of a socket, until the scope closes. */
+  static readonly make = (budget: OutboxBudget, owner: OutboxOwner) =>
+    Effect.acquireRelease(
+      Effect.map(
+        Queue.bounded<Waiting, EventError>(rooms.watchBufferItems),
+        (queue) => new EventQueue(queue, budget, owner)
+      ),
+      (queue) => Effect.sync(() => budget.release(queue))
+    )
+
+  get environmentId(): string {
+    return this.#owner.environmentId
+  }
+
+  get waitingBytes(): number {
+    return this.#bytes
+  }
+
+  get isClosing(): boolean {
+    return this.#owner.isClosed
+  }
+
+  closeSlow(): void {
+    this.#owner.closeSlow()
+  }
+
+  cut(): void {
+    this.#owner.cut()
+  }
 
   /** The events in order, until the queue ends. */
   get events(): Stream.Stream<ServerEvent, EventError> {
     return Stream.map(Stream.fromQueue(this.#queue), ({ bytes, event }) => {
       this.#bytes -= bytes
+      this.#budget.count(this)
       return event
     })
   }
@@ -47,6 +82,7 @@ export class EventQueue {
     if (Option.isNone(event)) return true
     if (!Queue.offerUnsafe(this.#queue, { event: event.value, bytes })) return false
     this.#bytes += bytes
+    this.#budget.count(this)
     return true
   }
 

@@ -14,6 +14,7 @@ import { addressOf } from "#server/platform/client-address"
 import { monotonicMillis } from "#server/platform/monotonic"
 import { forEachInSlices } from "#server/platform/slices"
 import { Settings } from "#server/platform/settings/settings"
+import { OutboxBudget } from "#server/platform/outbox-budget"
 import { WriteStats } from "#server/platform/socket-outbox"
 import { Membership } from "#server/cluster/membership"
 import { Hub } from "#server/links/hub"
@@ -36,6 +37,11 @@ const second = 1000
 /** A node may be evicted for a moment; after this many checks in a row, its sockets are closed. */
 const evictionCheckMillis = 500
 const evictionChecks = 4
+
+/** Unread bytes of all sockets of a process. */
+export const OutboxesMaxBytes = Context.Reference("server/gateway/gateway/OutboxesMaxBytes", {
+  defaultValue: (): number => limits.outboxesMaxBytes
+})
 
 /** Monotonic counters of sockets. */
 export class SocketStats {
@@ -104,7 +110,10 @@ export class Gateway extends Context.Service<
           Effect.sync(() => wss.close())
         )
       )
-      yield* Effect.sync(() => sockets.sweep()).pipe(
+      yield* Effect.sync(() => {
+        sockets.sweep()
+        host.outboxBudget.sweep()
+      }).pipe(
         Effect.repeat(Schedule.spaced(sweepMillis)),
         Effect.forkScoped
       )
@@ -227,6 +236,7 @@ const makeHost = Effect.fnUntraced(function* (sockets: Sockets) {
   const host: SocketHost = {
     scheduler: hub.scheduler,
     writeStats: new WriteStats(),
+    outboxBudget: new OutboxBudget(yield* OutboxesMaxBytes),
     frameStats: new FrameStats(),
     now: monotonicMillis(yield* Clock.Clock),
     run: hub.run,

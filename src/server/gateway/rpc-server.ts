@@ -77,6 +77,7 @@ const bearer = (headers: Headers.Headers): string | undefined => {
 /** Checks the credentials of an events stream, and opens the connection of its player. */
 const openStream = Effect.fnUntraced(function* (socket: RpcSocket, headers: Headers.Headers) {
   const hub = yield* Hub
+  const { host } = yield* Gateway
   const { environment, keyHash, player } = yield* admit({
     key: headers["x-svc-key"],
     token: bearer(headers),
@@ -87,7 +88,7 @@ const openStream = Effect.fnUntraced(function* (socket: RpcSocket, headers: Head
   if (player === undefined) return yield* new PlayerRequired()
   const { environmentId } = environment
   socket.setFeatures(yield* enabledFeatures(environmentId))
-  const queue = yield* EventQueue.make
+  const queue = yield* EventQueue.make(host.outboxBudget, socket)
   const sink = streamSink(socket, queue, environment.keyKind === "secret")
   const { connection, seat } = yield* openConnection(player, sink)
   yield* Effect.acquireRelease(

@@ -8,8 +8,8 @@ import type { Duplex } from "node:stream"
 import { http as limits } from "#rpc/limits"
 
 interface Connection {
-  /** The response to the latest request. */
-  newest: ServerResponse
+  /** The response to the latest request, until it is sent: it keeps its whole body alive. */
+  newest: ServerResponse | undefined
   waiting: number
 }
 
@@ -18,20 +18,27 @@ export class Pipeline {
 
   /** Runs the request when the response before it has been sent. */
   add({ socket }: IncomingMessage, response: ServerResponse, run: () => void): void {
-    const connection = this.#connections.get(socket)
-    const before = connection?.newest
-    if (connection === undefined) {
-      this.#connections.set(socket, { newest: response, waiting: 0 })
-    } else {
-      connection.newest = response
-    }
-    if (connection === undefined || before === undefined || before.writableFinished) return run()
+    const connection = this.#connectionOf(socket)
+    const before = connection.newest
+    connection.newest = response
+    response.once("close", () => {
+      if (connection.newest === response) connection.newest = undefined
+    })
+    if (before === undefined || before.writableFinished) return run()
     if (connection.waiting >= limits.pipelinedMax) return void socket.destroy()
     connection.waiting += 1
     before.once("close", () => {
       connection.waiting -= 1
       if (!socket.destroyed) run()
     })
+  }
+
+  #connectionOf(socket: Duplex): Connection {
+    const known = this.#connections.get(socket)
+    if (known !== undefined) return known
+    const connection = { newest: undefined, waiting: 0 }
+    this.#connections.set(socket, connection)
+    return connection
   }
 
   /** The response that is still to be sent; undefined if there is none. */

@@ -128,12 +128,18 @@ export const makeBoundBody = Effect.gen(function* () {
   /** The same request, whose body is read within the bounds. */
   return (request: Request): Request => {
     if (!hasBody(request)) return request
-    const arrayBuffer = HttpIncomingMessage.MaxBodySize.pipe(
+    let whole: ArrayBuffer | undefined
+    const readOnce = HttpIncomingMessage.MaxBodySize.pipe(
       Effect.flatMap((max) =>
         read(request, max === undefined ? limits.bodyMaxBytes : ByteSize.toNumberUnsafe(max))
       ),
       Effect.filterOrFail(isUtf8, () => new BodyNotText()),
-      Effect.mapError((cause) => failed(request, cause))
+      Effect.mapError((cause) => failed(request, cause)),
+      Effect.tap((body) => Effect.sync(() => (whole = body)))
+    )
+    // A handler may need the text of a body that was decoded before.
+    const arrayBuffer = Effect.suspend(() =>
+      whole === undefined ? readOnce : Effect.succeed(whole)
     )
     return Object.create(request, { arrayBuffer: { value: arrayBuffer } })
   }

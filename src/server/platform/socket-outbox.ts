@@ -6,6 +6,7 @@
 import type { Duplex } from "node:stream"
 import { socket as limits } from "#rpc/limits"
 import type { FlushScheduler } from "./flush.ts"
+import type { Backlog, OutboxBudget } from "./outbox-budget.ts"
 
 /** Bytes for a socket, ready to be written. */
 export interface Sendable {
@@ -83,12 +84,23 @@ export class OutboxBound {
   }
 }
 
+/** The socket of an outbox. */
+export interface OutboxOwner {
+  readonly environmentId: string
+  readonly isClosed: boolean
+  /** Closes the socket, since more waits than is allowed. */
+  readonly closeSlow: () => void
+  /** Ends the connection at once. */
+  readonly cut: () => void
+}
+
 /** The frames of one socket until the next flush. */
-export class Outbox {
+export class Outbox implements Backlog {
   readonly #socket: Duplex
   readonly #scheduler: Pick<FlushScheduler, "scheduleOutput">
   readonly #stats: WriteStats
-  readonly #onOverflow: () => void
+  readonly #budget: OutboxBudget
+  readonly #owner: OutboxOwner
   /** The first frame of the next write; most often the only one. */
   #first: Buffer | undefined
   /** Emptied and reused: V8 soon treats an array allocated for each flush as long-lived. */
@@ -97,19 +109,35 @@ export class Outbox {
   /** The last write filled the socket's buffer. */
   #behind = false
   readonly #bound = new OutboxBound()
+  /** The budget counts bytes of this socket. */
+  #counted = false
   #closed = false
 
   constructor(options: {
     readonly socket: Duplex
     readonly scheduler: Pick<FlushScheduler, "scheduleOutput">
     readonly stats: WriteStats
-    /** Called when more bytes wait than the limit allows; the outbox is closed by then. */
-    readonly onOverflow: () => void
+    readonly budget: OutboxBudget
+    readonly owner: OutboxOwner
   }) {
     this.#socket = options.socket
     this.#scheduler = options.scheduler
     this.#stats = options.stats
-    this.#onOverflow = options.onOverflow
+    this.#budget = options.budget
+    this.#owner = options.owner
+  }
+
+  get environmentId(): string {
+    return this.#owner.environmentId
+  }
+
+  /** Bytes that the operating system has not taken. */
+  get waitingBytes(): number {
+    return this.#socket.writableLength
+  }
+
+  get isClosing(): boolean {
+    return this.#closed
   }
 
   push(frame: Sendable): void {
@@ -125,8 +153,7 @@ export class Outbox {
     }
     this.#bytes += bytes.length
     if (!this.#bound.fits(waiting, bytes.length)) {
-      this.close()
-      this.#onOverflow()
+      this.closeSlow()
     }
   }
 
@@ -142,6 +169,25 @@ export class Outbox {
     this.#stats.bytes += bytes.length
     this.#stats.writes += 1
     if (!this.#socket.write(bytes)) this.#behind = true
+    const isUnread = this.#socket.writableLength > 0
+    if (isUnread || this.#counted) this.#budget.count(this)
+    this.#counted = isUnread
+  }
+
+  /** Closes the socket, since its client reads too slowly. */
+  closeSlow(): void {
+    this.close()
+    this.#owner.closeSlow()
+  }
+
+  cut(): void {
+    this.#owner.cut()
+  }
+
+  /** The connection has ended. */
+  release(): void {
+    this.close()
+    this.#budget.release(this)
   }
 
   /** Drops what waits and everything that comes later. */

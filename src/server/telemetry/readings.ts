@@ -59,8 +59,13 @@ const readSockets = Effect.gen(function* () {
 })
 
 const readFrames = Effect.gen(function* () {
-  const { counter } = yield* readings
-  const { frameStats, writeStats } = (yield* Gateway).host
+  const { counter, gauge } = yield* readings
+  const { frameStats, outboxBudget, writeStats } = (yield* Gateway).host
+  gauge(
+    "svc_socket_unsent_bytes",
+    "Bytes that wait for the clients of sockets to read.",
+    () => outboxBudget.bytes
+  )
   counter("svc_frames_received_total", "Frames received from sockets.", () => frameStats.frames)
   counter("svc_frames_invalid_total", "Invalid frames.", () => frameStats.invalid)
   counter("svc_frames_limited_total", "Frames that were rate limited.", () => frameStats.limited)

@@ -3,7 +3,7 @@
  * and the public definitions for pages and apps.
  */
 import { DateTime, Effect, Function, Layer, Option, type Schema } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
@@ -11,12 +11,13 @@ import type { ConfigPushed, FeatureState } from "#rpc/config"
 import { publicConfig } from "#rpc/config-document/definitions"
 import { featureTable } from "#rpc/config-document/features"
 import { NotFound } from "#rpc/errors/codes"
-import { http as pages, throttles as limits } from "#rpc/limits"
+import { config as configLimits, http as pages, throttles as limits } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit, type AuditEvent } from "../audit/service.ts"
+import { duplicateNames } from "./duplicate-names.ts"
 import { Configs, type CurrentConfig, etagOf, matchesVersion } from "./service.ts"
 
 /** Public definitions as JSON text, encoded once per config version. */
@@ -101,6 +102,7 @@ const firstPageCursor = 2 ** 31 - 1
 interface PushRequest {
   readonly headers: { readonly "if-match"?: string }
   readonly payload: Schema.Json
+  readonly request: HttpServerRequest.HttpServerRequest
 }
 
 interface VersionsRequest {
@@ -132,17 +134,19 @@ const makeHandlers = Effect.gen(function* () {
       const { document, version } = yield* configs.current(environmentId)
       return HttpApiSchema.withHeaders({ body: document, headers: { etag: etagOf(version) } })
     }),
-    push: Effect.fnUntraced(function* ({ headers, payload }: PushRequest) {
+    push: Effect.fnUntraced(function* ({ headers, payload, request }: PushRequest) {
       const environment = yield* CurrentEnvironment
       const { environmentId, name } = environment
       const { id: pushedBy } = yield* CurrentActor
       // The validation of a large document blocks the process for a moment.
       yield* takeToken(throttles, limits.configPushes, `config-push:${environmentId}`)
       const ifMatch = headers["if-match"]
+      const text = yield* Effect.orDie(request.text)
       const push = configs.push({
         environmentId,
         environment: name,
         document: payload,
+        duplicates: duplicateNames(text, configLimits.issuesMax),
         pushedBy,
         ifMatch
       })

@@ -33,6 +33,7 @@ import {
   ConfigConflict,
   FeatureUnavailable,
   type InvalidConfig,
+  type Issue,
   PayloadTooLarge
 } from "#rpc/errors/codes"
 import { EnvironmentId } from "#rpc/ids"
@@ -57,6 +58,8 @@ export interface ConfigPush {
   /** Some rules hold in production only. */
   readonly environment: EnvironmentName
   readonly document: Schema.Json
+  /** Issues of the document's text, for names that an object has twice. */
+  readonly duplicates?: ReadonlyArray<Issue>
   /** The id of a key or a developer, or `system`. */
   readonly pushedBy: string
   /** The `If-Match` header: the push fails unless one of these versions is current. */
@@ -156,9 +159,9 @@ const unavailableFeatures = (
   return Record.keys(featureTable).filter((name) => features[name] === true && !offered.has(name))
 }
 
-/** An invalid document's issues, with those of features that this deployment does not offer. */
+/** The issues of an invalid document, with those of features that this deployment does not offer. */
 const withUnavailable = (
-  { details: { issues } }: InvalidConfig,
+  issues: ReadonlyArray<Issue>,
   features: ReadonlyArray<FeatureName>
 ): InvalidConfig =>
   invalidConfig([
@@ -192,14 +195,17 @@ const makePush = Effect.gen(function* () {
   })
 
   return Effect.fn("Configs.push")(function* (push: ConfigPush) {
-    const { document, environment } = push
+    const { document, duplicates = [], environment } = push
     if (Buffer.byteLength(JSON.stringify(document)) > limits.documentMaxBytes) {
       return yield* new PayloadTooLarge({ details: { limit: limits.documentMaxBytes } })
     }
     const features = unavailableFeatures(document, settings.features)
     const config = yield* Effect.fromResult(
       decodeConfig(document, { production: environment === "production" })
-    ).pipe(Effect.mapError((error) => withUnavailable(error, features)))
+    ).pipe(
+      Effect.mapError(({ details }) => withUnavailable([...duplicates, ...details.issues], features))
+    )
+    if (duplicates.length > 0) return yield* withUnavailable(duplicates, features)
     if (features.length > 0) return yield* new FeatureUnavailable({ details: { features } })
     const stored = yield* Effect.catchTag(sql.withTransaction(store(push)), "SqlError", Effect.die)
     return { ...stored, warnings: configWarnings(config, document) }

@@ -1,0 +1,57 @@
+/** Requests of one connection: their order, and what a connection keeps of responses that were sent. */
+import { IncomingMessage, ServerResponse } from "node:http"
+import { Socket } from "node:net"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Predicate } from "effect"
+import { Pipeline } from "#server/http/pipeline"
+import { pause } from "#testing/socket-client"
+
+/** A request of the connection, and its response. */
+const exchange = (socket: Socket) => {
+  const request = new IncomingMessage(socket)
+  return { request, response: new ServerResponse(request) }
+}
+
+/** Collects garbage until nothing holds the value; fails if something does. */
+const collected = Effect.fnUntraced(function* (value: WeakRef<object>) {
+  setFlagsFromString("--expose-gc")
+  const gc: unknown = runInNewContext("gc")
+  for (let attempt = 0; attempt < 50 && value.deref() !== undefined; attempt++) {
+    if (Predicate.isFunction(gc)) gc()
+    yield* pause(5)
+  }
+  assert.isUndefined(value.deref(), "something holds the response")
+})
+
+describe("the requests of one connection", () => {
+  it.live("keeps no response that was sent: its body would live as long as the connection", () =>
+    Effect.gen(function* () {
+      const socket = new Socket()
+      const pipeline = new Pipeline()
+      const send = () => {
+        const { request, response } = exchange(socket)
+        pipeline.add(request, response, () => undefined)
+        response.emit("close")
+        return new WeakRef(response)
+      }
+      yield* collected(send())
+      assert.isUndefined(pipeline.pending(socket))
+    })
+  )
+
+  it("runs a request when the response before it has been sent", () => {
+    const socket = new Socket()
+    const pipeline = new Pipeline()
+    const ran: Array<string> = []
+    const first = exchange(socket)
+    const second = exchange(socket)
+    pipeline.add(first.request, first.response, () => ran.push("first"))
+    pipeline.add(second.request, second.response, () => ran.push("second"))
+    assert.deepStrictEqual(ran, ["first"])
+    first.response.emit("close")
+    assert.deepStrictEqual(ran, ["first", "second"])
+    assert.strictEqual(pipeline.pending(socket), second.response)
+  })
+})
