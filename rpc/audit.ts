@@ -6,7 +6,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { EnvironmentName } from "./auth.ts"
+import { EnvironmentName, OpenToDeleted } from "./auth.ts"
 import { http } from "./limits.ts"
 import { memberParams, underMember } from "./mounts.ts"
 import { Timestamp } from "./text.ts"
@@ -87,7 +87,10 @@ const AuditCursor = Schema.String.check(
   })
 )
 
-/** `/v1/projects/:projectId/audit`, newest first; `before` is the `nextBefore` of the page before. */
+/**
+ * `/v1/projects/:projectId/audit`, newest first; `before` is the `nextBefore` of the page before. Members
+ * of a deleted project read it until the project's data is removed.
+ */
 export class AuditApi extends underMember(
   HttpApiGroup.make("audit").add(
     HttpApiEndpoint.get("list", "/audit", {
@@ -108,6 +111,8 @@ export class AuditApi extends underMember(
         identifier: "AuditPage",
         description: "A page of the audit log, newest first."
       })
-    }).annotate(OpenApi.Summary, "List the entries of the audit log, newest first")
+    })
+      .annotate(OpenApi.Summary, "List the entries of the audit log, newest first")
+      .annotate(OpenToDeleted, true)
   )
 ) {}

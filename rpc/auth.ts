@@ -173,6 +173,11 @@ export const OpenToBanned = Context.Reference<boolean>("rpc/auth/OpenToBanned", 
   defaultValue: () => false
 })
 
+/** Marks an endpoint that serves a deleted project, too, until its data is removed. */
+export const OpenToDeleted = Context.Reference<boolean>("rpc/auth/OpenToDeleted", {
+  defaultValue: () => false
+})
+
 /** `Authorization: Bearer kds_...`: a developer at the dashboard, within the rate limit of developers. */
 export class DeveloperSession extends HttpApiMiddleware.Service<
   DeveloperSession,

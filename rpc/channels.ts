@@ -21,6 +21,7 @@ import {
   NotInChannel,
   OwnerOnly,
   PayloadTooLarge,
+  PlayerNotFound,
   SendForbidden,
   TooManyChannels,
   VoiceInUse,
@@ -389,7 +390,7 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
       ...named,
       payload: Moderation,
       success: Schema.Struct({}),
-      error: [wire(ChannelNotFound), wire(ChannelListFull)]
+      error: [wire(ChannelNotFound), wire(ChannelListFull), wire(PlayerNotFound)]
     }).annotate(OpenApi.Summary, "Invite, mute, kick or ban a player")
   )
   .annotateEndpoints(RequiredFeature, "realtimeChannels")

@@ -15,7 +15,14 @@ export {
   playerSessions,
   voice
 } from "./realtime-limits.ts"
-export { type RateWindow, rateWindows, siteFactor, type Throttle, throttles } from "./throttles.ts"
+export {
+  playerLimits,
+  type RateWindow,
+  rateWindows,
+  siteFactor,
+  type Throttle,
+  throttles
+} from "./throttles.ts"
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -159,6 +166,14 @@ export const http = {
   unreadMaxBytes: 48 * MiB,
   /** A client that sends or reads more slowly than this loses its connection after a while. */
   slowestBytesPerSecond: 16 * KiB,
+  /**
+   * Pieces of a body beside one for each `bodyPieceMeanBytes`. A connection with more is cut, and after
+   * `fineBodiesMax` such bodies within `fineBodiesSeconds` its address is refused for as long.
+   */
+  bodyPiecesMax: 1024,
+  bodyPieceMeanBytes: 64,
+  fineBodiesMax: 8,
+  fineBodiesSeconds: 60,
   /** Requests that a connection may send before the response to the first one. */
   pipelinedMax: 32,
   idempotencyKeyMaxCharacters: 128,

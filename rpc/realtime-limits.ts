@@ -20,6 +20,8 @@ export const socket = {
    */
   earlyFramesMax: 32,
   frameMaxBytes,
+  /** Frames for a room that wait while the connection takes its seat there. */
+  framesAfterEntryMax: 16,
   fragmentsMax: 64,
   bufferedChunksMax: 1024,
   ridMaxCharacters: 64,
@@ -50,6 +52,7 @@ export const socket = {
   dropsWindowSeconds: 10,
   anonymousFramesPerSecond: 5,
   anonymousFramesBurst: 10,
+  /** Anonymous sockets of one address on one node. */
   anonymousPerAddress: 20,
   /** Share of a node's connections for sockets; the rest is for HTTP requests. */
   shareOfConnections: 5 / 6

@@ -10,15 +10,21 @@ export const Timestamp = Schema.String.annotate({
 })
 
 /** Line breaks and tabs. */
-const layout = /[\t\n\r]/gu
+const layout = /[\t\n\r\u2028\u2029]/gu
+
+/** Line breaks that are no control characters: the line and the paragraph separator. */
+const separators = /[\u2028\u2029]/gu
+
+/** Marks that have no character before them to sit on. */
+const leadingMarks = /^\p{M}+/u
 
 const controlCharacters = /\p{Cc}/u
 
 /** These reorder the text around them, so that a text could rewrite its neighbours. */
 const bidiControls = /\p{Bidi_Control}/u
 
-/** A character that shows something: U+2800 is a blank Braille pattern. */
-const visible = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{C}\u2800]/u
+/** A character that shows something by itself: U+2800 is a blank Braille pattern. */
+const visible = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{C}\p{M}\u2800]/u
 
 /** Whether Postgres can store a text, also as JSON: no NUL, no lone surrogate. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
@@ -28,6 +34,7 @@ export const lineIssue = (text: string): string | undefined => {
   if (!text.isWellFormed()) return "Expected no lone surrogates"
   if (!visible.test(text)) return "Expected at least one visible character"
   if (controlCharacters.test(text)) return "Expected no control characters"
+  if (text.search(separators) >= 0) return "Expected no line separators"
   return bidiControls.test(text) ? "Expected no bidirectional control characters" : undefined
 }
 
@@ -62,12 +69,14 @@ export const normalizeName = (text: string): string => text.normalize("NFC").tri
 const nameIssue = (text: string, maxCharacters: number): string | undefined => {
   const name = normalizeName(text)
   if ([...name].length > maxCharacters) return `Expected at most ${maxCharacters} characters`
+  if (leadingMarks.test(name)) return "Expected no combining mark at the start"
   return lineIssue(name)
 }
 
 /**
  * A name of 1 to `maxCharacters` code points after NFC normalization and trimming. It shows at least
- * one character, and has no control characters, bidirectional controls or lone surrogates.
+ * one character, starts with no combining mark, and has no line separators, control characters,
+ * bidirectional controls or lone surrogates.
  */
 export const nameUpTo = (maxCharacters: number) =>
   Schema.String.check(Schema.makeFilter((text: string) => nameIssue(text, maxCharacters)))
@@ -77,7 +86,10 @@ export const nameFrom = (text: string, maxCharacters: number): string | undefine
   const clean = text
     .toWellFormed()
     .replace(new RegExp(controlCharacters, "gu"), " ")
+    .replace(separators, " ")
     .replace(new RegExp(bidiControls, "gu"), "")
+    .trim()
+    .replace(leadingMarks, "")
   const cut = normalizeName([...normalizeName(clean)].slice(0, maxCharacters).join(""))
   return nameIssue(cut, maxCharacters) === undefined ? cut : undefined
 }

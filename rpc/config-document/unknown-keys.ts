@@ -1,4 +1,5 @@
 /** Messages for keys that a section of the config does not know, with the name that was probably meant. */
+import { editDistance } from "../edit-distance.ts"
 import type { Issue } from "../errors/codes.ts"
 
 /** The message without a suggestion; {@link withSuggestion} reads the known names from it. */
@@ -7,21 +8,6 @@ export const unknownKeyMessage = (noun: string, known: ReadonlyArray<string>): s
 
 const messageForm = /^unknown (\w+): remove it, or use one of (.+)$/
 const lastKey = /([A-Za-z_$][\w$]*)(?:"\])?$/
-
-/** Levenshtein distance of two names, ignoring case. */
-const distance = (left: string, right: string): number => {
-  const letters = Array.from(right.toLowerCase())
-  let row = Array.from({ length: letters.length + 1 }, (_, index) => index)
-  for (const [i, a] of Array.from(left.toLowerCase()).entries()) {
-    const next = [i + 1]
-    for (const [j, b] of letters.entries()) {
-      const replaced = (row[j] ?? 0) + (a === b ? 0 : 1)
-      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
-}
 
 /** Longer names are no slip of the hand, and comparing them would take time. */
 const longestName = 64
@@ -35,7 +21,7 @@ export const withSuggestion = ({ message, path }: Issue): Issue => {
   if (known === undefined || name === "" || name.length > longestName) return { path, message }
   const ranked = known
     .split(", ")
-    .map((word) => ({ word, steps: distance(name, word) }))
+    .map((word) => ({ word, steps: editDistance(name, word) }))
     .toSorted((a, b) => a.steps - b.steps)
   const [best] = ranked
   return best !== undefined && best.steps <= mostSteps && best.steps * 2 < best.word.length

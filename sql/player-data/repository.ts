@@ -6,6 +6,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { SignalledBand } from "#rpc/ages"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
+import { playerLimits } from "#rpc/limits"
 import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -103,6 +104,10 @@ const reads = (sql: SqlClient.SqlClient) => ({
   })
 })
 
+/** The keys of a player's rate limits: by key, a deletion does not scan those of all players. */
+const limitKeysOf = (playerId: string): ReadonlyArray<string> =>
+  playerLimits.map((name) => `${name}:${playerId}`)
+
 const deletions = (sql: SqlClient.SqlClient) => ({
   player: SqlSchema.findOneOption({
     Request: Owner,
@@ -123,14 +128,15 @@ const deletions = (sql: SqlClient.SqlClient) => ({
       delete from idempotency_keys
       where caller = ${playerId} and environment_id = ${environmentId}`
   }),
-  // The key of a rate limit per player ends with the player id.
   throttles: SqlSchema.void({
     Request: Owner,
-    execute: ({ playerId }) => sql`delete from throttles where key like ${`%:${playerId}`}`
+    execute: ({ playerId }) => sql`
+      delete from throttles where key = any(${limitKeysOf(playerId)}::text[])`
   }),
   rateWindows: SqlSchema.void({
     Request: Owner,
-    execute: ({ playerId }) => sql`delete from rate_windows where key like ${`%:${playerId}`}`
+    execute: ({ playerId }) => sql`
+      delete from rate_windows where key = any(${limitKeysOf(playerId)}::text[])`
   })
 })
 

@@ -149,12 +149,16 @@ const memberships = (sql: SqlClient.SqlClient) => ({
     execute: (row) => sql`insert into project_members ${sql.insert(row)}`
   }),
   project: SqlSchema.findOneOption({
-    Request: Schema.Struct({ developerId: DeveloperId, projectId: ProjectId }),
+    Request: Schema.Struct({
+      developerId: DeveloperId,
+      projectId: ProjectId,
+      evenDeleted: Schema.Boolean
+    }),
     Result: Schema.Struct({ projectId: ProjectId }),
-    execute: ({ developerId, projectId }) => sql`
+    execute: ({ developerId, evenDeleted, projectId }) => sql`
       select m.project_id from project_members m join projects p on p.id = m.project_id
       where m.developer_id = ${developerId} and m.project_id = ${projectId}
-        and ${isOpen(sql)}`
+        and (${isOpen(sql)} or (${evenDeleted} and p.removed_at is null))`
   }),
   environment: SqlSchema.findOneOption({
     Request: Schema.Struct({
@@ -179,7 +183,7 @@ export class MemberRepository extends Context.Service<MemberRepository>()(
       const { environment, insert, project } = memberships(yield* SqlClient.SqlClient)
       return {
         insert: (row: typeof MemberRow.Type) => orDieWithTimeout(insert(row)),
-        /** Finds a project that the developer is a member of. */
+        /** Finds a project that the developer is a member of; if wanted, a deleted one, too. */
         project: (request: Parameters<typeof project>[0]) => orDieWithTimeout(project(request)),
         /** Finds an environment of a project that the developer is a member of. */
         environment: (request: Parameters<typeof environment>[0]) =>

@@ -36,6 +36,7 @@ const hostOf = (clock: { readonly now: number }): SocketHost => ({
   frameStats: new FrameStats(),
   now: () => clock.now,
   run: Effect.runFork,
+  checkKey: () => Effect.succeed(true),
   onAdmitted: () => undefined,
   onDismissed: () => undefined,
   onClosing: () => undefined,

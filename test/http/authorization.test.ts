@@ -145,7 +145,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   age: { band: "teen" },
   ban: {},
   messages: { type: "news" },
-  moderate: { op: "kick", playerId: `pl_${"0".repeat(26)}` },
+  moderate: { op: "unban", playerId: `pl_${"0".repeat(26)}` },
   resolve: { accept: true }
 }
 

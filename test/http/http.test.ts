@@ -187,6 +187,19 @@ layer(Node)("requests", (it) => {
     })
   )
 
+  it.effect("answers unsupported_media_type to an encoded body, without reading it", () =>
+    Effect.gen(function* () {
+      const { guest } = yield* setUp
+      for (const coding of ["gzip", "br", "deflate", "identity, gzip"]) {
+        const answer = yield* guest("{}", { "content-encoding": coding })
+        assert.strictEqual(answer.status, 415, coding)
+        assert.strictEqual(codeOf(answer), "unsupported_media_type", coding)
+        assert.strictEqual(answer.headers.get("accept-encoding"), "identity")
+      }
+      assert.strictEqual((yield* guest("{}", { "content-encoding": "Identity" })).status, 200)
+    })
+  )
+
   it.effect("answers payload_too_large to a body over 16 KiB, with a length or chunked", () =>
     Effect.gen(function* () {
       const { guest, key, url } = yield* setUp

@@ -10,7 +10,7 @@ const read = (env: Readonly<Record<string, string>>) =>
     Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { ...env } })))
   )
 
-const masterKey = Buffer.alloc(32, 1).toString("base64")
+const masterKey = Buffer.from("a key for the tests of settings.").toString("base64")
 
 describe("settings", () => {
   it.effect("defaults to a development service in an empty environment", () =>
@@ -62,6 +62,33 @@ describe("settings", () => {
       }
       for (const NODE_ENV of ["development", "test"]) {
         assert.isFalse((yield* read({ NODE_ENV })).production)
+      }
+    })
+  )
+
+  it.effect("warns of settings that do not exist, with the name that was probably meant", () =>
+    Effect.gen(function* () {
+      const { warnings } = yield* read({
+        SVC_TROTTLES: "off",
+        SVC_SOMETHING_ELSE_ENTIRELY: "1",
+        SVC_DATA_DIR: ".svc",
+        OTHER_NAME: "1"
+      })
+      assert.deepStrictEqual(warnings, [
+        "SVC_SOMETHING_ELSE_ENTIRELY is no setting of this service and has no effect.",
+        "SVC_TROTTLES is no setting of this service and has no effect; did you mean SVC_THROTTLES?"
+      ])
+    })
+  )
+
+  it.effect("refuses a master key in production that is no random one", () =>
+    Effect.gen(function* () {
+      for (const bytes of [Buffer.alloc(32), Buffer.alloc(32, 7), Buffer.from("ab".repeat(16))]) {
+        const env = { NODE_ENV: "production", SVC_MASTER_KEY: bytes.toString("base64") }
+        const { message } = yield* Effect.flip(read(env))
+        assert.match(message, /SVC_MASTER_KEY: is not random.*openssl rand -base64 32/)
+        const older = { SVC_MASTER_KEY: masterKey, SVC_OLDER_MASTER_KEYS: env.SVC_MASTER_KEY }
+        assert.lengthOf((yield* read({ ...env, ...older })).olderMasterKeys, 1)
       }
     })
   )

@@ -25,6 +25,14 @@ describe("a name", () => {
     }
   })
 
+  it("has no line separators, and no combining mark without a character to sit on", () => {
+    for (const name of ["a\u2028b", "a\u2029", "\u0301", "\u0301\u0302", " \u0301a", "\u20e3"]) {
+      assert.isFalse(isName(name), JSON.stringify(name))
+    }
+    for (const name of ["e\u0301", "ก็", "हिन्दी"]) assert.isTrue(isName(name), name)
+    assert.strictEqual(nameFrom("\u0301a\u2028b", 32), "a b")
+  })
+
   it("made from any foreign text is a name in its stored form, or missing", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
@@ -46,6 +54,7 @@ describe("a text", () => {
   it("shows a character, and has no controls but line breaks and tabs", () => {
     const isText = Schema.is(Text)
     assert.isTrue(isText("a\r\n\tline"))
+    assert.isTrue(isText("a\u2028line"))
     const blank = ["", "\n", " \t", "\u200b"]
     for (const text of ["a\u0000b", "a\udc00", "a\u0007", "a\u202e", "a".repeat(11), ...blank]) {
       assert.isFalse(isText(text), JSON.stringify(text))

@@ -55,6 +55,8 @@ export interface SocketHost {
   /** Monotonic milliseconds, for durations. */
   readonly now: () => number
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  /** Whether the key of the socket is still active; closes the socket if it is not. */
+  readonly checkKey: (socket: ClientSocket) => Effect.Effect<boolean>
   readonly onAdmitted: (socket: ClientSocket) => void
   /** The socket stays open, but no longer acts for its admission. */
   readonly onDismissed: (socket: ClientSocket) => void
@@ -93,7 +95,9 @@ export const closeCodeOf = (error: CodedError): CloseCode => {
   }
 }
 
-export abstract class ClientSocket<A extends Admission = Admission> implements FrameSink, OutboxOwner {
+export abstract class ClientSocket<A extends Admission = Admission>
+  implements FrameSink, OutboxOwner
+{
   readonly origin: string | undefined
   readonly address: string
   protected readonly outbox: Outbox

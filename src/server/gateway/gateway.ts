@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
-import { Clock, Context, Effect, Layer, Schedule, Stream } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Schedule, Stream } from "effect"
 import { WebSocketServer } from "ws"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
@@ -16,7 +16,9 @@ import { forEachInSlices } from "#server/platform/slices"
 import { Settings } from "#server/platform/settings/settings"
 import { OutboxBudget } from "#server/platform/outbox-budget"
 import { WriteStats } from "#server/platform/socket-outbox"
+import { Tenant } from "#server/platform/tenant"
 import { Membership } from "#server/cluster/membership"
+import type { EnabledFeatures } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import { Configs } from "#server/features/config/service"
 import { Environments } from "#server/features/projects/environments"
@@ -113,11 +115,8 @@ export class Gateway extends Context.Service<
       yield* Effect.sync(() => {
         sockets.sweep()
         host.outboxBudget.sweep()
-      }).pipe(
-        Effect.repeat(Schedule.spaced(sweepMillis)),
-        Effect.forkScoped
-      )
-      yield* followConfig(sockets.all)
+      }).pipe(Effect.repeat(Schedule.spaced(sweepMillis)), Effect.forkScoped)
+      yield* followConfig(sockets.all, host)
       yield* followCluster(sockets.all)
       return Gateway.of({
         host,
@@ -220,13 +219,16 @@ class Sockets {
 const makeHost = Effect.fnUntraced(function* (sockets: Sockets) {
   const hub = yield* Hub
   const environments = yield* Environments
-  /** From here on a revocation finds the socket; this finds one that came while it was admitted. */
-  const checkKey = (socket: ClientSocket): Effect.Effect<void> =>
+  const checkKey = (socket: ClientSocket): Effect.Effect<boolean> =>
     environments.findByHash(socket.admission?.keyHash ?? "").pipe(
+      Effect.as(true),
       Effect.catchTag("invalid_key", (error) =>
-        Effect.sync(() => socket.close(closeCodes.unauthorized, "key_revoked", error))
+        Effect.sync(() => {
+          socket.close(closeCodes.unauthorized, "key_revoked", error)
+          return false
+        })
       ),
-      Effect.asVoid
+      Effect.provideService(Tenant, socket.environmentId)
     )
   const onDismissed = (socket: ClientSocket): void => {
     const connection = socket.admission?.connection
@@ -240,9 +242,11 @@ const makeHost = Effect.fnUntraced(function* (sockets: Sockets) {
     frameStats: new FrameStats(),
     now: monotonicMillis(yield* Clock.Clock),
     run: hub.run,
+    checkKey,
     onAdmitted: (socket) => {
       sockets.admitted(socket)
-      hub.run(checkKey(socket))
+      // From here on a revocation finds the socket; this finds one that came while it was admitted.
+      hub.run(Effect.asVoid(checkKey(socket)))
     },
     onDismissed,
     onClosing: (socket) => {
@@ -267,18 +271,38 @@ const followCluster = Effect.fnUntraced(function* (sockets: ReadonlySet<ClientSo
   }).pipe(Effect.repeat(Schedule.spaced(evictionCheckMillis)), Effect.forkScoped)
 })
 
+/** Sockets without a feature whose keys are checked at a time; most have the same key. */
+const keyChecks = 16
+
 /** Applies config pushes to the features of open sockets. */
-const followConfig = Effect.fnUntraced(function* (sockets: ReadonlySet<ClientSocket>) {
+const followConfig = Effect.fnUntraced(function* (
+  sockets: ReadonlySet<ClientSocket>,
+  { checkKey }: SocketHost
+) {
   const configs = yield* Configs
+  const apply = Effect.fnUntraced(function* (features: ReadonlyMap<string, EnabledFeatures>) {
+    const useless: Array<ClientSocket> = []
+    yield* forEachInSlices(sockets, (socket) => {
+      const enabled = features.get(socket.environmentId)
+      if (enabled?.any === false) useless.push(socket)
+      else if (enabled !== undefined) socket.setFeatures(enabled)
+    })
+    // The environment of a deleted project has no features either, and its keys are the reason.
+    yield* Effect.forEach(
+      useless,
+      (socket) =>
+        Effect.exit(checkKey(socket)).pipe(
+          Effect.map((live) => {
+            if (Exit.isSuccess(live) && !live.value) return
+            const enabled = features.get(socket.environmentId)
+            if (enabled !== undefined) socket.setFeatures(enabled)
+          })
+        ),
+      { concurrency: keyChecks, discard: true }
+    )
+  })
   yield* configs.changes.pipe(
-    Stream.runForEachArray((environmentIds) =>
-      Effect.flatMap(featuresOf(environmentIds), (features) =>
-        forEachInSlices(sockets, (socket) => {
-          const enabled = features.get(socket.admission?.environmentId ?? "")
-          if (enabled !== undefined) socket.setFeatures(enabled)
-        })
-      )
-    ),
+    Stream.runForEachArray((environmentIds) => Effect.flatMap(featuresOf(environmentIds), apply)),
     Effect.forkScoped
   )
 })

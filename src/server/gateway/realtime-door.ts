@@ -6,6 +6,7 @@ import { socket as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { AuthFrame } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
+import { Tenant } from "#server/platform/tenant"
 import { traced } from "#server/links/frame-effects"
 import type { FrameMembers } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
@@ -89,7 +90,7 @@ const admitSocket = Effect.fnUntraced(function* (
     connectionId,
     environmentId,
     sink: socket,
-    run: hub.run,
+    run: (effect) => hub.run(Effect.provideService(effect, Tenant, environmentId)),
     onClosed: () => anonymous.release(socket)
   })
   return { ...admission, listener }
@@ -139,7 +140,12 @@ export const RealtimeDoorLive = Layer.effectDiscard(
       listenerHandlers,
       time: () => clock.currentTimeMillisUnsafe(),
       admit: (socket, frame) => handle(admitSocket(anonymous, socket, frame)),
-      renew: (admission, frame) => handle(renewSocket(admission, frame))
+      renew: (admission, frame) =>
+        Effect.provideService(
+          handle(renewSocket(admission, frame)),
+          Tenant,
+          admission.environmentId
+        )
     }
     yield* gateway.serve(
       paths.realtime,

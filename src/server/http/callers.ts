@@ -17,6 +17,7 @@ import {
   type KeyKind,
   OpenToBanned,
   OptionalPlayerToken,
+  type PlayerCaller,
   PlayerIfAny,
   PlayerToken,
   PublishableKey,
@@ -27,6 +28,7 @@ import {
 import { featureTable } from "#rpc/config-document/features"
 import { FeatureDisabled, FeatureUnavailable, Unauthorized } from "#rpc/errors/codes"
 import { throttles as limits } from "#rpc/limits"
+import { watchBoth, WatchCredentials } from "#server/platform/credential-check"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
@@ -34,12 +36,30 @@ import { Usage } from "#server/platform/usage"
 import { Configs } from "#server/features/config/service"
 import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
+import { Sessions } from "#server/features/sessions/service"
 import { AccessTokens } from "#server/features/sessions/tokens"
 import { DeveloperAuthLive } from "./developer-auth.ts"
 import { Origins } from "./origins.ts"
 
+<<<<<<< HEAD
 /** The environment of a key of one of these kinds, if the page's origin is allowed. */
 const makeByKey = Effect.fnUntraced(function* (kinds: ReadonlyArray<KeyKind>) {
+=======
+/** Whether a key is still active. */
+const watchKey = (
+  { findByKey }: Environments["Service"],
+  key: Redacted.Redacted
+): WatchCredentials =>
+  Effect.succeed(
+    findByKey(Redacted.value(key)).pipe(
+      Effect.as(true),
+      Effect.catchTag("invalid_key", () => Effect.succeed(false))
+    )
+  )
+
+/** The environment of a publishable key, if the page's origin is allowed. */
+const makeByPublishableKey = Effect.gen(function* () {
+>>>>>>> 5874834 (Cut exports with their credentials, bound chunks, and mend the rest of the attack's findings)
   const environments = yield* Environments
   const origins = yield* Origins
   return Effect.fnUntraced(function* (key: Redacted.Redacted) {
@@ -55,14 +75,19 @@ const makeByPublishableKey = makeByKey(["publishable"])
 /** Requires a publishable key; a secret key is refused, since pages must not contain one. */
 const PublishableKeyLive = Layer.effect(
   PublishableKey,
-  Effect.map(makeByPublishableKey, (byKey) =>
-    PublishableKey.of({
+  Effect.gen(function* () {
+    const byKey = yield* makeByPublishableKey
+    const environments = yield* Environments
+    return PublishableKey.of({
       publishableKey: (answer, { credential }) =>
         Effect.flatMap(byKey(credential), (environment) =>
-          Effect.provideService(answer, CurrentEnvironment, environment)
+          answer.pipe(
+            Effect.provideService(CurrentEnvironment, environment),
+            Effect.provideService(WatchCredentials, watchKey(environments, credential))
+          )
         )
     })
-  )
+  })
 )
 
 /** The same with the key in the query of a plain link. */
@@ -96,7 +121,8 @@ const SecretKeyLive = Layer.effect(
         yield* takeToken(throttles, limits.secretKey, `key:${environment.keyId}`)
         return yield* answer.pipe(
           Effect.provideService(CurrentEnvironment, environment),
-          Effect.provideService(CurrentActor, actorOf(environment))
+          Effect.provideService(CurrentActor, actorOf(environment)),
+          Effect.provideService(WatchCredentials, watchKey(environments, credential))
         )
       })
     })
@@ -140,16 +166,44 @@ const makeByPlayerToken = Effect.gen(function* () {
   })
 })
 
+/**
+ * Whether the player still exists, and has neither been banned nor lost the session since the start: a
+ * response that a banned player may begin is not cut.
+ */
+const makeWatchPlayer = Effect.gen(function* () {
+  const sessions = yield* Sessions
+  const statuses = yield* PlayerStatusCache
+  return ({ environmentId, playerId, sessionId }: PlayerCaller): WatchCredentials =>
+    Effect.gen(function* () {
+      const endOf = (id: typeof sessionId) =>
+        id === undefined ? Effect.undefined : sessions.revokedAt(environmentId, id)
+      const before = yield* statuses.get(environmentId, playerId)
+      const endedBefore = yield* endOf(sessionId)
+      return Effect.gen(function* () {
+        const now = yield* statuses.get(environmentId, playerId)
+        if (now === undefined) return false
+        if (now.banned !== undefined && before?.banned === undefined) return false
+        return endedBefore !== undefined || (yield* endOf(sessionId)) === undefined
+      })
+    })
+})
+
 const PlayerTokenLive = Layer.effect(
   PlayerToken,
-  Effect.map(makeByPlayerToken, (byToken) =>
-    PlayerToken.of({
-      playerToken: (answer, { credential, endpoint }) =>
-        Effect.flatMap(byToken(Redacted.value(credential), endpoint), (player) =>
-          Effect.provideService(answer, CurrentPlayer, player)
+  Effect.gen(function* () {
+    const byToken = yield* makeByPlayerToken
+    const watchPlayer = yield* makeWatchPlayer
+    return PlayerToken.of({
+      playerToken: Effect.fnUntraced(function* (answer, { credential, endpoint }) {
+        const player = yield* byToken(Redacted.value(credential), endpoint)
+        const watch = watchBoth(yield* WatchCredentials, watchPlayer(player))
+        return yield* answer.pipe(
+          Effect.provideService(CurrentPlayer, player),
+          Effect.provideService(WatchCredentials, watch)
         )
+      })
     })
-  )
+  })
 )
 
 const bearer = /^Bearer +(\S+)$/i

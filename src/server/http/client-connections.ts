@@ -1,23 +1,63 @@
 /**
  * Limits what one client address may have open on this process: connections, and behind a trusted proxy,
  * which carries many clients on few connections, requests in progress and WebSockets. The address of a
- * trusted proxy itself is not limited.
+ * trusted proxy itself is not limited. An address that keeps sending bodies in very many small pieces is
+ * refused for a while.
  */
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { IpNetwork } from "effect/net"
+import { http as limits } from "#rpc/limits"
 import { ownAddress } from "#server/platform/client-address"
+
+/** The addresses of which fine bodies are remembered. */
+const offendersMax = 10_000
+const second = 1000
+
+/** Bodies in too many small pieces from one address. */
+interface Offender {
+  bodies: number
+  /** When they are forgotten. */
+  readonly until: number
+}
 
 export class ClientConnections {
   /** Refused connections, requests and WebSockets. */
   refused = 0
+  readonly #now: () => number
+  readonly #offenders = new Map<string, Offender>()
   readonly #max: number
   readonly #trusted: ReadonlyArray<IpNetwork.IpNetwork>
   readonly #open = new Map<string, number>()
 
-  constructor(max: number, trusted: ReadonlyArray<IpNetwork.IpNetwork>) {
+  /** `now` in monotonic milliseconds. */
+  constructor(max: number, trusted: ReadonlyArray<IpNetwork.IpNetwork>, now: () => number) {
     this.#max = max
     this.#trusted = trusted
+    this.#now = now
+  }
+
+  /** Remembers that a client has sent a body in too many small pieces. */
+  offended({ headersDistinct, socket }: IncomingMessage): void {
+    const forwarded = headersDistinct["x-forwarded-for"]?.join(",")
+    const client = ownAddress(socket.remoteAddress, forwarded, this.#trusted)
+    if (client === undefined || this.#max === Number.POSITIVE_INFINITY) return
+    const known = this.#offenderOf(client)
+    if (known !== undefined) {
+      known.bodies += 1
+      return
+    }
+    const until = this.#now() + limits.fineBodiesSeconds * second
+    this.#offenders.set(client, { bodies: 1, until })
+    const [oldest] = this.#offenders.keys()
+    if (this.#offenders.size > offendersMax && oldest !== undefined) this.#offenders.delete(oldest)
+  }
+
+  #offenderOf(client: string): Offender | undefined {
+    const offender = this.#offenders.get(client)
+    if (offender === undefined || offender.until > this.#now()) return offender
+    this.#offenders.delete(client)
+    return undefined
   }
 
   /** Counts a connection until it closes; false if its address has too many. */
@@ -41,7 +81,8 @@ export class ClientConnections {
   #take(client: string | undefined, whenDone: (release: () => void) => void): boolean {
     if (client === undefined) return true
     const open = this.#open.get(client) ?? 0
-    if (open >= this.#max) {
+    const isOffender = (this.#offenderOf(client)?.bodies ?? 0) >= limits.fineBodiesMax
+    if (open >= this.#max || isOffender) {
       this.refused += 1
       return false
     }

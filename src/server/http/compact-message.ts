@@ -1,9 +1,11 @@
 /**
  * Request of Node's HTTP server that joins small pieces of its body. Node keeps each chunk of a body as a
  * Buffer of its own, which takes about 1 kB even for one byte: a body of 16 KiB in chunks of one byte
- * would take 16 MB, also while nobody reads it.
+ * would take 16 MB, also while nobody reads it. Each chunk also takes a microsecond, so a body in very many
+ * small ones is given up.
  */
 import { IncomingMessage } from "node:http"
+import { http as limits } from "#rpc/limits"
 
 /** Larger pieces are passed on as they are. */
 const smallBytes = 1024
@@ -14,6 +16,11 @@ export class CompactMessage extends IncomingMessage {
   #wanted = false
   #joined: Buffer | undefined
   #length = 0
+  #pieces = 0
+  #bytes = 0
+  /** Called once when the body comes in too many small pieces; its other pieces are dropped. */
+  onTooManyPieces: ((message: CompactMessage) => void) | undefined
+  #isGivenUp = false
 
   override _read(size: number): void {
     this.#wanted = true
@@ -23,6 +30,12 @@ export class CompactMessage extends IncomingMessage {
 
   /** Takes the next piece from the parser. False: the parser pauses the connection until `_read`. */
   override push(piece: unknown, encoding?: BufferEncoding): boolean {
+    if (this.#isGivenUp) return false
+    if (Buffer.isBuffer(piece) && this.#isTooFine(piece.length)) {
+      this.#isGivenUp = true
+      this.onTooManyPieces?.(this)
+      return false
+    }
     if (!Buffer.isBuffer(piece) || piece.length >= smallBytes) {
       if (this.#length > 0) this.#flush()
       this.#wanted = false
@@ -35,6 +48,12 @@ export class CompactMessage extends IncomingMessage {
     this.#joined ??= Buffer.allocUnsafeSlow(joinedBytes)
     this.#length += piece.copy(this.#joined, this.#length)
     return this.#length + smallBytes > joinedBytes ? this.#flush() : true
+  }
+
+  #isTooFine(bytes: number): boolean {
+    this.#pieces += 1
+    this.#bytes += bytes
+    return this.#pieces > limits.bodyPiecesMax + this.#bytes / limits.bodyPieceMeanBytes
   }
 
   #flush(): boolean {

@@ -2,7 +2,7 @@
  * Middleware for developers: verifies the session of a `kds_` token, and that the developer is a member
  * of the project in the path. Other projects get 404, as if they did not exist.
  */
-import { Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 import {
   type Actor,
@@ -14,12 +14,14 @@ import {
   DeveloperSession,
   EnvironmentMember,
   EnvironmentName,
+  OpenToDeleted,
   ProjectMember
 } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import { ProjectId } from "#rpc/ids"
 import { throttles as limits } from "#rpc/limits"
 import { MemberRepository } from "#sql/projects/repository"
+import { watchBoth, WatchCredentials } from "#server/platform/credential-check"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { DeveloperSessions } from "#server/features/developers/sessions"
@@ -41,11 +43,17 @@ const DeveloperSessionLive = Layer.effect(
     const throttles = yield* Throttles
     return DeveloperSession.of({
       developerSession: Effect.fnUntraced(function* (answer, { credential }) {
-        const developer = yield* sessions.verify(Redacted.value(credential))
+        const verified = sessions.verify(Redacted.value(credential))
+        const developer = yield* verified
+        const stillVerified = verified.pipe(
+          Effect.as(true),
+          Effect.catch(() => Effect.succeed(false))
+        )
         yield* takeToken(throttles, limits.developerApi, `developer:${developer.developerId}`)
         return yield* answer.pipe(
           Effect.provideService(CurrentDeveloper, developer),
-          Effect.provideService(CurrentActor, actorOf(developer))
+          Effect.provideService(CurrentActor, actorOf(developer)),
+          Effect.provideService(WatchCredentials, Effect.succeed(stillVerified))
         )
       })
     })
@@ -57,11 +65,12 @@ const ProjectMemberLive = Layer.effect(
   Effect.gen(function* () {
     const members = yield* MemberRepository
     return ProjectMember.of(
-      Effect.fnUntraced(function* (answer) {
+      Effect.fnUntraced(function* (answer, { endpoint }) {
         const { developerId } = yield* CurrentDeveloper
         const { projectId } = yield* HttpRouter.params
         if (!isProjectId(projectId)) return yield* new NotFound()
-        const found = yield* members.project({ developerId, projectId })
+        const evenDeleted = Context.get(endpoint.annotations, OpenToDeleted)
+        const found = yield* members.project({ developerId, projectId, evenDeleted })
         if (Option.isNone(found)) return yield* new NotFound()
         return yield* Effect.provideService(answer, CurrentProject, found.value)
       })
@@ -78,9 +87,14 @@ const EnvironmentMemberLive = Layer.effect(
         const { developerId } = yield* CurrentDeveloper
         const { env, projectId } = yield* HttpRouter.params
         if (!isProjectId(projectId) || !isEnvironmentName(env)) return yield* new NotFound()
-        const found = yield* members.environment({ developerId, projectId, env })
+        const find = members.environment({ developerId, projectId, env })
+        const found = yield* find
         if (Option.isNone(found)) return yield* new NotFound()
-        return yield* Effect.provideService(answer, CurrentEnvironment, found.value)
+        const isMember = Effect.succeed(Effect.map(find, Option.isSome))
+        return yield* answer.pipe(
+          Effect.provideService(CurrentEnvironment, found.value),
+          Effect.provideService(WatchCredentials, watchBoth(yield* WatchCredentials, isMember))
+        )
       })
     )
   })

@@ -17,6 +17,7 @@ import {
   PayloadTooLarge,
   toWire,
   Unavailable,
+  UnsupportedMediaType,
   UpgradeRequired
 } from "#rpc/errors/codes"
 import { isUnreachable } from "#sql/database"
@@ -80,6 +81,18 @@ export const upgradeRequired = errorResponse(UpgradeRequired, new UpgradeRequire
   upgrade: "websocket",
   "sec-websocket-version": "13"
 })
+
+/** Rejects an encoded body: decoded, a small one may be of any size. The rest of it is not read. */
+export const rejectEncoded = ({
+  headers: { "content-encoding": coding = "identity" }
+}: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse | undefined => {
+  if (coding.trim().toLowerCase() === "identity") return undefined
+  const message = "Send the body without Content-Encoding."
+  return errorResponse(UnsupportedMediaType, new UnsupportedMediaType({ message }), {
+    "accept-encoding": "identity",
+    connection: "close"
+  })
+}
 
 /**
  * Rejects requests that Node accepts and RFC 9112 (3.2, 6.1) does not: no host or several, or an

@@ -13,7 +13,7 @@ import {
 } from "effect/http"
 import { http as limits } from "#rpc/limits"
 import { makeAccessLog } from "./access-log.ts"
-import { answerFailure, rejectMalformed } from "./errors.ts"
+import { answerFailure, rejectEncoded, rejectMalformed } from "./errors.ts"
 import { makeBoundBody } from "./request-bodies.ts"
 import { makeBoundResponse } from "./unread-responses.ts"
 
@@ -65,7 +65,7 @@ export const EdgeMiddleware = HttpRouter.middleware(
             )
           )
         )
-        const refusal = rejectMalformed(request)
+        const refusal = rejectMalformed(request) ?? rejectEncoded(request)
         if (refusal !== undefined) return Effect.succeed(refusal)
         return Effect.annotateLogs(
           Effect.provideService(

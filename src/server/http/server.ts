@@ -6,8 +6,9 @@ import { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Duplex } from "node:stream"
 import { NodeHttpServer } from "@effect/platform-node"
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
+import { monotonicMillis } from "#server/platform/monotonic"
 import { Settings } from "#server/platform/settings/settings"
 import { ClientConnections } from "./client-connections.ts"
 import { CompactMessage } from "./compact-message.ts"
@@ -123,6 +124,11 @@ class UpgradingServer extends Server {
   readonly openSockets = new Set<Socket>()
   dropped = 0
   readonly #pipeline = new Pipeline()
+  /** Cuts the connection of a body in too many pieces: to read the rest would cost the most. */
+  readonly #cut = (message: CompactMessage): void => {
+    this.clients.offended(message)
+    message.socket.destroy()
+  }
 
   constructor(
     upgrades: ReadonlyMap<string, UpgradeHandler>,
@@ -219,6 +225,7 @@ class UpgradingServer extends Server {
     if (!(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
       return super.emit(event, ...args)
     }
+    if (request instanceof CompactMessage) request.onTooManyPieces = this.#cut
     this.#pipeline.add(request, response, () => {
       if (this.clients.forward(request, (release) => response.once("close", release))) {
         super.emit(event, ...args)
@@ -253,7 +260,8 @@ export class HttpServerHandle extends Context.Service<
     HttpServerHandle,
     Effect.gen(function* () {
       const { connectionsPerAddress, maxConnections, trustedProxies } = yield* Settings
-      const clients = new ClientConnections(connectionsPerAddress, trustedProxies)
+      const now = monotonicMillis(yield* Clock.Clock)
+      const clients = new ClientConnections(connectionsPerAddress, trustedProxies, now)
       const socketsMax = maxConnections * socket.shareOfConnections
       const upgrades = new Map<string, UpgradeHandler>()
       const server = new UpgradingServer(upgrades, maxConnections, clients, yield* HttpBounds)

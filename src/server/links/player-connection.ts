@@ -2,10 +2,11 @@
  * A player's connection, over a WebSocket or native RPC: its room, its ticket, its channels and the work
  * that ends with it. When it closes, the room keeps its seat and its ticket is cancelled.
  */
-import { type DateTime, type Effect, Semaphore } from "effect"
+import { type DateTime, Effect, Semaphore } from "effect"
 import type { AgeBand } from "#rpc/ages"
 import type { CodedError } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
+import { socket as limits } from "#rpc/limits"
 import type { CloseCode } from "#rpc/realtime"
 import { ChannelMemberships } from "./channel-memberships.ts"
 import { ConnectionWork, type RunFork } from "./connection-work.ts"
@@ -65,6 +66,10 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
   #room: RoomHandle | undefined
   #ticket: HeldTicket | undefined
   #closed = false
+  /** Frames under way that take a seat. */
+  #entering = 0
+  /** Frames for the room that arrived while a seat was being taken. */
+  #afterEntry: Array<() => void> = []
   readonly #lock = Semaphore.makeUnsafe(1)
   readonly #onClosed: (connection: PlayerConnection) => void
   readonly #work: ConnectionWork
@@ -180,6 +185,32 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     return this.#lock.withPermits(1)(effect)
   }
 
+  /** Runs a frame that takes a seat. Frames for the room that arrive meanwhile wait for it. */
+  entering<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.suspend(() => {
+      this.#entering += 1
+      return Effect.ensuring(
+        this.inOrder(effect),
+        Effect.sync(() => this.#entered())
+      )
+    })
+  }
+
+  /** Runs a frame for the room once a seat has been taken; false if none is, or too many wait. */
+  afterEntry(run: () => void): boolean {
+    if (this.#entering === 0 || this.#afterEntry.length >= limits.framesAfterEntryMax) return false
+    this.#afterEntry.push(run)
+    return true
+  }
+
+  #entered(): void {
+    this.#entering -= 1
+    if (this.#closed || (this.#room === undefined && this.#entering > 0)) return
+    const waiting = this.#afterEntry
+    this.#afterEntry = []
+    for (const run of waiting) run()
+  }
+
   /** Runs work that ends with the connection. */
   start(effect: Effect.Effect<void>): void {
     if (!this.#closed) this.#work.start(effect)
@@ -202,6 +233,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
   close(replaced: boolean): void {
     if (this.#closed) return
     this.#closed = true
+    this.#afterEntry = []
     this.#onClosed(this)
     this.#room?.disconnect(this, replaced)
     this.#room = undefined

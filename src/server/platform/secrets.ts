@@ -9,8 +9,18 @@
  * data directory.
  */
 import { createHmac, createSecretKey, hash, hkdfSync, timingSafeEqual } from "node:crypto"
-import { Context, Effect, FileSystem, Layer, Path, Redacted, Schema } from "effect"
+import {
+  Context,
+  Effect,
+  FileSystem,
+  Layer,
+  Path,
+  type PlatformError,
+  Redacted,
+  Schema
+} from "effect"
 import { Aead, SecureRandom } from "effect/crypto"
+import { makeDataDirectory } from "./data-directory.ts"
 import { Settings } from "./settings/settings.ts"
 
 /** A stored secret cannot be decrypted: another master key encrypted it, or it was changed. */
@@ -40,7 +50,7 @@ const keyInDataDirectory = Effect.fnUntraced(function* (dataDir: string) {
   const path = yield* Path.Path
   const random = yield* SecureRandom.SecureRandom
   const file = path.join(dataDir, keyFile)
-  yield* fs.makeDirectory(dataDir, { recursive: true })
+  yield* makeDataDirectory(dataDir)
   const made = Buffer.from(yield* random.randomBytes(32)).toString("base64")
   const draft = `${file}.${yield* random.uuidV4()}`
   yield* fs.writeFileString(draft, made, { mode: 0o600 })
@@ -53,6 +63,16 @@ const keyInDataDirectory = Effect.fnUntraced(function* (dataDir: string) {
     message: `${file} does not hold 32 bytes in base64. Restore it, or set SVC_MASTER_KEY.`
   })
 })
+
+/** Explains a data directory that cannot be used. */
+const unusable = (dataDir: string) => (error: PlatformError.PlatformError) =>
+  Effect.fail(
+    new SecretError({
+      message:
+        `Failed to use the data directory ${dataDir}: ${error.message}. Run the service as the user ` +
+        "that owns it, choose another with SVC_DATA_DIR, or set DATABASE_URL and SVC_MASTER_KEY."
+    })
+  )
 
 /** Encryption and message authentication under the master key. */
 export class Secrets extends Context.Service<
@@ -74,7 +94,9 @@ export class Secrets extends Context.Service<
       const settings = yield* Settings
       const master =
         settings.masterKey === undefined
-          ? yield* keyInDataDirectory(settings.dataDir)
+          ? yield* keyInDataDirectory(settings.dataDir).pipe(
+              Effect.catchTag("PlatformError", unusable(settings.dataDir))
+            )
           : Redacted.value(settings.masterKey)
       return yield* makeSecrets(master, settings.olderMasterKeys.map(Redacted.value))
     })

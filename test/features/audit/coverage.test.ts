@@ -142,7 +142,7 @@ const others: Readonly<Record<string, MakeSample>> = {
     Effect.as(putChannel(project), {
       action: "channel.moderate",
       params: { name: "lobby" },
-      body: { op: "ban", playerId: `pl_${"0".repeat(26)}`, seconds: 60 }
+      body: { op: "unban", playerId: `pl_${"0".repeat(26)}` }
     }),
   "DELETE /v1/realtime/channels/:name": (project) =>
     Effect.as(putChannel(project), { action: "channel.delete", params: { name: "lobby" } }),

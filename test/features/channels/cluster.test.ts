@@ -7,12 +7,10 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { TestDatabase } from "#testing/app"
-import { at, authenticate, newPlayer, type OnlinePlayer } from "#testing/players"
+import { at, authenticate, guest, newPlayer, type OnlinePlayer } from "#testing/players"
 import { startCluster } from "#testing/runners"
 import { connectAnonymously, errorCode, manage, moderate } from "../../support/channel-calls.ts"
 import { DatabaseLive } from "../../support/service.ts"
-
-const villain = `pl_${"0".repeat(26)}`
 
 /** The node that wrote the channel's row. */
 const nodeOf = (url: string, name: string) =>
@@ -96,6 +94,7 @@ describe("channels on two runners", () => {
       yield* far.socket.next("channel_self")
       const made = yield* far.socket.request({ t: "channelCreate", maxMembers: 5 })
       const own = String(at(made, "data", "channel"))
+      const { id: villain } = yield* guest(farAt)
       yield* manage(farAt, "POST", `${name}/moderate`, { op: "ban", playerId: villain })
       yield* owner.kill
       const back = yield* authenticate(farAt, near)

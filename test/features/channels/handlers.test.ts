@@ -215,13 +215,34 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
       })
     )
 
+    it.effect("answers 404 for a player who does not exist, and undoes actions all the same", () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const name = yield* uniqueName
+        yield* manage(app, "PUT", name, { allow: [idOf(1)] })
+        const moderateUnknown = (op: string) =>
+          manage(app, "POST", `${name}/moderate`, { op, playerId: idOf(1) })
+        for (const op of ["invite", "allowSend", "mute", "kick", "ban"]) {
+          const answer = yield* moderateUnknown(op)
+          assert.strictEqual(answer.status, 404, op)
+          assert.strictEqual(at(answer.body, "error", "code"), "player_not_found", op)
+        }
+        for (const op of ["uninvite", "disallowSend", "unmute", "unban"]) {
+          assert.strictEqual((yield* moderateUnknown(op)).status, 200, op)
+        }
+        const { body } = yield* manage(app, "GET", name)
+        assert.deepInclude(body, { allow: [], muted: [], banned: [] })
+      })
+    )
+
     it.effect("refuses more than a thousand entries in a list", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const name = yield* uniqueName
         const allow = Array.from({ length: 1000 }, (_, n) => idOf(n))
         yield* manage(app, "PUT", name, { allow })
-        const act = { op: "invite", playerId: idOf(1000) }
+        const { id } = yield* guest(app)
+        const act = { op: "invite", playerId: id }
         const full = yield* manage(app, "POST", `${name}/moderate`, act)
         assert.strictEqual(full.status, 409)
         assert.strictEqual(at(full.body, "error", "code"), "channel_list_full")

@@ -147,15 +147,18 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
         select (extract(epoch from now()) * 1000)::float8 as millis`
       const days = (until - Number(clock?.millis)) / 86_400_000
       assert.approximately(days, 7, 0.01)
-      for (const { socket } of [ada, bob]) assert.oneOf((yield* socket.closed).code, [4001, 4003])
+      for (const { socket } of [ada, bob]) {
+        assert.deepStrictEqual(yield* socket.closed, { code: 4001, reason: "key_revoked" })
+      }
       for (const [method, path] of [
         ["GET", `/${id}`],
         ["GET", `/${id}/environments/development/overview`],
-        ["GET", `/${id}/audit`],
         ["DELETE", `/${id}`]
       ] as const) {
         assert.strictEqual(codeOf(yield* ask(method, path)), "not_found", path)
       }
+      const audit = yield* ask("GET", `/${id}/audit?action=project.delete`)
+      assert.strictEqual(at(audit.body, "entries", 0, "target", "id"), id)
       yield* app.eventually(
         Effect.map(codesOf(target), (codes) => codes.join() === "invalid_key,invalid_key"),
         "both keys are refused"

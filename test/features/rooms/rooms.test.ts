@@ -28,6 +28,51 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
     })
   )
 
+  it.effect("runs frames for a room that were sent before the reply to create or join", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app, "Ada")
+      const bob = yield* newPlayer(app, "Bob")
+      const [created, first, state] = yield* Effect.all(
+        [
+          ada.socket.request({ t: "create", mode: "default" }),
+          ada.socket.request({ t: "send", type: "move", data: 1 }),
+          ada.socket.request({ t: "setState", patch: { turn: 1 } })
+        ],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual([at(first, "ok"), at(state, "ok")], [true, true])
+      const roomId = at(created, "data", "roomId")
+      const [, second] = yield* Effect.all(
+        [
+          bob.socket.request({ t: "join", roomId }),
+          bob.socket.request({ t: "send", type: "move", data: 2 })
+        ],
+        { concurrency: "unbounded" }
+      )
+      assert.isTrue(at(second, "ok"))
+      assert.strictEqual((yield* ada.socket.next("message"))["data"], 2)
+      const [refused, lost] = yield* Effect.all(
+        [
+          (yield* newPlayer(app)).socket.request({ t: "join", roomId: "rm_none" }),
+          (yield* newPlayer(app)).socket.request({ t: "send", type: "move" })
+        ],
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(at(refused, "error", "code"), "room_not_found")
+      assert.strictEqual(at(lost, "error", "code"), "not_in_room")
+      const eve = yield* newPlayer(app)
+      const [, failed] = yield* Effect.all(
+        [
+          eve.socket.request({ t: "join", roomId: "rm_none" }),
+          eve.socket.request({ t: "send", type: "move" })
+        ],
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(at(failed, "error", "code"), "not_in_room")
+    })
+  )
+
   it.effect("lets a second player join by code in any case, and delivers messages both ways", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

@@ -326,6 +326,13 @@ layer(Node)("the rate limit of reports", (it) => {
         assert.closeTo(Number(refused.headers.get("retry-after")), 60, 9)
       }
       assert.deepStrictEqual(yield* allTime(player), { kills: 5 })
+      const retried = yield* newPlayer
+      for (let attempt = 0; attempt < 8; attempt++) {
+        const key = { "idempotency-key": "one" }
+        const answer = yield* retried.ask("POST", "/v1/stats", { stats: { kills: 1 } }, key)
+        assert.strictEqual(answer.status, 200, "retries of one report count once")
+      }
+      assert.deepStrictEqual(yield* allTime(retried), { kills: 1 })
       const another = yield* newPlayer
       assert.strictEqual((yield* submit(another.ask)).status, 200)
       yield* passRateWindows(50)

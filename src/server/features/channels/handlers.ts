@@ -3,8 +3,9 @@ import { Cause, Effect, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
-import { type ChannelChanges, ChannelName } from "#rpc/channels"
-import { ChannelNotFound, PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
+import { type ChannelChanges, ChannelName, type ModerateOp } from "#rpc/channels"
+import { ChannelNotFound, PayloadTooLarge, PlayerNotFound, Unavailable } from "#rpc/errors/codes"
+import { PlayerId } from "#rpc/ids"
 import { channels as limits, rateWindows } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { jsonBytes } from "#entities/room/json-state"
@@ -12,6 +13,7 @@ import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
+import { PlayerStatusCache } from "../players/status-cache.ts"
 import { Channels, checkVoiceFeature } from "./service.ts"
 
 /** The cluster's errors when a call does not reach its channel. */
@@ -71,6 +73,21 @@ const makeThrottle = Effect.map(
     )
 )
 
+/** Actions that a deleted player may still need undone are the others. */
+const concerning: ReadonlySet<ModerateOp> = new Set(["invite", "allowSend", "mute", "kick", "ban"])
+
+const isPlayerId = Schema.is(PlayerId)
+
+/** Fails unless the environment has this player. */
+const makeRequirePlayer = Effect.map(PlayerStatusCache, (statuses) =>
+  Effect.fnUntraced(function* (playerId: string) {
+    const { environmentId } = yield* CurrentEnvironment
+    const isKnown =
+      isPlayerId(playerId) && (yield* statuses.get(environmentId, playerId)) !== undefined
+    if (!isKnown) return yield* new PlayerNotFound()
+  })
+)
+
 type AuditAction = "channel.put" | "channel.delete" | "channel.moderate"
 
 /** Runs a call that changes a channel, and writes it to the audit log. */
@@ -108,6 +125,7 @@ export const ChannelsHttp = HttpApiBuilder.group(
     const find = yield* makeFind
     const audited = yield* makeAudited
     const throttle = yield* makeThrottle
+    const requirePlayer = yield* makeRequirePlayer
     return handlers.handleAll({
       put: Effect.fnUntraced(function* ({ params, payload }) {
         const { environmentId } = yield* CurrentEnvironment
@@ -140,6 +158,7 @@ export const ChannelsHttp = HttpApiBuilder.group(
         yield* throttle("channelManagement")
         const { playerId: target, ...action } = payload
         const channel = yield* find(params.name)
+        if (concerning.has(action.op)) yield* requirePlayer(target)
         const moderated = callChannel(channel.Moderate({ target, ...action }))
         yield* audited("channel.moderate", params.name, moderated, payload)
         return {}

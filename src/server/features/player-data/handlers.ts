@@ -10,6 +10,7 @@ import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import { throttles as rates } from "#rpc/limits"
 import type { ExportedSave } from "#sql/player-data/repository"
+import { whileCredentialsCount } from "#server/platform/credential-check"
 import { takeToken, withRetryAfter } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit, type AuditEvent } from "../audit/service.ts"
@@ -27,20 +28,23 @@ const saveText = ({ data, updatedAt, ...save }: ExportedSave, index: number): st
   return `${index === 0 ? "" : ","}${item.slice(0, -1)},"data":${data}}`
 }
 
-/** Streams an export: the next save is read when the client has read the one before. */
-const exportResponse = (exported: ExportedPlayer) =>
-  HttpServerResponse.stream(
+/**
+ * Streams an export: the next save is read when the client has read the one before. The connection is cut
+ * when the credentials of the request end.
+ */
+const exportResponse = Effect.fnUntraced(function* (exported: ExportedPlayer) {
+  const saves = yield* whileCredentialsCount(exported.saves)
+  return HttpServerResponse.stream(
     Stream.make(head(exported)).pipe(
       Stream.concat(
-        Stream.zipWithIndex(exported.saves).pipe(
-          Stream.map(([save, index]) => saveText(save, index))
-        )
+        Stream.zipWithIndex(saves).pipe(Stream.map(([save, index]) => saveText(save, index)))
       ),
       Stream.concat(Stream.make("]}")),
       Stream.encodeText
     ),
     { contentType: "application/json" }
   )
+})
 
 const notFound = () => Effect.fail(new NotFound())
 
@@ -55,7 +59,7 @@ const PlayerHttp = HttpApiBuilder.group(
       export: Effect.fnUntraced(function* () {
         const player = yield* CurrentPlayer
         yield* takeToken(throttles, rates.exportPerPlayer, `export:${player.playerId}`)
-        return exportResponse(
+        return yield* exportResponse(
           yield* Effect.catchTag(withRetryAfter(data.export(player)), "player_not_found", notFound)
         )
       }),
@@ -82,7 +86,7 @@ const makeOperatorHandlers = Effect.gen(function* () {
     export: Effect.fnUntraced(function* ({ params }: PlayerParams) {
       const exported = yield* withRetryAfter(data.export(yield* playerRef(params.playerId)))
       yield* audit.record(yield* CurrentEnvironment, auditEvent("player.export", params.playerId))
-      return exportResponse(exported)
+      return yield* exportResponse(exported)
     }),
     delete: Effect.fnUntraced(function* ({ params }: PlayerParams) {
       const player = yield* playerRef(params.playerId)

@@ -135,7 +135,11 @@ const sendToRoom = <Data>(
   read: (data: JsonObject) => Data
 ): void => {
   const { room } = connection
-  if (room === undefined) return refuse(connection, onReply, new NotInRoom())
+  if (room === undefined) {
+    const again = (): void => sendToRoom(connection, command, onReply, read)
+    if (connection.afterEntry(again)) return
+    return refuse(connection, onReply, new NotInRoom())
+  }
   if (onReply === undefined) return room.send(command)
   room.send(command, (result) => {
     if (result.ok) onReply({ ok: true, data: read(result.data) })
@@ -157,16 +161,16 @@ export const roomFrames = (
   services: Context.Context<RoomServices>
 ): Pick<FrameHandlers, RoomFrameType | "signal"> => {
   const effectful = replyWith(services)
-  const inOrder =
+  const entering =
     <Payload, A, R>(
       effect: (connection: PlayerConnection, payload: Payload) => Effect.Effect<A, CodedError, R>
     ) =>
     (connection: PlayerConnection, payload: Payload) =>
-      connection.inOrder(effect(connection, payload))
+      connection.entering(effect(connection, payload))
   return {
-    create: effectful("create", inOrder(createRoom)),
-    join: effectful("join", inOrder(joinRoom)),
-    resume: effectful("resume", inOrder(resumeRoom)),
+    create: effectful("create", entering(createRoom)),
+    join: effectful("join", entering(joinRoom)),
+    resume: effectful("resume", entering(resumeRoom)),
     send: (connection, frame, onReply, frameBytes) => {
       const { playerId } = connection
       const error = oversized(frameBytes, frame.data, limits.sendDataMaxBytes)

@@ -25,9 +25,11 @@ const StatsGroup = HttpApiBuilder.group(
         const environment = yield* CurrentEnvironment
         const player = yield* CurrentPlayer
         const submission = { environment, player, values: payload.stats }
-        yield* withRetryAfter(reports.checkRateLimit(submission))
         const key = headers["idempotency-key"]
-        const prepare = withRetryAfter(reports.prepare(submission))
+        // A retry that finds the response of its first attempt is no further report.
+        const prepare = withRetryAfter(
+          Effect.andThen(reports.checkRateLimit(submission), reports.prepare(submission))
+        )
         if (key === undefined) {
           const stored = yield* yield* prepare
           // Skips the response encoder: it would check up to 64 stats that were just built.

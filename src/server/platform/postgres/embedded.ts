@@ -28,6 +28,7 @@ import {
 } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { SqlError } from "effect/sql/SqlError"
+import { makeDataDirectory } from "../data-directory.ts"
 import { freePort } from "../settings/free-port.ts"
 import { EmbeddedPostgresError, programEnvironment } from "./binaries.ts"
 import { type Cluster, openCluster, runProgram, superuser } from "./cluster.ts"
@@ -70,7 +71,7 @@ export const embeddedPostgres = Effect.fn("embeddedPostgres")(
   function* (options: { readonly dataDir: string; readonly idleMillis?: number }) {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
-    yield* fs.makeDirectory(options.dataDir, { recursive: true })
+    yield* makeDataDirectory(options.dataDir)
     const directory = yield* fs.realPath(options.dataDir)
     const withLock = yield* openLock(path.join(directory, lockFiles.start))
 

@@ -19,9 +19,11 @@ import { Email } from "#rpc/email"
 import type { Provider } from "#rpc/identities"
 import { baseUrlWarnings, databaseUrlIssue, isPublicHost, proxyWarnings } from "./deployment.ts"
 import { freePort } from "./free-port.ts"
+import { unknownNames, unknownWarning } from "./unknown-names.ts"
 import {
   InviteCode,
   IpAddress,
+  isWeakKey,
   listOf,
   MasterKey,
   MetricsToken,
@@ -136,6 +138,18 @@ const Environment = Schema.Struct({
       : undefined
   ),
   Schema.makeFilter((env) =>
+    env.NODE_ENV === "production" &&
+    env.SVC_MASTER_KEY !== undefined &&
+    isWeakKey(Redacted.value(env.SVC_MASTER_KEY))
+      ? {
+          path: ["SVC_MASTER_KEY"],
+          issue:
+            "is not random: anybody can guess it. Make one with: openssl rand -base64 32. If it has " +
+            "encrypted secrets already, move it to SVC_OLDER_MASTER_KEYS"
+        }
+      : undefined
+  ),
+  Schema.makeFilter((env) =>
     env.NODE_ENV !== "production" &&
     env.SVC_ALLOW_PUBLIC_DEVELOPMENT === "off" &&
     isPublicHost(env.SVC_BASE_URL?.hostname ?? "localhost")
@@ -158,7 +172,12 @@ const Environment = Schema.Struct({
   )
 )
 
-const warningsOf = (env: typeof Environment.Type, baseUrl: string): ReadonlyArray<string> => [
+const warningsOf = (
+  env: typeof Environment.Type,
+  baseUrl: string,
+  unknown: ReadonlyArray<string>
+): ReadonlyArray<string> => [
+  ...unknown.map((name) => unknownWarning(name, Object.keys(variables))),
   ...proxyWarnings(env.SVC_TRUSTED_PROXIES),
   ...(env.NODE_ENV === "production" ? baseUrlWarnings(env.SVC_BASE_URL, baseUrl) : [])
 ]
@@ -323,7 +342,7 @@ export class Settings extends Context.Service<
         inviteCodes: env.SVC_INVITE_CODES,
         setupToken: env.SVC_SETUP_TOKEN,
         trustedProxies: env.SVC_TRUSTED_PROXIES,
-        warnings: warningsOf(env, baseUrl),
+        warnings: warningsOf(env, baseUrl, yield* unknownNames(Object.keys(variables))),
         turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },
         voice: voiceOf(env),
         providerUrls: {

@@ -49,6 +49,12 @@ const isMasterKey = (text: string): boolean =>
     onSuccess: (bytes) => bytes.length === 32
   })
 
+/** Fewer distinct bytes than any random key has: 32 random ones have 30, and fewer than 16 never. */
+const distinctBytesMin = 16
+
+/** Whether a key is a placeholder, such as all zeros, instead of random bytes. */
+export const isWeakKey = (key: Uint8Array): boolean => new Set(key).size < distinctBytesMin
+
 export const MasterKey = Schema.String.check(
   Schema.makeFilter(isMasterKey, {
     message: "Expected 32 bytes in base64; make them with: openssl rand -base64 32"

@@ -1,0 +1,33 @@
+/**
+ * Whether the credentials of a request still count. A streamed response lasts as long as its client likes,
+ * so it asks before each part: what a credential opened ends with it.
+ */
+import { Context, Data, Effect, Stream } from "effect"
+
+/** The credentials of a response ended while it was streamed: its connection is cut. */
+export class CredentialEnded extends Data.Error<{}> {}
+
+/** Starts to watch credentials; the inner effect returns whether they still count. */
+export type WatchCredentials = Effect.Effect<Effect.Effect<boolean>>
+
+/** Watches the credentials of the current request; without any, they always count. */
+export const WatchCredentials = Context.Reference<WatchCredentials>(
+  "server/platform/credential-check/WatchCredentials",
+  { defaultValue: () => Effect.succeed(Effect.succeed(true)) }
+)
+
+/** Watches both. */
+export const watchBoth = (first: WatchCredentials, second: WatchCredentials): WatchCredentials =>
+  Effect.zipWith(first, second, (left, right) =>
+    Effect.flatMap(left, (counts) => (counts ? right : Effect.succeed(false)))
+  )
+
+/** Fails at the next part after the credentials of the current request have ended. */
+export const whileCredentialsCount = Effect.fnUntraced(function* <A, E, R>(
+  parts: Stream.Stream<A, E, R>
+) {
+  const counts = yield* yield* WatchCredentials
+  return Stream.mapEffect(parts, (part) =>
+    Effect.flatMap(counts, (ok) => (ok ? Effect.succeed(part) : Effect.fail(new CredentialEnded())))
+  )
+})

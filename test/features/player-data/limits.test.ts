@@ -1,0 +1,18 @@
+/** The rate limits of players: a deletion finds them by key, so each must be listed. */
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { playerLimits } from "#rpc/limits"
+
+describe("the rate limits of players", () => {
+  it("are all in the list by which a deletion deletes them", () => {
+    const files = readdirSync("src/server", { recursive: true, encoding: "utf8" })
+    const texts = files
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => readFileSync(join("src/server", file), "utf8"))
+    const names = texts.flatMap((text) =>
+      Array.from(text.matchAll(/`([a-z-]+):\$\{(?:\w+\.)?playerId\}`/g), ([, name = ""]) => name)
+    )
+    assert.deepStrictEqual([...new Set(names)].toSorted(), [...playerLimits].toSorted())
+  })
+})
