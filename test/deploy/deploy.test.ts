@@ -72,7 +72,7 @@ const settings = (env: Readonly<Record<string, unknown>>) =>
                   ])
                 ),
                 NODE_ENV: "production",
-                SVC_MASTER_KEY: Buffer.from("a key for the tests of samples..").toString("base64"),
+                SVC_MASTER_KEY: Buffer.from("0123456789abcdefghijklmnopqrstuv").toString("base64"),
                 SVC_TURN_SECRET: "a secret of 16 or more",
                 SVC_BASE_URL: "https://play.example.com"
               }

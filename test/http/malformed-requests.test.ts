@@ -97,7 +97,7 @@ const cases: Readonly<Record<string, Case>> = {
   ],
   "a compressed body": [
     post("Content-Encoding: gzip\r\nContent-Length: 4\r\n", "\u001f\u008b\b\u0000"),
-    [400, "invalid_json"]
+    [415, "unsupported_media_type"]
   ],
   "garbage after pipelined requests": [
     `${health}${get("/v1/config")}${get("/nowhere")}\u0000\u0001garbage\r\n\r\n`,

@@ -10,7 +10,7 @@ const read = (env: Readonly<Record<string, string>>) =>
     Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { ...env } })))
   )
 
-const masterKey = Buffer.from("a key for the tests of settings.").toString("base64")
+const masterKey = Buffer.from("0123456789abcdefghijklmnopqrstuv").toString("base64")
 
 describe("settings", () => {
   it.effect("defaults to a development service in an empty environment", () =>

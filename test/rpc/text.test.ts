@@ -26,7 +26,7 @@ describe("a name", () => {
   })
 
   it("has no line separators, and no combining mark without a character to sit on", () => {
-    for (const name of ["a\u2028b", "a\u2029", "\u0301", "\u0301\u0302", " \u0301a", "\u20e3"]) {
+    for (const name of ["a\u2028b", "a\u2029b", "\u0301", "\u0301\u0302", " \u0301a", "\u20e3"]) {
       assert.isFalse(isName(name), JSON.stringify(name))
     }
     for (const name of ["e\u0301", "ก็", "हिन्दी"]) assert.isTrue(isName(name), name)

@@ -22,12 +22,17 @@ export const watchBoth = (first: WatchCredentials, second: WatchCredentials): Wa
     Effect.flatMap(left, (counts) => (counts ? right : Effect.succeed(false)))
   )
 
-/** Fails at the next part after the credentials of the current request have ended. */
+/** Fails at the next part, or the end, after the credentials of the current request have ended. */
 export const whileCredentialsCount = Effect.fnUntraced(function* <A, E, R>(
   parts: Stream.Stream<A, E, R>
 ) {
   const counts = yield* yield* WatchCredentials
-  return Stream.mapEffect(parts, (part) =>
-    Effect.flatMap(counts, (ok) => (ok ? Effect.succeed(part) : Effect.fail(new CredentialEnded())))
+  const check = Effect.flatMap(counts, (ok) =>
+    ok ? Effect.void : Effect.fail(new CredentialEnded())
+  )
+  // The end, too: what is gone with a deleted player must not look as if there was no more.
+  return Stream.concat(
+    Stream.tap(parts, () => check),
+    Stream.drain(Stream.fromEffect(check))
   )
 })

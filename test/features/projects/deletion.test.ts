@@ -157,8 +157,8 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
       ] as const) {
         assert.strictEqual(codeOf(yield* ask(method, path)), "not_found", path)
       }
-      const audit = yield* ask("GET", `/${id}/audit?action=project.delete`)
-      assert.strictEqual(at(audit.body, "entries", 0, "target", "id"), id)
+      const log = yield* ask("GET", `/${id}/audit?action=project.delete`)
+      assert.strictEqual(at(log.body, "entries", 0, "target", "id"), id)
       yield* app.eventually(
         Effect.map(codesOf(target), (codes) => codes.join() === "invalid_key,invalid_key"),
         "both keys are refused"
