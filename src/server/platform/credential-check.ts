@@ -5,7 +5,7 @@
 import { Context, Data, Effect, Stream } from "effect"
 
 /** The credentials of a response ended while it was streamed: its connection is cut. */
-export class CredentialEnded extends Data.Error<{}> {}
+class CredentialEnded extends Data.Error<{}> {}
 
 /** Starts to watch credentials; the inner effect returns whether they still count. */
 export type WatchCredentials = Effect.Effect<Effect.Effect<boolean>>

@@ -20,7 +20,7 @@ import {
   Schema
 } from "effect"
 import { Aead, SecureRandom } from "effect/crypto"
-import { makeDataDirectory } from "./data-directory.ts"
+import { makeDataDirectory } from "./postgres/data-directory.ts"
 import { Settings } from "./settings/settings.ts"
 
 /** A stored secret cannot be decrypted: another master key encrypted it, or it was changed. */

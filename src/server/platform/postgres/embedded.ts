@@ -28,10 +28,10 @@ import {
 } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { SqlError } from "effect/sql/SqlError"
-import { makeDataDirectory } from "../data-directory.ts"
 import { freePort } from "../settings/free-port.ts"
 import { EmbeddedPostgresError, programEnvironment } from "./binaries.ts"
 import { type Cluster, openCluster, runProgram, superuser } from "./cluster.ts"
+import { makeDataDirectory } from "./data-directory.ts"
 import { lockFiles } from "./lock-files.ts"
 import { joinUsers, openLock } from "./lock.ts"
 

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { makeDataDirectory } from "#server/platform/data-directory"
+import { makeDataDirectory } from "#server/platform/postgres/data-directory"
 
 describe("the data directory", () => {
   it.live("is created with those around it, by several processes at a time", () =>
