@@ -77,6 +77,7 @@ export const playerLimits = [
   "player",
   "proof",
   "save",
+  "share",
   "stats",
   "transfer"
 ] as const
