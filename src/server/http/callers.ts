@@ -41,10 +41,6 @@ import { AccessTokens } from "#server/features/sessions/tokens"
 import { DeveloperAuthLive } from "./developer-auth.ts"
 import { Origins } from "./origins.ts"
 
-<<<<<<< HEAD
-/** The environment of a key of one of these kinds, if the page's origin is allowed. */
-const makeByKey = Effect.fnUntraced(function* (kinds: ReadonlyArray<KeyKind>) {
-=======
 /** Whether a key is still active. */
 const watchKey = (
   { findByKey }: Environments["Service"],
@@ -57,9 +53,8 @@ const watchKey = (
     )
   )
 
-/** The environment of a publishable key, if the page's origin is allowed. */
-const makeByPublishableKey = Effect.gen(function* () {
->>>>>>> 5874834 (Cut exports with their credentials, bound chunks, and mend the rest of the attack's findings)
+/** The environment of a key of one of these kinds, if the page's origin is allowed. */
+const makeByKey = Effect.fnUntraced(function* (kinds: ReadonlyArray<KeyKind>) {
   const environments = yield* Environments
   const origins = yield* Origins
   return Effect.fnUntraced(function* (key: Redacted.Redacted) {
@@ -114,6 +109,7 @@ const SecretKeyLive = Layer.effect(
   SecretKey,
   Effect.gen(function* () {
     const byKey = yield* makeByKey(["secret"])
+    const environments = yield* Environments
     const throttles = yield* Throttles
     return SecretKey.of({
       secretKey: Effect.fnUntraced(function* (answer, { credential }) {
