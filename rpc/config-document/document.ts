@@ -113,7 +113,9 @@ const shortPath = ({ message, path }: Issue): Issue => ({
 export const invalidConfig = (all: ReadonlyArray<Issue>): InvalidConfig => {
   const distinct = Array.from(new Map(all.map((issue) => [issueText(issue), issue])).values())
   distinct.sort((a, b) => positionOf(a) - positionOf(b))
-  const issues = distinct.slice(0, limits.issuesMax).map((issue) => shortPath(withSuggestion(issue)))
+  const issues = distinct
+    .slice(0, limits.issuesMax)
+    .map((issue) => shortPath(withSuggestion(issue)))
   if (distinct.length > issues.length) {
     issues.push({ path: "", message: "has more problems: correct these first" })
   }
@@ -134,7 +136,5 @@ export const decodeConfig = (
     return Result.fail(invalidConfig([...issues, ...ruleIssues(excerpt, production)]))
   }
   const issues = ruleIssues(document, production)
-  return issues.length === 0
-    ? Result.succeed(decoded.success)
-    : Result.fail(invalidConfig(issues))
+  return issues.length === 0 ? Result.succeed(decoded.success) : Result.fail(invalidConfig(issues))
 }

@@ -119,11 +119,8 @@ export const push = Effect.fn(function* (options: PushOptions) {
     ({ message, path }) => !shownWarnings.has(`${path}: ${message}`)
   )
   yield* warn(file, newWarnings.map(place))
-  yield* printResult(
-    { ...common, dryRun, ...pushed, warnings: pushed.warnings.map(place) },
-    [
-      `Pushed ${file} to ${name}: the current version is ${pushed.configVersion}. Changed:`,
-      ...indented(pushed.changed)
-    ]
-  )
+  yield* printResult({ ...common, dryRun, ...pushed, warnings: pushed.warnings.map(place) }, [
+    `Pushed ${file} to ${name}: the current version is ${pushed.configVersion}. Changed:`,
+    ...indented(pushed.changed)
+  ])
 })

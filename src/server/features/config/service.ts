@@ -203,7 +203,9 @@ const makePush = Effect.gen(function* () {
     const config = yield* Effect.fromResult(
       decodeConfig(document, { production: environment === "production" })
     ).pipe(
-      Effect.mapError(({ details }) => withUnavailable([...duplicates, ...details.issues], features))
+      Effect.mapError(({ details }) =>
+        withUnavailable([...duplicates, ...details.issues], features)
+      )
     )
     if (duplicates.length > 0) return yield* withUnavailable(duplicates, features)
     if (features.length > 0) return yield* new FeatureUnavailable({ details: { features } })
