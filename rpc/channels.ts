@@ -193,10 +193,7 @@ export const channelLeave = Rpc.make("channelLeave", {
   error: Schema.Union([...commonFrameErrors])
 }).annotate(OpenApi.Summary, "Leave a channel")
 
-/**
- * Sends a message to every member, including the sender. Limited to ten a second, with bursts of
- * twenty, for each channel; beyond it `rate_limited`.
- */
+/** Sends a message to every member, including the sender; at most ten a second, in bursts of twenty. */
 export const channelSend = Rpc.make("channelSend", {
   payload: { channel: ChannelReference, ...ChannelMessage.fields },
   success: Done,
