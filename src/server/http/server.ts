@@ -103,8 +103,13 @@ const tooManyConnections = [
   "This address has too many connections. Close some."
 ] as const
 
-const refuseRequest = (response: ServerResponse): void => {
-  const [status, code, message] = tooManyConnections
+/** The server listens before all routes are there, and after they are gone. */
+const notServing = [503, "unavailable", "The service starts or stops. Try again."] as const
+
+const refuseRequest = (
+  response: ServerResponse,
+  [status, code, message]: typeof tooManyConnections | typeof notServing
+): void => {
   const retryAfterSeconds = 1
   const body = JSON.stringify({ error: { code, message, details: { retryAfterSeconds } } })
   response.writeHead(status, {
@@ -227,10 +232,11 @@ class UpgradingServer extends Server {
     }
     if (request instanceof CompactMessage) request.onTooManyPieces = this.#cut
     this.#pipeline.add(request, response, () => {
+      if (this.listenerCount("request") === 0) return refuseRequest(response, notServing)
       if (this.clients.forward(request, (release) => response.once("close", release))) {
         super.emit(event, ...args)
       } else {
-        refuseRequest(response)
+        refuseRequest(response, tooManyConnections)
       }
     })
     return true
