@@ -130,6 +130,7 @@ import { Invalidation } from "./platform/invalidation.ts"
 import { Mailer } from "./platform/mail/outbox.ts"
 import { Outgoing } from "./platform/outgoing.ts"
 import { Passwords } from "./platform/passwords.ts"
+import { SecureRandomLive } from "./platform/random-bytes.ts"
 import { Secrets } from "./platform/secrets.ts"
 import { Settings } from "./platform/settings/settings.ts"
 import { SingleUseCodes } from "./platform/single-use-codes.ts"
@@ -343,6 +344,7 @@ export const ServiceLive = EndpointsLive.pipe(
   Layer.provideMerge(SeedLive),
   Layer.provideMerge(CoreLive),
   Layer.provideMerge(DatabaseLive),
+  Layer.provideMerge(SecureRandomLive),
   Layer.provideMerge(Layer.mergeAll(NodeCrypto.layer, NodeServices.layer)),
   Layer.provideMerge(ObservabilityLive),
   Layer.provideMerge(Settings.layer)
