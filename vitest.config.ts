@@ -11,6 +11,7 @@ const house = "test/house/house.test.ts"
 const simulation = "test/simulation/*.test.ts"
 const chaos = "test/chaos/chaos.test.ts"
 const fuzz = "test/fuzz/fuzz.test.ts"
+const packages = "test/packages/*.test.ts"
 const globalSetup = existsSync("test/support/global-setup.ts")
   ? ["test/support/global-setup.ts"]
   : []
@@ -45,7 +46,15 @@ export const configOf = (form: "short" | "long") =>
           test: {
             name: "service",
             include: ["test/**/*.test.ts"],
-            exclude: [house, simulation, chaos, fuzz, "test/bench/peers/**", "**/node_modules/**"],
+            exclude: [
+              house,
+              simulation,
+              chaos,
+              fuzz,
+              packages,
+              "test/bench/peers/**",
+              "**/node_modules/**"
+            ],
             // Files share a worker and its modules: importing Effect for each took a quarter of the time.
             isolate: false,
             globalSetup
@@ -59,6 +68,10 @@ export const configOf = (form: "short" | "long") =>
             sequence: { groupOrder: 1 },
             globalSetup
           }
+        },
+        {
+          extends: true,
+          test: { name: "packages", include: [packages], sequence: { groupOrder: 4 } }
         },
         {
           extends: true,

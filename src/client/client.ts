@@ -52,6 +52,7 @@ export { type Players, players } from "./players.ts"
 export type {
   AnyMessages,
   ConfirmedChanges,
+  OptimisticChanges,
   Room,
   RoomClosed,
   RoomEvents,

@@ -78,10 +78,15 @@ const makeReady = (): Ready => {
   return { promise, resolve: (it) => settle?.resolve(it), reject: (it) => settle?.reject(it) }
 }
 
+/** The end of a socket on which nothing arrives. */
+const silent: Closed = { code: closeCodes.idle, reason: "timed_out" }
+
 /** One socket from its opening to its close. */
 interface Session {
   readonly token: string
   readonly since: number
+  /** When the client sent `auth`. */
+  sentAt: number
   isWelcomed: boolean
   /** Whether a frame arrived since the last check. */
   received: boolean
@@ -203,19 +208,26 @@ export class Connection {
   #openSocket(token: string): void {
     const { key, timers, url } = this.#options
     const since = timers.elapsed()
-    const session: Session = { token, since, isWelcomed: false, received: false, stop: [] }
+    const session: Session = {
+      token,
+      since,
+      sentAt: since,
+      isWelcomed: false,
+      received: false,
+      stop: []
+    }
     this.#session = session
     const close = openSocket({
       WebSocket: this.#options.WebSocket(),
       url,
       opened: (socket) => {
         this.#sentToken = token
+        session.sentAt = timers.elapsed()
         this.transport.open(socket, { t: "auth", key, token })
       },
       received: (text) => this.#receive(session, text),
       closed: (closed) => this.#lost(session, closed)
     })
-    const silent = { code: closeCodes.idle, reason: "timed_out" }
     const cancelTimeout = timers.after(replyMillis, () => {
       if (!session.isWelcomed) this.#lost(session, silent)
     })
@@ -239,13 +251,12 @@ export class Connection {
     if (session.isWelcomed) return
     session.isWelcomed = true
     const { clock, timers } = this.#options
-    clock.measured(welcome.serverTime, timers.elapsed() - session.since)
+    clock.measured(welcome.serverTime, timers.elapsed() - session.sentAt)
     const ready = this.#ready
     await Promise.all(this.#listeners.map(({ welcomed }) => welcomed?.()))
     if (session !== this.#session) return
     this.#setStatus("online")
     ready.resolve(welcome)
-    const silent = { code: closeCodes.idle, reason: "timed_out" }
     const stop = watchSocket({
       timers,
       heartbeatMillis: welcome.heartbeatSeconds * 1000,

@@ -43,7 +43,7 @@ const socketUrl = (base: URL): string => {
 
 const webSocketOf = ({ WebSocket = globalThis.WebSocket }: ClientOptions) => {
   if (WebSocket !== undefined) return WebSocket
-  throw new TypeError("This platform has no WebSocket: pass one as the option WebSocket.")
+  throw new TypeError("No WebSocket here: pass a class as the option WebSocket.")
 }
 
 export const makeCore = (options: ClientOptions): Core => {

@@ -10,6 +10,7 @@ import type { Frame, FrameData, FramePayload } from "./frames.ts"
 import { applyEvent } from "./room-reducer.ts"
 import type {
   ConfirmedChanges,
+  OptimisticChanges,
   Room,
   RoomClosed,
   RoomEvents,
@@ -25,6 +26,16 @@ const message = (type: string, data: unknown, options: SendOptions = {}) => ({
   ...options
 })
 
+/** A change of the room's state or of this player's. */
+type StateChange = Extract<RoomEvent, { readonly t: "state" | "player_state" }>
+
+/** Whether an event confirms a change of this player. */
+const confirms = (event: RoomEvent, change: StateChange, myId: string): boolean =>
+  (event.t === "state" || event.t === "player_state") &&
+  event.t === change.t &&
+  (event.t === "state" ? event.from : event.playerId) === myId &&
+  JSON.stringify(event.patch) === JSON.stringify(change.patch)
+
 export class LiveRoom implements Room {
   readonly confirmed: ConfirmedChanges = {
     send: (type, data, options) => this.#request("send", message(type, data, options)),
@@ -35,52 +46,67 @@ export class LiveRoom implements Room {
       await this.#request("setMyState", { patch })
     }
   }
+  readonly optimistic: OptimisticChanges = {
+    setState: (patch) =>
+      this.#predict({ t: "state", patch, from: this.#myId, version: this.#view.version }, () =>
+        this.confirmed.setState(patch)
+      ),
+    setMyState: (patch) =>
+      this.#predict({ t: "player_state", playerId: this.#myId, patch }, () =>
+        this.confirmed.setMyState(patch)
+      )
+  }
   readonly #connection: Connection
   readonly #myId: string
   readonly #emitter = new BufferedEmitter<RoomEvents>()
+  /** What the service has sent. */
   #view: RoomSnapshot
+  /** The changes that it has not confirmed, and the view with them. */
+  #predicted: ReadonlyArray<StateChange> = []
+  #shown: RoomSnapshot
   #closed: RoomClosed | undefined
 
   constructor(connection: Connection, joined: ServiceEvents["room_joined"]) {
     this.#connection = connection
     this.#myId = joined.playerId
     this.#view = joined.room
+    this.#shown = joined.room
   }
 
   get id() {
-    return this.#view.id
+    return this.#shown.id
   }
 
   get code() {
-    return this.#view.code
+    return this.#shown.code
   }
 
   get mode() {
-    return this.#view.mode
+    return this.#shown.mode
   }
 
   get state() {
-    return this.#view.state
+    return this.#shown.state
   }
 
   get players() {
-    return this.#view.players
+    return this.#shown.players
   }
 
   get me() {
-    return this.#view.players.find(({ id }) => id === this.#myId)
+    return this.#shown.players.find(({ id }) => id === this.#myId)
   }
 
   get hostId() {
-    return this.#view.hostId
+    return this.#shown.hostId
   }
 
   get isHost() {
-    return this.#view.hostId === this.#myId
+    return this.#shown.hostId === this.#myId
   }
 
   get snapshot() {
-    return this.#view
+    return this.#shown
   }
 
   get closed() {
@@ -127,12 +153,33 @@ export class LiveRoom implements Room {
   /** Handles an event of this room. */
   receive(event: RoomEvent): void {
     if (this.#closed !== undefined) return
-    const before = this.#view
-    this.#view = applyEvent(before, event)
+    const before = this.#shown
+    this.#view = applyEvent(this.#view, event)
+    const first = this.#predicted.findIndex((change) => confirms(event, change, this.#myId))
+    this.#show(this.#predicted.filter((_, index) => index !== first))
     this.emit(event.t, event)
-    if (this.#view !== before) this.emit("change", this)
+    if (this.#shown !== before) this.emit("change", this)
     if (event.t === "room_closed") this.end({ reason: event.reason })
     if (event.t === "player_left" && event.playerId === this.#myId) this.end({ reason: "removed" })
+  }
+
+  /** Shows a change until the service confirms or refuses it. */
+  async #predict(change: StateChange, send: () => Promise<void>): Promise<void> {
+    this.#show([...this.#predicted, change])
+    this.emit("change", this)
+    try {
+      await send()
+    } finally {
+      if (this.#predicted.includes(change)) {
+        this.#show(this.#predicted.filter((each) => each !== change))
+        this.emit("change", this)
+      }
+    }
+  }
+
+  #show(predicted: ReadonlyArray<StateChange>): void {
+    this.#predicted = predicted
+    this.#shown = predicted.reduce(applyEvent, this.#view)
   }
 
   /** Closes the room for this client. */

@@ -97,6 +97,12 @@ export interface ConfirmedChanges<
   setMyState(patch: Patch<PlayerState>): Promise<void>
 }
 
+/** Changes of the view at once, which a refusal takes back. */
+export interface OptimisticChanges<State = JsonObject, PlayerState = JsonObject> {
+  setState(patch: Patch<State>): Promise<void>
+  setMyState(patch: Patch<PlayerState>): Promise<void>
+}
+
 /** An `RTCConfiguration`, and the expiry of its credentials (ISO 8601 UTC). */
 export interface RtcServers {
   readonly iceServers: Array<{ urls: Array<string>; username?: string; credential?: string }>
@@ -196,6 +202,16 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
    * await room.confirmed.setState({ phase: "end" }) // may reject with `host_only`
    */
   readonly confirmed: ConfirmedChanges<State, PlayerState, Messages>
+
+  /**
+   * The changes of the state as calls that show their result at once. When the service refuses one, or the
+   * connection is lost first, the view returns to what it was, and the call rejects. Until then other
+   * members do not see the change.
+   *
+   * @example
+   * room.optimistic.setState({ card: 7 }).catch(() => shake(card)) // `room.state.card` is 7 already
+   */
+  readonly optimistic: OptimisticChanges<State, PlayerState>
 
   /**
    * Peer-to-peer rooms: sends a WebRTC signal to one other member, who receives the event `signal`.

@@ -110,6 +110,34 @@ describe("the room of the client", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("shows an optimistic change at once, and takes it back when the service refuses", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { room, socket } = yield* seated(service, { state: { round: 1 } })
+      const changing = yield* call(() => room.optimistic.setState({ round: 2, card: 7 }))
+      assert.deepStrictEqual(room.state, { round: 2, card: 7 })
+      const refused = yield* socket.next
+      yield* socket.say({ t: "state", patch: { round: 5 }, from: "bob", version: 1 })
+      yield* socket.say(refuse(refused, "host_only"))
+      assert.isTrue(isError(yield* Effect.flip(Fiber.join(changing)), "host_only"))
+      assert.deepStrictEqual(room.state, { round: 5 })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("keeps an optimistic change that the service confirms", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { room, socket } = yield* seated(service)
+      const changing = yield* call(() => room.optimistic.setState({ card: 7 }))
+      const asked = yield* socket.next
+      const from = "pl_00000000000000000000000001"
+      yield* socket.say({ t: "state", patch: { card: 7 }, from, version: 1 }, reply(asked))
+      yield* Fiber.join(changing)
+      assert.deepStrictEqual(room.state, { card: 7 })
+      assert.strictEqual(room.snapshot.version, 1)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("sends nothing into the next room after it was left", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService

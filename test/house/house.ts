@@ -46,6 +46,8 @@ export const floors: ReadonlyArray<Floor> = [
   { folder: "rpc", may: ["rpc"], packages: ["effect"] },
   { folder: "sql", may: ["sql", "rpc"], packages: ["effect", "@effect/*"] },
   { folder: "entities", may: ["entities", "sql", "rpc"], packages: ["effect", "@effect/*"] },
+  // The entry for TypeScript servers is the definitions themselves.
+  { folder: "src/client/effect", may: ["src/client/effect", "rpc"], packages: ["effect"] },
   // A browser loads the client: no server code, nothing of node, no package.
   { folder: "src/client", may: ["src/client", "rpc"], packages: [] },
   { folder: "src/cli", may: ["src/cli", "rpc", "package.json"], packages: ["*"] },

@@ -10,7 +10,7 @@ import type { TextFile } from "./source.ts"
 const root = join(import.meta.dirname, "../..")
 
 /** What is installed, generated or kept by a running service. */
-const skipped = ["node_modules", ".git", ".svc", "coverage", "tmp", "package-lock.json"]
+const skipped = ["node_modules", ".git", ".svc", "dist", "coverage", "tmp", "package-lock.json"]
 
 const pathsIn = (folder: string): ReadonlyArray<string> =>
   readdirSync(folder, { withFileTypes: true })

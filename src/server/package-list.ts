@@ -1,0 +1,86 @@
+/** The npm packages for games: what each contains and exports. */
+
+/** The scope of all packages. */
+export const scope = "@player-backend"
+
+/** A package and its content. */
+export interface GamePackage {
+  readonly name: string
+  readonly description: string
+  /** Versions of Node that it runs under. */
+  readonly node: string
+  /** Folders of the repository whose modules it contains. */
+  readonly folders: ReadonlyArray<string>
+  /** Folders whose declarations it contains. */
+  readonly declarations: ReadonlyArray<string>
+  /** Entries of a package with one file for each; others keep the files of the repository. */
+  readonly entries?: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, unknown>>
+  readonly bin?: Readonly<Record<string, string>>
+  /** Packages that the game installs when it needs the entry that imports them. */
+  readonly peers?: ReadonlyArray<string>
+  /** Whether it also depends on the packages that no module imports by name: programs and fonts. */
+  readonly needsPrograms?: boolean
+}
+
+/** An entry of a bundled package, with the file of its types. */
+const bundled = (name: string, source: string) => ({
+  types: `./types/${source}.d.ts`,
+  default: `./${name}.js`
+})
+
+/** A module of the repository as an entry. */
+const kept = (source: string) => bundled(source, source)
+
+const client: GamePackage = {
+  name: "client",
+  description: "Client of the player backend: sign-in, rooms, matchmaking, channels and saves.",
+  node: ">=20",
+  folders: ["src/client", "rpc"],
+  declarations: ["src/client", "rpc"],
+  entries: { client: "src/client/client.ts", effect: "src/client/effect/native.ts" },
+  exports: {
+    ".": bundled("client", "src/client/client"),
+    "./effect": bundled("effect", "src/client/effect/native"),
+    "./package.json": "./package.json"
+  },
+  peers: ["effect"]
+}
+
+const server: GamePackage = {
+  name: "server",
+  description: "The player backend as a program and as Effect layers.",
+  node: ">=24",
+  folders: ["src/server", "entities", "sql", "rpc"],
+  declarations: ["src/server", "entities", "sql", "rpc"],
+  exports: {
+    ".": kept("src/server/app"),
+    "./main": kept("src/server/main"),
+    "./rpc/*": kept("rpc/*"),
+    "./internal/*": kept("*"),
+    "./package.json": "./package.json"
+  },
+  bin: { "player-backend": "./src/server/main.js" },
+  needsPrograms: true
+}
+
+const cli: GamePackage = {
+  name: "cli",
+  description: "svc, the command line of the player backend.",
+  node: ">=22.19",
+  folders: ["src/cli", "rpc"],
+  declarations: [],
+  exports: { "./package.json": "./package.json" },
+  bin: { svc: "./src/cli/main.js" }
+}
+
+const testing: GamePackage = {
+  name: "testing",
+  description: "Test kit of the player backend: the whole service inside your tests.",
+  node: ">=24",
+  folders: ["src/testing"],
+  declarations: ["src/testing"],
+  exports: { ".": kept("src/testing/testing"), "./package.json": "./package.json" }
+}
+
+export const packages: ReadonlyArray<GamePackage> = [client, server, cli, testing]

@@ -1,0 +1,211 @@
+/**
+ * Builds the npm packages for games into `dist/packages`: `npm run packages`. The client is bundled into
+ * one file for each entry. The service, the CLI and the test kit keep their files, since they read
+ * migrations and start processes by path.
+ */
+import { execFileSync } from "node:child_process"
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
+import { dirname, join, relative } from "node:path"
+import { fileURLToPath } from "node:url"
+import { rolldown } from "rolldown"
+import manifest from "../../package.json" with { type: "json" }
+import { type GamePackage, packages, scope } from "./package-list.ts"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const target = join(root, "dist/packages")
+const declarations = join(target, "types")
+
+/** Programs that build this repository, and no part of the service. */
+const tools = /^src\/server\/(?:generate|packages|package-list|client-types|type-text)\.ts$/
+
+const run = (program: string, ...words: ReadonlyArray<string>): string =>
+  execFileSync(program, words, { cwd: root, encoding: "utf8" }).trim()
+
+const filesIn = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+
+const isIn = (file: string, folders: ReadonlyArray<string>): boolean =>
+  folders.some((folder) => file.startsWith(`${folder}/`))
+
+const aliases: Readonly<Record<string, string>> = manifest.imports
+
+/** The file of the repository that a module imports; undefined for an installed package. */
+const imported = (specifier: string, importer: string): string | undefined => {
+  if (specifier.startsWith(".")) return join(dirname(importer), specifier)
+  if (!specifier.startsWith("#")) return undefined
+  const slash = specifier.indexOf("/")
+  const pattern = aliases[`${specifier.slice(0, slash)}/*`]
+  return pattern?.slice("./".length).replace("*", specifier.slice(slash + 1))
+}
+
+/** The entry of another package that has this file; undefined if the package itself has it. */
+const foreignEntry = (pkg: GamePackage, file: string): string | undefined => {
+  if (isIn(file, pkg.folders) || !file.endsWith(".ts")) return undefined
+  if (isIn(file, ["src/client"])) return `${scope}/client`
+  return `${scope}/server/internal/${file.slice(0, -".ts".length)}`
+}
+
+/** Names the modules of other packages, and leaves the installed ones to npm. */
+const externals = (pkg: GamePackage) => ({
+  name: "externals",
+  resolveId: (specifier: string, importer: string | undefined) => {
+    if (importer === undefined) return null
+    const file = imported(specifier, relative(root, importer))
+    if (file === undefined) return { id: specifier, external: true }
+    const id = foreignEntry(pkg, file)
+    return id === undefined ? null : { id, external: true }
+  }
+})
+
+/** The modules of a package that keeps its files. */
+const modulesOf = ({ folders }: GamePackage): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    folders
+      .flatMap((folder) => filesIn(join(root, folder)))
+      .map((file) => relative(root, file))
+      .filter((file) => file.endsWith(".ts") && !tools.test(file))
+      .map((file) => [file.slice(0, -".ts".length), file])
+  )
+
+/** Writes the JavaScript of a package and returns the modules that it imports from others. */
+const bundle = async (pkg: GamePackage, folder: string): Promise<ReadonlySet<string>> => {
+  const build = await rolldown({
+    input: pkg.entries ?? modulesOf(pkg),
+    cwd: root,
+    platform: pkg.entries === undefined ? "node" : "browser",
+    plugins: [externals(pkg)]
+  })
+  const { output } = await build.write({
+    dir: folder,
+    format: "esm",
+    sourcemap: true,
+    entryFileNames: "[name].js",
+    ...(pkg.entries === undefined ? { preserveModules: true, preserveModulesRoot: root } : {})
+  })
+  await build.close()
+  const own = new Set(output.map(({ fileName }) => fileName))
+  const all = output.flatMap((chunk) =>
+    chunk.type === "chunk" ? [...chunk.imports, ...chunk.dynamicImports] : []
+  )
+  return new Set(all.filter((specifier) => !own.has(specifier)))
+}
+
+/** Modules find files beside them by path. */
+const renamePaths = (folder: string): void => {
+  for (const file of filesIn(folder).filter((path) => path.endsWith(".js"))) {
+    const text = readFileSync(file, "utf8")
+    const renamed = text
+      .replaceAll(
+        'new URL("../server/main.ts", import.meta.url)',
+        `import.meta.resolve("${scope}/server/main")`
+      )
+      .replaceAll(/(new URL\("[^"]+)\.ts(", import\.meta\.url\))/g, "$1.js$2")
+    if (renamed !== text) writeFileSync(file, renamed)
+  }
+}
+
+/** Copies the declarations of a package, with the specifiers of JavaScript. */
+const copyDeclarations = (pkg: GamePackage, folder: string): void => {
+  const paths = filesIn(declarations).map((file) => relative(declarations, file))
+  for (const path of paths.filter((file) => isIn(file, pkg.declarations))) {
+    const text = readFileSync(join(declarations, path), "utf8")
+    const renamed = text.replaceAll(
+      /((?:from |import ?\(?)")([#.][^"]+)(")/g,
+      (_, before: string, specifier: string, after: string) =>
+        `${before}${declaredAs(pkg, path, specifier)}${after}`
+    )
+    const copy = join(folder, "types", path)
+    mkdirSync(dirname(copy), { recursive: true })
+    writeFileSync(copy, renamed)
+  }
+}
+
+const declaredAs = (pkg: GamePackage, importer: string, specifier: string): string => {
+  const file = imported(specifier, importer)
+  if (file === undefined || !file.endsWith(".ts")) return specifier
+  const foreign = foreignEntry(pkg, file)
+  if (foreign !== undefined) return foreign
+  const path = relative(dirname(importer), file).replace(/\.ts$/, ".js")
+  return path.startsWith(".") ? path : `./${path}`
+}
+
+const pinned: Readonly<Record<string, string>> = manifest.dependencies
+
+/** The packages that the modules import, in the versions that the repository pins. */
+const dependenciesOf = (pkg: GamePackage, imports: ReadonlySet<string>) => {
+  const names = Array.from(imports, (specifier) =>
+    specifier
+      .split("/")
+      .slice(0, specifier.startsWith("@") ? 2 : 1)
+      .join("/")
+  )
+  // The game brings its own Node.
+  const programs = pkg.needsPrograms ? Object.keys(pinned).filter((name) => name !== "node") : []
+  const versions = Array.from(new Set([...names, ...programs])).flatMap((name) => {
+    const version = name.startsWith(`${scope}/`) ? manifest.version : pinned[name]
+    return version === undefined ? [] : [[name, version] as const]
+  })
+  const isPeer = ([name]: readonly [string, string]) => pkg.peers?.includes(name) === true
+  const sorted = versions.toSorted(([a], [b]) => a.localeCompare(b))
+  return {
+    dependencies: Object.fromEntries(sorted.filter((entry) => !isPeer(entry))),
+    peerDependencies: Object.fromEntries(sorted.filter(isPeer)),
+    peerDependenciesMeta: Object.fromEntries(
+      (pkg.peers ?? []).map((name) => [name, { optional: true }])
+    )
+  }
+}
+
+const writeManifest = (pkg: GamePackage, folder: string, imports: ReadonlySet<string>): void => {
+  const { license, version } = manifest
+  const content = {
+    name: `${scope}/${pkg.name}`,
+    version,
+    description: pkg.description,
+    license,
+    type: "module",
+    sideEffects: false,
+    engines: { node: pkg.node },
+    gitHead: run("git", "rev-parse", "HEAD"),
+    ...(pkg.bin === undefined ? {} : { bin: pkg.bin }),
+    exports: pkg.exports,
+    ...dependenciesOf(pkg, imports)
+  }
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(content, null, 2)}\n`)
+}
+
+/** Makes the programs of a package executable. */
+const writePrograms = ({ bin = {} }: GamePackage, folder: string): void => {
+  for (const path of Object.values(bin)) {
+    const file = join(folder, path)
+    writeFileSync(file, `#!/usr/bin/env node\n${readFileSync(file, "utf8")}`)
+    chmodSync(file, 0o755)
+  }
+}
+
+const build = async (pkg: GamePackage): Promise<string> => {
+  const folder = join(target, pkg.name)
+  const imports = await bundle(pkg, folder)
+  renamePaths(folder)
+  writePrograms(pkg, folder)
+  copyDeclarations(pkg, folder)
+  cpSync(join(root, "LICENSE"), join(folder, "LICENSE"))
+  cpSync(join(root, `docs/packages/${pkg.name}.md`), join(folder, "README.md"))
+  writeManifest(pkg, folder, imports)
+  return run("npm", "pack", folder, "--pack-destination", target, "--silent")
+}
+
+rmSync(target, { recursive: true, force: true })
+run("npx", "tsc", "--project", "tsconfig.packages.json", "--outDir", declarations)
+for (const pkg of packages) process.stdout.write(`${join("dist/packages", await build(pkg))}\n`)
+rmSync(declarations, { recursive: true })

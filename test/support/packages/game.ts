@@ -1,0 +1,66 @@
+/** A game in a folder of its own, with the packages of `npm run packages` installed. */
+import { execFileSync } from "node:child_process"
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { basename, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("../../..", import.meta.url))
+const installed = join(root, "node_modules")
+
+/** Builds all packages and returns their archives. */
+export const buildPackages = (): ReadonlyArray<string> => {
+  execFileSync(process.execPath, ["src/server/packages.ts"], {
+    cwd: root,
+    env: { PATH: `${join(installed, ".bin")}:/usr/local/bin:/usr/bin:/bin` }
+  })
+  const folder = join(root, "dist/packages")
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".tgz"))
+    .map((file) => join(folder, file))
+}
+
+/** `client` of `player-backend-client-0.1.0.tgz`. */
+const nameOf = (archive: string): string => basename(archive).split("-")[2] ?? ""
+
+/** A folder with these packages, and the installed ones that the game asks for. */
+export const makeGame = (
+  archives: ReadonlyArray<string>,
+  dependencies: ReadonlyArray<string> = []
+): string => {
+  const game = mkdtempSync(join(tmpdir(), "svc-game-"))
+  writeFileSync(join(game, "package.json"), `{ "name": "game", "type": "module" }`)
+  for (const archive of archives) {
+    const folder = join(game, "node_modules/@player-backend", nameOf(archive))
+    mkdirSync(folder, { recursive: true })
+    execFileSync("tar", ["xzf", archive, "-C", folder, "--strip-components", "1"])
+  }
+  for (const name of dependencies) {
+    mkdirSync(join(game, "node_modules", name, ".."), { recursive: true })
+    symlinkSync(join(installed, name), join(game, "node_modules", name))
+  }
+  return game
+}
+
+/** Runs a program of this repository in the game, and returns its output. */
+export const runIn = (game: string, program: string, ...words: ReadonlyArray<string>): string => {
+  try {
+    return execFileSync(join(installed, ".bin", program), words, { cwd: game, encoding: "utf8" })
+  } catch (error) {
+    const output =
+      typeof error === "object" && error !== null && "stdout" in error ? error.stdout : ""
+    const message = `${program} ${words.join(" ")} failed:\n${String(output)}`
+    throw new Error(message, { cause: error })
+  }
+}
+
+/** The manifest of an installed package. */
+export const manifestOf = (game: string, name: string): unknown =>
+  JSON.parse(readFileSync(join(game, "node_modules/@player-backend", name, "package.json"), "utf8"))
