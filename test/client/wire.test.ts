@@ -68,7 +68,7 @@ const missingFrames: ReadonlyArray<
 const folder = new URL("../../src/client/", import.meta.url)
 
 const sources = readdirSync(folder)
-  .filter((file) => file !== "wire.ts")
+  .filter((file) => file.endsWith(".ts") && file !== "wire.ts")
   .map((file) => readFileSync(new URL(file, folder), "utf8"))
   .join("\n")
 
