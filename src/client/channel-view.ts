@@ -62,8 +62,8 @@ export const applyChannelEvent = (view: ChannelView, event: ChannelEvent): Chann
       return { ...view, settings: event.channel }
     case "channel_self":
       return { ...view, canSend: event.canSend, mutedUntil: event.mutedUntil }
-    case "channel_message":
-    case "channel_closed":
+    // Among them those of newer services.
+    default:
       return view
   }
 }

@@ -49,8 +49,9 @@ const rejoinFirstMillis = 250
 const rejoinMillis = 20_000
 const rejoinableErrors: ReadonlySet<string | undefined> = new Set(["unavailable", "rate_limited"])
 
-/** Events of channels have a name of their own, or the field `channel`. */
-const isChannelEvent = (event: ServerEvent): event is ChannelEvent => "channel" in event
+/** Events of channels have the field `channel`, and so do those of their calls. */
+const isChannelEvent = (event: ServerEvent): event is ChannelEvent =>
+  "channel" in event && !event.t.startsWith("voice_")
 
 const nameOf = ({ channel }: ChannelEvent): string =>
   typeof channel === "string" ? channel : channel.name

@@ -24,6 +24,7 @@ import { sessions } from "./sessions.ts"
 import { share } from "./share.ts"
 import { stats } from "./stats.ts"
 import { transfer } from "./transfer.ts"
+import { voice } from "./voice.ts"
 
 export { type Ages, ages } from "./ages.ts"
 export type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
@@ -69,6 +70,7 @@ export { memoryStorage, type SessionStorage } from "./storage.ts"
 export type { Timers } from "./timers.ts"
 export type { Profile } from "./tokens.ts"
 export { type Transfer, transfer } from "./transfer.ts"
+export { type Voice, voice, type VoiceEvents } from "./voice.ts"
 export type * from "./wire.ts"
 
 /** All modules of the client. A new feature adds its module here. */
@@ -83,6 +85,7 @@ const modules = {
   news,
   rooms,
   channels,
+  voice,
   saves,
   stats,
   share

@@ -4,7 +4,7 @@
  */
 import { frameMaxBytes } from "#rpc/client-limits"
 import { ClientError, fromWire, isRecord, isWireError } from "./errors.ts"
-import type { ChannelEvent, Frames, RoomEvent, Warn, Welcome } from "./wire.ts"
+import type { ChannelEvent, Frames, RoomEvent, VoiceEvent, Warn, Welcome } from "./wire.ts"
 
 /** The name of a client frame. */
 export type Frame = keyof Frames
@@ -16,7 +16,7 @@ export type FramePayload<F extends Frame> = Frames[F]["payload"]
 export type FrameData<F extends Frame> = Frames[F]["data"]
 
 /** Every event of the service, except replies. */
-export type ServerEvent = Welcome | Warn | RoomEvent | ChannelEvent
+export type ServerEvent = Welcome | Warn | RoomEvent | ChannelEvent | VoiceEvent
 
 /** A reply to a frame with a `rid`. */
 export interface Reply {

@@ -50,9 +50,8 @@ export const applyEvent = (room: RoomSnapshot, event: RoomEvent): RoomSnapshot =
       }))
     case "locked":
       return { ...room, locked: event.locked }
-    case "message":
-    case "signal":
-    case "room_closed":
+    // Among them those of newer services.
+    default:
       return room
   }
 }

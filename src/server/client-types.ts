@@ -21,6 +21,7 @@ import { NativeProvider, NativeRequest, SignInError, SignInMode } from "#rpc/oau
 import { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
 import { ClientFrames, HeldSeat, Warn, Welcome } from "#rpc/realtime"
 import { RoomEvent, RoomPlayer, RoomRef, RoomSnapshot, SignalKind } from "#rpc/rooms"
+import { VoiceEvent, VoiceMember } from "#rpc/voice"
 import { TypePrinter } from "./type-text.ts"
 
 /** Values that the client exports by name, inner ones first. */
@@ -44,6 +45,8 @@ const values = {
   ModerateOp,
   Moderation,
   ChannelEvent,
+  VoiceMember,
+  VoiceEvent,
   IceTransportPolicy,
   IceServer,
   IceServers,
