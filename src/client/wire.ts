@@ -262,6 +262,48 @@ export type ChannelEvent =
     readonly reason: "deleted" | "empty" | "kicked" | "banned" | "feature_disabled" | "lost"
   }
 
+export interface VoiceMember {
+  readonly id: string
+  readonly session: string
+  readonly canSpeak: boolean
+  readonly publishing: boolean
+}
+
+export type VoiceEvent =
+  | {
+    readonly t: "voice_state"
+    readonly channel: string
+    readonly members: ReadonlyArray<VoiceMember>
+  }
+  | {
+    readonly t: "voice_signal"
+    readonly channel: string
+    readonly from: string
+    readonly kind: SignalKind
+    readonly data?: unknown
+    readonly gen?: number
+  }
+  | {
+    readonly t: "voice_sfu_offer"
+    readonly channel: string
+    readonly session: string
+    readonly gen: number
+    readonly sdp: string
+    readonly publishMid: string
+    readonly slots: ReadonlyArray<string>
+  }
+  | {
+    readonly t: "voice_speaking"
+    readonly channel: string
+    readonly slots: Readonly<Record<string, string | null>>
+  }
+  | {
+    readonly t: "voice_closed"
+    readonly channel: string
+    readonly reason: "time_limit" | "suspended" | "unavailable"
+    readonly retryAfterMs?: number
+  }
+
 export type IceTransportPolicy = "relay" | "all"
 
 export interface IceServer {
