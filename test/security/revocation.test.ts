@@ -3,29 +3,22 @@
  * their key, also when a runner was not listening for changes meanwhile, and developers' sessions.
  */
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Redacted } from "effect"
+import { assert, layer } from "@effect/vitest"
+import { Clock, Effect, Layer, Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { TestDatabase } from "#testing/app"
 import { at, authenticate, configure, guest, request, type TestTarget } from "#testing/players"
-import { startCluster } from "#testing/runners"
 import { connectAnonymously } from "../support/channel-calls.ts"
 import { connectNative } from "../support/native-socket.ts"
-import { DatabaseLive } from "../support/service.ts"
+import { live } from "../support/security/security-harness.ts"
+import { TwoRunners } from "../support/two-runners.ts"
 
 const text = (value: unknown, ...path: ReadonlyArray<string | number>) => String(at(value, ...path))
 
-/** Two runners, and a developer's project on them. */
-const setUp = Effect.gen(function* () {
-  const database = yield* TestDatabase
-  const { runners } = yield* startCluster({
-    databaseUrl: database.url,
-    size: 2,
-    env: { SVC_SIGNUPS: "open" }
-  })
-  const [here, there] = runners.map(({ url }) => url)
-  if (here === undefined || there === undefined) return yield* Effect.die("No cluster")
-  const signUp = { email: "dev@example.com", password: "correct horse" }
+/** A new developer's project on two runners. */
+const setUp = Effect.fnUntraced(function* (email: string) {
+  const { at1, at2, databaseUrl } = yield* TwoRunners
+  const [here, there] = [at1.url, at2.url]
+  const signUp = { email, password: "correct horse" }
   const signedUp = yield* request(`${here}/v1/developers/signup`, { body: signUp })
   const headers = { authorization: `Bearer ${text(signedUp.body, "token")}` }
   const created = yield* request(`${here}/v1/projects`, { headers, body: { name: "Revoked" } })
@@ -44,7 +37,7 @@ const setUp = Effect.gen(function* () {
     const { body } = yield* request(path, { headers, body: { kind } })
     return { id: text(body, "key", "id"), plain: text(body, "plain") }
   })
-  const sql = yield* PgClient.make({ url: Redacted.make(database.url) })
+  const sql = yield* PgClient.make({ url: Redacted.make(databaseUrl) })
   return { here, there, headers, keys, newKey, project, sql }
 })
 
@@ -74,16 +67,14 @@ const closedByRevocation = Effect.fnUntraced(function* (
   return (yield* Clock.currentTimeMillis) - start
 })
 
-const run = <A, E>(effect: Effect.Effect<A, E, Effect.Services<typeof setUp>>) =>
-  effect.pipe(Effect.scoped, Effect.provide([DatabaseLive, Reactivity.layer]))
-
-describe("revocation on two runners", () => {
-  it.live(
-    "closes the sockets of a revoked key over both doors on every runner, and no others",
-    () =>
-      run(
+layer(Layer.merge(TwoRunners.layerWith({ SVC_SIGNUPS: "open" }), Reactivity.layer), live)(
+  "revocation on two runners",
+  (it) => {
+    it.effect(
+      "closes the sockets of a revoked key over both doors on every runner, and no others",
+      () =>
         Effect.gen(function* () {
-          const { headers, here, keys, newKey, project, there } = yield* setUp
+          const { headers, here, keys, newKey, project, there } = yield* setUp("dev-1@example.com")
           const millis: Array<number> = []
           const bystander = yield* openSockets(there, keys.publishableKey, keys.secretKey)
           for (const url of [here, there]) {
@@ -106,13 +97,11 @@ describe("revocation on two runners", () => {
           assert.strictEqual(yield* bystander.server.call("ping"), "ok")
           for (const { ws } of bystander.publishable) assert.strictEqual(ws.readyState, ws.OPEN)
         })
-      )
-  )
+    )
 
-  it.live("closes them when the runner did not listen while the key was revoked", () =>
-    run(
+    it.effect("closes them when the runner did not listen while the key was revoked", () =>
       Effect.gen(function* () {
-        const { keys, newKey, sql, there } = yield* setUp
+        const { keys, newKey, sql, there } = yield* setUp("dev-2@example.com")
         const [publishable, secret] = yield* Effect.all([newKey("publishable"), newKey("secret")])
         const opened = yield* openSockets(there, publishable.plain, secret.plain)
         const bystander = yield* openSockets(there, keys.publishableKey, keys.secretKey)
@@ -126,12 +115,10 @@ describe("revocation on two runners", () => {
         assert.strictEqual(yield* bystander.server.call("ping"), "ok")
       })
     )
-  )
 
-  it.live("ends a developer's session on every runner at its logout", () =>
-    run(
+    it.effect("ends a developer's session on every runner at its logout", () =>
       Effect.gen(function* () {
-        const { headers, here, there } = yield* setUp
+        const { headers, here, there } = yield* setUp("dev-3@example.com")
         const me = (url: string) =>
           Effect.map(request(`${url}/v1/developers/me`, { headers }), ({ status }) => status)
         assert.deepStrictEqual([yield* me(here), yield* me(there)], [200, 200])
@@ -139,5 +126,5 @@ describe("revocation on two runners", () => {
         assert.deepStrictEqual([yield* me(here), yield* me(there)], [401, 401])
       })
     )
-  )
-})
+  }
+)

@@ -2,15 +2,14 @@
  * Channels on two runner processes: a channel lives on one of them, its members are on both, and it
  * survives the loss of its runner.
  */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { TestDatabase } from "#testing/app"
 import { at, authenticate, guest, newPlayer, type OnlinePlayer } from "#testing/players"
-import { startCluster } from "#testing/runners"
 import { connectAnonymously, errorCode, manage, moderate } from "../../support/channel-calls.ts"
-import { DatabaseLive } from "../../support/service.ts"
+import { live } from "../../support/security/security-harness.ts"
+import { TwoRunners } from "../../support/two-runners.ts"
 
 /** The node that wrote the channel's row. */
 const nodeOf = (url: string, name: string) =>
@@ -26,15 +25,9 @@ const nodeOf = (url: string, name: string) =>
   )
 
 /** A managed channel with a player on each runner, and who owns it. */
-const twoMembers = Effect.fnUntraced(function* (settings: object = {}) {
-  const database = yield* TestDatabase
-  const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
-  const [first, second] = runners
-  if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
-  const name = "lobby"
-  yield* manage(target, "PUT", name, settings)
-  const at1 = { ...target, url: first.url }
-  const at2 = { ...target, url: second.url }
+const twoMembers = Effect.fnUntraced(function* (name: string, settings: object = {}) {
+  const { at1, at2, databaseUrl, first, second } = yield* TwoRunners
+  yield* manage(at1, "PUT", name, settings)
   const ada = yield* newPlayer(at1, "Ada")
   const bob = yield* newPlayer(at2, "Bob")
   yield* ada.socket.request({ t: "channelJoin", channel: name })
@@ -42,7 +35,7 @@ const twoMembers = Effect.fnUntraced(function* (settings: object = {}) {
   yield* ada.socket.next("channel_player_joined")
   yield* ada.socket.next("channel_joined")
   yield* bob.socket.next("channel_joined")
-  const node = yield* nodeOf(database.url, name)
+  const node = yield* nodeOf(databaseUrl, name)
   const ownerIsFirst = node === first.node
   return ownerIsFirst
     ? { name, owner: first, near: ada, far: bob, nearAt: at1, farAt: at2 }
@@ -58,10 +51,10 @@ const assertDelivery = (from: OnlinePlayer, to: OnlinePlayer, channel: string, t
     assert.strictEqual(message["from"], from.id)
   })
 
-describe("channels on two runners", () => {
-  it.live("reaches, counts and moderates members of a channel on both runners", () =>
+layer(TwoRunners.layerWith(), live)("channels on two runners", (it) => {
+  it.effect("reaches, counts and moderates members of a channel on both runners", () =>
     Effect.gen(function* () {
-      const { far, farAt, name, near, nearAt } = yield* twoMembers({ open: true })
+      const { far, farAt, name, near, nearAt } = yield* twoMembers("open", { open: true })
       yield* assertDelivery(near, far, name, "there")
       yield* assertDelivery(far, near, name, "back")
       const listener = yield* connectAnonymously(farAt)
@@ -84,12 +77,14 @@ describe("channels on two runners", () => {
         const back = yield* online.socket.request({ t: "channelJoin", channel: name })
         assert.strictEqual(errorCode(back), "channel_banned")
       }
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+    })
   )
 
-  it.live("keeps a channel's members, settings and bans when its runner is killed", () =>
+  it.effect("keeps a channel's members, settings and bans when its runner is killed", () =>
     Effect.gen(function* () {
-      const { far, farAt, name, near, nearAt, owner } = yield* twoMembers({ send: "speakers" })
+      const { far, farAt, name, near, nearAt, owner } = yield* twoMembers("stage", {
+        send: "speakers"
+      })
       yield* moderate(nearAt, name, { op: "allowSend", playerId: far.id })
       yield* far.socket.next("channel_self")
       const made = yield* far.socket.request({ t: "channelCreate", maxMembers: 5 })
@@ -119,24 +114,26 @@ describe("channels on two runners", () => {
       assert.strictEqual(send["ok"], true, JSON.stringify(send))
       const mine = yield* manage(farAt, "GET", encodeURIComponent(own))
       assert.deepInclude(at(mine.body, "channel"), { ownerId: far.id, maxMembers: 5 })
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+    })
   )
+})
 
+describe("a runner that leaves for a while or for good", () => {
   it.live("hands channels over from a runner that stops gracefully", () =>
     Effect.gen(function* () {
-      const { far, name, near, owner } = yield* twoMembers()
+      const { far, name, near, owner } = yield* twoMembers("lobby")
       yield* assertDelivery(near, far, name, "before")
       yield* Effect.forkChild(owner.stop)
       assert.strictEqual((yield* near.socket.closed).code, 1012)
       yield* far.socket.next("channel_joined", (frame) => at(frame, "members", 0, "id") === far.id)
       const reply = yield* far.socket.request({ t: "channelSend", channel: name, type: "after" })
       assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+    }).pipe(Effect.provide(TwoRunners.layerWith()), Effect.scoped)
   )
 
   it.live("denies a frozen runner its channels when it resumes", () =>
     Effect.gen(function* () {
-      const { far, farAt, name, near, owner } = yield* twoMembers()
+      const { far, farAt, name, near, owner } = yield* twoMembers("lobby")
       yield* owner.signal("SIGSTOP")
       yield* far.socket.next("channel_joined")
       yield* manage(farAt, "PUT", name, { maxMembers: 5 })
@@ -147,6 +144,6 @@ describe("channels on two runners", () => {
       assert.strictEqual(at(rejoined, "channel", "maxMembers"), 5)
       yield* assertDelivery(far, near, name, "again")
       yield* assertDelivery(near, far, name, "and again")
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+    }).pipe(Effect.provide(TwoRunners.layerWith()), Effect.scoped)
   )
 })

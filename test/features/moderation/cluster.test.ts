@@ -2,34 +2,23 @@
  * A ban with two runner processes: the player's socket is on one, the room and the channel on either. The
  * test prints the time from the call to the close of the socket (goal: 200 ms) and does not assert it.
  */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Clock, Effect } from "effect"
-import { TestDatabase } from "#testing/app"
 import { at, authenticate, newPlayer } from "#testing/players"
-import { startCluster } from "#testing/runners"
 import { manage } from "../../support/channel-calls.ts"
 import { ban, codeOf, play, unban } from "../../support/moderation-calls.ts"
-import { DatabaseLive } from "../../support/service.ts"
+import { live } from "../../support/security/security-harness.ts"
+import { TwoRunners } from "../../support/two-runners.ts"
 
 const median = (numbers: ReadonlyArray<number>): number =>
   numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN
 
 const rounds = 10
 
-/** Two runners with their addresses. */
-const twoRunners = Effect.gen(function* () {
-  const database = yield* TestDatabase
-  const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
-  const [first, second] = runners
-  if (first === undefined || second === undefined)
-    return yield* Effect.die("Failed to start two runners")
-  return { at1: { ...target, url: first.url }, at2: { ...target, url: second.url } }
-})
-
-describe("a ban on two runners", () => {
-  it.live("closes the player's socket on any runner and ends the seat and the membership", () =>
+layer(TwoRunners.layerWith(), live)("a ban on two runners", (it) => {
+  it.effect("closes the player's socket on any runner and ends the seat and the membership", () =>
     Effect.gen(function* () {
-      const { at1, at2 } = yield* twoRunners
+      const { at1, at2 } = yield* TwoRunners
       const name = "lobby"
       yield* manage(at1, "PUT", name, {})
       const host = yield* newPlayer(at1, "Host")
@@ -75,24 +64,26 @@ describe("a ban on two runners", () => {
           `${Math.max(...afterCall)} ms; after its answer: median ${median(afterAnswer)} ms, at ` +
           `most ${Math.max(...afterAnswer)} ms (${rounds} bans)`
       )
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+    })
   )
 
-  it.live("ends a disconnected player's seat on the other runner, and lifts the ban on both", () =>
-    Effect.gen(function* () {
-      const { at1, at2 } = yield* twoRunners
-      const host = yield* newPlayer(at1, "Host")
-      const player = yield* newPlayer(at2, "Player")
-      const made = yield* host.socket.request({ t: "create", mode: "default" })
-      yield* player.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
-      yield* player.socket.terminate
-      yield* host.socket.next("player_disconnected")
-      yield* ban(at2, player.id)
-      assert.strictEqual((yield* host.socket.next("player_left"))["reason"], "banned")
-      yield* unban(at1, player.id)
-      const write = play(at2, player, "PATCH", "players/me", { displayName: "X" })
-      const free = Effect.repeat(write, { until: (answer) => codeOf(answer) === "ok" })
-      yield* Effect.timeout(free, "5 seconds")
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  it.effect(
+    "ends a disconnected player's seat on the other runner, and lifts the ban on both",
+    () =>
+      Effect.gen(function* () {
+        const { at1, at2 } = yield* TwoRunners
+        const host = yield* newPlayer(at1, "Host")
+        const player = yield* newPlayer(at2, "Player")
+        const made = yield* host.socket.request({ t: "create", mode: "default" })
+        yield* player.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
+        yield* player.socket.terminate
+        yield* host.socket.next("player_disconnected")
+        yield* ban(at2, player.id)
+        assert.strictEqual((yield* host.socket.next("player_left"))["reason"], "banned")
+        yield* unban(at1, player.id)
+        const write = play(at2, player, "PATCH", "players/me", { displayName: "X" })
+        const free = Effect.repeat(write, { until: (answer) => codeOf(answer) === "ok" })
+        yield* Effect.timeout(free, "5 seconds")
+      })
   )
 })
