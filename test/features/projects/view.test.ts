@@ -308,13 +308,14 @@ layer(Node)("the overview of an environment", (it) => {
       const sql = yield* SqlClient.SqlClient
       const { development, see, target } = yield* setUp
       const here = yield* Usage
-      const there = Context.get(yield* Layer.build(Layer.fresh(nodeWith())), Usage)
       const { environmentId } = development
       const [ada, bob] = yield* Effect.forEach(["Ada", "Bob"], (name) => guest(target, name))
       const idOf = (player: TestPlayer | undefined) => PlayerId.make(player?.id ?? "")
       yield* sql`update players set is_guest = false where id = ${idOf(ada)}`
       yield* here.flush
       yield* TestClock.adjust("1 day")
+      // Only now: a node that is up sweeps every second of that day.
+      const there = Context.get(yield* Layer.build(Layer.fresh(nodeWith())), Usage)
       for (const node of [here, there, here]) {
         yield* node.playerSeen(environmentId, idOf(bob))
         yield* node.playerSeen(environmentId, yield* newId.player)
