@@ -247,9 +247,8 @@ const calls: Readonly<Record<string, Make>> = {
     type: "news"
   }),
   "POST /v1/realtime/channels/:name/moderate": byServer("/v1/realtime/channels/lobby/moderate", {
-    op: "mute",
-    playerId: `pl_${"0".repeat(26)}`,
-    seconds: 60
+    op: "unmute",
+    playerId: `pl_${"0".repeat(26)}`
   }),
   "POST /v1/developers/signup": () =>
     Effect.succeed({

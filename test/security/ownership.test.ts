@@ -218,11 +218,11 @@ layer(SecurityAppLive(), live)("ownership (API1, ASVS 8)", (it) => {
           assert.strictEqual(at(answer.body, "error", "code"), "not_found")
           assert.deepStrictEqual(visibleParts(answer), visibleParts(appeals[0] ?? answer))
         }
-        // The ban list of a channel accepts the id of any player and reveals nothing about it.
+        // The players of others, deleted and invented ones are equally unknown.
         const players = all.flatMap(({ playerId = [] }) => playerId)
         const bans = yield* Effect.forEach(players, moderate)
         for (const [index, answer] of bans.entries()) {
-          const status = Schema.is(PlayerId)(players[index]) ? 200 : 400
+          const status = Schema.is(PlayerId)(players[index]) ? 404 : 400
           const first = bans.find((ban) => ban.status === status)
           assert.strictEqual(answer.status, status)
           assert.deepStrictEqual(visibleParts(answer), visibleParts(first ?? answer))
