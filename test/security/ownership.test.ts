@@ -149,6 +149,8 @@ const creates = new Set(["PUT /v1/realtime/channels/:name", "PUT /v1/saves/:key"
 
 const idParams = /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key)\b/g
 
+const auditPath = "/v1/projects/:projectId/audit"
+
 layer(SecurityAppLive(), live)("ownership (API1, ASVS 8)", (it) => {
   it.effect(
     "foreign, deleted, random and malformed ids in a path get the same response",
@@ -186,7 +188,10 @@ layer(SecurityAppLive(), live)("ownership (API1, ASVS 8)", (it) => {
             const random = answers[known.findIndex(({ kind }) => kind === "random")]
             assert.isAtLeast(answers.length, 3, path)
             for (const [index, answer] of answers.entries()) {
-              const what = `${method} ${path} by ${param}: ${known[index]?.kind}`
+              const { kind } = known[index] ?? {}
+              // Its members read the audit log of a deleted project.
+              if (kind === "deleted" && path === auditPath) continue
+              const what = `${method} ${path} by ${param}: ${kind}`
               assert.strictEqual(answer.status, 404, what)
               assert.deepStrictEqual(visibleParts(answer), visibleParts(random ?? answer), what)
             }
