@@ -12,6 +12,7 @@ import {
   ProjectConfigApi,
   ProjectFeaturesApi
 } from "./config.ts"
+import { HostingApi, ProjectHostingApi } from "./hosting/api.ts"
 import { IdentitiesApi } from "./identities.ts"
 import { NewsApi } from "./news.ts"
 import { ProjectProvidersApi, ProvidersApi } from "./oauth/api.ts"
@@ -67,6 +68,8 @@ export class Api extends HttpApi.make("player-backend")
   .add(tagged(ProjectConfigApi))
   .add(tagged(FeaturesApi))
   .add(tagged(ProjectFeaturesApi))
+  .add(tagged(HostingApi))
+  .add(tagged(ProjectHostingApi))
   .add(tagged(ProvidersApi))
   .add(tagged(ProjectProvidersApi))
   .add(tagged(AuditApi))

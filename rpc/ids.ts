@@ -44,6 +44,13 @@ export type SanctionId = typeof SanctionId.Type
 /** The appeal against a ban. */
 export const AppealId = id("apl", "AppealId", "Id of an appeal.").pipe(Schema.brand("AppealId"))
 export type AppealId = typeof AppealId.Type
+
+/** A version of an app's files. */
+export const DeploymentId = id("dep", "DeploymentId", "Id of a deployment.").pipe(
+  Schema.brand("DeploymentId")
+)
+export type DeploymentId = typeof DeploymentId.Type
+
 export const DeveloperId = id("dev", "DeveloperId", "Id of a developer.").pipe(
   Schema.brand("DeveloperId")
 )
@@ -133,6 +140,7 @@ export const newId = {
   project: Effect.flatMap(SecureRandom.SecureRandom, generate("prj", ProjectId)),
   environment: Effect.flatMap(SecureRandom.SecureRandom, generate("env", EnvironmentId)),
   key: Effect.flatMap(SecureRandom.SecureRandom, generate("key", KeyId)),
+  deployment: Effect.flatMap(SecureRandom.SecureRandom, generate("dep", DeploymentId)),
   developer: Effect.flatMap(SecureRandom.SecureRandom, generate("dev", DeveloperId)),
   developerSession: Effect.flatMap(SecureRandom.SecureRandom, generate("dse", DeveloperSessionId)),
   session: Effect.flatMap(SecureRandom.SecureRandom, generate("ses", SessionId)),

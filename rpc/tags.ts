@@ -105,6 +105,10 @@ const server = {
     title: "Features",
     description: `The features of the environment and how to enable them. ${secretKey}`
   },
+  hosting: {
+    title: "Hosting",
+    description: `Deployments of the app's files, and its addresses. ${secretKey}`
+  },
   providers: {
     title: "OAuth providers",
     description: `Credentials of the OAuth providers. ${secretKey}`
@@ -147,6 +151,10 @@ const project = {
   projectFeatures: {
     title: "Features (project)",
     description: `The features of an environment and how to enable them. ${dashboard}`
+  },
+  projectHosting: {
+    title: "Hosting (project)",
+    description: `Deployments of the app's files, and its addresses. ${dashboard}`
   },
   projectProviders: {
     title: "OAuth providers (project)",

@@ -50,6 +50,8 @@ export const throttles = {
   exportPerPlayer: { burst: 10, seconds: secondsPerHour },
   /** Config pushes to one environment, by all its keys and developers. */
   configPushes: { burst: 30, seconds: 60 },
+  /** Deployments created in one environment, by all its keys and developers. */
+  deployments: { burst: 60, seconds: secondsPerHour },
   /** Requests of one developer session (`kds_`). */
   developerApi: { burst: 600, seconds: 60 },
   /**

@@ -88,9 +88,9 @@ export class TooManySaves extends detailed<TooManySaves>()(
 ) {}
 
 /**
- * The saves of the guest, or of the environment, have no room for more; `limit` and `used` are in bytes.
- * Delete or shrink saves. A guest who links a sign-in method has no limit of its own; the operator raises
- * that of the environment.
+ * The saves of the guest, or the saves or files of the environment, have no room for more; `limit` and
+ * `used` are in bytes. Delete or shrink saves, or wait until old deployments are removed. A guest who links
+ * a sign-in method has no limit of its own; the operator raises that of the environment.
  */
 export class StorageQuotaExceeded extends detailed<StorageQuotaExceeded>()(
   "storage_quota_exceeded",
@@ -149,6 +149,14 @@ export class BlobsMissing extends detailed<BlobsMissing>()(
   409,
   "Some files of the deployment have not been uploaded.",
   { missing: Schema.Array(Schema.String) }
+) {}
+
+/** The uploaded bytes do not have the SHA-256 of the path, or not the size of the manifest. Upload the file again. */
+export class BlobHashMismatch extends detailed<BlobHashMismatch>()(
+  "blob_hash_mismatch",
+  400,
+  "The uploaded bytes are not those that the deployment names.",
+  { expectedBytes: Schema.Finite, receivedBytes: Schema.Finite }
 ) {}
 
 /** The voice settings cannot change during a call. Retry after it has ended. */

@@ -14,6 +14,9 @@ import { AuditRepository } from "#sql/audit"
 import { ChannelRepository } from "#sql/channels"
 import { ConfigRepository } from "#sql/config"
 import { DeveloperRepository } from "#sql/developers"
+import { AppRepository } from "#sql/hosting/apps"
+import { BlobRepository } from "#sql/hosting/blobs"
+import { DeploymentRepository } from "#sql/hosting/deployments"
 import { IdempotencyRepository } from "#sql/idempotency"
 import { IdentityRepository } from "#sql/identities"
 import { MailRepository } from "#sql/mail"
@@ -64,6 +67,8 @@ import { DevelopersHttp } from "./features/developers/handlers.ts"
 import { DeveloperSessions } from "./features/developers/sessions.ts"
 import { EmailHttp } from "./features/email/handlers.ts"
 import { EmailPages } from "./features/email/pages.ts"
+import { HostedApps } from "./features/hosting/apps.ts"
+import { HostingHttp } from "./features/hosting/handlers.ts"
 import { IdentitiesHttp } from "./features/identities/handlers.ts"
 import { ModerationHttp } from "./features/moderation/handlers.ts"
 import { Sanctions } from "./features/moderation/service.ts"
@@ -109,8 +114,13 @@ import { PlayerChanges } from "./gateway/player-changes.ts"
 import { RealtimeDoorLive } from "./gateway/realtime-door.ts"
 import { RpcServerLive } from "./gateway/rpc-server.ts"
 import { SeenPlayers } from "./gateway/seen-players.ts"
+<<<<<<< HEAD
 import { ApiPage } from "./http/api-page/route.ts"
 import { AsyncapiRoute } from "./http/asyncapi.ts"
+=======
+import { AppHosts } from "./http/app-hosts.ts"
+import { ApiPage } from "./http/api-page.ts"
+>>>>>>> fa30cd1 (Host apps: deployments, files and serving by host name)
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
 import { DevMailPage } from "./http/dev-mail-page.ts"
@@ -123,6 +133,7 @@ import { HttpServerLive } from "./http/server.ts"
 import { StartPage } from "./http/start-page.ts"
 import { RequestsLive } from "./http/validation.ts"
 import { Hub } from "./links/hub.ts"
+import { BlobStoreLive } from "./platform/blobs/live.ts"
 import { DatabaseLive } from "./platform/database.ts"
 import { NodeFlush } from "./platform/flush.ts"
 import { Idempotency } from "./platform/idempotency.ts"
@@ -145,7 +156,9 @@ import { ObservabilityLive } from "./telemetry/telemetry.ts"
 
 const RepositoriesLive = Layer.mergeAll(
   AgeRepository.layer,
+  AppRepository.layer,
   AuditRepository.layer,
+  BlobRepository.layer,
   ChannelRepository.layer,
   CodeRepository.layer,
   ConfigRepository.layer,
@@ -155,6 +168,7 @@ const RepositoriesLive = Layer.mergeAll(
   LiveRepository.layer,
   MailRepository.layer,
   DeletionRepository.layer,
+  DeploymentRepository.layer,
   ManagementRepository.layer,
   MemberRepository.layer,
   NewsRepository.layer,
@@ -183,6 +197,7 @@ const RepositoriesLive = Layer.mergeAll(
 // Platform: services that know no feature.
 
 const PlatformLive = Layer.mergeAll(
+  BlobStoreLive,
   Idempotency.layer,
   Outgoing.layer,
   Passwords.layer,
@@ -204,6 +219,7 @@ const FeaturesLive = Layer.mergeAll(
 
 /** Everything below the endpoints except entities; needs a database. */
 export const CoreLive = Origins.layer.pipe(
+  Layer.provideMerge(HostedApps.layer),
   Layer.provideMerge(FeaturesLive),
   Layer.provideMerge(PlatformLive),
   Layer.provideMerge(RepositoriesLive)
@@ -268,6 +284,7 @@ const HandlersLive = Layer.mergeAll(
   DevelopersHttp,
   EmailHttp,
   GuestExpiry,
+  HostingHttp,
   IdentitiesHttp,
   ModerationHttp,
   NewsHttp,
@@ -314,7 +331,7 @@ export const Routes = Layer.mergeAll(
 
 /** Serves these routes on the address and port of the settings. */
 export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
-  HttpRouter.serve(routes, {
+  HttpRouter.serve(Layer.merge(routes, AppHosts), {
     disableLogger: true,
     disableListenLog: true,
     routerConfig

@@ -45,6 +45,11 @@ describe("settings", () => {
           guestBytes: 16_777_216,
           environmentBytes: 53_687_091_200
         },
+        hosting: {
+          domain: "localhost",
+          environmentBytes: 10_737_418_240,
+          retentionDays: 90
+        },
         guestExpiryDays: 30,
         metricsToken: undefined,
         logs: { level: "Info", format: "pretty", requests: "failed" },

@@ -8,6 +8,7 @@ import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { originAllowed } from "#rpc/config-document/origins"
 import { OriginNotAllowed } from "#rpc/errors/codes"
 import { Settings } from "#server/platform/settings/settings"
+import { HostedApps } from "#server/features/hosting/apps"
 import { Configs } from "#server/features/config/service"
 
 /** Most cached origins for one version of a config. */
@@ -26,6 +27,7 @@ export class Origins extends Context.Service<
   static readonly layer = Layer.effect(
     Origins,
     Effect.gen(function* () {
+      const apps = yield* HostedApps
       const configs = yield* Configs
       const own = new URL((yield* Settings).baseUrl).origin
       const isAllowed = makeIsAllowed()
@@ -34,6 +36,7 @@ export class Origins extends Context.Service<
           if (origin === undefined || origin === own) return
           const { config } = yield* configs.current(environmentId)
           if (isAllowed(config, origin, name === "development")) return
+          if (yield* apps.isOwnOrigin(environmentId, origin)) return
           return yield* new OriginNotAllowed()
         })
       })

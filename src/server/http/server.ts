@@ -9,6 +9,7 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { monotonicMillis } from "#server/platform/monotonic"
+import { startBodyDeadline } from "#server/platform/body-deadlines"
 import { Settings } from "#server/platform/settings/settings"
 import { ClientConnections } from "./client-connections.ts"
 import { CompactMessage } from "./compact-message.ts"
@@ -17,6 +18,12 @@ import { closeWithLinger, refuse } from "./raw-response.ts"
 
 /** Handles an upgrade request; the handler owns the socket from then on. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+
+/** Serves the hosts of apps, where nothing of the service itself may answer. */
+export interface AppHandler {
+  readonly isFor: (request: IncomingMessage) => boolean
+  readonly serve: (request: IncomingMessage, response: ServerResponse) => void
+}
 
 /** Timeouts in milliseconds. */
 export const HttpBounds = Context.Reference("server/http/server/HttpBounds", {
@@ -78,11 +85,14 @@ const isHandshake = ({ headers, method }: IncomingMessage): boolean =>
   /^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "") &&
   areProtocols(headers["sec-websocket-protocol"] ?? "none")
 
+/** Node's code for a request that took too long. */
+const lateCode = "ERR_HTTP_REQUEST_TIMEOUT"
+
 /** Responses to what Node refuses before there is a request, by Node's error code. */
 const refusals: Readonly<Record<string, readonly [status: number, code: string, text: string]>> = {
   HPE_HEADER_OVERFLOW: [431, "payload_too_large", "The headers are too large."],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "payload_too_large", "The chunk extensions are too large."],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, "invalid_request", "The request took too long."]
+  [lateCode]: [408, "invalid_request", "The request took too long."]
 }
 
 /** Refuses a request that could not be parsed. */
@@ -128,12 +138,14 @@ class UpgradingServer extends Server {
   readonly clients: ClientConnections
   readonly openSockets = new Set<Socket>()
   dropped = 0
+  apps: AppHandler | undefined
   readonly #pipeline = new Pipeline()
   /** Cuts the connection of a body in too many pieces: to read the rest would cost the most. */
   readonly #cut = (message: CompactMessage): void => {
     this.clients.offended(message)
     message.socket.destroy()
   }
+  readonly #bodyMillis: number
 
   constructor(
     upgrades: ReadonlyMap<string, UpgradeHandler>,
@@ -143,14 +155,18 @@ class UpgradingServer extends Server {
   ) {
     super({
       ...bounds,
+      // Uploads take longer than other bodies, so each request has a deadline of its own.
+      requestTimeout: 0,
       IncomingMessage: CompactMessage,
       maxHeaderSize,
       noDelay: true,
       // The middleware refuses such requests in the usual error format.
       requireHostHeader: false,
       joinDuplicateHeaders: true,
-      shouldUpgradeCallback: (request) => isHandshake(request) && upgrades.has(pathOf(request))
+      shouldUpgradeCallback: (request) =>
+        isHandshake(request) && upgrades.has(pathOf(request)) && this.apps?.isFor(request) !== true
     })
+    this.#bodyMillis = bounds.requestTimeout
     this.upgrades = upgrades
     this.clients = clients
     this.timeout = timeout
@@ -231,10 +247,15 @@ class UpgradingServer extends Server {
       return super.emit(event, ...args)
     }
     if (request instanceof CompactMessage) request.onTooManyPieces = this.#cut
+    startBodyDeadline(request, this.#bodyMillis, () => {
+      const late = Object.assign(new Error("The request took too long"), { code: lateCode })
+      super.emit("clientError", late, request.socket)
+    })
     this.#pipeline.add(request, response, () => {
       if (this.listenerCount("request") === 0) return refuseRequest(response, notServing)
       if (this.clients.forward(request, (release) => response.once("close", release))) {
-        super.emit(event, ...args)
+        if (this.apps?.isFor(request) === true) this.apps.serve(request, response)
+        else super.emit(event, ...args)
       } else {
         refuseRequest(response, tooManyConnections)
       }
@@ -258,6 +279,8 @@ export class HttpServerHandle extends Context.Service<
     readonly hasRoom: () => boolean
     /** Sets the handler for upgrades of exactly this path. */
     readonly onUpgrade: (path: string, handler: UpgradeHandler) => void
+    /** From now on this handler answers requests for hosts of apps. */
+    readonly serveApps: (handler: AppHandler) => void
     /** Closes every connection, including upgraded ones. */
     readonly endConnections: Effect.Effect<void>
   }
@@ -277,6 +300,9 @@ export class HttpServerHandle extends Context.Service<
         dropped: () => server.dropped,
         refused: () => clients.refused,
         hasRoom: () => server.openSockets.size <= socketsMax,
+        serveApps: (handler) => {
+          server.apps = handler
+        },
         onUpgrade: (path, handler) => upgrades.set(path, handler),
         endConnections: Effect.sync(() => {
           for (const connection of server.openSockets) connection.destroy()

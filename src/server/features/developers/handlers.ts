@@ -89,7 +89,7 @@ const PlatformHttp = HttpApiBuilder.group(
   "platform",
   Effect.fn(function* (handlers) {
     const accounts = yield* DeveloperAccounts
-    const { features } = yield* Settings
+    const { features, hosting } = yield* Settings
     return handlers.handle(
       "info",
       Effect.fnUntraced(function* () {
@@ -100,7 +100,7 @@ const PlatformHttp = HttpApiBuilder.group(
           signups: yield* accounts.signups,
           setupTokenRequired: yield* accounts.setupTokenRequired,
           billing: { enabled: false, currency },
-          hostingDomain: null,
+          hostingDomain: hosting.domain ?? null,
           features: Array.from(features)
         }
       })

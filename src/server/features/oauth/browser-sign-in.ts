@@ -31,7 +31,7 @@ import {
 } from "#rpc/oauth/sign-in"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { Tenant } from "#server/platform/tenant"
-import { makeRedirectUrlCheck } from "../config/redirect-urls.ts"
+import { makeRedirectUrlCheck } from "../hosting/redirect-urls.ts"
 import { ProviderClients } from "./clients.ts"
 import {
   type AuthorizationState,

@@ -11,6 +11,7 @@ import { projects as limits } from "#rpc/limits"
 import type { DeletedProject } from "#rpc/projects"
 import { DeletionRepository } from "#sql/projects/deletion"
 import { ManagementRepository } from "#sql/projects/management"
+import { BlobStore } from "#server/platform/blobs/store"
 import { makeTransaction, sweepHourly } from "#server/platform/database"
 import { Invalidation } from "#server/platform/invalidation"
 import { Audit } from "../audit/service.ts"
@@ -93,6 +94,7 @@ const makeRestore = Effect.gen(function* () {
 
 /** Removes the data of projects that were deleted at least seven days ago. */
 export const makeSweep = Effect.gen(function* () {
+  const blobs = yield* BlobStore
   const deletions = yield* DeletionRepository
   const remove = Effect.fnUntraced(function* (projectId: ProjectId, before: DateTime.Utc) {
     const now = yield* DateTime.now
@@ -101,6 +103,7 @@ export const makeSweep = Effect.gen(function* () {
     yield* Effect.repeat(deletions.deletePlayers(ids, playersPerBatch), {
       until: (removed) => removed === 0
     })
+    yield* Effect.forEach(ids, (id) => Effect.orDie(blobs.removeAll(id)))
     yield* deletions.deleteProject(projectId, ids)
   })
   return Effect.gen(function* () {

@@ -21,6 +21,7 @@ import { baseUrlWarnings, databaseUrlIssue, isPublicHost, proxyWarnings } from "
 import { freePort } from "./free-port.ts"
 import { unknownNames, unknownWarning } from "./unknown-names.ts"
 import {
+  HostName,
   InviteCode,
   IpAddress,
   isWeakKey,
@@ -96,6 +97,9 @@ const Environment = Schema.Struct({
   SVC_SAVES_PER_PLAYER: whole(0, 100_000),
   SVC_GUEST_SAVE_BYTES: whole(0, 2 ** 50),
   SVC_ENVIRONMENT_SAVE_BYTES: whole(0, 2 ** 50),
+  SVC_HOSTING_DOMAIN: Schema.optionalKey(HostName),
+  SVC_ENVIRONMENT_BLOB_BYTES: whole(0, 2 ** 50),
+  SVC_DEPLOYMENT_RETENTION_DAYS: whole(0, 36_500),
   SVC_GUEST_EXPIRY_DAYS: whole(0, 36_500),
   SVC_METRICS_TOKEN: Schema.optionalKey(MetricsToken),
   SVC_LOG_LEVEL: Schema.Literals(["debug", "info", "warning", "error"]),
@@ -159,6 +163,14 @@ const Environment = Schema.Struct({
             "is public, but outside production the service stores mails instead of sending them and " +
             "seeds a demo project. Set NODE_ENV=production, or SVC_ALLOW_PUBLIC_DEVELOPMENT=on to " +
             "start nevertheless"
+        }
+      : undefined
+  ),
+  Schema.makeFilter((env) =>
+    env.SVC_BASE_URL?.hostname.endsWith(`.${env.SVC_HOSTING_DOMAIN}`) === true
+      ? {
+          path: ["SVC_HOSTING_DOMAIN"],
+          issue: "must not be above the host of SVC_BASE_URL: each host below it is that of an app"
         }
       : undefined
   ),
@@ -284,6 +296,13 @@ export class Settings extends Context.Service<
       /** Most bytes of all saves of an environment. */
       readonly environmentBytes: number
     }
+    readonly hosting: {
+      /** Apps are at `<label>.<domain>`; undefined: only at domains of their own. */
+      readonly domain: string | undefined
+      /** Most bytes of all files of an environment. */
+      readonly environmentBytes: number
+      readonly retentionDays: number
+    }
     /** Days after which a guest whose sessions have expired is deleted; 0: never. */
     readonly guestExpiryDays: number
     /** Bearer token for `GET /metrics`; undefined: this machine reads in development, nobody in production. */
@@ -357,6 +376,12 @@ export class Settings extends Context.Service<
           perPlayer: env.SVC_SAVES_PER_PLAYER,
           guestBytes: env.SVC_GUEST_SAVE_BYTES,
           environmentBytes: env.SVC_ENVIRONMENT_SAVE_BYTES
+        },
+        hosting: {
+          domain:
+            env.SVC_HOSTING_DOMAIN ?? (env.NODE_ENV === "production" ? undefined : "localhost"),
+          environmentBytes: env.SVC_ENVIRONMENT_BLOB_BYTES,
+          retentionDays: env.SVC_DEPLOYMENT_RETENTION_DAYS
         },
         guestExpiryDays: env.SVC_GUEST_EXPIRY_DAYS,
         metricsToken: env.SVC_METRICS_TOKEN,

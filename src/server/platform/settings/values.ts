@@ -61,6 +61,16 @@ export const MasterKey = Schema.String.check(
   })
 ).pipe(Schema.decodeTo(Schema.Uint8ArrayFromBase64))
 
+/** A host name in lower case, without a port. */
+export const HostName = Schema.String.check(
+  Schema.isPattern(
+    /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
+    {
+      message: "Expected a host name in lower case, such as apps.example.net"
+    }
+  )
+)
+
 export const TurnUrl = Schema.String.check(
   Schema.isPattern(/^(?:stuns?:[^\s?]+|turns?:[^\s?]+(?:\?transport=(?:udp|tcp))?)$/i, {
     message: "Expected stun:host:port, or turn:host:port with ?transport=udp or tcp"

@@ -1,6 +1,6 @@
 /** Every environment variable that the service reads; `docs/operations/settings.md` lists them. */
 import { featureTable } from "#rpc/config-document/features"
-import { guests, saves, turn } from "#rpc/limits"
+import { guests, hosting, saves, turn } from "#rpc/limits"
 
 /** Long enough that it cannot be guessed. */
 export const metricsTokenMinCharacters = 16
@@ -173,6 +173,22 @@ export const variables = {
     default: String(saves.environmentBytes),
     description:
       "The most bytes of all cloud saves of an environment. What is written within ten seconds may exceed it."
+  },
+  SVC_HOSTING_DOMAIN: {
+    description:
+      "The domain below which apps are served, such as apps.example.net, with a wildcard DNS record. It " +
+      "should be another registrable domain than that of SVC_BASE_URL. Default outside production: " +
+      "localhost."
+  },
+  SVC_ENVIRONMENT_BLOB_BYTES: {
+    default: String(hosting.environmentBytes),
+    description: "The most bytes of all files of the deployments of one environment."
+  },
+  SVC_DEPLOYMENT_RETENTION_DAYS: {
+    default: String(hosting.retentionDays),
+    description:
+      "Days for which a deployment is kept after it was live. The newest 20 of an environment are always " +
+      "kept."
   },
   SVC_GUEST_EXPIRY_DAYS: {
     default: String(guests.expiryDays),

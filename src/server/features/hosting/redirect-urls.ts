@@ -4,13 +4,16 @@ import type { EnvironmentCaller } from "#rpc/auth"
 import { redirectUrlAllowed } from "#rpc/config-document/auth"
 import { InvalidRequest } from "#rpc/errors/codes"
 import { Settings } from "#server/platform/settings/settings"
-import { Configs } from "./service.ts"
+import { Configs } from "../config/service.ts"
+import { HostedApps } from "./apps.ts"
 
 /**
  * Fails with `invalid_request` when the environment does not allow a redirect URL. `path` is the JSON
- * path of the URL in the request. Pages of the service's own origin are always allowed.
+ * path of the URL in the request. Pages of the service's own origin and of the hosted app are always
+ * allowed.
  */
 export const makeRedirectUrlCheck = Effect.gen(function* () {
+  const apps = yield* HostedApps
   const configs = yield* Configs
   const ownPages = `${new URL((yield* Settings).baseUrl).origin}/*`
   return Effect.fnUntraced(function* (
@@ -22,6 +25,11 @@ export const makeRedirectUrlCheck = Effect.gen(function* () {
     const allowed = { auth: { ...auth, redirectUrls: [...auth.redirectUrls, ownPages] } }
     const development = name === "development"
     if (redirectUrlAllowed(allowed, redirectUrl, { development })) return
+    const origin = URL.parse(redirectUrl)?.origin ?? ""
+    if (yield* apps.isOwnOrigin(environmentId, origin)) {
+      const ownApp = { auth: { ...auth, redirectUrls: [`${origin}/*`] } }
+      if (redirectUrlAllowed(ownApp, redirectUrl, { development })) return
+    }
     return yield* new InvalidRequest({
       details: {
         issues: [

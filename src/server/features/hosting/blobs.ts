@@ -1,0 +1,157 @@
+/** Files of environments in the blob store: uploads and reads. */
+import { createHash } from "node:crypto"
+import { createReadStream } from "node:fs"
+import type { IncomingMessage } from "node:http"
+import { pipeline } from "node:stream/promises"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import type { EnvironmentCaller } from "#rpc/auth"
+import { type BlobHashMismatch, NotFound, Unavailable } from "#rpc/errors/codes"
+import { Sha256 } from "#rpc/hosting/api"
+import type { EnvironmentId } from "#rpc/ids"
+import { hosting as limits } from "#rpc/limits"
+import { BlobRepository } from "#sql/hosting/blobs"
+import { BlobStore, BlobStoreError } from "#server/platform/blobs/store"
+import { FairSemaphore } from "#server/platform/fair-semaphore"
+import { isCompressible } from "./media-types.ts"
+import { makeCompress, receive, type UploadCut } from "./upload.ts"
+
+/** The forms of a blob: its own bytes, and the compressed ones. */
+export type BlobForm = "" | ".br" | ".gz"
+
+/** The key of a blob in the store. */
+export const keyOf = (environmentId: EnvironmentId, sha256: string, form: BlobForm = ""): string =>
+  `${environmentId}/${sha256}${form}`
+
+/** What the store could not do is logged; the client may retry. */
+const unavailable = (error: BlobStoreError) =>
+  Effect.andThen(Effect.logError(error.message), Effect.fail(new Unavailable()))
+
+export interface StoredFile {
+  readonly sha256: string
+  readonly size: number
+}
+
+export class Blobs extends Context.Service<
+  Blobs,
+  {
+    /** Stores a file that a deployment of the environment names; at once if it is stored already. */
+    readonly upload: (
+      environment: EnvironmentCaller,
+      sha256: string,
+      source: IncomingMessage
+    ) => Effect.Effect<StoredFile, BlobHashMismatch | NotFound | Unavailable | UploadCut>
+    /**
+     * Path of a local file with the bytes of a blob in one form. The bytes are verified; if they are lost
+     * or damaged, the next deployment that names the blob asks for it again.
+     */
+    readonly open: (
+      environmentId: EnvironmentId,
+      sha256: string,
+      form: BlobForm
+    ) => Effect.Effect<string, NotFound | Unavailable>
+  }
+>()("server/features/hosting/blobs/Blobs") {
+  static readonly layer = Layer.effect(
+    Blobs,
+    Effect.gen(function* () {
+      return Blobs.of({ upload: yield* makeUpload, open: yield* makeOpen })
+    })
+  )
+}
+
+const isSha256 = Schema.is(Sha256)
+
+const makeUpload = Effect.gen(function* () {
+  const rows = yield* BlobRepository
+  const store = yield* BlobStore
+  const compress = yield* makeCompress
+  const permits = new FairSemaphore({
+    ...limits.uploads,
+    refuse: Effect.fail(new Unavailable())
+  })
+  const accept = Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    expected: StoredFile,
+    source: IncomingMessage
+  ) {
+    const { sha256, size } = expected
+    const file = yield* store.temporaryFile
+    yield* receive(source, file, expected)
+    const key = keyOf(environmentId, sha256)
+    const paths = yield* rows.paths({ environmentId, sha256 })
+    const sizes = paths.some(isCompressible)
+      ? yield* compress(environmentId, file, size, key)
+      : { brotliBytes: null, gzipBytes: null }
+    yield* store.put(key, file)
+    const now = yield* DateTime.now
+    if (yield* rows.markStored({ environmentId, sha256, size, now, ...sizes })) return expected
+    return yield* new NotFound()
+  }, Effect.scoped)
+  return Effect.fn("Blobs.upload")(function* (
+    { environmentId }: EnvironmentCaller,
+    sha256: string,
+    source: IncomingMessage
+  ) {
+    if (!isSha256(sha256)) return yield* new NotFound()
+    const found = Option.getOrUndefined(yield* rows.find({ environmentId, sha256 }))
+    if (found === undefined) return yield* new NotFound()
+    const expected = { sha256, size: found.size }
+    if (found.stored) return expected
+    return yield* Effect.catchTag(
+      permits.withPermit(environmentId)(accept(environmentId, expected, source)),
+      "BlobStoreError",
+      unavailable
+    )
+  })
+})
+
+/** Verified blobs of this process; a blob never changes. */
+const verifiedMax = 100_000
+
+const hashOf = async (path: string): Promise<string> => {
+  const hash = createHash("sha256")
+  await pipeline(createReadStream(path), hash)
+  return hash.digest("hex")
+}
+
+const makeOpen = Effect.gen(function* () {
+  const rows = yield* BlobRepository
+  const store = yield* BlobStore
+  const verified = new Set<string>()
+  const verify = (path: string, sha256: string) =>
+    Effect.map(
+      Effect.tryPromise({
+        try: () => hashOf(path),
+        catch: (cause) => new BlobStoreError({ operation: "read a blob", cause })
+      }),
+      (hash) => hash === sha256
+    )
+  const lose = Effect.fnUntraced(function* (environmentId: EnvironmentId, sha256: string) {
+    yield* Effect.logError(
+      `The file ${sha256} of ${environmentId} is lost or damaged. Deploy the app again to upload it.`
+    )
+    yield* rows.markLost({ environmentId, sha256 })
+    return yield* new NotFound()
+  })
+  return Effect.fn("Blobs.open")(function* (
+    environmentId: EnvironmentId,
+    sha256: string,
+    form: BlobForm
+  ) {
+    const key = keyOf(environmentId, sha256, form)
+    return yield* Effect.gen(function* () {
+      const path = yield* store.fetch(key)
+      // Nobody but the service writes the compressed forms, and they have no hash of their own.
+      if (form !== "" || verified.has(key)) return path
+      if (!(yield* verify(path, sha256))) return yield* lose(environmentId, sha256)
+      if (verified.size >= verifiedMax) verified.clear()
+      verified.add(key)
+      return path
+    }).pipe(
+      Effect.catchTags({
+        BlobNotFound: () => lose(environmentId, sha256),
+        BlobStoreError: unavailable
+      })
+    )
+  })
+})

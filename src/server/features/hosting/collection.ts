@@ -1,0 +1,63 @@
+/**
+ * Removal of old deployments and of the files that no deployment names. A file is kept for a day after the
+ * last deployment that names it, and its row is locked while its bytes are removed: so nothing of an upload
+ * in progress is lost.
+ */
+import { DateTime, Effect, Layer } from "effect"
+import type { EnvironmentId } from "#rpc/ids"
+import { hosting as limits } from "#rpc/limits"
+import { BlobRepository } from "#sql/hosting/blobs"
+import { DeploymentRepository } from "#sql/hosting/deployments"
+import { BlobStore } from "#server/platform/blobs/store"
+import { makeTransaction, sweepHourly } from "#server/platform/database"
+import { Settings } from "#server/platform/settings/settings"
+import { type BlobForm, keyOf } from "./blobs.ts"
+
+/** Blobs whose bytes are removed in one transaction, while their rows are locked. */
+const batch = 20
+
+const forms: ReadonlyArray<BlobForm> = ["", ".br", ".gz"]
+
+/** Deletes what has expired at a time: deployments, then files that none of them names. */
+export const makeCollect = Effect.gen(function* () {
+  const deployments = yield* DeploymentRepository
+  const rows = yield* BlobRepository
+  const store = yield* BlobStore
+  const transaction = yield* makeTransaction
+  const { retentionDays } = (yield* Settings).hosting
+  const removeBatch = (environmentId: EnvironmentId, before: DateTime.Utc) =>
+    transaction(
+      Effect.gen(function* () {
+        const hashes = yield* rows.lockForgotten({ environmentId, before, limit: batch })
+        const keys = hashes.flatMap((sha256) =>
+          forms.map((form) => keyOf(environmentId, sha256, form))
+        )
+        yield* store.remove(keys)
+        yield* rows.delete(environmentId, hashes)
+        return hashes.length
+      })
+    )
+  const collect = Effect.fnUntraced(function* (environmentId: EnvironmentId, now: DateTime.Utc) {
+    yield* deployments.deleteUnfinished(
+      environmentId,
+      DateTime.subtract(now, { seconds: limits.unfinishedSeconds })
+    )
+    const since = DateTime.subtract(now, { days: retentionDays })
+    yield* deployments.deleteOld({ environmentId, since, kept: limits.keptDeployments })
+    yield* rows.markOrphans({ environmentId, now })
+    const before = DateTime.subtract(now, { seconds: limits.orphanSeconds })
+    yield* rows.forgetOrphans(environmentId, before)
+    yield* Effect.repeat(removeBatch(environmentId, before), {
+      until: (removed) => removed < batch
+    })
+  })
+  return Effect.fn("Blobs.collect")(function* (now: DateTime.Utc) {
+    const environments = yield* deployments.environments
+    yield* Effect.forEach(environments, (id) => collect(id, now), { discard: true })
+  }, Effect.orDie)
+})
+
+/** Collects every hour. */
+export const Collection = Layer.effectDiscard(
+  Effect.flatMap(makeCollect, (collect) => sweepHourly("Files of deployments", collect))
+)

@@ -1,0 +1,115 @@
+/** Hosting over HTTP, for secret keys and for developers of the project. */
+import { IncomingMessage } from "node:http"
+import { NodeHttpServerRequest } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import { HttpServerError, type HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment } from "#rpc/auth"
+import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
+import type { NewDeployment } from "#rpc/hosting/api"
+import { hosting as limits, http as pages, throttles as rates } from "#rpc/limits"
+import { Settings } from "#server/platform/settings/settings"
+import { takeToken } from "#server/platform/throttle-guard"
+import { Throttles } from "#server/platform/throttles"
+import { Configs } from "../config/service.ts"
+import { Blobs } from "./blobs.ts"
+import { Collection } from "./collection.ts"
+import { Deployments } from "./service.ts"
+
+/** Larger than every version: the cursor of the first page. */
+const firstPageCursor = 2 ** 31 - 1
+
+interface ByRef {
+  readonly params: { readonly ref: string }
+}
+
+interface UploadRequest {
+  readonly params: { readonly sha256: string }
+  readonly request: HttpServerRequest.HttpServerRequest
+}
+
+const makeHandlers = Effect.gen(function* () {
+  const configs = yield* Configs
+  const deployments = yield* Deployments
+  const throttles = yield* Throttles
+  const { features } = yield* Settings
+  return {
+    create: Effect.fnUntraced(function* ({ payload }: { readonly payload: NewDeployment }) {
+      const environment = yield* CurrentEnvironment
+      yield* takeToken(throttles, rates.deployments, `deployment:${environment.environmentId}`)
+      return yield* deployments.create(environment, payload)
+    }),
+    finalize: Effect.fnUntraced(function* ({
+      params: { ref },
+      payload: { activate = false }
+    }: ByRef & { readonly payload: { readonly activate?: boolean } }) {
+      return yield* deployments.finalize(yield* CurrentEnvironment, ref, activate)
+    }),
+    activate: Effect.fnUntraced(function* ({ params: { ref } }: ByRef) {
+      return yield* deployments.activate(yield* CurrentEnvironment, ref)
+    }),
+    list: Effect.fnUntraced(function* ({
+      query: { cursor = firstPageCursor, limit = pages.pageDefault }
+    }: {
+      readonly query: { readonly cursor?: number; readonly limit?: number }
+    }) {
+      const environment = yield* CurrentEnvironment
+      const page = yield* deployments.page(environment, { before: cursor, limit: limit + 1 })
+      const shown = page.slice(0, limit)
+      const last = page.length > limit ? shown.at(-1) : undefined
+      return { deployments: shown, nextCursor: last === undefined ? null : `${last.version}` }
+    }),
+    get: Effect.fnUntraced(function* ({ params: { ref } }: ByRef) {
+      return yield* deployments.get(yield* CurrentEnvironment, ref)
+    }),
+    hosting: Effect.fnUntraced(function* () {
+      const environment = yield* CurrentEnvironment
+      const { config } = yield* configs.current(environment.environmentId)
+      const enabled = features.has("hosting") && config.features.hosting
+      return yield* deployments.hosting(environment, enabled)
+    })
+  }
+})
+
+const makeUploadHandler = Effect.map(Blobs, (blobs) =>
+  Effect.fnUntraced(function* ({ params: { sha256 }, request }: UploadRequest) {
+    const environment = yield* CurrentEnvironment
+    if (Number(request.headers["content-length"]) > limits.blobMaxBytes) {
+      return yield* new PayloadTooLarge({ details: { limit: limits.blobMaxBytes } })
+    }
+    const source = NodeHttpServerRequest.toIncomingMessage(request)
+    if (!(source instanceof IncomingMessage)) return yield* new Unavailable()
+    if (/^100-continue$/i.test(request.headers["expect"] ?? "")) {
+      NodeHttpServerRequest.toServerResponse(request).writeContinue()
+    }
+    return yield* Effect.catchTag(blobs.upload(environment, sha256, source), "UploadCut", () =>
+      Effect.die(
+        new HttpServerError.HttpServerError({
+          reason: new HttpServerError.RequestParseError({ request, reason: "Parse", cause: source })
+        })
+      )
+    )
+  })
+)
+
+/** The groups `hosting` and `projectHosting`. */
+export const HostingHttp = Layer.mergeAll(
+  Collection,
+  HttpApiBuilder.group(
+    Api,
+    "hosting",
+    Effect.fn(function* (handlers) {
+      const all = yield* makeHandlers
+      return handlers.handleAll(all).handleRaw("upload", yield* makeUploadHandler)
+    })
+  ),
+  HttpApiBuilder.group(
+    Api,
+    "projectHosting",
+    Effect.fn(function* (handlers) {
+      const all = yield* makeHandlers
+      return handlers.handleAll(all).handleRaw("upload", yield* makeUploadHandler)
+    })
+  )
+).pipe(Layer.provide([Blobs.layer, Deployments.layer]))

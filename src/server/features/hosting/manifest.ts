@@ -1,0 +1,67 @@
+/** Rules of the file list of a deployment. */
+import type { DeployedFile } from "#rpc/hosting/api"
+import { InvalidRequest, type Issue } from "#rpc/errors/codes"
+import { hosting as limits } from "#rpc/limits"
+import { pathIssue } from "#rpc/hosting/paths"
+
+/** The distinct contents of a deployment. */
+export interface Contents {
+  readonly hashes: ReadonlyArray<string>
+  readonly sizes: ReadonlyArray<number>
+  /** Bytes of all files; a content that several files have counts several times. */
+  readonly totalBytes: number
+}
+
+const issueAt = (index: number, field: string, text: string, path: string): Issue => ({
+  path: `files[${index}].${field}`,
+  message: `${text} (${JSON.stringify(path.slice(0, limits.pathMaxCharacters))})`
+})
+
+export const invalidFiles = (issues: ReadonlyArray<Issue>): InvalidRequest =>
+  new InvalidRequest({ details: { issues: issues.slice(0, limits.issuesMax) } })
+
+/**
+ * Returns what is wrong with the files. Paths that differ only in case are refused, since they would be
+ * one file on some machines.
+ */
+export const manifestIssues = (files: ReadonlyArray<DeployedFile>): ReadonlyArray<Issue> => {
+  const issues: Array<Issue> = []
+  const paths = new Set<string>()
+  const sizes = new Map<string, number>()
+  for (const [index, { path, sha256, size }] of files.entries()) {
+    const issue = pathIssue(path)
+    const folded = path.toLowerCase()
+    if (issue !== undefined) issues.push(issueAt(index, "path", issue, path))
+    else if (paths.has(folded)) {
+      issues.push(issueAt(index, "path", "Another file has this path, apart from case", path))
+    }
+    if ((sizes.get(sha256) ?? size) !== size) {
+      issues.push(issueAt(index, "size", "Another file with this SHA-256 has another size", path))
+    }
+    paths.add(folded)
+    sizes.set(sha256, size)
+    if (issues.length >= limits.issuesMax) break
+  }
+  return issues
+}
+
+/** The contents of files without issues. */
+export const contentsOf = (files: ReadonlyArray<DeployedFile>): Contents => {
+  const sizes = new Map(files.map(({ sha256, size }) => [sha256, size]))
+  return {
+    hashes: [...sizes.keys()],
+    sizes: [...sizes.values()],
+    totalBytes: files.reduce((sum, { size }) => sum + size, 0)
+  }
+}
+
+/** Issues of files whose content is stored with another size than they claim. */
+export const sizeIssues = (
+  files: ReadonlyArray<DeployedFile>,
+  stored: ReadonlyMap<string, number>
+): ReadonlyArray<Issue> =>
+  files.flatMap(({ path, sha256, size }, index) =>
+    (stored.get(sha256) ?? size) === size
+      ? []
+      : [issueAt(index, "size", "The content with this SHA-256 has another size", path)]
+  )

@@ -1,0 +1,292 @@
+/**
+ * Responses of hosted apps. They are written to Node's response directly: for a small file that is in
+ * memory a request starts no fiber and copies nothing. A large file is read as fast as its client reads.
+ */
+import { type FileHandle, open, readFile } from "node:fs/promises"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Context, Effect, Exit, Layer } from "effect"
+import { hosting as limits, http } from "#rpc/limits"
+import { FairSemaphore } from "#server/platform/fair-semaphore"
+import { readings } from "#server/platform/metrics"
+import { Settings } from "#server/platform/settings/settings"
+import { hostOf } from "./addresses.ts"
+import { HostedApps, type HostedApp, type NoApp } from "./apps.ts"
+import { Blobs } from "./blobs.ts"
+import { BodyCache } from "./body-cache.ts"
+import { sniffEncoding } from "./media-types.ts"
+import { sendPage } from "./pages.ts"
+import { ownFile } from "./own-files.ts"
+import {
+  findFile,
+  type Form,
+  formOf,
+  matchesTag,
+  type Part,
+  partOf,
+  type SiteFile
+} from "./site.ts"
+
+/** A request for a file of an app. */
+interface Exchange {
+  readonly app: HostedApp
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+/** What is sent of a file. */
+interface Delivery extends Exchange {
+  readonly file: SiteFile
+  readonly form: Form
+  readonly status: number
+  readonly part: Part
+}
+
+const responseMillis = 30_000
+const second = 1000
+
+const encodingOf = ({ media }: SiteFile, form: Form): string | undefined => {
+  if (form === "") return media.encoding
+  return form === ".br" ? "br" : "gzip"
+}
+
+const cacheFor = (file: SiteFile): string =>
+  file.isHashed ? "public, max-age=31536000, immutable" : "no-cache"
+
+/** Headers of a 200, 206, 304 or 404 with a file. */
+const headersOf = (
+  { app, file, form }: Pick<Delivery, "app" | "file" | "form">,
+  status: number
+): Record<string, string | number> => {
+  const headers: Record<string, string | number> = {
+    etag: form === "" ? `"${file.sha256}"` : `W/"${file.sha256}"`,
+    "cache-control": status === 404 ? "no-cache" : cacheFor(file),
+    "x-content-type-options": "nosniff",
+    "origin-agent-cluster": "?1",
+    "accept-ranges": "bytes"
+  }
+  if (file.brotliBytes !== null || file.gzipBytes !== null) headers["vary"] = "Accept-Encoding"
+  if (app.isPreview) headers["x-robots-tag"] = "noindex"
+  if (app.site?.settings.crossOriginIsolation === true) {
+    headers["cross-origin-opener-policy"] = "same-origin"
+    headers["cross-origin-embedder-policy"] = "require-corp"
+    headers["cross-origin-resource-policy"] = "same-origin"
+  }
+  return headers
+}
+
+const sizeOf = ({ brotliBytes, gzipBytes, size }: SiteFile, form: Form): number =>
+  (form === ".br" ? brotliBytes : form === ".gz" ? gzipBytes : size) ?? size
+
+const sendHead = (delivery: Delivery, sniffed: string | undefined): void => {
+  const { file, form, part, response, status } = delivery
+  const headers = headersOf(delivery, status)
+  headers["content-type"] = file.media.type
+  headers["content-length"] = part.end - part.start + 1
+  const encoding = encodingOf(file, form) ?? sniffed
+  if (encoding !== undefined) headers["content-encoding"] = encoding
+  if (status === 206) {
+    headers["content-range"] = `bytes ${part.start}-${part.end}/${sizeOf(file, form)}`
+  }
+  response.writeHead(status, headers)
+}
+
+/** Resolves when the response can take more; rejects when the client has gone. */
+const drained = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const stop = (): void => {
+      response.off("drain", onDrain).off("close", onClose)
+    }
+    const onDrain = (): void => {
+      stop()
+      resolve()
+    }
+    const onClose = (): void => {
+      stop()
+      reject(new ClientGone())
+    }
+    response.on("drain", onDrain).on("close", onClose)
+  })
+
+/** The client has closed the connection. */
+class ClientGone extends Error {}
+
+const sniffBytes = 128
+
+const sniff = async (handle: FileHandle): Promise<string | undefined> => {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(sniffBytes), 0, sniffBytes, 0)
+  return sniffEncoding(buffer.subarray(0, bytesRead))
+}
+
+/** Sends a file from the disk, one piece at a time, so that a slow client holds one piece. */
+const stream = async (path: string, delivery: Delivery): Promise<void> => {
+  const { file, part, request, response } = delivery
+  const handle = await open(path)
+  const millis = responseMillis + ((part.end - part.start) / http.slowestBytesPerSecond) * second
+  const deadline = setTimeout(() => response.destroy(), millis)
+  try {
+    sendHead(delivery, file.needsSniffing ? await sniff(handle) : undefined)
+    let position = request.method === "HEAD" ? part.end + 1 : part.start
+    while (position <= part.end && !response.destroyed) {
+      const length = Math.min(limits.pieceBytes, part.end + 1 - position)
+      const { buffer, bytesRead } = await handle.read(
+        Buffer.allocUnsafe(length),
+        0,
+        length,
+        position
+      )
+      if (bytesRead === 0) throw new Error(`${path} has become shorter`)
+      position += bytesRead
+      if (!response.write(buffer.subarray(0, bytesRead))) await drained(response)
+    }
+    response.end()
+  } catch (cause) {
+    if (cause instanceof ClientGone) return
+    // The headers may be sent already: only a cut connection shows that the file is not whole.
+    response.destroy()
+    throw cause
+  } finally {
+    clearTimeout(deadline)
+    await handle.close()
+  }
+}
+
+/** Serves apps. */
+export class AppServer extends Context.Service<
+  AppServer,
+  {
+    /** Whether a request is for an app, so that nothing of the service itself may answer it. */
+    readonly isFor: (request: IncomingMessage) => boolean
+    readonly serve: (request: IncomingMessage, response: ServerResponse) => void
+  }
+>()("server/features/hosting/serve/AppServer") {
+  static readonly layer = Layer.effect(
+    AppServer,
+    Effect.gen(function* () {
+      const apps = yield* HostedApps
+      const { baseUrl } = yield* Settings
+      const runFork = Effect.runForkWith(yield* Effect.context<never>())
+      const sendFile = yield* makeSendFile
+      const answer = (exchange: Exchange): void => answerApp(exchange, baseUrl, sendFile)
+      const found = (
+        app: HostedApp | NoApp,
+        request: IncomingMessage,
+        response: ServerResponse
+      ): void => {
+        if (app === "unknown") sendPage(response, "unknown", request.method === "HEAD")
+        else answer({ app, request, response })
+      }
+      return AppServer.of({
+        isFor: ({ headers }) => headers.host !== undefined && apps.isAppHost(hostOf(headers.host)),
+        serve: (request, response) => {
+          const host = hostOf(request.headers.host ?? "")
+          const known = apps.known(host)
+          if (known !== undefined) return found(known, request, response)
+          const load = Effect.exit(apps.load(host))
+          runFork(
+            Effect.flatMap(load, (exit) => {
+              if (Exit.isSuccess(exit))
+                return Effect.sync(() => found(exit.value, request, response))
+              sendPage(response, "broken", request.method === "HEAD")
+              return Effect.logWarning("Failed to load an app", exit.cause)
+            })
+          )
+        }
+      })
+    })
+  ).pipe(Layer.provide(Blobs.layer))
+}
+
+/** Answers a request for a host that is known. */
+const answerApp = (
+  exchange: Exchange,
+  baseUrl: string,
+  sendFile: (delivery: Delivery) => void
+): void => {
+  const { app, request, response } = exchange
+  const { headers, method, url = "" } = request
+  const isHead = method === "HEAD"
+  if (method !== "GET" && !isHead) return sendPage(response, "method", false)
+  if (!url.startsWith("/")) return sendPage(response, "malformed", isHead)
+  if (!app.enabled) return sendPage(response, "off", isHead)
+  const [path = "/"] = url.split("?", 1)
+  const own = ownFile(app, path, baseUrl)
+  if (own !== undefined) {
+    response.writeHead(200, own.headers)
+    return void response.end(isHead ? undefined : own.body)
+  }
+  if (app.site === undefined) return sendPage(response, "empty", isHead)
+  const found = findFile(app.site, path, headers.accept?.includes("text/html") === true)
+  if (found === undefined) return sendPage(response, "missing", isHead)
+  if (found.kind === "redirect") {
+    response.writeHead(302, { location: found.to, "cache-control": "no-cache" })
+    return void response.end()
+  }
+  const { file, status } = found
+  const form = formOf(file, headers["accept-encoding"]?.toString(), headers.range)
+  const tags = headers["if-none-match"]
+  if (status === 200 && tags !== undefined && matchesTag(tags, file.sha256)) {
+    response.writeHead(304, headersOf({ app, file, form }, 304))
+    return void response.end()
+  }
+  const isCurrent = headers["if-range"] === undefined || headers["if-range"] === `"${file.sha256}"`
+  const part = status === 200 && isCurrent ? partOf(headers.range, file.size) : undefined
+  if (part === null) {
+    response.writeHead(416, { "content-range": `bytes */${file.size}`, "content-length": 0 })
+    return void response.end()
+  }
+  const whole = { start: 0, end: sizeOf(file, form) - 1 }
+  sendFile({
+    ...exchange,
+    file,
+    form,
+    part: part ?? whole,
+    status: part === undefined ? status : 206
+  })
+}
+
+/** Sends files: small ones from memory, others from the disk. */
+const makeSendFile = Effect.gen(function* () {
+  const blobs = yield* Blobs
+  const { gauge } = yield* readings
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const cache = new BodyCache(limits.bodyCacheBytes)
+  const downloads = new FairSemaphore({ ...limits.downloads, refuse: Effect.fail("busy" as const) })
+  gauge("svc_hosting_cached_bytes", "Bytes of hosted files in memory.", () => cache.bytes)
+
+  const sendBody = (delivery: Delivery, body: Buffer): void => {
+    const { file, part, request, response, status } = delivery
+    sendHead(delivery, file.needsSniffing ? sniffEncoding(body) : undefined)
+    if (request.method === "HEAD") return void response.end()
+    response.end(status === 206 ? body.subarray(part.start, part.end + 1) : body)
+  }
+
+  const fetch = Effect.fnUntraced(function* (delivery: Delivery, key: string) {
+    const { app, file, form } = delivery
+    const path = yield* blobs.open(app.environmentId, file.sha256, form)
+    if (sizeOf(file, form) > limits.cachedBodyMaxBytes) {
+      return yield* Effect.tryPromise(() => stream(path, delivery))
+    }
+    const body = yield* Effect.tryPromise(() => readFile(path))
+    cache.set(key, body)
+    sendBody(delivery, body)
+  })
+
+  return (delivery: Delivery): void => {
+    const { app, file, form, request, response } = delivery
+    const key = `${app.environmentId}/${file.sha256}${form}`
+    const body = cache.get(key)
+    if (body !== undefined) return sendBody(delivery, body)
+    const isHead = request.method === "HEAD"
+    const refused = (reason: unknown) =>
+      Effect.suspend(() => {
+        if (!response.headersSent) sendPage(response, reason === "busy" ? "busy" : "broken", isHead)
+        return reason === "busy" ? Effect.void : Effect.logWarning("Failed to send a file", reason)
+      })
+    runFork(
+      Effect.catchCause(
+        Effect.catch(downloads.withPermit(app.environmentId)(fetch(delivery, key)), refused),
+        refused
+      )
+    )
+  }
+})

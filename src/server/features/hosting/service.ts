@@ -1,0 +1,331 @@
+/**
+ * Deployments of apps: creation, upload, completion and activation. The database knows which files an
+ * environment has; the bytes are in the blob store. A deployment is live on every runner within a second
+ * of its activation.
+ */
+import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { CurrentActor, type EnvironmentCaller } from "#rpc/auth"
+import {
+  BlobsMissing,
+  type InvalidRequest,
+  NotFound,
+  PayloadTooLarge,
+  StorageQuotaExceeded
+} from "#rpc/errors/codes"
+import type { Deployment, DeployedFile, Hosting, NewDeployment } from "#rpc/hosting/api"
+import { type DeploymentId, type EnvironmentId, newId } from "#rpc/ids"
+import { hosting as limits } from "#rpc/limits"
+import { AppRepository } from "#sql/hosting/apps"
+import { BlobRepository } from "#sql/hosting/blobs"
+import { DeploymentRepository, type DeploymentRow, parseRef } from "#sql/hosting/deployments"
+import { makeTransaction } from "#server/platform/database"
+import { Invalidation } from "#server/platform/invalidation"
+import { Settings } from "#server/platform/settings/settings"
+import { Audit, type AuditEvent } from "../audit/service.ts"
+import { makeAddresses } from "./addresses.ts"
+import { contentsOf, invalidFiles, manifestIssues, sizeIssues } from "./manifest.ts"
+
+type CreateError = InvalidRequest | PayloadTooLarge | StorageQuotaExceeded
+
+/** Deployments of environments. `ref` is an id or a version. */
+export class Deployments extends Context.Service<
+  Deployments,
+  {
+    readonly create: (
+      environment: EnvironmentCaller,
+      deployment: NewDeployment
+    ) => Effect.Effect<Deployment, CreateError, CurrentActor>
+    readonly finalize: (
+      environment: EnvironmentCaller,
+      ref: string,
+      activate: boolean
+    ) => Effect.Effect<Deployment, BlobsMissing | NotFound, CurrentActor>
+    readonly activate: (
+      environment: EnvironmentCaller,
+      ref: string
+    ) => Effect.Effect<Deployment, BlobsMissing | NotFound, CurrentActor>
+    readonly page: (
+      environment: EnvironmentCaller,
+      page: { readonly before: number; readonly limit: number }
+    ) => Effect.Effect<ReadonlyArray<Deployment>>
+    readonly get: (
+      environment: EnvironmentCaller,
+      ref: string
+    ) => Effect.Effect<Deployment & { readonly files: ReadonlyArray<DeployedFile> }, NotFound>
+    readonly hosting: (environment: EnvironmentCaller, enabled: boolean) => Effect.Effect<Hosting>
+  }
+>()("server/features/hosting/service/Deployments") {
+  static readonly layer = Layer.effect(
+    Deployments,
+    Effect.gen(function* () {
+      const view = yield* makeView
+      const create = yield* makeCreate
+      const { activate, finalize } = yield* makeChanges
+      const deployments = yield* DeploymentRepository
+      const find = yield* makeFind
+      const invalidation = yield* Invalidation
+      return Deployments.of({
+        create: (environment, deployment) =>
+          Effect.flatMap(create(environment, deployment), (id) => view.byId(environment, id)),
+        finalize: (environment, ref, live) =>
+          finalize(environment, ref, live).pipe(
+            Effect.tap(() => invalidation.awaitAcknowledgements),
+            Effect.flatMap((id) => view.byId(environment, id))
+          ),
+        activate: (environment, ref) =>
+          activate(environment, ref).pipe(
+            Effect.tap(() => invalidation.awaitAcknowledgements),
+            Effect.flatMap((id) => view.byId(environment, id))
+          ),
+        page: Effect.fn("Deployments.page")(function* (environment, page) {
+          const { environmentId } = environment
+          const slug = yield* view.slugOf(environmentId)
+          const rows = yield* deployments.page({ environmentId, ...page })
+          return yield* Effect.forEach(rows, (row) => view.of(environment, row, slug))
+        }),
+        get: Effect.fn("Deployments.get")(function* (environment, ref) {
+          const { environmentId } = environment
+          const row = yield* find(environmentId, ref)
+          const files = yield* deployments.files({ environmentId, id: row.id })
+          if (files === undefined) return yield* new NotFound()
+          const slug = yield* view.slugOf(environmentId)
+          return { ...(yield* view.of(environment, row, slug)), files }
+        }),
+        hosting: view.hosting
+      })
+    })
+  )
+}
+
+const makeFind = Effect.map(DeploymentRepository, (deployments) =>
+  Effect.fnUntraced(function* (environmentId: EnvironmentId, text: string) {
+    const ref = parseRef(text)
+    if (Option.isNone(ref)) return yield* new NotFound()
+    const found = yield* deployments.find({ environmentId, ...ref.value })
+    return Option.isSome(found) ? found.value : yield* new NotFound()
+  })
+)
+
+const format = (time: DateTime.Utc | null): string | null =>
+  time === null ? null : DateTime.formatIso(time)
+
+/** Responses: deployments and the state of hosting. */
+const makeView = Effect.gen(function* () {
+  const apps = yield* AppRepository
+  const blobs = yield* BlobRepository
+  const deployments = yield* DeploymentRepository
+  const { baseUrl, hosting } = yield* Settings
+  const addresses = makeAddresses({ baseUrl, domain: hosting.domain })
+  const slugOf = (environmentId: EnvironmentId) =>
+    Effect.map(apps.byId(environmentId), (found) => Option.getOrUndefined(found)?.slug)
+  const of = Effect.fnUntraced(function* (
+    { environmentId, name }: EnvironmentCaller,
+    { id, createdAt, activatedAt, finalizedAt, ...row }: DeploymentRow,
+    slug: string | undefined
+  ) {
+    const missing = row.status === "ready" ? [] : yield* deployments.missing({ environmentId, id })
+    const deployment: Deployment = {
+      ...row,
+      deploymentId: id,
+      missing: missing.map(({ sha256 }) => sha256),
+      missingBytes: missing.reduce((sum, { size }) => sum + size, 0),
+      createdAt: DateTime.formatIso(createdAt),
+      finalizedAt: format(finalizedAt),
+      activatedAt: format(activatedAt),
+      url: slug === undefined ? null : addresses.version(slug, name, row.version)
+    }
+    return deployment
+  })
+  return {
+    of,
+    slugOf,
+    byId: Effect.fnUntraced(function* (environment: EnvironmentCaller, id: DeploymentId) {
+      const { environmentId } = environment
+      const row = yield* deployments.find({ environmentId, id, version: null })
+      const found = yield* Effect.orDie(Effect.fromOption(row))
+      return yield* of(environment, found, yield* slugOf(environmentId))
+    }),
+    hosting: Effect.fn("Deployments.hosting")(function* (
+      { environmentId, name }: EnvironmentCaller,
+      enabled: boolean
+    ) {
+      const slug = yield* slugOf(environmentId)
+      const url = slug === undefined ? undefined : addresses.live(slug, name)
+      const live = Option.getOrNull(yield* deployments.live(environmentId))
+      return {
+        enabled,
+        urls: url === undefined ? [] : [url],
+        live:
+          live === null
+            ? null
+            : {
+                deploymentId: live.id,
+                version: live.version,
+                activatedAt: DateTime.formatIso(live.activatedAt ?? live.createdAt)
+              },
+        previewUrl: slug === undefined ? null : addresses.version(slug, name, "{version}"),
+        usedBytes: yield* blobs.bytesOfEnvironment(environmentId),
+        limitBytes: hosting.environmentBytes
+      }
+    })
+  }
+})
+
+const makeCreate = Effect.gen(function* () {
+  const audit = yield* Audit
+  const blobs = yield* BlobRepository
+  const deployments = yield* DeploymentRepository
+  const random = yield* SecureRandom.SecureRandom
+  const transaction = yield* makeTransaction
+  const limit = (yield* Settings).hosting.environmentBytes
+
+  /** Expects the contents of a deployment, within the quota. */
+  const expectContents = Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    files: ReadonlyArray<DeployedFile>
+  ) {
+    const before = yield* blobs.bytesOfEnvironment(environmentId)
+    const rows = yield* blobs.expect({ environmentId, ...contentsOf(files) })
+    const stored = new Map(
+      rows.flatMap((row): ReadonlyArray<[string, number]> =>
+        row.stored ? [[row.sha256, row.size]] : []
+      )
+    )
+    const issues = sizeIssues(files, stored)
+    if (issues.length > 0) return yield* invalidFiles(issues)
+    const used = yield* blobs.bytesOfEnvironment(environmentId)
+    if (used <= limit || used <= before) return
+    return yield* new StorageQuotaExceeded({
+      message:
+        "The files of this environment are full. Old deployments are removed in time; or ask the " +
+        "operator for more room.",
+      details: { limit, used: before }
+    })
+  })
+
+  return Effect.fn("Deployments.create")(function* (
+    environment: EnvironmentCaller,
+    { files, message }: NewDeployment
+  ) {
+    const { environmentId } = environment
+    const issues = manifestIssues(files)
+    if (issues.length > 0) return yield* invalidFiles(issues)
+    const { totalBytes } = contentsOf(files)
+    if (totalBytes > limits.deploymentMaxBytes) {
+      return yield* new PayloadTooLarge({ details: { limit: limits.deploymentMaxBytes } })
+    }
+    const { id: createdBy } = yield* CurrentActor
+    const id = yield* Effect.provideService(newId.deployment, SecureRandom.SecureRandom, random)
+    const createdAt = yield* DateTime.now
+    return yield* transaction(
+      Effect.gen(function* () {
+        const { lastVersion } = yield* deployments.lockApp(environmentId)
+        yield* expectContents(environmentId, files)
+        const version = lastVersion + 1
+        const fileCount = files.length
+        const row = {
+          id,
+          environmentId,
+          version,
+          status: "uploading",
+          createdBy,
+          createdAt
+        } as const
+        yield* deployments.insert(
+          { ...row, message: message ?? null, fileCount, totalBytes },
+          files
+        )
+        yield* deployments.trimUnfinished(environmentId, limits.unfinishedMax)
+        yield* audit.record(environment, {
+          action: "deployment.create",
+          target: { kind: "deployment", id },
+          details: { version, files: fileCount, bytes: totalBytes }
+        })
+        return id
+      })
+    )
+  })
+})
+
+const missingFiles = (hashes: ReadonlyArray<{ readonly sha256: string }>) =>
+  new BlobsMissing({ details: { missing: hashes.map(({ sha256 }) => sha256) } })
+
+const eventOf = (action: AuditEvent["action"], { id, version }: DeploymentRow): AuditEvent => ({
+  action,
+  target: { kind: "deployment", id },
+  details: { version }
+})
+
+const makeChanges = Effect.gen(function* () {
+  const audit = yield* Audit
+  const deployments = yield* DeploymentRepository
+  const find = yield* makeFind
+  const invalidation = yield* Invalidation
+  const transaction = yield* makeTransaction
+  const { retentionDays } = (yield* Settings).hosting
+
+  /** Puts a deployment in force; nothing changes if it is live already. */
+  const makeLive = Effect.fnUntraced(function* (
+    environment: EnvironmentCaller,
+    row: DeploymentRow,
+    liveId: DeploymentId | null
+  ) {
+    if (liveId === row.id) return
+    const { environmentId } = environment
+    yield* deployments.activate({ environmentId, id: row.id, now: yield* DateTime.now })
+    // A node reloads the app of an environment with its config.
+    yield* invalidation.publish({ kind: "config", id: environmentId })
+    yield* audit.record(environment, eventOf("deployment.activate", row))
+  })
+
+  const complete = Effect.fnUntraced(function* (
+    environment: EnvironmentCaller,
+    row: DeploymentRow
+  ) {
+    const { environmentId } = environment
+    if (row.status === "ready") return
+    const missing = yield* deployments.missing({ environmentId, id: row.id })
+    if (missing.length > 0) return yield* missingFiles(missing)
+    const now = yield* DateTime.now
+    yield* deployments.markReady({ environmentId, id: row.id, now })
+    const since = DateTime.subtract(now, { days: retentionDays })
+    yield* deployments.deleteOld({ environmentId, since, kept: limits.keptDeployments })
+    yield* audit.record(environment, eventOf("deployment.finalize", row))
+  })
+
+  return {
+    finalize: Effect.fn("Deployments.finalize")(function* (
+      environment: EnvironmentCaller,
+      ref: string,
+      live: boolean
+    ) {
+      return yield* transaction(
+        Effect.gen(function* () {
+          const { liveId } = yield* deployments.lockApp(environment.environmentId)
+          const row = yield* find(environment.environmentId, ref)
+          yield* complete(environment, row)
+          if (live) yield* makeLive(environment, row, liveId)
+          return row.id
+        })
+      )
+    }),
+    activate: Effect.fn("Deployments.activate")(function* (
+      environment: EnvironmentCaller,
+      ref: string
+    ) {
+      const { environmentId } = environment
+      return yield* transaction(
+        Effect.gen(function* () {
+          const { liveId } = yield* deployments.lockApp(environmentId)
+          const row = yield* find(environmentId, ref)
+          if (row.status !== "ready") {
+            return yield* missingFiles(yield* deployments.missing({ environmentId, id: row.id }))
+          }
+          yield* makeLive(environment, row, liveId)
+          return row.id
+        })
+      )
+    })
+  }
+})

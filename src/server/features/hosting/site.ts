@@ -1,0 +1,159 @@
+/**
+ * A deployment as it is served: its files by path, with the headers of each, and its settings. Pure: which
+ * file answers a path, and in which form.
+ */
+import { Option, Schema } from "effect"
+import { reservedPaths } from "#rpc/hosting/paths"
+import type { BlobRow } from "#sql/hosting/blobs"
+import type { FileRow } from "#sql/hosting/deployments"
+import { isHashed, type Media, mediaOf } from "./media-types.ts"
+
+/** `svc.hosting.json` of a deployment. */
+const SiteSettings = Schema.Struct({
+  /** Sends COOP and COEP, which threads of game engines need. */
+  crossOriginIsolation: Schema.optionalKey(Schema.Boolean),
+  /** Answers navigations to unknown paths with `index.html`; true by default. */
+  spa: Schema.optionalKey(Schema.Boolean)
+})
+type SiteSettings = typeof SiteSettings.Type
+
+const decodeSettings = Schema.decodeUnknownOption(Schema.fromJsonString(SiteSettings))
+
+/** Parses the settings of a deployment; undefined if they are invalid. */
+export const parseSettings = (text: string): SiteSettings | undefined =>
+  Option.getOrUndefined(decodeSettings(text))
+
+/** A file as it is served. */
+export interface SiteFile {
+  readonly sha256: string
+  readonly size: number
+  readonly media: Media
+  readonly brotliBytes: number | null
+  readonly gzipBytes: number | null
+  /** The name has a hash of the content. */
+  readonly isHashed: boolean
+  /** The encoding of its bytes shows only in them. */
+  readonly needsSniffing: boolean
+}
+
+export interface Site {
+  readonly files: ReadonlyMap<string, SiteFile>
+  readonly settings: SiteSettings
+}
+
+const plain: Pick<BlobRow, "brotliBytes" | "gzipBytes"> = { brotliBytes: null, gzipBytes: null }
+
+/** Builds a site from the files of a deployment. */
+export const makeSite = (
+  files: ReadonlyArray<FileRow>,
+  blobs: ReadonlyArray<BlobRow>,
+  settings: SiteSettings
+): Site => {
+  const forms = new Map(blobs.map((blob) => [blob.sha256, blob]))
+  return {
+    settings,
+    files: new Map(
+      files.flatMap(({ path, sha256, size }) => {
+        if (path === reservedPaths.settings) return []
+        const { brotliBytes, gzipBytes } = forms.get(sha256) ?? plain
+        const file: SiteFile = {
+          sha256,
+          size,
+          brotliBytes,
+          gzipBytes,
+          media: mediaOf(path),
+          isHashed: isHashed(path),
+          needsSniffing: /\.unityweb$/i.test(path)
+        }
+        return [[path, file] as const]
+      })
+    )
+  }
+}
+
+/** What a path leads to. */
+export type Found =
+  | { readonly kind: "file"; readonly file: SiteFile; readonly status: 200 | 404 }
+  | { readonly kind: "redirect"; readonly to: string }
+  | undefined
+
+const decode = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text).normalize("NFC")
+  } catch {
+    return undefined
+  }
+}
+
+const fileOf = (file: SiteFile | undefined, status: 200 | 404 = 200): Found =>
+  file === undefined ? undefined : { kind: "file", file, status }
+
+/**
+ * Finds what answers a path, in this order: the file itself, with `.html`, the `index.html` of the folder,
+ * `404.html`, and for navigations `index.html`. A folder without its slash redirects, so that relative
+ * links work.
+ */
+export const findFile = ({ files, settings }: Site, path: string, isNavigation: boolean): Found => {
+  const name = decode(path.slice(1))
+  if (name === undefined) return undefined
+  const isFolder = name === "" || name.endsWith("/")
+  const exact = isFolder
+    ? files.get(`${name}index.html`)
+    : (files.get(name) ?? files.get(`${name}.html`))
+  if (exact !== undefined) return fileOf(exact)
+  if (!isFolder && files.has(`${name}/index.html`)) return { kind: "redirect", to: `${path}/` }
+  const own404 = files.get("404.html")
+  if (own404 !== undefined) return fileOf(own404, 404)
+  return isNavigation && settings.spa !== false ? fileOf(files.get("index.html")) : undefined
+}
+
+/** A compressed form that the client accepts. */
+export type Form = "" | ".br" | ".gz"
+
+const accepts = (header: string, encoding: string): boolean =>
+  header.split(",").some((item) => {
+    const [name = "", ...parameters] = item.trim().toLowerCase().split(";")
+    const isRefused = parameters.some((parameter) => /^\s*q=0(?:\.0*)?\s*$/.test(parameter))
+    return name.trim() === encoding && !isRefused
+  })
+
+/** The form of a file for an `Accept-Encoding`; parts of a file are parts of its own bytes. */
+export const formOf = (
+  { brotliBytes, gzipBytes }: SiteFile,
+  acceptEncoding: string | undefined,
+  range: string | undefined
+): Form => {
+  if (acceptEncoding === undefined || range !== undefined) return ""
+  if (brotliBytes !== null && accepts(acceptEncoding, "br")) return ".br"
+  return gzipBytes !== null && accepts(acceptEncoding, "gzip") ? ".gz" : ""
+}
+
+/** Whether `If-None-Match` names the content, in whatever form. */
+export const matchesTag = (header: string, sha256: string): boolean =>
+  header.split(",").some((tag) => {
+    const bare = tag.trim().replace(/^W\//, "")
+    return bare === "*" || bare === `"${sha256}"`
+  })
+
+/** A part of a file: first and last byte. */
+export interface Part {
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * The part that a `Range` header asks for; undefined for the whole file, which also answers several
+ * ranges and other units, and null if the file has no such part.
+ */
+export const partOf = (header: string | undefined, size: number): Part | null | undefined => {
+  const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? "") ?? []
+  if (first === "" && last === "") return undefined
+  if (first === "") {
+    const length = Math.min(Number(last), size)
+    return length === 0 ? null : { start: size - length, end: size - 1 }
+  }
+  const start = Number(first)
+  const end = last === "" ? size - 1 : Math.min(Number(last), size - 1)
+  if (last !== "" && Number(last) < start) return undefined
+  return start >= size ? null : { start, end }
+}

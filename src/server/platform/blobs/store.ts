@@ -1,0 +1,32 @@
+/**
+ * Blob store: immutable bytes under keys. The first segment of a key is the environment, so that a deleted
+ * project is purged by prefix. A reader gets a local file, which is whole or absent.
+ */
+import { Context, Data, type Effect, type Scope } from "effect"
+
+/** The store cannot be reached, or its disk is full. */
+export class BlobStoreError extends Data.TaggedError("BlobStoreError")<{
+  readonly operation: string
+  readonly cause: unknown
+}> {
+  override readonly message = `Failed to ${this.operation}: ${String(this.cause)}`
+}
+
+/** There are no bytes under the key. */
+export class BlobNotFound extends Data.TaggedError("BlobNotFound")<{ readonly key: string }> {}
+
+export class BlobStore extends Context.Service<
+  BlobStore,
+  {
+    /** Path of a file to write; it is removed with the scope if it still exists. */
+    readonly temporaryFile: Effect.Effect<string, BlobStoreError, Scope.Scope>
+    /** Stores a file under a key and takes the file. The bytes survive a crash of the machine. */
+    readonly put: (key: string, file: string) => Effect.Effect<void, BlobStoreError>
+    /** Path of a local file with the bytes. It may be removed later; open it at once. */
+    readonly fetch: (key: string) => Effect.Effect<string, BlobNotFound | BlobStoreError>
+    /** Removes bytes; keys without any are ignored. */
+    readonly remove: (keys: ReadonlyArray<string>) => Effect.Effect<void, BlobStoreError>
+    /** Removes everything of an environment. */
+    readonly removeAll: (environmentId: string) => Effect.Effect<void, BlobStoreError>
+  }
+>()("server/platform/blobs/store/BlobStore") {}

@@ -1,0 +1,323 @@
+/** Hosted apps by their host name: files, headers, ranges, pages, and what does not answer there. */
+import { rm } from "node:fs/promises"
+import { get, request as httpRequest, type IncomingHttpHeaders } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { brotliDecompressSync, gunzipSync } from "node:zlib"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { at, configure, request } from "#testing/players"
+import { type AppFiles, call, deploy, sha256 } from "../../support/hosting.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+
+const dataDir = join(tmpdir(), `svc-serving-${process.pid}`)
+
+const Files = Layer.effectDiscard(
+  Effect.addFinalizer(() => Effect.promise(() => rm(dataDir, { recursive: true, force: true })))
+)
+
+const Node = nodeWith({ SVC_DATA_DIR: dataDir, SVC_HOSTING_DOMAIN: "apps.example.net" }).pipe(
+  Layer.provideMerge(SharedDatabase.layer),
+  Layer.provideMerge(Files)
+)
+
+interface Page {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** Requests a path of a host: `fetch` would set the `Host` header itself. */
+const visit = (
+  url: string,
+  host: string,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+  method = "GET"
+) =>
+  Effect.callback<Page>((resume) => {
+    const { port } = new URL(url)
+    const sent = httpRequest(
+      { port, host: "127.0.0.1", path, method, headers: { host, ...headers }, agent: false },
+      (response) => {
+        const pieces: Array<Buffer> = []
+        response.on("data", (piece: Buffer) => pieces.push(piece))
+        response.on("end", () =>
+          resume(
+            Effect.succeed({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body: Buffer.concat(pieces)
+            })
+          )
+        )
+      }
+    )
+    sent.on("error", (error) => resume(Effect.die(error)))
+    sent.end()
+  })
+
+const setUp = Effect.gen(function* () {
+  const url = yield* addressOfNode
+  const sql = yield* SqlClient.SqlClient
+  const { development, production, projectId } = yield* makeTenants
+  const [row] = yield* sql<{ slug: string }>`select slug from projects where id = ${projectId}`
+  const slug = row?.slug ?? ""
+  const target = { url, ...development }
+  yield* configure(target, { features: { hosting: true } })
+  const host = `${slug}--dev.apps.example.net`
+  return {
+    url,
+    slug,
+    host,
+    target,
+    production: { url, ...production },
+    open: (path: string, headers?: Readonly<Record<string, string>>, method?: string) =>
+      visit(url, host, path, headers, method)
+  }
+})
+
+const navigation = { accept: "text/html,application/xhtml+xml" }
+
+const script = `export const text = "${"hello ".repeat(2000)}"`
+
+const files: AppFiles = {
+  "index.html": "<!doctype html><p>Home",
+  "about.html": "<!doctype html><p>About",
+  "docs/index.html": "<!doctype html><p>Docs",
+  "assets/index-DiwrgTda.js": script,
+  "game.wasm.br": new Uint8Array([1, 2, 3]),
+  "Build/web.data.unityweb": new Uint8Array([0x1f, 0x8b, 8, 0]),
+  "big.bin": new Uint8Array(Buffer.alloc(400_000, "0123456789"))
+}
+
+layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
+  it.effect("serves the live version by the rules of paths", () =>
+    Effect.gen(function* () {
+      const { open, target } = yield* setUp
+      yield* deploy(target, files)
+      const bodies = { "/": "Home", "/about": "About", "/about.html": "About", "/docs/": "Docs" }
+      for (const [path, text] of Object.entries(bodies)) {
+        const page = yield* open(path)
+        assert.deepStrictEqual([path, page.status], [path, 200])
+        assert.include(page.body.toString(), text)
+        assert.strictEqual(page.headers["content-type"], "text/html; charset=utf-8")
+        assert.strictEqual(page.headers["cache-control"], "no-cache")
+        assert.strictEqual(page.headers["x-content-type-options"], "nosniff")
+        assert.isUndefined(page.headers["set-cookie"])
+      }
+      const folder = yield* open("/docs")
+      assert.deepStrictEqual([folder.status, folder.headers.location], [302, "/docs/"])
+      assert.include((yield* open("/level/3", navigation)).body.toString(), "Home")
+      assert.strictEqual((yield* open("/level/3.png")).status, 404)
+      for (const path of ["/%zz", "/..%2f..%2fetc/passwd", "/%00", "/a%5cb", "/.svc/x", "/.fn/x"]) {
+        assert.strictEqual((yield* open(path)).status, 404, path)
+      }
+      yield* deploy(target, { ...files, "404.html": "Lost" })
+      const lost = yield* open("/level/3", navigation)
+      assert.deepStrictEqual([lost.status, lost.body.toString()], [404, "Lost"])
+    })
+  )
+
+  it.effect("sends compressed forms, entity tags, ranges and types of game engines", () =>
+    Effect.gen(function* () {
+      const { open, target } = yield* setUp
+      yield* deploy(target, files)
+      const asset = "/assets/index-DiwrgTda.js"
+      const plain = yield* open(asset)
+      assert.strictEqual(plain.headers["cache-control"], "public, max-age=31536000, immutable")
+      assert.strictEqual(plain.headers["etag"], `"${sha256(script)}"`)
+      assert.strictEqual(plain.headers["vary"], "Accept-Encoding")
+      assert.strictEqual(plain.body.toString(), script)
+      const brotli = yield* open(asset, { "accept-encoding": "gzip, br" })
+      assert.strictEqual(brotli.headers["content-encoding"], "br")
+      assert.strictEqual(brotliDecompressSync(brotli.body).toString(), script)
+      const gzip = yield* open(asset, { "accept-encoding": "gzip, br;q=0" })
+      assert.strictEqual(gzip.headers["content-encoding"], "gzip")
+      assert.strictEqual(gunzipSync(gzip.body).toString(), script)
+      for (const tag of [`"${sha256(script)}"`, `W/"${sha256(script)}"`, "*"]) {
+        const same = yield* open(asset, { "if-none-match": tag })
+        assert.deepStrictEqual([same.status, same.body.length], [304, 0])
+      }
+      const head = yield* open(asset, {}, "HEAD")
+      assert.deepStrictEqual(
+        [head.status, head.body.length, head.headers["content-length"]],
+        [200, 0, `${script.length}`]
+      )
+      const unity = yield* open("/Build/web.data.unityweb")
+      assert.strictEqual(unity.headers["content-encoding"], "gzip")
+      assert.strictEqual(unity.headers["content-type"], "application/octet-stream")
+      const wasm = yield* open("/game.wasm.br")
+      assert.strictEqual(wasm.headers["content-encoding"], "br")
+      assert.strictEqual(wasm.headers["content-type"], "application/wasm")
+    })
+  )
+
+  it.effect("sends parts of files, from memory and from the disk", () =>
+    Effect.gen(function* () {
+      const { open, target } = yield* setUp
+      yield* deploy(target, files)
+      const big = Buffer.alloc(400_000, "0123456789")
+      const parts: Readonly<Record<string, readonly [number, string, string?]>> = {
+        "bytes=0-9": [206, "0123456789", "bytes 0-9/400000"],
+        "bytes=399995-": [206, "56789", "bytes 399995-399999/400000"],
+        "bytes=-3": [206, "789", "bytes 399997-399999/400000"],
+        "bytes=399999-999999": [206, "9", "bytes 399999-399999/400000"],
+        "bytes=400000-": [416, "", "bytes */400000"],
+        "bytes=0-1,3-4": [200, big.toString()],
+        "lines=1-2": [200, big.toString()]
+      }
+      for (const [range, [status, body, contentRange]] of Object.entries(parts)) {
+        const part = yield* open("/big.bin", { range })
+        assert.deepStrictEqual([range, part.status], [range, status])
+        assert.strictEqual(part.headers["content-range"], contentRange)
+        assert.isTrue(part.body.equals(Buffer.from(body)), range)
+      }
+      const changed = yield* open("/big.bin", { range: "bytes=0-9", "if-range": '"other"' })
+      assert.deepStrictEqual([changed.status, changed.body.length], [200, 400_000])
+      const small = yield* open("/index.html", { range: "bytes=0-8" })
+      assert.deepStrictEqual([small.status, small.body.toString()], [206, "<!doctype"])
+      assert.strictEqual((yield* open("/index.html", {}, "POST")).status, 405)
+    })
+  )
+
+  it.effect("serves each version at its own address, and a rollback at once", () =>
+    Effect.gen(function* () {
+      const { open, slug, target, url } = yield* setUp
+      yield* deploy(target, { "index.html": "one" })
+      yield* deploy(target, { "index.html": "two" })
+      assert.strictEqual((yield* open("/")).body.toString(), "two")
+      yield* call(target, "POST", "deployments/1/activate")
+      assert.strictEqual((yield* open("/")).body.toString(), "one")
+      const second = yield* visit(url, `v2--${slug}--dev.apps.example.net`, "/")
+      assert.strictEqual(second.body.toString(), "two")
+      assert.strictEqual(second.headers["x-robots-tag"], "noindex")
+      assert.strictEqual((yield* visit(url, `v3--${slug}--dev.apps.example.net`, "/")).status, 404)
+      const { body } = yield* call(target, "GET", "hosting")
+      assert.deepStrictEqual(at(body, "urls"), [`https://${slug}--dev.apps.example.net/`])
+      assert.strictEqual(
+        at(body, "previewUrl"),
+        `https://v{version}--${slug}--dev.apps.example.net/`
+      )
+    })
+  )
+
+  it.effect("gives the page base URL and publishable key", () =>
+    Effect.gen(function* () {
+      const { open, target } = yield* setUp
+      const json = yield* open("/.well-known/svc.json")
+      assert.deepStrictEqual(JSON.parse(json.body.toString()), {
+        baseUrl: "https://play.example.com",
+        publishableKey: target.publishableKey,
+        environment: "development"
+      })
+      const text = (yield* open("/.svc/config.js")).body.toString()
+      assert.include(text, target.publishableKey)
+      assert.notInclude(text, target.secretKey)
+    })
+  )
+
+  it.effect("shows a page where nothing is deployed, where hosting is off, and for no app", () =>
+    Effect.gen(function* () {
+      const { open, slug, target, url } = yield* setUp
+      const empty = yield* open("/")
+      assert.strictEqual(empty.status, 404)
+      assert.include(empty.body.toString(), "Nothing deployed")
+      yield* deploy(target, { "index.html": "one" })
+      yield* configure(target, {})
+      yield* Effect.gen(function* () {
+        const off = yield* open("/")
+        return off.status === 404 && off.body.includes("Hosting is off")
+      }).pipe(Effect.repeat({ until: (isOff) => isOff }))
+      for (const label of [
+        "nobody-x1y2",
+        `${slug}--prod`,
+        `a.${slug}`,
+        "--",
+        `${slug}--dev--dev`
+      ]) {
+        const none = yield* visit(url, `${label}.apps.example.net`, "/")
+        assert.strictEqual(none.status, 404, label)
+        assert.include(none.body.toString(), "No app has this address", label)
+      }
+    })
+  )
+
+  it.effect("never reaches the API, not even by WebSocket", () =>
+    Effect.gen(function* () {
+      const { host, open, production, slug, target, url } = yield* setUp
+      yield* deploy(target, { "index.html": "Home" })
+      for (const path of ["/v1/hosting", "/healthz", "/openapi.json", "/docs", "/dev/mail"]) {
+        const page = yield* open(path, { "x-svc-key": target.secretKey })
+        assert.deepStrictEqual([path, page.status], [path, 404])
+      }
+      const other = yield* visit(url, `${slug}.APPS.example.net.:80`, "/v1/platform/info")
+      assert.include(other.body.toString(), "Hosting is off")
+      assert.isDefined(production)
+      const status = yield* Effect.callback<number>((resume) => {
+        get(`${url}/v1/realtime`, {
+          headers: {
+            host,
+            connection: "Upgrade",
+            upgrade: "websocket",
+            "sec-websocket-version": "13",
+            "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="
+          }
+        })
+          .on("response", (response) => {
+            response.resume()
+            resume(Effect.succeed(response.statusCode ?? 0))
+          })
+          .on("upgrade", (_, socket) => {
+            socket.destroy()
+            resume(Effect.succeed(101))
+          })
+      })
+      assert.strictEqual(status, 404)
+    })
+  )
+
+  it.effect("may call the API and receive sign-ins, whatever the config allows", () =>
+    Effect.gen(function* () {
+      const { slug, target, url } = yield* setUp
+      yield* configure(target, {
+        features: { hosting: true },
+        web: { allowedOrigins: ["https://game.example.org"] }
+      })
+      const statusOf = (origin: string) =>
+        Effect.map(
+          request(`${url}/v1/gamedata/definitions`, {
+            headers: { "x-svc-key": target.publishableKey, origin }
+          }),
+          ({ status }) => status
+        )
+      const own = `${slug}--dev.apps.example.net`
+      assert.strictEqual(yield* statusOf(`https://${own}`), 200)
+      assert.strictEqual(yield* statusOf(`https://v7--${own}`), 200)
+      const foreign = [
+        `http://${own}`,
+        `https://${own}:444`,
+        `https://${slug}.apps.example.net`,
+        `https://${own}.evil.example`,
+        "https://apps.example.net"
+      ]
+      for (const origin of foreign) assert.strictEqual(yield* statusOf(origin), 403, origin)
+    })
+  )
+
+  it.effect("sends COOP and COEP where the deployment asks for them", () =>
+    Effect.gen(function* () {
+      const { open, target } = yield* setUp
+      yield* deploy(target, {
+        "index.html": "Home",
+        "svc.hosting.json": '{ "crossOriginIsolation": true, "spa": false }'
+      })
+      const { headers } = yield* open("/")
+      assert.strictEqual(headers["cross-origin-opener-policy"], "same-origin")
+      assert.strictEqual(headers["cross-origin-embedder-policy"], "require-corp")
+      assert.strictEqual((yield* open("/svc.hosting.json")).status, 404)
+      assert.strictEqual((yield* open("/level/3", navigation)).status, 404)
+    })
+  )
+})
