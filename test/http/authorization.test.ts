@@ -26,6 +26,7 @@ import {
   signUp,
   type TenantFixtures
 } from "../support/operator-harness.ts"
+import { makeUnfinished } from "../support/hosting.ts"
 import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
 import { SecurityAppLive } from "../support/security/security-harness.ts"
 
@@ -105,6 +106,7 @@ const makeSamples = Effect.fnUntraced(function* ({
   const { appealId, sanctionId } = yield* makeAppeal(development)
   const { keyId } = yield* makeKey(developer, projectId, "secret")
   const { id: playerId } = yield* guest(development)
+  const { ref, sha256 } = yield* makeUnfinished(development)
   const samples: Samples = {
     projectId,
     env: "development",
@@ -118,6 +120,9 @@ const makeSamples = Effect.fnUntraced(function* ({
     label: "nobody",
     shareId: "0123456789",
     version: "1"
+    version: "1",
+    ref,
+    sha256
   }
   return samples
 })
@@ -135,7 +140,7 @@ const destructive = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logo
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
 /** Paths whose target belongs to one environment or project. */
-const owned = /:(?:playerId|appealId|keyId|version|name)\b/
+const owned = /:(?:playerId|appealId|keyId|version|name|ref|sha256)\b/
 
 /** Endpoints that create a missing target instead of answering 404. */
 const creating = new Set(["PUT /v1/realtime/channels/:name"])
@@ -143,7 +148,9 @@ const creating = new Set(["PUT /v1/realtime/channels/:name"])
 /** Valid bodies, by the last segment of the path. */
 const bodies: Readonly<Record<string, unknown>> = {
   age: { band: "teen" },
+  activate: {},
   ban: {},
+  finalize: {},
   messages: { type: "news" },
   moderate: { op: "unban", playerId: `pl_${"0".repeat(26)}` },
   resolve: { accept: true }
@@ -172,6 +179,7 @@ const rowCounts = Effect.gen(function* () {
       (select count(*) from sign_in_steps) steps, (select count(*) from mails) mails,
       (select count(*) from provider_credentials) providers,
       (select count(*) from webhook_secrets) secrets,
+      (select count(*) from deployments) deployments,
       (select count(*) from idempotency_keys) idempotency`
   return row
 })

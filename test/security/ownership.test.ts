@@ -147,7 +147,7 @@ const visibleParts = ({ body, headers, status }: Answer) => ({
 /** Endpoints that create the resource if it is missing. */
 const creates = new Set(["PUT /v1/realtime/channels/:name", "PUT /v1/saves/:key"])
 
-const idParams = /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key)\b/g
+const idParams = /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key|ref|sha256)\b/g
 
 const auditPath = "/v1/projects/:projectId/audit"
 

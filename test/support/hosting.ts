@@ -2,7 +2,7 @@
 import { hash } from "node:crypto"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Answer, at, configure, request, type TestTarget } from "#testing/players"
+import { type Answer, at, request, type TestTarget } from "#testing/players"
 
 type Target = Pick<TestTarget, "url" | "secretKey">
 
@@ -69,7 +69,11 @@ export const deploy = Effect.fnUntraced(function* (
 
 /** A deployment that waits for a file, for tests of every endpoint. */
 export const makeUnfinished = Effect.fnUntraced(function* (target: TestTarget) {
-  yield* configure(target, { features: { hosting: true } })
-  const { body } = yield* create(target, { "index.html": `<p>${target.secretKey}` })
-  return { ref: String(at(body, "deploymentId")), sha256: String(at(body, "missing", 0)) }
+  const content = yield* Effect.sync(() => `<p>${crypto.randomUUID()}`)
+  const { body } = yield* create(target, { "index.html": content })
+  return {
+    content,
+    ref: String(at(body, "deploymentId")),
+    sha256: String(at(body, "missing", 0))
+  }
 })

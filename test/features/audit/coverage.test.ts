@@ -12,6 +12,7 @@ import { poolLayer } from "#sql/database"
 import { type Endpoint, endpoints } from "#server/http/authorization"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, guest, request } from "#testing/players"
+import { call, makeUnfinished, upload } from "../../support/hosting.ts"
 import {
   makeAppeal,
   makeKey,
@@ -82,6 +83,13 @@ const putChannel = ({ development: { secretKey, url } }: Project) =>
     body: {}
   })
 
+/** A deployment whose file is uploaded. */
+const makeUploaded = Effect.fnUntraced(function* (development: Project["development"]) {
+  const unfinished = yield* makeUnfinished(development)
+  yield* upload(development, unfinished.content)
+  return unfinished
+})
+
 /** Changes by endpoints with two mounts, by the path after the mount. */
 const operating: Readonly<Record<string, MakeSample>> = {
   "DELETE /auth/providers/:provider": ({ development }) =>
@@ -103,6 +111,22 @@ const operating: Readonly<Record<string, MakeSample>> = {
       privateKey: String(privateKey)
     }
   }),
+  "POST /deployments": simply({
+    action: "deployment.create",
+    body: { files: [{ path: "a.txt", sha256: "0".repeat(64), size: 1 }] }
+  }),
+  "POST /deployments/:ref/finalize": ({ development }) =>
+    Effect.map(makeUploaded(development), ({ ref }) => ({
+      action: "deployment.finalize",
+      params: { ref },
+      body: {}
+    })),
+  "POST /deployments/:ref/activate": ({ development }) =>
+    Effect.gen(function* () {
+      const { ref } = yield* makeUploaded(development)
+      yield* call(development, "POST", `deployments/${ref}/finalize`, {})
+      return { action: "deployment.activate", params: { ref } } as const
+    }),
   "POST /integrity/webhook-secret": simply({ action: "webhookSecret.rotate" }),
   "POST /players/:playerId/ban": ofPlayer("player.ban", { reason: "walk" }),
   "POST /players/:playerId/unban": ({ development }) =>
@@ -172,8 +196,12 @@ const others: Readonly<Record<string, MakeSample>> = {
     }))
 }
 
+const blobReason = "the entry of the deployment names the files"
+
 /** Endpoints that change no project, with the reason. */
 const exempt: Readonly<Record<string, string>> = {
+  "PUT /v1/blobs/:sha256": blobReason,
+  "PUT /v1/projects/:projectId/environments/:env/blobs/:sha256": blobReason,
   "POST /v1/admin/players/verify-token": "reads",
   "POST /v1/projects/:projectId/environments/:env/players/verify-token": "reads",
   "POST /v1/realtime/channels/:name/messages": "sends a message that is not stored",

@@ -3,6 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import { makeSweep } from "#server/features/projects/deletion"
+import { BlobStore } from "#server/platform/blobs/store"
 import { poolLayer } from "#sql/database"
 import { DeletionRepository } from "#sql/projects/deletion"
 import { TestApp, TestDatabase } from "#testing/app"
@@ -207,8 +208,19 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
         "all rows are stored"
       )
       yield* ask("DELETE", `/${id}`)
+      const purged: Array<string> = []
       const sweep = Effect.flatten(makeSweep).pipe(
         Effect.provide(DeletionRepository.layer),
+        Effect.provideService(
+          BlobStore,
+          BlobStore.of({
+            temporaryFile: Effect.die("unused"),
+            put: () => Effect.die("unused"),
+            fetch: () => Effect.die("unused"),
+            remove: () => Effect.die("unused"),
+            removeAll: (environmentId) => Effect.sync(() => void purged.push(environmentId))
+          })
+        ),
         Effect.provide(poolLayer({ url: Redacted.make(url), connections: 1 }))
       )
       yield* sweep
@@ -220,6 +232,7 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
         Effect.map(left, (tables) => tables.join() === "audit"),
         "only audit rows are left"
       )
+      assert.sameMembers(purged, ids.slice(1))
       // The other project keeps working.
       assert.strictEqual(codeOf(yield* ask("GET", `/${app.project}`)), "ok")
       yield* goOnline(app, yield* guest(app))

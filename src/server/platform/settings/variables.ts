@@ -46,7 +46,8 @@ export const variables = {
   },
   SVC_DATA_DIR: {
     default: ".svc",
-    description: "The directory of the embedded Postgres and of the development keys."
+    description:
+      "The directory of the embedded Postgres, of hosted files and of the development keys."
   },
   SVC_BASE_URL: {
     description:
