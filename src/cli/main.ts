@@ -6,6 +6,7 @@ import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import manifest from "../../package.json" with { type: "json" }
 import { configCommand } from "./config.ts"
+import { hostingCommands } from "./deploy.ts"
 import { Exit, exitCodes, Failure } from "./failures.ts"
 import { featuresCommand } from "./features.ts"
 import { Json, note, report } from "./output.ts"
@@ -32,6 +33,7 @@ EXIT CODES
 const svc = Command.make("svc").pipe(
   Command.withDescription(description),
   Command.withSubcommands([...signInCommands, configCommand, featuresCommand, shareCommand]),
+  Command.withSubcommands([...signInCommands, configCommand, featuresCommand, ...hostingCommands]),
   Command.withGlobalFlags([Json])
 )
 

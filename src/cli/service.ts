@@ -81,20 +81,29 @@ const notConnected = (url: string) => (error: HttpClientError.HttpClientError) =
     "Check that the service runs there. npm start starts one on this machine."
   )
 
+/** How a request is sent. */
+interface SendOptions {
+  readonly timeout?: Duration.Duration
+  /** Shows no progress of its own. */
+  readonly quiet?: boolean
+}
+
 /** Sends a request and reads the response as text. */
 const send = Effect.fnUntraced(
-  function* (url: string, request: HttpClientRequest.HttpClientRequest) {
+  function* (
+    url: string,
+    request: HttpClientRequest.HttpClientRequest,
+    { timeout = requestTimeout }: SendOptions = {}
+  ) {
     const client = yield* HttpClient.HttpClient
     const { response, text } = yield* client.execute(request).pipe(
       Effect.flatMap((response) => Effect.map(response.text, (text) => ({ response, text }))),
       Effect.mapError(notConnected(url)),
       Effect.timeoutOrElse({
-        duration: requestTimeout,
+        duration: timeout,
         orElse: () =>
           Effect.fail(
-            unreachable(
-              `${url} did not respond within ${Duration.toSeconds(requestTimeout)} seconds.`
-            )
+            unreachable(`${url} did not respond within ${Duration.toSeconds(timeout)} seconds.`)
           )
       })
     )
@@ -113,7 +122,8 @@ const unexpectedResponse = (url: string, status: number) =>
     "Check the address, and that the service is at least as new as this CLI."
   )
 
-const read = Effect.fnUntraced(function* <A>(
+/** Decodes a response. */
+export const read = Effect.fnUntraced(function* <A>(
   url: string,
   schema: Schema.Codec<A, unknown>,
   {
@@ -145,14 +155,16 @@ const requestRefused = (
 /** Sends a request with the key of the target. Returns error bodies of the service as `error`. */
 const sendRequest = Effect.fnUntraced(function* (
   target: Target,
-  request: HttpClientRequest.HttpClientRequest
+  request: HttpClientRequest.HttpClientRequest,
+  options: SendOptions = {}
 ) {
   const { secretKey, url } = target
   const answer = yield* request.pipe(
     HttpClientRequest.prependUrl(url),
     HttpClientRequest.acceptJson,
     HttpClientRequest.setHeader("x-svc-key", Redacted.value(secretKey)),
-    (keyed) => withProgress(`Waiting for ${url}`, send(url, keyed))
+    (keyed) => send(url, keyed, options),
+    (sent) => (options.quiet === true ? sent : withProgress(`Waiting for ${url}`, sent))
   )
   const { status } = answer.response
   if (status < 400) return { ...answer, error: Option.none() }
@@ -162,11 +174,13 @@ const sendRequest = Effect.fnUntraced(function* (
   return { ...answer, error: Option.some(said) }
 })
 
-const sendOk = Effect.fnUntraced(function* (
+/** The same; fails when the service refuses the request. */
+export const sendOk = Effect.fnUntraced(function* (
   target: Target,
-  request: HttpClientRequest.HttpClientRequest
+  request: HttpClientRequest.HttpClientRequest,
+  options: SendOptions = {}
 ) {
-  const answer = yield* sendRequest(target, request)
+  const answer = yield* sendRequest(target, request, options)
   if (Option.isNone(answer.error)) return answer
   return yield* requestRefused(target, answer.response.status, answer.error.value)
 })

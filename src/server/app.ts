@@ -114,13 +114,9 @@ import { PlayerChanges } from "./gateway/player-changes.ts"
 import { RealtimeDoorLive } from "./gateway/realtime-door.ts"
 import { RpcServerLive } from "./gateway/rpc-server.ts"
 import { SeenPlayers } from "./gateway/seen-players.ts"
-<<<<<<< HEAD
 import { ApiPage } from "./http/api-page/route.ts"
-import { AsyncapiRoute } from "./http/asyncapi.ts"
-=======
 import { AppHosts } from "./http/app-hosts.ts"
-import { ApiPage } from "./http/api-page.ts"
->>>>>>> fa30cd1 (Host apps: deployments, files and serving by host name)
+import { AsyncapiRoute } from "./http/asyncapi.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
 import { DevMailPage } from "./http/dev-mail-page.ts"
