@@ -69,7 +69,7 @@ const uploadAll = Effect.fnUntraced(function* (
   return total
 })
 
-/** Tells that a second run continues. */
+/** Adds that a second run continues. */
 const withHint = (failure: Failure): Failure =>
   new Failure({
     exitCode: failure.exitCode,

@@ -268,7 +268,7 @@ layer(Node, { timeout: "60 seconds" })("files of deployments", (it) => {
     })
   )
 
-  it.effect("of an unfinished deployment are kept for a day, and a new one keeps them", () =>
+  it.effect("are kept for a day with an unfinished deployment, and longer with a new one", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const files = { "index.html": "a", "b.html": "b" }

@@ -278,7 +278,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
     })
   )
 
-  it.effect("may call the API and receive sign-ins, whatever the config allows", () =>
+  it.effect("calls the API from its own origin, whatever the config allows", () =>
     Effect.gen(function* () {
       const { slug, target, url } = yield* setUp
       yield* configure(target, {

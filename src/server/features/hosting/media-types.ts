@@ -27,8 +27,11 @@ const ownTypes: Readonly<Record<string, string>> = {
 const textForm = /^text\/|[/+](?:json|xml|javascript)$/
 
 /** Types that shrink under compression; images, sounds and fonts mostly are compressed already. */
-const compressibleForm =
-  /^text\/|[/+](?:json|xml|javascript|wasm|gltf-binary)$|^application\/(?:octet-stream|wasm)$|^font\/(?:ttf|otf)$|^image\/(?:bmp|x-icon)$/
+const compressibleForms: ReadonlyArray<RegExp> = [
+  textForm,
+  /^application\/(?:octet-stream|wasm)$/,
+  /^(?:font\/(?:ttf|otf)|image\/(?:bmp|x-icon|svg\+xml)|model\/gltf-binary)$/
+]
 
 const extensionOf = (path: string): string => /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? ""
 
@@ -71,16 +74,14 @@ export const sniffEncoding = (head: Buffer): Media["encoding"] => {
 /** Whether the service should compress a file of this path. */
 export const isCompressible = (path: string): boolean => {
   const { encoding, type } = mediaOf(path)
-  return (
-    encoding === undefined &&
-    !/\.unityweb$/i.test(path) &&
-    compressibleForm.test(type.split(";", 1)[0] ?? "")
-  )
+  if (encoding !== undefined || /\.unityweb$/i.test(path)) return false
+  const [bare = ""] = type.split(";", 1)
+  return compressibleForms.some((form) => form.test(bare))
 }
 
 /** `app.3f2a91bc.js`: eight or more hexadecimal digits with a digit and a letter. */
 const hexHash = /[.\-_](?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}(?:\.[^/]*)?$/
-/** `assets/index-DiwrgTda.js`, as Vite names files: eight characters that are no word. */
+/** A file of the folder `assets` with eight characters that are no word, as Vite names it. */
 const viteHash =
   /(?:^|\/)assets\/[^/]*-(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*(?:\d|[A-Z][\w-]*[A-Z]))[\w-]{8}\.[^/]+$/
 /** Folders whose files never change, of Next.js and SvelteKit. */

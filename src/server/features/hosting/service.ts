@@ -172,16 +172,11 @@ const makeView = Effect.gen(function* () {
   }
 })
 
-const makeCreate = Effect.gen(function* () {
-  const audit = yield* Audit
+/** Expects the contents of a deployment, within the quota. */
+const makeExpectContents = Effect.gen(function* () {
   const blobs = yield* BlobRepository
-  const deployments = yield* DeploymentRepository
-  const random = yield* SecureRandom.SecureRandom
-  const transaction = yield* makeTransaction
   const limit = (yield* Settings).hosting.environmentBytes
-
-  /** Expects the contents of a deployment, within the quota. */
-  const expectContents = Effect.fnUntraced(function* (
+  return Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     files: ReadonlyArray<DeployedFile>
   ) {
@@ -203,7 +198,14 @@ const makeCreate = Effect.gen(function* () {
       details: { limit, used: before }
     })
   })
+})
 
+const makeCreate = Effect.gen(function* () {
+  const audit = yield* Audit
+  const deployments = yield* DeploymentRepository
+  const expectContents = yield* makeExpectContents
+  const random = yield* SecureRandom.SecureRandom
+  const transaction = yield* makeTransaction
   return Effect.fn("Deployments.create")(function* (
     environment: EnvironmentCaller,
     { files, message }: NewDeployment
@@ -257,13 +259,31 @@ const eventOf = (action: AuditEvent["action"], { id, version }: DeploymentRow): 
   details: { version }
 })
 
+/** Marks a deployment as ready once all of its files are stored. */
+const makeComplete = Effect.gen(function* () {
+  const audit = yield* Audit
+  const deployments = yield* DeploymentRepository
+  const { retentionDays } = (yield* Settings).hosting
+  return Effect.fnUntraced(function* (environment: EnvironmentCaller, row: DeploymentRow) {
+    const { environmentId } = environment
+    if (row.status === "ready") return
+    const missing = yield* deployments.missing({ environmentId, id: row.id })
+    if (missing.length > 0) return yield* missingFiles(missing)
+    const now = yield* DateTime.now
+    yield* deployments.markReady({ environmentId, id: row.id, now })
+    const since = DateTime.subtract(now, { days: retentionDays })
+    yield* deployments.deleteOld({ environmentId, since, kept: limits.keptDeployments })
+    yield* audit.record(environment, eventOf("deployment.finalize", row))
+  })
+})
+
 const makeChanges = Effect.gen(function* () {
   const audit = yield* Audit
+  const complete = yield* makeComplete
   const deployments = yield* DeploymentRepository
   const find = yield* makeFind
   const invalidation = yield* Invalidation
   const transaction = yield* makeTransaction
-  const { retentionDays } = (yield* Settings).hosting
 
   /** Puts a deployment in force; nothing changes if it is live already. */
   const makeLive = Effect.fnUntraced(function* (
@@ -277,21 +297,6 @@ const makeChanges = Effect.gen(function* () {
     // A node reloads the app of an environment with its config.
     yield* invalidation.publish({ kind: "config", id: environmentId })
     yield* audit.record(environment, eventOf("deployment.activate", row))
-  })
-
-  const complete = Effect.fnUntraced(function* (
-    environment: EnvironmentCaller,
-    row: DeploymentRow
-  ) {
-    const { environmentId } = environment
-    if (row.status === "ready") return
-    const missing = yield* deployments.missing({ environmentId, id: row.id })
-    if (missing.length > 0) return yield* missingFiles(missing)
-    const now = yield* DateTime.now
-    yield* deployments.markReady({ environmentId, id: row.id, now })
-    const since = DateTime.subtract(now, { days: retentionDays })
-    yield* deployments.deleteOld({ environmentId, since, kept: limits.keptDeployments })
-    yield* audit.record(environment, eventOf("deployment.finalize", row))
   })
 
   return {

@@ -34,21 +34,27 @@ const keyForm = /^[A-Za-z0-9_]+(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$/
 export const makeTemporaryFiles = Effect.fnUntraced(function* (folder: string) {
   const random = yield* SecureRandom.SecureRandom
   const clock = yield* Clock.Clock
+  const namesIn = () =>
+    readdir(folder).catch((cause: unknown) => {
+      // The first upload creates the folder.
+      if (isMissing(cause)) return []
+      throw cause
+    })
   const removeStale = async (now: number): Promise<void> => {
-    for (const name of await readdir(folder)) {
+    for (const name of await namesIn()) {
       const file = join(folder, name)
       const { mtimeMs } = await stat(file)
       if (now - mtimeMs > staleMillis) await rm(file, { force: true })
     }
   }
-  yield* Effect.orDie(
-    attempt("create the folder of blobs", () => mkdir(folder, { recursive: true }))
-  )
   yield* sweepHourly("Temporary files of blobs", () =>
     Effect.orDie(attempt("remove stale files", () => removeStale(clock.currentTimeMillisUnsafe())))
   )
   return Effect.acquireRelease(
-    Effect.map(random.uuidV4(), (name) => join(folder, name)),
+    Effect.andThen(
+      attempt("create the folder of blobs", () => mkdir(folder, { recursive: true })),
+      Effect.map(random.uuidV4(), (name) => join(folder, name))
+    ),
     (file) => Effect.ignore(attempt("remove a temporary file", () => rm(file, { force: true })))
   )
 })

@@ -219,6 +219,10 @@ const voiceOf = (env: typeof Environment.Type) => ({
   ports: env.SVC_VOICE_UDP_PORTS,
   publicIp: env.SVC_VOICE_PUBLIC_IP,
   workers: env.SVC_VOICE_WORKERS
+const hostingOf = (env: typeof Environment.Type) => ({
+  domain: env.SVC_HOSTING_DOMAIN ?? (env.NODE_ENV === "production" ? undefined : "localhost"),
+  environmentBytes: env.SVC_ENVIRONMENT_BLOB_BYTES,
+  retentionDays: env.SVC_DEPLOYMENT_RETENTION_DAYS
 })
 
 const withoutSlash = (url: URL | undefined): string | undefined => url?.href.replace(/\/+$/, "")
@@ -377,12 +381,7 @@ export class Settings extends Context.Service<
           guestBytes: env.SVC_GUEST_SAVE_BYTES,
           environmentBytes: env.SVC_ENVIRONMENT_SAVE_BYTES
         },
-        hosting: {
-          domain:
-            env.SVC_HOSTING_DOMAIN ?? (env.NODE_ENV === "production" ? undefined : "localhost"),
-          environmentBytes: env.SVC_ENVIRONMENT_BLOB_BYTES,
-          retentionDays: env.SVC_DEPLOYMENT_RETENTION_DAYS
-        },
+        hosting: hostingOf(env),
         guestExpiryDays: env.SVC_GUEST_EXPIRY_DAYS,
         metricsToken: env.SVC_METRICS_TOKEN,
         logs: {
