@@ -105,7 +105,7 @@ const readEndpoints = (): ReadonlyArray<Endpoint> => {
   HttpApi.reflect(Api, {
     onGroup: () => undefined,
     onEndpoint: ({ endpoint: { method, path }, errors, successes }) => {
-      const written = path.replace(/:([A-Za-z]+)/g, "{$1}")
+      const written = path.replace(/:([A-Za-z0-9]+)/g, "{$1}")
       const operation = paths[written]?.[method.toLowerCase()]
       const access = matrix.find((it) => it.method === method && it.path === path)?.access
       if (operation === undefined || access === undefined) throw new Error(`${method} ${path}`)

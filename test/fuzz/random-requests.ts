@@ -65,7 +65,7 @@ const invalidPartOf = (chance: Chance, { body, parameters }: Endpoint): InvalidP
 const pathOf = (chance: Chance, endpoint: Endpoint, tenant: Tenant, wrong: boolean): string => {
   const names = endpoint.path.match(/:[A-Za-z]+/g) ?? []
   const spoilt = wrong ? chance.pick(names) : undefined
-  return endpoint.path.replace(/:([A-Za-z]+)/g, (found: string, name: string) => {
+  return endpoint.path.replace(/:([A-Za-z0-9]+)/g, (found: string, name: string) => {
     const suggested = tenant.suggestions.suggest(name) ?? "x"
     return encodeURIComponent((found === spoilt ? hostileText(chance) : suggested).toWellFormed())
   })

@@ -128,7 +128,7 @@ const makeSamples = Effect.fnUntraced(function* ({
 })
 
 const fill = (path: string, samples: Samples): string =>
-  path.replace(/:([A-Za-z]+)/g, (_, name: string) => {
+  path.replace(/:([A-Za-z0-9]+)/g, (_, name: string) => {
     const value = samples[name]
     if (value === undefined) throw new Error(`${path}: there is no sample of ${name}`)
     return value

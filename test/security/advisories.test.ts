@@ -125,7 +125,10 @@ layer(SecurityAppLive(), live)("the service", (it) => {
         }
         for (const { access, method, path } of endpoints) {
           if (method !== "GET") continue
-          const filled = path.replace(/:([A-Za-z]+)/g, (_, name: string) => samples[name] ?? name)
+          const filled = path.replace(
+            /:([A-Za-z0-9]+)/g,
+            (_, name: string) => samples[name] ?? name
+          )
           const { body } = yield* request(`${url}${filled}?${options}`, {
             headers: headersFor[access] ?? {}
           })

@@ -158,7 +158,10 @@ const callEveryEndpoint = Effect.gen(function* () {
       provider: "google",
       version: "1"
     }
-    const path = endpoint.path.replace(/:([A-Za-z]+)/g, (_, name: string) => samples[name] ?? "x")
+    const path = endpoint.path.replace(
+      /:([A-Za-z0-9]+)/g,
+      (_, name: string) => samples[name] ?? "x"
+    )
     const answer = yield* request(`${url}${path}`, {
       method: endpoint.method,
       headers,

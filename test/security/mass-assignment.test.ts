@@ -250,6 +250,10 @@ const calls: Readonly<Record<string, Make>> = {
     op: "unmute",
     playerId: `pl_${"0".repeat(26)}`
   }),
+  "POST /v1/deployments": byServer("/v1/deployments", {
+    files: [{ path: "a.txt", sha256: "0".repeat(64), size: 1 }],
+    message: "test"
+  }),
   "POST /v1/developers/signup": () =>
     Effect.succeed({
       path: "/v1/developers/signup",
@@ -290,7 +294,7 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
   [/^DELETE /, "a deletion has no fields"],
   [/\/config$/, "the config refuses unknown fields"],
   [
-    /\/(?:export|delete|restore|webhook-secret|verify-token|logout)$/,
+    /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate)$|\/blobs\//,
     "the service stores no field of the body"
   ],
   [/\/oauth\/|\/auth\/providers\/apple$/, "the test of body definitions covers it"],

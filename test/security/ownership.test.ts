@@ -15,6 +15,7 @@ import {
   signUp,
   type TestDeveloper
 } from "../support/operator-harness.ts"
+import { makeUnfinished } from "../support/hosting.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
 type Ids = Readonly<Record<string, string>>
@@ -44,10 +45,11 @@ const makeResources = Effect.fnUntraced(function* (
   yield* put(`${saves}/${name}`, playing(target, saver.accessToken), { data: 1 })
   const server = { "x-svc-key": target.secretKey }
   yield* put(`${target.url}/v1/realtime/channels/${name}`, server, {})
+  const { ref, sha256 } = yield* makeUnfinished(target)
   return {
     player,
     saver,
-    ids: { ...appeal, playerId: player.id, keyId, projectId, name, key: name }
+    ids: { ...appeal, playerId: player.id, keyId, projectId, name, key: name, ref, sha256 }
   }
 })
 
@@ -91,6 +93,8 @@ const makeAllResources = Effect.fnUntraced(function* (name: string) {
       sanctionId: inProduction.ids.sanctionId,
       name: "production",
       key: "production",
+      ref: inProduction.ids.ref,
+      sha256: inProduction.ids.sha256,
       version: "4"
     },
     deleted: {
@@ -109,15 +113,25 @@ const makeAllResources = Effect.fnUntraced(function* (name: string) {
       projectId: `prj_${none}`,
       name: "nothing",
       key: "nothing",
+      ref: `dep_${none}`,
+      sha256: "0".repeat(64),
       version: "999"
     },
-    malformed: { playerId: "x", appealId: "x", sanctionId: "x", keyId: "x", projectId: "x" }
+    malformed: {
+      playerId: "x",
+      appealId: "x",
+      sanctionId: "x",
+      keyId: "x",
+      projectId: "x",
+      ref: "x",
+      sha256: "x"
+    }
   }
   return { development, kinds, owner, own, url }
 })
 
 const fill = (path: string, ids: Ids): string =>
-  path.replace(/:([A-Za-z]+)/g, (_, name: string) => {
+  path.replace(/:([A-Za-z0-9]+)/g, (_, name: string) => {
     const value = ids[name]
     if (value === undefined) throw new Error(`Failed to fill ${path}: no value for ${name}`)
     return value

@@ -227,7 +227,7 @@ const changing = endpoints.filter(
 )
 
 const fill = (path: string, params: Readonly<Record<string, string>>): string =>
-  path.replace(/:([A-Za-z]+)/g, (_, name: string) => params[name] ?? `no-${name}`)
+  path.replace(/:([A-Za-z0-9]+)/g, (_, name: string) => params[name] ?? `no-${name}`)
 
 /** Matches texts that look like secrets. */
 const secretForm = /(?:sk|pk|kds)_[\w-]{43}|whsec_|PRIVATE KEY|sesame/
