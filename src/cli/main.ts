@@ -32,8 +32,13 @@ EXIT CODES
 
 const svc = Command.make("svc").pipe(
   Command.withDescription(description),
-  Command.withSubcommands([...signInCommands, configCommand, featuresCommand, shareCommand]),
-  Command.withSubcommands([...signInCommands, configCommand, featuresCommand, ...hostingCommands]),
+  Command.withSubcommands([
+    ...signInCommands,
+    configCommand,
+    featuresCommand,
+    shareCommand,
+    ...hostingCommands
+  ]),
   Command.withGlobalFlags([Json])
 )
 

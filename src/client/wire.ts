@@ -1260,6 +1260,10 @@ export interface ErrorDetails {
   readonly already_matching: undefined
   readonly already_redeemed: undefined
   readonly already_resolved: undefined
+  readonly blob_hash_mismatch: {
+    readonly expectedBytes: number
+    readonly receivedBytes: number
+  }
   readonly blobs_missing: {
     readonly missing: ReadonlyArray<string>
   }

@@ -119,7 +119,6 @@ const makeSamples = Effect.fnUntraced(function* ({
     provider: "google",
     label: "nobody",
     shareId: "0123456789",
-    version: "1"
     version: "1",
     ref,
     sha256

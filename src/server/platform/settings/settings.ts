@@ -219,6 +219,8 @@ const voiceOf = (env: typeof Environment.Type) => ({
   ports: env.SVC_VOICE_UDP_PORTS,
   publicIp: env.SVC_VOICE_PUBLIC_IP,
   workers: env.SVC_VOICE_WORKERS
+})
+
 const hostingOf = (env: typeof Environment.Type) => ({
   domain: env.SVC_HOSTING_DOMAIN ?? (env.NODE_ENV === "production" ? undefined : "localhost"),
   environmentBytes: env.SVC_ENVIRONMENT_BLOB_BYTES,
