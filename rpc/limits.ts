@@ -5,6 +5,7 @@
 
 import { refreshRaceSeconds } from "./client-limits.ts"
 
+export { hosting } from "./hosting-limits.ts"
 export {
   socket,
   rooms,
@@ -278,53 +279,6 @@ export const idempotency = { keptSeconds: secondsPerDay } as const
 
 /** How long the audit log keeps an entry. The database refuses earlier deletion. */
 export const audit = { keptDays: 400 } as const
-
-/** Deployments and hosted apps. `environmentBytes` and `retentionDays` are defaults of settings. */
-export const hosting = {
-  blobMaxBytes: 50 * MiB,
-  deploymentMaxBytes: GiB,
-  filesMax: 20_000,
-  /** The body that names all files of a deployment. */
-  manifestMaxBytes: 16 * MiB,
-  pathMaxCharacters: 512,
-  messageMaxCharacters: 500,
-  /** Stored and expected files of an environment. */
-  environmentBytes: 10 * GiB,
-  /** The newest deployments, which are kept. */
-  keptDeployments: 20,
-  /** A deployment is kept for this long after it was live. */
-  retentionDays: 90,
-  /** Deployments of an environment that are not finalized; a further one replaces the oldest. */
-  unfinishedMax: 10,
-  unfinishedSeconds: secondsPerDay,
-  /** A file that no deployment names is kept for this long. */
-  orphanSeconds: secondsPerDay,
-  /** Wrong paths of a manifest that the response lists. */
-  issuesMax: 32,
-  /** The settings of a deployment, `svc.hosting.json`. */
-  settingsMaxBytes: 16 * KiB,
-  /** Uploads of one process at a time, divided between environments. */
-  uploads: {
-    permits: 64,
-    share: 4,
-    permitsPerKey: 16,
-    waitingPerKey: 128,
-    waitMillis: 30_000
-  },
-  /** Files that one process compresses at a time; each takes a thread. */
-  compressions: { permits: 2, share: 1, waitingPerKey: 128 },
-  /** Files of the deployments that one process has loaded. */
-  cachedFiles: 200_000,
-  /** Small files that one process keeps in memory, and the largest of them. */
-  bodyCacheBytes: 64 * MiB,
-  cachedBodyMaxBytes: 256 * KiB,
-  /** Files that one process sends from the disk at a time; a client beyond it gets 503. */
-  downloads: { permits: 2048, share: 4, waitingPerKey: 0 },
-  /** What a slow client of such a file holds. */
-  pieceBytes: 32 * KiB,
-  /** Smaller files are not compressed. */
-  compressMinBytes: 1024
-} as const
 
 /** OAuth sign-in. */
 export const oauth = {

@@ -53,6 +53,24 @@ const makeResources = Effect.fnUntraced(function* (
   }
 })
 
+const none = "0".repeat(26)
+
+/** Adds deployments and files of others, and such that do not exist. */
+const withDeployments = (
+  kinds: Readonly<Record<string, Ids>>,
+  foreign: Ids,
+  inProduction: Ids
+): Readonly<Record<string, Ids>> => {
+  const pick = ({ ref = "", sha256 = "" }: Ids) => ({ ref, sha256 })
+  return {
+    ...kinds,
+    foreign: { ...kinds["foreign"], ...pick(foreign) },
+    otherEnvironment: { ...kinds["otherEnvironment"], ...pick(inProduction) },
+    random: { ...kinds["random"], ref: `dep_${none}`, sha256: "0".repeat(64) },
+    malformed: { ...kinds["malformed"], ref: "x", sha256: "x" }
+  }
+}
+
 /** Creates resources of the caller, of others and deleted ones. */
 const makeAllResources = Effect.fnUntraced(function* (name: string) {
   const owner = yield* signUp(`owner-${name}`)
@@ -70,10 +88,10 @@ const makeAllResources = Effect.fnUntraced(function* (name: string) {
   const inProduction = yield* makeResources(production, owner, projectId, "production")
   const otherPlayer = yield* makeResources(development, owner, projectId, "another")
   const deleted = yield* makeResources(development, owner, projectId, "deleted")
-  const { url } = development
-  const server = { "x-svc-key": development.secretKey }
+  const { secretKey, url } = development
+  const server = { "x-svc-key": secretKey }
   const remove = (path: string, headers: Headers, method = "DELETE") =>
-    request(`${url}${path}`, { method, headers })
+    request(url + path, { method, headers })
   yield* remove(`/v1/admin/players/${deleted.player.id}/delete`, server, "POST")
   yield* remove("/v1/realtime/channels/deleted", server)
   yield* remove("/v1/saves/deleted", playing(development, deleted.saver.accessToken))
@@ -82,7 +100,6 @@ const makeAllResources = Effect.fnUntraced(function* (name: string) {
     yield* configure(production, { ...everything, resetTimeZone })
     yield* configure(otherProject.development, { ...everything, resetTimeZone })
   }
-  const none = "0".repeat(26)
   const kinds: Readonly<Record<string, Ids>> = {
     foreign: { ...foreign.ids, version: "4" },
     // An operator may use the resources of another player; to a player they are missing.
@@ -93,8 +110,6 @@ const makeAllResources = Effect.fnUntraced(function* (name: string) {
       sanctionId: inProduction.ids.sanctionId,
       name: "production",
       key: "production",
-      ref: inProduction.ids.ref,
-      sha256: inProduction.ids.sha256,
       version: "4"
     },
     deleted: {
@@ -113,8 +128,6 @@ const makeAllResources = Effect.fnUntraced(function* (name: string) {
       projectId: `prj_${none}`,
       name: "nothing",
       key: "nothing",
-      ref: `dep_${none}`,
-      sha256: "0".repeat(64),
       version: "999"
     },
     malformed: {
@@ -127,7 +140,8 @@ const makeAllResources = Effect.fnUntraced(function* (name: string) {
       sha256: "x"
     }
   }
-  return { development, kinds, owner, own, url }
+  const all = withDeployments(kinds, foreign.ids, inProduction.ids)
+  return { development, kinds: all, owner, own, url }
 })
 
 const fill = (path: string, ids: Ids): string =>

@@ -19,6 +19,7 @@ import { Email } from "#rpc/email"
 import type { Provider } from "#rpc/identities"
 import { baseUrlWarnings, databaseUrlIssue, isPublicHost, proxyWarnings } from "./deployment.ts"
 import { freePort } from "./free-port.ts"
+import { hostingIssue, hostingOf, type HostingSettings } from "./hosting.ts"
 import { unknownNames, unknownWarning } from "./unknown-names.ts"
 import {
   HostName,
@@ -166,14 +167,7 @@ const Environment = Schema.Struct({
         }
       : undefined
   ),
-  Schema.makeFilter((env) =>
-    env.SVC_BASE_URL?.hostname.endsWith(`.${env.SVC_HOSTING_DOMAIN}`) === true
-      ? {
-          path: ["SVC_HOSTING_DOMAIN"],
-          issue: "must not be above the host of SVC_BASE_URL: each host below it is that of an app"
-        }
-      : undefined
-  ),
+  Schema.makeFilter(hostingIssue),
   Schema.makeFilter((env) =>
     (["DATABASE_URL", "SVC_LOCK_DATABASE_URL"] as const).flatMap((name) => {
       const url = env[name]
@@ -219,12 +213,6 @@ const voiceOf = (env: typeof Environment.Type) => ({
   ports: env.SVC_VOICE_UDP_PORTS,
   publicIp: env.SVC_VOICE_PUBLIC_IP,
   workers: env.SVC_VOICE_WORKERS
-})
-
-const hostingOf = (env: typeof Environment.Type) => ({
-  domain: env.SVC_HOSTING_DOMAIN ?? (env.NODE_ENV === "production" ? undefined : "localhost"),
-  environmentBytes: env.SVC_ENVIRONMENT_BLOB_BYTES,
-  retentionDays: env.SVC_DEPLOYMENT_RETENTION_DAYS
 })
 
 const withoutSlash = (url: URL | undefined): string | undefined => url?.href.replace(/\/+$/, "")
@@ -302,13 +290,7 @@ export class Settings extends Context.Service<
       /** Most bytes of all saves of an environment. */
       readonly environmentBytes: number
     }
-    readonly hosting: {
-      /** Apps are at `<label>.<domain>`; undefined: only at domains of their own. */
-      readonly domain: string | undefined
-      /** Most bytes of all files of an environment. */
-      readonly environmentBytes: number
-      readonly retentionDays: number
-    }
+    readonly hosting: HostingSettings
     /** Days after which a guest whose sessions have expired is deleted; 0: never. */
     readonly guestExpiryDays: number
     /** Bearer token for `GET /metrics`; undefined: this machine reads in development, nobody in production. */
@@ -333,8 +315,7 @@ export class Settings extends Context.Service<
     Effect.gen(function* () {
       const env = yield* decode(Record.filter(yield* environment, (text) => text !== undefined))
       const port = yield* portOf(env)
-      const runnerHost = env.SVC_RUNNER_HOST
-      const runnerPort = env.SVC_RUNNER_PORT
+      const { SVC_RUNNER_HOST: runnerHost, SVC_RUNNER_PORT: runnerPort } = env
       const baseUrl = withoutSlash(env.SVC_BASE_URL) ?? `http://localhost:${port}`
       return Settings.of({
         production: env.NODE_ENV === "production",
