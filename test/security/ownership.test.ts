@@ -89,11 +89,10 @@ const makeAllResources = Effect.fnUntraced(function* (name: string) {
   const otherPlayer = yield* makeResources(development, owner, projectId, "another")
   const deleted = yield* makeResources(development, owner, projectId, "deleted")
   const { secretKey, url } = development
-  const server = { "x-svc-key": secretKey }
   const remove = (path: string, headers: Headers, method = "DELETE") =>
     request(url + path, { method, headers })
-  yield* remove(`/v1/admin/players/${deleted.player.id}/delete`, server, "POST")
-  yield* remove("/v1/realtime/channels/deleted", server)
+  yield* remove(`/v1/admin/players/${deleted.player.id}/delete`, { "x-svc-key": secretKey }, "POST")
+  yield* remove("/v1/realtime/channels/deleted", { "x-svc-key": secretKey })
   yield* remove("/v1/saves/deleted", playing(development, deleted.saver.accessToken))
   yield* remove(`/v1/projects/${deletedProject.projectId}`, owner.headers)
   for (const resetTimeZone of ["Asia/Tokyo", "Europe/Rome", "UTC"]) {
@@ -140,8 +139,8 @@ const makeAllResources = Effect.fnUntraced(function* (name: string) {
       sha256: "x"
     }
   }
-  const all = withDeployments(kinds, foreign.ids, inProduction.ids)
-  return { development, kinds: all, owner, own, url }
+  const ids = withDeployments(kinds, foreign.ids, inProduction.ids)
+  return { development, kinds: ids, owner, own, url }
 })
 
 const fill = (path: string, ids: Ids): string =>
