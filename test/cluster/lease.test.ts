@@ -15,7 +15,7 @@ describe("the lease of a runner", () => {
     for (let i = 0; i < 100; i++) {
       const confirm = timer.beginRefresh()
       clock.now += 1000
-      confirm()
+      confirm(true)
       clock.now += 3499
       assert.isTrue(timer.hasLease())
     }
@@ -28,7 +28,7 @@ describe("the lease of a runner", () => {
     assert.isFalse(timer.hasLease())
     const confirm = timer.beginRefresh()
     assert.isFalse(timer.hasLease())
-    confirm()
+    confirm(true)
     assert.isTrue(timer.hasLease())
     assert.strictEqual(timer.pauses(), 1)
   })
@@ -41,6 +41,14 @@ describe("the lease of a runner", () => {
     }
     assert.isFalse(timer.hasLease())
     assert.strictEqual(timer.pauses(), 0)
+  })
+
+  it("ends with a refresh that fails, until another one succeeds", () => {
+    const { timer } = makeTimer()
+    timer.beginRefresh()(false)
+    assert.isFalse(timer.hasLease())
+    timer.beginRefresh()(true)
+    assert.isTrue(timer.hasLease())
   })
 
   it("ends after a pause during which the time of day stepped back", () => {
@@ -62,9 +70,9 @@ describe("the lease of a runner", () => {
     const { clock, timer } = makeTimer()
     const confirm = timer.beginRefresh()
     clock.now += 8000
-    confirm()
+    confirm(true)
     assert.isFalse(timer.hasLease())
-    timer.beginRefresh()()
+    timer.beginRefresh()(true)
     assert.isTrue(timer.hasLease())
   })
 })

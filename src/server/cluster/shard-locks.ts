@@ -117,6 +117,7 @@ const makeRelease = Effect.map(LockSession, ({ unlock }) => {
  */
 export const makeLeaseTimer = (leaseMillis: number, clocks: ReadonlyArray<() => number>) => {
   const read = (): ReadonlyArray<number> => clocks.map((now) => now())
+  const lost = clocks.map(() => -Infinity)
   let begunAt = read()
   let warrantedAt = begunAt
   let pauses = 0
@@ -128,15 +129,15 @@ export const makeLeaseTimer = (leaseMillis: number, clocks: ReadonlyArray<() => 
     /** Number of pauses between two refreshes that outlasted the lease. */
     pauses: () => pauses,
     /**
-     * Begins a refresh of the locks; call the result when it has succeeded. Locks that it does not
-     * return are lost, and their shards are given up with it.
+     * Begins a refresh of the locks; call the result when it has ended. Locks that it does not return
+     * are lost, and their shards are given up with it. If it fails, the session and its locks are lost.
      */
     beginRefresh: () => {
       if (hasPassed(begunAt)) pauses += 1
       const now = read()
       begunAt = now
-      return () => {
-        warrantedAt = now
+      return (hasSucceeded: boolean) => {
+        warrantedAt = hasSucceeded ? now : lost
       }
     }
   }
@@ -185,8 +186,10 @@ const make = Effect.gen(function* () {
       }),
     refresh: (address, shards) =>
       Effect.suspend(() => {
-        const confirm = beginRefresh()
-        return Effect.tap(storage.refresh(address, shards), () => Effect.sync(confirm))
+        const end = beginRefresh()
+        return Effect.onExit(storage.refresh(address, shards), (exit) =>
+          Effect.sync(() => end(Exit.isSuccess(exit)))
+        )
       }),
     release: yield* makeRelease
   })
