@@ -6,7 +6,10 @@ import { assert, describe, it } from "@effect/vitest"
 const root = join(import.meta.dirname, "../..")
 const readmeMaxLines = 200
 
-const files = globSync(["*.md", "{docs,rpc,test}/**/*.md"], { cwd: root }).toSorted()
+const files = globSync(["*.md", "{docs,rpc,test}/**/*.md"], {
+  cwd: root,
+  exclude: ["**/node_modules/**"]
+}).toSorted()
 const textOf = (file: string) => readFileSync(join(root, file), "utf8")
 
 /** The text without fenced code blocks, whose content is not Markdown. */
