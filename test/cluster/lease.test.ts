@@ -1,79 +1,69 @@
 /** Ownership after a pause of the process, and the cluster's timings. */
 import { assert, describe, it } from "@effect/vitest"
 import { shardingTimings } from "#server/cluster/cluster"
-import { makeLeaseTimer } from "#server/cluster/shard-locks"
+import { PauseDetector } from "#server/cluster/pause-detector"
 
-const makeTimer = () => {
+const makeDetector = () => {
   const clock = { now: 1_000_000, timeOfDay: 0 }
   const clocks = [() => clock.now, () => clock.now + clock.timeOfDay]
-  return { clock, timer: makeLeaseTimer(4500, clocks) }
+  return { clock, detector: new PauseDetector(3500, clocks) }
 }
 
-describe("the lease of a runner", () => {
-  it("lasts while its locks are refreshed often enough", () => {
-    const { clock, timer } = makeTimer()
+describe("the pause detector", () => {
+  it("stays confirmed while it is polled often enough", () => {
+    const { clock, detector } = makeDetector()
     for (let i = 0; i < 100; i++) {
-      const confirm = timer.beginRefresh()
-      clock.now += 1000
-      confirm(true)
-      clock.now += 3499
-      assert.isTrue(timer.hasLease())
+      clock.now += 3500
+      assert.isFalse(detector.isUnconfirmed)
     }
-    assert.strictEqual(timer.pauses(), 0)
   })
 
-  it("ends after a pause, until a refresh of the locks succeeds", () => {
-    const { clock, timer } = makeTimer()
+  it("is unconfirmed after a pause, until a refresh of the locks succeeds", () => {
+    const { clock, detector } = makeDetector()
     clock.now += 8000
-    assert.isFalse(timer.hasLease())
-    const confirm = timer.beginRefresh()
-    assert.isFalse(timer.hasLease())
-    confirm(true)
-    assert.isTrue(timer.hasLease())
-    assert.strictEqual(timer.pauses(), 1)
+    assert.isTrue(detector.isUnconfirmed)
+    clock.now += 10
+    assert.isTrue(detector.isUnconfirmed)
+    const confirm = detector.beginRefresh()
+    assert.isTrue(detector.isUnconfirmed)
+    confirm()
+    assert.isFalse(detector.isUnconfirmed)
   })
 
-  it("ends without a pause when no refresh succeeds", () => {
-    const { clock, timer } = makeTimer()
-    for (let i = 0; i < 3; i++) {
-      clock.now += 1600
-      timer.beginRefresh()
-    }
-    assert.isFalse(timer.hasLease())
-    assert.strictEqual(timer.pauses(), 0)
-  })
-
-  it("ends with a refresh that fails, until another one succeeds", () => {
-    const { timer } = makeTimer()
-    timer.beginRefresh()(false)
-    assert.isFalse(timer.hasLease())
-    timer.beginRefresh()(true)
-    assert.isTrue(timer.hasLease())
-  })
-
-  it("ends after a pause during which the time of day stepped back", () => {
-    const { clock, timer } = makeTimer()
+  it("is unconfirmed after a pause during which the time of day stepped back", () => {
+    const { clock, detector } = makeDetector()
     clock.timeOfDay -= 600_000
-    assert.isTrue(timer.hasLease())
+    assert.isFalse(detector.isUnconfirmed)
     clock.now += 8000
     clock.timeOfDay -= 8000
-    assert.isFalse(timer.hasLease())
+    assert.isTrue(detector.isUnconfirmed)
   })
 
-  it("ends after a sleep of the machine, during which only the time of day went on", () => {
-    const { clock, timer } = makeTimer()
+  it("is unconfirmed after a sleep of the machine, during which only the time of day went on", () => {
+    const { clock, detector } = makeDetector()
     clock.timeOfDay += 8000
-    assert.isFalse(timer.hasLease())
+    assert.isTrue(detector.isUnconfirmed)
   })
 
-  it("does not begin again with a refresh that began before the pause", () => {
-    const { clock, timer } = makeTimer()
-    const confirm = timer.beginRefresh()
+  it("ignores a refresh that began before the pause", () => {
+    const { clock, detector } = makeDetector()
+    const confirm = detector.beginRefresh()
     clock.now += 8000
-    confirm(true)
-    assert.isFalse(timer.hasLease())
-    timer.beginRefresh()(true)
-    assert.isTrue(timer.hasLease())
+    assert.isTrue(detector.isUnconfirmed)
+    confirm()
+    assert.isTrue(detector.isUnconfirmed)
+  })
+
+  it("needs another refresh when the process is paused during one", () => {
+    const { clock, detector } = makeDetector()
+    clock.now += 8000
+    const confirm = detector.beginRefresh()
+    clock.now += 8000
+    assert.isTrue(detector.isUnconfirmed)
+    confirm()
+    assert.isTrue(detector.isUnconfirmed)
+    detector.beginRefresh()()
+    assert.isFalse(detector.isUnconfirmed)
   })
 })
 

@@ -5,8 +5,7 @@
  * - a runner that stops stays listed until it has released its shards: others acquire them at once;
  * - shards are released in batches: one by one, a hundred take 0.1 to 0.7 seconds without an owner;
  * - a runner that finds shards locked retries for a moment; Effect Cluster waits for a second;
- * - a runner acts as an owner only while the last refresh of its locks warrants it ({@link Lease}): a
- *   paused process does not notice that its locks expire.
+ * - a runner that was paused does not act as an owner until it has refreshed its locks ({@link Lease}).
  */
 import {
   Clock,
@@ -31,6 +30,7 @@ import { Lease } from "#entities/lease"
 import { readings } from "#server/platform/metrics"
 import { monotonicMillis } from "#server/platform/monotonic"
 import { Membership } from "./membership.ts"
+import { PauseDetector } from "./pause-detector.ts"
 
 const retryMillis = 30
 /** Well below the second that Effect Cluster allows for it. */
@@ -38,8 +38,8 @@ const acquireMillis = 350
 const releaseWindowMillis = 20
 /** Effect Cluster repeats a release that fails. */
 const unlockMillis = 1500
-/** How long before the locks may expire the lease ends, and how often a waiter checks for it. */
-const leaseMarginMillis = 500
+/** How often the pause detector is polled, and how often a waiter checks for confirmed ownership. */
+const awakeMillis = 500
 const confirmMillis = 20
 
 /** Lock numbers of the default shard group start here, as Effect Cluster computes them. */
@@ -110,55 +110,36 @@ const makeRelease = Effect.map(LockSession, ({ unlock }) => {
     Effect.request(new Release({ shard }), resolver)
 })
 
-/**
- * The lease: how long the last refresh warrants the locks, counted from its begin. Whichever clock has
- * gone further counts: the time of day may be set back, and a monotonic clock may stop while the machine
- * sleeps. The clocks return milliseconds.
- */
-export const makeLeaseTimer = (leaseMillis: number, clocks: ReadonlyArray<() => number>) => {
-  const read = (): ReadonlyArray<number> => clocks.map((now) => now())
-  const lost = clocks.map(() => -Infinity)
-  let begunAt = read()
-  let warrantedAt = begunAt
-  let pauses = 0
-  const hasPassed = (since: ReadonlyArray<number>): boolean =>
-    clocks.some((now, i) => now() - (since[i] ?? 0) >= leaseMillis)
-  return {
-    /** Read this before every action of an owner. */
-    hasLease: () => !hasPassed(warrantedAt),
-    /** Number of pauses between two refreshes that outlasted the lease. */
-    pauses: () => pauses,
-    /**
-     * Begins a refresh of the locks; call the result when it has ended. Locks that it does not return
-     * are lost, and their shards are given up with it. If it fails, the session and its locks are lost.
-     */
-    beginRefresh: () => {
-      if (hasPassed(begunAt)) pauses += 1
-      const now = read()
-      begunAt = now
-      return (hasSucceeded: boolean) => {
-        warrantedAt = hasSucceeded ? now : lost
-      }
-    }
-  }
-}
-
-const make = Effect.gen(function* () {
-  const storage = yield* RunnerStorage.RunnerStorage
+/** A pause detector that is polled for as long as the scope lives. */
+const makePauseDetector = Effect.gen(function* () {
   const clock = yield* Clock.Clock
-  const now = monotonicMillis(clock)
-  const { isEvicted } = yield* Membership
-  const { shardLockExpiration } = yield* ShardingConfig.ShardingConfig
-  const { beginRefresh, hasLease, pauses } = makeLeaseTimer(
-    Duration.toMillis(Duration.fromInputUnsafe(shardLockExpiration)) - leaseMarginMillis,
-    [() => clock.currentTimeMillisUnsafe(), now]
+  const { shardLockExpiration, shardLockRefreshInterval } = yield* ShardingConfig.ShardingConfig
+  const [expiration, refreshInterval] = [shardLockExpiration, shardLockRefreshInterval].map(
+    (duration) => Duration.toMillis(Duration.fromInputUnsafe(duration))
   )
+  const gap = (expiration ?? 0) - (refreshInterval ?? 0) - awakeMillis
+  const detector = new PauseDetector(gap, [
+    () => clock.currentTimeMillisUnsafe(),
+    monotonicMillis(clock)
+  ])
   const { counter } = yield* readings
   counter(
     "svc_cluster_freezes_total",
     "Pauses of the process that were long enough to lose its shard locks.",
-    pauses
+    () => detector.pauses
   )
+  yield* Effect.sync(() => detector.isUnconfirmed).pipe(
+    Effect.repeat(Schedule.spaced(awakeMillis)),
+    Effect.forkScoped
+  )
+  return detector
+})
+
+const make = Effect.gen(function* () {
+  const storage = yield* RunnerStorage.RunnerStorage
+  const now = monotonicMillis(yield* Clock.Clock)
+  const { isEvicted } = yield* Membership
+  const detector = yield* makePauseDetector
   let leaving: RunnerAddress.RunnerAddress | undefined
 
   yield* Effect.addFinalizer(() =>
@@ -186,13 +167,12 @@ const make = Effect.gen(function* () {
       }),
     refresh: (address, shards) =>
       Effect.suspend(() => {
-        const end = beginRefresh()
-        return Effect.onExit(storage.refresh(address, shards), (exit) =>
-          Effect.sync(() => end(Exit.isSuccess(exit)))
-        )
+        const confirm = detector.beginRefresh()
+        return Effect.tap(storage.refresh(address, shards), () => Effect.sync(confirm))
       }),
     release: yield* makeRelease
   })
+  const hasLease = (): boolean => !detector.isUnconfirmed
   const check = { until: Boolean, schedule: Schedule.spaced(confirmMillis) }
   const confirmed = Effect.asVoid(Effect.repeat(Effect.sync(hasLease), check))
   return Context.make(RunnerStorage.RunnerStorage, runnerStorage).pipe(
