@@ -157,6 +157,32 @@ layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
     })
   )
 
+  it.effect("never go live with invalid settings", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      yield* deploy(target, { "index.html": "one" })
+      const wrong: Readonly<Record<string, string>> = {
+        '{ "spa": "no" }': '["svc.hosting.json"].spa',
+        '{ "sap": true }': '["svc.hosting.json"].sap',
+        '{ "spa": true': '["svc.hosting.json"]',
+        "": '["svc.hosting.json"]'
+      }
+      for (const [settings, path] of Object.entries(wrong)) {
+        const created = yield* create(target, { "index.html": "one", "svc.hosting.json": settings })
+        yield* upload(target, settings)
+        const finalize = `deployments/${String(at(created.body, "version"))}/finalize`
+        const { body, status } = yield* call(target, "POST", finalize, { activate: true })
+        assert.strictEqual(status, 400, settings)
+        assert.strictEqual(at(body, "error", "code"), "invalid_request", settings)
+        assert.strictEqual(at(body, "error", "details", "issues", 0, "path"), path)
+      }
+      const { body } = yield* call(target, "GET", "hosting")
+      assert.strictEqual(at(body, "live", "version"), 1)
+      const large = yield* create(target, { "svc.hosting.json": " ".repeat(16 * 1024 + 1) })
+      assert.strictEqual(at(large.body, "error", "details", "issues", 0, "path"), "files[0].size")
+    })
+  )
+
   it.effect("refuse more bytes than the quota of the environment", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp

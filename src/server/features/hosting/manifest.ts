@@ -2,7 +2,7 @@
 import type { DeployedFile } from "#rpc/hosting/api"
 import { InvalidRequest, type Issue } from "#rpc/errors/codes"
 import { hosting as limits } from "#rpc/limits"
-import { pathIssue } from "#rpc/hosting/paths"
+import { pathIssue, reservedPaths } from "#rpc/hosting/paths"
 
 /** The distinct contents of a deployment. */
 export interface Contents {
@@ -34,6 +34,10 @@ export const manifestIssues = (files: ReadonlyArray<DeployedFile>): ReadonlyArra
     if (issue !== undefined) issues.push(issueAt(index, "path", issue, path))
     else if (paths.has(folded)) {
       issues.push(issueAt(index, "path", "Another file has this path, apart from case", path))
+    }
+    if (path === reservedPaths.settings && size > limits.settingsMaxBytes) {
+      const text = `Expected at most ${limits.settingsMaxBytes} bytes`
+      issues.push(issueAt(index, "size", text, path))
     }
     if ((sizes.get(sha256) ?? size) !== size) {
       issues.push(issueAt(index, "size", "Another file with this SHA-256 has another size", path))

@@ -11,7 +11,8 @@ import {
   type InvalidRequest,
   NotFound,
   PayloadTooLarge,
-  StorageQuotaExceeded
+  StorageQuotaExceeded,
+  type Unavailable
 } from "#rpc/errors/codes"
 import type { Deployment, DeployedFile, Hosting, NewDeployment } from "#rpc/hosting/api"
 import { type DeploymentId, type EnvironmentId, newId } from "#rpc/ids"
@@ -24,9 +25,13 @@ import { Invalidation } from "#server/platform/invalidation"
 import { Settings } from "#server/platform/settings/settings"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { makeAddresses } from "./addresses.ts"
+import { Blobs } from "./blobs.ts"
 import { contentsOf, invalidFiles, manifestIssues, sizeIssues } from "./manifest.ts"
+import { makeSettingsCheck } from "./settings-check.ts"
 
 type CreateError = InvalidRequest | PayloadTooLarge | StorageQuotaExceeded
+
+type FinalizeError = BlobsMissing | InvalidRequest | NotFound | Unavailable
 
 /** Deployments of environments. `ref` is an id or a version. */
 export class Deployments extends Context.Service<
@@ -40,7 +45,7 @@ export class Deployments extends Context.Service<
       environment: EnvironmentCaller,
       ref: string,
       activate: boolean
-    ) => Effect.Effect<Deployment, BlobsMissing | NotFound, CurrentActor>
+    ) => Effect.Effect<Deployment, FinalizeError, CurrentActor>
     readonly activate: (
       environment: EnvironmentCaller,
       ref: string
@@ -95,7 +100,7 @@ export class Deployments extends Context.Service<
         hosting: view.hosting
       })
     })
-  )
+  ).pipe(Layer.provide(Blobs.layer))
 }
 
 const makeFind = Effect.map(DeploymentRepository, (deployments) =>
@@ -259,6 +264,23 @@ const eventOf = (action: AuditEvent["action"], { id, version }: DeploymentRow): 
   details: { version }
 })
 
+/**
+ * Fails if a deployment cannot be completed. The files are read before the transaction, which looks again
+ * whether any of them is missing: the list of files never changes.
+ */
+const makeExpectComplete = Effect.gen(function* () {
+  const deployments = yield* DeploymentRepository
+  const find = yield* makeFind
+  const checkSettings = yield* makeSettingsCheck
+  return Effect.fnUntraced(function* (environmentId: EnvironmentId, ref: string) {
+    const { id, status } = yield* find(environmentId, ref)
+    if (status === "ready") return
+    const missing = yield* deployments.missing({ environmentId, id })
+    if (missing.length > 0) return yield* missingFiles(missing)
+    yield* checkSettings(environmentId, id)
+  })
+})
+
 /** Marks a deployment as ready once all of its files are stored. */
 const makeComplete = Effect.gen(function* () {
   const audit = yield* Audit
@@ -280,6 +302,7 @@ const makeComplete = Effect.gen(function* () {
 const makeChanges = Effect.gen(function* () {
   const audit = yield* Audit
   const complete = yield* makeComplete
+  const expectComplete = yield* makeExpectComplete
   const deployments = yield* DeploymentRepository
   const find = yield* makeFind
   const invalidation = yield* Invalidation
@@ -305,6 +328,7 @@ const makeChanges = Effect.gen(function* () {
       ref: string,
       live: boolean
     ) {
+      yield* expectComplete(environment.environmentId, ref)
       return yield* transaction(
         Effect.gen(function* () {
           const { liveId } = yield* deployments.lockApp(environment.environmentId)

@@ -9,7 +9,7 @@ import type { FileRow } from "#sql/hosting/deployments"
 import { isHashed, type Media, mediaOf } from "./media-types.ts"
 
 /** `svc.hosting.json` of a deployment. */
-const SiteSettings = Schema.Struct({
+export const SiteSettings = Schema.Struct({
   /** Sends COOP and COEP, which threads of game engines need. */
   crossOriginIsolation: Schema.optionalKey(Schema.Boolean),
   /** Answers navigations to unknown paths with `index.html`; true by default. */
