@@ -191,6 +191,9 @@ export const voice = {
 /** STUN and TURN servers for peer-to-peer connections. */
 export const turn = {
   credentialSeconds: secondsPerHour,
+  /** Allocations of the embedded server: of one player, and of all. */
+  embeddedUserQuota: 16,
+  embeddedTotalQuota: 200,
   /** Shorter shared secrets can be guessed by trying. */
   secretMinCharacters: 16
 } as const

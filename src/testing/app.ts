@@ -111,6 +111,7 @@ const startApp = Effect.fnUntraced(function* (env: Readonly<Record<string, strin
         SVC_DATA_DIR: dataDir,
         SVC_BASE_URL: "http://localhost:8080",
         SVC_THROTTLES: "off",
+        SVC_TURN_PORT: "0",
         ...env
       }
     })

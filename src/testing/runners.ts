@@ -97,6 +97,7 @@ export const startRunner = (options: {
             SVC_RUNNER_PORT: String(runnerPort),
             SVC_THROTTLES: "off",
             NODE_COMPILE_CACHE: compileCache,
+            SVC_TURN_PORT: "0",
             ...options.env
           }
         })

@@ -36,7 +36,7 @@ describe("settings", () => {
         inviteCodes: [],
         setupToken: undefined,
         warnings: [],
-        turn: { urls: [], secret: undefined },
+        turn: { urls: [], secret: undefined, port: 3478 },
         voice: { ports: [40_500], publicIp: undefined, workers: 1 },
         providerUrls: { google: undefined, discord: undefined, apple: undefined, x: undefined },
         saves: {

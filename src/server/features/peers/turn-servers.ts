@@ -3,11 +3,14 @@
  * with its expiry time, and the password is a MAC with the secret that the TURN server shares.
  */
 import { createHmac } from "node:crypto"
-import { Clock, Context, DateTime, Effect, Layer, Redacted } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Redacted, Scope } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { Base64 } from "effect/encoding"
 import { TurnUnavailable } from "#rpc/errors/codes"
 import { turn } from "#rpc/limits"
 import type { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
 import { Settings } from "#server/platform/settings/settings"
+import { startEmbeddedTurn } from "./embedded-turn.ts"
 
 const isTurnUrl = (url: string): boolean => /^turns?:/i.test(url)
 
@@ -15,6 +18,51 @@ const credentialsFor = (player: string, secret: string, expiresAt: number) => {
   const username = `${Math.floor(expiresAt / 1000)}:${player}`
   return { username, credential: createHmac("sha1", secret).update(username).digest("base64") }
 }
+
+/** A TURN server, and the secret that it shares. */
+interface Relay {
+  readonly urls: ReadonlyArray<string>
+  readonly secret: string
+}
+
+const secretBytes = 32
+
+/** The embedded server of a laptop, started when it is first needed; undefined where there is none. */
+const makeEmbedded = Effect.fnUntraced(function* ({
+  baseUrl,
+  production,
+  runner,
+  turn: { port, urls }
+}: Settings["Service"]) {
+  if (production || runner !== undefined || urls.length > 0 || port === 0) {
+    return Effect.succeed(undefined)
+  }
+  const scope = yield* Effect.scope
+  const start = Effect.gen(function* () {
+    const random = yield* SecureRandom.SecureRandom
+    const secret = Base64.encode(yield* random.randomBytes(secretBytes))
+    yield* Scope.provide(startEmbeddedTurn({ port, secret }), scope)
+    const { hostname } = new URL(baseUrl)
+    const host = hostname === "localhost" ? "127.0.0.1" : hostname
+    const relay: Relay = {
+      urls: [`turn:${host}:${port}`, `turn:${host}:${port}?transport=tcp`],
+      secret
+    }
+    return relay
+  }).pipe(
+    Effect.provide(SecureRandom.layerWebCrypto),
+    Effect.catchCause((cause) =>
+      Effect.as(
+        Effect.logWarning(
+          `Failed to start the embedded TURN server on port ${port}: choose another SVC_TURN_PORT`,
+          cause
+        ),
+        undefined
+      )
+    )
+  )
+  return yield* Effect.cached(start)
+})
 
 export class TurnServers extends Context.Service<
   TurnServers,
@@ -30,23 +78,31 @@ export class TurnServers extends Context.Service<
 >()("server/features/peers/turn-servers/TurnServers") {
   static readonly layer = Layer.effect(
     TurnServers,
-    Effect.map(Settings, ({ turn: { secret, urls } }) => {
+    Effect.gen(function* () {
+      const settings = yield* Settings
+      const { secret, urls } = settings.turn
       const stunUrls = urls.filter((url) => !isTurnUrl(url))
       const turnUrls = urls.filter(isTurnUrl)
+      const configured: Relay | undefined =
+        turnUrls.length === 0 || secret === undefined
+          ? undefined
+          : { urls: turnUrls, secret: Redacted.value(secret) }
+      const embedded = yield* makeEmbedded(settings)
       return TurnServers.of({
         serversFor: Effect.fnUntraced(function* (
           player,
           iceTransportPolicy,
           seconds = turn.credentialSeconds
         ) {
+          const relay = configured ?? (yield* embedded)
           const relayOnly = iceTransportPolicy === "relay"
-          if (relayOnly && turnUrls.length === 0) return yield* new TurnUnavailable()
+          if (relayOnly && relay === undefined) return yield* new TurnUnavailable()
           const expiresAt = (yield* Clock.currentTimeMillis) + seconds * 1000
           const servers: Array<IceServer> = []
           if (stunUrls.length > 0 && !relayOnly) servers.push({ urls: stunUrls })
-          if (turnUrls.length > 0 && secret !== undefined) {
-            const credentials = credentialsFor(player, Redacted.value(secret), expiresAt)
-            servers.push({ urls: turnUrls, ...credentials })
+          if (relay !== undefined) {
+            const credentials = credentialsFor(player, relay.secret, expiresAt)
+            servers.push({ urls: relay.urls, ...credentials })
           }
           return {
             iceServers: servers,

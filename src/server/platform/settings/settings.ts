@@ -85,6 +85,7 @@ const Environment = Schema.Struct({
   SVC_SETUP_TOKEN: Schema.optionalKey(SetupToken),
   SVC_TRUSTED_PROXIES: listOf(TrustedNetwork),
   SVC_TURN_URLS: listOf(TurnUrl),
+  SVC_TURN_PORT: whole(0, 65_535),
   SVC_TURN_SECRET: Schema.optionalKey(Schema.RedactedFromValue(TurnSecret)),
   SVC_VOICE_UDP_PORTS: Ports,
   SVC_VOICE_PUBLIC_IP: Schema.optionalKey(IpAddress),
@@ -278,6 +279,8 @@ export class Settings extends Context.Service<
     readonly turn: {
       readonly urls: ReadonlyArray<string>
       readonly secret: Redacted.Redacted | undefined
+      /** UDP and TCP port of the embedded server; 0 for none. */
+      readonly port: number
     }
     /** Overrides of the OAuth base URLs (tests only), without a trailing slash. */
     readonly providerUrls: Readonly<Record<Provider, string | undefined>>
@@ -349,7 +352,11 @@ export class Settings extends Context.Service<
         setupToken: env.SVC_SETUP_TOKEN,
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         warnings: warningsOf(env, baseUrl, yield* unknownNames(Object.keys(variables))),
-        turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },
+        turn: {
+          urls: env.SVC_TURN_URLS,
+          secret: env.SVC_TURN_SECRET,
+          port: env.SVC_TURN_PORT
+        },
         voice: voiceOf(env),
         providerUrls: {
           google: withoutSlash(env.SVC_OAUTH_GOOGLE_URL),

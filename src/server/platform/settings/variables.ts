@@ -129,6 +129,12 @@ export const variables = {
       "STUN and TURN servers for peer-to-peer rooms, separated by commas: turn:turn.example.com:3478, " +
       "turns:turn.example.com:5349?transport=tcp, stun:stun.example.com:3478."
   },
+  SVC_TURN_PORT: {
+    default: "3478",
+    description:
+      "The port of the embedded TURN server, which a single process outside production starts when it " +
+      "is first needed and SVC_TURN_URLS is empty. 0 turns it off."
+  },
   SVC_TURN_SECRET: {
     description:
       "The secret shared with the TURN servers (static-auth-secret of coturn), " +

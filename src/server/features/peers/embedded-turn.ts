@@ -1,0 +1,64 @@
+/**
+ * The TURN server of a laptop: relays between players in this machine's network, so that calls and rooms
+ * that must be relayed need no setting. Production needs a TURN server of its own.
+ *
+ * A relay reaches relays of this server and nothing else: the library itself refuses no private peers.
+ */
+import { isIP } from "node:net"
+import { networkInterfaces } from "node:os"
+import { Effect, type Scope } from "effect"
+import { createServer } from "turn-server"
+import { TurnUnavailable } from "#rpc/errors/codes"
+import { turn } from "#rpc/limits"
+
+const loopback = "127.0.0.1"
+
+/** The address at which others in the network reach this machine. */
+const networkAddress = (): string => {
+  const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+  const outer = addresses.find(({ family, internal }) => family === "IPv4" && !internal)
+  return outer?.address ?? loopback
+}
+
+/** An IPv4 address in its plain form; undefined for any other, which no relay reaches. */
+const plainIPv4 = (address: unknown): string | undefined => {
+  if (typeof address !== "string") return undefined
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "")
+  return isIP(plain) === 4 ? plain : undefined
+}
+
+interface PeerRequest {
+  readonly peer?: { readonly ip?: unknown }
+}
+
+/** Starts the server, which stops with the scope; returns the address of its relays. */
+export const startEmbeddedTurn = (options: {
+  readonly port: number
+  readonly secret: string
+}): Effect.Effect<string, TurnUnavailable, Scope.Scope> => {
+  const { port, secret } = options
+  const address = networkAddress()
+  const decide = ({ peer }: PeerRequest, grant: (granted: boolean) => void) =>
+    grant(plainIPv4(peer?.ip) === address)
+  const start = Effect.callback<ReturnType<typeof createServer>, TurnUnavailable>((resume) => {
+    const server = createServer({
+      auth: { mechanism: "long-term", realm: "player-backend", secret },
+      relay: { ip: address, externalIp: address },
+      allowLoopback: address === loopback,
+      userQuota: turn.embeddedUserQuota,
+      totalQuota: turn.embeddedTotalQuota
+    })
+    server.on("beforePermission", decide)
+    server.on("beforeChannelBind", decide)
+    server.on("error", () => resume(Effect.fail(new TurnUnavailable())))
+    server.on("listening", ({ transport }) => {
+      if (transport === "udp") resume(Effect.succeed(server))
+    })
+    server.listen([
+      { port, transport: "udp" },
+      { port, transport: "tcp" }
+    ])
+  })
+  const held = Effect.acquireRelease(start, (server) => Effect.sync(() => server.stop()))
+  return Effect.as(held, address)
+}
