@@ -37,12 +37,17 @@ export class MediaWorker {
       stdio: ["ignore", "ignore", "ignore", "ipc"]
     })
     this.#child.on("message", (message: MediaReport) => this.#receive(message))
-    this.#child.once("error", (error) => this.#onLog("Fatal", error.message))
-    this.#child.once("exit", () => {
+    const ended = () => {
+      if (this.#state === "ended") return
       const wasReady = this.#state === "ready"
       this.#end()
       events.onEnd(wasReady)
+    }
+    this.#child.once("error", (error) => {
+      this.#onLog("Fatal", error.message)
+      ended()
     })
+    this.#child.once("exit", ended)
   }
 
   get pid(): number | undefined {
@@ -147,7 +152,6 @@ export class MediaWorker {
   }
 
   #end(): void {
-    if (this.#state === "ended") return
     this.#state = "ended"
     this.#settleReady(false)
     for (const id of Array.from(this.#answers.keys())) {
