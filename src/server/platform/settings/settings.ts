@@ -210,6 +210,12 @@ const tlsFiles = ({
 }: typeof Environment.Type) =>
   cert === undefined || key === undefined || ca === undefined ? undefined : { cert, key, ca }
 
+const turnOf = (env: typeof Environment.Type) => ({
+  urls: env.SVC_TURN_URLS,
+  secret: env.SVC_TURN_SECRET,
+  port: env.SVC_TURN_PORT
+})
+
 const voiceOf = (env: typeof Environment.Type) => ({
   ports: env.SVC_VOICE_UDP_PORTS,
   publicIp: env.SVC_VOICE_PUBLIC_IP,
@@ -352,11 +358,7 @@ export class Settings extends Context.Service<
         setupToken: env.SVC_SETUP_TOKEN,
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         warnings: warningsOf(env, baseUrl, yield* unknownNames(Object.keys(variables))),
-        turn: {
-          urls: env.SVC_TURN_URLS,
-          secret: env.SVC_TURN_SECRET,
-          port: env.SVC_TURN_PORT
-        },
+        turn: turnOf(env),
         voice: voiceOf(env),
         providerUrls: {
           google: withoutSlash(env.SVC_OAUTH_GOOGLE_URL),
