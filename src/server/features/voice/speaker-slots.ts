@@ -47,7 +47,9 @@ export class SpeakerSlots {
   /** The speaker says that it begins to speak: it needs no sound to take a free slot. */
   hint(id: string, now: number): void {
     const speaker = this.#speakerOf(id, now)
-    if (now - speaker.loudAt > pauseMillis) speaker.loudSince = now - takeMillis
+    if (now - speaker.loudAt <= pauseMillis) return
+    speaker.loudSince = now - takeMillis
+    speaker.loudAt = now
   }
 
   remove(id: string): void {
