@@ -210,16 +210,13 @@ const tlsFiles = ({
 }: typeof Environment.Type) =>
   cert === undefined || key === undefined || ca === undefined ? undefined : { cert, key, ca }
 
-const turnOf = (env: typeof Environment.Type) => ({
-  urls: env.SVC_TURN_URLS,
-  secret: env.SVC_TURN_SECRET,
-  port: env.SVC_TURN_PORT
-})
-
-const voiceOf = (env: typeof Environment.Type) => ({
-  ports: env.SVC_VOICE_UDP_PORTS,
-  publicIp: env.SVC_VOICE_PUBLIC_IP,
-  workers: env.SVC_VOICE_WORKERS
+const mediaOf = (env: typeof Environment.Type) => ({
+  turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET, port: env.SVC_TURN_PORT },
+  voice: {
+    ports: env.SVC_VOICE_UDP_PORTS,
+    publicIp: env.SVC_VOICE_PUBLIC_IP,
+    workers: env.SVC_VOICE_WORKERS
+  }
 })
 
 const withoutSlash = (url: URL | undefined): string | undefined => url?.href.replace(/\/+$/, "")
@@ -285,7 +282,6 @@ export class Settings extends Context.Service<
     readonly turn: {
       readonly urls: ReadonlyArray<string>
       readonly secret: Redacted.Redacted | undefined
-      /** UDP and TCP port of the embedded server; 0 for none. */
       readonly port: number
     }
     /** Overrides of the OAuth base URLs (tests only), without a trailing slash. */
@@ -358,8 +354,7 @@ export class Settings extends Context.Service<
         setupToken: env.SVC_SETUP_TOKEN,
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         warnings: warningsOf(env, baseUrl, yield* unknownNames(Object.keys(variables))),
-        turn: turnOf(env),
-        voice: voiceOf(env),
+        ...mediaOf(env),
         providerUrls: {
           google: withoutSlash(env.SVC_OAUTH_GOOGLE_URL),
           discord: withoutSlash(env.SVC_OAUTH_DISCORD_URL),
