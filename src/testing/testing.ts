@@ -5,6 +5,7 @@
  */
 export { TestApp, TestDatabase } from "./app.ts"
 export { effectTimers, makeClient } from "./client.ts"
+export { type Bot, BotError, runBots } from "./bots.ts"
 export { cloneDatabase, testServer } from "./database.ts"
 export {
   type Answer,
