@@ -3,6 +3,7 @@
 /** Pages, documents and sockets. */
 export const paths = {
   asyncapi: "/asyncapi.json",
+  clientScript: "/sdk/client.js",
   configSchema: "/v1/config/schema.json",
   disown: "/-/disown",
   docs: "/docs",

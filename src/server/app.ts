@@ -124,6 +124,7 @@ import { upgradeRequired } from "./http/errors.ts"
 import { EdgeMiddleware } from "./http/middleware.ts"
 import { Origins } from "./http/origins.ts"
 import { routerConfig } from "./http/routes.ts"
+import { ClientScript } from "./http/sdk/route.ts"
 import { HttpServerHandle } from "./http/server.ts"
 import { HttpServerLive } from "./http/server.ts"
 import { StartPage } from "./http/start-page.ts"
@@ -316,6 +317,7 @@ export const Routes = Layer.mergeAll(
   ApiPage,
   AsyncapiRoute,
   ApiRoutes,
+  ClientScript,
   ConfigSchemaRoute,
   DevMailPage,
   EmailPages,

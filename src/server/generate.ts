@@ -2,6 +2,7 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
+import { clientBundleText } from "./client-bundle.ts"
 import { clientTypesText } from "./client-types.ts"
 import { asyncapiText } from "./http/asyncapi.ts"
 import { authorizationText } from "./http/authorization.ts"
@@ -19,6 +20,8 @@ const generate = Effect.gen(function* () {
   yield* write("rpc/openapi.json", openapiText())
   yield* write("rpc/config.schema.json", configJsonSchemaText())
   yield* write("src/client/wire.ts", clientTypesText())
+  const bundle = yield* Effect.promise(clientBundleText)
+  yield* write("src/server/http/sdk/bundle.json", bundle)
 })
 
 generate.pipe(Effect.provide(NodeServices.layer), NodeRuntime.runMain)

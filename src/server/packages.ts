@@ -24,7 +24,8 @@ const target = join(root, "dist/packages")
 const declarations = join(target, "types")
 
 /** Programs that build this repository, and no part of the service. */
-const tools = /^src\/server\/(?:generate|packages|package-list|client-types|type-text)\.ts$/
+const tools =
+  /^src\/server\/(?:generate|packages|package-list|client-bundle|client-types|type-text)\.ts$/
 
 const run = (program: string, ...words: ReadonlyArray<string>): string =>
   execFileSync(program, words, { cwd: root, encoding: "utf8" }).trim()

@@ -1,8 +1,10 @@
 /** The size of the client in a browser bundle, minified and compressed. */
+import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { rolldown } from "rolldown"
+import { clientBundleText } from "#server/client-bundle"
 
 const KiB = 1024
 
@@ -14,6 +16,13 @@ const bundled = async (entry: string) => {
   const [{ code, moduleIds }] = output
   return { bytes: gzipSync(code, { level: 9 }).length, moduleIds }
 }
+
+describe("src/server/http/sdk/bundle.json", () => {
+  it("commits what the client builds (otherwise: npm run generate)", async () => {
+    const file = new URL("../../src/server/http/sdk/bundle.json", import.meta.url)
+    assert.strictEqual(readFileSync(file, "utf8"), await clientBundleText())
+  })
+})
 
 describe("the client in a browser bundle", () => {
   it("takes at most 15 KiB, without effect", async () => {

@@ -223,6 +223,8 @@ const unroutedPaths = [
   "/docs",
   "/asyncapi.json",
   "/openapi.json",
+  "/sdk/client.js",
+  "/sdk/client.js.map",
   "/v1/config/schema.json",
   "/healthz?x=1",
   "/%2e%2e/%2e%2e/etc/passwd"

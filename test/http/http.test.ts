@@ -286,6 +286,27 @@ layer(Node)("requests", (it) => {
     })
   )
 
+  it.effect("serves the client and its source map to pages of every origin", () =>
+    Effect.gen(function* () {
+      const { url } = yield* setUp
+      const script = yield* request(`${url}/sdk/client.js`, {
+        headers: { origin: "https://g.example" }
+      })
+      assert.strictEqual(script.headers.get("content-type"), "text/javascript; charset=utf-8")
+      assert.strictEqual(script.headers.get("access-control-allow-origin"), "*")
+      assert.strictEqual(script.headers.get("content-encoding"), "gzip")
+      assert.match(String(script.body), /\/\/# sourceMappingURL=client\.js\.map$/)
+      const map = yield* request(`${url}/sdk/client.js.map`)
+      assert.include(at(map.body, "sources"), "src/client/client.ts")
+      const etag = script.headers.get("etag") ?? ""
+      const headers = { "if-none-match": `W/${etag}` }
+      const again = yield* request(`${url}/sdk/client.js`, { headers })
+      assert.deepStrictEqual([again.status, again.headers.get("etag")], [304, etag])
+      const other = yield* request(`${url}/sdk/client.js.map`, { headers })
+      assert.strictEqual(other.status, 200)
+    })
+  )
+
   it.effect("serves health, readiness and public keys without an API key", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp

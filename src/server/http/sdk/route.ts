@@ -1,0 +1,44 @@
+/**
+ * `GET /sdk/client.js`: the client as an ES module, for pages without a bundler, and its source map. The
+ * bundle is committed, so that a runner of any release serves the client of its release.
+ */
+import { createHash } from "node:crypto"
+import { gzipSync } from "node:zlib"
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { paths } from "#rpc/paths"
+import bundle from "./bundle.json" with { type: "json" }
+
+const maxAgeSeconds = 300
+
+/** A text with `ETag`, compressed once. `If-None-Match` with its tag gets 304. */
+const file = (path: "/sdk/client.js" | "/sdk/client.js.map", text: string, contentType: string) => {
+  const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`
+  const headers = {
+    "cache-control": `public, max-age=${maxAgeSeconds}`,
+    // Pages that are isolated across origins load it, too.
+    "cross-origin-resource-policy": "cross-origin",
+    etag,
+    vary: "accept-encoding"
+  }
+  const plain = HttpServerResponse.text(text, { contentType, headers })
+  const compressed = HttpServerResponse.uint8Array(gzipSync(text, { level: 9 }), {
+    contentType,
+    headers: { ...headers, "content-encoding": "gzip" }
+  })
+  const unchanged = HttpServerResponse.empty({ status: 304, headers })
+  return HttpRouter.add(
+    "GET",
+    path,
+    Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
+      // A proxy that compresses marks the tag as weak.
+      if (request.headers["if-none-match"]?.includes(etag) === true) return unchanged
+      return /\bgzip\b/.test(request.headers["accept-encoding"] ?? "") ? compressed : plain
+    })
+  )
+}
+
+export const ClientScript = Layer.mergeAll(
+  file(paths.clientScript, bundle.code, "text/javascript; charset=utf-8"),
+  file(`${paths.clientScript}.map`, bundle.map, "application/json")
+)
