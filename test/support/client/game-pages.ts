@@ -4,10 +4,11 @@
  */
 import type { RequestListener } from "node:http"
 import { Context, Effect, Layer } from "effect"
+import type { ClientOptions } from "#client/client"
 import { TestApp } from "#testing/app"
 import { startServer } from "../local-server.ts"
 
-const game = (options: { readonly baseUrl: string }) => `<!doctype html>
+const game = (options: ClientOptions) => `<!doctype html>
 <title>Game</title>
 <button>Sign in</button>
 <script type="module">
