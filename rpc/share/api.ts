@@ -168,11 +168,12 @@ export class ShareApi extends HttpApiGroup.make("share")
 
 // Operators ------------------------------------------------------------------------------------
 
-/** A day in UTC, like `2026-11-20`. */
+/** A day in UTC, like `2026-11-20`, of years in which the days around it have four digits, too. */
 const Day = Schema.String.check(
   Schema.makeFilter((day) => {
     const parsed = DateTime.make(`${day}T00:00:00Z`)
-    return Option.isSome(parsed) && DateTime.formatIsoDateUtc(parsed.value) === day
+    const isDay = Option.isSome(parsed) && DateTime.formatIsoDateUtc(parsed.value) === day
+    return isDay && day >= "1970-01-01" && day < "9999-01-01"
       ? undefined
       : "Expected an existing day like 2026-11-20"
   })

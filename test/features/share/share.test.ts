@@ -318,6 +318,8 @@ layer(Node)("share statistics", (it) => {
         "?from=2025-01-01&to=2026-01-02",
         "?from=2026-02-30",
         "?from=yesterday",
+        "?to=0001-01-05",
+        "?from=9999-12-31&to=9999-12-31",
         "?limit=0",
         "?shareId=x"
       ]) {

@@ -32,6 +32,9 @@ describe("the language of a text", () => {
         assert.isAbove(shown.length, 0, header)
       })
     )
+    for (const tag of ["en-US-US", "en-a1", "de-1996-1996", "xx-xx-xx", "x-y", "i-klingon"]) {
+      assert.strictEqual(formatScore(1234.5, languagesOf(tag)), "1,234.5", tag)
+    }
   })
 })
 
@@ -41,6 +44,8 @@ describe("a score in a text", () => {
     assert.strictEqual(formatScore(1234567, ["de"]), "1.234.567")
     assert.strictEqual(formatScore(-0.12345, ["en"]), "-0.123")
     assert.strictEqual(formatScore(1e308, ["en"]), "1E308")
+    assert.strictEqual(formatScore(-0, ["en"]), "0")
+    assert.strictEqual(formatScore(-0.0001, ["en"]), "0")
   })
 
   it("replaces its placeholder, which vanishes without a score", () => {

@@ -8,6 +8,15 @@ export type Text = string | Readonly<Record<string, string>>
 
 const languagesMax = 20
 
+/** Whether a tag names a language: parts of a valid form may repeat or stand in a wrong order. */
+const isLanguage = (tag: string): boolean => {
+  try {
+    return Intl.getCanonicalLocales(tag).length === 1
+  } catch {
+    return false
+  }
+}
+
 /** The languages of an `Accept-Language` header, the most wanted first. */
 export const languagesOf = (header: string | undefined): ReadonlyArray<string> =>
   (header ?? "")
@@ -17,7 +26,7 @@ export const languagesOf = (header: string | undefined): ReadonlyArray<string> =
       const quality = parameters.find((it) => it.startsWith("q="))
       return { tag, weight: quality === undefined ? 1 : Number(quality.slice(2)) || 0 }
     })
-    .filter(({ tag, weight }) => weight > 0 && /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/.test(tag))
+    .filter(({ tag, weight }) => weight > 0 && isLanguage(tag))
     .toSorted((a, b) => b.weight - a.weight)
     .map(({ tag }) => tag)
 
@@ -40,7 +49,8 @@ const plainMax = 1e15
 export const formatScore = (score: number, languages: ReadonlyArray<string>): string =>
   new Intl.NumberFormat([...languages, "en"], {
     notation: Math.abs(score) >= plainMax ? "scientific" : "standard",
-    maximumFractionDigits: 3
+    maximumFractionDigits: 3,
+    signDisplay: "negative" // none at a zero
   }).format(score)
 
 /** The suggested text of a post; without a score its placeholder vanishes. */
