@@ -1,5 +1,6 @@
 /** Deployments over HTTP, as the CLI makes them. */
 import { hash } from "node:crypto"
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Answer, at, request, type TestTarget } from "#testing/players"
@@ -77,3 +78,39 @@ export const makeUnfinished = Effect.fnUntraced(function* (target: TestTarget) {
     sha256: String(at(body, "missing", 0))
   }
 })
+
+interface Page {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** Requests a path of a host: `fetch` would set the `Host` header itself. */
+export const visit = (
+  url: string,
+  host: string,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+  method = "GET"
+) =>
+  Effect.callback<Page>((resume) => {
+    const { port } = new URL(url)
+    const sent = httpRequest(
+      { port, host: "127.0.0.1", path, method, headers: { host, ...headers }, agent: false },
+      (response) => {
+        const pieces: Array<Buffer> = []
+        response.on("data", (piece: Buffer) => pieces.push(piece))
+        response.on("end", () =>
+          resume(
+            Effect.succeed({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body: Buffer.concat(pieces)
+            })
+          )
+        )
+      }
+    )
+    sent.on("error", (error) => resume(Effect.die(error)))
+    sent.end()
+  })

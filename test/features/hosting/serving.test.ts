@@ -1,6 +1,6 @@
 /** Hosted apps by their host name: files, headers, ranges, pages, and what does not answer there. */
 import { rm } from "node:fs/promises"
-import { get, request as httpRequest, type IncomingHttpHeaders } from "node:http"
+import { get } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { brotliDecompressSync, gunzipSync } from "node:zlib"
@@ -8,7 +8,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { at, configure, request } from "#testing/players"
-import { type AppFiles, call, deploy, sha256 } from "../../support/hosting.ts"
+import { type AppFiles, call, deploy, sha256, visit } from "../../support/hosting.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 
 const dataDir = join(tmpdir(), `svc-serving-${process.pid}`)
@@ -21,42 +21,6 @@ const Node = nodeWith({ SVC_DATA_DIR: dataDir, SVC_HOSTING_DOMAIN: "apps.example
   Layer.provideMerge(SharedDatabase.layer),
   Layer.provideMerge(Files)
 )
-
-interface Page {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly body: Buffer
-}
-
-/** Requests a path of a host: `fetch` would set the `Host` header itself. */
-const visit = (
-  url: string,
-  host: string,
-  path: string,
-  headers: Readonly<Record<string, string>> = {},
-  method = "GET"
-) =>
-  Effect.callback<Page>((resume) => {
-    const { port } = new URL(url)
-    const sent = httpRequest(
-      { port, host: "127.0.0.1", path, method, headers: { host, ...headers }, agent: false },
-      (response) => {
-        const pieces: Array<Buffer> = []
-        response.on("data", (piece: Buffer) => pieces.push(piece))
-        response.on("end", () =>
-          resume(
-            Effect.succeed({
-              status: response.statusCode ?? 0,
-              headers: response.headers,
-              body: Buffer.concat(pieces)
-            })
-          )
-        )
-      }
-    )
-    sent.on("error", (error) => resume(Effect.die(error)))
-    sent.end()
-  })
 
 const setUp = Effect.gen(function* () {
   const url = yield* addressOfNode

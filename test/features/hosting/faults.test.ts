@@ -1,0 +1,181 @@
+/** Hosting under faults: cut uploads, damaged and unwritable files, collection meanwhile, two runners. */
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { request as httpRequest } from "node:http"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { assert, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeCollect } from "#server/features/hosting/collection"
+import { at, configure, request } from "#testing/players"
+import { call, create, deploy, sha256, upload, visit } from "../../support/hosting.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { codeOf } from "../../support/moderation-calls.ts"
+
+const dataDir = join(tmpdir(), `svc-hosting-faults-${process.pid}`)
+
+const Files = Layer.effectDiscard(
+  Effect.addFinalizer(() => Effect.promise(() => rm(dataDir, { recursive: true, force: true })))
+)
+
+const env = { SVC_DATA_DIR: dataDir, SVC_HOSTING_DOMAIN: "apps.example.net" }
+
+const Node = nodeWith(env).pipe(Layer.provideMerge(SharedDatabase.layer), Layer.provideMerge(Files))
+
+const setUp = Effect.gen(function* () {
+  const url = yield* addressOfNode
+  const sql = yield* SqlClient.SqlClient
+  const { development, projectId } = yield* makeTenants
+  const [row] = yield* sql<{ slug: string }>`select slug from projects where id = ${projectId}`
+  const host = `${row?.slug ?? ""}--dev.apps.example.net`
+  const target = { url, ...development }
+  yield* configure(target, { features: { hosting: true, emailLogin: true } })
+  const folder = join(dataDir, "blobs", target.environmentId)
+  return { url, host, target, folder, open: (path: string) => visit(url, host, path) }
+})
+
+/** Sends the first half of an upload, and closes the connection when the service has it. */
+const uploadHalf = (url: string, secretKey: string, content: string) =>
+  Effect.promise(async () => {
+    const sent = httpRequest(`${url}/v1/blobs/${sha256(content)}`, {
+      method: "PUT",
+      headers: { "x-svc-key": secretKey, "content-length": content.length },
+      agent: false
+    })
+    sent.on("error", () => {})
+    sent.write(content.slice(0, content.length / 2))
+    const temporary = join(dataDir, "blobs", "temporary")
+    const received = async (): Promise<boolean> => {
+      const names = await readdir(temporary).catch(() => [])
+      const sizes = await Promise.all(names.map((name) => readFile(join(temporary, name))))
+      return sizes.some(({ length }) => length > 0)
+    }
+    while (!(await received())) await new Promise(setImmediate)
+    await new Promise((resolve) => {
+      sent.on("close", resolve).destroy()
+    })
+  })
+
+layer(Node, { timeout: "60 seconds" })("hosting under faults", (it) => {
+  it.effect("asks again for a file whose upload was cut", () =>
+    Effect.gen(function* () {
+      const { open, target, url } = yield* setUp
+      yield* deploy(target, { "index.html": "one" })
+      const files = { "index.html": "two", "big.bin": "x".repeat(500_000) }
+      const created = yield* create(target, files)
+      yield* upload(target, "two")
+      yield* uploadHalf(url, target.secretKey, files["big.bin"])
+      const early = yield* call(target, "POST", "deployments/2/finalize", { activate: true })
+      assert.strictEqual(codeOf(early), "blobs_missing")
+      assert.strictEqual((yield* open("/")).body.toString(), "one")
+      const again = yield* create(target, files)
+      assert.deepStrictEqual(at(again.body, "missing"), [sha256(files["big.bin"])])
+      assert.lengthOf(Object.keys(Object(at(created.body, "missing"))), 2)
+      yield* deploy(target, files)
+      assert.strictEqual((yield* open("/big.bin")).body.length, 500_000)
+      const left = Effect.promise(() => readdir(join(dataDir, "blobs", "temporary")))
+      yield* Effect.repeat(left, { until: (names) => names.length === 0 })
+    })
+  )
+
+  it.effect("serves no damaged file, and asks for it again", () =>
+    Effect.gen(function* () {
+      const { folder, open, target } = yield* setUp
+      const files = { "index.html": "whole", "lost.html": "lost" }
+      yield* deploy(target, files)
+      yield* Effect.promise(() => writeFile(join(folder, sha256("whole")), "wrong"))
+      yield* Effect.promise(() => rm(join(folder, sha256("lost"))))
+      for (const path of ["/", "/lost"]) {
+        const page = yield* open(path)
+        assert.isAtLeast(page.status, 500, path)
+        assert.notInclude(page.body.toString(), "wrong")
+      }
+      const again = yield* create(target, files)
+      assert.sameMembers(Object.values(Object(at(again.body, "missing"))), [
+        sha256("whole"),
+        sha256("lost")
+      ])
+      yield* deploy(target, files)
+      assert.strictEqual((yield* open("/")).body.toString(), "whole")
+      assert.strictEqual((yield* open("/lost")).body.toString(), "lost")
+    })
+  )
+
+  it.effect("answers 503 while files cannot be written, and goes on afterwards", () =>
+    Effect.gen(function* () {
+      const { folder, target } = yield* setUp
+      yield* create(target, { "index.html": "one" })
+      // A file in the place of the folder.
+      yield* Effect.promise(() => mkdir(dirname(folder), { recursive: true }))
+      yield* Effect.promise(() => writeFile(folder, ""))
+      const refused = yield* upload(target, "one")
+      assert.deepStrictEqual([refused.status, codeOf(refused)], [503, "unavailable"])
+      const early = yield* call(target, "POST", "deployments/1/finalize", { activate: true })
+      assert.strictEqual(codeOf(early), "blobs_missing")
+      yield* Effect.promise(() => rm(folder))
+      assert.strictEqual((yield* upload(target, "one")).status, 200)
+    })
+  )
+
+  it.effect("loses nothing of a deployment that is finalized during a collection", () =>
+    Effect.gen(function* () {
+      const { open, target } = yield* setUp
+      const collect = yield* makeCollect
+      const now = yield* DateTime.now
+      for (let round = 1; round <= 5; round++) {
+        const old = `old ${round}`
+        // A file that no deployment names, and that the collection is about to remove.
+        yield* create(target, { "old.html": old })
+        yield* upload(target, old)
+        yield* collect(DateTime.add(now, { hours: 25 }))
+        const redeploy = deploy(target, { "index.html": `new ${round}`, "old.html": old })
+        yield* Effect.all([Effect.exit(redeploy), collect(DateTime.add(now, { hours: 50 }))], {
+          concurrency: 2
+        })
+        // The collection may have deleted the deployment as one that was never finished.
+        yield* deploy(target, { "index.html": `new ${round}`, "old.html": old })
+        assert.strictEqual((yield* open("/")).body.toString(), `new ${round}`)
+        assert.strictEqual((yield* open("/old")).body.toString(), old)
+      }
+    })
+  )
+
+  it.effect("shows an activation on another runner once it is answered", () =>
+    Effect.gen(function* () {
+      const { host, target } = yield* setUp
+      const node = yield* Layer.build(Layer.fresh(nodeWith(env)))
+      const other = yield* Effect.provideContext(addressOfNode, node)
+      const seen = Effect.map(visit(other, host, "/"), ({ body }) => body.toString())
+      yield* deploy(target, { "index.html": "one" })
+      assert.strictEqual(yield* seen, "one")
+      yield* deploy(target, { "index.html": "two" })
+      assert.strictEqual(yield* seen, "two")
+      yield* call(target, "POST", "deployments/1/activate")
+      assert.strictEqual(yield* seen, "one")
+    })
+  )
+
+  it.effect("lets links in mails lead to the app", () =>
+    Effect.gen(function* () {
+      const { host, target, url } = yield* setUp
+      const statusOf = (redirectUrl: string) =>
+        Effect.map(
+          request(`${url}/v1/auth/password/forgot`, {
+            method: "POST",
+            headers: { "x-svc-key": target.publishableKey },
+            body: { email: "ada@example.com", redirectUrl }
+          }),
+          ({ status }) => status
+        )
+      assert.isBelow(yield* statusOf(`https://${host}/reset`), 300)
+      assert.isBelow(yield* statusOf(`https://v3--${host}/reset?a=b`), 300)
+      for (const wrong of [
+        `https://x${host}/`,
+        `https://${host}.evil.example/`,
+        `ftp://${host}/`
+      ]) {
+        assert.strictEqual(yield* statusOf(wrong), 400, wrong)
+      }
+    })
+  )
+})
