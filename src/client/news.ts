@@ -6,7 +6,7 @@ export interface News {
    * Whether a sign-up screen may ask for consent to news. Needs no player.
    *
    * @example
-   * optInBox.hidden = !(await client.news.enabled())
+   * question.hidden = !(await client.news.enabled())
    */
   enabled(): Promise<boolean>
 
@@ -14,7 +14,7 @@ export interface News {
    * Stores the choice and returns the stored one: always false if the player may not be asked.
    *
    * @example
-   * await client.news.choose(optInBox.checked)
+   * await client.news.choose(checkbox.checked)
    */
   choose(optIn: boolean): Promise<boolean>
 }

@@ -5,7 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
-import type { Client, MailLink, ProviderSignIn } from "#client/client"
+import type { Client, MailLink, optInBox, ProviderSignIn } from "#client/client"
 import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
 import { GamePages } from "../support/client/game-pages.ts"
 import { SignInAppLive } from "../support/client/sign-in-app.ts"
@@ -14,6 +14,7 @@ declare global {
   /** Globals that the game's pages set for the test. */
   interface Window {
     readonly client: Client
+    readonly optInBox: typeof optInBox
     readonly mail: MailLink | null
     readonly returned: Promise<ProviderSignIn | null>
     readonly signingIn: Promise<ProviderSignIn>
@@ -217,6 +218,62 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
           token: "abc-123"
         })
         assert.strictEqual(page.url(), `${url}/?from=mail`)
+      }))
+
+    test("asks about news in the page's language, and never a child", () =>
+      Effect.gen(function* () {
+        const visitor = yield* newVisitor()
+        const page = yield* opened(visitor)
+        const asked = yield* ask(() =>
+          page.evaluate(async () => {
+            const { client, optInBox } = window
+            const element = document.body.appendChild(document.createElement("div"))
+            const draw = (options?: object) => optInBox(element, client, options)
+            await draw({ language: "pt-BR" })
+            const portuguese = element.textContent
+            await draw({ text: "Our letter?" })
+            const own = element.innerHTML
+            const box = await draw()
+            const before = client.sessions.player
+            await client.sessions.guest()
+            await client.ages.declare("adult")
+            const unchecked = await box.submit()
+            element.querySelector("label")?.click()
+            const checked = await box.submit()
+            const german = element.innerHTML
+            await client.ages.declare("child")
+            const child = await draw()
+            const stored = await child.submit()
+            const off = { ...client, news: { ...client.news, enabled: async () => false } }
+            const { shown } = await optInBox(element, off)
+            const rest = element.innerHTML
+            return {
+              portuguese,
+              own,
+              before,
+              unchecked,
+              checked,
+              german,
+              child: child.shown,
+              stored,
+              shown,
+              rest
+            }
+          })
+        )
+        assert.deepStrictEqual(asked, {
+          portuguese: " Quero receber novidades por e-mail",
+          own: '<label dir="auto"><input type="checkbox"> Our letter?</label>',
+          before: null,
+          unchecked: false,
+          checked: true,
+          german:
+            '<label lang="de" dir="auto"><input type="checkbox"> Neuigkeiten per E-Mail erhalten</label>',
+          child: false,
+          stored: false,
+          shown: false,
+          rest: ""
+        })
       }))
 
     test("shares refresh, player and sign-out between two tabs", () =>

@@ -9,11 +9,13 @@ import { TestApp } from "#testing/app"
 import { startServer } from "../local-server.ts"
 
 const game = (options: ClientOptions) => `<!doctype html>
+<html lang="de-AT">
 <title>Game</title>
 <button>Sign in</button>
 <script type="module">
-import { createClient } from "${options.baseUrl}/sdk/client.js"
+import { createClient, optInBox } from "${options.baseUrl}/sdk/client.js"
 window.client = createClient(${JSON.stringify(options)})
+window.optInBox = optInBox
 window.mail = client.email.opened()
 window.returned = client.oauth.result()
 window.begin = () => client.oauth.signIn("google", { redirectUrl: "/signed-in" })
