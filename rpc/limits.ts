@@ -356,8 +356,6 @@ export const shareCards = {
   /** Cards of one environment that wait to be drawn, and how long. */
   waitingPerEnvironment: 64,
   waitMillis: 10_000,
-  /** Edges of a background picture. */
-  backgroundMaxPixels: 4096,
   cacheMaxBytes: 256 * MiB,
   maxAgeSeconds: secondsPerDay
 } as const

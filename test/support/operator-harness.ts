@@ -60,6 +60,7 @@ export const everything = {
   version: 1,
   features: Object.fromEntries(Object.keys(featureTable).map((name) => [name, true])),
   stats: [{ key: "score" }],
+  share: { links: { enabled: true } },
   multiplayer: { modes: [{ key: "duel" }] }
 }
 

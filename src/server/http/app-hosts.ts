@@ -1,11 +1,77 @@
-/** Sends requests for hosts of apps to the server of apps, past the routes of the service. */
+/**
+ * Sends requests for hosts of apps to the server of apps, past the routes of the service. The card images
+ * of an app are at `/.card.png` and `/.card/<id>.png` of its own host, too.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Layer } from "effect"
+import { HostedApps } from "#server/features/hosting/apps"
+import { hostOf } from "#server/features/hosting/addresses"
+import { sendPage } from "#server/features/hosting/pages"
 import { AppServer } from "#server/features/hosting/serve"
+import { CardImages, type ServedCard } from "#server/features/share/card-images"
 import { HttpServerHandle } from "./server.ts"
+
+const cardForm = /^\/\.card(?:\/([0-9A-Za-z]+))?\.png(?:\?|$)/
+
+const sendCard = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { headers, png }: ServedCard
+): void => {
+  if (png === undefined) {
+    response.writeHead(304, headers)
+    return void response.end()
+  }
+  response.writeHead(200, {
+    ...headers,
+    "content-type": "image/png",
+    "content-length": png.byteLength,
+    "x-content-type-options": "nosniff"
+  })
+  response.end(request.method === "HEAD" ? undefined : png)
+}
+
+/** Answers requests for the cards of an app; false for any other request. */
+const makeServeCard = Effect.gen(function* () {
+  const apps = yield* HostedApps
+  const cards = yield* CardImages
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  return (request: IncomingMessage, response: ServerResponse): boolean => {
+    const { headers, method, url = "" } = request
+    const match = cardForm.exec(url)
+    if (match === null || (method !== "GET" && method !== "HEAD")) return false
+    const label = apps.labelOf(hostOf(headers.host ?? ""))
+    if (label === undefined) return false
+    const isHead = method === "HEAD"
+    const found = cards.find(label, match[1], headers["if-none-match"])
+    runFork(
+      found.pipe(
+        Effect.map((card) => sendCard(request, response, card)),
+        Effect.catchTags({
+          not_found: () => Effect.sync(() => sendPage(response, "missing", isHead)),
+          share_images_disabled: () => Effect.sync(() => sendPage(response, "missing", isHead)),
+          unavailable: () => Effect.sync(() => sendPage(response, "busy", isHead))
+        }),
+        Effect.catchCause((cause) => {
+          sendPage(response, "broken", isHead)
+          return Effect.logWarning("Failed to serve a card", cause)
+        })
+      )
+    )
+    return true
+  }
+})
 
 export const AppHosts = Layer.effectDiscard(
   Effect.gen(function* () {
     const { serveApps } = yield* HttpServerHandle
-    serveApps(yield* AppServer)
+    const { isFor, serve } = yield* AppServer
+    const serveCard = yield* makeServeCard
+    serveApps({
+      isFor,
+      serve: (request, response) => {
+        if (!serveCard(request, response)) serve(request, response)
+      }
+    })
   })
-).pipe(Layer.provide(AppServer.layer))
+).pipe(Layer.provide([AppServer.layer, CardImages.layer]))

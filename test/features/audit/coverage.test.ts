@@ -92,6 +92,7 @@ const makeUploaded = Effect.fnUntraced(function* (development: Project["developm
 
 /** Changes by endpoints with two mounts, by the path after the mount. */
 const operating: Readonly<Record<string, MakeSample>> = {
+  "POST /share/links": simply({ action: "share.link", body: { label: "spring" } }),
   "DELETE /auth/providers/:provider": ({ development }) =>
     Effect.as(putProvider(development), {
       action: "provider.delete",

@@ -1,4 +1,5 @@
 /** Card images: what they show, that equal ones are drawn once, and that a fault stays in its process. */
+import { get as httpGet } from "node:http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer } from "effect"
@@ -12,6 +13,7 @@ import {
   nodeWith,
   SharedDatabase
 } from "../../support/http/stack.ts"
+import { deploy } from "../../support/hosting.ts"
 import { codeOf, play } from "../../support/moderation-calls.ts"
 
 const Node = Layer.unwrap(
@@ -168,6 +170,84 @@ layer(NodeServices.layer)("the process that draws", (it) => {
       yield* Effect.exit(draw("env", { card, background: noise, font: undefined }))
       const png = yield* draw("env", { card, ...plain })
       assert.deepStrictEqual(sizeOf(png), { width: 1200, height: 600 })
+    })
+  )
+})
+
+const Hosted = Layer.unwrap(
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const folder = yield* fs.makeTempDirectoryScoped({ prefix: "cards-" })
+    const env = { SVC_DATA_DIR: folder, SVC_HOSTING_DOMAIN: "apps.example.net" }
+    return nodeWith(env).pipe(Layer.provideMerge(SharedDatabase.layer))
+  })
+).pipe(Layer.provideMerge(NodeServices.layer))
+
+/** Fetches a path of an app's host. */
+const visit = (url: string, host: string, path: string) =>
+  Effect.callback<{ readonly status: number; readonly bytes: Uint8Array }>((resume) => {
+    const sent = httpGet(`${url}${path}`, { headers: { host }, agent: false }, (response) => {
+      const pieces: Array<Buffer> = []
+      response.on("data", (piece: Buffer) => pieces.push(piece))
+      response.on("end", () =>
+        resume(Effect.succeed({ status: response.statusCode ?? 0, bytes: Buffer.concat(pieces) }))
+      )
+    })
+    sent.on("error", (error) => resume(Effect.die(error)))
+  })
+
+layer(Hosted)("the card of a hosted app", (it) => {
+  it.effect("is on the app's own host, and its links open the app", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { development } = yield* makeTenants
+      const target: TestTarget = { url, ...development }
+      const share = { images: { enabled: true }, links: { enabled: true } }
+      yield* configure(development, { features: { hosting: true }, share })
+      yield* deploy(target, { "index.html": "<p>Game" })
+      const ada = yield* guest(target, "Ada")
+      const { body } = yield* play(target, ada, "POST", "share/links", { kind: "score", score: 3 })
+      const link = new URL(String(at(body, "link")))
+      const { host } = link
+      assert.match(host, /^test-[a-z0-9]+--dev\.apps\.example\.net$/)
+      const id = link.searchParams.get("ks") ?? ""
+      const image = new URL(String(at(body, "imageUrl"))).pathname
+      const direct = yield* fetchImage(`${url}${image}`)
+      const own = yield* visit(url, host, `/.card/${id}.png`)
+      assert.strictEqual(own.status, 200)
+      assert.deepStrictEqual(Buffer.from(own.bytes), Buffer.from(direct.bytes))
+      assert.strictEqual((yield* visit(url, host, "/.card.png")).status, 200)
+      assert.strictEqual((yield* visit(url, host, "/.card/0123456789.png")).status, 404)
+    })
+  )
+
+  it.effect("has the background and the font of the live version, and survives broken ones", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { development } = yield* makeTenants
+      const target: TestTarget = { url, ...development }
+      const images = { enabled: true, background: "card.png", font: "font.ttf" }
+      yield* configure(development, { features: { hosting: true }, share: { images } })
+      const tags = yield* request(`${url}/v1/share/tags`, {
+        headers: { "x-svc-key": development.publishableKey }
+      })
+      const image = `${url}${new URL(String(at(tags.body, "defaultImage"))).pathname}`
+      const builtIn = yield* fetchImage(image)
+      const draw = yield* makeRenderer
+      const theme = { ...card.theme, background: "#ff0000" }
+      const background = new Uint8Array(yield* draw("env", { card: { ...card, theme }, ...plain }))
+      yield* deploy(target, { "index.html": "<p>", "card.png": background })
+      const withBackground = yield* fetchImage(image)
+      assert.strictEqual(withBackground.status, 200)
+      assert.notDeepEqual(Buffer.from(withBackground.bytes), Buffer.from(builtIn.bytes))
+      yield* deploy(target, {
+        "index.html": "<p>",
+        "font.ttf": "no font",
+        "card.png": "no picture"
+      })
+      const broken = yield* fetchImage(image)
+      assert.strictEqual(broken.status, 200)
+      assert.deepStrictEqual(Buffer.from(broken.bytes), Buffer.from(builtIn.bytes))
     })
   )
 })

@@ -47,6 +47,8 @@ export class HostedApps extends Context.Service<
   {
     /** Whether a host belongs to an app, so that nothing of the service itself answers there. */
     readonly isAppHost: (host: string) => boolean
+    /** The label of the environment behind a host: its slug, or `<slug>--dev`. */
+    readonly labelOf: (host: string) => string | undefined
     /** What a host serves, if this node knows it. */
     readonly known: (host: string) => HostedApp | NoApp | undefined
     readonly load: (host: string) => Effect.Effect<HostedApp | NoApp>
@@ -65,6 +67,7 @@ export class HostedApps extends Context.Service<
         host !== ownHost && addresses.labelIn(host) !== undefined
       return HostedApps.of({
         isAppHost,
+        labelOf: (host) => addresses.labelIn(host)?.replace(/^v\d+--/, ""),
         known: hosts.known,
         load: hosts.load,
         isOwnOrigin: Effect.fnUntraced(function* (environmentId, origin) {

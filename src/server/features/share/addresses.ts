@@ -1,28 +1,17 @@
 /**
- * Public addresses of an app's links and card images. A link opens the app: its first allowed origin, or
- * the service's own page `/s/<id>` where the config names none.
+ * Public addresses of an app's links and card images. A link opens the app: the hosted one, else its first
+ * allowed origin, else the service's own page `/s/<id>`.
  */
 import { Effect } from "effect"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { paths } from "#rpc/paths"
 import { Settings } from "#server/platform/settings/settings"
 import type { LabelledEnvironment } from "#sql/share/links"
+import { makeLiveApp } from "../hosting/live-app.ts"
 
 /** The label of an environment in host names and paths: the slug, or `<slug>--dev`. */
-export const labelOf = ({ name, slug }: Pick<LabelledEnvironment, "name" | "slug">): string =>
+const labelOf = ({ name, slug }: Pick<LabelledEnvironment, "name" | "slug">): string =>
   name === "production" ? slug : `${slug}--dev`
-
-const developmentSuffix = "--dev"
-
-/** The environment that a label names; undefined for a text that is no label. */
-export const parseLabel = (
-  label: string
-): Pick<LabelledEnvironment, "name" | "slug"> | undefined => {
-  if (!/^[a-z0-9][a-z0-9-]*$/.test(label)) return undefined
-  return label.endsWith(developmentSuffix)
-    ? { slug: label.slice(0, -developmentSuffix.length), name: "development" }
-    : { slug: label, name: "production" }
-}
 
 /** The first allowed origin that names a page rather than a pattern or an app. */
 const pageOrigin = ({ web }: EnvironmentConfig): string | undefined =>
@@ -31,8 +20,10 @@ const pageOrigin = ({ web }: EnvironmentConfig): string | undefined =>
 /** Builds the addresses of one environment. */
 export const makeAddresses = Effect.gen(function* () {
   const { baseUrl } = yield* Settings
-  return (environment: LabelledEnvironment, config: EnvironmentConfig) => {
-    const origin = pageOrigin(config)
+  const liveApp = yield* makeLiveApp
+  return Effect.fnUntraced(function* (environment: LabelledEnvironment, config: EnvironmentConfig) {
+    const live = yield* liveApp(environment.slug, environment.name)
+    const origin = live === undefined ? pageOrigin(config) : new URL(live.url).origin
     const images = `${baseUrl}/v1/share/images/${labelOf(environment)}`
     return {
       /** The app itself; undefined if the service knows no page of it. */
@@ -43,5 +34,5 @@ export const makeAddresses = Effect.gen(function* () {
       imageTemplate: `${images}/{shareId}.png`,
       defaultImage: `${images}/card.png`
     }
-  }
+  })
 })

@@ -5,13 +5,15 @@
  */
 import { createHash } from "node:crypto"
 import { Cache, Context, Deferred, Effect, Layer, Option } from "effect"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { NotFound, ShareImagesDisabled, type Unavailable } from "#rpc/errors/codes"
-import { shareCards as bounds } from "#rpc/limits"
+import { share as limits, shareCards as bounds } from "#rpc/limits"
 import { type FoundLink, type LabelledEnvironment, ShareLinkRepository } from "#sql/share/links"
 import { Configs } from "../config/service.ts"
-import { parseLabel } from "./addresses.ts"
+import { parseLabel } from "../hosting/addresses.ts"
+import { Blobs } from "../hosting/blobs.ts"
+import { type LiveApp, makeLiveApp, makeReadFile } from "../hosting/live-app.ts"
+import type { SiteFile } from "../hosting/site.ts"
 import { makeCardCache } from "./cards/cache.ts"
 import type { Card } from "./cards/layout.ts"
 import { makeRenderer } from "./cards/renderer.ts"
@@ -46,24 +48,34 @@ export const cardOf = (
 /** Rises when cards look different, so that none of an older release is found. */
 const lookVersion = 1
 
-const keyOf = (card: Card): string =>
+/** Files of the live deployment that a card uses. */
+interface Assets {
+  readonly live: LiveApp
+  readonly background: SiteFile | undefined
+  readonly font: SiteFile | undefined
+}
+
+const keyOf = (card: Card, assets: Assets | undefined): string =>
   createHash("sha256")
-    .update(JSON.stringify([lookVersion, card]))
+    .update(JSON.stringify([lookVersion, card, assets?.background?.sha256, assets?.font?.sha256]))
     .digest("hex")
+
+/** A card as a response has it; without `png` the client has it already. */
+export interface ServedCard {
+  readonly headers: Readonly<Record<string, string>>
+  readonly png: Uint8Array | undefined
+}
 
 /** Serves card images. */
 export class CardImages extends Context.Service<
   CardImages,
   {
-    /** The card of an app, or of one of its links. */
-    readonly serve: (
+    /** The card of an app, or of one of its links; `tags` is the `If-None-Match` of the request. */
+    readonly find: (
       label: string,
       shareId: string | undefined,
-      request: HttpServerRequest.HttpServerRequest
-    ) => Effect.Effect<
-      HttpServerResponse.HttpServerResponse,
-      NotFound | ShareImagesDisabled | Unavailable
-    >
+      tags: string | undefined
+    ) => Effect.Effect<ServedCard, NotFound | ShareImagesDisabled | Unavailable>
   }
 >()("server/features/share/card-images/CardImages") {
   static readonly layer = Layer.effect(
@@ -72,9 +84,10 @@ export class CardImages extends Context.Service<
       const configs = yield* Configs
       const environmentOf = yield* makeEnvironmentOf
       const find = yield* makeFind
+      const assetsOf = yield* makeAssets
       const picture = yield* makePicture
       return CardImages.of({
-        serve: Effect.fn("CardImages.serve")(function* (label, shareId, request) {
+        find: Effect.fn("CardImages.find")(function* (label, shareId, tags) {
           const environment = yield* environmentOf(label)
           if (environment === undefined) return yield* new NotFound()
           const { environmentId } = environment
@@ -84,21 +97,40 @@ export class CardImages extends Context.Service<
           if (link !== undefined && Option.isNone(link)) return yield* new NotFound()
           const shown = link === undefined ? undefined : Option.getOrUndefined(link)
           const card = cardOf(environment, config, shown)
-          const key = keyOf(card)
+          const assets = yield* assetsOf(environment, config)
+          const key = keyOf(card, assets)
           const headers = {
             etag: `"${key}"`,
             "cache-control": `public, max-age=${bounds.maxAgeSeconds}`
           }
-          if (matches(request.headers["if-none-match"], key)) {
-            return HttpServerResponse.empty({ status: 304, headers })
-          }
-          const png = yield* picture(environmentId, key, card)
-          return HttpServerResponse.uint8Array(png, { contentType: "image/png", headers })
+          if (matches(tags, key)) return { headers, png: undefined }
+          return { headers, png: yield* picture(environmentId, key, card, assets) }
         })
       })
     })
-  )
+  ).pipe(Layer.provide(Blobs.layer))
 }
+
+/** The files that the config names, if the live deployment has them. */
+const makeAssets = Effect.gen(function* () {
+  const liveApp = yield* makeLiveApp
+  return Effect.fnUntraced(function* (
+    { name, slug }: LabelledEnvironment,
+    { share: { images } }: EnvironmentConfig
+  ) {
+    if (images.background === undefined && images.font === undefined) return undefined
+    const live = yield* liveApp(slug, name)
+    if (live === undefined) return undefined
+    const fileOf = (path: string | undefined) =>
+      path === undefined ? undefined : live.files.get(path.replace(/^\//, ""))
+    const assets: Assets = {
+      live,
+      background: fileOf(images.background),
+      font: fileOf(images.font)
+    }
+    return assets
+  })
+})
 
 const matches = (tags: string | undefined, key: string): boolean =>
   (tags ?? "").split(",").some((tag) => ["*", `"${key}"`].includes(tag.trim().replace(/^W\//, "")))
@@ -121,30 +153,71 @@ const makeEnvironmentOf = Effect.gen(function* () {
   return (label: string) => Cache.get(cached, label)
 })
 
+const builtIn = { background: undefined, font: undefined }
+
+/** Draws a card; with the built-in look where the app's font or background cannot be used. */
+const makeDraw = Effect.gen(function* () {
+  const draw = yield* makeRenderer
+  const readFile = yield* makeReadFile
+  const read = (live: LiveApp, file: SiteFile | undefined, maxBytes: number) =>
+    file === undefined
+      ? Effect.succeed(undefined)
+      : Effect.map(readFile(live, file, maxBytes), Option.getOrUndefined)
+  const drawBuiltIn = (environmentId: string, card: Card) =>
+    Effect.catchTag(draw(environmentId, { card, ...builtIn }), "DrawFault", Effect.die)
+  return Effect.fnUntraced(function* (
+    environmentId: string,
+    card: Card,
+    assets: Assets | undefined
+  ) {
+    if (assets === undefined) return yield* drawBuiltIn(environmentId, card)
+    const { live } = assets
+    const background = yield* read(live, assets.background, limits.cardBackgroundMaxBytes)
+    const font = yield* read(live, assets.font, limits.cardFontMaxBytes)
+    return yield* Effect.catchTag(
+      draw(environmentId, { card, background, font }),
+      "DrawFault",
+      ({ problem }) =>
+        Effect.andThen(
+          Effect.logWarning(
+            `The background or the font of the cards of ${environmentId} cannot be used: ${problem}`
+          ),
+          drawBuiltIn(environmentId, card)
+        )
+    )
+  })
+})
+
 /** Finds a card on disk, or draws it; those who ask for it meanwhile get the same picture. */
 const makePicture = Effect.gen(function* () {
   const cache = yield* makeCardCache
-  const draw = yield* makeRenderer
+  const draw = yield* makeDraw
   const underWay = new Map<string, Deferred.Deferred<Uint8Array, Unavailable>>()
 
-  const findOrDraw = Effect.fnUntraced(function* (environmentId: string, key: string, card: Card) {
+  const findOrDraw = Effect.fnUntraced(function* (
+    environmentId: string,
+    key: string,
+    card: Card,
+    assets: Assets | undefined
+  ) {
     const stored = yield* cache.read(key)
     if (Option.isSome(stored)) return stored.value
-    const png = yield* Effect.catchTag(
-      draw(environmentId, { card, background: undefined, font: undefined }),
-      "DrawFault",
-      (fault) => Effect.die(fault)
-    )
+    const png = yield* draw(environmentId, card, assets)
     yield* cache.write(key, png)
     return png
   })
 
-  return Effect.fnUntraced(function* (environmentId: string, key: string, card: Card) {
+  return Effect.fnUntraced(function* (
+    environmentId: string,
+    key: string,
+    card: Card,
+    assets: Assets | undefined
+  ) {
     const known = underWay.get(key)
     if (known !== undefined) return yield* Deferred.await(known)
     const deferred = yield* Deferred.make<Uint8Array, Unavailable>()
     underWay.set(key, deferred)
-    return yield* findOrDraw(environmentId, key, card).pipe(
+    return yield* findOrDraw(environmentId, key, card, assets).pipe(
       Effect.onExit((exit) => {
         underWay.delete(key)
         return Deferred.done(deferred, exit)

@@ -1,6 +1,6 @@
 /** Share over HTTP: `/v1/share` for players and pages, `share/...` for operators. */
 import { Effect, Layer } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer, PlayerIfAny } from "#rpc/auth"
@@ -10,7 +10,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
-import { CardImages } from "./card-images.ts"
+import { CardImages, type ServedCard } from "./card-images.ts"
 import { makeCreate, makeLabelled, makeRead } from "./links.ts"
 import { makeStats } from "./stats.ts"
 import { makeTags } from "./tags.ts"
@@ -20,6 +20,11 @@ import { makeVisit } from "./visits.ts"
 const languages = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
   languagesOf(headers["accept-language"])
 )
+
+const cardResponse = ({ headers, png }: ServedCard) =>
+  png === undefined
+    ? HttpServerResponse.empty({ status: 304, headers })
+    : HttpServerResponse.uint8Array(png, { contentType: "image/png", headers })
 
 const makeReadTags = Effect.gen(function* () {
   const tags = yield* makeTags
@@ -60,8 +65,16 @@ const ShareGroup = HttpApiBuilder.group(
         return yield* visit(environmentId, { player, address, userAgent }, payload)
       }),
       tags: yield* makeReadTags,
-      defaultImage: ({ params, request }) => cards.serve(params.label, undefined, request),
-      image: ({ params, request }) => cards.serve(params.label, params.shareId, request)
+      defaultImage: ({ params, request }) =>
+        Effect.map(
+          cards.find(params.label, undefined, request.headers["if-none-match"]),
+          cardResponse
+        ),
+      image: ({ params, request }) =>
+        Effect.map(
+          cards.find(params.label, params.shareId, request.headers["if-none-match"]),
+          cardResponse
+        )
     })
   })
 )

@@ -83,7 +83,7 @@ export const makeCreate = Effect.gen(function* () {
     if (Option.isNone(environment)) return yield* new NotFound()
     const stored = { environmentId, playerId, kind, score: score ?? null, showName, label: null }
     const { id } = yield* insert(stored)
-    const addresses = addressesOf(environment.value, config)
+    const addresses = yield* addressesOf(environment.value, config)
     const { images, links } = config.share
     return {
       link: addresses.link(id),
@@ -118,7 +118,7 @@ export const makeLabelled = Effect.gen(function* () {
     const { createdAt, id } = yield* insert(stored)
     return {
       link: { id, kind, label, createdAt: DateTime.formatIso(createdAt) } as const,
-      url: addressesOf(environment.value, config).link(id),
+      url: (yield* addressesOf(environment.value, config)).link(id),
       query: `ks=${id}`
     }
   })

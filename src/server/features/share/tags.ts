@@ -31,7 +31,7 @@ export const makeTags = Effect.gen(function* () {
     const { images, tags } = config.share
     if (Option.isNone(found.environment)) return yield* new ShareTagsDisabled()
     const environment = found.environment.value
-    const addresses = addressesOf(environment, config)
+    const addresses = yield* addressesOf(environment, config)
     const fixed = fixedImage(tags.image, addresses.app)
     if (fixed === undefined && !images.enabled) return yield* new ShareTagsDisabled()
     const link = ks === undefined ? Option.none() : yield* find(environmentId, ks)
