@@ -14,6 +14,7 @@ import { type Answer, configure, guest, request, type TestTarget } from "#testin
 import { startRunner } from "#testing/runners"
 import { programs, runClient, startServer } from "../support/debian-postgres.ts"
 import { targetOf } from "../support/runner-target.ts"
+import { masterKeyOf } from "../support/master-keys.ts"
 
 const temporaryDirectory = (prefix: string) =>
   Effect.acquireRelease(
@@ -24,7 +25,7 @@ const temporaryDirectory = (prefix: string) =>
 const execute = promisify(execFile)
 const modules = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))
 
-const masterKey = Buffer.alloc(32, 5).toString("base64")
+const masterKey = masterKeyOf(5)
 
 const ok = (answer: Answer): unknown => {
   assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))

@@ -14,6 +14,7 @@ import { guest, request } from "#testing/players"
 import { startRunner } from "#testing/runners"
 import { programs, runClient, startServer } from "../support/debian-postgres.ts"
 import { targetOf } from "../support/runner-target.ts"
+import { masterKeyOf } from "../support/master-keys.ts"
 
 const execute = promisify(execFile)
 const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
@@ -131,7 +132,7 @@ describe("the two roles of the database", () => {
         const dataDir = yield* temporaryDirectory
         const env = {
           NODE_ENV: "production",
-          SVC_MASTER_KEY: Buffer.alloc(32, 5).toString("base64")
+          SVC_MASTER_KEY: masterKeyOf(5)
         }
         const runner = yield* startRunner({ databaseUrl: `${server}/postgres`, dataDir, env })
         assert.match(runner.output(), /The user of DATABASE_URL is a superuser.*deploy\/roles\.sql/)

@@ -24,10 +24,11 @@ import { RequestDrain, RunnerRelease } from "#server/cluster/runner-versions"
 import { Secrets } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { freePort } from "#testing/runners"
+import { masterKeyOf } from "./master-keys.ts"
 
 export const host = "127.0.0.1"
-export const masterKey = Buffer.alloc(32, 7).toString("base64")
-export const otherMasterKey = Buffer.alloc(32, 8).toString("base64")
+export const masterKey = masterKeyOf(7)
+export const otherMasterKey = masterKeyOf(8)
 
 type Env = Readonly<Record<string, string>>
 

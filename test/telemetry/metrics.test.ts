@@ -13,6 +13,7 @@ import { freePort } from "#testing/runners"
 import { connectSocket } from "#testing/socket-client"
 import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 import { DatabaseLive } from "../support/service.ts"
+import { masterKeyOf } from "../support/master-keys.ts"
 
 /** One runner of a cluster, so that metrics of runner links exist. */
 const AppLive = Layer.unwrap(
@@ -184,7 +185,7 @@ const token = "a-token-for-prometheus"
 
 const production = {
   NODE_ENV: "production",
-  SVC_MASTER_KEY: Buffer.alloc(32, 7).toString("base64")
+  SVC_MASTER_KEY: masterKeyOf(7)
 }
 
 const statusOf = (authorization?: string) =>

@@ -7,6 +7,7 @@ import { createLocalJWKSet, jwtVerify } from "jose"
 import { newId } from "#rpc/ids"
 import { AccessTokens, type PublicJwk, type TokenSubject } from "#server/features/sessions/tokens"
 import { coreOfNode, SharedDatabase } from "../../support/http/stack.ts"
+import { masterKeyOf } from "../../support/master-keys.ts"
 
 const Core = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))
 
@@ -222,7 +223,7 @@ layer(Core)("access tokens", (it) => {
         it.verify(token, subject.environmentId)
       ).pipe(Effect.provideContext(other))
       assert.strictEqual(caller.playerId, subject.playerId)
-      const SVC_MASTER_KEY = Buffer.alloc(32, 8).toString("base64")
+      const SVC_MASTER_KEY = masterKeyOf(8)
       const error = yield* Effect.flip(core({ SVC_MASTER_KEY }))
       assert.include(error.message, "another master key")
     })

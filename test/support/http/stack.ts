@@ -22,6 +22,7 @@ import { Environments } from "#server/features/projects/environments"
 import { HttpServerHandle } from "#server/http/server"
 import { CoreLive, Routes, serveHttp } from "#server/app"
 import { cloneDatabase } from "#testing/database"
+import { masterKeyOf } from "../master-keys.ts"
 
 type Env = Readonly<Record<string, string>>
 
@@ -46,7 +47,7 @@ const settingsWith = (env: Env) =>
             HOST: "127.0.0.1",
             SVC_BASE_URL: "https://play.example.com",
             SVC_ALLOW_PUBLIC_DEVELOPMENT: "on",
-            SVC_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+            SVC_MASTER_KEY: masterKeyOf(7),
             SVC_THROTTLES: "off",
             ...env
           }

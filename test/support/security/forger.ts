@@ -17,9 +17,10 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { Secrets } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
+import { masterKeyOf } from "../master-keys.ts"
 
 /** Master key of the service under attack. */
-export const SVC_MASTER_KEY = Buffer.alloc(32, 7).toString("base64")
+export const SVC_MASTER_KEY = masterKeyOf(7)
 
 const SecretsLive = Secrets.layer.pipe(
   Layer.provide(Settings.layer),

@@ -20,7 +20,12 @@ const lockTimeout = "2 minutes"
 const open = (file: string) =>
   Effect.acquireRelease(
     Effect.try({
-      try: () => new DatabaseSync(file, { timeout: 0 }),
+      try: () => {
+        const database = new DatabaseSync(file, { timeout: 0 })
+        // A journal would come and go beside the lock, under a copy of the directory.
+        database.exec("pragma journal_mode = memory")
+        return database
+      },
       catch: (cause) => lockError(file, cause)
     }),
     (opened) => Effect.sync(() => opened.close())

@@ -28,6 +28,8 @@ const openLock = (name: string) => {
   const file = pathToFileURL(join(directory, name))
   file.searchParams.set("mode", "rw")
   const database = new DatabaseSync(file, { timeout: 0 })
+  // A journal would come and go beside the lock, under a copy of the directory.
+  database.exec("pragma journal_mode = memory")
   const acquire = (): boolean => {
     try {
       database.exec("begin exclusive")
