@@ -14,7 +14,7 @@ export const closeCodes = {
   idle: 4008,
   /** Far too many frames: back off, then reconnect. */
   abuse: 4029,
-  /** The node is draining; the seat is kept: reconnect at once. */
+  /** The node is draining; the seat is kept: reconnect after a random part of a second. */
   draining: 1012,
   /** The client reads too slowly: reconnect. */
   slowConsumer: 1013,

@@ -73,7 +73,8 @@ const closeMeanings: Readonly<Record<CloseCode, string>> = {
   [closeCodes.replaced]: "A newer connection of this player took over: do not reconnect.",
   [closeCodes.idle]: "Neither pong nor frame for 45 seconds: reconnect.",
   [closeCodes.abuse]: "Far too many frames: back off, then reconnect.",
-  [closeCodes.draining]: "The node is draining and the seat is kept: reconnect at once.",
+  [closeCodes.draining]:
+    "The node is draining and the seat is kept: reconnect after a random part of a second.",
   [closeCodes.slowConsumer]: "The client reads too slowly: reconnect.",
   [closeCodes.unsupported]: "The client sent a binary frame: send text frames only."
 }

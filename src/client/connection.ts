@@ -15,7 +15,7 @@ import {
 } from "./frames.ts"
 import { watchSocket } from "./liveness.ts"
 import type { Log } from "./log.ts"
-import { afterClose, stableMillis } from "./reconnect.ts"
+import { afterClose, noAttempts, stableMillis } from "./reconnect.ts"
 import { abnormalClosure, type Closed, openSocket, type WebSocketClass } from "./socket.ts"
 import { type Timers, withTimeout } from "./timers.ts"
 import type { Tokens } from "./tokens.ts"
@@ -102,7 +102,7 @@ export class Connection {
   #isRunning = false
   /** Counts the runs, so that a step of an earlier run finds out that it is over. */
   #run = 0
-  #failures = 0
+  #attempts = noAttempts
   #session: Session | undefined
   #cancelRetry: (() => void) | undefined
   #pendingCalls = 0
@@ -136,7 +136,7 @@ export class Connection {
     const { promise } = this.#ready
     if (!this.#isRunning) {
       this.#isRunning = true
-      this.#failures = 0
+      this.#attempts = noAttempts
       void this.#attempt(++this.#run)
     }
     const timedOut = () => this.transport.disconnected
@@ -310,9 +310,11 @@ export class Connection {
   #reconnect(closed: Closed, livedMillis: number): void {
     const { timers } = this.#options
     const wasStable = this.#status === "online" && livedMillis >= stableMillis
-    this.#failures = wasStable ? 1 : this.#failures + 1
-    const next = afterClose(closed.code, this.#failures, timers.random())
+    const attempts = wasStable ? noAttempts : this.#attempts
+    const end = { code: closed.code, at: timers.elapsed() }
+    const next = afterClose(attempts, end, timers.random())
     if (!next.reconnect) return this.#terminate(closed, disconnected(closed))
+    this.#attempts = next.attempts
     if (this.#status === "online") this.#ready = makeReady()
     const run = this.#run
     this.transport.close(closed)

@@ -1,13 +1,24 @@
 /**
- * Reconnect policy. Pure: maps the close code, the number of consecutive failures and a random number
- * to a decision.
+ * Reconnect policy. Pure: maps a close, the attempts before it and a random number to a decision. The
+ * deploy benchmark plays its players by it.
  */
 import { closeCodes } from "#rpc/close-codes"
+import { abnormalClosure } from "./socket.ts"
 
-/** Stay closed, or reconnect after `delayMillis`. */
+/** What the client remembers of its attempts since its last stable connection. */
+export interface Attempts {
+  /** Consecutive closes, without those after which it knocked. */
+  readonly failures: number
+  /** When its node drained, in milliseconds of a monotonic clock, while it still knocks. */
+  readonly drainedAt: number | undefined
+}
+
+export const noAttempts: Attempts = { failures: 0, drainedAt: undefined }
+
+/** Stay closed, or reconnect after `delayMillis` and remember `attempts`. */
 export type AfterClose =
   | { readonly reconnect: false }
-  | { readonly reconnect: true; readonly delayMillis: number }
+  | { readonly reconnect: true; readonly delayMillis: number; readonly attempts: Attempts }
 
 /** Close codes after which a new connection would be refused again, or would replace its successor. */
 const finalCodes: ReadonlySet<number> = new Set([
@@ -17,25 +28,48 @@ const finalCodes: ReadonlySet<number> = new Set([
   closeCodes.unsupported
 ])
 
-/** Close codes that ask the client to return: the first reconnect needs no delay. */
-const immediateCodes: ReadonlySet<number> = new Set([closeCodes.draining, closeCodes.tokenExpired])
-
 const firstMillis = 500
 const maxMillis = 15_000
 const abuseMillis = 5000
 
-/** A connection that lasted this long resets the failure count. */
+/** The shortest time between two knocks, and half of the longest. */
+export const knockMillis = 1000
+/** How long the client knocks: as long as a room keeps a seat by default. */
+export const knocksMillis = 30_000
+
+/** A connection that lasted this long resets the attempts. */
 export const stableMillis = 5000
 
 /**
- * Decides what follows a close. `failures` counts consecutive closes without a stable connection,
- * including this one. `random` is in [0, 1). Full jitter spreads the delay over its whole range, so
- * that the players of a lost node do not return at once.
+ * Decides what follows a close at the time `at`. `random` is in [0, 1). Full jitter spreads the delay
+ * over its whole range, so that the players of a lost node do not return at once.
+ *
+ * The players of a draining node wait for its successor with a seat each. They spread their first
+ * attempts over a second and then knock: an attempt that is only refused costs a starting node little,
+ * so the next comes after one to two seconds. Any other end means that the node is up and busy, and the
+ * client backs off.
  */
-export const afterClose = (code: number, failures: number, random: number): AfterClose => {
+export const afterClose = (
+  { drainedAt, failures }: Attempts,
+  { at, code }: { readonly code: number; readonly at: number },
+  random: number
+): AfterClose => {
   if (finalCodes.has(code)) return { reconnect: false }
-  if (failures <= 1 && immediateCodes.has(code)) return { reconnect: true, delayMillis: 0 }
-  const ceiling = Math.min(maxMillis, firstMillis * 2 ** (failures - 1))
+  const isFirst = failures === 0
+  const next = (millis: number, attempts: Attempts): AfterClose => ({
+    reconnect: true,
+    delayMillis: Math.round(millis),
+    attempts
+  })
+  if (isFirst && code === closeCodes.draining) {
+    return next(knockMillis * random, { failures: 1, drainedAt: at })
+  }
+  if (drainedAt !== undefined && code === abnormalClosure && at - drainedAt < knocksMillis) {
+    return next(knockMillis * (1 + random), { failures, drainedAt })
+  }
+  const attempts = { failures: failures + 1, drainedAt: undefined }
+  // Only this client's own token is due, so nobody else returns with it.
+  if (isFirst && code === closeCodes.tokenExpired) return next(0, attempts)
   const minMillis = code === closeCodes.abuse ? abuseMillis : 0
-  return { reconnect: true, delayMillis: Math.round(minMillis + ceiling * random) }
+  return next(minMillis + Math.min(maxMillis, firstMillis * 2 ** failures) * random, attempts)
 }

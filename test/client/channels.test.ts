@@ -19,7 +19,7 @@ import {
   type ScriptedSocket,
   scriptedService
 } from "../support/client/scripted-service.ts"
-import { call, rejection } from "../support/client/waits.ts"
+import { call, lost, rejection } from "../support/client/waits.ts"
 import { AppLive } from "../support/service.ts"
 
 const ask = <A>(promise: () => Promise<A>) => Effect.promise(promise)
@@ -211,6 +211,7 @@ describe("a disconnect", () => {
       const { channel, client, service, socket } = yield* inLobby()
       const closed = listen(channel, "closed")
       yield* socket.close(1012, "draining")
+      yield* lost(client)
       const next = yield* service.socket
       const frame = yield* rejoin(next)
       assert.deepStrictEqual([frame["t"], frame["channel"]], ["channelJoin", "lobby"])

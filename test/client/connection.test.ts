@@ -21,7 +21,7 @@ import {
   seated,
   stillThere
 } from "../support/client/scripted-service.ts"
-import { call, listen, rejection, status } from "../support/client/waits.ts"
+import { call, listen, lost, rejection, status, waitOut } from "../support/client/waits.ts"
 
 /** Answers the client's reconnect: welcome, and the resume with this snapshot. */
 const returned = Effect.fnUntraced(function* (
@@ -36,9 +36,6 @@ const returned = Effect.fnUntraced(function* (
   yield* socket.say(joined(fields, true), reply(resume, seat))
   return { auth, socket }
 })
-
-/** Longer than the longest delay before the first reconnect. */
-const waitOut = Effect.andThen(Effect.yieldNow, TestClock.adjust("500 millis"))
 
 const expectFrame = Effect.fnUntraced(function* (socket: ScriptedSocket, expected: object) {
   assert.deepStrictEqual(yield* socket.next, { ...expected })
@@ -229,9 +226,10 @@ describe("after a disconnect", () => {
   it.effect("retries the resume while the room moves", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
-      const { room, socket } = yield* seated(service)
+      const { client, room, socket } = yield* seated(service)
       const back = yield* listen(room, "reconnected")
       yield* socket.close(1012, "draining")
+      yield* lost(client)
       const next = yield* service.socket
       yield* next.next
       yield* next.welcome()
@@ -248,6 +246,7 @@ describe("after a disconnect", () => {
       const { client, room, socket } = yield* seated(service)
       const closed = yield* listen(room, "closed")
       yield* socket.close(1012, "draining")
+      yield* lost(client)
       const next = yield* service.socket
       yield* next.next
       yield* next.welcome()
@@ -306,11 +305,12 @@ describe("after a disconnect", () => {
 })
 
 describe("after close code", () => {
-  it.effect("reconnects at once after close code 1012", () =>
+  it.effect("reconnects within a second after close code 1012", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, socket } = yield* seated(service)
       yield* socket.close(1012, "draining")
+      yield* lost(client)
       yield* returned(service)
       yield* status(client, "online")
     }).pipe(Effect.scoped)

@@ -1,10 +1,8 @@
 /** The client's frames: bounded, and tolerant of newer services. */
 import { assert, describe, it } from "@effect/vitest"
-import { closeCodes } from "#rpc/realtime"
 import { ClientError, isError } from "#client/errors"
 import { decodeFrame, encodeFrame, readReply } from "#client/frames"
 import { PendingReplies } from "#client/pending"
-import { afterClose } from "#client/reconnect"
 
 /** The code with which a step fails, or `done`. */
 const codeOf = (step: () => unknown): string => {
@@ -122,39 +120,5 @@ describe("replies", () => {
     pending.end()
     reply(third)
     assert.deepStrictEqual(heard, [second, undefined])
-  })
-})
-
-describe("after a close", () => {
-  const delay = (code: number, failures: number, random = 0.5) => {
-    const next = afterClose(code, failures, random)
-    return next.reconnect ? next.delayMillis : "never"
-  }
-
-  it("does not reconnect after it was refused or replaced", () => {
-    const { forbidden, replaced, unauthorized, unsupported } = closeCodes
-    for (const code of [unauthorized, forbidden, replaced, unsupported]) {
-      assert.strictEqual(delay(code, 1), "never")
-    }
-  })
-
-  it("reconnects at once after 1012 and 4002, only the first time", () => {
-    for (const code of [closeCodes.draining, closeCodes.tokenExpired]) {
-      assert.strictEqual(delay(code, 1), 0)
-      assert.isAbove(Number(delay(code, 2)), 0)
-    }
-  })
-
-  it("doubles the delay between reconnects up to a bound, with full jitter", () => {
-    assert.deepStrictEqual(
-      [1, 2, 3, 20].map((failures) => delay(1006, failures)),
-      [250, 500, 1000, 7500]
-    )
-    assert.strictEqual(delay(1006, 20, 0), 0)
-    assert.isAtMost(Number(delay(closeCodes.idle, 20, 0.999)), 15_000)
-  })
-
-  it("waits at least five seconds to reconnect after a close for abuse", () => {
-    assert.isAtLeast(Number(delay(closeCodes.abuse, 1, 0)), 5000)
   })
 })

@@ -14,7 +14,7 @@ import {
   seated,
   stillThere
 } from "../support/client/scripted-service.ts"
-import { call, listen } from "../support/client/waits.ts"
+import { call, listen, lost } from "../support/client/waits.ts"
 
 describe("quickMatch", () => {
   const waiting = Effect.fnUntraced(function* (service: ScriptedService) {
@@ -68,8 +68,9 @@ describe("quickMatch", () => {
   it.effect("continues a quick match after a disconnect, and resumes a seat found meanwhile", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
-      const { matching, socket } = yield* waiting(service)
+      const { client, matching, socket } = yield* waiting(service)
       yield* socket.close(1012, "draining")
+      yield* lost(client)
       const next = yield* service.socket
       yield* next.next
       yield* next.welcome()

@@ -4,7 +4,9 @@
  */
 import { setTimeout as wait } from "node:timers/promises"
 import * as Schema from "effect/Schema"
-import { afterClose } from "#client/reconnect"
+import { afterClose, noAttempts } from "#client/reconnect"
+import { abnormalClosure } from "#client/socket"
+import { closeCodes } from "#rpc/close-codes"
 import { Target } from "../load/protocol.ts"
 import { mulberry32 } from "../load/schedule.ts"
 import type { LoadSocket } from "../load/socket.ts"
@@ -14,7 +16,6 @@ import { ask, connectPlayer, signIn } from "./service.ts"
 import { obey } from "./worker.ts"
 
 const connectsAtATime = 64
-const abnormalClosure = 1006
 const seed = 20_261_122
 
 export const Command = Schema.Union([
@@ -61,14 +62,17 @@ const random = mulberry32(seed)
 
 let target: Target | undefined
 let players: ReadonlyArray<Player> = []
-let attempts = 0
+let connects = 0
 
+/** The code that the client would see: an answer that does not come is a silent socket to it. */
 const codeOf = ({ message }: Error): number =>
-  Number(/closed with (\d+)/.exec(message)?.[1] ?? abnormalClosure)
+  message.includes("did not come within")
+    ? closeCodes.idle
+    : Number(/closed with (\d+)/.exec(message)?.[1] ?? abnormalClosure)
 
 async function connect(player: Player): Promise<LoadSocket> {
   if (target === undefined) throw new Error("nobody was gathered")
-  attempts += 1
+  connects += 1
   return connectPlayer(target, player.token, {
     onDelivery: () => undefined,
     onLost: (error) => {
@@ -82,9 +86,11 @@ async function connect(player: Player): Promise<LoadSocket> {
 /** Reconnects with the delays of the client until the room has answered. */
 async function comeBack(player: Player, code: number): Promise<void> {
   let closedWith = code
-  for (let failures = 1; player.backAt === 0 && !player.seatLost; failures++) {
-    const next = afterClose(closedWith, failures, random())
+  let attempts = noAttempts
+  while (player.backAt === 0 && !player.seatLost) {
+    const next = afterClose(attempts, { code: closedWith, at: now() }, random())
     if (!next.reconnect) return void (player.seatLost = true)
+    attempts = next.attempts
     await wait(next.delayMillis)
     try {
       player.socket = await connect(player)
@@ -118,7 +124,7 @@ async function enter(mode: string): Promise<Entered> {
 
 async function returned(patienceMillis: number): Promise<Returned> {
   const isDone = ({ backAt, seatLost }: Player): boolean => backAt > 0 || seatLost
-  attempts = 0
+  connects = 0
   const giveUp = performance.now() + patienceMillis
   const busy = await busyPercent(async () => {
     while (!players.every(isDone) && performance.now() < giveUp) await wait(20)
@@ -132,7 +138,7 @@ async function returned(patienceMillis: number): Promise<Returned> {
     back: back.length,
     lost: players.filter(({ seatLost }) => seatLost).length,
     away: quantilesOf(back.map((player) => player.backAt - player.lostAt)),
-    attempts,
+    attempts: connects,
     busyPercent: busy
   }
 }

@@ -1,5 +1,6 @@
 /** Helpers that wait for calls, events and state of a client. */
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import type { Client, Room, RoomEvents } from "#client/client"
 
 /** Forks a call; joining the fiber fails with the call's rejection. */
@@ -41,3 +42,9 @@ export const status = (client: Client, wanted: Client["status"]) =>
     })
     return Effect.sync(stop)
   })
+
+/** Longer than the longest delay before the first reconnect. */
+export const waitOut = Effect.andThen(Effect.yieldNow, TestClock.adjust("1 second"))
+
+/** Waits until the client has lost its socket, and then until it reconnects. */
+export const lost = (client: Client) => Effect.andThen(status(client, "connecting"), waitOut)
