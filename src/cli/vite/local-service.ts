@@ -1,0 +1,126 @@
+/**
+ * The service beside Vite's dev server: one process for each data directory, shared by all dev servers of
+ * this Node process. A service that already runs at the address with the same keys is used as it is.
+ */
+import { type ChildProcess, spawn } from "node:child_process"
+import { readFile } from "node:fs/promises"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { Schema } from "effect"
+
+const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
+const DevKeys = Schema.fromJsonString(Schema.Struct({ development: Keys }))
+
+/** A running service with the keys of its development environment. */
+export interface LocalService {
+  readonly url: string
+  readonly publishableKey: string
+  readonly secretKey: string
+  /** Stops the process when nobody else uses it. */
+  readonly release: () => Promise<void>
+}
+
+export interface LocalServiceOptions {
+  readonly port: number
+  readonly dataDir: string
+  /** Settings of the service, as environment variables. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+interface Shared {
+  readonly child: ChildProcess
+  output: string
+  users: number
+}
+
+const outputMax = 16 * 1024
+const pollMillis = 100
+/** A first start makes a database, which takes seconds on a busy machine. */
+const startAttempts = 900
+
+const running = new Map<string, Shared>()
+
+/** The program of the service: that of its package or, in a checkout, its source. */
+const program = (): string => {
+  try {
+    return createRequire(import.meta.url).resolve("@player-backend/server/main")
+  } catch {
+    return fileURLToPath(new URL("../../server/main.ts", import.meta.url))
+  }
+}
+
+const isReady = async (url: string): Promise<boolean> => {
+  try {
+    return (await fetch(`${url}/readyz`)).ok
+  } catch {
+    return false
+  }
+}
+
+/** The keys of the service, if it accepts them. */
+const keysFor = async (url: string, dataDir: string) => {
+  const text = await readFile(join(dataDir, "dev-keys.json"), "utf8").catch(() => undefined)
+  if (text === undefined) return undefined
+  const { development } = await Schema.decodeUnknownPromise(DevKeys)(text)
+  const headers = { "x-svc-key": development.secretKey }
+  const { ok } = await fetch(`${url}/v1/config`, { headers })
+  return ok ? development : undefined
+}
+
+const start = ({ dataDir, env, port }: LocalServiceOptions): Shared => {
+  const child = spawn(process.execPath, [program()], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env, PORT: String(port), SVC_DATA_DIR: dataDir }
+  })
+  const shared: Shared = { child, output: "", users: 0 }
+  const append = (chunk: Buffer): void => {
+    shared.output = (shared.output + chunk.toString()).slice(-outputMax)
+  }
+  child.stdout.on("data", append)
+  child.stderr.on("data", append)
+  child.once("exit", () => running.delete(dataDir))
+  process.once("exit", () => child.kill())
+  running.set(dataDir, shared)
+  return shared
+}
+
+const releaseOf = (shared: Shared | undefined) => async (): Promise<void> => {
+  if (shared === undefined) return
+  shared.users -= 1
+  if (shared.users > 0 || shared.child.exitCode !== null) return
+  const exited = new Promise((resolve) => shared.child.once("exit", resolve))
+  shared.child.kill("SIGTERM")
+  await exited
+}
+
+/** Waits until the service is ready; fails with its output when it has ended. */
+const untilReady = async (url: string, shared: Shared): Promise<void> => {
+  for (let attempt = 0; attempt < startAttempts; attempt++) {
+    if (await isReady(url)) return
+    if (shared.child.exitCode !== null) break
+    await sleep(pollMillis)
+  }
+  throw new Error(`Failed to start the service at ${url}:\n${shared.output}`)
+}
+
+/** Starts the service, or finds the one that runs already. */
+export const localService = async (options: LocalServiceOptions): Promise<LocalService> => {
+  const { dataDir, port } = options
+  const url = `http://localhost:${port}`
+  const known = running.get(dataDir)
+  const isForeign = known === undefined && (await isReady(url))
+  const shared = isForeign ? undefined : (known ?? start(options))
+  if (shared !== undefined) {
+    shared.users += 1
+    await untilReady(url, shared)
+  }
+  const release = releaseOf(shared)
+  const keys = await keysFor(url, dataDir)
+  if (keys !== undefined) return { url, ...keys, release }
+  await release()
+  throw new Error(
+    `Another program answers at ${url}. Stop it, or choose another port: playerBackend({ port: 8081 }).`
+  )
+}

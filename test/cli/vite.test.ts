@@ -1,0 +1,145 @@
+/** The Vite plugin in a real project: its service, keys, config file, and two players in one window. */
+import { mkdir, readFile, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { NodeServices } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Redacted } from "effect"
+import { createLogger, createServer } from "vite"
+import { inject } from "vitest"
+import { playerBackend } from "#cli/vite/plugin"
+import { cloneDatabase } from "#testing/database"
+import { at, request } from "#testing/players"
+import { freePort } from "#testing/runners"
+import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
+
+/** A game that signs a guest in, once, and shows its id. */
+const game = `
+const signIn = async () => {
+  const response = await fetch(import.meta.env.VITE_SVC_URL + "/v1/auth/guest", {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-svc-key": import.meta.env.VITE_SVC_KEY },
+    body: "{}"
+  })
+  localStorage.setItem("player", (await response.json()).player.id)
+}
+if (localStorage.getItem("player") === null) await signIn()
+document.querySelector("p").textContent = localStorage.player`
+
+const html = `<!doctype html><p></p><script type="module" src="/game.js"></script>`
+
+/** Waits until a check holds; the effect fails with what it was. */
+const eventually = <A>(check: () => Promise<A>, holds: (value: A) => boolean) =>
+  Effect.promise(async () => {
+    for (let attempt = 0; attempt < 600; attempt++) {
+      const value = await check()
+      if (holds(value)) return value
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    return assert.fail(`Timed out; last: ${JSON.stringify(await check())}`)
+  })
+
+/** A Vite project, its dev server, and what Vite logged. */
+const devServer = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const root = yield* fs.makeTempDirectoryScoped({ prefix: "vite-game-" })
+  const database = yield* cloneDatabase(Redacted.make(inject("postgres")))
+  const port = yield* freePort
+  const vitePort = yield* freePort
+  const file = join(root, "svc.config.json")
+  yield* Effect.promise(async () => {
+    await mkdir(join(root, ".svc"))
+    await writeFile(join(root, "index.html"), html)
+    await writeFile(join(root, "game.js"), game)
+    await writeFile(file, JSON.stringify({ version: 1, features: { saves: true } }))
+  })
+  const lines: Array<string> = []
+  const log = (line: string): void => void lines.push(line)
+  const customLogger = { ...createLogger(), info: log, error: log }
+  const env = { DATABASE_URL: Redacted.value(database), HOST: "127.0.0.1", SVC_THROTTLES: "off" }
+  const server = yield* Effect.acquireRelease(
+    Effect.promise(async () => {
+      const plugins = [playerBackend({ port, env })]
+      const made = await createServer({
+        root,
+        plugins,
+        customLogger,
+        configFile: false,
+        server: { port: vitePort, host: "localhost" }
+      })
+      return made.listen()
+    }),
+    (made) => Effect.promise(() => made.close())
+  )
+  const { development } = JSON.parse(
+    yield* Effect.promise(() => readFile(join(root, ".svc/dev-keys.json"), "utf8"))
+  )
+  const config = () =>
+    Effect.runPromise(
+      request(`http://localhost:${port}/v1/config`, {
+        headers: { "x-svc-key": String(development.secretKey) }
+      })
+    )
+  const [page = ""] = server.resolvedUrls?.local ?? []
+  return { config, file, key: String(development.publishableKey), lines, page, port }
+})
+
+layer(NodeServices.layer)("the Vite plugin", (it) => {
+  it.effect("starts the service, injects its address and key, and pushes each saved config", () =>
+    Effect.gen(function* () {
+      const { config, file, key, lines, page, port } = yield* devServer
+      const script = yield* request(`${page}game.js`)
+      assert.include(String(script.body), `http://localhost:${port}`)
+      assert.include(String(script.body), key)
+      assert.strictEqual(at((yield* Effect.promise(config)).body, "features", "saves"), true)
+
+      const changed = { version: 1, features: { saves: true, stats: true } }
+      yield* Effect.promise(() => writeFile(file, JSON.stringify(changed)))
+      yield* eventually(config, ({ body }) => at(body, "features", "stats") === true)
+
+      yield* Effect.promise(() => writeFile(file, `{ "version": 1, "featurs": {} }`))
+      yield* eventually(
+        async () => lines.join("\n"),
+        (log) => log.includes("was not pushed") && log.includes("1:17")
+      )
+      assert.strictEqual(at((yield* Effect.promise(config)).body, "features", "stats"), true)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("stops the service with the dev server", () =>
+    Effect.gen(function* () {
+      const port = yield* Effect.scoped(Effect.map(devServer, ({ port }) => port))
+      const refused = yield* Effect.promise(() =>
+        fetch(`http://localhost:${port}/healthz`).then(
+          () => false,
+          () => true
+        )
+      )
+      assert.isTrue(refused)
+    })
+  )
+})
+
+if (installed) {
+  layer(Layer.merge(NodeServices.layer, Chromium.layer))("the Vite plugin in a browser", (it) => {
+    it.effect("shows two players in one window, each with a guest of its own", () =>
+      Effect.gen(function* () {
+        const { page } = yield* devServer
+        const visitor = yield* newVisitor()
+        const { again, first } = yield* Effect.promise(async () => {
+          const tab = await visitor.newPage()
+          await tab.goto(`${page}__players`)
+          const show = [0, 1].map((half) => tab.frameLocator("iframe").nth(half).locator("p"))
+          const shown = async () => {
+            for (const text of show) await text.filter({ hasText: /^pl_/ }).waitFor()
+            return Promise.all(show.map((text) => text.textContent()))
+          }
+          const first = await shown()
+          await tab.reload()
+          return { first, again: await shown() }
+        })
+        assert.strictEqual(new Set(first).size, 2)
+        assert.deepStrictEqual(again, first)
+      }).pipe(Effect.scoped)
+    )
+  })
+}
