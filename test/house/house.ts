@@ -166,7 +166,7 @@ export const forbiddenNames: ReadonlyArray<Forbidden> = [
   {
     name: "process.env",
     instead: "Config of effect, in src/server/platform/settings",
-    allowed: loads
+    allowed: [...loads, "src/cli/vite/local-service.ts"]
   },
   {
     name: "node:process",
