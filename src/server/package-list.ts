@@ -66,11 +66,11 @@ const server: GamePackage = {
 
 const cli: GamePackage = {
   name: "cli",
-  description: "svc, the command line of the player backend.",
+  description: "svc, the command line of the player backend, and a Vite plugin.",
   node: ">=22.19",
   folders: ["src/cli", "rpc"],
-  declarations: [],
-  exports: { "./package.json": "./package.json" },
+  declarations: ["src/cli/vite"],
+  exports: { "./vite": kept("src/cli/vite/plugin"), "./package.json": "./package.json" },
   bin: { svc: "./src/cli/main.js" }
 }
 

@@ -107,7 +107,7 @@ const renamePaths = (folder: string): void => {
     const text = readFileSync(file, "utf8")
     const renamed = text
       .replaceAll(
-        'new URL("../server/main.ts", import.meta.url)',
+        /new URL\("(?:\.\.\/)+server\/main\.ts", import\.meta\.url\)/g,
         `import.meta.resolve("${scope}/server/main")`
       )
       .replaceAll(/(new URL\("[^"]+)\.ts(", import\.meta\.url\))/g, "$1.js$2")

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Redacted } from "effect"
+import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
 import { createLogger, createServer } from "vite"
 import { inject, vi } from "vitest"
 import { playerBackend } from "#cli/vite/plugin"
@@ -30,8 +30,10 @@ const html = `<!doctype html><p></p><script type="module" src="/game.js"></scrip
 const eventually = (check: () => Promise<boolean>) =>
   Effect.promise(() => vi.waitUntil(check, { timeout: 60_000, interval: 50 }))
 
+const settings = { HOST: "127.0.0.1", SVC_THROTTLES: "off" }
+
 /** A Vite project, its dev server, and what Vite logged. */
-const devServer = Effect.gen(function* () {
+const make = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const root = yield* fs.makeTempDirectoryScoped({ prefix: "vite-game-" })
   const database = yield* cloneDatabase(Redacted.make(inject("postgres")))
@@ -47,13 +49,12 @@ const devServer = Effect.gen(function* () {
   const lines: Array<string> = []
   const log = (line: string): void => void lines.push(line)
   const customLogger = { ...createLogger(), info: log, error: log }
-  const env = { DATABASE_URL: Redacted.value(database), HOST: "127.0.0.1", SVC_THROTTLES: "off" }
+  const env = { ...settings, DATABASE_URL: Redacted.value(database) }
   const server = yield* Effect.acquireRelease(
     Effect.promise(async () => {
-      const plugins = [playerBackend({ port, env })]
       const made = await createServer({
         root,
-        plugins,
+        plugins: [playerBackend({ port, env })],
         customLogger,
         configFile: false,
         server: { port: vitePort, host: "localhost" }
@@ -65,22 +66,27 @@ const devServer = Effect.gen(function* () {
   const { development } = JSON.parse(
     yield* Effect.promise(() => readFile(join(root, ".svc/dev-keys.json"), "utf8"))
   )
+  const url = `http://localhost:${port}`
   const config = () =>
     Effect.runPromise(
-      request(`http://localhost:${port}/v1/config`, {
-        headers: { "x-svc-key": String(development.secretKey) }
-      })
+      request(`${url}/v1/config`, { headers: { "x-svc-key": String(development.secretKey) } })
     )
   const [page = ""] = server.resolvedUrls?.local ?? []
-  return { config, file, key: String(development.publishableKey), lines, page, port }
+  const key = String(development.publishableKey)
+  return { config, file, key, lines, page, url, close: () => server.close() }
 })
 
-layer(NodeServices.layer)("the Vite plugin", (it) => {
+class Game extends Context.Service<Game, Effect.Success<typeof make>>()("test/cli/vite.test/Game") {
+  static readonly layer = Layer.effect(Game, make).pipe(Layer.provide(NodeServices.layer))
+}
+
+// All tests share one dev server. The last one stops it.
+layer(Game.layer, { timeout: "90 seconds" })("the Vite plugin", (it) => {
   it.effect("starts the service, injects its address and key, and pushes each saved config", () =>
     Effect.gen(function* () {
-      const { config, file, key, lines, page, port } = yield* devServer
+      const { config, file, key, lines, page, url } = yield* Game
       const script = yield* request(`${page}game.js`)
-      assert.include(String(script.body), `http://localhost:${port}`)
+      assert.include(String(script.body), url)
       assert.include(String(script.body), key)
       assert.strictEqual(at((yield* Effect.promise(config)).body, "features", "saves"), true)
 
@@ -91,14 +97,36 @@ layer(NodeServices.layer)("the Vite plugin", (it) => {
       yield* Effect.promise(() => writeFile(file, `{ "version": 1, "featurs": {} }`))
       yield* eventually(async () => /was not pushed[^]*1:17/.test(lines.join("\n")))
       assert.strictEqual(at((yield* Effect.promise(config)).body, "features", "stats"), true)
-    }).pipe(Effect.scoped)
+    })
+  )
+
+  it.effect.skipIf(!installed)("shows two players in one window, each with its own guest", () =>
+    Effect.gen(function* () {
+      const { page } = yield* Game
+      const visitor = yield* newVisitor()
+      const { again, first } = yield* Effect.promise(async () => {
+        const tab = await visitor.newPage()
+        await tab.goto(`${page}__players`)
+        const show = [0, 1].map((half) => tab.frameLocator("iframe").nth(half).locator("p"))
+        const shown = async () => {
+          for (const text of show) await text.filter({ hasText: /^pl_/ }).waitFor()
+          return Promise.all(show.map((text) => text.textContent()))
+        }
+        const first = await shown()
+        await tab.reload()
+        return { first, again: await shown() }
+      })
+      assert.strictEqual(new Set(first).size, 2)
+      assert.deepStrictEqual(again, first)
+    }).pipe(Effect.provide(Chromium.layer))
   )
 
   it.effect("stops the service with the dev server", () =>
     Effect.gen(function* () {
-      const port = yield* Effect.scoped(Effect.map(devServer, ({ port }) => port))
+      const { close, url } = yield* Game
+      yield* Effect.promise(close)
       const refused = yield* Effect.promise(() =>
-        fetch(`http://localhost:${port}/healthz`).then(
+        fetch(`${url}/healthz`).then(
           () => false,
           () => true
         )
@@ -107,28 +135,3 @@ layer(NodeServices.layer)("the Vite plugin", (it) => {
     })
   )
 })
-
-if (installed) {
-  layer(Layer.merge(NodeServices.layer, Chromium.layer))("the Vite plugin in a browser", (it) => {
-    it.effect("shows two players in one window, each with a guest of its own", () =>
-      Effect.gen(function* () {
-        const { page } = yield* devServer
-        const visitor = yield* newVisitor()
-        const { again, first } = yield* Effect.promise(async () => {
-          const tab = await visitor.newPage()
-          await tab.goto(`${page}__players`)
-          const show = [0, 1].map((half) => tab.frameLocator("iframe").nth(half).locator("p"))
-          const shown = async () => {
-            for (const text of show) await text.filter({ hasText: /^pl_/ }).waitFor()
-            return Promise.all(show.map((text) => text.textContent()))
-          }
-          const first = await shown()
-          await tab.reload()
-          return { first, again: await shown() }
-        })
-        assert.strictEqual(new Set(first).size, 2)
-        assert.deepStrictEqual(again, first)
-      }).pipe(Effect.scoped)
-    )
-  })
-}

@@ -80,13 +80,40 @@ describe("the client package", () => {
 })
 
 describe("the CLI package", () => {
-  it("prints its version", () => {
-    const cli = makeGame(
+  const install = (): string =>
+    makeGame(
       archives.filter((archive) => archive.includes("backend-cli-")),
-      ["effect", "@effect/platform-node", "@humanwhocodes/momoa"]
+      ["effect", "@effect/platform-node", "@humanwhocodes/momoa", "ignore", "vite"]
     )
+
+  it("prints its version", () => {
+    const cli = install()
     const svc = join(cli, "node_modules/@player-backend/cli/src/cli/main.js")
     const output = execFileSync(process.execPath, [svc, "--version"], { encoding: "utf8" })
     assert.match(output, /\d+\.\d+\.\d+/)
+  })
+
+  it("has a Vite plugin with types", () => {
+    const cli = install()
+    const config = `import { playerBackend } from "@player-backend/cli/vite"
+      export default { plugins: [playerBackend({ port: 8081 })] }
+      console.log(playerBackend().name)`
+    writeFileSync(join(cli, "vite.config.ts"), config)
+    const options = [
+      "--strict",
+      "--noEmit",
+      "--module",
+      "nodenext",
+      "--skipLibCheck",
+      "--types",
+      ""
+    ]
+    runIn(cli, "tsc", ...options, "vite.config.ts")
+    writeFileSync(join(cli, "vite.config.mjs"), config)
+    const output = execFileSync(process.execPath, ["vite.config.mjs"], {
+      cwd: cli,
+      encoding: "utf8"
+    })
+    assert.strictEqual(output.trim(), "player-backend")
   })
 })

@@ -4,7 +4,6 @@
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { readFile } from "node:fs/promises"
-import { createRequire } from "node:module"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
@@ -42,14 +41,8 @@ const startAttempts = 900
 
 const running = new Map<string, Shared>()
 
-/** The program of the service: that of its package or, in a checkout, its source. */
-const program = (): string => {
-  try {
-    return createRequire(import.meta.url).resolve("@player-backend/server/main")
-  } catch {
-    return fileURLToPath(new URL("../../server/main.ts", import.meta.url))
-  }
-}
+/** The program of the service. In the package it is that of `@player-backend/server`. */
+const program = (): string => fileURLToPath(new URL("../../server/main.ts", import.meta.url))
 
 const isReady = async (url: string): Promise<boolean> => {
   try {
