@@ -7,3 +7,6 @@ export const lockFiles = {
   /** Held exclusively by the watcher. */
   watcher: "postgres.watcher"
 } as const
+
+/** Takes an exclusive lock. A journal on disk would come and go, under a copy of the directory. */
+export const beginExclusive = "pragma journal_mode = memory; begin exclusive"

@@ -7,6 +7,7 @@
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Predicate, Schedule } from "effect"
 import { EmbeddedPostgresError } from "./binaries.ts"
+import { beginExclusive } from "./lock-files.ts"
 
 /** Result code of SQLite when another connection holds the lock. */
 const SQLITE_BUSY = 5
@@ -20,12 +21,7 @@ const lockTimeout = "2 minutes"
 const open = (file: string) =>
   Effect.acquireRelease(
     Effect.try({
-      try: () => {
-        const database = new DatabaseSync(file, { timeout: 0 })
-        // A journal would come and go beside the lock, under a copy of the directory.
-        database.exec("pragma journal_mode = memory")
-        return database
-      },
+      try: () => new DatabaseSync(file, { timeout: 0 }),
       catch: (cause) => lockError(file, cause)
     }),
     (opened) => Effect.sync(() => opened.close())
@@ -48,7 +44,7 @@ export const joinUsers = Effect.fnUntraced(function* (file: string) {
   )
   const leave = Effect.try({
     try: () => {
-      database.exec("rollback; begin exclusive; rollback")
+      database.exec(`rollback; ${beginExclusive}; rollback`)
       return true
     },
     catch: (cause) => cause
@@ -62,7 +58,7 @@ export const joinUsers = Effect.fnUntraced(function* (file: string) {
 export const openLock = Effect.fnUntraced(function* (file: string) {
   const database = yield* open(file)
   const acquire = Effect.try({
-    try: () => database.exec("begin exclusive"),
+    try: () => database.exec(beginExclusive),
     catch: (cause) => cause
   }).pipe(
     Effect.retry(retryBusy),

@@ -12,7 +12,7 @@ import { connect } from "node:net"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { pathToFileURL } from "node:url"
-import { lockFiles } from "./lock-files.ts"
+import { beginExclusive, lockFiles } from "./lock-files.ts"
 
 const [directory = "", home = "", programs = "", idle = "", uid = "", gid = ""] =
   process.argv.slice(2)
@@ -28,11 +28,9 @@ const openLock = (name: string) => {
   const file = pathToFileURL(join(directory, name))
   file.searchParams.set("mode", "rw")
   const database = new DatabaseSync(file, { timeout: 0 })
-  // A journal would come and go beside the lock, under a copy of the directory.
-  database.exec("pragma journal_mode = memory")
   const acquire = (): boolean => {
     try {
-      database.exec("begin exclusive")
+      database.exec(beginExclusive)
       return true
     } catch {
       return false
