@@ -1,9 +1,14 @@
 /** HTML of the API page: escaping, and the Markdown that descriptions use. */
-import { escapeHtml } from "#server/platform/mail/templates"
+
+const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" }
+
+/** Text between tags. Quotes need no escape there, and the page has thousands. */
+export const escapeText = (text: string): string =>
+  text.replaceAll(/[&<>]/g, (character) => entities[character] ?? character)
 
 /** Text with its code spans. */
 export const inline = (text: string): string =>
-  escapeHtml(text).replace(/`([^`]+)`/g, "<code>$1</code>")
+  escapeText(text).replace(/`([^`]+)`/g, "<code>$1</code>")
 
 const cells = (row: string): ReadonlyArray<string> =>
   row

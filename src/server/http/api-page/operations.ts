@@ -1,7 +1,6 @@
 /** Operations of the OpenAPI document on the API page: callers, parameters, body, responses, `curl`. */
 import { itemsOf, type Json, member, membersOf, refName, textOf } from "#rpc/openapi/json"
-import { escapeHtml } from "#server/platform/mail/templates"
-import { inline } from "./markup.ts"
+import { escapeText, inline } from "./markup.ts"
 import { schemaAnchor, typeText } from "./types.ts"
 
 /** An endpoint of the document. */
@@ -26,7 +25,7 @@ const schemesOf = (operation: Json): ReadonlyArray<string> =>
 
 const callers = (operation: Json): string => {
   const schemes = schemesOf(operation).map((scheme) => headers[scheme] ?? scheme)
-  const shown = schemes.map((scheme) => `<code>${escapeHtml(scheme)}</code>`)
+  const shown = schemes.map((scheme) => `<code>${escapeText(scheme)}</code>`)
   return `<p>${shown.length === 0 ? "Needs no key." : shown.join(" and ")}</p>`
 }
 
@@ -34,7 +33,7 @@ const parameters = (operation: Json): string => {
   const rows = itemsOf(operation["parameters"]).map((parameter) => {
     const optional = member(parameter, "required") === true ? "" : "?"
     const cells = [
-      `<code>${escapeHtml(textOf(member(parameter, "name")))}${optional}</code>`,
+      `<code>${escapeText(textOf(member(parameter, "name")))}${optional}</code>`,
       textOf(member(parameter, "in")),
       `<code>${typeText(member(parameter, "schema"))}</code>`,
       inline(textOf(member(parameter, "description")))
@@ -51,6 +50,13 @@ const contentOf = (value: unknown): readonly [type: string, schema: unknown] | u
   return first === undefined ? undefined : [first[0], member(first[1], "schema")]
 }
 
+/** The names of the schemas of a response. */
+const refsOf = (response: unknown): ReadonlyArray<string> => {
+  const [, schema] = contentOf(response) ?? []
+  const either = itemsOf(member(schema, "anyOf"))
+  return (either.length === 0 ? [schema] : either).flatMap((one) => refName(one) ?? [])
+}
+
 const curl = ({ method, operation, path }: Operation, schemas: unknown): string => {
   const lines = [`curl -X ${method.toUpperCase()} "$URL${path}"`]
   for (const scheme of schemesOf(operation)) {
@@ -63,13 +69,13 @@ const curl = ({ method, operation, path }: Operation, schemas: unknown): string 
     const text = JSON.stringify(example).replaceAll("'", "\\u0027")
     lines.push("-H 'Content-Type: application/json'", `-d '${text}'`)
   }
-  return `<pre>${escapeHtml(lines.join(" \\\n  "))}</pre>`
+  return `<pre>${escapeText(lines.join(" \\\n  "))}</pre>`
 }
 
 const codeLink = (name: string, schemas: unknown): string => {
   const error = member(member(member(schemas, name), "properties"), "error")
   const code = itemsOf(member(member(member(error, "properties"), "code"), "enum"))[0]
-  return `<a href="#${schemaAnchor(name)}">${escapeHtml(textOf(code) || name)}</a>`
+  return `<a href="#${schemaAnchor(name)}">${escapeText(textOf(code) || name)}</a>`
 }
 
 /** Errors of any request: the page lists them once. */
@@ -83,18 +89,26 @@ const commonErrors: ReadonlySet<string> = new Set([
   "UnavailableError"
 ])
 
+/** Errors of any request with a key. */
+const keyErrors: ReadonlySet<string> = new Set(["InvalidKeyError", "OriginNotAllowedError"])
+
+const isCommon = (name: string): boolean => commonErrors.has(name) || keyErrors.has(name)
+
 /** What any request may be answered. */
 export const commonErrorsBlock = (schemas: unknown): string => {
-  const links = Array.from(commonErrors, (name) => codeLink(name, schemas))
-  return `<p>Any request may also fail with ${links.join(", ")}.</p>`
+  const links = (names: ReadonlySet<string>): string =>
+    Array.from(names, (name) => codeLink(name, schemas)).join(", ")
+  return (
+    `<p>Any request may also fail with ${links(commonErrors)}, and one with a key with ` +
+    `${links(keyErrors)}.</p>`
+  )
 }
 
 const responseRow = (status: string, response: unknown, schemas: unknown): string => {
   const [, schema] = contentOf(response) ?? []
-  const either = itemsOf(member(schema, "anyOf"))
-  const all = (either.length === 0 ? [schema] : either).flatMap((one) => refName(one) ?? [])
+  const all = refsOf(response)
   const failed = !status.startsWith("2")
-  const names = failed ? all.filter((name) => !commonErrors.has(name)) : all
+  const names = failed ? all.filter((name) => !isCommon(name)) : all
   if (failed && names.length === 0 && all.length > 0) return ""
   const shown =
     failed && names.length > 0
@@ -103,23 +117,67 @@ const responseRow = (status: string, response: unknown, schemas: unknown): strin
   return `<tr><td>${status}</td><td>${shown}</td></tr>`
 }
 
-/** One endpoint, folded. */
-export const operationBlock = (endpoint: Operation, schemas: unknown): string => {
-  const { method, operation, path } = endpoint
+const errorsOf = (operation: Json): ReadonlyArray<string> =>
+  membersOf(operation["responses"])
+    .filter(([status]) => !status.startsWith("2"))
+    .flatMap(([, response]) => refsOf(response))
+
+const projectPath = "/v1/projects/{projectId}/environments/{env}"
+
+/** The endpoint for a secret key that does the same as this one for a developer. */
+const sameForKey = ({ method, path }: Operation, all: ReadonlyArray<Operation>) => {
+  if (!path.startsWith(projectPath)) return undefined
+  const rest = path.slice(projectPath.length)
+  return all.find(
+    (other) =>
+      other.method === method &&
+      (other.path === `/v1${rest}` || other.path === `/v1/admin${rest}`) &&
+      schemesOf(other.operation).includes("secretKey")
+  )
+}
+
+/** What an endpoint for developers adds to the one for a secret key. */
+const difference = (endpoint: Json, forKey: Operation, schemas: unknown): string => {
+  const known = new Set(errorsOf(forKey.operation))
+  const own = errorsOf(endpoint).filter((name) => !known.has(name) && !isCommon(name))
+  const links = Array.from(new Set(own), (name) => codeLink(name, schemas)).join(", ")
+  const path = escapeText(forKey.path)
+  return (
+    `<p>Like <a href="#${textOf(forKey.operation["operationId"])}"><code>${path}</code></a>.` +
+    (links === "" ? "</p>" : ` It may also fail with ${links}.</p>`)
+  )
+}
+
+const details = (endpoint: Operation, schemas: unknown): string => {
+  const { operation } = endpoint
   const [, body] = contentOf(operation["requestBody"]) ?? []
   const responses = membersOf(operation["responses"]).map(([status, response]) =>
     responseRow(status, response, schemas)
   )
   const description = textOf(operation["description"])
   return (
-    `<details id="${textOf(operation["operationId"])}" class="op"><summary>` +
-    `<b class="${method}">${method.toUpperCase()}</b> <code>${escapeHtml(path)}</code> ` +
-    `<span>${inline(textOf(operation["summary"]))}</span></summary>` +
     (description === "" ? "" : `<p>${inline(description)}</p>`) +
-    callers(operation) +
     parameters(operation) +
     (body === undefined ? "" : `<p>Body: ${typeText(body)}</p>`) +
     curl(endpoint, schemas) +
-    `<h4>Responses</h4><div class="wide"><table>${responses.join("")}</table></div></details>`
+    `<h4>Responses</h4><div class="wide"><table>${responses.join("")}</table></div>`
+  )
+}
+
+/** One endpoint, folded. `all` are those of the page. */
+export const operationBlock = (
+  endpoint: Operation,
+  all: ReadonlyArray<Operation>,
+  schemas: unknown
+): string => {
+  const { method, operation, path } = endpoint
+  const forKey = sameForKey(endpoint, all)
+  return (
+    `<details id="${textOf(operation["operationId"])}" class="op"><summary>` +
+    `<b class="${method}">${method.toUpperCase()}</b> <code>${escapeText(path)}</code> ` +
+    `<span>${inline(textOf(operation["summary"]))}</span></summary>` +
+    callers(operation) +
+    (forKey === undefined ? details(endpoint, schemas) : difference(operation, forKey, schemas)) +
+    "</details>"
   )
 }

@@ -1,8 +1,7 @@
 /** The API page as HTML text, from the OpenAPI document. */
 import { type Json, isJson, itemsOf, member, membersOf, textOf } from "#rpc/openapi/json"
 import { paths } from "#rpc/paths"
-import { escapeHtml } from "#server/platform/mail/templates"
-import { anchorOf, inline, markdown } from "./markup.ts"
+import { anchorOf, escapeText, inline, markdown } from "./markup.ts"
 import { commonErrorsBlock, operationBlock, type Operation } from "./operations.ts"
 import { script, style } from "./style.ts"
 import { schemaBlock } from "./types.ts"
@@ -15,14 +14,14 @@ const operationsOf = (document: Json): ReadonlyArray<Operation> =>
   )
 
 const linkTo = (anchor: string, text: string): string =>
-  `<li><a href="#${anchor}">${escapeHtml(text)}</a></li>`
+  `<li><a href="#${anchor}">${escapeText(text)}</a></li>`
 
 const navigation = (document: Json): string => {
   const groups = itemsOf(document["x-tagGroups"]).map((group) => {
     const links = itemsOf(member(group, "tags")).map((tag) =>
       linkTo(anchorOf(textOf(tag)), textOf(tag))
     )
-    return `<b>${escapeHtml(textOf(member(group, "name")))}</b><ul>${links.join("")}</ul>`
+    return `<b>${escapeText(textOf(member(group, "name")))}</b><ul>${links.join("")}</ul>`
   })
   const realtime = ["Frames", "Events", "Close codes"].map((text) => linkTo(anchorOf(text), text))
   return (
@@ -37,7 +36,7 @@ const navigation = (document: Json): string => {
 const section = (tag: unknown, blocks: ReadonlyArray<string>): string => {
   const name = textOf(member(tag, "name"))
   return (
-    `<section><h2 id="${anchorOf(name)}">${escapeHtml(name)}</h2>` +
+    `<section><h2 id="${anchorOf(name)}">${escapeText(name)}</h2>` +
     `<p>${inline(textOf(member(tag, "description")))}</p>${blocks.join("")}</section>`
   )
 }
@@ -51,13 +50,13 @@ export const pageText = (document: Json): string => {
       tag,
       operations
         .filter(({ operation }) => itemsOf(operation["tags"]).includes(member(tag, "name")))
-        .map((operation) => operationBlock(operation, schemas))
+        .map((operation) => operationBlock(operation, operations, schemas))
     )
   )
   const named = membersOf(schemas).toSorted(([left], [right]) => left.localeCompare(right))
   const description = textOf(member(document["info"], "description"))
   const [summary = "", ...reference] = description.split("\n")
-  const title = escapeHtml(textOf(member(document["info"], "title")))
+  const title = escapeText(textOf(member(document["info"], "title")))
   return (
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title}</title>` +
     `<meta name="viewport" content="width=device-width"><style>${style}</style></head><body>` +

@@ -1,7 +1,6 @@
 /** Schemas of the OpenAPI document as TypeScript-like text, with links between named ones. */
 import { itemsOf, type Json, isJson, member, membersOf, refName, textOf } from "#rpc/openapi/json"
-import { escapeHtml } from "#server/platform/mail/templates"
-import { inline } from "./markup.ts"
+import { escapeText, inline } from "./markup.ts"
 
 /** The id by which a link finds a schema. */
 export const schemaAnchor = (name: string): string => `schema-${name}`
@@ -44,7 +43,7 @@ const fieldLines = (schema: Json, indent: string): string => {
     const key = /^\w+$/.test(name) ? name : JSON.stringify(name)
     const mark = required.has(name) ? "" : "?"
     const remark = isJson(field) ? remarks(field) : ""
-    return `${indent}  ${escapeHtml(key)}${mark}: ${typeText(field, `${indent}  `)}${remark}\n`
+    return `${indent}  ${escapeText(key)}${mark}: ${typeText(field, `${indent}  `)}${remark}\n`
   })
   const values = schema["additionalProperties"]
   const rest = isJson(values) ? [`${indent}  [key]: ${typeText(values, `${indent}  `)}\n`] : []
@@ -58,7 +57,7 @@ export const typeText = (schema: unknown, indent = ""): string => {
   if (!isJson(schema)) return "any"
   const choices = itemsOf(schema["enum"])
   if (choices.length > 0) {
-    return choices.map((choice) => escapeHtml(JSON.stringify(choice))).join(" | ")
+    return choices.map((choice) => escapeText(JSON.stringify(choice))).join(" | ")
   }
   const either = itemsOf(schema["anyOf"] ?? schema["oneOf"])
   if (either.length > 0) return either.map((one) => typeText(one, indent)).join(" | ")
@@ -77,7 +76,7 @@ export const schemaBlock = (name: string, schema: unknown): string => {
     `<details id="${schemaAnchor(name)}"><summary>${name}</summary>` +
     `<p>${inline(textOf(member(schema, "description")))}</p>` +
     `<pre>${typeText(schema)}</pre>` +
-    (name.endsWith("Error") ? "" : `<p>Example</p><pre class="wrap">${escapeHtml(shown)}</pre>`) +
+    (name.endsWith("Error") ? "" : `<p>Example</p><pre class="wrap">${escapeText(shown)}</pre>`) +
     "</details>"
   )
 }
