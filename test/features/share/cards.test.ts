@@ -1,8 +1,10 @@
 /** Card images: what they show, that equal ones are drawn once, and that a fault stays in its process. */
+import type { ChildProcess } from "node:child_process"
+import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { get as httpGet } from "node:http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, FileSystem, Layer } from "effect"
+import { Effect, Exit, Fiber, FileSystem, Layer } from "effect"
 import { at, guest, request, type TestTarget } from "#testing/players"
 import { makeRenderer } from "#server/features/share/cards/renderer"
 import type { Card } from "#server/features/share/cards/layout"
@@ -139,6 +141,25 @@ layer(Node)("a card image", (it) => {
       )
     })
   )
+
+  it.effect("is drawn for those who wait when the first who asked has gone", () =>
+    Effect.gen(function* () {
+      const { image } = yield* appOf({ images: { enabled: true, title: "Gone" } })
+      const roundTrip = request(image.replace("card.png", "0123456789.png"))
+      const gone = new AbortController()
+      const first = fetch(image, { signal: gone.signal }).then(
+        () => "answered",
+        () => "gone"
+      )
+      yield* roundTrip
+      const second = fetchImage(image)
+      const waiting = yield* Effect.forkChild(second, { startImmediately: true })
+      yield* roundTrip
+      gone.abort()
+      yield* Effect.promise(() => first)
+      assert.strictEqual((yield* Fiber.join(waiting)).status, 200)
+    })
+  )
 })
 
 layer(NodeServices.layer)("the process that draws", (it) => {
@@ -170,6 +191,23 @@ layer(NodeServices.layer)("the process that draws", (it) => {
       yield* Effect.exit(draw("env", { card, background: noise, font: undefined }))
       const png = yield* draw("env", { card, ...plain })
       assert.deepStrictEqual(sizeOf(png), { width: 1200, height: 600 })
+    })
+  )
+
+  it.effect("is replaced when it dies, and the card is drawn all the same", () =>
+    Effect.gen(function* () {
+      const started: Array<ChildProcess> = []
+      const onStart = (message: unknown) => started.push((message as { process: ChildProcess }).process)
+      subscribe("child_process", onStart)
+      yield* Effect.addFinalizer(() => Effect.sync(() => unsubscribe("child_process", onStart)))
+      const draw = yield* makeRenderer
+      yield* draw("env", { card, ...plain })
+      for (const count of [1, 2]) {
+        assert.strictEqual(started.length, count)
+        started.at(-1)?.kill("SIGKILL")
+        const png = yield* draw("env", { card, ...plain })
+        assert.deepStrictEqual(sizeOf(png), { width: 1200, height: 600 })
+      }
     })
   )
 })

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto"
 import { Cache, Context, Deferred, Effect, Layer, Option } from "effect"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
-import { NotFound, ShareImagesDisabled, type Unavailable } from "#rpc/errors/codes"
+import { NotFound, ShareImagesDisabled, Unavailable } from "#rpc/errors/codes"
 import { share as limits, shareCards as bounds } from "#rpc/limits"
 import { type FoundLink, type LabelledEnvironment, ShareLinkRepository } from "#sql/share/links"
 import { Configs } from "../config/service.ts"
@@ -164,7 +164,14 @@ const makeDraw = Effect.gen(function* () {
       ? Effect.succeed(undefined)
       : Effect.map(readFile(live, file, maxBytes), Option.getOrUndefined)
   const drawBuiltIn = (environmentId: string, card: Card) =>
-    Effect.catchTag(draw(environmentId, { card, ...builtIn }), "DrawFault", Effect.die)
+    Effect.catchTag(draw(environmentId, { card, ...builtIn }), "DrawFault", (fault) =>
+      fault.kind === "refused"
+        ? Effect.die(fault)
+        : Effect.andThen(
+            Effect.logWarning("Failed to draw a card", fault),
+            Effect.fail(new Unavailable())
+          )
+    )
   return Effect.fnUntraced(function* (
     environmentId: string,
     card: Card,
@@ -188,8 +195,12 @@ const makeDraw = Effect.gen(function* () {
   })
 })
 
-/** Finds a card on disk, or draws it; those who ask for it meanwhile get the same picture. */
+/**
+ * Finds a card on disk, or draws it; those who ask for it meanwhile get the same picture. The drawing
+ * goes on if those who asked are gone.
+ */
 const makePicture = Effect.gen(function* () {
+  const scope = yield* Effect.scope
   const cache = yield* makeCardCache
   const draw = yield* makeDraw
   const underWay = new Map<string, Deferred.Deferred<Uint8Array, Unavailable>>()
@@ -215,13 +226,15 @@ const makePicture = Effect.gen(function* () {
   ) {
     const known = underWay.get(key)
     if (known !== undefined) return yield* Deferred.await(known)
-    const deferred = yield* Deferred.make<Uint8Array, Unavailable>()
+    const deferred = Deferred.makeUnsafe<Uint8Array, Unavailable>()
     underWay.set(key, deferred)
-    return yield* findOrDraw(environmentId, key, card, assets).pipe(
+    yield* findOrDraw(environmentId, key, card, assets).pipe(
       Effect.onExit((exit) => {
         underWay.delete(key)
         return Deferred.done(deferred, exit)
-      })
+      }),
+      Effect.forkIn(scope, { startImmediately: true })
     )
+    return yield* Deferred.await(deferred)
   })
 })

@@ -13,8 +13,14 @@ import type { DrawReply, DrawRequest } from "./process.ts"
 
 export type Drawing = Omit<DrawRequest, "id">
 
-/** The card could not be drawn: a broken font or picture, or a fault of the renderer. */
-export class DrawFault extends Data.TaggedError("DrawFault")<{ readonly problem: string }> {}
+/**
+ * The card could not be drawn: the renderer refused a broken font or picture, the process is gone, or the
+ * drawing was too slow.
+ */
+export class DrawFault extends Data.TaggedError("DrawFault")<{
+  readonly kind: "refused" | "gone" | "slow"
+  readonly problem: string
+}> {}
 
 const program = fileURLToPath(new URL("process.ts", import.meta.url))
 
@@ -25,6 +31,8 @@ const start = (): ChildProcess => {
     execArgv: ["--max-old-space-size=256"],
     stdio: ["ignore", "ignore", "ignore", "ipc"]
   })
+  // Those who draw hear of its end. An error that comes when nobody draws must not end the service.
+  child.on("error", () => undefined)
   // It ends with the service, and must not keep it running.
   child.unref()
   child.channel?.unref()
@@ -36,6 +44,12 @@ class Drawer {
   #child: ChildProcess | undefined
   #lastId = 0
 
+  /** A process that has died since the last card is replaced. */
+  #running(): ChildProcess {
+    if (this.#child?.connected !== true) this.#child = start()
+    return this.#child
+  }
+
   stop(): void {
     this.#child?.kill("SIGKILL")
     this.#child = undefined
@@ -44,19 +58,20 @@ class Drawer {
   /** Draws one card; the caller waits for it before the next. */
   draw(drawing: Drawing): Effect.Effect<Uint8Array, DrawFault> {
     return Effect.callback<Uint8Array, DrawFault>((resume) => {
-      const child = (this.#child ??= start())
+      const child = this.#running()
       const id = ++this.#lastId
-      const fail = (problem: string) => resume(Effect.fail(new DrawFault({ problem })))
+      const fail = (kind: DrawFault["kind"], problem: string) =>
+        resume(Effect.fail(new DrawFault({ kind, problem })))
       const onMessage = (reply: DrawReply) => {
         if (reply.id !== id) return
         release()
         if ("png" in reply) resume(Effect.succeed(reply.png))
-        else fail(reply.problem)
+        else fail("refused", reply.problem)
       }
       const onEnd = () => {
         release()
         this.#child = undefined
-        fail("the drawing process ended")
+        fail("gone", "the drawing process ended")
       }
       const release = () => {
         child.off("message", onMessage).off("exit", onEnd).off("error", onEnd)
@@ -71,7 +86,7 @@ class Drawer {
     }).pipe(
       Effect.timeoutOrElse({
         duration: bounds.drawMillis,
-        orElse: () => Effect.fail(new DrawFault({ problem: "drawing took too long" }))
+        orElse: () => Effect.fail(new DrawFault({ kind: "slow", problem: "drawing took too long" }))
       })
     )
   }
@@ -90,5 +105,8 @@ export const makeRenderer = Effect.gen(function* () {
     refuse: Effect.fail(new Unavailable())
   })
   return (environmentId: string, drawing: Drawing) =>
-    turns.withPermit(environmentId)(drawer.draw(drawing))
+    turns.withPermit(environmentId)(
+      // Who killed the process may have meant another card: a new one gets a second try.
+      Effect.retry(drawer.draw(drawing), { times: 1, while: ({ kind }) => kind === "gone" })
+    )
 })
