@@ -182,6 +182,18 @@ layer(NodeServices.layer)("the process that draws", (it) => {
     })
   )
 
+  it.effect("has a glyph for Hangul and symbols, which some fonts only claim to have", () =>
+    Effect.gen(function* () {
+      const draw = yield* makeRenderer
+      const drawTitle = (title: string) =>
+        Effect.map(draw("env", { card: { ...card, title }, ...plain }), (png) => Buffer.from(png))
+      const missing = yield* drawTitle("\u{12400}")
+      for (const title of "한국어글★→∞①♪●") {
+        assert.isFalse((yield* drawTitle(title)).equals(missing), title)
+      }
+    })
+  )
+
   it.effect("answers a fault for a hostile font or picture, and draws the next card", () =>
     Effect.gen(function* () {
       const draw = yield* makeRenderer

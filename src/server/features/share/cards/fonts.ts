@@ -8,17 +8,26 @@ import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import type { FontDetails } from "@takumi-rs/core"
 
+/** Whether a font claims a range of characters, named by its file and first character, that it lacks. */
+type Lacks = (file: string, first: number) => boolean
+
 interface Family {
   readonly name: string
   readonly module: string
+  readonly lacks?: Lacks
   /** The name of a file for a range, without `.woff2`. */
   readonly files: (
     range: string
   ) => ReadonlyArray<{ readonly file: string; readonly weight?: number }>
 }
 
-const variable = (name: string, script: string): Family => ({
+const symbolFiles = ["math", "symbols"]
+const lacksSymbols: Lacks = (file) => symbolFiles.includes(file)
+const lacksHangul: Lacks = (_file, first) => /\p{Script=Hangul}/u.test(String.fromCodePoint(first))
+
+const variable = (name: string, script: string, lacks: Lacks = () => false): Family => ({
   name,
+  lacks,
   module: `@fontsource-variable/noto-sans-${script}`,
   files: (range) => [{ file: `noto-sans-${script}-${range}-wght-normal` }]
 })
@@ -30,12 +39,12 @@ const families: ReadonlyArray<Family> = [
     files: (range) =>
       [400, 700].map((weight) => ({ file: `inter-${range}-${weight}-normal`, weight }))
   },
-  variable("Noto Sans Arabic", "arabic"),
+  variable("Noto Sans Arabic", "arabic", lacksSymbols),
   variable("Noto Sans Hebrew", "hebrew"),
   variable("Noto Sans Thai", "thai"),
   variable("Noto Sans Devanagari", "devanagari"),
   variable("Noto Sans JP", "jp"),
-  variable("Noto Sans SC", "sc"),
+  variable("Noto Sans SC", "sc", lacksHangul),
   variable("Noto Sans KR", "kr")
 ]
 
@@ -60,21 +69,22 @@ const parseRanges = (ranges: string): ReadonlyArray<readonly [number, number]> =
     return [Number.parseInt(first, 16), Number.parseInt(last, 16)] as const
   })
 
-const filesOf = ({ files, module, name }: Family): ReadonlyArray<FontFile> => {
+const filesOf = ({ files, lacks, module, name }: Family): ReadonlyArray<FontFile> => {
   const folder = folderOf(module)
   const ranges: Record<string, string> = JSON.parse(
     readFileSync(join(folder, "unicode.json"), "utf8")
   )
   return Object.entries(ranges).flatMap(([key, text]) => {
-    const unicodeRange = parseRanges(text)
+    const file = key.replace(/^\[(.*)\]$/, "$1")
+    const unicodeRange = parseRanges(text).filter(([first]) => lacks?.(file, first) !== true)
     const covers = (codePoint: number) =>
       unicodeRange.some(([first, last]) => first <= codePoint && codePoint <= last)
-    return files(key.replace(/^\[(.*)\]$/, "$1")).map(({ file, weight }) => ({
-      id: file,
+    return files(file).map(({ file: id, weight }) => ({
+      id,
       covers,
       load: () => ({
         name,
-        data: readFileSync(join(folder, "files", `${file}.woff2`)),
+        data: readFileSync(join(folder, "files", `${id}.woff2`)),
         unicodeRange: unicodeRange.map(([first, last]): [number, number] => [first, last]),
         ...(weight === undefined ? {} : { weight })
       })
