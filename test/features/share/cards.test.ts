@@ -209,7 +209,8 @@ layer(NodeServices.layer)("the process that draws", (it) => {
   it.effect("is replaced when it dies, and the card is drawn all the same", () =>
     Effect.gen(function* () {
       const started: Array<ChildProcess> = []
-      const onStart = (message: unknown) => started.push((message as { process: ChildProcess }).process)
+      const onStart = (message: unknown) =>
+        started.push((message as { process: ChildProcess }).process)
       subscribe("child_process", onStart)
       yield* Effect.addFinalizer(() => Effect.sync(() => unsubscribe("child_process", onStart)))
       const draw = yield* makeRenderer
