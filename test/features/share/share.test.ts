@@ -1,6 +1,7 @@
 /** Share links, their visits and statistics, and card tags. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { ShareVisitRepository } from "#sql/share/visits"
 import { at, guest, request, type TestTarget } from "#testing/players"
@@ -234,8 +235,11 @@ layer(Node)("a visit", (it) => {
     Effect.gen(function* () {
       const { target } = yield* appOf()
       const ada = yield* guest(target, "Ada")
+      yield* TestClock.adjust("1 second")
       const { id } = yield* share(target, ada, { kind: "plain" })
       const bob = yield* guest(target, "Bob")
+      yield* play(target, ada, "POST", "share/visits", { shareId: id, landed: true })
+      assert.deepInclude(at(yield* statsOf(target), "totals"), { visits: 1, newPlayers: 0 })
       const report = (landed: boolean) =>
         Effect.map(play(target, bob, "POST", "share/visits", { shareId: id, landed }), ({ body }) =>
           at(body, "counted")
@@ -243,7 +247,7 @@ layer(Node)("a visit", (it) => {
       assert.deepStrictEqual(yield* Effect.all([report(true), report(true)]), [true, false])
       assert.deepStrictEqual(yield* Effect.all([report(false), report(false)]), [true, false])
       assert.deepStrictEqual(at(yield* statsOf(target), "totals"), {
-        visits: 1,
+        visits: 2,
         newPlayers: 1,
         plays: 1
       })

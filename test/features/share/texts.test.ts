@@ -52,6 +52,9 @@ describe("a score in a text", () => {
     assert.strictEqual(postText("I made {score} points", 1500, ["en"]), "I made 1,500 points")
     assert.strictEqual(postText("I made {score} points", null, ["en"]), "I made points")
     assert.strictEqual(postText("$& {score}", 1, ["en"]), "$& 1")
+    const text = { en: "I made {score}", fr: "J'ai {score}" }
+    assert.strictEqual(postText(text, 1500, ["de"]), "I made 1,500")
+    assert.strictEqual(postText("{score}", 1500, ["de"]), "1.500")
     assert.isNull(postText(undefined, 1, ["en"]))
   })
 })

@@ -104,6 +104,8 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
         }
         const ids = Array.from({ length: 101 }, (_, index) => `pl_${index}`).join(",")
         assert.strictEqual(codeOf(yield* lookUp(app, ids)), "invalid_request")
+        const malformed = yield* lookUp(app, "%00,,pl_x%00,%F0%9F%98%80")
+        assert.deepStrictEqual(malformed.body, { profiles: {} })
       })
     )
   }

@@ -30,17 +30,23 @@ export const languagesOf = (header: string | undefined): ReadonlyArray<string> =
     .toSorted((a, b) => b.weight - a.weight)
     .map(({ tag }) => tag)
 
-/** The text in the first of these languages that it has: exact, then of any region, else in English. */
-export const textIn = (text: Text, languages: ReadonlyArray<string>): string => {
-  if (typeof text === "string") return text
+/** A text in one of its languages, and the languages in which numbers in it are written. */
+const chooseText = (text: Text, languages: ReadonlyArray<string>) => {
+  if (typeof text === "string") return { shown: text, languages }
   const byTag = new Map(Object.entries(text).map(([tag, value]) => [tag.toLowerCase(), value]))
   for (const language of languages) {
     const tag = language.toLowerCase()
     const found = byTag.get(tag) ?? byTag.get(tag.split("-", 1)[0] ?? tag)
-    if (found !== undefined) return found
+    if (found !== undefined) return { shown: found, languages: [language] }
   }
-  return byTag.get("en") ?? Object.values(text)[0] ?? ""
+  const [tag = "en", shown = ""] = Object.entries(text)[0] ?? []
+  const english = byTag.get("en")
+  return english === undefined ? { shown, languages: [tag] } : { shown: english, languages: ["en"] }
 }
+
+/** The text in the first of these languages that it has: exact, then of any region, else in English. */
+export const textIn = (text: Text, languages: ReadonlyArray<string>): string =>
+  chooseText(text, languages).shown
 
 /** Beyond this, digits say less than an exponent. */
 const plainMax = 1e15
@@ -60,9 +66,10 @@ export const postText = (
   languages: ReadonlyArray<string>
 ): string | null => {
   if (text === undefined) return null
-  const shown = score === null ? "" : formatScore(score, languages)
-  return textIn(text, languages)
-    .replaceAll("{score}", () => shown)
+  const chosen = chooseText(text, languages)
+  const shownScore = score === null ? "" : formatScore(score, chosen.languages)
+  return chosen.shown
+    .replaceAll("{score}", () => shownScore)
     .replace(/ {2,}/g, " ")
     .trim()
 }

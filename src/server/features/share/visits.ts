@@ -50,18 +50,22 @@ const makeHash = Effect.gen(function* () {
     Effect.map(Cache.get(salts, day), (salt) => hashOf(salt, environmentId, identityOf(visitor)))
 })
 
-/** When the player's account was made, if it is new. */
+/** When the player's account was made, if it is new and younger than the link, which may have brought it. */
 const makeNewSince = Effect.gen(function* () {
   const players = yield* PlayerRepository
-  return Effect.fnUntraced(function* (player: PlayerCaller, now: DateTime.Utc) {
+  return Effect.fnUntraced(function* (
+    player: PlayerCaller,
+    linkMadeAt: DateTime.Utc,
+    now: DateTime.Utc
+  ) {
     const found = yield* players.find(player.environmentId, player.playerId)
+    const since = DateTime.max(
+      linkMadeAt,
+      DateTime.subtract(now, { seconds: limits.newPlayerSeconds })
+    )
     return Option.filter(
       Option.map(found, ({ createdAt }) => createdAt),
-      (createdAt) =>
-        DateTime.isGreaterThanOrEqualTo(
-          createdAt,
-          DateTime.subtract(now, { seconds: limits.newPlayerSeconds })
-        )
+      (createdAt) => DateTime.isGreaterThanOrEqualTo(createdAt, since)
     )
   })
 })
@@ -89,7 +93,9 @@ export const makeVisit = Effect.gen(function* () {
     const now = yield* DateTime.now
     const day = dayOf(now)
     const madeAt =
-      visitor.player === undefined ? Option.none() : yield* newSince(visitor.player, now)
+      visitor.player === undefined
+        ? Option.none()
+        : yield* newSince(visitor.player, link.value.createdAt, now)
     const arrival = Option.isNone(madeAt)
       ? null
       : {

@@ -1,13 +1,16 @@
 /** What players show of their account at X; nothing of a child. */
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ageBandOf, capabilitiesOf } from "#rpc/ages"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { IdentityNotLinked } from "#rpc/errors/codes"
+import { PlayerId } from "#rpc/ids"
 import { XProfileRepository } from "#sql/share/x-profiles"
 import { makeAgeProfile } from "../ages/service.ts"
 import { Configs } from "../config/service.ts"
+
+const isPlayerId = Schema.is(PlayerId)
 
 /** The group `xProfiles`. */
 export const XProfilesHttp = HttpApiBuilder.group(
@@ -33,7 +36,7 @@ export const XProfilesHttp = HttpApiBuilder.group(
       shown: Effect.fnUntraced(function* ({ query }) {
         const { environmentId } = yield* CurrentEnvironment
         const { audience } = (yield* configs.current(environmentId)).config
-        const playerIds = query.ids.split(",")
+        const playerIds = query.ids.split(",").filter(isPlayerId)
         const rows = yield* repository.shown({ environmentId, playerIds })
         const profiles = rows
           .filter(
