@@ -74,7 +74,9 @@ export interface Share {
 const pictureOf = async ({ imageUrl }: Shared): Promise<ReadonlyArray<File>> => {
   if (imageUrl === null) return []
   try {
-    const picture = await (await fetch(imageUrl)).blob()
+    const response = await fetch(imageUrl)
+    if (!response.ok) return []
+    const picture = await response.blob()
     const files = [new File([picture], "card.png", { type: "image/png" })]
     return navigator.canShare?.({ files }) ? files : []
   } catch {
@@ -137,7 +139,11 @@ export const share: Module<Share> = (core) => {
       throw error
     }
   }
-  const landing = (address = globalThis.location?.href) => (landed ??= land(address))
+  const landing = (address = globalThis.location?.href) =>
+    (landed ??= land(address).catch((error: unknown) => {
+      landed = undefined // the next call asks again
+      throw error
+    }))
 
   return {
     link: ({ kind, ...rest } = {}) => {

@@ -65,6 +65,20 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("share lin
     })
   )
 
+  it.effect("can be asked for again after a failure", () =>
+    Effect.gen(function* () {
+      const make = yield* newClient({ links })
+      const shared = yield* ask(() => make().share.link())
+      const address = `https://game.example/?ks=${shared.link.slice(-10)}`
+      const visitor = make()
+      yield* newClient({})
+      const refused = yield* rejection(() => visitor.share.landing(address))
+      assert.isTrue(isError(refused, "share_links_disabled"))
+      yield* newClient({ links })
+      assert.strictEqual((yield* ask(() => visitor.share.landing(address)))?.kind, "plain")
+    })
+  )
+
   it.effect("name no X profile of a player without an account at X", () =>
     Effect.gen(function* () {
       const make = yield* newClient({ links })
