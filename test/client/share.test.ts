@@ -65,7 +65,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("share lin
     })
   )
 
-  it.effect("can be asked for again after a failure", () =>
+  it.effect("open again after a failure", () =>
     Effect.gen(function* () {
       const make = yield* newClient({ links })
       const shared = yield* ask(() => make().share.link())
