@@ -149,7 +149,10 @@ const requestRefused = (
     exitCode: exitCodeOf(status),
     code: error.code,
     message: `${url} refused the request: ${error.message} (${error.code})`,
-    hints: exitCodeOf(status) === exitCodes.refused ? [`The key came from ${keyFrom}.`] : []
+    hints: [
+      ...(error.details?.issues ?? []).map(({ message, path }) => `${path}: ${message}`),
+      ...(exitCodeOf(status) === exitCodes.refused ? [`The key came from ${keyFrom}.`] : [])
+    ]
   })
 
 /** Sends a request with the key of the target. Returns error bodies of the service as `error`. */

@@ -42,6 +42,7 @@ layer(Node)("svc share", (it) => {
       const wrong = yield* folder.svc("share stats --from yesterday")
       assert.strictEqual(wrong.code, 4)
       assert.match(wrong.stderr, /invalid_request/)
+      assert.match(wrong.stderr, /from: Expected an existing day/)
     })
   )
 })
