@@ -39,6 +39,10 @@ export const hosting = {
   },
   /** Files that one process compresses at a time; each takes a thread. */
   compressions: { permits: 2, share: 1, waitingPerKey: 128 },
+  /** Files from a bucket that one process keeps on its disk; the default of a setting. */
+  diskCacheBytes: 2 * GiB,
+  /** Files that one process reads from a bucket at a time, divided between environments. */
+  objectDownloads: { permits: 32, share: 4, waitingPerKey: 1024, waitMillis: 30_000 },
   /** Files of the deployments that one process has loaded. */
   cachedFiles: 200_000,
   /** Small files that one process keeps in memory, and the largest of them. */

@@ -48,7 +48,8 @@ describe("settings", () => {
         hosting: {
           domain: "localhost",
           environmentBytes: 10_737_418_240,
-          retentionDays: 90
+          retentionDays: 90,
+          s3: undefined
         },
         guestExpiryDays: 30,
         metricsToken: undefined,

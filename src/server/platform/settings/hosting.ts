@@ -1,4 +1,7 @@
 /** Settings of hosted apps. */
+import { Schema } from "effect"
+import { blobsIssue, blobsOf, blobVariables, type S3Settings } from "./blobs.ts"
+import { HostName, whole } from "./values.ts"
 
 export interface HostingSettings {
   /** Apps are at `<label>.<domain>`; undefined: hosts serve none. */
@@ -6,27 +9,39 @@ export interface HostingSettings {
   /** Most bytes of all files of an environment. */
   readonly environmentBytes: number
   readonly retentionDays: number
+  /** The bucket of the files; undefined: they are in a folder of the data directory. */
+  readonly s3: S3Settings | undefined
 }
 
-interface Variables {
+/** The variables of hosted apps and of their files. */
+export const hostingVariables = {
+  SVC_HOSTING_DOMAIN: Schema.optionalKey(HostName),
+  SVC_ENVIRONMENT_BLOB_BYTES: whole(0, 2 ** 50),
+  SVC_DEPLOYMENT_RETENTION_DAYS: whole(0, 36_500),
+  ...blobVariables
+}
+
+const Variables = Schema.Struct(hostingVariables)
+
+type Variables = typeof Variables.Type & {
   readonly NODE_ENV: string
   readonly SVC_BASE_URL?: URL
-  readonly SVC_HOSTING_DOMAIN?: string
-  readonly SVC_ENVIRONMENT_BLOB_BYTES: number
-  readonly SVC_DEPLOYMENT_RETENTION_DAYS: number
 }
 
 export const hostingOf = (env: Variables): HostingSettings => ({
   domain: env.SVC_HOSTING_DOMAIN ?? (env.NODE_ENV === "production" ? undefined : "localhost"),
   environmentBytes: env.SVC_ENVIRONMENT_BLOB_BYTES,
-  retentionDays: env.SVC_DEPLOYMENT_RETENTION_DAYS
+  retentionDays: env.SVC_DEPLOYMENT_RETENTION_DAYS,
+  s3: blobsOf(env)
 })
 
-/** Why apps cannot be served below this domain, or undefined. */
-export const hostingIssue = ({ SVC_BASE_URL: baseUrl, SVC_HOSTING_DOMAIN: domain }: Variables) =>
-  domain !== undefined && baseUrl?.hostname.endsWith(`.${domain}`) === true
+/** Why apps cannot be served below this domain or their files not be stored, or undefined. */
+export const hostingIssue = (env: Variables) => {
+  const { SVC_BASE_URL: baseUrl, SVC_HOSTING_DOMAIN: domain } = env
+  return domain !== undefined && baseUrl?.hostname.endsWith(`.${domain}`) === true
     ? {
         path: ["SVC_HOSTING_DOMAIN"],
         issue: "must not be above the host of SVC_BASE_URL: each host below it is that of an app"
       }
-    : undefined
+    : blobsIssue(env)
+}

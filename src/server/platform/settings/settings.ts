@@ -19,10 +19,9 @@ import { Email } from "#rpc/email"
 import type { Provider } from "#rpc/identities"
 import { baseUrlWarnings, databaseUrlIssue, isPublicHost, proxyWarnings } from "./deployment.ts"
 import { freePort } from "./free-port.ts"
-import { hostingIssue, hostingOf, type HostingSettings } from "./hosting.ts"
+import { hostingIssue, hostingOf, type HostingSettings, hostingVariables } from "./hosting.ts"
 import { unknownNames, unknownWarning } from "./unknown-names.ts"
 import {
-  HostName,
   InviteCode,
   IpAddress,
   isWeakKey,
@@ -99,9 +98,7 @@ const Environment = Schema.Struct({
   SVC_SAVES_PER_PLAYER: whole(0, 100_000),
   SVC_GUEST_SAVE_BYTES: whole(0, 2 ** 50),
   SVC_ENVIRONMENT_SAVE_BYTES: whole(0, 2 ** 50),
-  SVC_HOSTING_DOMAIN: Schema.optionalKey(HostName),
-  SVC_ENVIRONMENT_BLOB_BYTES: whole(0, 2 ** 50),
-  SVC_DEPLOYMENT_RETENTION_DAYS: whole(0, 36_500),
+  ...hostingVariables,
   SVC_GUEST_EXPIRY_DAYS: whole(0, 36_500),
   SVC_METRICS_TOKEN: Schema.optionalKey(MetricsToken),
   SVC_LOG_LEVEL: Schema.Literals(["debug", "info", "warning", "error"]),

@@ -197,6 +197,23 @@ export const variables = {
       "Days for which a deployment is kept after it was live. The newest 20 of an environment are always " +
       "kept."
   },
+  SVC_BLOBS_URL: {
+    description:
+      "The bucket of the files of deployments, s3://bucket or s3://bucket/prefix, for runners on several " +
+      "machines. Absent: the folder blobs of SVC_DATA_DIR."
+  },
+  SVC_S3_ENDPOINT: {
+    description:
+      "The address of an S3-compatible service, such as https://minio.example.net. Default: that of AWS " +
+      "in SVC_S3_REGION."
+  },
+  SVC_S3_REGION: { default: "us-east-1", description: "The region of the bucket." },
+  AWS_ACCESS_KEY_ID: { description: "The access key for the bucket of SVC_BLOBS_URL." },
+  AWS_SECRET_ACCESS_KEY: { description: "The secret of that access key." },
+  SVC_BLOB_CACHE_BYTES: {
+    default: String(hosting.diskCacheBytes),
+    description: "The most bytes of files from the bucket that a runner keeps in SVC_DATA_DIR."
+  },
   SVC_GUEST_EXPIRY_DAYS: {
     default: String(guests.expiryDays),
     description:
