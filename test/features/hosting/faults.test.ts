@@ -143,7 +143,8 @@ layer(Node, { timeout: "60 seconds" })("hosting under faults", (it) => {
   it.effect("shows an activation on another runner once it is answered", () =>
     Effect.gen(function* () {
       const { host, target } = yield* setUp
-      const node = yield* Layer.build(Layer.fresh(nodeWith(env)))
+      const memoMap = yield* Layer.makeMemoMap
+      const node = yield* Layer.buildWithMemoMap(nodeWith(env), memoMap, yield* Effect.scope)
       const other = yield* Effect.provideContext(addressOfNode, node)
       const seen = Effect.map(visit(other, host, "/"), ({ body }) => body.toString())
       yield* deploy(target, { "index.html": "one" })
