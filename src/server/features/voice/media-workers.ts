@@ -60,6 +60,7 @@ export const MediaWorkersLive = Layer.effect(
     const now = monotonicMillis(yield* Clock.Clock)
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const obstacleHere = obstacle(settings)
+    if (obstacleHere !== undefined && workers > 0) yield* Effect.logWarning(obstacleHere)
     const places = ports
       .slice(0, workers)
       .map((port): Place => ({ port, worker: undefined, failedUntil: 0 }))
