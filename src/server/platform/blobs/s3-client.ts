@@ -1,5 +1,6 @@
 /**
- * Requests to an S3-compatible store: signed, with a timeout, and tried again when the store fails. Addresses name the bucket in the path, which all such stores understand.
+ * Requests to an S3-compatible store: signed, with a timeout, and tried again when the store fails.
+ * Addresses name the bucket in the path, which all such stores understand.
  */
 import { AwsClient } from "aws4fetch"
 import { Data, Effect, Redacted } from "effect"
