@@ -20,7 +20,9 @@ const bundled = async (entry: string) => {
 describe("src/server/http/sdk/bundle.json", () => {
   it("commits what the client builds (otherwise: npm run generate)", async () => {
     const file = new URL("../../src/server/http/sdk/bundle.json", import.meta.url)
-    assert.strictEqual(readFileSync(file, "utf8"), await clientBundleText())
+    const isCurrent = readFileSync(file, "utf8") === (await clientBundleText())
+    // A comparison of the texts would print 260 KB.
+    assert.isTrue(isCurrent)
   })
 })
 
