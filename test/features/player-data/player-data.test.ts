@@ -29,12 +29,16 @@ import {
 
 /** Tables without player ids. */
 const tablesWithoutPlayers = [
+  "blobs",
   "configs",
   "daily_actives",
+  "deployment_files",
+  "deployments",
   "developer_identities",
   "developer_sessions",
   "developers",
   "environments",
+  "hosted_apps",
   "invite_uses",
   "keys",
   "live_reports",
