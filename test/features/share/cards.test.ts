@@ -296,6 +296,17 @@ layer(Hosted)("the card of a hosted app", (it) => {
         "font.ttf": "no font",
         "card.png": "no picture"
       })
+      const pushed = yield* request(`${url}/v1/config`, {
+        method: "PUT",
+        headers: { "x-svc-key": development.secretKey },
+        body: { features: { hosting: true }, share: { images: { ...images, font: "none.ttf" } } }
+      })
+      const warnings = at(pushed.body, "warnings")
+      assert.strictEqual(at(warnings, 0, "path"), "share.images.background")
+      assert.match(String(at(warnings, 0, "message")), /cannot be used .*deploy a PNG or JPEG/)
+      assert.strictEqual(at(warnings, 1, "path"), "share.images.font")
+      assert.match(String(at(warnings, 1, "message")), /is not in the live version/)
+      yield* configure(development, { features: { hosting: true }, share: { images } })
       const broken = yield* fetchImage(image)
       assert.strictEqual(broken.status, 200)
       assert.deepStrictEqual(Buffer.from(broken.bytes), Buffer.from(builtIn.bytes))

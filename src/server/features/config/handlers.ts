@@ -150,7 +150,9 @@ const makeHandlers = Effect.gen(function* () {
         pushedBy,
         ifMatch
       })
-      return yield* audit.recordChange(environment, push, pushEvent)
+      const pushed = yield* audit.recordChange(environment, push, pushEvent)
+      const warnings = [...pushed.warnings, ...(yield* configs.warnings(environmentId))]
+      return { ...pushed, warnings }
     }),
     versions: Effect.fnUntraced(function* ({ query }: VersionsRequest) {
       const { environmentId } = yield* CurrentEnvironment

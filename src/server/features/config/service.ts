@@ -85,11 +85,21 @@ export const matchesVersion = (tags: string, version: number): boolean =>
   })
 
 /** Reads and pushes the configs of all environments. */
+/** Finds what a feature cannot use of the current config. */
+export type ConfigCheck = (
+  environmentId: EnvironmentId,
+  config: EnvironmentConfig
+) => Effect.Effect<ReadonlyArray<Issue>>
+
 export class Configs extends Context.Service<
   Configs,
   {
     readonly current: (environmentId: EnvironmentId) => Effect.Effect<CurrentConfig>
     readonly push: (push: ConfigPush) => Effect.Effect<ConfigPushed, PushError>
+    /** What a push warns of beside its document, for example of files that it names. */
+    readonly warnings: (environmentId: EnvironmentId) => Effect.Effect<ReadonlyArray<Issue>>
+    /** Adds a check for `warnings`, by a feature that knows what the config names. */
+    readonly addCheck: (check: ConfigCheck) => Effect.Effect<void>
     /** Environments whose config may have changed on any node; `current` already returns the new one. */
     readonly changes: Stream.Stream<EnvironmentId>
   }
@@ -100,8 +110,15 @@ export class Configs extends Context.Service<
       const { cached, changes } = yield* makeConfigCache
       const push = yield* makePush
       const sql = yield* SqlClient.SqlClient
+      const checks: Array<ConfigCheck> = []
       return Configs.of({
         current: (environmentId) => Cache.get(cached, environmentId),
+        warnings: Effect.fnUntraced(function* (environmentId) {
+          const { config } = yield* Cache.get(cached, environmentId)
+          const found = yield* Effect.forEach(checks, (check) => check(environmentId, config))
+          return found.flat()
+        }),
+        addCheck: (check) => Effect.sync(() => void checks.push(check)),
         push: (options) =>
           Effect.tap(push(options), () =>
             sql.afterCommit(Cache.invalidate(cached, options.environmentId))

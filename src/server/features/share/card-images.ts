@@ -6,7 +6,8 @@
 import { createHash } from "node:crypto"
 import { Cache, Context, Deferred, Effect, Layer, Option } from "effect"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
-import { NotFound, ShareImagesDisabled, Unavailable } from "#rpc/errors/codes"
+import { type Issue, NotFound, ShareImagesDisabled, Unavailable } from "#rpc/errors/codes"
+import type { EnvironmentId } from "#rpc/ids"
 import { share as limits, shareCards as bounds } from "#rpc/limits"
 import { type FoundLink, type LabelledEnvironment, ShareLinkRepository } from "#sql/share/links"
 import { Configs } from "../config/service.ts"
@@ -85,7 +86,10 @@ export class CardImages extends Context.Service<
       const environmentOf = yield* makeEnvironmentOf
       const find = yield* makeFind
       const assetsOf = yield* makeAssets
-      const picture = yield* makePicture
+      const draw = yield* makeDraw
+      const picture = yield* makePicture(draw.withAssets)
+      const check = yield* makeCheck(draw.tryFile)
+      yield* configs.addCheck(check)
       return CardImages.of({
         find: Effect.fn("CardImages.find")(function* (label, shareId, tags) {
           const environment = yield* environmentOf(label)
@@ -172,7 +176,7 @@ const makeDraw = Effect.gen(function* () {
             Effect.fail(new Unavailable())
           )
     )
-  return Effect.fnUntraced(function* (
+  const withAssets = Effect.fnUntraced(function* (
     environmentId: string,
     card: Card,
     assets: Assets | undefined
@@ -193,16 +197,76 @@ const makeDraw = Effect.gen(function* () {
         )
     )
   })
+  /** Why a card with this file alone cannot be drawn; undefined if it can, or if nobody can tell now. */
+  const tryFile = Effect.fnUntraced(
+    function* (live: LiveApp, kind: "background" | "font", file: SiteFile) {
+      const bytes = yield* read(live, file, file.size)
+      yield* draw(live.environmentId, { card: sampleCard, ...builtIn, [kind]: bytes })
+      return undefined
+    },
+    Effect.catchTag("DrawFault", ({ problem }) => Effect.succeed(problem)),
+    Effect.catchTag("unavailable", () => Effect.succeed(undefined))
+  )
+  return { withAssets, tryFile }
+})
+
+type Draw = Effect.Success<typeof makeDraw>
+
+const sampleCard: Card = {
+  title: "Title",
+  line: undefined,
+  score: undefined,
+  name: undefined,
+  theme: defaultTheme
+}
+
+const mebibyte = 1024 * 1024
+
+/** Finds files for cards that the live deployment lacks, or that cannot be used. */
+const makeCheck = Effect.fnUntraced(function* (tryFile: Draw["tryFile"]) {
+  const links = yield* ShareLinkRepository
+  const liveApp = yield* makeLiveApp
+  const problemOf = Effect.fnUntraced(function* (
+    live: LiveApp | undefined,
+    kind: "background" | "font",
+    name: string
+  ) {
+    if (live === undefined) return "has no effect yet: no version that has this file is live"
+    const file = live.files.get(name.replace(/^\//, ""))
+    if (file === undefined) return "is not in the live version: deploy it, or correct the path"
+    const most = kind === "font" ? limits.cardFontMaxBytes : limits.cardBackgroundMaxBytes
+    if (file.size > most)
+      return `is larger than ${most / mebibyte} MB: cards have the built-in look`
+    const problem = yield* tryFile(live, kind, file)
+    const wanted = kind === "font" ? "a TTF or OTF" : "a PNG or JPEG"
+    return problem === undefined ? undefined : `cannot be used (${problem}): deploy ${wanted} there`
+  })
+  return Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    { share: { images } }: EnvironmentConfig
+  ) {
+    const issues: Array<Issue> = []
+    if (!images.enabled) return issues
+    const environment = Option.getOrUndefined(yield* links.environment(environmentId))
+    if (environment === undefined) return issues
+    for (const kind of ["background", "font"] as const) {
+      const name = images[kind]
+      if (name === undefined) continue
+      const live = yield* liveApp(environment.slug, environment.name)
+      const message = yield* problemOf(live, kind, name)
+      if (message !== undefined) issues.push({ path: `share.images.${kind}`, message })
+    }
+    return issues
+  })
 })
 
 /**
  * Finds a card on disk, or draws it; those who ask for it meanwhile get the same picture. The drawing
  * goes on if those who asked are gone.
  */
-const makePicture = Effect.gen(function* () {
+const makePicture = Effect.fnUntraced(function* (draw: Draw["withAssets"]) {
   const scope = yield* Effect.scope
   const cache = yield* makeCardCache
-  const draw = yield* makeDraw
   const underWay = new Map<string, Deferred.Deferred<Uint8Array, Unavailable>>()
 
   const findOrDraw = Effect.fnUntraced(function* (

@@ -1,6 +1,6 @@
 /** Share over HTTP: `/v1/share` for players and pages, `share/...` for operators. */
 import { Effect, Layer } from "effect"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer, PlayerIfAny } from "#rpc/auth"
@@ -26,6 +26,11 @@ const cardResponse = ({ headers, png }: ServedCard) =>
     ? HttpServerResponse.empty({ status: 304, headers })
     : HttpServerResponse.uint8Array(png, { contentType: "image/png", headers })
 
+/** Too many cards wait to be drawn. */
+const retrySoon = HttpEffect.appendPreResponseHandler((_, response) =>
+  Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", "1"))
+)
+
 const makeReadTags = Effect.gen(function* () {
   const tags = yield* makeTags
   return Effect.fnUntraced(function* ({ query }: { readonly query: { readonly ks?: string } }) {
@@ -44,6 +49,15 @@ const ShareGroup = HttpApiBuilder.group(
     const throttles = yield* Throttles
     const { trustedProxies } = yield* Settings
     const visit = yield* makeVisit
+    const card = (
+      label: string,
+      shareId: string | undefined,
+      { headers }: HttpServerRequest.HttpServerRequest
+    ) =>
+      cards.find(label, shareId, headers["if-none-match"]).pipe(
+        Effect.map(cardResponse),
+        Effect.tapErrorTag("unavailable", () => retrySoon)
+      )
     return handlers.handleAll({
       create: Effect.fnUntraced(function* ({ payload }) {
         const player = yield* CurrentPlayer
@@ -65,16 +79,8 @@ const ShareGroup = HttpApiBuilder.group(
         return yield* visit(environmentId, { player, address, userAgent }, payload)
       }),
       tags: yield* makeReadTags,
-      defaultImage: ({ params, request }) =>
-        Effect.map(
-          cards.find(params.label, undefined, request.headers["if-none-match"]),
-          cardResponse
-        ),
-      image: ({ params, request }) =>
-        Effect.map(
-          cards.find(params.label, params.shareId, request.headers["if-none-match"]),
-          cardResponse
-        )
+      defaultImage: ({ params, request }) => card(params.label, undefined, request),
+      image: ({ params, request }) => card(params.label, params.shareId, request)
     })
   })
 )
