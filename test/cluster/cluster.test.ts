@@ -101,7 +101,9 @@ describe("two runners", () => {
       const { far, near, runners } = yield* twoPlayersWith(yield* tlsFiles(certified))
       yield* assertDelivered(near, far, "there")
       yield* assertDelivered(far, near, "back")
-      for (const runner of runners) assert.notMatch(runner.output(), /handshake failed/)
+      // A runner may close a connection that it does not need; then nobody has refused a certificate.
+      const refusal = /handshake failed \((?!the connection has closed)/
+      for (const runner of runners) assert.notMatch(runner.output(), refusal)
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 

@@ -77,6 +77,7 @@ const commonErrors: Responses = new Map([
   [405, matchesAny([wire(MethodNotAllowed)])],
   [408, (body) => hasCode(body, "invalid_request")],
   [413, matchesAny([wire(PayloadTooLarge)])],
+  [415, (body) => hasCode(body, "unsupported_media_type")],
   [426, matchesAny([wire(UpgradeRequired)])],
   [431, (body) => hasCode(body, "payload_too_large")]
 ])

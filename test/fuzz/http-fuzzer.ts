@@ -202,7 +202,7 @@ const describeExchange = (
 const send = (
   url: string,
   agent: Agent,
-  { body, headers, method, path }: FuzzRequest
+  { body, headers, method, path }: Pick<FuzzRequest, "body" | "headers" | "method" | "path">
 ): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url)
@@ -218,6 +218,10 @@ const send = (
       })
     })
     asked.setTimeout(timeoutMillis, () => asked.destroy(new Error("no response in time")))
-    asked.on("error", reject)
+    asked.on("error", (error: NodeJS.ErrnoException) => {
+      // The server may close a connection that it has kept as the request comes.
+      if (!asked.reusedSocket || error.code !== "ECONNRESET") reject(error)
+      else resolve(send(url, agent, { body, headers, method, path }))
+    })
     asked.end(body)
   })

@@ -175,13 +175,13 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
     )
 
     it.effect(
-      "keeps banned members out in 25 races of kicks and bans with joins and messages",
+      "keeps banned members out in 20 races of kicks and bans with joins and messages",
       () =>
         Effect.gen(function* () {
           const { app, channel, member, owner } = yield* makeChannel
           const act = (op: Op) =>
             owner.socket.request({ t: "channelModerate", channel, op, playerId: member.id })
-          for (let round = 0; round < 25; round++) {
+          for (let round = 0; round < 20; round++) {
             for (const op of ["kick", "ban"] as const) {
               yield* join(member, channel)
               const [reply] = yield* Effect.all(
