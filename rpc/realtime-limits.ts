@@ -114,7 +114,7 @@ export const runnerPort = {
   unauthenticatedMax: 256,
   unauthenticatedPerAddressMax: 64,
   /** The largest frame of a runner. */
-  frameMaxBytes
+  frameMaxBytes: 16 * MiB
 } as const
 
 /** Realtime channels. */
