@@ -4,10 +4,13 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { get as httpGet } from "node:http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, Fiber, FileSystem, Layer } from "effect"
+import { ConfigProvider, Effect, Exit, Fiber, FileSystem, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
 import { at, guest, request, type TestTarget } from "#testing/players"
+import { makeCardCache } from "#server/features/share/cards/cache"
 import { makeRenderer } from "#server/features/share/cards/renderer"
 import type { Card } from "#server/features/share/cards/layout"
+import { Settings } from "#server/platform/settings/settings"
 import {
   addressOfNode,
   configure,
@@ -161,6 +164,35 @@ layer(Node)("a card image", (it) => {
     })
   )
 })
+
+const millisPerDay = 86_400_000
+
+layer(NodeServices.layer)("cards on disk", (it) => {
+  it.effect("are removed a day after they were drawn", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped({ prefix: "cards-" })
+      yield* TestClock.setTime(3 * millisPerDay)
+      const open = makeCardCache.pipe(Effect.provide(dataDirectory(folder)))
+      const cards = yield* open
+      const [old, fresh] = ["a".repeat(64), "b".repeat(64)]
+      yield* cards.write(old, new Uint8Array([1]))
+      yield* cards.write(fresh, new Uint8Array([2]))
+      // Two days ago, and now, in seconds of the test's clock.
+      yield* fs.utimes(`${folder}/cards/${old}.png`, millisPerDay / 1000, millisPerDay / 1000)
+      const now = (3 * millisPerDay) / 1000
+      yield* fs.utimes(`${folder}/cards/${fresh}.png`, now, now)
+      const again = yield* open
+      yield* Effect.repeat(again.read(old), { until: Option.isNone })
+      assert.isTrue(Option.isSome(yield* again.read(fresh)))
+    })
+  )
+})
+
+const dataDirectory = (folder: string) =>
+  Settings.layer.pipe(
+    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { SVC_DATA_DIR: folder } })))
+  )
 
 layer(NodeServices.layer)("the process that draws", (it) => {
   it.effect("draws any text of any script", () =>

@@ -2,8 +2,9 @@
  * Drawn cards on disk, by a hash of everything that they show. The oldest go when the folder grows beyond
  * its bound. Without a disk that can be written, cards are drawn each time.
  */
-import { Effect, FileSystem, Option, Path } from "effect"
+import { DateTime, Effect, FileSystem, Option, Path } from "effect"
 import { shareCards as bounds } from "#rpc/limits"
+import { sweepHourly } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 
 const nameForm = /^[0-9a-f]{64}\.png$/
@@ -17,6 +18,11 @@ class FileSizes {
     this.#bytes += size - (this.#sizes.get(name) ?? 0)
     this.#sizes.delete(name)
     this.#sizes.set(name, size)
+  }
+
+  delete(name: string): void {
+    this.#bytes -= this.#sizes.get(name) ?? 0
+    this.#sizes.delete(name)
   }
 
   /** Forgets the oldest files until the rest fits into the bound; returns their names. */
@@ -50,7 +56,24 @@ const scan = Effect.fnUntraced(function* (folder: string, sizes: FileSizes) {
   }
 })
 
-/** Opens the folder of cards in the data directory. */
+/** Removes cards that were drawn before a time: the name on one may be that of a deleted player. */
+const removeOlder = Effect.fnUntraced(function* (
+  folder: string,
+  sizes: FileSizes,
+  before: DateTime.Utc
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const limit = DateTime.toEpochMillis(before)
+  for (const name of yield* fs.readDirectory(folder)) {
+    const { mtime } = yield* fs.stat(path.join(folder, name))
+    if (Option.isNone(mtime) || mtime.value.getTime() >= limit) continue
+    yield* fs.remove(path.join(folder, name))
+    sizes.delete(name)
+  }
+})
+
+/** Opens the folder of cards in the data directory. Cards older than a day are removed. */
 export const makeCardCache = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -60,6 +83,14 @@ export const makeCardCache = Effect.gen(function* () {
     Effect.as(true),
     Effect.catch((error) =>
       Effect.as(Effect.logWarning("Cards are not cached on disk", error), false)
+    )
+  )
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  yield* sweepHourly("Cards on disk", (now) =>
+    removeOlder(folder, sizes, DateTime.subtract(now, { seconds: bounds.maxAgeSeconds })).pipe(
+      Effect.provideContext(context),
+      // Another process that shares the folder may have removed a file first.
+      Effect.ignore
     )
   )
   return {
