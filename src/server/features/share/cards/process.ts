@@ -3,6 +3,7 @@
  * ends this process only. It ends itself when a picture or a font makes it grow beyond its bound.
  */
 import { createHash } from "node:crypto"
+import { constants, setPriority } from "node:os"
 import { Renderer } from "@takumi-rs/core"
 import { shareCards as bounds, share as limits } from "#rpc/limits"
 import { familyNames, makeFontsFor } from "./fonts.ts"
@@ -20,6 +21,9 @@ export interface DrawRequest {
 export type DrawReply =
   | { readonly id: number; readonly png: Uint8Array }
   | { readonly id: number; readonly problem: string }
+
+// Players come first. Threads of the renderer begin later, and have the same priority.
+setPriority(constants.priority.PRIORITY_LOW)
 
 const checkMillis = 50
 setInterval(() => {
