@@ -62,6 +62,7 @@ export type {
   SendOptions
 } from "./room.ts"
 export { type QuickMatchOptions, type RoomFilter, type Rooms, rooms } from "./rooms.ts"
+export type { QueuedSave, SaveEvents } from "./save-queue.ts"
 export { type Saves, saves, type SaveVersion } from "./saves.ts"
 export { type Sessions, sessions } from "./sessions.ts"
 export { type NewShareLink, type Share, share } from "./share.ts"

@@ -24,7 +24,7 @@ export interface LocalDetails {
   readonly popup_closed: undefined
   /** The provider or the service refused the sign-in; `access_denied`: the player declined. */
   readonly oauth_failed: { readonly reason: SignInError }
-  /** Too many calls are waiting for replies. Await some of them. */
+  /** Too many calls are waiting for replies, or too many saves for a connection. Await some of them. */
   readonly overloaded: undefined
   /** The answer is not what this version of the client expects. Check `baseUrl`, then update the client. */
   readonly unreadable_answer: undefined

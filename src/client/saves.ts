@@ -1,6 +1,8 @@
 /** Cloud saves of the signed-in player. */
 import type { Module } from "./compose.ts"
+import type { Unsubscribe } from "./emitter.ts"
 import { isError } from "./errors.ts"
+import { type QueuedSave, SaveQueue, type SaveEvents } from "./save-queue.ts"
 import type { Save, SaveItem } from "./wire.ts"
 
 /** The expected version of a save; 0: it must not exist. */
@@ -49,29 +51,70 @@ export interface Saves {
    * await client.saves.delete("slot-1")
    */
   delete(key: string, options?: SaveVersion): Promise<void>
+
+  /**
+   * Stores a save on this device and writes it as soon as the service can be reached, also after a
+   * reload. A newer save of the key replaces the waiting one, and the last write wins over those of
+   * other devices. Offline it needs a stored session. Up to 32 saves wait, 2 Mi characters together;
+   * further ones, and those that the device's storage refuses, reject with `overloaded`.
+   *
+   * @example
+   * await client.saves.enqueue("slot-1", data)
+   */
+  enqueue(key: string, data: unknown): Promise<void>
+
+  /**
+   * Returns the player's waiting saves, oldest first.
+   *
+   * @example
+   * const waiting = (await client.saves.queued()).find(({ key }) => key === "slot-1")
+   * start(waiting === undefined ? (await client.saves.get("slot-1"))?.data : waiting.data)
+   */
+  queued(): Promise<ReadonlyArray<QueuedSave>>
+
+  /**
+   * Adds a listener for queued saves and returns a function that removes it.
+   *
+   * @example
+   * client.saves.on("saved", ({ key }) => show(`${key} is safe`))
+   * client.saves.on("refused", ({ key, error }) => show(`${key}: ${error.message}`))
+   */
+  on<Name extends keyof SaveEvents>(
+    name: Name,
+    listener: (event: SaveEvents[Name]) => void
+  ): Unsubscribe
 }
 
-export const saves: Module<Saves> = ({ http, tokens }) => ({
-  list: async () => {
-    const { saves } = await tokens.authorized((token) => http.request("GET /v1/saves", { token }))
-    return saves
-  },
-  get: async (key) => {
-    try {
-      return await tokens.authorized((token) =>
-        http.request("GET /v1/saves/{key}", { token, params: { key } })
+export const saves: Module<Saves> = (core) => {
+  const { http, tokens } = core
+  const queue = new SaveQueue(core)
+  return {
+    list: async () => {
+      const { saves } = await tokens.authorized((token) => http.request("GET /v1/saves", { token }))
+      return saves
+    },
+    get: async (key) => {
+      try {
+        return await tokens.authorized((token) =>
+          http.request("GET /v1/saves/{key}", { token, params: { key } })
+        )
+      } catch (error) {
+        if (isError(error, "save_not_found")) return null
+        throw error
+      }
+    },
+    put: (key, data, options = {}) => {
+      const input = { params: { key }, body: { data, ...options } }
+      return tokens.authorized((token) => http.request("PUT /v1/saves/{key}", { token, ...input }))
+    },
+    delete: async (key, options = {}) => {
+      const input = { params: { key }, query: { ...options } }
+      await tokens.authorized((token) =>
+        http.request("DELETE /v1/saves/{key}", { token, ...input })
       )
-    } catch (error) {
-      if (isError(error, "save_not_found")) return null
-      throw error
-    }
-  },
-  put: (key, data, options = {}) => {
-    const input = { params: { key }, body: { data, ...options } }
-    return tokens.authorized((token) => http.request("PUT /v1/saves/{key}", { token, ...input }))
-  },
-  delete: async (key, options = {}) => {
-    const input = { params: { key }, query: { ...options } }
-    await tokens.authorized((token) => http.request("DELETE /v1/saves/{key}", { token, ...input }))
+    },
+    enqueue: (key, data) => queue.add(key, data),
+    queued: () => queue.list(),
+    on: (name, listener) => queue.events.on(name, listener)
   }
-})
+}
