@@ -64,45 +64,41 @@ const until = async (journal: Journal, missing: () => ReadonlyArray<string>): Pr
 }
 
 export class Load {
+  readonly #target: TestTarget
   readonly #journal: Journal
+  readonly #options: LoadOptions
   readonly #clients: Array<Client> = []
   readonly #rooms: Array<ReadonlyArray<RoomApp>> = []
   readonly #talkers: Array<ChannelApp> = []
   readonly #others: Array<App> = []
   readonly #stopped = new AbortController()
-  #driven: Promise<unknown> = Promise.resolve()
+  readonly #driven: Array<Promise<unknown>> = []
   #round = 0
 
-  private constructor(journal: Journal) {
+  private constructor(target: TestTarget, journal: Journal, options: LoadOptions) {
+    this.#target = target
     this.#journal = journal
+    this.#options = options
   }
 
   /** Starts the apps, until the scope closes. */
   static readonly start = (target: TestTarget, journal: Journal, options: LoadOptions) =>
     Effect.acquireRelease(
-      Effect.sync(() => new Load(journal)),
+      Effect.sync(() => new Load(target, journal, options)),
       (load) => Effect.sync(() => load.close())
-    ).pipe(Effect.tap((load) => Effect.promise(() => load.#begin(target, options))))
+    ).pipe(Effect.tap((load) => Effect.promise(() => load.#begin())))
 
-  async #begin(target: TestTarget, { forgetMillis, retries, sizes }: LoadOptions): Promise<void> {
+  /** Opens one more room, whose members play on with the others. */
+  async openRoom(): Promise<void> {
+    this.#drive(await this.#openRoom(this.#rooms.length + 1))
+    await this.allDone(performance.now())
+  }
+
+  async #begin(): Promise<void> {
     const journal = this.#journal
-    const client = async () => {
-      const made = await appClient(target)
-      this.#clients.push(made)
-      return made
-    }
-    await numbered(sizes.rooms, async (i) => {
-      const enter = async (member: number, found: (client: Client) => Promise<Room>) => {
-        const made = await client()
-        const room = await retryPassing(() => found(made))
-        return new RoomApp(`room-${i}-${member}`, room, journal, forgetMillis)
-      }
-      const first = await enter(1, ({ rooms }) => rooms.create({ mode: "party" }))
-      const others = await numbered(sizes.players - 1, (j) =>
-        enter(j + 1, ({ rooms }) => rooms.join({ roomId: first.room.id }))
-      )
-      this.#rooms.push([first, ...others])
-    })
+    const { sizes } = this.#options
+    const client = () => this.#client()
+    await numbered(sizes.rooms, (i) => this.#openRoom(i))
     this.#others.push(
       ...(await numbered(
         sizes.matched,
@@ -118,11 +114,38 @@ export class Load {
       ))
     )
     await this.#openChannel(sizes.talkers, client)
-    const { signal } = this.#stopped
-    const apps = [...this.#rooms.flat(), ...this.#talkers, ...this.#others]
-    for (const { kind, name } of apps) journal.expect(kind, name)
-    this.#driven = Promise.all(apps.map((app) => drive(app, journal, signal, retries)))
+    this.#drive([...this.#rooms.flat(), ...this.#talkers, ...this.#others])
     await this.allDone(performance.now())
+  }
+
+  #drive(apps: ReadonlyArray<App>): void {
+    const { signal } = this.#stopped
+    for (const { kind, name } of apps) this.#journal.expect(kind, name)
+    this.#driven.push(
+      ...apps.map((app) => drive(app, this.#journal, signal, this.#options.retries))
+    )
+  }
+
+  async #client(): Promise<Client> {
+    const made = await appClient(this.#target)
+    this.#clients.push(made)
+    return made
+  }
+
+  async #openRoom(i: number): Promise<ReadonlyArray<RoomApp>> {
+    const { forgetMillis, sizes } = this.#options
+    const enter = async (member: number, found: (client: Client) => Promise<Room>) => {
+      const made = await this.#client()
+      const room = await retryPassing(() => found(made))
+      return new RoomApp(`room-${i}-${member}`, room, this.#journal, forgetMillis)
+    }
+    const first = await enter(1, ({ rooms }) => rooms.create({ mode: "party" }))
+    const others = await numbered(sizes.players - 1, (j) =>
+      enter(j + 1, ({ rooms }) => rooms.join({ roomId: first.room.id }))
+    )
+    const members = [first, ...others]
+    this.#rooms.push(members)
+    return members
   }
 
   /** Waits until every app has completed a step after that time. */
@@ -150,7 +173,7 @@ export class Load {
   /** Stops the apps and compares what is stored with what was acknowledged. */
   async stop(): Promise<void> {
     this.#stopped.abort()
-    await this.#driven
+    await Promise.all(this.#driven)
     for (const app of this.#others) await retryPassing(async () => app.verify?.())
   }
 

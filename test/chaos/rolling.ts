@@ -54,6 +54,8 @@ export interface UpgradeOutcome {
 
 const timerMillis = 20
 const settleMillis = 5000
+/** Which runner gets a room and its sockets is a matter of chance: so many rooms miss none. */
+const roomsMax = 24
 
 /** Measures how late timers fire. */
 const watchStarvation = Effect.acquireRelease(
@@ -104,6 +106,21 @@ const holdingsOf = Effect.fnUntraced(function* (
   )
 })
 
+/** Opens rooms until both releases hold rooms and sockets, at most `roomsMax`. */
+const sharedHoldings = Effect.fnUntraced(function* (
+  harness: ChaosHarness,
+  runners: ReadonlyMap<RunnerSlot, string>,
+  load: Load
+) {
+  let holdings = yield* holdingsOf(harness, runners)
+  for (let opened = 0; opened < roomsMax; opened += 1) {
+    if (holdings.every(({ rooms, sockets }) => rooms > 0 && sockets > 0)) break
+    yield* Effect.promise(() => load.openRoom())
+    holdings = yield* holdingsOf(harness, runners)
+  }
+  return holdings
+})
+
 /** Replaces every runner by each release in turn; a lost granted change is a violation. */
 export const rollingUpgrade = Effect.fnUntraced(function* (plan: UpgradePlan) {
   const { releases, say, size, sizes } = plan
@@ -124,8 +141,9 @@ export const rollingUpgrade = Effect.fnUntraced(function* (plan: UpgradePlan) {
       // `minReadySeconds` of the manifests: shards move to the new runner meanwhile.
       yield* Effect.promise(() => delay(settleMillis))
       yield* Effect.promise(() => load.agree())
-      if (from !== name)
-        mixed.push({ from, to: name, holdings: yield* holdingsOf(harness, runners) })
+      if (from !== name) {
+        mixed.push({ from, to: name, holdings: yield* sharedHoldings(harness, runners, load) })
+      }
       const termAt = performance.now()
       yield* harness.leave(old)
       runners.delete(old)
