@@ -7,8 +7,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { EnvironmentName, OpenToDeleted } from "./auth.ts"
-import { http } from "./limits.ts"
 import { memberParams, underMember } from "./mounts.ts"
+import { PageLimit } from "./pages.ts"
 import { Timestamp } from "./text.ts"
 
 export const ActorKind = Schema.Literals(["developer", "key", "system"])
@@ -70,11 +70,6 @@ export const AuditEntry = Schema.Struct({
 })
 export type AuditEntry = typeof AuditEntry.Type
 
-const Limit = Schema.FiniteFromString.check(
-  Schema.isInt(),
-  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
-)
-
 /** An exact-match filter. No stored value contains control characters, such as NUL. */
 const ExactMatch = Schema.optionalKey(
   Schema.String.check(
@@ -99,7 +94,7 @@ export class AuditApi extends underMember(
     HttpApiEndpoint.get("list", "/audit", {
       params: memberParams,
       query: {
-        limit: Schema.optionalKey(Limit),
+        limit: Schema.optionalKey(PageLimit),
         before: Schema.optionalKey(AuditCursor),
         env: Schema.optionalKey(EnvironmentName),
         /** Exact-match filters: the action, the actor's id and the target's id. */

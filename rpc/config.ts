@@ -15,8 +15,9 @@ import {
   wire
 } from "./errors/codes.ts"
 import { exceedsDepth } from "./json.ts"
-import { config, http } from "./limits.ts"
+import { config } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
+import { PageLimit } from "./pages.ts"
 import { Timestamp } from "./text.ts"
 
 /** Response of a push: the current version, the changed paths and the warnings. */
@@ -62,11 +63,6 @@ const VersionText = Schema.String.check(Schema.isPattern(/^\d{1,9}$/)).pipe(
   Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString)
 )
 
-const Limit = Schema.FiniteFromString.check(
-  Schema.isInt(),
-  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
-)
-
 const documents = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(
     HttpApiEndpoint.get("read", "/config", {
@@ -84,7 +80,7 @@ const documents = <Id extends string, P extends MountParams>(id: Id, params: P) 
       .annotate(BodyMaxBytes, config.bodyMaxBytes),
     HttpApiEndpoint.get("versions", "/config/versions", {
       params,
-      query: { limit: Schema.optionalKey(Limit), cursor: Schema.optionalKey(VersionText) },
+      query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(VersionText) },
       success: ConfigVersionPage
     }).annotate(OpenApi.Summary, "List the pushed versions, newest first"),
     HttpApiEndpoint.get("version", "/config/versions/:version", {

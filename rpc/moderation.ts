@@ -15,8 +15,9 @@ import {
   wire
 } from "./errors/codes.ts"
 import { AppealId, PlayerId, SanctionId } from "./ids.ts"
-import { http, moderation } from "./limits.ts"
+import { moderation } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
+import { PageLimit } from "./pages.ts"
 import { textUpTo, Timestamp } from "./text.ts"
 
 /** A player after a ban or unban. `revokedSessions` counts the sessions that this call revoked. */
@@ -97,11 +98,6 @@ const ResolvedAppeal = Schema.Struct({ appeal: AppealItem }).annotate({
 /** Cursor of a page: 0 for open or 1 for closed appeals, then the last appeal's id. */
 const cursorPattern = /^[01]apl_[0-9A-HJKMNP-TV-Z]{26}$/
 
-const Limit = Schema.FiniteFromString.check(
-  Schema.isInt(),
-  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
-)
-
 const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(
     HttpApiEndpoint.post("ban", "/players/:playerId/ban", {
@@ -131,7 +127,7 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
       params,
       query: {
         status: Schema.optionalKey(AppealStatus),
-        limit: Schema.optionalKey(Limit),
+        limit: Schema.optionalKey(PageLimit),
         cursor: Schema.optionalKey(Schema.String.check(Schema.isPattern(cursorPattern)))
       },
       success: AppealPage

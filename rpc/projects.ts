@@ -15,9 +15,10 @@ import {
   wire
 } from "./errors/codes.ts"
 import { KeyId, PlayerId, ProjectId } from "./ids.ts"
-import { http, projects } from "./limits.ts"
+import { projects } from "./limits.ts"
 import { OperatorSanction } from "./moderation.ts"
 import { memberParams, projectParams, underMember, underProject } from "./mounts.ts"
+import { PageLimit } from "./pages.ts"
 import { Identity } from "./players.ts"
 import { Deleted } from "./responses.ts"
 import { PublicRoom } from "./rooms.ts"
@@ -248,11 +249,6 @@ export const LiveView = Schema.Struct({
 })
 export type LiveView = typeof LiveView.Type
 
-const Limit = Schema.FiniteFromString.check(
-  Schema.isInt(),
-  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
-)
-
 /** Cursor of a page: the last player's id, in a search by name followed by the name. */
 const PlayerCursor = Schema.String.check(
   Schema.isPattern(/^pl_[0-9A-HJKMNP-TV-Z]{26}(?:\.[A-Za-z0-9_-]{1,512})?$/, {
@@ -268,7 +264,7 @@ const Search = {
     )
   ),
   cursor: Schema.optionalKey(PlayerCursor),
-  limit: Schema.optionalKey(Limit)
+  limit: Schema.optionalKey(PageLimit)
 }
 
 /** `/v1/projects/:projectId/environments/:env`: keys and dashboard reads of one environment. */

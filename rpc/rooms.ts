@@ -33,7 +33,8 @@ import {
   wire
 } from "./errors/codes.ts"
 import { exceedsDepth } from "./json.ts"
-import { http, rooms } from "./limits.ts"
+import { rooms } from "./limits.ts"
+import { PageLimit } from "./pages.ts"
 import { isStorable, Timestamp } from "./text.ts"
 
 const prototypeKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
@@ -310,16 +311,11 @@ export const PublicRoom = Schema.Struct({
 }).annotate({ identifier: "PublicRoom", description: "An open room. `players` is a count." })
 export type PublicRoom = typeof PublicRoom.Type
 
-const Limit = Schema.FiniteFromString.check(
-  Schema.isInt(),
-  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
-)
-
 /** `/v1/rooms`: public, unlocked rooms with a free seat, newest first. The list is at most a second old. */
 export class RoomsApi extends HttpApiGroup.make("rooms")
   .add(
     HttpApiEndpoint.get("list", "/rooms", {
-      query: { mode: Schema.optionalKey(Schema.String), limit: Schema.optionalKey(Limit) },
+      query: { mode: Schema.optionalKey(Schema.String), limit: Schema.optionalKey(PageLimit) },
       success: Schema.Struct({ rooms: Schema.Array(PublicRoom) }).annotate({
         identifier: "PublicRoomList",
         description: "Public, unlocked rooms with a free seat, newest first."

@@ -13,8 +13,9 @@ import {
   wire
 } from "../errors/codes.ts"
 import { DeploymentId } from "../ids.ts"
-import { hosting as limits, http } from "../limits.ts"
+import { hosting as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underProject } from "../mounts.ts"
+import { PageLimit } from "../pages.ts"
 import { textUpTo, Timestamp } from "../text.ts"
 
 /** SHA-256 of a file's bytes, in lower-case hexadecimal digits. */
@@ -113,11 +114,6 @@ export const Hosting = Schema.Struct({
 })
 export type Hosting = typeof Hosting.Type
 
-const Limit = Schema.FiniteFromString.check(
-  Schema.isInt(),
-  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
-)
-
 /** Cursor of a page: the version of the last deployment. */
 const Cursor = Schema.String.check(Schema.isPattern(/^\d{1,9}$/)).pipe(
   Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString)
@@ -165,7 +161,7 @@ const reads = <P extends MountParams>(params: P) =>
   [
     HttpApiEndpoint.get("list", "/deployments", {
       params,
-      query: { limit: Schema.optionalKey(Limit), cursor: Schema.optionalKey(Cursor) },
+      query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
       success: DeploymentPage
     }).annotate(OpenApi.Summary, "List deployments, newest first"),
     HttpApiEndpoint.get("get", "/deployments/:ref", {

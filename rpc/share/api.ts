@@ -13,8 +13,9 @@ import {
   ShareTrackingDisabled,
   wire
 } from "../errors/codes.ts"
-import { http, share as limits } from "../limits.ts"
+import { share as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
+import { PageLimit } from "../pages.ts"
 import { nameUpTo, Timestamp } from "../text.ts"
 
 export const ShareKind = Schema.Literals(["plain", "score", "challenge"])
@@ -202,11 +203,6 @@ export const ShareStats = Schema.Struct({
 })
 export type ShareStats = typeof ShareStats.Type
 
-const Limit = Schema.FiniteFromString.check(
-  Schema.isInt(),
-  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
-)
-
 /** `url` is the address of the link, `query` its query parameter for an address of your own. */
 export const LabelledLink = Schema.Struct({
   link: Schema.Struct({
@@ -230,7 +226,7 @@ const operators = <Id extends string, P extends MountParams>(id: Id, params: P) 
         from: Schema.optionalKey(Day),
         to: Schema.optionalKey(Day),
         shareId: Schema.optionalKey(ShareId),
-        limit: Schema.optionalKey(Limit)
+        limit: Schema.optionalKey(PageLimit)
       },
       success: ShareStats
     }).annotate(OpenApi.Summary, "Count visits, new players and plays, by link and by day"),
