@@ -4,12 +4,14 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName } from "#rpc/auth"
 import { EnvironmentId, ProjectId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
+import { isOpen } from "../projects/open.ts"
 
 /** An environment of a project that is not deleted. */
 const AppRow = Schema.Struct({
   environmentId: EnvironmentId,
   projectId: ProjectId,
   name: EnvironmentName,
+  projectName: Schema.String,
   slug: Schema.String
 })
 export type AppRow = typeof AppRow.Type
@@ -18,9 +20,9 @@ const KeyRow = Schema.Struct({ plain: Schema.String, hash: Schema.String })
 
 const statements = (sql: SqlClient.SqlClient) => {
   const app = sql`
-    select e.id as environment_id, e.project_id, e.name, p.slug
+    select e.id as environment_id, e.project_id, e.name, p.name as project_name, p.slug
     from environments e join projects p on p.id = e.project_id
-    where p.deleted_at is null and p.removed_at is null`
+    where ${isOpen(sql)}`
   return {
     bySlug: SqlSchema.findOneOption({
       Request: Schema.Struct({ slug: Schema.String, name: EnvironmentName }),

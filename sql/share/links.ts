@@ -2,8 +2,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { AgeBand } from "#rpc/ages"
-import { EnvironmentName } from "#rpc/auth"
-import { EnvironmentId, PlayerId, ProjectId } from "#rpc/ids"
+import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { share as limits } from "#rpc/limits"
 import { ShareKind } from "#rpc/share/api"
 import { isPlayerGone, orDieWithTimeout } from "../database.ts"
@@ -35,76 +34,43 @@ const LinkKey = Schema.Struct({ environmentId: EnvironmentId, id: Schema.String 
 
 const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 
-/** The environment of an open project, with the project's name. */
-const Labelled = Schema.Struct({
-  environmentId: EnvironmentId,
-  projectId: ProjectId,
-  name: EnvironmentName,
-  projectName: Schema.String,
-  slug: Schema.String
-})
-export type LabelledEnvironment = typeof Labelled.Type
-
-const statements = (sql: SqlClient.SqlClient) => {
-  const open = sql.literal("p.deleted_at is null and p.removed_at is null")
-  const labelled = sql.literal(
-    "e.id as environment_id, e.project_id, e.name, p.name as project_name, p.slug"
-  )
-  return {
-    insert: SqlSchema.findAll({
-      Request: LinkRow,
-      Result: Schema.Struct({ id: Schema.String }),
-      execute: (row) => sql`
+const statements = (sql: SqlClient.SqlClient) => ({
+  insert: SqlSchema.findAll({
+    Request: LinkRow,
+    Result: Schema.Struct({ id: Schema.String }),
+    execute: (row) => sql`
         insert into share_links ${sql.insert(row)} on conflict (id) do nothing returning id`
-    }),
-    prune: SqlSchema.void({
-      Request: Owner,
-      execute: ({ environmentId, playerId }) => sql`
+  }),
+  prune: SqlSchema.void({
+    Request: Owner,
+    execute: ({ environmentId, playerId }) => sql`
         delete from share_links where id in (
           select id from share_links
           where player_id = ${playerId} and environment_id = ${environmentId}
           order by created_at desc, id offset ${limits.linksPerPlayer})`
-    }),
-    find: SqlSchema.findOneOption({
-      Request: LinkKey,
-      Result: FoundLink,
-      execute: ({ environmentId, id }) => sql`
+  }),
+  find: SqlSchema.findOneOption({
+    Request: LinkKey,
+    Result: FoundLink,
+    execute: ({ environmentId, id }) => sql`
         select l.*, p.display_name, p.declared_age_band
         from share_links l left join players p on p.id = l.player_id
         where l.environment_id = ${environmentId} and l.id = ${id}`
-    }),
-    ofPlayer: SqlSchema.findAll({
-      Request: Owner,
-      Result: LinkRow,
-      execute: ({ environmentId, playerId }) => sql`
+  }),
+  ofPlayer: SqlSchema.findAll({
+    Request: Owner,
+    Result: LinkRow,
+    execute: ({ environmentId, playerId }) => sql`
         select * from share_links
         where player_id = ${playerId} and environment_id = ${environmentId}
         order by created_at, id`
-    }),
-    byLabel: SqlSchema.findOneOption({
-      Request: Schema.Struct({ slug: Schema.String, name: EnvironmentName }),
-      Result: Labelled,
-      execute: ({ name, slug }) => sql`
-        select ${labelled} from environments e join projects p on p.id = e.project_id
-        where p.slug = ${slug} and e.name = ${name} and ${open}`
-    }),
-    byId: SqlSchema.findOneOption({
-      Request: EnvironmentId,
-      Result: Labelled,
-      execute: (id) => sql`
-        select ${labelled} from environments e join projects p on p.id = e.project_id
-        where e.id = ${id} and ${open}`
-    }),
-    ofLink: SqlSchema.findOneOption({
-      Request: Schema.String,
-      Result: Labelled,
-      execute: (id) => sql`
-        select ${labelled} from share_links l join environments e on e.id = l.environment_id
-        join projects p on p.id = e.project_id
-        where l.id = ${id} and ${open}`
-    })
-  }
-}
+  }),
+  environmentOf: SqlSchema.findOneOption({
+    Request: Schema.String,
+    Result: Schema.Struct({ environmentId: EnvironmentId }),
+    execute: (id) => sql`select environment_id from share_links where id = ${id}`
+  })
+})
 
 /** Repository of `share_links`. */
 export class ShareLinkRepository extends Context.Service<ShareLinkRepository>()(
@@ -112,7 +78,7 @@ export class ShareLinkRepository extends Context.Service<ShareLinkRepository>()(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { byId, byLabel, find, insert, ofLink, ofPlayer, prune } = statements(sql)
+      const { environmentOf, find, insert, ofPlayer, prune } = statements(sql)
       return {
         /**
          * Stores a link; false if another one has its id. A player keeps the newest links. None if the
@@ -132,12 +98,8 @@ export class ShareLinkRepository extends Context.Service<ShareLinkRepository>()(
         find: (key: typeof LinkKey.Type) => orDieWithTimeout(find(key)),
         /** All links of a player, oldest first. */
         ofPlayer: (owner: typeof Owner.Type) => orDieWithTimeout(ofPlayer(owner)),
-        /** The environment behind a slug, if its project is open. */
-        environmentOf: (slug: string, name: EnvironmentName) =>
-          orDieWithTimeout(byLabel({ slug, name })),
-        environment: (id: EnvironmentId) => orDieWithTimeout(byId(id)),
         /** The environment of a link, whatever it is. */
-        environmentOfLink: (id: string) => orDieWithTimeout(ofLink(id))
+        environmentOf: (id: string) => orDieWithTimeout(environmentOf(id))
       }
     })
   }

@@ -37,12 +37,14 @@ export const parseLabel = (label: string): Label | undefined => {
 export const hostOf = (header: string): string =>
   header.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "")
 
+/** The label of an environment in host names and paths: the slug, or `<slug>--dev`. */
+export const labelOf = (slug: string, name: EnvironmentName): string =>
+  name === "production" ? slug : `${slug}${developmentSuffix}`
+
 /** Writes the addresses of apps. They have the scheme and the port of the base URL. */
 export const makeAddresses = ({ baseUrl, domain }: AddressOptions) => {
   const { port, protocol } = new URL(baseUrl)
   const at = (host: string): string => `${protocol}//${host}${port === "" ? "" : `:${port}`}`
-  const labelOf = (slug: string, name: EnvironmentName): string =>
-    name === "production" ? slug : `${slug}${developmentSuffix}`
   return {
     /** The origin of a host. */
     at,

@@ -6,12 +6,9 @@ import { Effect } from "effect"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { paths } from "#rpc/paths"
 import { Settings } from "#server/platform/settings/settings"
-import type { LabelledEnvironment } from "#sql/share/links"
+import type { AppRow } from "#sql/hosting/apps"
+import { labelOf } from "../hosting/addresses.ts"
 import { makeLiveApp } from "../hosting/live-app.ts"
-
-/** The label of an environment in host names and paths: the slug, or `<slug>--dev`. */
-const labelOf = ({ name, slug }: Pick<LabelledEnvironment, "name" | "slug">): string =>
-  name === "production" ? slug : `${slug}--dev`
 
 /** The first allowed origin that names a page rather than a pattern or an app. */
 const pageOrigin = ({ web }: EnvironmentConfig): string | undefined =>
@@ -21,10 +18,10 @@ const pageOrigin = ({ web }: EnvironmentConfig): string | undefined =>
 export const makeAddresses = Effect.gen(function* () {
   const { baseUrl } = yield* Settings
   const liveApp = yield* makeLiveApp
-  return Effect.fnUntraced(function* (environment: LabelledEnvironment, config: EnvironmentConfig) {
+  return Effect.fnUntraced(function* (environment: AppRow, config: EnvironmentConfig) {
     const live = yield* liveApp(environment.slug, environment.name)
     const origin = live === undefined ? pageOrigin(config) : new URL(live.url).origin
-    const images = `${baseUrl}/v1/share/images/${labelOf(environment)}`
+    const images = `${baseUrl}/v1/share/images/${labelOf(environment.slug, environment.name)}`
     return {
       /** The app itself; undefined if the service knows no page of it. */
       app: origin,

@@ -9,7 +9,9 @@ import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { type Issue, NotFound, ShareImagesDisabled, Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { share as limits, shareCards as bounds } from "#rpc/limits"
-import { type FoundLink, type LabelledEnvironment, ShareLinkRepository } from "#sql/share/links"
+import { matchesTag } from "#server/platform/entity-tags"
+import { AppRepository, type AppRow } from "#sql/hosting/apps"
+import type { FoundLink } from "#sql/share/links"
 import { Configs } from "../config/service.ts"
 import { parseLabel } from "../hosting/addresses.ts"
 import { Blobs } from "../hosting/blobs.ts"
@@ -30,7 +32,7 @@ const defaultTheme = { background: "#0f1115", accent: "#ffcc33", text: "#ffffff"
 
 /** What the card of a link shows, or without one that of the app. */
 export const cardOf = (
-  { projectName }: Pick<LabelledEnvironment, "projectName">,
+  { projectName }: Pick<AppRow, "projectName">,
   config: EnvironmentConfig,
   link: FoundLink | undefined
 ): Card => {
@@ -103,11 +105,12 @@ export class CardImages extends Context.Service<
           const card = cardOf(environment, config, shown)
           const assets = yield* assetsOf(environment, config)
           const key = keyOf(card, assets)
+          const etag = `"${key}"`
           const headers = {
-            etag: `"${key}"`,
+            etag,
             "cache-control": `public, max-age=${bounds.maxAgeSeconds}`
           }
-          if (matches(tags, key)) return { headers, png: undefined }
+          if (tags !== undefined && matchesTag(tags, etag)) return { headers, png: undefined }
           return { headers, png: yield* picture(environmentId, key, card, assets) }
         })
       })
@@ -119,7 +122,7 @@ export class CardImages extends Context.Service<
 const makeAssets = Effect.gen(function* () {
   const liveApp = yield* makeLiveApp
   return Effect.fnUntraced(function* (
-    { name, slug }: LabelledEnvironment,
+    { name, slug }: AppRow,
     { share: { images } }: EnvironmentConfig
   ) {
     if (images.background === undefined && images.font === undefined) return undefined
@@ -136,22 +139,19 @@ const makeAssets = Effect.gen(function* () {
   })
 })
 
-const matches = (tags: string | undefined, key: string): boolean =>
-  (tags ?? "").split(",").some((tag) => ["*", `"${key}"`].includes(tag.trim().replace(/^W\//, "")))
-
 const labelsCached = 1000
 const labelTtl = "10 seconds"
 
 /** The environment of a label, remembered for seconds. */
 const makeEnvironmentOf = Effect.gen(function* () {
-  const links = yield* ShareLinkRepository
+  const apps = yield* AppRepository
   const cached = yield* Cache.make({
     capacity: labelsCached,
     timeToLive: labelTtl,
     lookup: (label: string) => {
       const parsed = parseLabel(label)
       if (parsed === undefined) return Effect.succeed(undefined)
-      return Effect.map(links.environmentOf(parsed.slug, parsed.name), Option.getOrUndefined)
+      return Effect.map(apps.bySlug(parsed), Option.getOrUndefined)
     }
   })
   return (label: string) => Cache.get(cached, label)
@@ -224,7 +224,7 @@ const mebibyte = 1024 * 1024
 
 /** Finds files for cards that the live deployment lacks, or that cannot be used. */
 const makeCheck = Effect.fnUntraced(function* (tryFile: Draw["tryFile"]) {
-  const links = yield* ShareLinkRepository
+  const apps = yield* AppRepository
   const liveApp = yield* makeLiveApp
   const problemOf = Effect.fnUntraced(function* (
     live: LiveApp | undefined,
@@ -247,7 +247,7 @@ const makeCheck = Effect.fnUntraced(function* (tryFile: Draw["tryFile"]) {
   ) {
     const issues: Array<Issue> = []
     if (!images.enabled) return issues
-    const environment = Option.getOrUndefined(yield* links.environment(environmentId))
+    const environment = Option.getOrUndefined(yield* apps.byId(environmentId))
     if (environment === undefined) return issues
     for (const kind of ["background", "font"] as const) {
       const name = images[kind]

@@ -8,6 +8,7 @@ import { NotFound, ShareLinksDisabled } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { share as limits } from "#rpc/limits"
 import { type NewShareLink, ShareId, type ShareLink } from "#rpc/share/api"
+import { AppRepository } from "#sql/hosting/apps"
 import { type FoundLink, type LinkRow, ShareLinkRepository } from "#sql/share/links"
 import { Configs } from "../config/service.ts"
 import { makeAddresses } from "./addresses.ts"
@@ -15,7 +16,8 @@ import { postText } from "./texts.ts"
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-const isShareId = Schema.is(ShareId)
+/** Whether a text has the form of a link's id. */
+export const isShareId = Schema.is(ShareId)
 
 /** The player's name, if the link shows it and the player is no child. */
 export const shownName = (link: FoundLink, { audience }: EnvironmentConfig): string | null => {
@@ -60,10 +62,10 @@ const makeInsert = Effect.gen(function* () {
 /** The environment with its project's name and slug, and its config. */
 export const makeEnvironmentOf = Effect.gen(function* () {
   const configs = yield* Configs
-  const links = yield* ShareLinkRepository
+  const apps = yield* AppRepository
   return Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     const { config } = yield* configs.current(environmentId)
-    const environment = yield* links.environment(environmentId)
+    const environment = yield* apps.byId(environmentId)
     return { config, environment }
   })
 })

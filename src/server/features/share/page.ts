@@ -2,12 +2,13 @@
  * `/s/<id>`: the page of a link whose app names no page of its own, with the card. It exists so that the
  * link can be posted, and shows nothing that the card does not.
  */
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { paths } from "#rpc/paths"
-import { ShareId } from "#rpc/share/api"
 import { escapeHtml } from "#server/platform/mail/templates"
+import { AppRepository } from "#sql/hosting/apps"
 import { ShareLinkRepository } from "#sql/share/links"
+import { isShareId } from "./links.ts"
 import { makeTags } from "./tags.ts"
 import { languagesOf } from "./texts.ts"
 
@@ -19,8 +20,6 @@ const style =
 const policy =
   "default-src 'none'; img-src https: 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
   "base-uri 'none'; form-action 'none'"
-
-const isShareId = Schema.is(ShareId)
 
 interface Content {
   readonly title: string
@@ -45,14 +44,18 @@ const html = (content: Content, status: number) =>
 const unknownLink = html({ title: "This link is not known.", image: undefined, tags: "" }, 404)
 
 const makePage = Effect.gen(function* () {
+  const apps = yield* AppRepository
   const links = yield* ShareLinkRepository
   const tags = yield* makeTags
   return Effect.gen(function* () {
     const { id = "" } = yield* HttpRouter.params
     const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const environment = yield* isShareId(id) ? links.environmentOfLink(id) : Effect.succeedNone
-    if (Option.isNone(environment)) return unknownLink
-    const { environmentId, projectName } = environment.value
+    const link = yield* isShareId(id) ? links.environmentOf(id) : Effect.succeedNone
+    if (Option.isNone(link)) return unknownLink
+    const { environmentId } = link.value
+    const app = yield* apps.byId(environmentId)
+    if (Option.isNone(app)) return unknownLink
+    const { projectName } = app.value
     const languages = languagesOf(headers["accept-language"])
     const built = yield* Effect.option(tags(environmentId, id, languages))
     if (Option.isNone(built)) return html({ title: projectName, image: undefined, tags: "" }, 200)

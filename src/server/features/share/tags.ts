@@ -4,7 +4,7 @@ import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { ShareTagsDisabled } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import type { ShareTags } from "#rpc/share/api"
-import type { LabelledEnvironment } from "#sql/share/links"
+import type { AppRow } from "#sql/hosting/apps"
 import { makeAddresses } from "./addresses.ts"
 import { makeEnvironmentOf, makeFind } from "./links.ts"
 import { cardTags, htmlOf, textIn } from "./texts.ts"
@@ -12,7 +12,7 @@ import { cardTags, htmlOf, textIn } from "./texts.ts"
 /** The card's title: that of the tags, else that on the image, else the project's name. */
 const titleOf = (
   { share: { images, tags } }: EnvironmentConfig,
-  { projectName }: LabelledEnvironment,
+  { projectName }: AppRow,
   languages: ReadonlyArray<string>
 ): string => textIn(tags.title ?? images.title ?? projectName, languages)
 
