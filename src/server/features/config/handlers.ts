@@ -13,12 +13,13 @@ import { featureTable } from "#rpc/config-document/features"
 import { NotFound } from "#rpc/errors/codes"
 import { config as configLimits, http as pages, throttles as limits } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
+import { matchesTag } from "#server/platform/entity-tags"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { duplicateNames } from "./duplicate-names.ts"
-import { Configs, type CurrentConfig, etagOf, matchesVersion } from "./service.ts"
+import { Configs, type CurrentConfig, etagOf } from "./service.ts"
 
 /** Public definitions as JSON text, encoded once per config version. */
 const definitionsText = Function.memoize(({ config, version }: CurrentConfig): string =>
@@ -43,7 +44,7 @@ const DefinitionsHttp = HttpApiBuilder.group(
           // The response depends on the key, and pages of other origins get none.
           vary: "Origin, X-Svc-Key"
         }
-        if (ifNoneMatch !== undefined && matchesVersion(ifNoneMatch, current.version)) {
+        if (ifNoneMatch !== undefined && matchesTag(ifNoneMatch, etagOf(current.version))) {
           return HttpServerResponse.empty({ status: 304, headers })
         }
         return HttpServerResponse.text(definitionsText(current), {

@@ -39,6 +39,7 @@ import {
 import { EnvironmentId } from "#rpc/ids"
 import { caches, config as limits } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
+import { matchesTag } from "#server/platform/entity-tags"
 import { Invalidation } from "#server/platform/invalidation"
 import { makeValueCache } from "#server/platform/value-cache"
 import { Settings } from "#server/platform/settings/settings"
@@ -76,13 +77,6 @@ const changesCapacity = 1024
 
 /** The entity tag of a version. */
 export const etagOf = (version: number): string => `"${version}"`
-
-/** Whether a version is among the entity tags of an `If-Match` or `If-None-Match` header. */
-export const matchesVersion = (tags: string, version: number): boolean =>
-  tags.split(",").some((tag) => {
-    const bare = tag.trim().replace(/^W\//, "")
-    return bare === "*" || bare === etagOf(version)
-  })
 
 /** Reads and pushes the configs of all environments. */
 /** Finds what a feature cannot use of the current config. */
@@ -199,7 +193,7 @@ const makePush = Effect.gen(function* () {
     const { document, environmentId, ifMatch, pushedBy } = push
     yield* repository.lockEnvironment(environmentId)
     const before = yield* newest(repository, environmentId)
-    if (ifMatch !== undefined && !matchesVersion(ifMatch, before.version)) {
+    if (ifMatch !== undefined && !matchesTag(ifMatch, etagOf(before.version))) {
       return yield* new ConfigConflict({ details: { currentVersion: before.version } })
     }
     const changed = changedPaths(before.document, document)

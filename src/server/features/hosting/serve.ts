@@ -6,6 +6,7 @@ import { type FileHandle, open, readFile } from "node:fs/promises"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Context, Effect, Exit, Layer } from "effect"
 import { hosting as limits, http } from "#rpc/limits"
+import { matchesTag } from "#server/platform/entity-tags"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
 import { readings } from "#server/platform/metrics"
 import { Settings } from "#server/platform/settings/settings"
@@ -16,15 +17,7 @@ import { BodyCache } from "./body-cache.ts"
 import { sniffEncoding } from "./media-types.ts"
 import { sendPage } from "./pages.ts"
 import { ownFile } from "./own-files.ts"
-import {
-  findFile,
-  type Form,
-  formOf,
-  matchesTag,
-  type Part,
-  partOf,
-  type SiteFile
-} from "./site.ts"
+import { findFile, type Form, formOf, type Part, partOf, type SiteFile } from "./site.ts"
 
 /** A request for a file of an app. */
 interface Exchange {
@@ -224,7 +217,7 @@ const answerApp = (
   const { file, status } = found
   const form = formOf(file, headers["accept-encoding"]?.toString(), headers.range)
   const tags = headers["if-none-match"]
-  if (status === 200 && tags !== undefined && matchesTag(tags, file.sha256)) {
+  if (status === 200 && tags !== undefined && matchesTag(tags, `"${file.sha256}"`)) {
     response.writeHead(304, headersOf({ app, file, form }, 304))
     return void response.end()
   }

@@ -128,13 +128,6 @@ export const formOf = (
   return gzipBytes !== null && accepts(acceptEncoding, "gzip") ? ".gz" : ""
 }
 
-/** Whether `If-None-Match` names the content, in whatever form. */
-export const matchesTag = (header: string, sha256: string): boolean =>
-  header.split(",").some((tag) => {
-    const bare = tag.trim().replace(/^W\//, "")
-    return bare === "*" || bare === `"${sha256}"`
-  })
-
 /** A part of a file: first and last byte. */
 export interface Part {
   readonly start: number

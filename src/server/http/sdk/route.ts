@@ -7,6 +7,7 @@ import { gzipSync } from "node:zlib"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { paths } from "#rpc/paths"
+import { matchesTag } from "#server/platform/entity-tags"
 import bundle from "./bundle.json" with { type: "json" }
 
 const maxAgeSeconds = 300
@@ -31,8 +32,8 @@ const file = (path: "/sdk/client.js" | "/sdk/client.js.map", text: string, conte
     "GET",
     path,
     Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
-      // A proxy that compresses marks the tag as weak.
-      if (request.headers["if-none-match"]?.includes(etag) === true) return unchanged
+      const tags = request.headers["if-none-match"]
+      if (tags !== undefined && matchesTag(tags, etag)) return unchanged
       return /\bgzip\b/.test(request.headers["accept-encoding"] ?? "") ? compressed : plain
     })
   )
