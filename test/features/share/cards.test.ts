@@ -5,6 +5,7 @@ import { get as httpGet } from "node:http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Exit, Fiber, FileSystem, Layer, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { TestClock } from "effect/testing"
 import { at, guest, request, type TestTarget } from "#testing/players"
 import { makeCardCache } from "#server/features/share/cards/cache"
@@ -167,7 +168,7 @@ layer(Node)("a card image", (it) => {
 
 const millisPerDay = 86_400_000
 
-layer(NodeServices.layer)("cards on disk", (it) => {
+layer(Layer.mergeAll(NodeServices.layer, SecureRandom.layerWebCrypto))("cards on disk", (it) => {
   it.effect("are removed a day after they were drawn", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem

@@ -1,11 +1,11 @@
 /** Files on the disk of this node, the least recently used of which go first. */
-import { access, mkdir, readdir, rename, rm, stat } from "node:fs/promises"
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises"
 import { dirname, join, relative, sep } from "node:path"
 
 interface Found {
   readonly key: string
   readonly bytes: number
-  readonly usedAt: number
+  readonly writtenAt: number
 }
 
 const filesBelow = async (root: string): Promise<ReadonlyArray<Found>> => {
@@ -15,9 +15,9 @@ const filesBelow = async (root: string): Promise<ReadonlyArray<Found>> => {
     if (!entry.isFile()) continue
     const path = join(entry.parentPath, entry.name)
     const { mtimeMs, size } = await stat(path)
-    found.push({ key: relative(root, path).split(sep).join("/"), bytes: size, usedAt: mtimeMs })
+    found.push({ key: relative(root, path).split(sep).join("/"), bytes: size, writtenAt: mtimeMs })
   }
-  return found.toSorted((a, b) => a.usedAt - b.usedAt)
+  return found.toSorted((a, b) => a.writtenAt - b.writtenAt)
 }
 
 export class DiskCache {
@@ -40,19 +40,15 @@ export class DiskCache {
     return cache
   }
 
-  /** Path of a file; undefined if it is not here. */
+  /** Path of a file; undefined if it is not here. Processes that share the folder see what others take. */
   async get(key: string): Promise<string | undefined> {
-    const bytes = this.#sizes.get(key)
-    if (bytes === undefined) return undefined
     const path = join(this.#root, key)
-    try {
-      await access(path)
-    } catch {
-      // Another process that shares the folder has removed it.
-      this.#forget(key)
-      return undefined
-    }
+    const bytes = await stat(path).then(
+      ({ size }) => size,
+      () => undefined
+    )
     this.#forget(key)
+    if (bytes === undefined) return undefined
     this.#count(key, bytes)
     return path
   }
@@ -67,6 +63,13 @@ export class DiskCache {
     this.#count(key, size)
     await this.#evict()
     return path
+  }
+
+  /** Removes the files that were written before a time, in milliseconds. */
+  async removeOlder(millis: number): Promise<void> {
+    for (const { key, writtenAt } of await filesBelow(this.#root)) {
+      if (writtenAt < millis) await this.remove(key)
+    }
   }
 
   async remove(key: string): Promise<void> {

@@ -7,16 +7,13 @@ import { dirname, join } from "node:path"
 import { Clock, Effect } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { sweepHourly } from "../database.ts"
-import { BlobNotFound, BlobStore, BlobStoreError } from "./store.ts"
+import { attempt, BlobNotFound, BlobStore, BlobStoreError } from "./store.ts"
 
 /** A temporary file that is older was left by a process that has ended. */
 const staleMillis = 24 * 3600 * 1000
 
 const isMissing = (cause: unknown): boolean =>
   cause instanceof Error && "code" in cause && cause.code === "ENOENT"
-
-const attempt = <A>(operation: string, run: () => Promise<A>) =>
-  Effect.tryPromise({ try: run, catch: (cause) => new BlobStoreError({ operation, cause }) })
 
 /** Writes the entries of a directory to the disk: a rename is lost in a crash without it. */
 const syncDirectory = async (directory: string): Promise<void> => {

@@ -15,12 +15,9 @@ import type { S3Settings } from "../settings/blobs.ts"
 import { DiskCache } from "./disk-cache.ts"
 import { makeTemporaryFiles } from "./folder.ts"
 import { isNoSuchKey, makeS3Client } from "./s3-client.ts"
-import { BlobNotFound, BlobStore, BlobStoreError } from "./store.ts"
+import { attempt, BlobNotFound, BlobStore, BlobStoreError } from "./store.ts"
 
 type Client = ReturnType<typeof makeS3Client>
-
-const attempt = <A>(operation: string, run: () => Promise<A>) =>
-  Effect.tryPromise({ try: run, catch: (cause) => new BlobStoreError({ operation, cause }) })
 
 const hashHeader = "x-amz-meta-sha256"
 

@@ -2,7 +2,7 @@
  * Blob store: immutable bytes under keys. The first segment of a key is the environment, so that a deleted
  * project is purged by prefix. A reader gets a local file, which is whole or absent.
  */
-import { Context, Data, type Effect, type Scope } from "effect"
+import { Context, Data, Effect, type Scope } from "effect"
 
 /** The store cannot be reached, or its disk is full. */
 export class BlobStoreError extends Data.TaggedError("BlobStoreError")<{
@@ -11,6 +11,10 @@ export class BlobStoreError extends Data.TaggedError("BlobStoreError")<{
 }> {
   override readonly message = `Failed to ${this.operation}: ${String(this.cause)}`
 }
+
+/** Runs a step on files; `operation` completes "Failed to". */
+export const attempt = <A>(operation: string, run: () => Promise<A>) =>
+  Effect.tryPromise({ try: run, catch: (cause) => new BlobStoreError({ operation, cause }) })
 
 /** There are no bytes under the key. */
 export class BlobNotFound extends Data.TaggedError("BlobNotFound")<{ readonly key: string }> {}
