@@ -5,6 +5,10 @@ import { InvalidRequest } from "#rpc/errors/codes"
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
+/** The error with one issue. */
+export const invalidField = (path: string, message: string): InvalidRequest =>
+  new InvalidRequest({ details: { issues: [{ path, message }] } })
+
 /** The error with every issue; `slot` is the prefix of their paths. */
 export const invalidRequest = (
   issue: SchemaIssue.Issue,

@@ -1,8 +1,8 @@
 /** Checks return addresses of sign-ins and email links against `auth.redirectUrls` of the config. */
+import { invalidField } from "#server/platform/invalid-request"
 import { Effect } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import { redirectUrlAllowed } from "#rpc/config-document/auth"
-import { InvalidRequest } from "#rpc/errors/codes"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
 import { HostedApps } from "./apps.ts"
@@ -30,12 +30,9 @@ export const makeRedirectUrlCheck = Effect.gen(function* () {
       const ownApp = { auth: { ...auth, redirectUrls: [`${origin}/*`] } }
       if (redirectUrlAllowed(ownApp, redirectUrl, { development })) return
     }
-    return yield* new InvalidRequest({
-      details: {
-        issues: [
-          { path, message: "The URL is not allowed. Add it to auth.redirectUrls in the config." }
-        ]
-      }
-    })
+    return yield* invalidField(
+      path,
+      "The URL is not allowed. Add it to auth.redirectUrls in the config."
+    )
   })
 })

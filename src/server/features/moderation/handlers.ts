@@ -7,17 +7,12 @@ import { ageProfileOf, type AgeBand } from "#rpc/ages"
 import { Api } from "#rpc/api"
 import type { AppealStatus } from "#rpc/appeals"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
-import {
-  NotFound,
-  InvalidRequest,
-  InvalidToken,
-  PlayerNotFound,
-  TokenExpired
-} from "#rpc/errors/codes"
+import { NotFound, InvalidToken, PlayerNotFound, TokenExpired } from "#rpc/errors/codes"
 import { AppealId } from "#rpc/ids"
 import { http as pages } from "#rpc/limits"
 import type { AppealItem, Ban } from "#rpc/moderation"
 import { PlayerRepository } from "#sql/players"
+import { invalidField } from "#server/platform/invalid-request"
 import { Audit } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
@@ -38,8 +33,7 @@ const makeBans = Effect.gen(function* () {
       const { kind } = yield* CurrentActor
       if (payload.durationHours !== undefined && kind !== "key") {
         const message = "Only a secret key can set the duration of a ban. Omit durationHours."
-        const issues = [{ path: "durationHours", message }]
-        return yield* new InvalidRequest({ details: { issues } })
+        return yield* invalidField("durationHours", message)
       }
       const environment = yield* CurrentEnvironment
       // The entry omits the reason: the log outlives the player, whose data it must not keep.

@@ -5,10 +5,10 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import type { AuditAction } from "#rpc/audit"
 import { CurrentEnvironment } from "#rpc/auth"
-import { InvalidRequest } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
 import type { AppleCredentials, ClientCredentials } from "#rpc/oauth/api"
+import { invalidField } from "#server/platform/invalid-request"
 import { Audit } from "../audit/service.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
 
@@ -23,11 +23,7 @@ const isAppleKey = (pem: string): boolean =>
     }
   )
 
-const invalidAppleKey = new InvalidRequest({
-  details: {
-    issues: [{ path: "privateKey", message: "Expected the text of the .p8 file from Apple" }]
-  }
-})
+const invalidAppleKey = invalidField("privateKey", "Expected the text of the .p8 file from Apple")
 
 interface ProviderParams {
   readonly params: { readonly provider: Provider }

@@ -14,6 +14,7 @@ import { InvalidJson, InvalidRequest, SaveTooLarge, UnsupportedMediaType } from 
 import { saves as limits } from "#rpc/limits"
 import { SavePut } from "#rpc/saves"
 import { invalidRequest } from "#server/platform/invalid-request"
+import { invalidField } from "#server/platform/invalid-request"
 import { memberText } from "./json-text.ts"
 
 /** A decoded write; `data` is JSON text, `size` its length in UTF-8 bytes. */
@@ -36,11 +37,7 @@ const jsonMediaType = /^application\/json\s*(?:;|$)/i
 const parseJson = (text: string): Result.Result<unknown, InvalidJson> =>
   Result.try({ try: () => JSON.parse(text), catch: () => new InvalidJson() })
 
-const tooDeep = new InvalidRequest({
-  details: {
-    issues: [{ path: "data", message: `Expected at most ${limits.dataDepthMax} levels of nesting` }]
-  }
-})
+const tooDeep = invalidField("data", `Expected at most ${limits.dataDepthMax} levels of nesting`)
 
 /** Parses and checks a request body. */
 export const parseSaveBody = (

@@ -1,10 +1,10 @@
 /** Counts of share links in a range of UTC days. */
 import { DateTime, Effect } from "effect"
-import { InvalidRequest } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { http as pages, share as limits } from "#rpc/limits"
 import type { ShareStats } from "#rpc/share/api"
 import { ShareVisitRepository } from "#sql/share/visits"
+import { invalidField } from "#server/platform/invalid-request"
 import { dayOf } from "./visits.ts"
 
 interface StatsQuery {
@@ -25,16 +25,13 @@ export const daysBetween = (from: string, to: string): ReadonlyArray<string> => 
   return days
 }
 
-const refuse = (path: string, message: string) =>
-  new InvalidRequest({ details: { issues: [{ path, message }] } })
-
 /** The range of a query: by default the last days up to today. */
 const rangeOf = Effect.fnUntraced(function* ({ from, to }: StatsQuery, today: string) {
   const last = to ?? today
   const first = from ?? daysLater(last, 1 - limits.statsDaysDefault)
-  if (first > last) return yield* refuse("from", "Expected a day that is not after `to`")
+  if (first > last) return yield* invalidField("from", "Expected a day that is not after `to`")
   if (first < daysLater(last, 1 - limits.statsDaysMax)) {
-    return yield* refuse("from", `Expected a range of at most ${limits.statsDaysMax} days`)
+    return yield* invalidField("from", `Expected a range of at most ${limits.statsDaysMax} days`)
   }
   return { from: first, to: last }
 })
