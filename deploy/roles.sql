@@ -48,5 +48,7 @@ alter default privileges for role svc_owner in schema public
 alter default privileges for role svc_owner in schema public grant usage on sequences to svc_app;
 -- A migration does the same on a new database.
 select 'revoke update, delete on public.audit from svc_app' where to_regclass('public.audit') is not null \gexec
+select format('revoke update, delete on public.%I from svc_app', relname)
+from pg_class where relnamespace = 'public'::regnamespace and relname in ('ledger_transactions', 'ledger_postings') \gexec
 revoke insert, update, delete on public.migrations from svc_app;
 commit;

@@ -92,6 +92,18 @@ export type TicketId = typeof TicketId.Type
 export const MailId = id("mail", "MailId", "Id of a mail.").pipe(Schema.brand("MailId"))
 export type MailId = typeof MailId.Type
 
+/** One transaction of the ledger of prepaid money. */
+const LedgerTransactionId = id(
+  "ltx",
+  "LedgerTransactionId",
+  "Id of a transaction of the ledger."
+).pipe(Schema.brand("LedgerTransactionId"))
+
+/** One entry of the ledger of prepaid money. */
+export const LedgerEntryId = id("led", "LedgerEntryId", "Id of an entry of the ledger.").pipe(
+  Schema.brand("LedgerEntryId")
+)
+
 /** One entry of the audit log. */
 const AuditEntryId = id("aud", "AuditEntryId", "Id of an entry of the audit log.").pipe(
   Schema.brand("AuditEntryId")
@@ -148,6 +160,11 @@ export const newId = {
   node: Effect.flatMap(SecureRandom.SecureRandom, generate("nod", NodeId)),
   mail: Effect.flatMap(SecureRandom.SecureRandom, generate("mail", MailId)),
   auditEntry: Effect.flatMap(SecureRandom.SecureRandom, generate("aud", AuditEntryId)),
+  ledgerTransaction: Effect.flatMap(
+    SecureRandom.SecureRandom,
+    generate("ltx", LedgerTransactionId)
+  ),
+  ledgerEntry: Effect.flatMap(SecureRandom.SecureRandom, generate("led", LedgerEntryId)),
   sanction: Effect.flatMap(SecureRandom.SecureRandom, generate("snc", SanctionId)),
   appeal: Effect.flatMap(SecureRandom.SecureRandom, generate("apl", AppealId)),
   ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId))

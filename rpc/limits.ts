@@ -324,8 +324,12 @@ export const declared = {
   functionCpuMillisMax: 30_000,
   functionSubRequestsMax: 1000,
   checkoutCentsMin: 500,
-  checkoutCentsMax: 1_000_000,
-  inviteCreditCents: 500
+  checkoutCentsMax: 1_000_000
+} as const
+
+/** Prepaid money, in cents. */
+export const money = {
+  inviteCreditCents: 500n
 } as const
 
 /** Share links, their counts and card images. */

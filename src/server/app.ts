@@ -20,6 +20,7 @@ import { DeploymentRepository } from "#sql/hosting/deployments"
 import { IdempotencyRepository } from "#sql/idempotency"
 import { IdentityRepository } from "#sql/identities"
 import { MailRepository } from "#sql/mail"
+import { LedgerRepository } from "#sql/money/ledger"
 import { SanctionRepository } from "#sql/moderation"
 import { NewsRepository } from "#sql/news"
 import { FlowRepository } from "#sql/oauth/flows"
@@ -72,6 +73,7 @@ import { HostingHttp } from "./features/hosting/handlers.ts"
 import { IdentitiesHttp } from "./features/identities/handlers.ts"
 import { ModerationHttp } from "./features/moderation/handlers.ts"
 import { Sanctions } from "./features/moderation/service.ts"
+import { Ledger } from "./features/money/ledger.ts"
 import { NewsHttp } from "./features/news/handlers.ts"
 import { ProviderClients } from "./features/oauth/clients.ts"
 import { FlowStore } from "./features/oauth/flow-store.ts"
@@ -162,6 +164,7 @@ const RepositoriesLive = Layer.mergeAll(
   DeveloperRepository.layer,
   IdempotencyRepository.layer,
   IdentityRepository.layer,
+  LedgerRepository.layer,
   LiveRepository.layer,
   MailRepository.layer,
   DeletionRepository.layer,
@@ -210,6 +213,7 @@ const FeaturesLive = Layer.mergeAll(
   Configs.layer,
   DeveloperSessions.layer,
   Environments.layer,
+  Ledger.layer,
   Sanctions.layer,
   Sessions.layer
 ).pipe(Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, PlayerStatusCache.layer)))

@@ -24,13 +24,17 @@ const temporaryDirectory = Effect.acquireRelease(
   (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
 )
 
-/** What a service that is taken over might try on the audit log. */
+/** What a service that is taken over might try on the audit log and the ledger. */
 const attempts = [
   "update audit set details = '{}'",
   "delete from audit",
   "delete from audit where at < now() - interval '401 days'",
   "truncate audit",
   "drop table audit",
+  "update ledger_postings set amount = 1",
+  "delete from ledger_transactions",
+  "truncate ledger_postings",
+  "alter table ledger_postings disable trigger all",
   "alter table audit disable trigger all",
   "alter table audit disable trigger audit_append_only",
   "drop trigger audit_append_only on audit",

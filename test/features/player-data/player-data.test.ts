@@ -41,6 +41,8 @@ const tablesWithoutPlayers = [
   "hosted_apps",
   "invite_uses",
   "keys",
+  "ledger_postings",
+  "ledger_transactions",
   "live_reports",
   "migrations",
   "project_members",
