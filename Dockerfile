@@ -11,11 +11,12 @@ ENV NODE_ENV=production PORT=8080 SVC_DATA_DIR=/data
 WORKDIR /app
 RUN mkdir /data && chown node:node /data
 COPY --from=packages /app/node_modules node_modules
-COPY package.json LICENSE ./
+COPY package.json LICENSE CHANGELOG.md ./
 COPY rpc rpc
 COPY sql sql
 COPY entities entities
 COPY src src
+COPY docs docs
 USER node
 EXPOSE 8080 34431
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \

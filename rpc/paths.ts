@@ -2,11 +2,13 @@
 
 /** Pages, documents and sockets. */
 export const paths = {
+  apiPage: "/docs/api",
   asyncapi: "/asyncapi.json",
   clientScript: "/sdk/client.js",
   configSchema: "/v1/config/schema.json",
   disown: "/-/disown",
   docs: "/docs",
+  docsPages: "/docs/*",
   metrics: "/metrics",
   openapi: "/openapi.json",
   realtime: "/v1/realtime",

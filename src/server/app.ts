@@ -116,12 +116,12 @@ import { PlayerChanges } from "./gateway/player-changes.ts"
 import { RealtimeDoorLive } from "./gateway/realtime-door.ts"
 import { RpcServerLive } from "./gateway/rpc-server.ts"
 import { SeenPlayers } from "./gateway/seen-players.ts"
-import { ApiPage } from "./http/api-page/route.ts"
 import { AppHosts } from "./http/app-hosts.ts"
 import { AsyncapiRoute } from "./http/asyncapi.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
 import { DevMailPage } from "./http/dev-mail-page.ts"
+import { DocsSite } from "./http/docs-site/route.ts"
 import { upgradeRequired } from "./http/errors.ts"
 import { EdgeMiddleware } from "./http/middleware.ts"
 import { Origins } from "./http/origins.ts"
@@ -318,12 +318,12 @@ const WebSocketRoutes = Layer.mergeAll(
 
 /** All HTTP routes. */
 export const Routes = Layer.mergeAll(
-  ApiPage,
   AsyncapiRoute,
   ApiRoutes,
   ClientScript,
   ConfigSchemaRoute,
   DevMailPage,
+  DocsSite,
   EmailPages,
   SharePage,
   StartPage,

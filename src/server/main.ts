@@ -19,7 +19,7 @@ const StartMessage = Layer.effectDiscard(
     const lines = [
       `Player backend listening on ${url}`,
       `  for players     ${baseUrl}`,
-      `  API reference   ${url}/docs`,
+      `  documentation   ${url}/docs`,
       ...(production ? [] : [`  project keys    ${dataDir}/dev-keys.json (project demo)`]),
       ...(runner === undefined ? [] : [`  runner          ${runner.host}:${runner.port}`]),
       "Next: README.md, section First game. Ctrl-C stops the service."

@@ -19,6 +19,8 @@ export interface GamePackage {
   readonly bin?: Readonly<Record<string, string>>
   /** Packages that the game installs when it needs the entry that imports them. */
   readonly peers?: ReadonlyArray<string>
+  /** Files and folders that its modules read, at the same paths. */
+  readonly files?: ReadonlyArray<string>
   /** Whether it also depends on the packages that no module imports by name: programs and fonts. */
   readonly needsPrograms?: boolean
 }
@@ -61,6 +63,7 @@ const server: GamePackage = {
     "./package.json": "./package.json"
   },
   bin: { "player-backend": "./src/server/main.js" },
+  files: ["docs", "rpc/authorization.md", "CHANGELOG.md"],
   needsPrograms: true
 }
 

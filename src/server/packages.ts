@@ -200,7 +200,9 @@ const build = async (pkg: GamePackage): Promise<string> => {
   renamePaths(folder)
   writePrograms(pkg, folder)
   copyDeclarations(pkg, folder)
-  cpSync(join(root, "LICENSE"), join(folder, "LICENSE"))
+  for (const path of ["LICENSE", ...(pkg.files ?? [])]) {
+    cpSync(join(root, path), join(folder, path), { recursive: true })
+  }
   cpSync(join(root, `docs/packages/${pkg.name}.md`), join(folder, "README.md"))
   writeManifest(pkg, folder, imports)
   return run("npm", "pack", folder, "--pack-destination", target, "--silent")

@@ -9,7 +9,7 @@ const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 const maxBytes = 300_000
 
 const page = Effect.gen(function* () {
-  const url = `${yield* addressOfNode}/docs`
+  const url = `${yield* addressOfNode}/docs/api`
   const { body, headers } = yield* request(url, { headers: { "accept-encoding": "identity" } })
   return { url, html: String(body), headers }
 })
@@ -60,7 +60,7 @@ if (installed) {
           tab.on("request", (sent) => requests.push(sent.url()))
           tab.on("console", (line) => requests.push(line.text()))
           await tab.route("**", (route) => route.fulfill({ body: html, contentType: "text/html" }))
-          await tab.goto("http://docs.test/docs#savesWrite")
+          await tab.goto("http://docs.test/docs/api#savesWrite")
           const isOpen = await tab
             .locator("#savesWrite")
             .evaluate((block) => block.matches("[open]"))
@@ -70,7 +70,7 @@ if (installed) {
           return { requests, isOpen, width, visible }
         })
         assert.deepStrictEqual(seen, {
-          requests: ["http://docs.test/docs"],
+          requests: ["http://docs.test/docs/api"],
           isOpen: true,
           width: 390,
           visible: 1

@@ -277,7 +277,7 @@ layer(Node)("requests", (it) => {
   it.effect("serves an API reference that loads no external resource", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
-      const { body, headers, status } = yield* request(`${url}/docs`)
+      const { body, headers, status } = yield* request(`${url}/docs/api`)
       assert.strictEqual(status, 200)
       assert.include(headers.get("content-type") ?? "", "text/html")
       assert.notMatch(String(body).slice(0, 20_000), /<(?:script|link)[^>]+(?:src|href)=/)

@@ -96,7 +96,13 @@ layer(Node)("the start page", (it) => {
       const html = String(body)
       assert.match(html, /<code>[^<]+\/dev-keys\.json<\/code>/)
       const links = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link)
-      assert.deepStrictEqual(links, ["/docs", "/openapi.json", "/asyncapi.json", "/dev/mail"])
+      assert.deepStrictEqual(links, [
+        "/docs",
+        "/docs/api",
+        "/openapi.json",
+        "/asyncapi.json",
+        "/dev/mail"
+      ])
       assert.include(headers.get("content-security-policy"), "default-src 'none'")
     })
   )

@@ -25,7 +25,7 @@ const table = (block: string): string => {
         .map((cell) => `<td>${cell}</td>`)
         .join("")}</tr>`
   )
-  return `<div class="wide"><table><tr>${header.join("")}</tr>${body.join("")}</table></div>`
+  return `<div class="wide" tabindex="0"><table><tr>${header.join("")}</tr>${body.join("")}</table></div>`
 }
 
 const heading = (level: number, text: string): string =>

@@ -1,13 +1,11 @@
-/** `GET /docs`: the reference of the API, one page that needs no other request. */
+/** `GET /docs/api`: the reference of the API, one page that needs no other request. */
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { OpenApi } from "effect/http-api"
-import { Api } from "#rpc/api"
-import { isJson } from "#rpc/openapi/json"
 import { paths } from "#rpc/paths"
+import { apiDocument } from "./document.ts"
 import { pageText } from "./page.ts"
 import { script, style } from "./style.ts"
 
@@ -30,8 +28,7 @@ const compress = promisify(gzip)
 /** The page, built and compressed once. */
 export const ApiPage = Layer.unwrap(
   Effect.gen(function* () {
-    const document: unknown = OpenApi.fromApi(Api)
-    const text = new TextEncoder().encode(isJson(document) ? pageText(document) : "")
+    const text = new TextEncoder().encode(pageText(apiDocument()))
     const compressed = yield* Effect.promise(() => compress(text))
     const plain = HttpServerResponse.uint8Array(text, { headers })
     const small = HttpServerResponse.uint8Array(new Uint8Array(compressed), {
@@ -39,7 +36,7 @@ export const ApiPage = Layer.unwrap(
     })
     return HttpRouter.add(
       "GET",
-      paths.docs,
+      paths.apiPage,
       Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
         /\bgzip\b/.test(request.headers["accept-encoding"] ?? "") ? small : plain
       )

@@ -1,33 +1,29 @@
 /** Style sheet and script of the API page. Both are inline, so the page needs no other request. */
+import { themeScript, tokens } from "../look/tokens.ts"
 
 export const style = `
-:root{color-scheme:light dark;--line:#8883;--soft:#8881;--link:light-dark(#0550ae,#79b8ff)}
-*{box-sizing:border-box}
-body{margin:0;font:16px/1.5 system-ui,sans-serif;display:grid;grid-template-columns:17rem minmax(0,1fr)}
+${tokens}
+body{display:grid;grid-template-columns:17rem minmax(0,1fr)}
 nav{position:sticky;top:0;height:100vh;overflow:auto;padding:1rem;border-right:1px solid var(--line)}
 nav ul{list-style:none;margin:0 0 1rem;padding:0}
 nav a{display:block;padding:.15rem 0;text-decoration:none}
 main{padding:1rem clamp(1rem,4vw,3rem) 4rem;max-width:60rem}
-a{color:var(--link)}
 h2{margin-top:3rem}
-h4{margin:1rem 0 .25rem}
-input{width:100%;font:inherit;padding:.5rem;border:1px solid var(--line);border-radius:.4rem}
-details{border:1px solid var(--line);border-radius:.4rem;margin:.4rem 0;padding:0 .75rem}
+h3{margin:1.5rem 0 .25rem}
+details h3{font-size:1rem;margin-top:1rem}
+input{width:100%;padding:.5rem}
+details{border:1px solid var(--line);border-radius:6px;margin:.4rem 0;padding:0 .75rem}
 summary{cursor:pointer;padding:.5rem 0;overflow-wrap:anywhere}
-summary span{opacity:.8}
+summary span{color:var(--quiet)}
 details[open]{padding-bottom:.75rem}
 summary b{display:inline-block;min-width:4.2rem;font-size:.8rem}
-.get{color:light-dark(#116329,#56d364)}
-.post{color:light-dark(#0550ae,#79b8ff)}
-.put,.patch{color:light-dark(#8a4600,#f0883e)}
-.delete{color:light-dark(#b3131c,#ff7b72)}
-code,pre{font:.85rem/1.5 ui-monospace,monospace}
-pre{overflow:auto;background:var(--soft);padding:.75rem;border-radius:.4rem;margin:.5rem 0}
+.get{color:var(--green)}
+.post{color:var(--link)}
+.put,.patch{color:var(--amber)}
+.delete{color:var(--red)}
+pre{margin:.5rem 0}
 pre.wrap{white-space:pre-wrap;overflow-wrap:anywhere}
-pre i{opacity:.7}
-.wide{overflow-x:auto}
-table{border-collapse:collapse}
-th,td{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0;border-bottom:1px solid var(--line)}
+pre i{color:var(--quiet)}
 .menu{display:none}
 @media(max-width:50rem){
 body{display:block}
@@ -39,7 +35,7 @@ summary b{min-width:0}
 }`
 
 /** Opens what a link leads to, and filters by the text in the search field. */
-export const script = `
+export const script = `${themeScript}
 const reveal=()=>{
 const target=document.getElementById(decodeURIComponent(location.hash.slice(1)));
 if(target){if(target.tagName==="DETAILS")target.open=true;target.scrollIntoView()}
