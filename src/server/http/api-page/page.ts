@@ -25,7 +25,8 @@ const navigation = (document: Json): string => {
   })
   const realtime = ["Frames", "Events", "Close codes"].map((text) => linkTo(anchorOf(text), text))
   return (
-    `<nav aria-label="Contents"><p><a href="${paths.docs}">All documentation</a></p><input type="search" placeholder="Find an endpoint or schema" aria-label="Find">` +
+    `<nav aria-label="Contents"><p><a href="${paths.docs}">All documentation</a></p>` +
+    `<input type="search" placeholder="Find an endpoint or schema" aria-label="Find">` +
     `<input type="checkbox" class="menu" aria-label="Show the contents"><div>` +
     `<p><a href="${paths.openapi}">OpenAPI document</a><a href="${paths.asyncapi}">AsyncAPI document</a></p>` +
     `<b>Realtime</b><ul>${realtime.join("")}</ul>${groups.join("")}` +

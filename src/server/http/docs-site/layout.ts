@@ -57,7 +57,8 @@ const neighbours = (parts: ReadonlyArray<NavPart>, current: string): string => {
     if (found === undefined) return ""
     return `<a rel="${rel}" href="${found.url}"><small>${text}</small>${escapeText(found.title)}</a>`
   }
-  return `<nav class="near" aria-label="Neighbouring pages">${link(index - 1, "prev", "Before")}${link(index + 1, "next", "Next")}</nav>`
+  const links = link(index - 1, "prev", "Before") + link(index + 1, "next", "Next")
+  return `<nav class="near" aria-label="Neighbouring pages">${links}</nav>`
 }
 
 /** Returns a page of the site. */

@@ -1,5 +1,6 @@
 /** All pages, images and assets of the site, rendered and compressed once. */
 import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
 import { setImmediate } from "node:timers/promises"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
@@ -8,9 +9,8 @@ import { paths } from "#rpc/paths"
 import { apiDocument } from "../api-page/document.ts"
 import { assets, type NavPart, pageText, references } from "./layout.ts"
 import { render, type RenderedPage, type Section } from "./render.ts"
-import { script } from "./script.ts"
 import { imageFiles, navigation, pageFiles, read, resolveLink, type SourceFile } from "./sources.ts"
-import { style } from "./style.ts"
+import { themeScript, tokens } from "../look/tokens.ts"
 
 /** A response of the site. */
 export interface SiteFile {
@@ -86,6 +86,8 @@ const partsOf = (rendered: ReadonlyArray<Rendered>): ReadonlyArray<NavPart> => {
   })
 }
 
+const asset = (name: string): string => readFileSync(new URL(name, import.meta.url), "utf8")
+
 /** Builds the site. */
 export const buildSite = async (): Promise<Site> => {
   const rendered = await renderAll(pageFiles())
@@ -94,6 +96,8 @@ export const buildSite = async (): Promise<Site> => {
     ...rendered.flatMap(({ page, url }) => entriesOf(page.title, url, page.sections)),
     ...endpointEntries()
   ]
+  const style = tokens + asset("site.css")
+  const script = themeScript + asset("site.js")
   const files = new Map<string, SiteFile>([
     [assets.style, await fileOf("text/css; charset=utf-8", style)],
     [assets.script, await fileOf("text/javascript; charset=utf-8", script)],

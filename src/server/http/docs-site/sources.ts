@@ -9,13 +9,10 @@ const root = fileURLToPath(new URL("../../../..", import.meta.url))
 /** The page that lists all others: their order in the navigation is its order of links. */
 const contents = "docs/README.md"
 
-/** The address of the changelog. */
-export const changelog = `${paths.docs}/changelog`
-
 /** Pages outside of `docs`, with their addresses. */
 const elsewhere: Readonly<Record<string, string>> = {
   "rpc/authorization.md": `${paths.docs}/authorization`,
-  "CHANGELOG.md": changelog
+  "CHANGELOG.md": `${paths.docs}/changelog`
 }
 
 const imageTypes: Readonly<Record<string, string>> = {
