@@ -62,7 +62,7 @@ addEventListener("DOMContentLoaded", () => {
         return [score(entry, words), entry]
       })
       .filter(([points]) => points > 0)
-      .sort(([a], [b]) => b - a)
+      .toSorted(([a], [b]) => b - a)
       .slice(0, 12)
     const links = found.map(([, { heading, text, title, url }]) => {
       const link = make("a", "")
