@@ -3,6 +3,7 @@
  * the channel is closed.
  */
 import type { Unsubscribe } from "./emitter.ts"
+import type { ChannelVoice } from "./voice-call.ts"
 import type { ChannelEvent, ChannelPlayer, ChannelSettings, Moderation, Warn } from "./wire.ts"
 
 /** Events of the service, by name. */
@@ -55,6 +56,9 @@ export interface Channel {
 
   /** End of this player's mute (ISO 8601 UTC); null without a mute, or when it has no end. */
   readonly mutedUntil: string | null
+
+  /** The voice calls of the channel, with microphone and sound. Needs a browser. */
+  readonly voice: ChannelVoice
 
   /** Why the channel has ended; undefined while it is open. */
   readonly closed: ChannelClosed | undefined

@@ -11,6 +11,7 @@ import type { FramePayload, ServerEvent } from "./frames.ts"
 import { LiveChannel } from "./live-channel.ts"
 import type { Closed } from "./socket.ts"
 import { retry } from "./timers.ts"
+import { isVoiceEvent } from "./voice.ts"
 import type { ChannelEvent } from "./wire.ts"
 
 /** Realtime channels of the player. */
@@ -83,6 +84,7 @@ class LiveChannels implements Channels {
 
   /** Handles an event of the service. */
   receive(event: ServerEvent): void {
+    if (isVoiceEvent(event)) return this.#channels.get(event.channel)?.voice.receive(event)
     if (!isChannelEvent(event)) return
     const known = this.#channels.get(nameOf(event))
     if (known !== undefined) known.receive(event)
@@ -104,12 +106,15 @@ class LiveChannels implements Channels {
       if (closed !== undefined) for (const channel of channels) channel.emit("disconnected", closed)
     } else if (this.#wasDisconnected) {
       this.#wasDisconnected = false
-      for (const channel of channels) channel.emit("reconnected", channel)
+      for (const channel of channels) {
+        channel.emit("reconnected", channel)
+        channel.voice.reconnected()
+      }
     }
   }
 
   #open(joined: ChannelJoined): void {
-    const channel = new LiveChannel(this.#core.connection, joined, (ended) => {
+    const channel = new LiveChannel(this.#core, joined, (ended) => {
       if (this.#channels.get(ended.name) === ended) this.#channels.delete(ended.name)
     })
     this.#channels.set(channel.name, channel)

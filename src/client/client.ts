@@ -72,6 +72,13 @@ export { memoryStorage, type SessionStorage } from "./storage.ts"
 export type { Timers } from "./timers.ts"
 export type { Profile } from "./tokens.ts"
 export { type Transfer, transfer } from "./transfer.ts"
+export type {
+  CallClosed,
+  CallOptions,
+  ChannelVoice,
+  VoiceCall,
+  VoiceCallEvents
+} from "./voice-call.ts"
 export { type Voice, voice, type VoiceEvents } from "./voice.ts"
 export type * from "./wire.ts"
 

@@ -9,6 +9,8 @@ import type { Connection } from "./connection.ts"
 import type { Unsubscribe } from "./emitter.ts"
 import { ClientError } from "./errors.ts"
 import type { Frame, FramePayload } from "./frames.ts"
+import { LiveChannelVoice } from "./live-channel-voice.ts"
+import type { Timers } from "./timers.ts"
 import type { ChannelEvent, Moderation } from "./wire.ts"
 
 const message = (channel: string, type: string, data: unknown) => ({
@@ -22,6 +24,7 @@ export class LiveChannel implements Channel {
   readonly confirmed: Channel["confirmed"] = {
     send: (type, data) => this.#request("channelSend", message(this.name, type, data))
   }
+  readonly voice: LiveChannelVoice
   readonly #connection: Connection
   readonly #emitter = new BufferedEmitter<ChannelEvents>()
   #view: ChannelView
@@ -29,7 +32,7 @@ export class LiveChannel implements Channel {
   #closed: ChannelClosed | undefined
 
   constructor(
-    connection: Connection,
+    { connection, timers }: { readonly connection: Connection; readonly timers: Timers },
     joined: Extract<ChannelEvent, { readonly t: "channel_joined" }>,
     ended: (channel: LiveChannel) => void
   ) {
@@ -37,6 +40,7 @@ export class LiveChannel implements Channel {
     this.#connection = connection
     this.#view = viewOf(joined)
     this.#onEnd = ended
+    this.voice = new LiveChannelVoice(this, connection, timers)
   }
 
   get settings() {
@@ -106,6 +110,7 @@ export class LiveChannel implements Channel {
     if (this.#closed !== undefined) return
     this.#closed = closed
     this.#onEnd(this)
+    this.voice.end(closed)
     this.emit("closed", closed)
   }
 

@@ -1,6 +1,6 @@
 /**
- * Signalling of the voice calls of channels. The game makes the peer connections; this module carries
- * what they need to each other or to the media server.
+ * Signalling of the voice calls of channels, for a game that makes the peer connections itself: this
+ * module carries what they need to each other or to the media server. `channel.voice` makes them.
  */
 import type { Module } from "./compose.ts"
 import { Emitter, type Unsubscribe } from "./emitter.ts"
@@ -76,7 +76,8 @@ export interface Voice {
   ): Unsubscribe
 }
 
-const isVoiceEvent = (event: ServerEvent): event is VoiceEvent => event.t.startsWith("voice_")
+export const isVoiceEvent = (event: ServerEvent): event is VoiceEvent =>
+  event.t.startsWith("voice_")
 
 export const voice: Module<Voice> = ({ connection }) => {
   const emitter = new Emitter<VoiceEvents>()

@@ -1,0 +1,275 @@
+/** Implementation of {@link VoiceCall}: joins, follows the service's events, and joins again. */
+import type { Connection } from "./connection.ts"
+import { Emitter, type Unsubscribe } from "./emitter.ts"
+import { codeOf } from "./errors.ts"
+import type { FrameData } from "./frames.ts"
+import { retry, type Timers } from "./timers.ts"
+import type { CallClosed, CallOptions, VoiceCall, VoiceCallEvents } from "./voice-call.ts"
+import { type CallMedia, ServerMedia } from "./voice-media.ts"
+import { PeerMedia } from "./voice-peers.ts"
+import { Sounds } from "./voice-sounds.ts"
+import type { VoiceEvent, VoiceMember } from "./wire.ts"
+
+type Joined = FrameData<"voiceJoin">
+
+/** Credentials last ten minutes. */
+const serversMillis = 480_000
+const speakingMillis = 250
+const rejoin = { firstMillis: 500, timeoutMillis: 30_000 }
+const rejoinableErrors: ReadonlySet<string | undefined> = new Set([
+  "disconnected",
+  "rate_limited",
+  "timed_out",
+  "unavailable",
+  "voice_unavailable"
+])
+
+/** The microphone's track, and whether the call has asked for it. */
+export const openMicrophone = async (microphone: CallOptions["microphone"]) => {
+  if (microphone === undefined || microphone === false) return undefined
+  if (microphone instanceof MediaStreamTrack) return { track: microphone, isOwn: false }
+  const stream = await navigator.mediaDevices.getUserMedia({ audio: microphone })
+  const [track] = stream.getAudioTracks()
+  return track === undefined ? undefined : { track, isOwn: true }
+}
+
+type Microphone = Awaited<ReturnType<typeof openMicrophone>>
+
+export class LiveVoiceCall implements VoiceCall {
+  members: ReadonlyArray<VoiceMember> = []
+  speaking: ReadonlyArray<string> = []
+  muted: boolean
+  closed: CallClosed | undefined
+  readonly #channel: string
+  readonly #connection: Connection
+  readonly #timers: Timers
+  readonly #emitter = new Emitter<VoiceCallEvents>()
+  readonly #sounds = new Sounds()
+  readonly #volumes = new Map<string, number>()
+  #microphone: Microphone
+  #joined: Joined | undefined
+  #joinedAt = 0
+  #media: CallMedia | undefined
+  /** An offer may arrive before the reply that names its session. */
+  #early: Array<VoiceEvent> = []
+  #slots: Readonly<Record<string, string | null>> = {}
+  #rejoining: Promise<void> | undefined
+  #stopTimer = () => {}
+
+  constructor(channel: string, connection: Connection, timers: Timers, microphone: Microphone) {
+    this.#channel = channel
+    this.#connection = connection
+    this.#timers = timers
+    this.#microphone = microphone
+    this.muted = microphone === undefined
+  }
+
+  get mode() {
+    return this.#joined?.mode ?? "p2p"
+  }
+
+  on<Name extends keyof VoiceCallEvents>(
+    name: Name,
+    listener: (event: VoiceCallEvents[Name]) => void
+  ): Unsubscribe {
+    return this.#emitter.on(name, listener)
+  }
+
+  async mute(muted = true): Promise<void> {
+    this.muted = muted || this.#microphone === undefined
+    if (this.#microphone !== undefined) this.#microphone.track.enabled = !this.muted
+    this.#emitter.emit("change", this)
+    await this.#publish()
+  }
+
+  async setMicrophone(microphone: true | MediaTrackConstraints | MediaStreamTrack) {
+    const opened = await openMicrophone(microphone)
+    this.#release()
+    if (this.closed !== undefined && opened?.isOwn === true) return opened.track.stop()
+    this.#microphone = opened
+    this.#media?.setTrack()
+    await this.mute(false)
+  }
+
+  setVolume(playerId: string, volume: number): void {
+    this.#volumes.set(playerId, Math.min(Math.max(volume, 0), 1))
+    this.#applyVolumes()
+  }
+
+  async leave(): Promise<void> {
+    if (this.closed !== undefined) return
+    this.end({ reason: "left" })
+    await this.#connection.request("voiceLeave", { channel: this.#channel })
+  }
+
+  /** Joins, or returns to the session. */
+  async enter(): Promise<void> {
+    const session = this.#joined?.session
+    const payload = { channel: this.#channel, ...(session === undefined ? {} : { session }) }
+    const joined = await this.#connection.request("voiceJoin", payload)
+    if (this.closed !== undefined) return
+    this.#joined = joined
+    this.#joinedAt = this.#timers.elapsed()
+    if (joined.session !== session) this.#connect(joined)
+    const early = this.#early
+    this.#early = []
+    for (const event of early) this.#media?.receive(event)
+    await this.#publish()
+  }
+
+  /** Handles an event of this call. */
+  receive(event: VoiceEvent): void {
+    if (event.t === "voice_closed") {
+      this.#lose()
+      if (event.retryAfterMs === undefined) return this.end({ reason: event.reason })
+      return this.rejoin(event.retryAfterMs)
+    }
+    if (event.t === "voice_state") {
+      this.members = event.members
+      this.#media?.setMembers(event.members)
+    } else if (event.t === "voice_speaking") {
+      this.#slots = { ...this.#slots, ...event.slots }
+    } else {
+      if (this.#rejoining !== undefined || this.#media === undefined) this.#keep(event)
+      this.#media?.receive(event)
+      return
+    }
+    this.#applyVolumes()
+    this.#emitter.emit("change", this)
+    this.#findSpeakers()
+  }
+
+  /** Joins again until it succeeds or time is up. */
+  rejoin(delayMillis: number): void {
+    if (this.#rejoining !== undefined || this.closed !== undefined) return
+    this.#emitter.emit("reconnecting", this)
+    this.#rejoining = new Promise<void>((resolve) => this.#timers.after(delayMillis, resolve))
+      .then(() =>
+        retry(this.#timers, () => this.#return(), {
+          ...rejoin,
+          isTransient: (error) => this.closed === undefined && rejoinableErrors.has(codeOf(error))
+        })
+      )
+      .then(
+        () => {
+          this.#rejoining = undefined
+          if (this.closed === undefined) this.#emitter.emit("reconnected", this)
+        },
+        (error: unknown) => this.end({ reason: codeOf(error) ?? "failed" })
+      )
+  }
+
+  /** Ends the call for this client. */
+  end(closed: CallClosed): void {
+    if (this.closed !== undefined) return
+    this.closed = closed
+    this.#lose()
+    this.#stopTimer()
+    this.#release()
+    this.#emitter.emit("closed", closed)
+  }
+
+  async #return(): Promise<void> {
+    if (this.closed === undefined) await this.enter()
+  }
+
+  #connect(joined: Joined): void {
+    this.#media?.close()
+    this.#sounds.clear()
+    const context = {
+      channel: this.#channel,
+      connection: this.#connection,
+      timers: this.#timers,
+      sounds: this.#sounds,
+      servers: () => this.#servers(),
+      track: () => this.#microphone?.track ?? null,
+      failed: () => this.#fail()
+    }
+    this.#media =
+      joined.mode === "sfu" ? new ServerMedia(context, joined.session) : new PeerMedia(context)
+    this.#media.setMembers(this.members)
+    this.#listen()
+  }
+
+  #keep(event: VoiceEvent): void {
+    this.#early = [...this.#early, event].slice(-64)
+  }
+
+  /** The connection to the media server is lost: a new session gets another one. */
+  #fail(): void {
+    this.#lose()
+    this.#connection
+      .request("voiceLeave", { channel: this.#channel })
+      .catch(() => undefined)
+      .finally(() => this.rejoin(0))
+  }
+
+  #lose(): void {
+    this.#media?.close()
+    this.#media = undefined
+    this.#joined = undefined
+    this.#sounds.clear()
+    this.#slots = {}
+  }
+
+  async #servers(): Promise<RTCConfiguration> {
+    const isOld = this.#timers.elapsed() - this.#joinedAt > serversMillis
+    if (isOld && this.#joined !== undefined && this.#rejoining === undefined) await this.enter()
+    const { iceServers = [], iceTransportPolicy = "relay" } = this.#joined ?? {}
+    return {
+      iceServers: iceServers.map((server) => ({ ...server, urls: [...server.urls] })),
+      iceTransportPolicy
+    }
+  }
+
+  async #publish(): Promise<void> {
+    const session = this.#joined?.session
+    if (session === undefined) return
+    const on = !this.muted
+    await this.#connection.request("voicePublish", { channel: this.#channel, session, on })
+  }
+
+  #release(): void {
+    if (this.#microphone?.isOwn === true) this.#microphone.track.stop()
+    this.#microphone = undefined
+  }
+
+  /** A player who may not speak, or has closed the microphone, is not played. */
+  #volumeOf(id: string): number {
+    const member = this.members.find((each) => each.id === id)
+    return member?.canSpeak === true && member.publishing ? (this.#volumes.get(id) ?? 1) : 0
+  }
+
+  #applyVolumes(): void {
+    if (this.mode === "p2p") {
+      for (const { id } of this.members) this.#sounds.setVolume(id, this.#volumeOf(id))
+    } else {
+      for (const [slot, id] of Object.entries(this.#slots)) {
+        this.#sounds.setVolume(slot, id === null ? 1 : (this.#volumes.get(id) ?? 1))
+      }
+    }
+  }
+
+  /** Measures who speaks, from time to time. */
+  #listen(): void {
+    this.#stopTimer()
+    this.#stopTimer = this.#timers.after(speakingMillis, () => {
+      this.#applyVolumes()
+      this.#findSpeakers()
+      this.#listen()
+    })
+  }
+
+  #findSpeakers(): void {
+    const others = this.members.filter(({ id }) => id !== this.#connection.playerId)
+    const speaking =
+      this.mode === "p2p"
+        ? others
+            .map(({ id }) => id)
+            .filter((id) => this.#volumeOf(id) > 0 && this.#sounds.isSpeech(id))
+        : Object.values(this.#slots).filter((id) => others.some((each) => each.id === id))
+    const before = this.speaking
+    this.speaking = speaking.filter((id) => id !== null)
+    if (before.join() !== this.speaking.join()) this.#emitter.emit("change", this)
+  }
+}

@@ -1,0 +1,190 @@
+/** Voice calls of the client between real browser pages, in both modes. */
+import { createSocket } from "node:dgram"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import type { Page } from "playwright-core"
+import type { Client, VoiceCall } from "#client/client"
+import { TestApp } from "#testing/app"
+import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
+import { GamePages } from "../support/client/game-pages.ts"
+import { DatabaseLive } from "../support/service.ts"
+import { enableVoice, voiceChannel } from "../support/voice-calls.ts"
+
+declare global {
+  interface Window {
+    readonly client: Client
+    /** The call of the page, and the connections that it has made. */
+    call: VoiceCall
+    peers: Array<RTCPeerConnection>
+    /** Counts the streams that carry sound; the kinds of the candidates that carry them. */
+    heard: () => Promise<{ readonly streams: number; readonly kinds: ReadonlyArray<string> }>
+  }
+}
+
+const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
+
+const freePort = Effect.callback<number>((resume) => {
+  const socket = createSocket("udp4")
+  socket.bind(0, () => {
+    const { port } = socket.address()
+    socket.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+/** Notes the connections of a page, and measures them. */
+const watch = () => {
+  const peers: Array<RTCPeerConnection> = []
+  const Original = window.RTCPeerConnection
+  window.peers = peers
+  window.RTCPeerConnection = class extends Original {
+    constructor(configuration?: RTCConfiguration) {
+      super(configuration)
+      peers.push(this);(window as any).log ??= []; this.addEventListener('icecandidateerror', (e) => (window as any).log.push([e.url, e.errorCode, e.errorText, e.address]))
+    }
+  }
+  window.heard = async () => {
+    const open = peers.filter(({ connectionState }) => connectionState === "connected")
+    const reports = await Promise.all(open.map((peer) => peer.getStats()))
+    const all = reports.flatMap((report) => Array.from(report.values()))
+    const sounds = all.filter(
+      ({ totalAudioEnergy, type }) => type === "inbound-rtp" && totalAudioEnergy > 0
+    )
+    const pairs = all.filter(({ nominated, type }) => type === "candidate-pair" && nominated)
+    const own = pairs.map((pair) => all.find(({ id }) => id === pair.localCandidateId))
+    return { streams: sounds.length, kinds: own.map((candidate) => candidate?.candidateType) }
+  }
+}
+
+const inCall = Effect.fnUntraced(function* (channel: string, microphone: boolean) {
+  const visitor = yield* newVisitor()
+  yield* ask(() => visitor.addInitScript(watch))
+  const page = yield* ask(() => visitor.newPage())
+  const { url } = yield* GamePages
+  yield* ask(() => page.goto(url))
+  yield* ask(() => page.waitForFunction(() => document.title === "Ready"))
+  const id = yield* ask(() =>
+    page.evaluate(
+      async ({ channel, microphone }) => {
+        const player = await window.client.sessions.guest()
+        const joined = await window.client.channels.join(channel)
+        const plain = { echoCancellation: false, noiseSuppression: false, autoGainControl: false }
+        window.call = await joined.voice.join({ microphone: microphone && plain })
+        return player.id
+      },
+      { channel, microphone }
+    )
+  )
+  return { page, id }
+})
+
+const dbg = (page: Page) => ask(async () => { console.log(JSON.stringify(await page.evaluate(async () => ({ log: (window as any).log, h: await window.heard(), st: window.peers.map((p) => [p.connectionState, p.iceConnectionState, p.signalingState, JSON.stringify(p.getConfiguration()), p.remoteDescription?.type, p.remoteDescription?.sdp.match(/a=candidate.*/g), p.localDescription?.sdp.match(/a=candidate.*/g)]), m: window.call.members, s: window.call.speaking, mode: window.call.mode })))) })
+/** Waits until a page hears this many others; returns how its sound travels. */
+const hears = (page: Page, streams: number) =>
+  ask(() =>
+    page.evaluate(async (streams) => {
+      for (;;) {
+        const heard = await window.heard()
+        if (heard.streams >= streams) return heard.kinds
+        await new Promise(requestAnimationFrame)
+      }
+    }, streams)
+  ).pipe(Effect.timeout("12 seconds"), Effect.tapError(() => dbg(page)), Effect.orDie)
+
+const speaks = (page: Page, id: string) =>
+  ask(() =>
+    page
+      .waitForFunction((id) => window.call.speaking.includes(id), id)
+      .catch(async (e) => {
+        console.log(
+          JSON.stringify(
+            await page.evaluate(async () => ({
+              h: await window.heard(),
+              st: window.peers.map((p) => p.connectionState),
+              m: window.call.members,
+              s: window.call.speaking,
+              mode: window.call.mode,
+              a: window.peers.map((p) =>
+                p.getReceivers().map((r) => r.getSynchronizationSources().map((x) => x.audioLevel))
+              )
+            }))
+          )
+        )
+        throw e
+      })
+  )
+
+const silent = (page: Page, id: string) =>
+  ask(() => page.waitForFunction((id) => !window.call.speaking.includes(id), id))
+
+const members = (page: Page, count: number) =>
+  ask(() => page.waitForFunction((count) => window.call.members.length === count, count))
+
+const VoiceLive = Layer.mergeAll(Chromium.layer, GamePages.layer).pipe(
+  Layer.provideMerge(
+    Layer.unwrap(
+      Effect.map(freePort, (port) => TestApp.layerWith({ SVC_TURN_PORT: String(port) }))
+    ).pipe(Layer.provide(DatabaseLive))
+  )
+)
+
+const live = { timeout: "120 seconds", excludeTestServices: true } as const
+
+layer(VoiceLive, live)("voice calls between pages in Chromium", (it) => {
+  for (const mode of ["p2p", "sfu"] as const) {
+    it.effect.skipIf(!installed)(
+      `three pages hear each other by ${mode}, and one that mutes and leaves is silent`,
+      () =>
+        Effect.gen(function* () {
+          const app = yield* TestApp
+          yield* enableVoice(app)
+          const channel = yield* voiceChannel(app, { voice: { mode }, maxMembers: 8 })
+          const one = yield* inCall(channel, true)
+          const two = yield* inCall(channel, true)
+          const three = yield* inCall(channel, true)
+          for (const { page } of [one, two, three]) {
+            const kinds = yield* hears(page, 2)
+            if (mode === "p2p") assert.deepStrictEqual(kinds, ["relay", "relay"])
+          }
+          yield* speaks(one.page, two.id)
+          yield* speaks(two.page, one.id)
+          yield* ask(() => two.page.evaluate(() => window.call.mute()))
+          yield* silent(one.page, two.id)
+          yield* ask(() => two.page.evaluate(() => window.call.mute(false)))
+          yield* speaks(one.page, two.id)
+          yield* ask(() => two.page.evaluate(() => window.call.leave()))
+          yield* members(one.page, 2)
+          yield* silent(one.page, two.id)
+          yield* speaks(one.page, three.id)
+        }),
+      120_000
+    )
+  }
+
+  it.effect.skipIf(!installed)(
+    "a listener hears without a microphone, and again after a lost connection",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        yield* enableVoice(app)
+        const channel = yield* voiceChannel(app, { voice: { mode: "sfu" }, maxMembers: 8 })
+        const speaker = yield* inCall(channel, true)
+        const listener = yield* inCall(channel, false)
+        yield* hears(listener.page, 1)
+        assert.isTrue(yield* ask(() => listener.page.evaluate(() => window.call.muted)))
+        yield* ask(() =>
+          listener.page.evaluate(async () => {
+            const back = new Promise((resolve) => window.call.on("reconnected", resolve))
+            for (const peer of window.peers) {
+              peer.close()
+              Object.defineProperty(peer, "connectionState", { value: "failed" })
+              peer.onconnectionstatechange?.(new Event("connectionstatechange"))
+            }
+            await back
+          })
+        )
+        yield* hears(listener.page, 1)
+        yield* speaks(listener.page, speaker.id)
+      }),
+    120_000
+  )
+})
