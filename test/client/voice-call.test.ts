@@ -39,7 +39,7 @@ const watch = () => {
   window.RTCPeerConnection = class extends Original {
     constructor(configuration?: RTCConfiguration) {
       super(configuration)
-      peers.push(this);(window as any).log ??= []; this.addEventListener('icecandidateerror', (e) => (window as any).log.push([e.url, e.errorCode, e.errorText, e.address]))
+      peers.push(this)
     }
   }
   window.heard = async () => {
@@ -77,7 +77,6 @@ const inCall = Effect.fnUntraced(function* (channel: string, microphone: boolean
   return { page, id }
 })
 
-const dbg = (page: Page) => ask(async () => { console.log(JSON.stringify(await page.evaluate(async () => ({ log: (window as any).log, h: await window.heard(), st: window.peers.map((p) => [p.connectionState, p.iceConnectionState, p.signalingState, JSON.stringify(p.getConfiguration()), p.remoteDescription?.type, p.remoteDescription?.sdp.match(/a=candidate.*/g), p.localDescription?.sdp.match(/a=candidate.*/g)]), m: window.call.members, s: window.call.speaking, mode: window.call.mode })))) })
 /** Waits until a page hears this many others; returns how its sound travels. */
 const hears = (page: Page, streams: number) =>
   ask(() =>
@@ -88,30 +87,10 @@ const hears = (page: Page, streams: number) =>
         await new Promise(requestAnimationFrame)
       }
     }, streams)
-  ).pipe(Effect.timeout("12 seconds"), Effect.tapError(() => dbg(page)), Effect.orDie)
+  ).pipe(Effect.timeout("30 seconds"), Effect.orDie)
 
 const speaks = (page: Page, id: string) =>
-  ask(() =>
-    page
-      .waitForFunction((id) => window.call.speaking.includes(id), id)
-      .catch(async (e) => {
-        console.log(
-          JSON.stringify(
-            await page.evaluate(async () => ({
-              h: await window.heard(),
-              st: window.peers.map((p) => p.connectionState),
-              m: window.call.members,
-              s: window.call.speaking,
-              mode: window.call.mode,
-              a: window.peers.map((p) =>
-                p.getReceivers().map((r) => r.getSynchronizationSources().map((x) => x.audioLevel))
-              )
-            }))
-          )
-        )
-        throw e
-      })
-  )
+  ask(() => page.waitForFunction((id) => window.call.speaking.includes(id), id))
 
 const silent = (page: Page, id: string) =>
   ask(() => page.waitForFunction((id) => !window.call.speaking.includes(id), id))
