@@ -10,6 +10,7 @@ export const clientBundleText = async (): Promise<string> => {
   const { output } = await build.generate({
     file: "client.js",
     format: "esm",
+    codeSplitting: false,
     minify: true,
     sourcemap: true
   })
