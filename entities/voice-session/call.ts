@@ -36,6 +36,8 @@ export class VoiceCall implements MediaListener {
   #ended = false
   /** A call without members ends, but not before the first one has joined. */
   #wasJoined = false
+  /** The session on each slot that was ever taken. */
+  readonly #slots = new Map<string, string | null>()
   /** The state of the channel that the call has followed last. */
   #followed: ChannelState | undefined
 
@@ -61,6 +63,7 @@ export class VoiceCall implements MediaListener {
     return Result.map(decide(this.state, command, now), (decision) => {
       this.#apply(decision)
       this.#apply(listed(this.state, now))
+      if (command.t === "join") this.#sendSlots([command.playerId], this.#slots)
       this.channel.watchers.flush()
       this.#settle()
     })
@@ -82,14 +85,9 @@ export class VoiceCall implements MediaListener {
   }
 
   speaking(bySlot: Readonly<Record<string, string | null>>): void {
-    const slots = Object.fromEntries(
-      Object.entries(bySlot).map(([slot, session]) => [
-        slot,
-        session === null ? null : (memberWith(this.state, session)?.id ?? null)
-      ])
-    )
-    const to = Array.from(this.state.members.keys())
-    this.#send(to, { t: "voice_speaking", channel: this.state.channel, slots })
+    const changes = new Map(Object.entries(bySlot))
+    for (const [slot, session] of changes) this.#slots.set(slot, session)
+    this.#sendSlots(Array.from(this.state.members.keys()), changes)
     this.channel.watchers.flush()
   }
 
@@ -138,6 +136,17 @@ export class VoiceCall implements MediaListener {
       case "microphone":
         return this.#media?.setMicrophone(emission.session, emission.open)
     }
+  }
+
+  #sendSlots(to: ReadonlyArray<string>, bySlot: ReadonlyMap<string, string | null>): void {
+    if (bySlot.size === 0) return
+    const slots = Object.fromEntries(
+      Array.from(bySlot, ([slot, session]) => [
+        slot,
+        session === null ? null : (memberWith(this.state, session)?.id ?? null)
+      ])
+    )
+    this.#send(to, { t: "voice_speaking", channel: this.state.channel, slots })
   }
 
   #send(to: ReadonlyArray<string>, event: VoiceEvent): void {

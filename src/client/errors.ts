@@ -26,6 +26,8 @@ export interface LocalDetails {
   readonly oauth_failed: { readonly reason: SignInError }
   /** Too many calls are waiting for replies, or too many saves for a connection. Await some of them. */
   readonly overloaded: undefined
+  /** The page may not use a microphone, since it is not from `https:` or `localhost`. */
+  readonly microphone_unavailable: undefined
   /** The answer is not what this version of the client expects. Check `baseUrl`, then update the client. */
   readonly unreadable_answer: undefined
 }

@@ -4,8 +4,9 @@ import { Emitter, type Unsubscribe } from "./emitter.ts"
 import { codeOf } from "./errors.ts"
 import type { FrameData } from "./frames.ts"
 import { retry, type Timers } from "./timers.ts"
-import type { CallClosed, CallOptions, VoiceCall, VoiceCallEvents } from "./voice-call.ts"
+import type { CallClosed, VoiceCall, VoiceCallEvents } from "./voice-call.ts"
 import { type CallMedia, ServerMedia } from "./voice-media.ts"
+import { type Microphone, openMicrophone } from "./voice-microphone.ts"
 import { PeerMedia } from "./voice-peers.ts"
 import { Sounds } from "./voice-sounds.ts"
 import type { VoiceEvent, VoiceMember } from "./wire.ts"
@@ -24,20 +25,15 @@ const rejoinableErrors: ReadonlySet<string | undefined> = new Set([
   "voice_unavailable"
 ])
 
-/** The microphone's track, and whether the call has asked for it. */
-export const openMicrophone = async (microphone: CallOptions["microphone"]) => {
-  if (microphone === undefined || microphone === false) return undefined
-  if (microphone instanceof MediaStreamTrack) return { track: microphone, isOwn: false }
-  const stream = await navigator.mediaDevices.getUserMedia({ audio: microphone })
-  const [track] = stream.getAudioTracks()
-  return track === undefined ? undefined : { track, isOwn: true }
-}
+/** From this level (0 to 1) on, a player speaks. */
+const speechLevel = 0.01
 
-type Microphone = Awaited<ReturnType<typeof openMicrophone>>
+export { openMicrophone }
 
 export class LiveVoiceCall implements VoiceCall {
   members: ReadonlyArray<VoiceMember> = []
   speaking: ReadonlyArray<string> = []
+  levels: ReadonlyMap<string, number> = new Map()
   muted: boolean
   closed: CallClosed | undefined
   readonly #channel: string
@@ -46,7 +42,7 @@ export class LiveVoiceCall implements VoiceCall {
   readonly #emitter = new Emitter<VoiceCallEvents>()
   readonly #sounds = new Sounds()
   readonly #volumes = new Map<string, number>()
-  #microphone: Microphone
+  #microphone: Microphone | undefined
   #joined: Joined | undefined
   #joinedAt = 0
   #media: CallMedia | undefined
@@ -54,13 +50,19 @@ export class LiveVoiceCall implements VoiceCall {
   #early: Array<VoiceEvent> = []
   #slots: Readonly<Record<string, string | null>> = {}
   #rejoining: Promise<void> | undefined
+  #isSpeaking = false
   #stopTimer = () => {}
 
-  constructor(channel: string, connection: Connection, timers: Timers, microphone: Microphone) {
+  constructor(
+    channel: string,
+    connection: Connection,
+    timers: Timers,
+    microphone: Microphone | undefined
+  ) {
     this.#channel = channel
     this.#connection = connection
     this.#timers = timers
-    this.#microphone = microphone
+    this.#useMicrophone(microphone)
     this.muted = microphone === undefined
   }
 
@@ -84,11 +86,16 @@ export class LiveVoiceCall implements VoiceCall {
 
   async setMicrophone(microphone: true | MediaTrackConstraints | MediaStreamTrack) {
     const opened = await openMicrophone(microphone)
-    this.#release()
-    if (this.closed !== undefined && opened?.isOwn === true) return opened.track.stop()
-    this.#microphone = opened
+    if (this.closed !== undefined) return opened?.release()
+    this.#microphone?.release()
+    this.#useMicrophone(opened)
     this.#media?.setTrack()
     await this.mute(false)
+  }
+
+  async devices(): Promise<ReadonlyArray<MediaDeviceInfo>> {
+    const devices = await navigator.mediaDevices.enumerateDevices()
+    return devices.filter(({ kind }) => kind === "audioinput")
   }
 
   setVolume(playerId: string, volume: number): void {
@@ -153,7 +160,9 @@ export class LiveVoiceCall implements VoiceCall {
       .then(
         () => {
           this.#rejoining = undefined
-          if (this.closed === undefined) this.#emitter.emit("reconnected", this)
+          if (this.closed !== undefined) return
+          if (this.#joined === undefined) this.rejoin(rejoin.firstMillis)
+          else this.#emitter.emit("reconnected", this)
         },
         (error: unknown) => this.end({ reason: codeOf(error) ?? "failed" })
       )
@@ -165,7 +174,8 @@ export class LiveVoiceCall implements VoiceCall {
     this.closed = closed
     this.#lose()
     this.#stopTimer()
-    this.#release()
+    this.#microphone?.release()
+    this.#microphone = undefined
     this.#emitter.emit("closed", closed)
   }
 
@@ -226,18 +236,25 @@ export class LiveVoiceCall implements VoiceCall {
     const session = this.#joined?.session
     if (session === undefined) return
     const on = !this.muted
-    await this.#connection.request("voicePublish", { channel: this.#channel, session, on })
+    try {
+      await this.#connection.request("voicePublish", { channel: this.#channel, session, on })
+    } catch (error) {
+      // Another session publishes for itself.
+      if (this.#joined?.session === session) throw error
+    }
   }
 
-  #release(): void {
-    if (this.#microphone?.isOwn === true) this.#microphone.track.stop()
-    this.#microphone = undefined
+  #useMicrophone(microphone: Microphone | undefined): void {
+    this.#microphone = microphone
+    microphone?.track.addEventListener("ended", () => {
+      if (this.#microphone === microphone) this.mute().catch(() => undefined)
+    })
   }
 
   /** A player who may not speak, or has closed the microphone, is not played. */
-  #volumeOf(id: string): number {
+  #volumeOf(id: string, volume = this.#volumes.get(id) ?? 1): number {
     const member = this.members.find((each) => each.id === id)
-    return member?.canSpeak === true && member.publishing ? (this.#volumes.get(id) ?? 1) : 0
+    return member?.canSpeak === true && member.publishing ? volume : 0
   }
 
   #applyVolumes(): void {
@@ -260,16 +277,38 @@ export class LiveVoiceCall implements VoiceCall {
     })
   }
 
-  #findSpeakers(): void {
+  /** The key of each other's sound. In a call through the media server, only speakers have one. */
+  #sources(): ReadonlyArray<readonly [id: string, key: string]> {
     const others = this.members.filter(({ id }) => id !== this.#connection.playerId)
-    const speaking =
-      this.mode === "p2p"
-        ? others
-            .map(({ id }) => id)
-            .filter((id) => this.#volumeOf(id) > 0 && this.#sounds.isSpeech(id))
-        : Object.values(this.#slots).filter((id) => others.some((each) => each.id === id))
-    const before = this.speaking
-    this.speaking = speaking.filter((id) => id !== null)
-    if (before.join() !== this.speaking.join()) this.#emitter.emit("change", this)
+    if (this.mode === "p2p") {
+      return others.filter(({ id }) => this.#volumeOf(id, 1) > 0).map(({ id }) => [id, id])
+    }
+    return others.flatMap(({ id }) =>
+      Object.entries(this.#slots)
+        .filter(([, speaker]) => speaker === id)
+        .map(([slot]) => [id, slot] as const)
+    )
+  }
+
+  #findSpeakers(): void {
+    const sources = this.#sources()
+    const levels = new Map(sources.map(([id, key]) => [id, this.#sounds.levelOf(key)]))
+    const own = this.muted ? 0 : (this.#microphone?.level ?? 0)
+    levels.set(this.#connection.playerId ?? "", own)
+    const before = [...this.speaking, ...this.levels].join()
+    this.speaking = sources
+      .map(([id]) => id)
+      .filter((id) => this.mode === "sfu" || (levels.get(id) ?? 0) > speechLevel)
+    this.levels = new Map(Array.from(levels).filter(([, level]) => level > 0))
+    this.#hint(own > speechLevel)
+    if (before !== [...this.speaking, ...this.levels].join()) this.#emitter.emit("change", this)
+  }
+
+  /** Says to the media server that the player begins or ends to speak. */
+  #hint(speaking: boolean): void {
+    const session = this.#joined?.session
+    if (this.mode === "p2p" || session === undefined || speaking === this.#isSpeaking) return
+    this.#isSpeaking = speaking
+    this.#connection.notify("voiceSpeaking", { channel: this.#channel, session, speaking })
   }
 }

@@ -22,7 +22,7 @@ export interface CallClosed {
 
 /** Events of a call. */
 export interface VoiceCallEvents {
-  /** Members, speakers or the own mute have changed. */
+  /** Members, speakers, levels or the own mute have changed. */
   readonly change: VoiceCall
   /** The call is lost, and the client joins it again. */
   readonly reconnecting: VoiceCall
@@ -42,6 +42,9 @@ export interface VoiceCall {
 
   /** Ids of the others who speak now. */
   readonly speaking: ReadonlyArray<string>
+
+  /** How loud each player is now, 0 to 1, with this player. Those who are silent are not in it. */
+  readonly levels: ReadonlyMap<string, number>
 
   /** Whether the microphone is closed, or the player has none. */
   readonly muted: boolean
@@ -69,10 +72,18 @@ export interface VoiceCall {
   mute(muted?: boolean): Promise<void>
 
   /**
+   * The microphones of the device. They have names once the player has allowed one.
+   *
+   * @example
+   * for (const { deviceId, label } of await call.devices()) addOption(label, deviceId)
+   */
+  devices(): Promise<ReadonlyArray<MediaDeviceInfo>>
+
+  /**
    * Takes another microphone, also when the player joined without one.
    *
    * @example
-   * await call.setMicrophone({ deviceId: "default" })
+   * await call.setMicrophone({ deviceId: { exact: deviceId } })
    */
   setMicrophone(microphone: true | MediaTrackConstraints | MediaStreamTrack): Promise<void>
 

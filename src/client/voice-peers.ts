@@ -109,8 +109,7 @@ class PeerLink {
 
   async #take({ data, gen = 0, kind }: Signal): Promise<void> {
     if (kind === "restart") return this.#offers ? this.#offer() : undefined
-    if (gen < this.#gen) return
-    if (kind === "offer" && !this.#offers) return this.#answer(data, gen)
+    if (kind === "offer" && !this.#offers && gen > this.#gen) return this.#answer(data, gen)
     if (gen !== this.#gen || this.#peer === undefined) return
     if (kind === "answer") await this.#peer.setRemoteDescription(data as RTCSessionDescriptionInit)
     if (kind === "candidate") await this.#peer.addIceCandidate(data as RTCIceCandidateInit)

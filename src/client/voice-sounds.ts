@@ -5,9 +5,6 @@ interface Sound {
   readonly receiver: RTCRtpReceiver
 }
 
-/** From this level (0 to 1) on, a player speaks. */
-const speechLevel = 0.01
-
 const play = (audio: HTMLAudioElement): void => {
   // A browser may wait for the player's first touch of the page.
   audio.play().catch(() => addEventListener("pointerdown", () => play(audio), { once: true }))
@@ -32,10 +29,10 @@ export class Sounds {
     audio.muted = volume === 0
   }
 
-  /** Whether the track carries speech now. */
-  isSpeech(key: string): boolean {
+  /** How loud the track is now, 0 to 1, whatever its volume. */
+  levelOf(key: string): number {
     const [source] = this.#sounds.get(key)?.receiver.getSynchronizationSources() ?? []
-    return (source?.audioLevel ?? 0) > speechLevel
+    return source?.audioLevel ?? 0
   }
 
   stop(key: string): void {

@@ -9,6 +9,7 @@ import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
 import { GamePages } from "../support/client/game-pages.ts"
 import { DatabaseLive } from "../support/service.ts"
 import { enableVoice, voiceChannel } from "../support/voice-calls.ts"
+import { mediaProcesses } from "../support/voice-peer.ts"
 
 declare global {
   interface Window {
@@ -32,13 +33,13 @@ const freePort = Effect.callback<number>((resume) => {
 })
 
 /** Notes the connections of a page, and measures them. */
-const watch = () => {
+const watch = (isRelayed: boolean) => {
   const peers: Array<RTCPeerConnection> = []
   const Original = window.RTCPeerConnection
   window.peers = peers
   window.RTCPeerConnection = class extends Original {
     constructor(configuration?: RTCConfiguration) {
-      super(configuration)
+      super(isRelayed ? { ...configuration, iceTransportPolicy: "relay" } : configuration)
       peers.push(this)
     }
   }
@@ -55,9 +56,13 @@ const watch = () => {
   }
 }
 
-const inCall = Effect.fnUntraced(function* (channel: string, microphone: boolean) {
+const inCall = Effect.fnUntraced(function* (
+  channel: string,
+  microphone: boolean,
+  isRelayed = false
+) {
   const visitor = yield* newVisitor()
-  yield* ask(() => visitor.addInitScript(watch))
+  yield* ask(() => visitor.addInitScript(watch, isRelayed))
   const page = yield* ask(() => visitor.newPage())
   const { url } = yield* GamePages
   yield* ask(() => page.goto(url))
@@ -87,7 +92,7 @@ const hears = (page: Page, streams: number) =>
         await new Promise(requestAnimationFrame)
       }
     }, streams)
-  ).pipe(Effect.timeout("30 seconds"), Effect.orDie)
+  ).pipe(Effect.timeout("60 seconds"), Effect.orDie)
 
 const speaks = (page: Page, id: string) =>
   ask(() => page.waitForFunction((id) => window.call.speaking.includes(id), id))
@@ -101,7 +106,9 @@ const members = (page: Page, count: number) =>
 const VoiceLive = Layer.mergeAll(Chromium.layer, GamePages.layer).pipe(
   Layer.provideMerge(
     Layer.unwrap(
-      Effect.map(freePort, (port) => TestApp.layerWith({ SVC_TURN_PORT: String(port) }))
+      Effect.map(freePort, (port) =>
+        TestApp.layerWith({ SVC_TURN_PORT: String(port), SVC_VOICE_UDP_PORTS: "0" })
+      )
     ).pipe(Layer.provide(DatabaseLive))
   )
 )
@@ -119,13 +126,22 @@ layer(VoiceLive, live)("voice calls between pages in Chromium", (it) => {
           const channel = yield* voiceChannel(app, { voice: { mode }, maxMembers: 8 })
           const one = yield* inCall(channel, true)
           const two = yield* inCall(channel, true)
-          const three = yield* inCall(channel, true)
+          const three = yield* inCall(channel, true, true)
           for (const { page } of [one, two, three]) {
             const kinds = yield* hears(page, 2)
             if (mode === "p2p") assert.deepStrictEqual(kinds, ["relay", "relay"])
+            else assert.deepStrictEqual(kinds, [page === three.page ? "relay" : "host"])
           }
           yield* speaks(one.page, two.id)
           yield* speaks(two.page, one.id)
+          const { devices, levels } = yield* ask(() =>
+            one.page.evaluate(async () => ({
+              devices: (await window.call.devices()).length,
+              levels: Array.from(window.call.levels.keys())
+            }))
+          )
+          assert.isAbove(devices, 0)
+          assert.includeMembers(levels, [one.id, two.id])
           yield* ask(() => two.page.evaluate(() => window.call.mute()))
           yield* silent(one.page, two.id)
           yield* ask(() => two.page.evaluate(() => window.call.mute(false)))
@@ -165,5 +181,26 @@ layer(VoiceLive, live)("voice calls between pages in Chromium", (it) => {
         yield* speaks(listener.page, speaker.id)
       }),
     120_000
+  )
+
+  it.effect.skipIf(!installed)("the client joins again when the media process is killed", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* enableVoice(app)
+      const channel = yield* voiceChannel(app, { voice: { mode: "sfu" }, maxMembers: 8 })
+      const speaker = yield* inCall(channel, true)
+      const listener = yield* inCall(channel, false)
+      yield* speaks(listener.page, speaker.id)
+      const back = [speaker, listener].map(({ page }) =>
+        page.evaluate(() =>
+          new Promise((resolve) => window.call.on("reconnected", resolve)).then(() => undefined)
+        )
+      )
+      const [pid = yield* Effect.die("no media process")] = yield* mediaProcesses
+      process.kill(pid, "SIGKILL")
+      yield* ask(() => Promise.all(back))
+      yield* speaks(listener.page, speaker.id)
+      yield* hears(listener.page, 1)
+    })
   )
 })

@@ -6,7 +6,7 @@ import { TestApp } from "#testing/app"
 import { at, type OnlinePlayer } from "#testing/players"
 import { errorCode, moderate } from "../../support/channel-calls.ts"
 import { DatabaseLive } from "../../support/service.ts"
-import { enableVoice, newMember, voiceChannel } from "../../support/voice-calls.ts"
+import { enableVoice, joinCall, newMember, voiceChannel } from "../../support/voice-calls.ts"
 import {
   connectVoice,
   eventually,
@@ -57,12 +57,16 @@ const heardMeanwhile = Effect.fnUntraced(function* (peer: VoicePeer) {
 layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("the media server", (it) => {
   it.effect("forwards a speaker to all others, and names the speaker of each slot", () =>
     Effect.gen(function* () {
-      const { ada, bob, cat } = yield* callOf(3)
+      const { ada, app, bob, cat, channel } = yield* callOf(3)
       ada.peer.speak()
       yield* eventually(() => bob.peer.total() > 20 && cat.peer.total() > 20, "two hear ada")
       assert.strictEqual(ada.peer.total(), 0)
       const speaking = yield* bob.player.socket.next("voice_speaking")
       assert.deepStrictEqual(speaking["slots"], { s0: ada.player.id })
+      const late = yield* newMember(app, channel)
+      yield* joinCall(late, channel)
+      const present = yield* late.socket.next("voice_speaking")
+      assert.deepStrictEqual(present["slots"], { s0: ada.player.id })
       bob.peer.speak(30)
       yield* eventually(() => cat.peer.total("s1") > 20, "cat hears bob, too")
       ada.peer.silence()

@@ -1,5 +1,8 @@
 /** A headless Chromium for the duration of a test file. */
 import { spawnSync } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Context, Effect, Layer } from "effect"
 import { type Browser, type BrowserContextOptions, chromium } from "playwright-core"
 
@@ -23,6 +26,29 @@ const args = [
   "--use-fake-ui-for-media-stream"
 ]
 
+/** A second of a tone as WAV. The tone is the microphone: Chromium's own one beeps for 20 ms only. */
+const toneOf = (hertz: number): Buffer => {
+  const rate = 48_000
+  const wav = Buffer.alloc(44 + rate * 2)
+  wav.write("RIFF", 0)
+  wav.writeUInt32LE(wav.length - 8, 4)
+  wav.write("WAVEfmt ", 8)
+  wav.writeUInt32LE(16, 16)
+  wav.writeUInt16LE(1, 20)
+  wav.writeUInt16LE(1, 22)
+  wav.writeUInt32LE(rate, 24)
+  wav.writeUInt32LE(rate * 2, 28)
+  wav.writeUInt16LE(2, 32)
+  wav.writeUInt16LE(16, 34)
+  wav.write("data", 36)
+  wav.writeUInt32LE(rate * 2, 40)
+  for (let i = 0; i < rate; i++) {
+    const sample = Math.sin((2 * Math.PI * hertz * i) / rate)
+    wav.writeInt16LE(Math.round(sample * 8000), 44 + i * 2)
+  }
+  return wav
+}
+
 /** Timeout of a step in a page, on a busy machine. */
 const patienceMillis = 30_000
 
@@ -32,7 +58,18 @@ export class Chromium extends Context.Service<Chromium, Browser>()(
   static readonly layer = Layer.effect(
     Chromium,
     Effect.acquireRelease(
-      Effect.promise(() => chromium.launch({ executablePath, args, timeout: patienceMillis })),
+      Effect.promise(async () => {
+        const folder = mkdtempSync(join(tmpdir(), "svc-tone-"))
+        const tone = join(folder, "tone.wav")
+        writeFileSync(tone, toneOf(440))
+        const browser = await chromium.launch({
+          executablePath,
+          args: [...args, `--use-file-for-fake-audio-capture=${tone}`],
+          timeout: patienceMillis
+        })
+        browser.on("disconnected", () => rmSync(folder, { recursive: true, force: true }))
+        return browser
+      }),
       (browser) => Effect.promise(() => browser.close())
     )
   )

@@ -3,6 +3,7 @@
  * that must be relayed need no setting. Production needs a TURN server of its own.
  *
  * A relay reaches relays of this server and nothing else: the library itself refuses no private peers.
+ * Players reach it over UDP: the library frames the data of relays wrongly over TCP, without padding.
  */
 import { isIP } from "node:net"
 import { networkInterfaces } from "node:os"
@@ -51,13 +52,8 @@ export const startEmbeddedTurn = (options: {
     server.on("beforePermission", decide)
     server.on("beforeChannelBind", decide)
     server.on("error", () => resume(Effect.fail(new TurnUnavailable())))
-    server.on("listening", ({ transport }) => {
-      if (transport === "udp") resume(Effect.succeed(server))
-    })
-    server.listen([
-      { port, transport: "udp" },
-      { port, transport: "tcp" }
-    ])
+    server.on("listening", () => resume(Effect.succeed(server)))
+    server.listen([{ port, transport: "udp" }])
   })
   const held = Effect.acquireRelease(start, (server) => Effect.sync(() => server.stop()))
   return Effect.as(held, address)

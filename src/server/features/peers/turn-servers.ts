@@ -27,6 +27,8 @@ interface Relay {
 
 const secretBytes = 32
 
+const loopbackHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"])
+
 /** The embedded server of a laptop, started when it is first needed; undefined where there is none. */
 const makeEmbedded = Effect.fnUntraced(function* ({
   baseUrl,
@@ -41,13 +43,11 @@ const makeEmbedded = Effect.fnUntraced(function* ({
   const start = Effect.gen(function* () {
     const random = yield* SecureRandom.SecureRandom
     const secret = Base64.encode(yield* random.randomBytes(secretBytes))
-    yield* Scope.provide(startEmbeddedTurn({ port, secret }), scope)
+    const address = yield* Scope.provide(startEmbeddedTurn({ port, secret }), scope)
     const { hostname } = new URL(baseUrl)
-    const host = hostname === "localhost" ? "127.0.0.1" : hostname
-    const relay: Relay = {
-      urls: [`turn:${host}:${port}`, `turn:${host}:${port}?transport=tcp`],
-      secret
-    }
+    // A page that may use the microphone gathers no relay over UDP from a loopback address.
+    const host = loopbackHosts.has(hostname) ? address : hostname
+    const relay: Relay = { urls: [`turn:${host}:${port}`], secret }
     return relay
   }).pipe(
     Effect.provide(SecureRandom.layerWebCrypto),

@@ -132,8 +132,8 @@ export const variables = {
   SVC_TURN_PORT: {
     default: "3478",
     description:
-      "The port of the embedded TURN server, which a single process outside production starts when it " +
-      "is first needed and SVC_TURN_URLS is empty. 0 turns it off."
+      "The UDP port of the embedded TURN server, which a single process outside production starts when " +
+      "it is first needed and SVC_TURN_URLS is empty. 0 turns it off."
   },
   SVC_TURN_SECRET: {
     description:
