@@ -17,6 +17,7 @@ import { IdentitiesApi } from "./identities.ts"
 import { NewsApi } from "./news.ts"
 import { ProjectProvidersApi, ProvidersApi } from "./oauth/api.ts"
 import { EmailApi, PlayerEmailApi } from "./email.ts"
+import { DeveloperOAuthApi } from "./oauth/developers.ts"
 import { OAuthApi } from "./oauth/sign-in.ts"
 import { DeveloperSignInApi, DevelopersApi, PlatformApi } from "./developers.ts"
 import { PlayerDataApi, AdminPlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
@@ -74,6 +75,7 @@ export class Api extends HttpApi.make("player-backend")
   .add(tagged(ProjectProvidersApi))
   .add(tagged(AuditApi))
   .add(tagged(DeveloperSignInApi))
+  .add(tagged(DeveloperOAuthApi))
   .add(tagged(DevelopersApi))
   .add(tagged(ProjectsApi))
   .add(tagged(ProjectApi))

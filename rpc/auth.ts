@@ -187,6 +187,20 @@ export class DeveloperSession extends HttpApiMiddleware.Service<
   error: [wire(Unauthorized), wire(RateLimited)]
 }) {}
 
+/** The developer of {@link OptionalDeveloperSession}, if the request has one. */
+export class DeveloperIfAny extends Context.Service<DeveloperIfAny, DeveloperCaller | undefined>()(
+  "rpc/auth/DeveloperIfAny"
+) {}
+
+/**
+ * Like {@link DeveloperSession}, for endpoints that also work without one. Without `Authorization`
+ * there is no developer; an invalid token is refused.
+ */
+export class OptionalDeveloperSession extends HttpApiMiddleware.Service<
+  OptionalDeveloperSession,
+  { provides: DeveloperIfAny }
+>()("rpc/auth/OptionalDeveloperSession", { error: [wire(Unauthorized), wire(RateLimited)] }) {}
+
 /**
  * For paths with `:projectId`: the developer is a member of that project. Anyone else gets 404
  * `not_found`, as for a project that does not exist.

@@ -57,13 +57,18 @@ export type DeveloperIdentity = typeof DeveloperIdentity.Type
 
 const DeveloperName = nameUpTo(developers.nameMaxCharacters)
 
+/** What lets a new account in where sign-up is not open. */
+export const invitation = {
+  inviteCode: Schema.optionalKey(Schema.String),
+  /** Required for the first account of a production deployment; needs no invite code. */
+  setupToken: Schema.optionalKey(Schema.String)
+}
+
 export const Signup = Schema.Struct({
   email: Email,
   password: NewPassword,
   name: Schema.optionalKey(DeveloperName),
-  inviteCode: Schema.optionalKey(Schema.String),
-  /** Required for the first account of a production deployment; needs no invite code. */
-  setupToken: Schema.optionalKey(Schema.String)
+  ...invitation
 })
 export type Signup = typeof Signup.Type
 

@@ -105,6 +105,8 @@ export const developers = {
   /** However often it is used, a session ends this long after the sign-in. */
   sessionSecondsMax: 180 * secondsPerDay,
   nameMaxCharacters: 80,
+  /** How long the proof of a repeated external sign-in counts. */
+  reauthSeconds: 300,
   /** Shorter codes can be guessed by trying. */
   inviteCodeMinCharacters: 8,
   inviteCodeMaxCharacters: 128,

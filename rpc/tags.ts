@@ -187,6 +187,10 @@ const developers = {
     title: "Developer sign-in",
     description: "Sign-up and sign-in of developers, without a key."
   },
+  developerOAuth: {
+    title: "Developer sign-in with a provider",
+    description: "Sign-in, link and renewed proof of developers with Google or GitHub."
+  },
   developers: {
     title: "Developers",
     description: "The account, identities and session of the signed-in developer."

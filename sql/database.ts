@@ -82,6 +82,10 @@ export const violatedConstraint = (failure: unknown): string | undefined => {
 export const isPlayerGone = (failure: unknown): boolean =>
   violatedConstraint(failure)?.endsWith("_player_id_fkey") === true
 
+/** The session of a developer has ended, with the rows that belong to it. */
+export const isDeveloperSessionGone = (failure: unknown): boolean =>
+  /_(?:developer|session)_id_fkey$/.test(violatedConstraint(failure) ?? "")
+
 /** The environment was deleted; an entity may outlive it for a moment. */
 export const isEnvironmentGone = (failure: unknown): boolean =>
   violatedConstraint(failure)?.endsWith("_environment_id_fkey") === true

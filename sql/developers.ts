@@ -63,12 +63,27 @@ const sessions = (sql: SqlClient.SqlClient) => ({
 
 const DeveloperRef = Schema.Struct({ developerId: DeveloperId })
 
+const profileFields = {
+  email: Schema.NullOr(Schema.String),
+  username: Schema.NullOr(Schema.String)
+}
+
 const IdentityRow = Schema.Struct({
   provider: Schema.String,
-  email: Schema.NullOr(Schema.String),
-  username: Schema.NullOr(Schema.String),
+  ...profileFields,
   linkedAt: Time
 })
+
+/** The external account; `subject` is the provider's permanent id of the user. */
+const IdentityKey = Schema.Struct({ provider: Schema.String, subject: Schema.String })
+
+const NewIdentity = Schema.Struct({
+  ...IdentityKey.fields,
+  ...DeveloperRef.fields,
+  ...profileFields,
+  linkedAt: Time
+})
+export type NewDeveloperIdentity = typeof NewIdentity.Type
 
 const sessionRemovals = (sql: SqlClient.SqlClient) => ({
   endSession: SqlSchema.void({
@@ -137,6 +152,27 @@ const externalIdentities = (sql: SqlClient.SqlClient) => ({
       select provider, email, username, linked_at from developer_identities
       where developer_id = ${id} order by linked_at, provider`
   }),
+  findByIdentity: SqlSchema.findOneOption({
+    Request: IdentityKey,
+    Result: DeveloperRow,
+    execute: ({ provider, subject }) => sql`
+      select d.id, d.email, d.name, d.password_hash, d.created_at
+      from developer_identities i join developers d on d.id = i.developer_id
+      where i.provider = ${provider} and i.subject = ${subject}`
+  }),
+  link: SqlSchema.findOneOption({
+    Request: NewIdentity,
+    Result: IdentityKey,
+    execute: (row) => sql`
+      insert into developer_identities ${sql.insert(row)}
+      on conflict do nothing returning provider, subject`
+  }),
+  updateProfile: SqlSchema.void({
+    Request: Schema.Struct({ ...IdentityKey.fields, ...profileFields }),
+    execute: ({ email, provider, subject, username }) => sql`
+      update developer_identities set email = ${email}, username = ${username}
+      where provider = ${provider} and subject = ${subject}`
+  }),
   unlink: SqlSchema.void({
     Request: Schema.Struct({ ...DeveloperRef.fields, provider: Schema.String }),
     execute: ({ developerId, provider }) => sql`
@@ -174,7 +210,7 @@ const make = Effect.gen(function* () {
   const { extendSession, insertSession, findSession } = sessions(sql)
   const { endOtherSessions, endSession, sweepSessions } = sessionRemovals(sql)
   const { any, find, findByEmail, insert, replacePassword, useInvite } = accounts(sql)
-  const { identities, unlink } = externalIdentities(sql)
+  const { findByIdentity, identities, link, unlink, updateProfile } = externalIdentities(sql)
   return {
     ...setupTokens(sql),
     insert: (row: DeveloperRow) => orDieWithTimeout(insert(row)),
@@ -199,6 +235,12 @@ const make = Effect.gen(function* () {
     useInvite: (request: Parameters<typeof useInvite>[0]) =>
       Effect.map(orDieWithTimeout(useInvite(request)), (rows) => rows.length === 1),
     identities: (id: DeveloperId) => orDieWithTimeout(identities(id)),
+    /** The developer who signs in with an external account. */
+    findByIdentity: (key: typeof IdentityKey.Type) => orDieWithTimeout(findByIdentity(key)),
+    /** False if the external account, or another one of its provider, is linked already. */
+    link: (row: NewDeveloperIdentity) => Effect.map(orDieWithTimeout(link(row)), Option.isSome),
+    updateProfile: (request: Parameters<typeof updateProfile>[0]) =>
+      orDieWithTimeout(updateProfile(request)),
     unlink: (request: Parameters<typeof unlink>[0]) => orDieWithTimeout(unlink(request)),
     insertSession: (row: typeof SessionRow.Type) => orDieWithTimeout(insertSession(row)),
     /** Finds an unexpired session by the hash of its token. */

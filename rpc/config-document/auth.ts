@@ -74,7 +74,7 @@ export const Auth = section("Sign-in.", {
 
 /** Whether sign-in may return to this URL. The caller checks URLs of the service itself. */
 export const redirectUrlAllowed = (
-  { auth: { redirectUrls } }: { readonly auth: typeof Auth.Type },
+  { auth: { redirectUrls } }: { readonly auth: Pick<typeof Auth.Type, "redirectUrls"> },
   redirectUrl: string,
   { development }: { readonly development: boolean }
 ): boolean => {

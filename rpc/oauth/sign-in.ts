@@ -52,19 +52,24 @@ export type SignInError = typeof SignInError.Type
 /** Parameters in the fragment of `redirectUrl`. */
 export const fragments = { code: "svc_code", error: "svc_error" } as const
 
-const base64urlOf256Bits = (what: string) =>
-  Schema.String.check(
-    Schema.isPattern(/^[A-Za-z0-9_-]{43}$/, {
-      message: `Expected ${what}: 43 characters of base64url`
-    })
-  )
+/** The PKCE challenge of the app: the SHA-256 of its verifier. */
+export const Challenge = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9_-]{43}$/, {
+    message: "Expected the SHA-256 of the verifier: 43 characters of base64url"
+  })
+)
 
 const upTo = (characters: number) => Schema.String.check(Schema.isMaxLength(characters))
 
+export const RedirectUrl = upTo(limits.redirectUrlMaxCharacters)
+
+/** A code from the fragment of the redirect URL. */
+export const SignInCode = upTo(limits.returnMaxCharacters)
+
 /** `mode` defaults to `popup`. */
 export const StartRequest = Schema.Struct({
-  redirectUrl: upTo(limits.redirectUrlMaxCharacters),
-  challenge: base64urlOf256Bits("the SHA-256 of the verifier"),
+  redirectUrl: RedirectUrl,
+  challenge: Challenge,
   mode: Schema.optionalKey(SignInMode)
 })
 export type StartRequest = typeof StartRequest.Type
@@ -83,7 +88,7 @@ export const ProviderReturn = Schema.Struct({
 export type ProviderReturn = typeof ProviderReturn.Type
 
 /** The PKCE verifier: 43 to 128 characters (RFC 7636). */
-const Verifier = Schema.String.check(
+export const Verifier = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9._~-]{43,128}$/, {
     message: "Expected 43 to 128 letters, digits or -._~"
   })
@@ -175,7 +180,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .annotate(OpenApi.Summary, "Callback of Apple, as a form post")
       .annotate(BodyMaxBytes, limits.returnBodyMaxBytes),
     HttpApiEndpoint.post("exchange", "/exchange", {
-      payload: Schema.Struct({ code: upTo(limits.returnMaxCharacters), verifier: Verifier }),
+      payload: Schema.Struct({ code: SignInCode, verifier: Verifier }),
       success: ProviderSession,
       error: [wire(InvalidCode), ...linkErrors]
     })

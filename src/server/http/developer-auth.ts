@@ -3,7 +3,7 @@
  * of the project in the path. Other projects get 404, as if they did not exist.
  */
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
-import { HttpRouter } from "effect/http"
+import { HttpRouter, HttpServerRequest } from "effect/http"
 import {
   type Actor,
   CurrentActor,
@@ -11,10 +11,12 @@ import {
   CurrentEnvironment,
   CurrentProject,
   type DeveloperCaller,
+  DeveloperIfAny,
   DeveloperSession,
   EnvironmentMember,
   EnvironmentName,
   OpenToDeleted,
+  OptionalDeveloperSession,
   ProjectMember
 } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
@@ -57,6 +59,29 @@ const DeveloperSessionLive = Layer.effect(
         )
       })
     })
+  })
+)
+
+const bearer = /^Bearer +(\S+)$/i
+
+/** The same for endpoints that work without a session, too. */
+const OptionalDeveloperSessionLive = Layer.effect(
+  OptionalDeveloperSession,
+  Effect.gen(function* () {
+    const sessions = yield* DeveloperSessions
+    const throttles = yield* Throttles
+    return OptionalDeveloperSession.of(
+      Effect.fnUntraced(function* (answer) {
+        const { headers } = yield* HttpServerRequest.HttpServerRequest
+        const { authorization } = headers
+        if (authorization === undefined) {
+          return yield* Effect.provideService(answer, DeveloperIfAny, undefined)
+        }
+        const developer = yield* sessions.verify(bearer.exec(authorization)?.[1] ?? "")
+        yield* takeToken(throttles, limits.developerApi, `developer:${developer.developerId}`)
+        return yield* Effect.provideService(answer, DeveloperIfAny, developer)
+      })
+    )
   })
 )
 
@@ -103,6 +128,7 @@ const EnvironmentMemberLive = Layer.effect(
 /** All developer middleware. */
 export const DeveloperAuthLive = Layer.mergeAll(
   DeveloperSessionLive,
+  OptionalDeveloperSessionLive,
   ProjectMemberLive,
   EnvironmentMemberLive
 )

@@ -7,11 +7,14 @@ import { Api } from "#rpc/api"
 import { CurrentDeveloper, type DeveloperCaller } from "#rpc/auth"
 import { normalizeEmail } from "#rpc/email"
 import { throttles as limits } from "#rpc/limits"
+import { DeveloperFlowRepository } from "#sql/oauth/developer-flows"
 import { clientAddress } from "#server/platform/client-address"
 import { countFailures, takeToken } from "#server/platform/throttle-guard"
 import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { Throttles } from "#server/platform/throttles"
+import { DeveloperOAuth } from "./oauth.ts"
+import { DeveloperOAuthHttp } from "./oauth-handlers.ts"
 import { DeveloperAccounts } from "./service.ts"
 import { DeveloperSessions } from "./sessions.ts"
 
@@ -89,6 +92,7 @@ const PlatformHttp = HttpApiBuilder.group(
   "platform",
   Effect.fn(function* (handlers) {
     const accounts = yield* DeveloperAccounts
+    const oauth = yield* DeveloperOAuth
     const { features, hosting } = yield* Settings
     return handlers.handle(
       "info",
@@ -96,7 +100,7 @@ const PlatformHttp = HttpApiBuilder.group(
         return {
           name: manifest.name,
           version: manifest.version,
-          oauthProviders: [],
+          oauthProviders: oauth.providers,
           signups: yield* accounts.signups,
           setupTokenRequired: yield* accounts.setupTokenRequired,
           billing: { enabled: false, currency },
@@ -108,7 +112,13 @@ const PlatformHttp = HttpApiBuilder.group(
   })
 )
 
-/** The groups `developerAccess`, `developers` and `platform`. */
-export const DevelopersHttp = Layer.mergeAll(AccessHttp, AccountHttp, PlatformHttp).pipe(
-  Layer.provide(DeveloperAccounts.layer)
+/** The groups `developerSignIn`, `developerOAuth`, `developers` and `platform`. */
+export const DevelopersHttp = Layer.mergeAll(
+  AccessHttp,
+  AccountHttp,
+  DeveloperOAuthHttp,
+  PlatformHttp
+).pipe(
+  Layer.provide([DeveloperAccounts.layer, DeveloperOAuth.layer]),
+  Layer.provide(DeveloperFlowRepository.layer)
 )

@@ -1,11 +1,6 @@
-/**
- * Developer accounts: sign-up, sign-in, passwords and external identities. With `SVC_SIGNUPS=closed`
- * the first sign-up of a deployment still succeeds; later ones are closed. In production the first
- * sign-up needs the setup token instead of what `SVC_SIGNUPS` asks for.
- */
-import { Context, DateTime, Effect, Layer, Option, Redacted } from "effect"
+/** Developer accounts: sign-up, sign-in, passwords and external identities. */
+import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { SqlClient } from "effect/sql"
 import type { DeveloperCaller } from "#rpc/auth"
 import {
   type Developer,
@@ -15,13 +10,13 @@ import {
 } from "#rpc/developers"
 import { normalizeEmail } from "#rpc/email"
 import {
-  EmailTaken,
+  type EmailTaken,
   InvalidCredentials,
-  InvalidInviteCode,
-  InviteCodeUsed,
+  type InvalidInviteCode,
+  type InviteCodeUsed,
   LastLoginMethod,
   NotFound,
-  SignupsClosed,
+  type SignupsClosed,
   Unauthorized,
   type Unavailable
 } from "#rpc/errors/codes"
@@ -30,27 +25,13 @@ import { normalizeName } from "#rpc/text"
 import { type DeveloperRow, DeveloperRepository } from "#sql/developers"
 import { makeTransaction } from "#server/platform/database"
 import { Passwords } from "#server/platform/passwords"
-import { sha256 } from "#server/platform/secrets"
-import { Settings } from "#server/platform/settings/settings"
+import { makeProofs, type Proof, wrongPassword } from "./reauthentication.ts"
 import { DeveloperSessions } from "./sessions.ts"
 import { makeSetupToken } from "./setup-token.ts"
+import { makeCreateAccount, makeSignups } from "./sign-up.ts"
+import { viewOf } from "./view.ts"
 
 type SignupError = SignupsClosed | EmailTaken | InvalidInviteCode | InviteCodeUsed | Unavailable
-
-/** Proof that the caller is the account's owner: the password, or a fresh external sign-in. */
-export interface Proof {
-  readonly password?: string | undefined
-  readonly reauthToken?: string | undefined
-}
-
-/** Converts a row to the developer's view of the account. */
-const viewOf = ({ createdAt, email, id, name, passwordHash }: DeveloperRow): Developer => ({
-  id,
-  email,
-  name,
-  hasPassword: passwordHash !== null,
-  createdAt: DateTime.formatIso(createdAt)
-})
 
 /** Creates developer accounts and changes how they sign in. */
 export class DeveloperAccounts extends Context.Service<
@@ -109,59 +90,16 @@ export class DeveloperAccounts extends Context.Service<
   )
 }
 
-/** Reads the sign-up policy: `closed` is `open` until the first account exists. */
-const makeSignups = Effect.gen(function* () {
-  const repository = yield* DeveloperRepository
-  const { signups } = yield* Settings
-  if (signups !== "closed") return Effect.succeed(signups)
-  return Effect.map(repository.isEmpty, (isFirst) =>
-    isFirst ? ("open" as const) : ("closed" as const)
-  )
-})
-
 const makeSignup = Effect.gen(function* () {
-  const repository = yield* DeveloperRepository
+  const { admit, create } = yield* makeCreateAccount
   const passwords = yield* Passwords
   const sessions = yield* DeveloperSessions
-  const settings = yield* Settings
   const random = yield* SecureRandom.SecureRandom
-  const sql = yield* SqlClient.SqlClient
-  const setupToken = yield* makeSetupToken
-  const signups = yield* makeSignups
-  const codes = new Set(settings.inviteCodes.map((code) => sha256(Redacted.value(code))))
-
-  /** Returns the hash of a valid invite code; none when no code is given and none is needed. */
-  const checkInvite = Effect.fnUntraced(function* ({
-    inviteCode: code,
-    setupToken: token
-  }: Signup) {
-    if (yield* setupToken.isNeeded) {
-      yield* setupToken.check(token)
-      return undefined
-    }
-    const policy = yield* signups
-    if (policy === "closed") return yield* new SignupsClosed()
-    if (code === undefined && policy === "open") return undefined
-    const codeHash = sha256(code ?? "")
-    return codes.has(codeHash) ? codeHash : yield* new InvalidInviteCode()
-  })
-
-  const store = Effect.fnUntraced(function* (row: DeveloperRow, request: Signup) {
-    yield* repository.lockAccounts
-    const codeHash = yield* checkInvite(request)
-    if (Option.isSome(yield* repository.findByEmail(row.email))) return yield* new EmailTaken()
-    yield* repository.insert(row)
-    yield* repository.deleteSetupToken
-    if (codeHash === undefined) return
-    const use = { codeHash, developerId: row.id, usedAt: row.createdAt }
-    if (!(yield* repository.useInvite(use))) return yield* new InviteCodeUsed()
-  })
-
   return Effect.fn("DeveloperAccounts.signup")(
     function* (request: Signup) {
       const { email, name, password } = request
       // Check before the expensive password hash. The transaction checks again under its lock.
-      yield* checkInvite(request)
+      yield* admit(request)
       const row: DeveloperRow = {
         id: yield* newId.developer,
         email: normalizeEmail(email),
@@ -169,25 +107,13 @@ const makeSignup = Effect.gen(function* () {
         passwordHash: yield* passwords.hash(password),
         createdAt: yield* DateTime.now
       }
-      yield* Effect.catchTag(sql.withTransaction(store(row, request)), "SqlError", Effect.die)
+      yield* create(row, request)
       const { expiresAt, token } = yield* sessions.create(row.id)
       return { developer: viewOf(row), token, expiresAt: DateTime.formatIso(expiresAt) }
     },
     Effect.provideService(SecureRandom.SecureRandom, random)
   )
 })
-
-const wrongPassword = Effect.fail(
-  new InvalidCredentials({ message: "The current password is wrong." })
-)
-
-/** Fails with `invalid_credentials` unless the proof matches the account. */
-const makeVerifyProof = Effect.map(Passwords, (passwords) =>
-  Effect.fnUntraced(function* (row: DeveloperRow, { password }: Proof) {
-    const valid = yield* passwords.verify(password ?? "", row.passwordHash)
-    if (!valid) return yield* wrongPassword
-  })
-)
 
 /** Finds the row of a session's developer, which may have been deleted after the session was checked. */
 const makeRowOf = Effect.map(DeveloperRepository, (repository) =>
@@ -202,7 +128,7 @@ const makeAccess = Effect.gen(function* () {
   const passwords = yield* Passwords
   const sessions = yield* DeveloperSessions
   const transaction = yield* makeTransaction
-  const verifyProof = yield* makeVerifyProof
+  const proofs = yield* makeProofs
   const rowOf = yield* makeRowOf
   return {
     login: Effect.fn("DeveloperAccounts.login")(function* (email: string, password: string) {
@@ -229,10 +155,11 @@ const makeAccess = Effect.gen(function* () {
     ) {
       const { developerId, sessionId } = caller
       const row = yield* rowOf(caller)
-      yield* verifyProof(row, proof)
+      yield* proofs.check(row, proof)
       const to = yield* passwords.hash(password)
       yield* transaction(
         Effect.gen(function* () {
+          yield* proofs.spend(caller, proof)
           const replaced = yield* repository.replacePassword({
             developerId,
             from: row.passwordHash,
@@ -249,8 +176,8 @@ const makeAccess = Effect.gen(function* () {
 
 const makeIdentities = Effect.gen(function* () {
   const repository = yield* DeveloperRepository
-  const sql = yield* SqlClient.SqlClient
-  const verifyProof = yield* makeVerifyProof
+  const proofs = yield* makeProofs
+  const transaction = yield* makeTransaction
   const rowOf = yield* makeRowOf
   const identities = ({ developerId }: DeveloperCaller) =>
     Effect.map(repository.identities(developerId), (found) =>
@@ -259,9 +186,14 @@ const makeIdentities = Effect.gen(function* () {
         linkedAt: DateTime.formatIso(linkedAt)
       }))
     )
-  const remove = Effect.fnUntraced(function* (caller: DeveloperCaller, provider: string) {
+  const remove = Effect.fnUntraced(function* (
+    caller: DeveloperCaller,
+    provider: string,
+    proof: Proof
+  ) {
     const { developerId } = caller
     yield* repository.lockAccount(developerId)
+    yield* proofs.spend(caller, proof)
     const { passwordHash } = yield* rowOf(caller)
     const linked = yield* repository.identities(developerId)
     if (!linked.some((identity) => identity.provider === provider)) return yield* new NotFound()
@@ -271,7 +203,7 @@ const makeIdentities = Effect.gen(function* () {
       })
     }
     yield* repository.unlink({ developerId, provider })
-  })
+  }, transaction)
   return {
     identities,
     unlink: Effect.fn("DeveloperAccounts.unlink")(function* (
@@ -279,8 +211,8 @@ const makeIdentities = Effect.gen(function* () {
       provider: string,
       proof: Proof
     ) {
-      yield* verifyProof(yield* rowOf(caller), proof)
-      yield* Effect.catchTag(sql.withTransaction(remove(caller, provider)), "SqlError", Effect.die)
+      yield* proofs.check(yield* rowOf(caller), proof)
+      yield* remove(caller, provider, proof)
       return yield* identities(caller)
     })
   }

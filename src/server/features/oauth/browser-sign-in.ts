@@ -6,7 +6,6 @@
  * the flow. So an attacker gains nothing by luring a victim into finishing a foreign sign-in or link.
  * Players are created and linked at the exchange.
  */
-import { timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EnvironmentCaller } from "#rpc/auth"
@@ -22,14 +21,14 @@ import {
 } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
-import {
-  fragments,
-  type ProviderReturn,
-  type ProviderSession,
-  type SignInError,
-  type StartRequest
+import type {
+  ProviderReturn,
+  ProviderSession,
+  SignInError,
+  StartRequest
 } from "#rpc/oauth/sign-in"
-import { randomSecret, sha256 } from "#server/platform/secrets"
+import { randomSecret } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
 import { Tenant } from "#server/platform/tenant"
 import { makeRedirectUrlCheck } from "../hosting/redirect-urls.ts"
 import { ProviderClients } from "./clients.ts"
@@ -41,7 +40,8 @@ import {
 } from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
 import { IdentitySignIn } from "./identity-sign-in.ts"
-import { Providers } from "./providers.ts"
+import { isVerifierOf, makeReadReturn, redirectWith } from "./provider-return.ts"
+import { callbackUrlOf, Providers } from "./providers.ts"
 
 /** A request to start a flow. `path` locates `redirectUrl` in the request, for error details. */
 export interface Start extends Pick<FlowContext, "provider" | "playerId" | "sessionId"> {
@@ -89,21 +89,13 @@ export class BrowserSignIn extends Context.Service<
   )
 }
 
-/** The redirect URL with the outcome in its fragment, which browsers send to no server. */
-export const redirectWith = (
-  redirectUrl: string,
-  outcome: { readonly code: string } | { readonly error: SignInError }
-): string =>
-  "code" in outcome
-    ? `${redirectUrl}#${fragments.code}=${outcome.code}`
-    : `${redirectUrl}#${fragments.error}=${outcome.error}`
-
 const makeStart = Effect.gen(function* () {
   const clients = yield* ProviderClients
   const flows = yield* FlowStore
   const checkRedirectUrl = yield* makeRedirectUrlCheck
   const providers = yield* Providers
   const random = yield* SecureRandom.SecureRandom
+  const { baseUrl } = yield* Settings
   return Effect.fn("BrowserSignIn.start")(
     function* ({ environment, path, playerId, provider, request, sessionId }: Start) {
       const { environmentId } = environment
@@ -116,21 +108,21 @@ const makeStart = Effect.gen(function* () {
       const state = yield* randomSecret
       const context = { environmentId, provider, playerId, sessionId }
       yield* flows.saveState(context, state, { redirectUrl, challenge, ...proofs })
-      return yield* clients.authorizeUrl(provider, credentials.value, { state, ...proofs })
+      const callbackUrl = callbackUrlOf(baseUrl, provider)
+      const client = { provider, credentials: credentials.value, callbackUrl }
+      return yield* clients.authorizeUrl(client, { state, ...proofs })
     },
     Effect.provideService(SecureRandom.SecureRandom, random)
   )
 })
 
-/** Errors of OAuth and of Apple that mean that the user declined. */
-const declineErrors = new Set(["access_denied", "user_cancelled_authorize"])
-
 const makeCallback = Effect.gen(function* () {
-  const clients = yield* ProviderClients
   const flows = yield* FlowStore
   const grants = yield* ProviderGrants
   const identitySignIn = yield* IdentitySignIn
   const providers = yield* Providers
+  const readReturn = yield* makeReadReturn
+  const { baseUrl } = yield* Settings
 
   /** Issues the code of a callback, or fails with the reason why there is none. */
   const issueCode = Effect.fnUntraced(function* (
@@ -140,22 +132,11 @@ const makeCallback = Effect.gen(function* () {
     const { environmentId, provider } = context
     const fail = (error: SignInError) => Effect.fail(error)
     if (isExpired) return yield* fail("expired")
-    if (declineErrors.has(returned.error ?? "")) return yield* fail("access_denied")
-    if (returned.error !== undefined) {
-      const loggable = /^[\w.-]{1,64}$/.test(returned.error) ? returned.error : "unknown"
-      yield* Effect.logWarning("The sign-in provider returned an error", loggable)
-      return yield* fail("provider_error")
-    }
     const credentials = yield* providers.credentials(environmentId, provider)
     if (Option.isNone(credentials)) return yield* fail("provider_not_configured")
-    const { profile, revocableToken } = yield* clients
-      .exchangeCode(provider, credentials.value, returned, data)
-      .pipe(
-        Effect.tapError(({ reason }) =>
-          Effect.logWarning("Failed to exchange a code at the sign-in provider", reason)
-        ),
-        Effect.mapError(() => "provider_error" as const)
-      )
+    const callbackUrl = callbackUrlOf(baseUrl, provider)
+    const client = { provider, credentials: credentials.value, callbackUrl }
+    const { profile, revocableToken } = yield* readReturn(client, returned, data)
     const error = yield* identitySignIn.precheck(context, profile)
     if (error !== undefined) return yield* fail(error)
     const grantSealed = yield* grants.seal(environmentId, provider, revocableToken)
@@ -184,13 +165,6 @@ const makeCallback = Effect.gen(function* () {
     )
   })
 })
-
-/** Checks a PKCE verifier against its challenge (S256), in constant time. */
-const isVerifierOf = (challenge: string, verifier: string): boolean => {
-  const expected = Buffer.from(challenge)
-  const actual = Buffer.from(sha256(verifier))
-  return actual.length === expected.length && timingSafeEqual(actual, expected)
-}
 
 const makeExchange = Effect.gen(function* () {
   const flows = yield* FlowStore

@@ -2,20 +2,14 @@
  * OAuth client of the sign-in providers: builds authorization URLs, exchanges codes, reads profiles and
  * revokes tokens.
  */
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer } from "effect"
 import * as oauth from "oauth4webapi"
 import type { InvalidToken } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
-import { oauth as limits } from "#rpc/limits"
 import type { ProviderReturn } from "#rpc/oauth/sign-in"
+import type { SignInProvider } from "./definitions.ts"
 import { type Claims, makeVerifyIdToken, type VerifyIdToken } from "./id-tokens.ts"
-import {
-  nameOfAppleUser,
-  profileFromClaims,
-  profileFromDiscord,
-  profileFromX,
-  type ProviderProfile
-} from "./profiles.ts"
+import { nameOfAppleUser, profileFromClaims, type ProviderProfile } from "./profiles.ts"
 import {
   makeProviderHttp,
   oauthClientOf,
@@ -23,7 +17,15 @@ import {
   type ProviderHttp,
   tryLibrary
 } from "./provider-http.ts"
-import { callbackUrlOf, clientIdOf, type Credentials } from "./providers.ts"
+import { clientIdOf, type Credentials } from "./providers.ts"
+import { makeFetchProfile, requireProfile } from "./user-info.ts"
+
+/** An OAuth client of the service, with the URL to which the provider redirects. */
+export interface ProviderClient {
+  readonly provider: SignInProvider
+  readonly credentials: Credentials
+  readonly callbackUrl: string
+}
 
 /** Secrets of one authorization request, which its response must match: nonce and PKCE verifier. */
 export interface AuthorizationProofs {
@@ -49,20 +51,18 @@ export class ProviderClients extends Context.Service<
   {
     /** The URL at which the user signs in. */
     readonly authorizeUrl: (
-      provider: Provider,
-      credentials: Credentials,
+      client: ProviderClient,
       proofs: AuthorizationProofs & { readonly state: string }
     ) => Effect.Effect<string>
     /** Exchanges the code of a callback for the profile of the user. */
     readonly exchangeCode: (
-      provider: Provider,
-      credentials: Credentials,
+      client: ProviderClient,
       returned: ProviderReturn,
       proofs: AuthorizationProofs
     ) => Effect.Effect<ProviderSignIn, ProviderError>
     /** Verifies an id token whose audience is one of these clients, and returns its claims. */
     readonly verifyIdToken: (
-      provider: Provider,
+      provider: SignInProvider,
       idToken: string,
       audience: ReadonlyArray<string>
     ) => Effect.Effect<Claims, InvalidToken | ProviderError>
@@ -98,10 +98,9 @@ export class ProviderClients extends Context.Service<
 
 const providerError = (reason: string) => new ProviderError({ reason })
 
-const makeAuthorizeUrl = ({ baseUrl, definitions }: ProviderHttp) =>
+const makeAuthorizeUrl = ({ definitions }: ProviderHttp) =>
   Effect.fnUntraced(function* (
-    provider: Provider,
-    credentials: Credentials,
+    { callbackUrl, credentials, provider }: ProviderClient,
     { nonce, state, verifier }: AuthorizationProofs & { readonly state: string }
   ) {
     const { authorize, parameters, profile, scope } = definitions[provider]
@@ -109,7 +108,7 @@ const makeAuthorizeUrl = ({ baseUrl, definitions }: ProviderHttp) =>
     const query = new URLSearchParams({
       response_type: "code",
       client_id: clientIdOf(credentials),
-      redirect_uri: callbackUrlOf(baseUrl, provider),
+      redirect_uri: callbackUrl,
       scope,
       state,
       ...(profile.source === "id-token" ? { nonce } : {}),
@@ -120,10 +119,10 @@ const makeAuthorizeUrl = ({ baseUrl, definitions }: ProviderHttp) =>
     return `${authorize}?${query}`
   })
 
-const makeExchangeCode = (http: ProviderHttp, verifyIdToken: VerifyIdToken) =>
-  Effect.fn("ProviderClients.exchangeCode")(function* (
-    provider: Provider,
-    credentials: Credentials,
+const makeExchangeCode = (http: ProviderHttp, verifyIdToken: VerifyIdToken) => {
+  const fetchProfile = makeFetchProfile(http)
+  return Effect.fn("ProviderClients.exchangeCode")(function* (
+    { callbackUrl, credentials, provider }: ProviderClient,
     { code, iss, user }: ProviderReturn,
     { nonce, verifier }: AuthorizationProofs
   ) {
@@ -143,7 +142,7 @@ const makeExchangeCode = (http: ProviderHttp, verifyIdToken: VerifyIdToken) =>
         client,
         auth,
         oauth.validateAuthResponse(server, client, parameters, oauth.expectNoState),
-        callbackUrlOf(http.baseUrl, provider),
+        callbackUrl,
         verifier,
         options(signal)
       )
@@ -152,7 +151,7 @@ const makeExchangeCode = (http: ProviderHttp, verifyIdToken: VerifyIdToken) =>
       return await oauth.processAuthorizationCodeResponse(server, client, response, expected)
     })
     if (source.source === "user-info") {
-      const profile = yield* fetchProfile(http, provider, source.url, tokens.access_token)
+      const profile = yield* fetchProfile(provider, source, tokens.access_token)
       return { profile, revocableToken: undefined }
     }
     const claims = yield* verifyIdToken(provider, tokens.id_token ?? "", [clientId]).pipe(
@@ -164,44 +163,7 @@ const makeExchangeCode = (http: ProviderHttp, verifyIdToken: VerifyIdToken) =>
       provider === "apple" && token !== undefined ? { clientId, token } : undefined
     return { profile, revocableToken }
   })
-
-const requireProfile = (profile: Effect.Effect<ProviderProfile, Schema.SchemaError>) =>
-  Effect.mapError(profile, () => providerError("The profile has no valid user id"))
-
-const decodeProblem = Schema.decodeUnknownOption(
-  Schema.fromJsonString(
-    Schema.Struct({ reason: Schema.String.check(Schema.isPattern(/^[\w-]+$/)) })
-  )
-)
-
-/** The provider's reason in an error body, such as `client-not-enrolled` for apps of old tiers of X. */
-const problemOf = (body: string): string =>
-  Option.match(decodeProblem(body), { onNone: () => "", onSome: ({ reason }) => ` ${reason}` })
-
-/** Fetches the profile of an access token from the user info endpoint. */
-const fetchProfile = Effect.fnUntraced(function* (
-  { definitions, outgoing }: ProviderHttp,
-  provider: Provider,
-  url: string,
-  accessToken: string
-) {
-  const { body, status } = yield* Effect.mapError(
-    outgoing.request({
-      purpose: "signIns",
-      url,
-      method: "GET",
-      headers: { authorization: `Bearer ${accessToken}`, accept: "application/json" },
-      timeoutMillis: limits.requestMillis,
-      answerMaxBytes: limits.answerMaxBytes,
-      reach: definitions[provider].reach
-    }),
-    ({ message }) => providerError(message)
-  )
-  if (status !== 200) return yield* providerError(`${status}${problemOf(body)}`)
-  return yield* requireProfile(
-    provider === "discord" ? profileFromDiscord(body) : profileFromX(body)
-  )
-})
+}
 
 const makeExchangeNativeCode = (http: ProviderHttp) =>
   Effect.fn("ProviderClients.exchangeNativeCode")(function* (

@@ -4,7 +4,11 @@
  * `http` and private addresses are allowed, too.
  */
 import type { Provider } from "#rpc/identities"
+import type { DeveloperProvider } from "#rpc/oauth/developers"
 import type { Reach } from "#server/platform/outgoing"
+
+/** A provider at which players or developers sign in. */
+export type SignInProvider = Provider | DeveloperProvider
 
 interface ProviderDefinition {
   readonly authorize: string
@@ -16,7 +20,14 @@ interface ProviderDefinition {
   /** OpenID providers send the profile in a signed id token, others at a user info endpoint. */
   readonly profile:
     | { readonly source: "id-token"; readonly issuer: string; readonly jwks: string }
-    | { readonly source: "user-info"; readonly url: string }
+    | {
+        readonly source: "user-info"
+        readonly url: string
+        /** Lists the email addresses of the user, where the profile has none that is verified. */
+        readonly emails?: string
+        /** The issuer of authorization responses; by default the origin of the token endpoint. */
+        readonly issuer?: string
+      }
   readonly revoke?: string
 }
 
@@ -65,19 +76,35 @@ const definitions = {
       source: "user-info",
       url: "https://api.x.com/2/users/me?user.fields=profile_image_url"
     }
+  },
+  github: {
+    authorize: "https://github.com/login/oauth/authorize",
+    token: "https://github.com/login/oauth/access_token",
+    scope: "read:user user:email",
+    parameters: {},
+    clientAuth: "post",
+    profile: {
+      source: "user-info",
+      url: "https://api.github.com/user",
+      emails: "https://api.github.com/user/emails",
+      issuer: "https://github.com/login/oauth"
+    }
   }
-} as const satisfies Record<Provider, ProviderDefinition>
+} as const satisfies Record<SignInProvider, ProviderDefinition>
 
 /** A definition with the base URL of the settings applied. */
 export interface ResolvedDefinition extends ProviderDefinition {
-  readonly provider: Provider
+  readonly provider: SignInProvider
   readonly reach: Reach
   /** Whether the configured base URL is plain `http`. */
   readonly insecure: boolean
 }
 
 /** Resolves a definition against a base URL; without one, the provider's own endpoints apply. */
-export const definitionOf = (provider: Provider, base: string | undefined): ResolvedDefinition => {
+export const definitionOf = (
+  provider: SignInProvider,
+  base: string | undefined
+): ResolvedDefinition => {
   const definition: ProviderDefinition = definitions[provider]
   if (base === undefined) return { ...definition, provider, reach: "public", insecure: false }
   const rebase = (url: string) => {
@@ -95,7 +122,12 @@ export const definitionOf = (provider: Provider, base: string | undefined): Reso
     profile:
       profile.source === "id-token"
         ? { source: "id-token", issuer: base, jwks: rebase(profile.jwks) }
-        : { source: "user-info", url: rebase(profile.url) },
+        : {
+            source: "user-info",
+            url: rebase(profile.url),
+            ...(profile.emails === undefined ? {} : { emails: rebase(profile.emails) }),
+            ...(profile.issuer === undefined ? {} : { issuer: rebase(profile.issuer) })
+          },
     ...(revoke === undefined ? {} : { revoke: rebase(revoke) })
   }
 }

@@ -13,7 +13,7 @@ import { randomSecret, Secrets, sha256 } from "#server/platform/secrets"
 import { ProviderProfile } from "./profiles.ts"
 
 /** Data of a flow between the redirect to the provider and its callback. */
-const AuthorizationState = Schema.Struct({
+export const AuthorizationState = Schema.Struct({
   redirectUrl: Schema.String,
   /** PKCE challenge of the app, checked at the code exchange. */
   challenge: Schema.String,
@@ -108,19 +108,30 @@ export class FlowStore extends Context.Service<
   )
 }
 
+/** Seals the data of flows and opens it again; the seal is bound to the hash of the flow's secret. */
+export const makeFlowSeal = Effect.fnUntraced(function* <A, I>(schema: Schema.Codec<A, I>) {
+  const secrets = yield* Secrets
+  const text = Schema.fromJsonString(schema)
+  const encode = Schema.encodeEffect(text)
+  const decode = Schema.decodeEffect(text)
+  const purposeOf = (hash: string) => `sign-in step ${hash}`
+  return {
+    seal: (hash: string, data: A) =>
+      Effect.flatMap(Effect.orDie(encode(data)), (plain) => secrets.seal(plain, purposeOf(hash))),
+    open: (hash: string, sealed: string) =>
+      Effect.orDie(Effect.flatMap(secrets.open(sealed, purposeOf(hash)), decode))
+  }
+})
+
 /** Stores and takes flows whose data has one schema. */
 const makeSealedStore = Effect.fnUntraced(function* <A extends object, I>(
   schema: Schema.Codec<A, I>,
   seconds: number
 ) {
   const repository = yield* FlowRepository
-  const secrets = yield* Secrets
-  const text = Schema.fromJsonString(
+  const { open, seal } = yield* makeFlowSeal(
     Schema.Struct({ carried: schema, sessionId: Schema.NullOr(Schema.String) })
   )
-  const encode = Schema.encodeEffect(text)
-  const decode = Schema.decodeEffect(text)
-  const purposeOf = (hash: string) => `sign-in step ${hash}`
 
   const put = Effect.fnUntraced(function* (
     { sessionId, ...context }: FlowContext,
@@ -128,8 +139,7 @@ const makeSealedStore = Effect.fnUntraced(function* <A extends object, I>(
     data: A
   ) {
     const hash = sha256(key)
-    const plain = yield* Effect.orDie(encode({ carried: data, sessionId }))
-    const sealed = yield* secrets.seal(plain, purposeOf(hash))
+    const sealed = yield* seal(hash, { carried: data, sessionId })
     const expiresAt = DateTime.add(yield* DateTime.now, { seconds })
     yield* repository.insert({ ...context, hash, sealed, expiresAt })
   })
@@ -138,8 +148,7 @@ const makeSealedStore = Effect.fnUntraced(function* <A extends object, I>(
     const found = yield* repository.take(sha256(key), provider)
     if (Option.isNone(found)) return Option.none<TakenFlow<A>>()
     const { environmentId, expiresAt, hash, playerId, sealed } = found.value
-    const opened = yield* Effect.orDie(secrets.open(sealed, purposeOf(hash)))
-    const { carried: data, sessionId } = yield* Effect.orDie(decode(opened))
+    const { carried: data, sessionId } = yield* open(hash, sealed)
     return Option.some<TakenFlow<A>>({
       environmentId,
       provider: found.value.provider,

@@ -1,6 +1,6 @@
 /** `/v1/auth/oauth`: sign-in with a provider, by browser redirect or with a native id token. */
 import { Effect, Layer, Option } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, type PlayerCaller, PlayerIfAny } from "#rpc/auth"
@@ -12,13 +12,10 @@ import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { BrowserSignIn, redirectWith } from "./browser-sign-in.ts"
+import { BrowserSignIn } from "./browser-sign-in.ts"
 import { NativeSignIn } from "./native-sign-in.ts"
-import { expiredPage } from "./pages.ts"
-
-/** Redirects without a referrer: the URL contains a code, or a state that leads to one. */
-const redirectTo = (url: string) =>
-  HttpServerResponse.redirect(url, { headers: { "referrer-policy": "no-referrer" } })
+import { expiredPage, redirectTo } from "./pages.ts"
+import { redirectWith } from "./provider-return.ts"
 
 const makeThrottleAddress = Effect.gen(function* () {
   const throttles = yield* Throttles

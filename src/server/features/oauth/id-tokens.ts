@@ -6,8 +6,8 @@
 import { DateTime, Effect } from "effect"
 import { createRemoteJWKSet, customFetch, errors, jwtVerify, type RemoteJWKSet } from "jose"
 import { InvalidToken } from "#rpc/errors/codes"
-import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
+import type { SignInProvider } from "./definitions.ts"
 import { idTokenAlgorithm, ProviderError, type ProviderHttp } from "./provider-http.ts"
 
 /** The claims of an id token. */
@@ -28,7 +28,7 @@ const errorOf = (cause: unknown): InvalidToken | ProviderError =>
 
 /** Verifies an id token whose audience is one of the given clients. */
 export const makeVerifyIdToken = ({ definitions, fetchWithin }: ProviderHttp) => {
-  const keySets = new Map<Provider, { readonly issuer: string; readonly keys: RemoteJWKSet }>()
+  const keySets = new Map<SignInProvider, { readonly issuer: string; readonly keys: RemoteJWKSet }>()
   for (const { profile, provider, reach } of Object.values(definitions)) {
     if (profile.source !== "id-token") continue
     const keys = createRemoteJWKSet(new URL(profile.jwks), {
@@ -41,7 +41,7 @@ export const makeVerifyIdToken = ({ definitions, fetchWithin }: ProviderHttp) =>
     keySets.set(provider, { issuer: profile.issuer, keys })
   }
   return Effect.fnUntraced(function* (
-    provider: Provider,
+    provider: SignInProvider,
     idToken: string,
     audience: ReadonlyArray<string>
   ) {

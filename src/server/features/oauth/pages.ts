@@ -1,4 +1,4 @@
-/** The page for a callback with an unknown state: expired, forged or already used. */
+/** Responses of callbacks: the redirect to the app, and the page for an unknown state. */
 import { HttpServerResponse } from "effect/http"
 
 const text = `<!doctype html>
@@ -21,7 +21,7 @@ again.</p>
 </html>
 `
 
-/** The 400 response to such a callback. */
+/** The 400 response to a callback whose state is expired, forged or already used. */
 export const expiredPage = HttpServerResponse.text(text, {
   status: 400,
   contentType: "text/html; charset=utf-8",
@@ -32,3 +32,7 @@ export const expiredPage = HttpServerResponse.text(text, {
     "referrer-policy": "no-referrer"
   }
 })
+
+/** Redirects without a referrer: the URL contains a code, or a state that leads to one. */
+export const redirectTo = (url: string) =>
+  HttpServerResponse.redirect(url, { headers: { "referrer-policy": "no-referrer" } })

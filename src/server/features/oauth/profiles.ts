@@ -114,6 +114,37 @@ export const profileFromX = Effect.fnUntraced(function* (body: string) {
   return yield* profileOf({ subject: id, username, name, avatarUrl: profile_image_url })
 })
 
+const decodeGithub = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(
+    Schema.Struct({
+      id: Schema.Int,
+      login: Schema.String,
+      name: Schema.optionalKey(Schema.NullOr(Schema.String))
+    })
+  )
+)
+
+const decodeGithubEmails = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(
+    Schema.Array(
+      Schema.Struct({ email: Schema.String, primary: Schema.Boolean, verified: Schema.Boolean })
+    )
+  )
+)
+
+/** The profile in the responses of GitHub's `GET /user` and `GET /user/emails`: its primary address. */
+export const profileFromGithub = Effect.fnUntraced(function* (body: string, emails: string) {
+  const { id, login, name } = yield* decodeGithub(body)
+  const primary = (yield* decodeGithubEmails(emails)).find((each) => each.primary)
+  return yield* profileOf({
+    subject: String(id),
+    email: primary?.email,
+    emailVerified: primary?.verified,
+    username: login,
+    name: name ?? login
+  })
+})
+
 const part = Schema.optionalKey(Schema.NullOr(Schema.String))
 
 const decodeAppleUser = Schema.decodeUnknownOption(

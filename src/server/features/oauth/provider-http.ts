@@ -5,12 +5,11 @@
 import { Clock, Data, Effect, Record } from "effect"
 import { importPKCS8, SignJWT } from "jose"
 import * as oauth from "oauth4webapi"
-import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
 import { Outgoing, type Reach } from "#server/platform/outgoing"
 import { Settings } from "#server/platform/settings/settings"
 import { currentTenant } from "#server/platform/tenant"
-import { definitionOf } from "./definitions.ts"
+import { definitionOf, type SignInProvider } from "./definitions.ts"
 import type { Credentials } from "./providers.ts"
 
 /** The provider is unreachable, or its response is invalid. */
@@ -120,13 +119,13 @@ const basicAuth =
 /** One client at its provider, in the types of `oauth4webapi`. */
 export const oauthClientOf = Effect.fnUntraced(function* (
   { definitions, fetchWithin }: ProviderHttp,
-  provider: Provider,
+  provider: SignInProvider,
   credentials: Credentials,
   clientId: string
 ) {
   const { clientAuth, insecure, profile, reach, revoke, token } = definitions[provider]
   const fetchOfTenant = fetchWithin(reach, yield* currentTenant)
-  const issuer = profile.source === "id-token" ? profile.issuer : new URL(token).origin
+  const issuer = profile.issuer ?? new URL(token).origin
   const secret = yield* clientSecretOf(credentials, clientId, issuer)
   const server: oauth.AuthorizationServer = {
     issuer,

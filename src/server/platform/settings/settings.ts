@@ -17,7 +17,14 @@ import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { Email } from "#rpc/email"
 import type { Provider } from "#rpc/identities"
+import type { DeveloperProvider } from "#rpc/oauth/developers"
 import { baseUrlWarnings, databaseUrlIssue, isPublicHost, proxyWarnings } from "./deployment.ts"
+import {
+  developerClientsIssue,
+  developerClientsOf,
+  type DeveloperOAuthClient,
+  developerVariables
+} from "./developers.ts"
 import { freePort } from "./free-port.ts"
 import { hostingIssue, hostingOf, type HostingSettings, hostingVariables } from "./hosting.ts"
 import { unknownNames, unknownWarning } from "./unknown-names.ts"
@@ -93,6 +100,8 @@ const Environment = Schema.Struct({
   SVC_OAUTH_DISCORD_URL: Schema.optionalKey(Schema.URLFromString),
   SVC_OAUTH_APPLE_URL: Schema.optionalKey(Schema.URLFromString),
   SVC_OAUTH_X_URL: Schema.optionalKey(Schema.URLFromString),
+  SVC_OAUTH_GITHUB_URL: Schema.optionalKey(Schema.URLFromString),
+  ...developerVariables,
   SVC_FEATURES: listOf(Schema.Literals(Record.keys(featureTable))),
   SVC_SAVE_MAX_BYTES: whole(1, 64 * 1024 * 1024),
   SVC_SAVES_PER_PLAYER: whole(0, 100_000),
@@ -166,6 +175,7 @@ const Environment = Schema.Struct({
       : undefined
   ),
   Schema.makeFilter(hostingIssue),
+  Schema.makeFilter(developerClientsIssue),
   Schema.makeFilter((env) =>
     (["DATABASE_URL", "SVC_LOCK_DATABASE_URL"] as const).flatMap((name) => {
       const url = env[name]
@@ -282,7 +292,11 @@ export class Settings extends Context.Service<
       readonly port: number
     }
     /** Overrides of the OAuth base URLs (tests only), without a trailing slash. */
-    readonly providerUrls: Readonly<Record<Provider, string | undefined>>
+    readonly providerUrls: Readonly<Record<Provider | DeveloperProvider, string | undefined>>
+    /** OAuth clients with which developers sign in. */
+    readonly developerClients: Readonly<
+      Record<DeveloperProvider, DeveloperOAuthClient | undefined>
+    >
     readonly features: ReadonlySet<FeatureName>
     readonly saves: {
       readonly maxBytes: number
@@ -356,8 +370,10 @@ export class Settings extends Context.Service<
           google: withoutSlash(env.SVC_OAUTH_GOOGLE_URL),
           discord: withoutSlash(env.SVC_OAUTH_DISCORD_URL),
           apple: withoutSlash(env.SVC_OAUTH_APPLE_URL),
-          x: withoutSlash(env.SVC_OAUTH_X_URL)
+          x: withoutSlash(env.SVC_OAUTH_X_URL),
+          github: withoutSlash(env.SVC_OAUTH_GITHUB_URL)
         },
+        developerClients: developerClientsOf(env),
         features: new Set(env.SVC_FEATURES),
         saves: {
           maxBytes: env.SVC_SAVE_MAX_BYTES,

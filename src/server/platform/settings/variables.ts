@@ -159,6 +159,23 @@ export const variables = {
   SVC_OAUTH_DISCORD_URL: { description: oauthOverride("Discord") },
   SVC_OAUTH_APPLE_URL: { description: oauthOverride("Apple") },
   SVC_OAUTH_X_URL: { description: oauthOverride("X") },
+  SVC_OAUTH_GITHUB_URL: { description: oauthOverride("GitHub") },
+  SVC_DEVELOPER_GOOGLE_CLIENT_ID: {
+    description:
+      "The OAuth client with which developers sign in with Google. Its redirect URI: " +
+      "<SVC_BASE_URL>/v1/developers/oauth/google/callback."
+  },
+  SVC_DEVELOPER_GOOGLE_CLIENT_SECRET: {
+    description: "The secret of SVC_DEVELOPER_GOOGLE_CLIENT_ID."
+  },
+  SVC_DEVELOPER_GITHUB_CLIENT_ID: {
+    description:
+      "The OAuth app with which developers sign in with GitHub. Its callback URL: " +
+      "<SVC_BASE_URL>/v1/developers/oauth/github/callback."
+  },
+  SVC_DEVELOPER_GITHUB_CLIENT_SECRET: {
+    description: "The secret of SVC_DEVELOPER_GITHUB_CLIENT_ID."
+  },
   SVC_FEATURES: {
     default: Object.keys(featureTable).join(","),
     description:

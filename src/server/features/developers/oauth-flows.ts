@@ -1,0 +1,74 @@
+/**
+ * Stores the OAuth flows of developers between their HTTP requests. The holder of a flow's secret takes
+ * it once and in time. The data is sealed, and the seal is bound to the secret.
+ */
+import { DateTime, Effect, Option, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { DeveloperId, DeveloperSessionId } from "#rpc/ids"
+import { oauth as limits, sessions } from "#rpc/limits"
+import type { DeveloperIntent, DeveloperProvider } from "#rpc/oauth/developers"
+import { DeveloperFlowRepository } from "#sql/oauth/developer-flows"
+import { sweepHourly } from "#server/platform/database"
+import { randomSecret, sha256 } from "#server/platform/secrets"
+import { AuthorizationState, makeFlowSeal } from "../oauth/flow-store.ts"
+import { ProviderProfile } from "../oauth/profiles.ts"
+
+/** The provider and intent of a flow. A link or a renewed proof names the session that started it. */
+export interface DeveloperFlow {
+  readonly provider: DeveloperProvider
+  readonly intent: DeveloperIntent
+  readonly developerId: DeveloperId | null
+  readonly sessionId: DeveloperSessionId | null
+}
+
+/** A flow that was taken out of the store. */
+export interface TakenFlow<A> extends DeveloperFlow {
+  readonly data: A
+  readonly isExpired: boolean
+}
+
+const Result = Schema.Struct({ challenge: Schema.String, profile: ProviderProfile })
+
+const makeStore = Effect.fnUntraced(function* <A, I>(
+  kind: string,
+  seconds: number,
+  schema: Schema.Codec<A, I>
+) {
+  const repository = yield* DeveloperFlowRepository
+  const { open, seal } = yield* makeFlowSeal(schema)
+  const random = yield* SecureRandom.SecureRandom
+  const hashOf = (secret: string) => sha256(`${kind}/${secret}`)
+  return {
+    /** Stores a flow and returns its new secret; none if its session has ended. */
+    put: Effect.fnUntraced(
+      function* ({ developerId, intent, provider, sessionId }: DeveloperFlow, data: A) {
+        const secret = yield* randomSecret
+        const hash = hashOf(secret)
+        const sealed = yield* seal(hash, data)
+        const expiresAt = DateTime.add(yield* DateTime.now, { seconds })
+        const row = { hash, provider, intent, developerId, sessionId, sealed, expiresAt }
+        return (yield* repository.insert(row)) ? Option.some(secret) : Option.none()
+      },
+      Effect.provideService(SecureRandom.SecureRandom, random)
+    ),
+    take: Effect.fnUntraced(function* (secret: string) {
+      const found = yield* repository.take(hashOf(secret))
+      if (Option.isNone(found)) return Option.none<TakenFlow<A>>()
+      const { expiresAt, hash, sealed, ...flow } = found.value
+      const data = yield* open(hash, sealed)
+      const isExpired = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
+      return Option.some<TakenFlow<A>>({ ...flow, data, isExpired })
+    })
+  }
+})
+
+/** The pending flows: `states` until the callback, `results` until the exchange. */
+export const makeDeveloperFlows = Effect.gen(function* () {
+  const repository = yield* DeveloperFlowRepository
+  yield* sweepHourly("OAuth flows of developers", repository.sweep)
+  return {
+    states: yield* makeStore("state", limits.stateSeconds, AuthorizationState),
+    results: yield* makeStore("code", sessions.oauthCodeSeconds, Result)
+  }
+})
+export type DeveloperFlows = Effect.Success<typeof makeDeveloperFlows>

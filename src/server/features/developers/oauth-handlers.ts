@@ -1,0 +1,43 @@
+/** `/v1/developers/oauth`: sign-in of developers with a provider. */
+import { Effect, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { DeveloperIfAny } from "#rpc/auth"
+import { type Throttle, throttles as limits } from "#rpc/limits"
+import { clientAddress } from "#server/platform/client-address"
+import { Settings } from "#server/platform/settings/settings"
+import { takeToken } from "#server/platform/throttle-guard"
+import { Throttles } from "#server/platform/throttles"
+import { expiredPage, redirectTo } from "../oauth/pages.ts"
+import { DeveloperOAuth } from "./oauth.ts"
+
+export const DeveloperOAuthHttp = HttpApiBuilder.group(
+  Api,
+  "developerOAuth",
+  Effect.fn(function* (handlers) {
+    const oauth = yield* DeveloperOAuth
+    const throttles = yield* Throttles
+    const { trustedProxies } = yield* Settings
+    const throttleAddress = (
+      throttle: Throttle,
+      action: string,
+      request: HttpServerRequest.HttpServerRequest
+    ) => takeToken(throttles, throttle, `${action}:${clientAddress(request, trustedProxies)}`)
+    return handlers.handleAll({
+      start: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
+        yield* throttleAddress(limits.oauthStartPerAddress, "developer-oauth-start", request)
+        return { url: yield* oauth.start(provider, yield* DeveloperIfAny, payload) }
+      }),
+      callback: Effect.fnUntraced(function* ({ params: { provider }, query, request }) {
+        yield* throttleAddress(limits.oauthReturnPerAddress, "developer-oauth-return", request)
+        const url = yield* oauth.callback(provider, query)
+        return Option.match(url, { onNone: () => expiredPage, onSome: redirectTo })
+      }),
+      exchange: Effect.fnUntraced(function* ({ payload, request }) {
+        yield* throttleAddress(limits.oauthExchangePerAddress, "developer-oauth-exchange", request)
+        return yield* oauth.exchange(payload)
+      })
+    })
+  })
+)

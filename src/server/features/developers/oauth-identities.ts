@@ -1,0 +1,196 @@
+/**
+ * External identities of developers: signs in the owner of one, creates an account for a new one, links
+ * one to the developer of a session, or proves that developer again. Accounts are never found by email.
+ */
+import { DateTime, Effect, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { normalizeEmail } from "#rpc/email"
+import {
+  IdentityAlreadyLinked,
+  InvalidCredentials,
+  InvalidRequest,
+  EmailTaken,
+  Unauthorized
+} from "#rpc/errors/codes"
+import { newId } from "#rpc/ids"
+import { developers as limits } from "#rpc/limits"
+import type { DeveloperProvider } from "#rpc/oauth/developers"
+import type { SignInError } from "#rpc/oauth/sign-in"
+import { nameFrom } from "#rpc/text"
+import { type DeveloperRow, DeveloperRepository } from "#sql/developers"
+import { makeTransaction } from "#server/platform/database"
+import type { ProviderProfile } from "../oauth/profiles.ts"
+import type { DeveloperFlow } from "./oauth-flows.ts"
+import { makeIssueReauthToken } from "./reauthentication.ts"
+import { DeveloperSessions } from "./sessions.ts"
+import { type Invitation, makeCreateAccount } from "./sign-up.ts"
+import { viewOf } from "./view.ts"
+
+const ofAnotherDeveloper = new IdentityAlreadyLinked({
+  message: "This external account belongs to another developer."
+})
+
+const anotherOfProvider = new IdentityAlreadyLinked({
+  message: "Another account of this provider is linked. Unlink that one first."
+})
+
+const notLinked = new InvalidCredentials({
+  message: "This external account is not linked to the developer of the session."
+})
+
+const noEmail = new InvalidRequest({
+  details: {
+    issues: [
+      {
+        path: "code",
+        message:
+          "The provider named no verified email address, which a new account needs. Verify one at the " +
+          "provider and sign in again."
+      }
+    ]
+  }
+})
+
+const emailTaken = new EmailTaken({
+  message:
+    "An account with this email already exists. Sign in to it, and link this provider in its settings."
+})
+
+/** Creates the account of a new external identity. */
+const makeSignUp = Effect.gen(function* () {
+  const { create } = yield* makeCreateAccount
+  const repository = yield* DeveloperRepository
+  const random = yield* SecureRandom.SecureRandom
+  return Effect.fnUntraced(
+    function* (
+      provider: DeveloperProvider,
+      { email, emailVerified, name, subject, username }: ProviderProfile,
+      invitation: Invitation
+    ) {
+      if (email === null || !emailVerified) return yield* noEmail
+      const createdAt = yield* DateTime.now
+      const row: DeveloperRow = {
+        id: yield* newId.developer,
+        email: normalizeEmail(email),
+        name: nameFrom(name ?? "", limits.nameMaxCharacters) ?? null,
+        passwordHash: null,
+        createdAt
+      }
+      const profile = { subject, email, username }
+      const identity = { provider, developerId: row.id, linkedAt: createdAt, ...profile }
+      const linkNew = Effect.flatMap(repository.link(identity), (isLinked) =>
+        isLinked ? Effect.void : Effect.fail(ofAnotherDeveloper)
+      )
+      yield* create(row, invitation, linkNew)
+      return row
+    },
+    Effect.provideService(SecureRandom.SecureRandom, random)
+  )
+})
+
+const makeSignIn = Effect.gen(function* () {
+  const repository = yield* DeveloperRepository
+  const sessions = yield* DeveloperSessions
+  const signUp = yield* makeSignUp
+  const transaction = yield* makeTransaction
+
+  /** Signs in the owner of an identity. None without an owner. */
+  const signInOwner = Effect.fnUntraced(function* (
+    provider: DeveloperProvider,
+    { email, subject, username }: ProviderProfile
+  ) {
+    const owner = yield* repository.findByIdentity({ provider, subject })
+    if (Option.isNone(owner)) return Option.none()
+    // An unlink at the same time waits, or has removed the identity.
+    yield* repository.lockAccount(owner.value.id)
+    const still = yield* repository.findByIdentity({ provider, subject })
+    if (Option.isNone(still)) return Option.none()
+    yield* repository.updateProfile({ provider, subject, email, username })
+    return Option.some({ row: still.value, session: yield* sessions.create(still.value.id) })
+  }, transaction)
+
+  return Effect.fnUntraced(function* (
+    provider: DeveloperProvider,
+    profile: ProviderProfile,
+    invitation: Invitation
+  ) {
+    const owner = signInOwner(provider, profile)
+    const signedUp = Effect.gen(function* () {
+      const row = yield* signUp(provider, profile, invitation)
+      return { row, session: yield* sessions.create(row.id), isNew: true }
+    })
+    const signedIn = (error: EmailTaken | IdentityAlreadyLinked) =>
+      Effect.flatMap(owner, (found) =>
+        Option.isSome(found)
+          ? Effect.succeed({ ...found.value, isNew: false })
+          : Effect.fail(error._tag === "email_taken" ? emailTaken : error)
+      )
+    const { isNew, row, session } = yield* Effect.flatMap(owner, (found) =>
+      Option.isSome(found)
+        ? Effect.succeed({ ...found.value, isNew: false })
+        : // Another first sign-in with the same identity may have created the account meanwhile.
+          Effect.catchTag(signedUp, ["email_taken", "identity_already_linked"], signedIn)
+    )
+    return {
+      developer: viewOf(row),
+      token: session.token,
+      expiresAt: DateTime.formatIso(session.expiresAt),
+      ...(isNew || invitation.inviteCode === undefined
+        ? {}
+        : { invite: { ignored: true as const } })
+    }
+  })
+})
+
+const makeLink = Effect.gen(function* () {
+  const repository = yield* DeveloperRepository
+  const transaction = yield* makeTransaction
+  return Effect.fnUntraced(function* (
+    { developerId, provider }: DeveloperFlow,
+    { email, subject, username }: ProviderProfile
+  ) {
+    if (developerId === null) return yield* new Unauthorized()
+    yield* repository.lockAccount(developerId)
+    const linkedAt = yield* DateTime.now
+    const identity = { provider, subject, email, username, developerId, linkedAt }
+    if (!(yield* repository.link(identity))) {
+      const owner = Option.getOrUndefined(yield* repository.findByIdentity({ provider, subject }))
+      if (owner === undefined) return yield* anotherOfProvider
+      if (owner.id !== developerId) return yield* ofAnotherDeveloper
+      yield* repository.updateProfile({ provider, subject, email, username })
+    }
+    const identities = yield* repository.identities(developerId)
+    return identities.map((each) => ({ ...each, linkedAt: DateTime.formatIso(each.linkedAt) }))
+  }, transaction)
+})
+
+/** What a verified external identity can do, and a prediction of the error of a flow. */
+export const makeIdentities = Effect.gen(function* () {
+  const repository = yield* DeveloperRepository
+  const issueReauthToken = yield* makeIssueReauthToken
+  return {
+    signIn: yield* makeSignIn,
+    link: yield* makeLink,
+    /** Issues a proof, if the identity is one of the developer of the session. */
+    prove: Effect.fnUntraced(function* (
+      { developerId, provider, sessionId }: DeveloperFlow,
+      { subject }: ProviderProfile
+    ) {
+      const owner = Option.getOrUndefined(yield* repository.findByIdentity({ provider, subject }))
+      if (sessionId === null || owner === undefined || owner.id !== developerId) {
+        return yield* notLinked
+      }
+      return yield* issueReauthToken(provider, owner.id, sessionId)
+    }),
+    /** Predicts the error of a link without a change. */
+    precheck: Effect.fnUntraced(function* (
+      { developerId, intent, provider }: DeveloperFlow,
+      { subject }: ProviderProfile
+    ) {
+      if (intent !== "link") return undefined
+      const owner = Option.getOrUndefined(yield* repository.findByIdentity({ provider, subject }))
+      const error: SignInError = "identity_already_linked"
+      return owner === undefined || owner.id === developerId ? undefined : error
+    })
+  }
+})

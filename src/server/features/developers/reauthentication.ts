@@ -1,0 +1,77 @@
+/**
+ * Proofs that the caller is the owner of the account: the password, or the token of a repeated external
+ * sign-in, which works once, for five minutes, in the session that asked for it.
+ */
+import { DateTime, Effect, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { DeveloperCaller } from "#rpc/auth"
+import { InvalidCredentials } from "#rpc/errors/codes"
+import type { DeveloperId, DeveloperSessionId } from "#rpc/ids"
+import { developers as limits } from "#rpc/limits"
+import type { DeveloperProvider } from "#rpc/oauth/developers"
+import type { DeveloperRow } from "#sql/developers"
+import { DeveloperFlowRepository } from "#sql/oauth/developer-flows"
+import { Passwords } from "#server/platform/passwords"
+import { randomSecret, sha256 } from "#server/platform/secrets"
+
+/** Proof that the caller is the account's owner: the password, or a fresh external sign-in. */
+export interface Proof {
+  readonly password?: string | undefined
+  readonly reauthToken?: string | undefined
+}
+
+const hashOf = (token: string) => sha256(`reauth/${token}`)
+
+export const wrongPassword = Effect.fail(
+  new InvalidCredentials({ message: "The current password is wrong." })
+)
+
+const invalidToken = new InvalidCredentials({
+  message: "The reauthToken is wrong, used or expired. Sign in with the provider again."
+})
+
+/** Issues the token that proves a repeated external sign-in. */
+export const makeIssueReauthToken = Effect.gen(function* () {
+  const flows = yield* DeveloperFlowRepository
+  const random = yield* SecureRandom.SecureRandom
+  return Effect.fnUntraced(
+    function* (
+      provider: DeveloperProvider,
+      developerId: DeveloperId,
+      sessionId: DeveloperSessionId
+    ) {
+      const reauthToken = yield* randomSecret
+      const expiresAt = DateTime.add(yield* DateTime.now, { seconds: limits.reauthSeconds })
+      const hash = hashOf(reauthToken)
+      const row = { hash, provider, intent: "reauth", developerId, sessionId } as const
+      yield* flows.insert({ ...row, sealed: "", expiresAt })
+      return { reauthToken, expiresAt: DateTime.formatIso(expiresAt) }
+    },
+    Effect.provideService(SecureRandom.SecureRandom, random)
+  )
+})
+
+/** Checks of a proof, which fail with `invalid_credentials` unless it matches the account. */
+export const makeProofs = Effect.gen(function* () {
+  const flows = yield* DeveloperFlowRepository
+  const passwords = yield* Passwords
+  const isToken = ({ password, reauthToken }: Proof) =>
+    password === undefined && reauthToken !== undefined
+  return {
+    /** Verifies a password; a token passes until it is spent. */
+    check: Effect.fnUntraced(function* ({ passwordHash }: DeveloperRow, proof: Proof) {
+      if (isToken(proof)) return
+      const valid = yield* passwords.verify(proof.password ?? "", passwordHash)
+      if (!valid) return yield* wrongPassword
+    }),
+    /** Spends a token. Call it in the transaction of the change, so that only a change spends it. */
+    spend: Effect.fnUntraced(function* ({ sessionId }: DeveloperCaller, proof: Proof) {
+      if (!isToken(proof)) return
+      const found = Option.getOrUndefined(yield* flows.take(hashOf(proof.reauthToken ?? "")))
+      const now = yield* DateTime.now
+      const isValid =
+        found?.sessionId === sessionId && DateTime.isGreaterThan(found.expiresAt, now)
+      if (!isValid) return yield* invalidToken
+    })
+  }
+})

@@ -1,0 +1,13 @@
+/** The developer's own view of an account. */
+import { DateTime } from "effect"
+import type { Developer } from "#rpc/developers"
+import type { DeveloperRow } from "#sql/developers"
+
+/** Converts a row to the developer's view of the account. */
+export const viewOf = ({ createdAt, email, id, name, passwordHash }: DeveloperRow): Developer => ({
+  id,
+  email,
+  name,
+  hasPassword: passwordHash !== null,
+  createdAt: DateTime.formatIso(createdAt)
+})
