@@ -193,13 +193,13 @@ export class DeveloperIfAny extends Context.Service<DeveloperIfAny, DeveloperCal
 ) {}
 
 /**
- * Like {@link DeveloperSession}, for endpoints that also work without one. Without `Authorization`
- * there is no developer; an invalid token is refused.
+ * Like {@link DeveloperSession}, for endpoints that also work without one: without a valid token there is
+ * no developer. So a page whose session has expired can start a sign-in.
  */
 export class OptionalDeveloperSession extends HttpApiMiddleware.Service<
   OptionalDeveloperSession,
   { provides: DeveloperIfAny }
->()("rpc/auth/OptionalDeveloperSession", { error: [wire(Unauthorized), wire(RateLimited)] }) {}
+>()("rpc/auth/OptionalDeveloperSession") {}
 
 /**
  * For paths with `:projectId`: the developer is a member of that project. Anyone else gets 404

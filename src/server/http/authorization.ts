@@ -11,7 +11,6 @@ import {
   DeveloperSession,
   EnvironmentMember,
   OpenToBanned,
-  OptionalDeveloperSession,
   OptionalPlayerToken,
   PlayerToken,
   ProjectMember,
@@ -100,11 +99,6 @@ const rules = {
   /** A key of either kind; tokens do not matter. */
   anyKey: { allowed: [...withKey, "secret"], otherwise: invalidKey },
   developer: { allowed: ["developer", "otherDeveloper"], otherwise: unauthorized },
-  /** The session is optional, but must be valid if present. */
-  maybeDeveloper: {
-    allowed: ["nobody", "publishable", "secret", "revoked", "developer", "otherDeveloper"],
-    otherwise: unauthorized
-  },
   member: {
     allowed: ["developer"],
     otherwise: unauthorized,
@@ -127,7 +121,6 @@ const accessOf = (endpoint: HttpApiEndpoint.Top): Access => {
   if (behind(PublishableKey)) return "publishable"
   if (behind(SecretKey)) return "secret"
   if (behind(AnyKey)) return "anyKey"
-  if (behind(OptionalDeveloperSession)) return "maybeDeveloper"
   if (behind(ProjectMember, EnvironmentMember)) return "member"
   return behind(DeveloperSession) ? "developer" : "anyone"
 }

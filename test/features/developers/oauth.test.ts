@@ -179,7 +179,11 @@ layer(DeveloperNodeLive())("developers' sign-in with a provider", (it) => {
       const url = yield* addressOfNode
       const started = yield* start("google")
       const state = new URL(String(at(started.body, "url"))).searchParams.get("state") ?? ""
-      for (const path of ["google/callback", "google/callback?state=x", `github/callback?state=${state}`]) {
+      for (const path of [
+        "google/callback",
+        "google/callback?state=x",
+        `github/callback?state=${state}`
+      ]) {
         const answer = yield* Effect.promise(() =>
           fetch(`${url}/v1/developers/oauth/${path}`, { redirect: "manual" })
         )
@@ -228,6 +232,7 @@ layer(DeveloperNodeLive())("a developer's external identities", (it) => {
           "unauthorized"
         )
       }
+      assert.strictEqual(codeOf(yield* start("google", { token: "kds_none" })), "ok")
       const account = yield* atGoogle("leaver")
       const token = tokenOf(yield* signup("leaver@example.org"))
       const { code } = yield* completeFlow("google", account, { intent: "link", token })
@@ -319,34 +324,34 @@ layer(DeveloperNodeLive({ SVC_SIGNUPS: "invite", SVC_INVITE_CODES: inviteCode })
   }
 )
 
-layer(DeveloperNodeLive({ NODE_ENV: "production",
-  SVC_SIGNUPS: "closed",
-  SVC_SETUP_TOKEN: "a token of the operator" }))(
-  "the first developer in production, with a provider",
-  (it) => {
-    it.effect("needs the setup token", () =>
-      Effect.gen(function* () {
-        const account = yield* atGoogle("operator")
-        assert.strictEqual(codeOf(yield* signIn("google", account)), "signups_closed")
-        const setupToken = "a token of the operator"
-        assert.strictEqual(codeOf(yield* signIn("google", account, { setupToken })), "ok")
-        const closed = yield* signIn("google", yield* atGoogle("late"))
-        assert.strictEqual(codeOf(closed), "signups_closed")
-      })
-    )
-  }
-)
+layer(
+  DeveloperNodeLive({
+    NODE_ENV: "production",
+    SVC_SIGNUPS: "closed",
+    SVC_SETUP_TOKEN: "a token of the operator"
+  })
+)("the first developer in production, with a provider", (it) => {
+  it.effect("needs the setup token", () =>
+    Effect.gen(function* () {
+      const account = yield* atGoogle("operator")
+      assert.strictEqual(codeOf(yield* signIn("google", account)), "signups_closed")
+      const setupToken = "a token of the operator"
+      assert.strictEqual(codeOf(yield* signIn("google", account, { setupToken })), "ok")
+      const closed = yield* signIn("google", yield* atGoogle("late"))
+      assert.strictEqual(codeOf(closed), "signups_closed")
+    })
+  )
+})
 
-layer(DeveloperNodeLive({ SVC_DEVELOPER_GITHUB_CLIENT_ID: "", SVC_DEVELOPER_GITHUB_CLIENT_SECRET: "" }))(
-  "a provider without a client",
-  (it) => {
-    it.effect("is not offered", () =>
-      Effect.gen(function* () {
-        const refused = yield* start("github")
-        assert.deepStrictEqual([refused.status, codeOf(refused)], [409, "provider_not_configured"])
-        const { body } = yield* request(`${yield* addressOfNode}/v1/platform/info`)
-        assert.deepStrictEqual(at(body, "oauthProviders"), ["google"])
-      })
-    )
-  }
-)
+layer(
+  DeveloperNodeLive({ SVC_DEVELOPER_GITHUB_CLIENT_ID: "", SVC_DEVELOPER_GITHUB_CLIENT_SECRET: "" })
+)("a provider without a client", (it) => {
+  it.effect("is not offered", () =>
+    Effect.gen(function* () {
+      const refused = yield* start("github")
+      assert.deepStrictEqual([refused.status, codeOf(refused)], [409, "provider_not_configured"])
+      const { body } = yield* request(`${yield* addressOfNode}/v1/platform/info`)
+      assert.deepStrictEqual(at(body, "oauthProviders"), ["google"])
+    })
+  )
+})

@@ -42,11 +42,13 @@ const json = (response: ServerResponse, status: number, body: unknown) => {
   response.end(JSON.stringify(body))
 }
 
-/** Runs a fake whose only client returns to this URL, until the scope closes. */
-export const startGithub = Effect.fnUntraced(function* (callbackUrl: string) {
+const clientId = "Iv1.dashboard"
+const clientSecret = "a-secret-of-the-dashboard"
+
+/** The endpoints of the fake, and what they have issued. */
+const makeEndpoints = (callbackUrl: string) => {
   const grants = new Map<string, Grant>()
   const tokens = new Map<string, GithubUser>()
-  const [clientId, clientSecret] = ["Iv1.dashboard", "a-secret-of-the-dashboard"]
 
   const authorize = (github: Github, query: URLSearchParams, response: ServerResponse) => {
     const redirectUri = query.get("redirect_uri") ?? ""
@@ -60,7 +62,10 @@ export const startGithub = Effect.fnUntraced(function* (callbackUrl: string) {
     const challenge = query.get("code_challenge") ?? ""
     grants.set(code, { challenge, redirectUri, user: github.user })
     const outcome = github.declines
-      ? { error: "access_denied", error_description: "The user has denied your application access." }
+      ? {
+          error: "access_denied",
+          error_description: "The user has denied your application access."
+        }
       : { code, iss: `${github.url}/login/oauth` }
     const back = new URLSearchParams({ ...outcome, state: query.get("state") ?? "" })
     response.writeHead(302, { location: `${redirectUri}?${back}` }).end()
@@ -94,6 +99,12 @@ export const startGithub = Effect.fnUntraced(function* (callbackUrl: string) {
     return json(response, 200, path === "/user" ? profile : emails)
   }
 
+  return { api, authorize, token }
+}
+
+/** Runs a fake whose only client returns to this URL, until the scope closes. */
+export const startGithub = Effect.fnUntraced(function* (callbackUrl: string) {
+  const { api, authorize, token } = makeEndpoints(callbackUrl)
   const server = createServer()
   yield* Effect.acquireRelease(
     Effect.callback<void>((resume) => {

@@ -69,8 +69,7 @@ export const makeProofs = Effect.gen(function* () {
       if (!isToken(proof)) return
       const found = Option.getOrUndefined(yield* flows.take(hashOf(proof.reauthToken ?? "")))
       const now = yield* DateTime.now
-      const isValid =
-        found?.sessionId === sessionId && DateTime.isGreaterThan(found.expiresAt, now)
+      const isValid = found?.sessionId === sessionId && DateTime.isGreaterThan(found.expiresAt, now)
       if (!isValid) return yield* invalidToken
     })
   }

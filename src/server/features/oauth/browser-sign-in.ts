@@ -21,12 +21,7 @@ import {
 } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
-import type {
-  ProviderReturn,
-  ProviderSession,
-  SignInError,
-  StartRequest
-} from "#rpc/oauth/sign-in"
+import type { ProviderReturn, ProviderSession, SignInError, StartRequest } from "#rpc/oauth/sign-in"
 import { randomSecret } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { Tenant } from "#server/platform/tenant"

@@ -28,7 +28,10 @@ const errorOf = (cause: unknown): InvalidToken | ProviderError =>
 
 /** Verifies an id token whose audience is one of the given clients. */
 export const makeVerifyIdToken = ({ definitions, fetchWithin }: ProviderHttp) => {
-  const keySets = new Map<SignInProvider, { readonly issuer: string; readonly keys: RemoteJWKSet }>()
+  const keySets = new Map<
+    SignInProvider,
+    { readonly issuer: string; readonly keys: RemoteJWKSet }
+  >()
   for (const { profile, provider, reach } of Object.values(definitions)) {
     if (profile.source !== "id-token") continue
     const keys = createRemoteJWKSet(new URL(profile.jwks), {

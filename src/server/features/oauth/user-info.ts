@@ -14,10 +14,7 @@ type UserInfo = Extract<ResolvedDefinition["profile"], { readonly source: "user-
 
 /** Fails with a {@link ProviderError} where a profile has no valid user id. */
 export const requireProfile = (profile: Effect.Effect<ProviderProfile, Schema.SchemaError>) =>
-  Effect.mapError(
-    profile,
-    () => new ProviderError({ reason: "The profile has no valid user id" })
-  )
+  Effect.mapError(profile, () => new ProviderError({ reason: "The profile has no valid user id" }))
 
 const decodeProblem = Schema.decodeUnknownOption(
   Schema.fromJsonString(

@@ -16,17 +16,10 @@ import {
 import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { Email } from "#rpc/email"
-import type { Provider } from "#rpc/identities"
-import type { DeveloperProvider } from "#rpc/oauth/developers"
 import { baseUrlWarnings, databaseUrlIssue, isPublicHost, proxyWarnings } from "./deployment.ts"
-import {
-  developerClientsIssue,
-  developerClientsOf,
-  type DeveloperOAuthClient,
-  developerVariables
-} from "./developers.ts"
 import { freePort } from "./free-port.ts"
 import { hostingIssue, hostingOf, type HostingSettings, hostingVariables } from "./hosting.ts"
+import { oauthIssue, oauthOf, type OAuthSettings, oauthVariables } from "./oauth.ts"
 import { unknownNames, unknownWarning } from "./unknown-names.ts"
 import {
   InviteCode,
@@ -42,7 +35,8 @@ import {
   TrustedNetwork,
   TurnSecret,
   TurnUrl,
-  whole
+  whole,
+  withoutSlash
 } from "./values.ts"
 import { type Variable, variables } from "./variables.ts"
 
@@ -96,12 +90,7 @@ const Environment = Schema.Struct({
   SVC_VOICE_UDP_PORTS: Ports,
   SVC_VOICE_PUBLIC_IP: Schema.optionalKey(IpAddress),
   SVC_VOICE_WORKERS: whole(0, 64),
-  SVC_OAUTH_GOOGLE_URL: Schema.optionalKey(Schema.URLFromString),
-  SVC_OAUTH_DISCORD_URL: Schema.optionalKey(Schema.URLFromString),
-  SVC_OAUTH_APPLE_URL: Schema.optionalKey(Schema.URLFromString),
-  SVC_OAUTH_X_URL: Schema.optionalKey(Schema.URLFromString),
-  SVC_OAUTH_GITHUB_URL: Schema.optionalKey(Schema.URLFromString),
-  ...developerVariables,
+  ...oauthVariables,
   SVC_FEATURES: listOf(Schema.Literals(Record.keys(featureTable))),
   SVC_SAVE_MAX_BYTES: whole(1, 64 * 1024 * 1024),
   SVC_SAVES_PER_PLAYER: whole(0, 100_000),
@@ -175,7 +164,7 @@ const Environment = Schema.Struct({
       : undefined
   ),
   Schema.makeFilter(hostingIssue),
-  Schema.makeFilter(developerClientsIssue),
+  Schema.makeFilter(oauthIssue),
   Schema.makeFilter((env) =>
     (["DATABASE_URL", "SVC_LOCK_DATABASE_URL"] as const).flatMap((name) => {
       const url = env[name]
@@ -226,8 +215,6 @@ const mediaOf = (env: typeof Environment.Type) => ({
   }
 })
 
-const withoutSlash = (url: URL | undefined): string | undefined => url?.href.replace(/\/+$/, "")
-
 /**
  * The port to listen on. Without a base URL, links and tokens name this port: then 0 becomes a free one
  * here, before the server listens.
@@ -238,7 +225,7 @@ const portOf = ({ HOST, PORT, SVC_BASE_URL }: typeof Environment.Type) =>
 /** The settings of this process. */
 export class Settings extends Context.Service<
   Settings,
-  {
+  OAuthSettings & {
     readonly production: boolean
     readonly port: number
     readonly host: string
@@ -291,12 +278,6 @@ export class Settings extends Context.Service<
       readonly secret: Redacted.Redacted | undefined
       readonly port: number
     }
-    /** Overrides of the OAuth base URLs (tests only), without a trailing slash. */
-    readonly providerUrls: Readonly<Record<Provider | DeveloperProvider, string | undefined>>
-    /** OAuth clients with which developers sign in. */
-    readonly developerClients: Readonly<
-      Record<DeveloperProvider, DeveloperOAuthClient | undefined>
-    >
     readonly features: ReadonlySet<FeatureName>
     readonly saves: {
       readonly maxBytes: number
@@ -366,14 +347,7 @@ export class Settings extends Context.Service<
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         warnings: warningsOf(env, baseUrl, yield* unknownNames(Object.keys(variables))),
         ...mediaOf(env),
-        providerUrls: {
-          google: withoutSlash(env.SVC_OAUTH_GOOGLE_URL),
-          discord: withoutSlash(env.SVC_OAUTH_DISCORD_URL),
-          apple: withoutSlash(env.SVC_OAUTH_APPLE_URL),
-          x: withoutSlash(env.SVC_OAUTH_X_URL),
-          github: withoutSlash(env.SVC_OAUTH_GITHUB_URL)
-        },
-        developerClients: developerClientsOf(env),
+        ...oauthOf(env),
         features: new Set(env.SVC_FEATURES),
         saves: {
           maxBytes: env.SVC_SAVE_MAX_BYTES,

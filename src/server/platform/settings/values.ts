@@ -131,3 +131,7 @@ export const MetricsToken = Schema.RedactedFromValue(
 )
 
 export const Ratio = Schema.NumberFromString.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
+/** The text of a URL, without a trailing slash. */
+export const withoutSlash = (url: URL | undefined): string | undefined =>
+  url?.href.replace(/\/+$/, "")
