@@ -6,6 +6,8 @@ export const paths = {
   asyncapi: "/asyncapi.json",
   clientScript: "/sdk/client.js",
   configSchema: "/v1/config/schema.json",
+  demo: "/demo",
+  demoRunner: "/demo/runner",
   disown: "/-/disown",
   docs: "/docs",
   docsPages: "/docs/*",

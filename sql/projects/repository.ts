@@ -63,6 +63,11 @@ const RevokedKey = Schema.Struct({
 })
 
 const statements = (sql: SqlClient.SqlClient) => ({
+  bySlug: SqlSchema.findAll({
+    Request: Schema.String,
+    Result: Schema.Struct({ id: ProjectId }),
+    execute: (slug) => sql`select id from projects where slug = ${slug}`
+  }),
   insertProject: SqlSchema.findAll({
     Request: ProjectRow,
     Result: Schema.Struct({ id: ProjectId }),
@@ -115,9 +120,14 @@ export class ProjectRepository extends Context.Service<ProjectRepository>()(
   "sql/projects/repository/ProjectRepository",
   {
     make: Effect.gen(function* () {
-      const { any, insertEnvironment, insertKey, insertProject, findKey, liveKeys, revokeKey } =
-        statements(yield* SqlClient.SqlClient)
+      const { any, bySlug, insertEnvironment, insertKey, ...rest } = statements(
+        yield* SqlClient.SqlClient
+      )
+      const { insertProject, findKey, liveKeys, revokeKey } = rest
       return {
+        /** Whether a project has this slug, also a deleted one. */
+        hasSlug: (slug: string) =>
+          Effect.map(orDieWithTimeout(bySlug(slug)), (rows) => rows.length > 0),
         /** Inserts a project; returns false when its slug is taken. */
         insertProject: (row: ProjectRow) =>
           Effect.map(orDieWithTimeout(insertProject(row)), (rows) => rows.length === 1),

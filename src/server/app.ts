@@ -55,6 +55,8 @@ import { RoomWriter } from "#entities/room/writer"
 import { VoiceCalls } from "#entities/voice-session/calls"
 import { VoiceSessionLive } from "#entities/voice-session/entity"
 import { ClusterLive, ReadinessLive } from "./cluster/cluster.ts"
+import { DemoGamesLive } from "./demo/games.ts"
+import { DemoPage } from "./demo/route.ts"
 import { AgesHttp } from "./features/ages/handlers.ts"
 import { AppealsHttp } from "./features/appeals/handlers.ts"
 import { AuditHttp } from "./features/audit/handlers.ts"
@@ -322,6 +324,7 @@ export const Routes = Layer.mergeAll(
   ApiRoutes,
   ClientScript,
   ConfigSchemaRoute,
+  DemoPage,
   DevMailPage,
   DocsSite,
   EmailPages,
@@ -360,7 +363,7 @@ const EndpointsLive = Layer.mergeAll(
 /** The whole service; the environment variables of the settings are its only input. */
 export const ServiceLive = EndpointsLive.pipe(
   Layer.provideMerge(EntitiesLive),
-  Layer.provideMerge(SeedLive),
+  Layer.provideMerge(DemoGamesLive.pipe(Layer.provideMerge(SeedLive))),
   Layer.provideMerge(CoreLive),
   Layer.provideMerge(DatabaseLive),
   Layer.provideMerge(SecureRandomLive),

@@ -3,6 +3,7 @@ import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { ServiceLive } from "./app.ts"
+import { demoAddress } from "./demo/games.ts"
 import { npmEnd } from "./platform/npm-parent.ts"
 import { Settings } from "./platform/settings/settings.ts"
 import { failStart } from "./start-error.ts"
@@ -16,9 +17,11 @@ const StartMessage = Layer.effectDiscard(
     const port = "port" in address ? address.port : ""
     const url = `http://localhost:${port}`
     if (logs.format === "json") return yield* Effect.logInfo(`Listening on port ${port}`)
+    const demo = yield* demoAddress
     const lines = [
       `Player backend listening on ${url}`,
       `  for players     ${baseUrl}`,
+      ...(demo === undefined ? [] : [`  demo games      ${demo}`]),
       `  documentation   ${url}/docs`,
       ...(production ? [] : [`  project keys    ${dataDir}/dev-keys.json (project demo)`]),
       ...(runner === undefined ? [] : [`  runner          ${runner.host}:${runner.port}`]),

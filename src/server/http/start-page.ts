@@ -33,6 +33,7 @@ const pageOf = ({ dataDir, storesMails }: StartPageOptions): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Player backend</title>` +
   `<meta name="viewport" content="width=device-width"><style>${style}</style></head><body>` +
   `<h1>Player backend</h1><p>The service runs here in development mode.</p><ul>` +
+  linkTo(paths.demo, "leads to two demo games") +
   linkTo(paths.docs, "is the documentation") +
   linkTo(paths.apiPage, "is the reference of the API") +
   linkTo(paths.openapi, "is the OpenAPI document") +

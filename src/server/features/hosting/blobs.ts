@@ -1,6 +1,7 @@
 /** Files of environments in the blob store: uploads and reads. */
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
+import { writeFile } from "node:fs/promises"
 import type { IncomingMessage } from "node:http"
 import { pipeline } from "node:stream/promises"
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
@@ -10,7 +11,7 @@ import { Sha256 } from "#rpc/hosting/api"
 import type { EnvironmentId } from "#rpc/ids"
 import { hosting as limits } from "#rpc/limits"
 import { BlobRepository } from "#sql/hosting/blobs"
-import { BlobStore, BlobStoreError } from "#server/platform/blobs/store"
+import { attempt, BlobStore, BlobStoreError } from "#server/platform/blobs/store"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
 import { isCompressible } from "./media-types.ts"
 import { makeCompress, receive, type UploadCut } from "./upload.ts"
@@ -40,6 +41,12 @@ export class Blobs extends Context.Service<
       sha256: string,
       source: IncomingMessage
     ) => Effect.Effect<StoredFile, BlobHashMismatch | NotFound | Unavailable | UploadCut>
+    /** Stores bytes of the service's own under the same conditions. */
+    readonly store: (
+      environment: EnvironmentCaller,
+      sha256: string,
+      bytes: Uint8Array
+    ) => Effect.Effect<StoredFile, BlobHashMismatch | NotFound | Unavailable | UploadCut>
     /**
      * Path of a local file with the bytes of a blob in one form. The bytes are verified; if they are lost
      * or damaged, the next deployment that names the blob asks for it again.
@@ -54,14 +61,29 @@ export class Blobs extends Context.Service<
   static readonly layer = Layer.effect(
     Blobs,
     Effect.gen(function* () {
-      return Blobs.of({ upload: yield* makeUpload, open: yield* makeOpen })
+      const put = yield* makePut
+      return Blobs.of({
+        upload: (environment, sha256, source) =>
+          put(environment, sha256, (file, expected) => receive(source, file, expected)),
+        store: (environment, sha256, bytes) =>
+          put(environment, sha256, (file) =>
+            attempt("write a file", () => writeFile(file, bytes, { flag: "wx" }))
+          ),
+        open: yield* makeOpen
+      })
     })
   )
 }
 
 const isSha256 = Schema.is(Sha256)
 
-const makeUpload = Effect.gen(function* () {
+/** Writes the expected bytes to a file. */
+type Write = (
+  file: string,
+  expected: StoredFile
+) => Effect.Effect<void, BlobHashMismatch | BlobStoreError | UploadCut>
+
+const makePut = Effect.gen(function* () {
   const rows = yield* BlobRepository
   const store = yield* BlobStore
   const compress = yield* makeCompress
@@ -72,11 +94,11 @@ const makeUpload = Effect.gen(function* () {
   const accept = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     expected: StoredFile,
-    source: IncomingMessage
+    write: Write
   ) {
     const { sha256, size } = expected
     const file = yield* store.temporaryFile
-    yield* receive(source, file, expected)
+    yield* write(file, expected)
     const key = keyOf(environmentId, sha256)
     const paths = yield* rows.paths({ environmentId, sha256 })
     const sizes = paths.some(isCompressible)
@@ -87,10 +109,10 @@ const makeUpload = Effect.gen(function* () {
     if (yield* rows.markStored({ environmentId, sha256, size, now, ...sizes })) return expected
     return yield* new NotFound()
   }, Effect.scoped)
-  return Effect.fn("Blobs.upload")(function* (
+  return Effect.fn("Blobs.put")(function* (
     { environmentId }: EnvironmentCaller,
     sha256: string,
-    source: IncomingMessage
+    write: Write
   ) {
     if (!isSha256(sha256)) return yield* new NotFound()
     const found = Option.getOrUndefined(yield* rows.find({ environmentId, sha256 }))
@@ -98,7 +120,7 @@ const makeUpload = Effect.gen(function* () {
     const expected = { sha256, size: found.size }
     if (found.stored) return expected
     return yield* Effect.catchTag(
-      permits.withPermit(environmentId)(accept(environmentId, expected, source)),
+      permits.withPermit(environmentId)(accept(environmentId, expected, write)),
       "BlobStoreError",
       unavailable
     )

@@ -56,10 +56,11 @@ export const makeCreateProject = Effect.fnUntraced(function* (createKey: CreateK
   const random = yield* SecureRandom.SecureRandom
   const sql = yield* SqlClient.SqlClient
   return Effect.fn("Environments.createProject")(
-    function* (name: string, owner?: DeveloperId) {
+    function* (name: string, owner?: DeveloperId, wanted?: string) {
       const id = yield* newId.project
       const createdAt = yield* DateTime.now
-      const insert = Effect.flatMap(newSlug(name), (slug) =>
+      const candidate = wanted === undefined ? newSlug(name) : Effect.succeed(wanted)
+      const insert = Effect.flatMap(candidate, (slug) =>
         Effect.flatMap(repository.insertProject({ id, name, slug, createdAt }), (inserted) =>
           inserted
             ? Effect.succeed(slug)

@@ -61,9 +61,14 @@ export class Environments extends Context.Service<
     ) => Effect.Effect<Option.Option<DateTime.Utc>>
     /**
      * Creates a project with both environments and a pair of keys for each, in one transaction. The
-     * owner becomes its first member; a project without members is visible to nobody.
+     * owner becomes its first member; a project without members is visible to nobody. Without a slug, it
+     * gets one from its name.
      */
-    readonly createProject: (name: string, owner?: DeveloperId) => Effect.Effect<CreatedProject>
+    readonly createProject: (
+      name: string,
+      owner?: DeveloperId,
+      slug?: string
+    ) => Effect.Effect<CreatedProject>
   }
 >()("server/features/projects/environments/Environments") {
   static readonly layer = Layer.effect(

@@ -33,10 +33,11 @@ type DevKeys = typeof DevKeys.Type
 const DevKeysText = Schema.fromJsonString(DevKeys, { space: 2 })
 
 const fileName = "dev-keys.json"
-const developerEmail = "demo@localhost"
+/** The developer of the demo projects. */
+export const developerEmail = "demo@localhost"
 
-/** Key of the advisory lock that serializes seeding between processes; used nowhere else. */
-const seedLock = 4_872_113
+/** Key of the advisory lock that serializes seeding between processes. */
+export const seedLock = 4_872_113
 
 const createDeveloper = Effect.gen(function* () {
   const developers = yield* DeveloperRepository
