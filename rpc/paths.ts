@@ -7,7 +7,6 @@ export const paths = {
   clientScript: "/sdk/client.js",
   configSchema: "/v1/config/schema.json",
   demo: "/demo",
-  demoRunner: "/demo/runner",
   disown: "/-/disown",
   docs: "/docs",
   docsPages: "/docs/*",

@@ -112,6 +112,7 @@ const startApp = Effect.fnUntraced(function* (env: Readonly<Record<string, strin
         SVC_BASE_URL: "http://localhost:8080",
         SVC_THROTTLES: "off",
         SVC_TURN_PORT: "0",
+        SVC_DEMO_GAMES: "off",
         ...env
       }
     })

@@ -32,6 +32,7 @@ describe("settings", () => {
         runner: undefined,
         mail: { smtpUrl: undefined, from: "no-reply@localhost" },
         throttles: true,
+        demoGames: true,
         signups: "closed",
         inviteCodes: [],
         setupToken: undefined,

@@ -354,16 +354,6 @@ const play = (client, room) => {
   keepCompany(room)
 }
 
-/** In development, with two processes: what happens when the one that runs this room is killed. */
-const offerKill = async (client, room) => {
-  const ask = (method) => fetch(`${baseUrl}/demo/runner?room=${room.id}`, { method })
-  const { ok } = await ask("GET").catch(() => ({ ok: false }))
-  $("#kill").hidden = !ok
-  $("#kill").addEventListener("click", () =>
-    ask("DELETE").then(() => toast("The process of this room was killed. Play on."))
-  )
-}
-
 $("form").addEventListener("submit", async (event) => {
   event.preventDefault()
   const name = $("input").value.trim()
@@ -376,7 +366,6 @@ $("form").addEventListener("submit", async (event) => {
     $(".start").hidden = true
     $(".hud").hidden = false
     play(client, room)
-    await offerKill(client, room)
   } catch (error) {
     $("form button").disabled = false
     toast(isError(error) ? error.message : String(error))

@@ -98,9 +98,9 @@ const deploy = Effect.fnUntraced(function* (environment: EnvironmentCaller) {
 class DemoError extends Data.TaggedError("DemoError")<{ readonly cause: unknown }> {}
 
 const seedGames = Effect.gen(function* () {
-  const { features, production } = yield* Settings
+  const { demoGames, features } = yield* Settings
   const needed = ["hosting", "multiplayer", "realtimeChannels"] as const
-  if (production || !needed.every((feature) => features.has(feature))) return
+  if (!demoGames || !needed.every((feature) => features.has(feature))) return
   const sql = yield* SqlClient.SqlClient
   const apps = yield* AppRepository
   yield* sql.withTransaction(
@@ -115,11 +115,11 @@ const seedGames = Effect.gen(function* () {
   Effect.catchCause((cause) => Effect.logWarning("Failed to deploy the demo games", cause))
 )
 
-/** The address of the demo games; undefined in production. */
-export const demoAddress = Effect.map(Settings, ({ baseUrl, hosting, production }) =>
-  production
-    ? undefined
-    : makeAddresses({ baseUrl, domain: hosting.domain }).live(app.slug, app.name)
+/** The address of the demo games; undefined without them. */
+export const demoAddress = Effect.map(Settings, ({ baseUrl, demoGames, hosting }) =>
+  demoGames
+    ? makeAddresses({ baseUrl, domain: hosting.domain }).live(app.slug, app.name)
+    : undefined
 )
 
 /** Deploys the games when the service starts. */

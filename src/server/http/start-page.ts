@@ -25,15 +25,16 @@ const linkTo = (path: string, text: string): string =>
 
 interface StartPageOptions {
   readonly dataDir: string
+  readonly hasDemo: boolean
   /** Mails are stored instead of sent. */
   readonly storesMails: boolean
 }
 
-const pageOf = ({ dataDir, storesMails }: StartPageOptions): string =>
+const pageOf = ({ dataDir, hasDemo, storesMails }: StartPageOptions): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Player backend</title>` +
   `<meta name="viewport" content="width=device-width"><style>${style}</style></head><body>` +
   `<h1>Player backend</h1><p>The service runs here in development mode.</p><ul>` +
-  linkTo(paths.demo, "leads to two demo games") +
+  (hasDemo ? linkTo(paths.demo, "leads to two demo games") : "") +
   linkTo(paths.docs, "is the documentation") +
   linkTo(paths.apiPage, "is the reference of the API") +
   linkTo(paths.openapi, "is the OpenAPI document") +
@@ -46,10 +47,10 @@ const pageOf = ({ dataDir, storesMails }: StartPageOptions): string =>
 /** The route, only in development. */
 export const StartPage = Layer.unwrap(
   Effect.gen(function* () {
-    const { dataDir, mail, production } = yield* Settings
+    const { dataDir, demoGames, mail, production } = yield* Settings
     if (production) return Layer.empty
     const page = HttpServerResponse.text(
-      pageOf({ dataDir, storesMails: mail.smtpUrl === undefined }),
+      pageOf({ dataDir, hasDemo: demoGames, storesMails: mail.smtpUrl === undefined }),
       {
         contentType: "text/html; charset=utf-8",
         headers: { "content-security-policy": policy, "referrer-policy": "no-referrer" }

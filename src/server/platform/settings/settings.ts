@@ -80,6 +80,7 @@ const Environment = Schema.Struct({
   SMTP_URL: Schema.optionalKey(Schema.RedactedFromValue(SmtpUrl)),
   SVC_MAIL_FROM: Schema.optionalKey(Email),
   SVC_THROTTLES: Schema.Literals(["on", "off"]),
+  SVC_DEMO_GAMES: Schema.Literals(["on", "off"]),
   SVC_SIGNUPS: Schema.Literals(["closed", "invite", "open"]),
   SVC_INVITE_CODES: listOf(InviteCode),
   SVC_SETUP_TOKEN: Schema.optionalKey(SetupToken),
@@ -258,6 +259,8 @@ export class Settings extends Context.Service<
     /** Without `smtpUrl` the service sends no mail. */
     readonly mail: { readonly smtpUrl: Redacted.Redacted | undefined; readonly from: string }
     readonly throttles: boolean
+    /** Whether the demo games are deployed; never in production. */
+    readonly demoGames: boolean
     /** Who may sign up as a developer. */
     readonly signups: "closed" | "invite" | "open"
     readonly inviteCodes: ReadonlyArray<Redacted.Redacted>
@@ -341,6 +344,7 @@ export class Settings extends Context.Service<
           from: env.SVC_MAIL_FROM ?? `no-reply@${new URL(baseUrl).hostname}`
         },
         throttles: env.SVC_THROTTLES === "on",
+        demoGames: env.SVC_DEMO_GAMES === "on" && env.NODE_ENV !== "production",
         signups: env.SVC_SIGNUPS,
         inviteCodes: env.SVC_INVITE_CODES,
         setupToken: env.SVC_SETUP_TOKEN,

@@ -176,6 +176,11 @@ export const variables = {
   SVC_DEVELOPER_GITHUB_CLIENT_SECRET: {
     description: "The secret of SVC_DEVELOPER_GITHUB_CLIENT_ID."
   },
+  SVC_DEMO_GAMES: {
+    default: "on",
+    description:
+      "Outside production, deploys two demo games to a project of their own. `off` does not."
+  },
   SVC_FEATURES: {
     default: Object.keys(featureTable).join(","),
     description:
