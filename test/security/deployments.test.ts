@@ -97,6 +97,7 @@ layer(Node)("the start page", (it) => {
       assert.match(html, /<code>[^<]+\/dev-keys\.json<\/code>/)
       const links = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link)
       assert.deepStrictEqual(links, [
+        "/demo",
         "/docs",
         "/docs/api",
         "/openapi.json",
