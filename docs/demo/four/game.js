@@ -1,7 +1,7 @@
 /**
  * Four in a row: a turn-based game with a chat, written to be copied.
  *
- * - The game is in the state of the room: board, turn and who plays which color. Whoever reloads sees it again.
+ * - The game is in the state of the room: board, turn and who plays which color. A reload shows it again.
  * - The page of the host is the referee: others send what they want to do, and the host changes the state.
  * - The chat is a channel, which has its own limits and moderation.
  */

@@ -3,8 +3,8 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { NotFound } from "#rpc/errors/codes"
 import { paths } from "#rpc/paths"
-import { errorResponse } from "#server/http/errors"
-import { isLocalRequest } from "#server/http/local-request"
+import { errorResponse } from "../http/errors.ts"
+import { isLocalRequest } from "../http/local-request.ts"
 import { demoAddress } from "./games.ts"
 
 export const DemoPage = Layer.unwrap(
