@@ -132,6 +132,7 @@ import { ClientScript } from "./http/sdk/route.ts"
 import { HttpServerHandle } from "./http/server.ts"
 import { HttpServerLive } from "./http/server.ts"
 import { StartPage } from "./http/start-page.ts"
+import { VoicePage } from "./http/voice-page/route.ts"
 import { RequestsLive } from "./http/validation.ts"
 import { Hub } from "./links/hub.ts"
 import { BlobStoreLive } from "./platform/blobs/live.ts"
@@ -330,6 +331,7 @@ export const Routes = Layer.mergeAll(
   EmailPages,
   SharePage,
   StartPage,
+  VoicePage,
   WebSocketRoutes,
   EdgeMiddleware
 ).pipe(Layer.provide(RouteServicesLive))

@@ -220,6 +220,8 @@ const unroutedPaths = [
   "/-/verify?token=x",
   "/-/reset?token=%00",
   "/dev/mail",
+  "/dev/voice",
+  "/dev/voice.js",
   "/docs",
   "/docs/api",
   "/docs/guides/rooms",

@@ -26,8 +26,11 @@ const args = [
   "--use-fake-ui-for-media-stream"
 ]
 
-/** A second of a tone as WAV. The tone is the microphone: Chromium's own one beeps for 20 ms only. */
-const toneOf = (hertz: number): Buffer => {
+/**
+ * A second of sound as WAV, which is the microphone: Chromium's own one beeps for 20 ms only. The pitch
+ * rises, since a browser takes a steady tone for noise and suppresses it.
+ */
+const makeSweep = (): Buffer => {
   const rate = 48_000
   const wav = Buffer.alloc(44 + rate * 2)
   wav.write("RIFF", 0)
@@ -43,7 +46,8 @@ const toneOf = (hertz: number): Buffer => {
   wav.write("data", 36)
   wav.writeUInt32LE(rate * 2, 40)
   for (let i = 0; i < rate; i++) {
-    const sample = Math.sin((2 * Math.PI * hertz * i) / rate)
+    const seconds = i / rate
+    const sample = Math.sin(2 * Math.PI * (300 + 850 * seconds) * seconds)
     wav.writeInt16LE(Math.round(sample * 8000), 44 + i * 2)
   }
   return wav
@@ -59,12 +63,12 @@ export class Chromium extends Context.Service<Chromium, Browser>()(
     Chromium,
     Effect.acquireRelease(
       Effect.promise(async () => {
-        const folder = mkdtempSync(join(tmpdir(), "svc-tone-"))
-        const tone = join(folder, "tone.wav")
-        writeFileSync(tone, toneOf(440))
+        const folder = mkdtempSync(join(tmpdir(), "svc-sweep-"))
+        const sweep = join(folder, "sweep.wav")
+        writeFileSync(sweep, makeSweep())
         const browser = await chromium.launch({
           executablePath,
-          args: [...args, `--use-file-for-fake-audio-capture=${tone}`],
+          args: [...args, `--use-file-for-fake-audio-capture=${sweep}`],
           timeout: patienceMillis
         })
         browser.on("disconnected", () => rmSync(folder, { recursive: true, force: true }))
