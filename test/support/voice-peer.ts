@@ -135,7 +135,7 @@ export const mediaProcesses = Effect.sync((): ReadonlyArray<number> => {
 export const eventually = (condition: () => boolean, what: string): Effect.Effect<void> =>
   Effect.sync(condition).pipe(
     Effect.filterOrFail((holds) => holds),
-    Effect.retry({ times: 500, schedule: Schedule.spaced(20) }),
+    Effect.retry({ times: 1500, schedule: Schedule.spaced(20) }),
     Effect.mapError(() => new Error(`Waited in vain: ${what}`)),
     Effect.orDie,
     Effect.asVoid

@@ -2,7 +2,7 @@
  * Voice calls as their frames need them: what a connection may do, and calls to the entity. Whatever
  * keeps a call from its entity is `voice_unavailable`, also a runner of a release without voice.
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Schedule } from "effect"
 import {
   type CodedError,
   NotInChannel,
@@ -90,6 +90,13 @@ const iceServers = Effect.fnUntraced(function* (
   )
 })
 
+/** On a busy machine a media process takes longer to start than one call may take. */
+const joinRetries = {
+  times: 2,
+  schedule: Schedule.spaced(250),
+  while: ({ _tag }: CodedError) => _tag === "voice_unavailable"
+}
+
 /** Joins the call. Where the outcome is unknown, or the call has ended meanwhile, leaves it again. */
 export const joinCall = Effect.fnUntraced(function* (
   connection: PlayerConnection,
@@ -103,9 +110,8 @@ export const joinCall = Effect.fnUntraced(function* (
   const entity = sessions.of(environmentId, channel)
   const request = { playerId, connectionId, relayOnly }
   return yield* Effect.gen(function* () {
-    const joined = yield* callVoice(
-      entity.Join(session === undefined ? request : { ...request, session })
-    )
+    const join = callVoice(entity.Join(session === undefined ? request : { ...request, session }))
+    const joined = yield* Effect.retry(join, joinRetries)
     const servers = yield* iceServers(connection, joined)
     const isOver =
       membership.voiceClosings !== voiceClosings || epochOf(joined.session) < membership.link.epoch
