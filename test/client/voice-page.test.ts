@@ -22,24 +22,12 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("/dev/voic
       const visitor = yield* newVisitor()
       const open = Effect.fnUntraced(function* () {
         const page = yield* ask(() => visitor.newPage())
-        yield* ask(
-          () => (
-            page.on("console", (m) => console.log(m.text())),
-            page.on("pageerror", (m) => console.log(m)),
-            page.goto(`${url}/dev/voice`)
-          )
-        )
+        yield* ask(() => page.goto(`${url}/dev/voice`))
         yield* ask(() => page.selectOption("[name=mode]", "sfu"))
         yield* ask(() => page.getByRole("button", { name: "Join" }).click())
         return page
       })
-      const hears = (page: Page) =>
-        ask(() =>
-          page.waitForSelector("li.speaking", { timeout: 8000 }).catch(async (e) => {
-            console.log(await page.content())
-            throw e
-          })
-        )
+      const hears = (page: Page) => ask(() => page.waitForSelector("li.speaking"))
       const one = yield* open()
       const two = yield* open()
       yield* hears(one)
