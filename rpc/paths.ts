@@ -16,5 +16,6 @@ export const paths = {
   reset: "/-/reset",
   rpc: "/v1/rpc",
   shared: "/s",
-  verify: "/-/verify"
+  verify: "/-/verify",
+  voicePage: "/dev/voice"
 } as const

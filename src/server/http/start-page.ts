@@ -11,7 +11,6 @@ import { escapeHtml } from "#server/platform/mail/templates"
 import { Settings } from "#server/platform/settings/settings"
 import { errorResponse } from "./errors.ts"
 import { isLocalRequest } from "./local-request.ts"
-import { voicePagePath } from "./voice-page/route.ts"
 
 const policy =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
@@ -38,7 +37,7 @@ const pageOf = ({ dataDir, hasDemo, storesMails }: StartPageOptions): string =>
   (hasDemo ? linkTo(paths.demo, "leads to two demo games") : "") +
   linkTo(paths.docs, "is the documentation") +
   linkTo(paths.apiPage, "is the reference of the API") +
-  linkTo(voicePagePath, "is a voice call, to try in two tabs") +
+  linkTo(paths.voicePage, "is a voice call, to try in two tabs") +
   linkTo(paths.openapi, "is the OpenAPI document") +
   linkTo(paths.asyncapi, "is the AsyncAPI document of the socket") +
   (storesMails ? linkTo(devMailPath, "shows the mails that the service has written") : "") +

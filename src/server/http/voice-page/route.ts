@@ -6,12 +6,11 @@ import { readFileSync } from "node:fs"
 import { Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { NotFound } from "#rpc/errors/codes"
+import { paths } from "#rpc/paths"
 import { escapeHtml } from "#server/platform/mail/templates"
 import { Settings } from "#server/platform/settings/settings"
 import { errorResponse } from "../errors.ts"
 import { isLocalRequest } from "../local-request.ts"
-
-export const voicePagePath = "/dev/voice"
 
 /** `self` is the service, its socket included. */
 const policy =
@@ -61,8 +60,8 @@ export const VoicePage = Layer.unwrap(
       isLocalRequest(request) ? answer : Effect.succeed(errorResponse(NotFound, new NotFound()))
     )
     return Layer.mergeAll(
-      HttpRouter.add("GET", voicePagePath, page),
-      HttpRouter.add("GET", `${voicePagePath}.js`, script)
+      HttpRouter.add("GET", paths.voicePage, page),
+      HttpRouter.add("GET", `${paths.voicePage}.js`, script)
     )
   })
 )
