@@ -14,6 +14,13 @@ export const hosting = {
   manifestMaxBytes: 16 * MiB,
   pathMaxCharacters: 512,
   messageMaxCharacters: 500,
+  /** Custom domains of an environment. */
+  domainsMax: 10,
+  /** Values of TXT records that a response lists, and their length. */
+  domainRecordsShown: 5,
+  domainRecordMaxCharacters: 255,
+  /** DNS queries of one process at a time, divided between environments. */
+  domainQueries: { permits: 16, share: 2, permitsPerKey: 4, waitingPerKey: 16, waitMillis: 10_000 },
   /** Stored and expected files of an environment. */
   environmentBytes: 10 * GiB,
   /** The newest deployments, which are kept. */

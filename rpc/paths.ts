@@ -15,6 +15,7 @@ export const paths = {
   realtime: "/v1/realtime",
   reset: "/-/reset",
   rpc: "/v1/rpc",
+  servedHost: "/-/served-host",
   shared: "/s",
   verify: "/-/verify",
   voicePage: "/dev/voice"

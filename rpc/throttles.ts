@@ -52,6 +52,8 @@ export const throttles = {
   configPushes: { burst: 30, seconds: 60 },
   /** Deployments created in one environment, by all its keys and developers. */
   deployments: { burst: 60, seconds: secondsPerHour },
+  /** DNS queries for the custom domains of one environment. */
+  domainProofs: { burst: 30, seconds: 600 },
   /** Requests of one developer session (`kds_`). */
   developerApi: { burst: 600, seconds: 60 },
   /**

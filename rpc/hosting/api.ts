@@ -17,6 +17,7 @@ import { hosting as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underProject } from "../mounts.ts"
 import { PageLimit } from "../pages.ts"
 import { textUpTo, Timestamp } from "../text.ts"
+import { domainEndpoints } from "./domains.ts"
 
 /** SHA-256 of a file's bytes, in lower-case hexadecimal digits. */
 export const Sha256 = Schema.String.check(
@@ -176,7 +177,7 @@ const reads = <P extends MountParams>(params: P) =>
   ] as const
 
 const endpoints = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id).add(...writes(params), ...reads(params))
+  HttpApiGroup.make(id).add(...writes(params), ...reads(params), ...domainEndpoints(params))
 
 /** `/v1/deployments`, `/v1/blobs` and `/v1/hosting`, with the secret key. */
 export class HostingApi extends endpoints("hosting", keyParams)

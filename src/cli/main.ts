@@ -7,6 +7,7 @@ import { FetchHttpClient } from "effect/http"
 import manifest from "../../package.json" with { type: "json" }
 import { configCommand } from "./config.ts"
 import { hostingCommands } from "./deploy.ts"
+import { domainsCommand } from "./domains.ts"
 import { Exit, exitCodes, Failure } from "./failures.ts"
 import { featuresCommand } from "./features.ts"
 import { Json, note, report } from "./output.ts"
@@ -37,7 +38,8 @@ const svc = Command.make("svc").pipe(
     configCommand,
     featuresCommand,
     shareCommand,
-    ...hostingCommands
+    ...hostingCommands,
+    domainsCommand
   ]),
   Command.withGlobalFlags([Json])
 )

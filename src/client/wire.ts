@@ -1281,6 +1281,11 @@ export interface ErrorDetails {
   readonly config_conflict: {
     readonly currentVersion: number
   }
+  readonly domain_not_verified: {
+    readonly name: string
+    readonly value: string
+    readonly found: ReadonlyArray<string>
+  }
   readonly email_already_linked: undefined
   readonly email_taken: undefined
   readonly feature_disabled: {
@@ -1389,6 +1394,9 @@ export interface ErrorDetails {
   }
   readonly token_expired: undefined
   readonly too_many_channels: {
+    readonly limit: number
+  }
+  readonly too_many_domains: {
     readonly limit: number
   }
   readonly too_many_keys: {

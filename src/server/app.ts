@@ -17,6 +17,7 @@ import { DeveloperRepository } from "#sql/developers"
 import { AppRepository } from "#sql/hosting/apps"
 import { BlobRepository } from "#sql/hosting/blobs"
 import { DeploymentRepository } from "#sql/hosting/deployments"
+import { DomainRepository } from "#sql/hosting/domains"
 import { IdempotencyRepository } from "#sql/idempotency"
 import { IdentityRepository } from "#sql/identities"
 import { MailRepository } from "#sql/mail"
@@ -71,6 +72,8 @@ import { DeveloperSessions } from "./features/developers/sessions.ts"
 import { EmailHttp } from "./features/email/handlers.ts"
 import { EmailPages } from "./features/email/pages.ts"
 import { HostedApps } from "./features/hosting/apps.ts"
+import { CustomDomains } from "./features/hosting/domains.ts"
+import { ServedHostRoute } from "./features/hosting/served-host.ts"
 import { HostingHttp } from "./features/hosting/handlers.ts"
 import { IdentitiesHttp } from "./features/identities/handlers.ts"
 import { ModerationHttp } from "./features/moderation/handlers.ts"
@@ -172,6 +175,7 @@ const RepositoriesLive = Layer.mergeAll(
   MailRepository.layer,
   DeletionRepository.layer,
   DeploymentRepository.layer,
+  DomainRepository.layer,
   ManagementRepository.layer,
   MemberRepository.layer,
   NewsRepository.layer,
@@ -224,6 +228,7 @@ const FeaturesLive = Layer.mergeAll(
 /** Everything below the endpoints except entities; needs a database. */
 export const CoreLive = Origins.layer.pipe(
   Layer.provideMerge(HostedApps.layer),
+  Layer.provideMerge(CustomDomains.layer),
   Layer.provideMerge(FeaturesLive),
   Layer.provideMerge(PlatformLive),
   Layer.provideMerge(RepositoriesLive)
@@ -329,6 +334,7 @@ export const Routes = Layer.mergeAll(
   DevMailPage,
   DocsSite,
   EmailPages,
+  ServedHostRoute,
   SharePage,
   StartPage,
   VoicePage,

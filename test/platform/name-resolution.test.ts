@@ -1,51 +1,9 @@
 /** Names of webhooks: both kinds of addresses, slow name servers, and an end on request. */
-import { createSocket } from "node:dgram"
 import type { LookupAddress } from "node:dns"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Resolve, resolveByDns, resolveBySystem } from "#server/platform/name-resolution"
-
-const typeA = 1
-const typeAaaa = 28
-
-/** The addresses that a name server returns for a type of query; undefined: it stays silent. */
-type Zone = (type: number) => ReadonlyArray<ReadonlyArray<number>> | undefined
-
-/** A response to a query with one question and an answer for each address. */
-const responseTo = (query: Buffer, type: number, found: ReadonlyArray<ReadonlyArray<number>>) => {
-  const header = Buffer.from(query.subarray(0, 12))
-  header.writeUInt16BE(0x81_80, 2)
-  header.writeUInt16BE(found.length, 6)
-  header.writeUInt16BE(0, 10)
-  const question = query.subarray(12, query.indexOf(0, 12) + 5)
-  const answers = found.map((bytes) =>
-    // A pointer to the name, the type, class IN, 60 seconds and the address.
-    Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 60, 0, bytes.length, ...bytes])
-  )
-  return Buffer.concat([header, question, ...answers])
-}
-
-/** A name server on this machine; `queries` counts what it received. */
-const nameServer = (zone: Zone) =>
-  Effect.acquireRelease(
-    Effect.callback<{ readonly at: string; readonly queries: () => number; close: () => void }>(
-      (resume) => {
-        const socket = createSocket("udp4")
-        let queries = 0
-        socket.on("message", (query, { address, port }) => {
-          queries += 1
-          const type = query.readUInt16BE(query.indexOf(0, 12) + 1)
-          const found = zone(type)
-          if (found !== undefined) socket.send(responseTo(query, type, found), port, address)
-        })
-        socket.bind(0, "127.0.0.1", () => {
-          const at = `127.0.0.1:${socket.address().port}`
-          resume(Effect.succeed({ at, queries: () => queries, close: () => void socket.close() }))
-        })
-      }
-    ),
-    ({ close }) => Effect.sync(close)
-  )
+import { nameServer, typeA, typeAaaa } from "../support/name-server.ts"
 
 type Outcome = { readonly error: Error | null; readonly addresses: ReadonlyArray<LookupAddress> }
 

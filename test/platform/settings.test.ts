@@ -56,6 +56,7 @@ describe("settings", () => {
         hosting: {
           domain: "localhost",
           environmentBytes: 10_737_418_240,
+          nameServers: undefined,
           retentionDays: 90,
           s3: undefined
         },

@@ -254,6 +254,7 @@ const calls: Readonly<Record<string, Make>> = {
     files: [{ path: "a.txt", sha256: "0".repeat(64), size: 1 }],
     message: "test"
   }),
+  "POST /v1/hosting/domains": byServer("/v1/hosting/domains", { domain: "play.example.com" }),
   "POST /v1/developers/signup": () =>
     Effect.succeed({
       path: "/v1/developers/signup",
@@ -294,7 +295,7 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
   [/^DELETE /, "a deletion has no fields"],
   [/\/config$/, "the config refuses unknown fields"],
   [
-    /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate)$|\/blobs\//,
+    /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate|verify)$|\/blobs\//,
     "the service stores no field of the body"
   ],
   [/\/oauth\/|\/auth\/providers\/apple$/, "the test of body definitions covers it"],

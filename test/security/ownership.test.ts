@@ -46,28 +46,35 @@ const makeResources = Effect.fnUntraced(function* (
   const server = { "x-svc-key": target.secretKey }
   yield* put(`${target.url}/v1/realtime/channels/${name}`, server, {})
   const { ref, sha256 } = yield* makeUnfinished(target)
+  const domain = `${name}.example.com`
+  yield* request(`${target.url}/v1/hosting/domains`, { headers: server, body: { domain } })
   return {
     player,
     saver,
-    ids: { ...appeal, playerId: player.id, keyId, projectId, name, key: name, ref, sha256 }
+    ids: { ...appeal, playerId: player.id, keyId, projectId, name, key: name, ref, sha256, domain }
   }
 })
 
 const none = "0".repeat(26)
 
-/** Adds deployments and files of others, and such that do not exist. */
+/** Adds deployments, files and domains of others, and such that do not exist. */
 const withDeployments = (
   kinds: Readonly<Record<string, Ids>>,
   foreign: Ids,
   inProduction: Ids
 ): Readonly<Record<string, Ids>> => {
-  const pick = ({ ref = "", sha256 = "" }: Ids) => ({ ref, sha256 })
+  const pick = ({ domain = "", ref = "", sha256 = "" }: Ids) => ({ domain, ref, sha256 })
   return {
     ...kinds,
     foreign: { ...kinds["foreign"], ...pick(foreign) },
     otherEnvironment: { ...kinds["otherEnvironment"], ...pick(inProduction) },
-    random: { ...kinds["random"], ref: `dep_${none}`, sha256: "0".repeat(64) },
-    malformed: { ...kinds["malformed"], ref: "x", sha256: "x" }
+    random: {
+      ...kinds["random"],
+      ref: `dep_${none}`,
+      sha256: "0".repeat(64),
+      domain: "nobody.example.com"
+    },
+    malformed: { ...kinds["malformed"], ref: "x", sha256: "x", domain: "x" }
   }
 }
 
@@ -174,7 +181,8 @@ const visibleParts = ({ body, headers, status }: Answer) => ({
 /** Endpoints that create the resource if it is missing. */
 const creates = new Set(["PUT /v1/realtime/channels/:name", "PUT /v1/saves/:key"])
 
-const idParams = /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key|ref|sha256)\b/g
+const idParams =
+  /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key|ref|sha256|domain)\b/g
 
 const auditPath = "/v1/projects/:projectId/audit"
 

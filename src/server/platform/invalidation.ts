@@ -27,12 +27,22 @@ import { orDieWithTimeout } from "#sql/database"
  * - `config`: the config of the environment `id`;
  * - `key`: the key with the hash `id`;
  * - `player`: the player `<environment>/<player>`;
+ * - `domains`: the custom domains of the environment `id`;
  * - `runners`: the list of runners;
  * - `everything`: any of them;
  * - `asked` and `heard`: a request for acknowledgements, and an acknowledgement.
  */
 const Change = Schema.Struct({
-  kind: Schema.Literals(["config", "key", "player", "runners", "everything", "asked", "heard"]),
+  kind: Schema.Literals([
+    "config",
+    "key",
+    "player",
+    "domains",
+    "runners",
+    "everything",
+    "asked",
+    "heard"
+  ]),
   id: Schema.String
 })
 export type Change = typeof Change.Type

@@ -128,6 +128,16 @@ const operating: Readonly<Record<string, MakeSample>> = {
       yield* call(development, "POST", `deployments/${ref}/finalize`, {})
       return { action: "deployment.activate", params: { ref } } as const
     }),
+  "POST /hosting/domains": () =>
+    Effect.sync(() => ({
+      action: "domain.add",
+      body: { domain: `${crypto.randomUUID()}.example.com` }
+    })),
+  "DELETE /hosting/domains/:domain": ({ development }) =>
+    Effect.as(call(development, "POST", "hosting/domains", { domain: "gone.example.com" }), {
+      action: "domain.remove",
+      params: { domain: "gone.example.com" }
+    }),
   "POST /integrity/webhook-secret": simply({ action: "webhookSecret.rotate" }),
   "POST /players/:playerId/ban": ofPlayer("player.ban", { reason: "walk" }),
   "POST /players/:playerId/unban": ({ development }) =>
@@ -197,10 +207,13 @@ const others: Readonly<Record<string, MakeSample>> = {
     }))
 }
 
+const proofReason = "needs a DNS record: the test of custom domains looks at its entry"
 const blobReason = "the entry of the deployment names the files"
 
 /** Endpoints that change no project, with the reason. */
 const exempt: Readonly<Record<string, string>> = {
+  "POST /v1/hosting/domains/:domain/verify": proofReason,
+  "POST /v1/projects/:projectId/environments/:env/hosting/domains/:domain/verify": proofReason,
   "PUT /v1/blobs/:sha256": blobReason,
   "PUT /v1/projects/:projectId/environments/:env/blobs/:sha256": blobReason,
   "POST /v1/admin/players/verify-token": "reads",

@@ -15,8 +15,9 @@ import { Invalidation } from "#server/platform/invalidation"
 import { monotonicMillis } from "#server/platform/monotonic"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
-import { type Addresses, makeAddresses, parseLabel } from "./addresses.ts"
+import { makeAddresses, parseLabel } from "./addresses.ts"
 import { Blobs } from "./blobs.ts"
+import { CustomDomains } from "./domains.ts"
 import { makeSite, parseSettings, type Site } from "./site.ts"
 
 /** What a host serves. */
@@ -35,6 +36,8 @@ export interface HostedApp {
 export type NoApp = "unknown"
 
 interface Known {
+  /** The label when it was loaded: a custom domain may lead to another environment since. */
+  readonly label: string | undefined
   readonly app: HostedApp | NoApp
   readonly until: number
 }
@@ -62,12 +65,14 @@ export class HostedApps extends Context.Service<
       const { baseUrl, hosting } = yield* Settings
       const addresses = makeAddresses({ baseUrl, domain: hosting.domain })
       const ownHost = new URL(baseUrl).hostname
-      const hosts = yield* makeHosts(addresses)
-      const isAppHost = (host: string): boolean =>
-        host !== ownHost && addresses.labelIn(host) !== undefined
+      const { labelOf: labelOfDomain } = yield* CustomDomains
+      const labelIn = (host: string): string | undefined =>
+        addresses.labelIn(host) ?? labelOfDomain(host)
+      const hosts = yield* makeHosts(labelIn)
+      const isAppHost = (host: string): boolean => host !== ownHost && labelIn(host) !== undefined
       return HostedApps.of({
         isAppHost,
-        labelOf: (host) => addresses.labelIn(host)?.replace(/^v\d+--/, ""),
+        labelOf: (host) => labelIn(host)?.replace(/^v\d+--/, ""),
         known: hosts.known,
         load: hosts.load,
         isOwnOrigin: Effect.fnUntraced(function* (environmentId, origin) {
@@ -82,11 +87,14 @@ export class HostedApps extends Context.Service<
   ).pipe(Layer.provide(Blobs.layer))
 }
 
+/** The label of the environment behind a host, with the version before it. */
+type LabelIn = (host: string) => string | undefined
+
 /** The hosts that this node knows, and how it loads others. */
-const makeHosts = Effect.fnUntraced(function* (addresses: Addresses) {
+const makeHosts = Effect.fnUntraced(function* (labelIn: LabelIn) {
   const invalidation = yield* Invalidation
   const now = monotonicMillis(yield* Clock.Clock)
-  const loadApp = yield* makeLoad(addresses)
+  const loadApp = yield* makeLoad
   const hosts = new Map<string, Known>()
   let changes = 0
   const forget = (isStale: (app: HostedApp | NoApp) => boolean) =>
@@ -104,29 +112,31 @@ const makeHosts = Effect.fnUntraced(function* (addresses: Addresses) {
   return {
     known: (host: string): HostedApp | NoApp | undefined => {
       const known = hosts.get(host)
-      return known === undefined || known.until < now() ? undefined : known.app
+      if (known === undefined || known.until < now()) return undefined
+      return known.label === labelIn(host) ? known.app : undefined
     },
     load: Effect.fn("HostedApps.load")(function* (host: string) {
       const before = changes
-      const app = yield* loadApp(host)
+      const label = labelIn(host)
+      const app = yield* loadApp(label ?? "")
       // What changed meanwhile may be what was read.
       if (changes !== before) return app
       const [oldest] = hosts.keys()
       if (hosts.size >= caches.hostedHosts && oldest !== undefined) hosts.delete(oldest)
-      hosts.set(host, { app, until: now() + cacheMillis })
+      hosts.set(host, { label, app, until: now() + cacheMillis })
       return app
     })
   }
 })
 
-const makeLoad = Effect.fnUntraced(function* (addresses: Addresses) {
+const makeLoad = Effect.gen(function* () {
   const apps = yield* AppRepository
   const configs = yield* Configs
   const deployments = yield* DeploymentRepository
   const siteOf = yield* makeSites
   const offered = (yield* Settings).features.has("hosting")
-  return Effect.fnUntraced(function* (host: string): Effect.fn.Return<HostedApp | NoApp> {
-    const label = parseLabel(addresses.labelIn(host) ?? "")
+  return Effect.fnUntraced(function* (text: string): Effect.fn.Return<HostedApp | NoApp> {
+    const label = parseLabel(text)
     if (label === undefined) return "unknown"
     const found = yield* apps.bySlug(label)
     if (Option.isNone(found)) return "unknown"

@@ -15,6 +15,7 @@ import { Throttles } from "#server/platform/throttles"
 import { Configs } from "../config/service.ts"
 import { Blobs } from "./blobs.ts"
 import { Collection } from "./collection.ts"
+import { CustomDomains } from "./domains.ts"
 import { Deployments } from "./service.ts"
 
 /** Larger than every version: the cursor of the first page. */
@@ -72,6 +73,36 @@ const makeHandlers = Effect.gen(function* () {
   }
 })
 
+interface ByDomain {
+  readonly params: { readonly domain: string }
+}
+
+const makeDomainHandlers = Effect.gen(function* () {
+  const domains = yield* CustomDomains
+  const throttles = yield* Throttles
+  return {
+    listDomains: Effect.fnUntraced(function* () {
+      return { domains: yield* domains.list(yield* CurrentEnvironment) }
+    }),
+    addDomain: Effect.fnUntraced(function* ({
+      payload: { domain }
+    }: {
+      readonly payload: { readonly domain: string }
+    }) {
+      return yield* domains.add(yield* CurrentEnvironment, domain)
+    }),
+    verifyDomain: Effect.fnUntraced(function* ({ params: { domain } }: ByDomain) {
+      const environment = yield* CurrentEnvironment
+      yield* takeToken(throttles, rates.domainProofs, `domain:${environment.environmentId}`)
+      return yield* domains.verify(environment, domain)
+    }),
+    removeDomain: Effect.fnUntraced(function* ({ params: { domain } }: ByDomain) {
+      yield* domains.remove(yield* CurrentEnvironment, domain)
+      return { deleted: true } as const
+    })
+  }
+})
+
 const makeUploadHandler = Effect.map(Blobs, (blobs) =>
   Effect.fnUntraced(function* ({ params: { sha256 }, request }: UploadRequest) {
     const environment = yield* CurrentEnvironment
@@ -100,7 +131,7 @@ export const HostingHttp = Layer.mergeAll(
     Api,
     "hosting",
     Effect.fn(function* (handlers) {
-      const all = yield* makeHandlers
+      const all = { ...(yield* makeHandlers), ...(yield* makeDomainHandlers) }
       return handlers.handleAll(all).handleRaw("upload", yield* makeUploadHandler)
     })
   ),
@@ -108,7 +139,7 @@ export const HostingHttp = Layer.mergeAll(
     Api,
     "projectHosting",
     Effect.fn(function* (handlers) {
-      const all = yield* makeHandlers
+      const all = { ...(yield* makeHandlers), ...(yield* makeDomainHandlers) }
       return handlers.handleAll(all).handleRaw("upload", yield* makeUploadHandler)
     })
   )

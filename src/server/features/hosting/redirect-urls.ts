@@ -1,8 +1,8 @@
 /** Checks return addresses of sign-ins and email links against `auth.redirectUrls` of the config. */
-import { invalidField } from "#server/platform/invalid-request"
 import { Effect } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import { redirectUrlAllowed } from "#rpc/config-document/auth"
+import { invalidField } from "#server/platform/invalid-request"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
 import { HostedApps } from "./apps.ts"

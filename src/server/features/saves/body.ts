@@ -13,8 +13,7 @@ import {
 import { InvalidJson, InvalidRequest, SaveTooLarge, UnsupportedMediaType } from "#rpc/errors/codes"
 import { saves as limits } from "#rpc/limits"
 import { SavePut } from "#rpc/saves"
-import { invalidRequest } from "#server/platform/invalid-request"
-import { invalidField } from "#server/platform/invalid-request"
+import { invalidField, invalidRequest } from "#server/platform/invalid-request"
 import { memberText } from "./json-text.ts"
 
 /** A decoded write; `data` is JSON text, `size` its length in UTF-8 bytes. */

@@ -1,13 +1,15 @@
 /** Settings of hosted apps. */
 import { Schema } from "effect"
 import { blobsIssue, blobsOf, blobVariables, type S3Settings } from "./blobs.ts"
-import { HostName, whole } from "./values.ts"
+import { HostName, NameServers, whole } from "./values.ts"
 
 export interface HostingSettings {
   /** Apps are at `<label>.<domain>`; undefined: hosts serve none. */
   readonly domain: string | undefined
   /** Most bytes of all files of an environment. */
   readonly environmentBytes: number
+  /** Name servers that are asked for the proofs of custom domains; undefined: those of the system. */
+  readonly nameServers: ReadonlyArray<string> | undefined
   readonly retentionDays: number
   /** The bucket of the files; undefined: they are in a folder of the data directory. */
   readonly s3: S3Settings | undefined
@@ -16,6 +18,7 @@ export interface HostingSettings {
 /** The variables of hosted apps and of their files. */
 export const hostingVariables = {
   SVC_HOSTING_DOMAIN: Schema.optionalKey(HostName),
+  SVC_NAME_SERVERS: Schema.optionalKey(NameServers),
   SVC_ENVIRONMENT_BLOB_BYTES: whole(0, 2 ** 50),
   SVC_DEPLOYMENT_RETENTION_DAYS: whole(0, 36_500),
   ...blobVariables
@@ -31,6 +34,7 @@ type Variables = typeof Variables.Type & {
 export const hostingOf = (env: Variables): HostingSettings => ({
   domain: env.SVC_HOSTING_DOMAIN ?? (env.NODE_ENV === "production" ? undefined : "localhost"),
   environmentBytes: env.SVC_ENVIRONMENT_BLOB_BYTES,
+  nameServers: env.SVC_NAME_SERVERS,
   retentionDays: env.SVC_DEPLOYMENT_RETENTION_DAYS,
   s3: blobsOf(env)
 })

@@ -106,6 +106,19 @@ export const IpAddress = Schema.String.check(
   Schema.makeFilter((text) => isIP(text) !== 0, { message: "Expected an IP address" })
 )
 
+/** Addresses of name servers, with a port or without: `192.0.2.1,192.0.2.2:5353`. */
+export const NameServers = Schema.String.check(
+  Schema.makeFilter(
+    (text) => text.split(",").every((part) => isIP(part.trim().replace(/:\d{1,5}$/, "")) === 4),
+    { message: "Expected IPv4 addresses, with a port or without, such as 192.0.2.1:5353" }
+  )
+).pipe(
+  Schema.decodeTo(Schema.Array(Schema.String), {
+    decode: SchemaGetter.transform((text: string) => text.split(",").map((part) => part.trim())),
+    encode: SchemaGetter.transform((servers: ReadonlyArray<string>) => servers.join(","))
+  })
+)
+
 export const InviteCode = Schema.RedactedFromValue(
   Schema.String.check(
     Schema.isBetweenLength(developers.inviteCodeMinCharacters, developers.inviteCodeMaxCharacters)

@@ -209,6 +209,11 @@ export const variables = {
       "should be another registrable domain than that of SVC_BASE_URL. Default outside production: " +
       "localhost."
   },
+  SVC_NAME_SERVERS: {
+    description:
+      "Comma-separated IPv4 addresses of the name servers that are asked for the TXT records of custom " +
+      "domains, such as 1.1.1.1,8.8.8.8:53. Default: those of the system."
+  },
   SVC_ENVIRONMENT_BLOB_BYTES: {
     default: String(hosting.environmentBytes),
     description: "The most bytes of all files of the deployments of one environment."

@@ -1,0 +1,92 @@
+/** `svc domains`: custom domains of the hosted app. */
+import { Effect, Schema } from "effect"
+import { Argument, Command } from "effect/cli"
+import { HttpClientRequest } from "effect/http"
+import { CustomDomain } from "#rpc/hosting/domains"
+import { Deleted } from "#rpc/responses"
+import { environmentFlag } from "./files.ts"
+import { printResult, styled, table } from "./output.ts"
+import { sendAndRead } from "./service.ts"
+import { resolveTarget } from "./target.ts"
+
+const out = styled("stdout")
+
+const List = Schema.Struct({ domains: Schema.Array(CustomDomain) })
+
+const domain = Argument.String("domain").pipe(
+  Argument.withDescription("The domain, like play.example.com")
+)
+
+const path = (name: string, suffix = ""): string =>
+  `/v1/hosting/domains/${encodeURIComponent(name)}${suffix}`
+
+/** What to do with a domain that is not proven yet. */
+const steps = ({ domain: name, record }: CustomDomain): ReadonlyArray<string> => [
+  "Add this record where the DNS of the domain is managed:",
+  "",
+  `  ${record.name}  ${record.type}  ${out("cyan", record.value)}`,
+  "",
+  `and point ${name} to your proxy. Then: svc domains verify ${name}`
+]
+
+const listCommand = Command.make(
+  "list",
+  { env: environmentFlag },
+  Effect.fn(function* ({ env }) {
+    const target = yield* resolveTarget(env)
+    const listed = yield* sendAndRead(target, HttpClientRequest.get("/v1/hosting/domains"), List)
+    const rows = listed.domains.map((it) => [
+      it.domain,
+      it.status,
+      it.status === "verified" ? it.url : `${it.record.name} TXT ${it.record.value}`
+    ])
+    const headings = ["DOMAIN", "STATE", "ADDRESS OR RECORD TO ADD"]
+    yield* printResult(
+      listed,
+      table(headings, rows, (_cell, _column, padded) => padded)
+    )
+  })
+).pipe(Command.withDescription("List the custom domains of the app"))
+
+const addCommand = Command.make(
+  "add",
+  { env: environmentFlag, domain },
+  Effect.fn(function* ({ domain: name, env }) {
+    const target = yield* resolveTarget(env)
+    const request = HttpClientRequest.post("/v1/hosting/domains").pipe(
+      HttpClientRequest.bodyJsonUnsafe({ domain: name })
+    )
+    const added = yield* sendAndRead(target, request, CustomDomain)
+    yield* printResult(
+      added,
+      added.status === "verified" ? [`${name} is verified already: ${added.url}`] : steps(added)
+    )
+  })
+).pipe(Command.withDescription("Add a custom domain and print the DNS record that proves it"))
+
+const verifyCommand = Command.make(
+  "verify",
+  { env: environmentFlag, domain },
+  Effect.fn(function* ({ domain: name, env }) {
+    const target = yield* resolveTarget(env)
+    const request = HttpClientRequest.post(path(name, "/verify"))
+    const verified = yield* sendAndRead(target, request, CustomDomain)
+    yield* printResult(verified, [`${name} is verified.`, out("cyan", verified.url)])
+  })
+).pipe(Command.withDescription("Look for the DNS record of a domain, and serve the app there"))
+
+const removeCommand = Command.make(
+  "remove",
+  { env: environmentFlag, domain },
+  Effect.fn(function* ({ domain: name, env }) {
+    const target = yield* resolveTarget(env)
+    const removed = yield* sendAndRead(target, HttpClientRequest.delete(path(name)), Deleted)
+    yield* printResult(removed, [`${name} is removed.`])
+  })
+).pipe(Command.withDescription("Remove a custom domain"))
+
+/** `svc domains`. */
+export const domainsCommand = Command.make("domains").pipe(
+  Command.withDescription("Custom domains of the hosted app"),
+  Command.withSubcommands([listCommand, addCommand, verifyCommand, removeCommand])
+)
