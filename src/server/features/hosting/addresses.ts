@@ -61,4 +61,3 @@ export const makeAddresses = ({ baseUrl, domain }: AddressOptions) => {
       domain === undefined ? null : `${at(`v${version}--${labelOf(slug, name)}.${domain}`)}/`
   }
 }
-export type Addresses = ReturnType<typeof makeAddresses>
