@@ -151,7 +151,7 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
       const { domain, live, preview, url } = yield* setUp
       const other = yield* another
       yield* prove(live, domain)
-      // A claim without a proof changes nothing, and tells nothing of the other environment.
+      // A claim without a proof changes nothing, and reveals nothing of the other environment.
       const claimed = yield* add(preview, domain)
       assert.strictEqual(at(claimed.body, "status"), "pending")
       assert.strictEqual((yield* verify(preview, domain)).status, 409)
@@ -192,7 +192,7 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
     })
   )
 
-  it.effect("tells a proxy for which hosts it may get certificates", () =>
+  it.effect("says for which hosts a proxy may get certificates", () =>
     Effect.gen(function* () {
       const { domain, live, url } = yield* setUp
       const ask = (host: string) =>
