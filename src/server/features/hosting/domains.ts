@@ -62,7 +62,7 @@ export class CustomDomains extends Context.Service<
   )
 }
 
-/** The labels of verified domains, read anew after every change. */
+/** The labels of verified domains, read again after every change. */
 const makeLabels = Effect.gen(function* () {
   const domains = yield* DomainRepository
   const invalidation = yield* Invalidation
