@@ -27,6 +27,8 @@ export type AuditAction =
   | "domain.lose"
   | "domain.remove"
   | "domain.verify"
+  | "invite.create"
+  | "invite.revoke"
   | "key.create"
   | "key.revoke"
   | "player.age"

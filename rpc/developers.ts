@@ -3,39 +3,69 @@
  * expires 30 days after its last use, and at most 180 days after the sign-in.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DeveloperSession, Requests } from "./auth.ts"
 import { featureTable } from "./config-document/features.ts"
 import { Email, GivenPassword, NewPassword } from "./email.ts"
 import {
+  AlreadyRedeemed,
   EmailTaken,
   InvalidCredentials,
   InvalidInviteCode,
+  InvalidToken,
   InviteCodeUsed,
+  InviteLimitReached,
   LastLoginMethod,
+  MailUnavailable,
   NotFound,
   SignupsClosed,
   wire
 } from "./errors/codes.ts"
 import { DeveloperId } from "./ids.ts"
-import { developers } from "./limits.ts"
+import { developers, email as emails } from "./limits.ts"
 import { nameUpTo, Timestamp } from "./text.ts"
 
 /** A developer's own account. */
 export const Developer = Schema.Struct({
   id: DeveloperId,
   email: Schema.String,
+  emailVerified: Schema.Boolean,
   name: Schema.NullOr(Schema.String),
   hasPassword: Schema.Boolean,
   createdAt: Timestamp
 }).annotate({ identifier: "Developer", description: "A developer's own account." })
 export type Developer = typeof Developer.Type
 
+/** Credit of an invite code in cents, for usage fees only; pending until the address is confirmed. */
+export const InviteCredit = Schema.Struct({
+  credited: Schema.Int,
+  currency: Schema.String,
+  pending: Schema.Boolean
+}).annotate({
+  identifier: "InviteCredit",
+  description:
+    "Credit of an invite code in cents, for usage fees only. It is pending until the developer's email " +
+    "address is confirmed."
+})
+
+export type InviteCredit = typeof InviteCredit.Type
+
+/** What became of an invite code; an account that exists leaves it unused. */
+const InviteOutcome = Schema.Union([
+  InviteCredit,
+  Schema.Struct({ ignored: Schema.Literal(true) }).annotate({
+    identifier: "InviteIgnored",
+    description: "The account exists, so the invite code stays unused."
+  })
+]).annotate({ identifier: "InviteOutcome", description: "What became of the invite code." })
+
 /** Response of a sign-in; each use of the token extends `expiresAt`. */
 export const DeveloperSignedIn = Schema.Struct({
   developer: Developer,
   token: Schema.String,
-  expiresAt: Timestamp
+  expiresAt: Timestamp,
+  /** Present where the request had an invite code. */
+  invite: Schema.optionalKey(InviteOutcome)
 }).annotate({
   identifier: "DeveloperSignedIn",
   description:
@@ -59,7 +89,9 @@ const DeveloperName = nameUpTo(developers.nameMaxCharacters)
 
 /** What lets a new account in where sign-up is not open. */
 export const invitation = {
-  inviteCode: Schema.optionalKey(Schema.String),
+  inviteCode: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(developers.inviteCodeMaxCharacters))
+  ),
   /** Required for the first account of a production deployment; needs no invite code. */
   setupToken: Schema.optionalKey(Schema.String)
 }
@@ -80,27 +112,40 @@ const proof = {
   reauthToken: Schema.optionalKey(Schema.String)
 }
 
+const DeveloperResponse = Schema.Struct({ developer: Developer }).annotate({
+  identifier: "DeveloperResponse",
+  description: "One developer."
+})
+
 /** `/v1/developers`: sign-up and sign-in, without an API key. */
 export class DeveloperSignInApi extends HttpApiGroup.make("developerSignIn")
   .add(
     HttpApiEndpoint.post("signup", "/signup", {
       payload: Signup,
       success: DeveloperSignedIn,
-      error: [wire(SignupsClosed), wire(EmailTaken), wire(InvalidInviteCode), wire(InviteCodeUsed)]
+      error: [
+        wire(SignupsClosed),
+        wire(EmailTaken),
+        wire(InvalidInviteCode),
+        wire(InviteCodeUsed),
+        wire(InviteLimitReached)
+      ]
     }).annotate(OpenApi.Summary, "Create a developer account and sign in"),
     HttpApiEndpoint.post("login", "/login", {
       payload: Login,
       success: DeveloperSignedIn,
       error: wire(InvalidCredentials)
-    }).annotate(OpenApi.Summary, "Sign in as a developer")
+    }).annotate(OpenApi.Summary, "Sign in as a developer"),
+    HttpApiEndpoint.post("verifyEmail", "/email/verify", {
+      payload: Schema.Struct({
+        token: Schema.String.check(Schema.isBetweenLength(1, emails.tokenMaxCharacters))
+      }),
+      success: DeveloperResponse,
+      error: wire(InvalidToken).pipe(HttpApiSchema.status(400))
+    }).annotate(OpenApi.Summary, "Confirm the address that a link was sent to")
   )
   .prefix("/v1/developers")
   .middleware(Requests) {}
-
-const DeveloperResponse = Schema.Struct({ developer: Developer }).annotate({
-  identifier: "DeveloperResponse",
-  description: "One developer."
-})
 
 const identities = Schema.Struct({ identities: Schema.Array(DeveloperIdentity) }).annotate({
   identifier: "DeveloperIdentityList",
@@ -126,6 +171,22 @@ export class DevelopersApi extends HttpApiGroup.make("developers")
       success: DeveloperResponse,
       error: wire(InvalidCredentials)
     }).annotate(OpenApi.Summary, "Set or change the password; other sessions end"),
+    HttpApiEndpoint.post("sendVerification", "/me/email/verification", {
+      success: Schema.Struct({}),
+      error: wire(MailUnavailable)
+    }).annotate(OpenApi.Summary, "Send a link that confirms the developer's email address"),
+    HttpApiEndpoint.post("redeemInvite", "/me/invite-code", {
+      payload: Schema.Struct({
+        code: Schema.String.check(Schema.isMaxLength(developers.inviteCodeMaxCharacters))
+      }),
+      success: InviteCredit,
+      error: [
+        wire(InvalidInviteCode),
+        wire(InviteCodeUsed),
+        wire(InviteLimitReached),
+        wire(AlreadyRedeemed)
+      ]
+    }).annotate(OpenApi.Summary, "Redeem an invite code, once for each account"),
     HttpApiEndpoint.get("identities", "/me/identities", { success: identities }).annotate(
       OpenApi.Summary,
       "List the external accounts that this developer signs in with"

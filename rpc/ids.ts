@@ -104,6 +104,11 @@ export const LedgerEntryId = id("led", "LedgerEntryId", "Id of an entry of the l
   Schema.brand("LedgerEntryId")
 )
 
+/** An invite code of the operator. */
+export const InviteId = id("inv", "InviteId", "Id of an invite code.").pipe(
+  Schema.brand("InviteId")
+)
+
 /** One entry of the audit log. */
 const AuditEntryId = id("aud", "AuditEntryId", "Id of an entry of the audit log.").pipe(
   Schema.brand("AuditEntryId")
@@ -165,6 +170,7 @@ export const newId = {
     generate("ltx", LedgerTransactionId)
   ),
   ledgerEntry: Effect.flatMap(SecureRandom.SecureRandom, generate("led", LedgerEntryId)),
+  invite: Effect.flatMap(SecureRandom.SecureRandom, generate("inv", InviteId)),
   sanction: Effect.flatMap(SecureRandom.SecureRandom, generate("snc", SanctionId)),
   appeal: Effect.flatMap(SecureRandom.SecureRandom, generate("apl", AppealId)),
   ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId))

@@ -107,9 +107,9 @@ export const developers = {
   nameMaxCharacters: 80,
   /** How long the proof of a repeated external sign-in counts. */
   reauthSeconds: 300,
-  /** Shorter codes can be guessed by trying. */
-  inviteCodeMinCharacters: 8,
   inviteCodeMaxCharacters: 128,
+  /** Accounts that one invite code lets in. */
+  inviteUsesMax: 1_000_000,
   setupTokenMinCharacters: 16,
   setupTokenMaxCharacters: 128
 } as const

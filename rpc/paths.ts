@@ -5,6 +5,7 @@ export const paths = {
   apiPage: "/docs/api",
   asyncapi: "/asyncapi.json",
   clientScript: "/sdk/client.js",
+  confirm: "/-/confirm",
   configSchema: "/v1/config/schema.json",
   demo: "/demo",
   disown: "/-/disown",

@@ -8,10 +8,13 @@ import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
+/** Stands for a project in entries of the whole deployment. */
+export const wholeDeployment = "deployment"
+
 const Row = Schema.Struct({
   id: Schema.String,
   at: Time,
-  projectId: ProjectId,
+  projectId: Schema.Union([ProjectId, Schema.Literal(wholeDeployment)]),
   /** Null for a change of the whole project. */
   env: Schema.NullOr(EnvironmentName),
   actorKind: ActorKind,

@@ -9,13 +9,20 @@ import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-export const DeveloperRow = Schema.Struct({
+const NewDeveloper = Schema.Struct({
   id: DeveloperId,
   email: Schema.String,
   name: Schema.NullOr(Schema.String),
   /** Null for a developer who signs in with external providers only. */
   passwordHash: Schema.NullOr(Schema.String),
   createdAt: Time
+})
+export type NewDeveloper = typeof NewDeveloper.Type
+
+const DeveloperRow = Schema.Struct({
+  ...NewDeveloper.fields,
+  /** Null until the developer has shown that the address is theirs. */
+  emailVerifiedAt: Schema.NullOr(Time)
 })
 export type DeveloperRow = typeof DeveloperRow.Type
 
@@ -102,10 +109,10 @@ const sessionRemovals = (sql: SqlClient.SqlClient) => ({
 })
 
 const accounts = (sql: SqlClient.SqlClient) => {
-  const columns = sql.literal("id, email, name, password_hash, created_at")
+  const columns = sql.literal("id, email, name, password_hash, created_at, email_verified_at")
   return {
     insert: SqlSchema.void({
-      Request: DeveloperRow,
+      Request: NewDeveloper,
       execute: (row) => sql`insert into developers ${sql.insert(row)}`
     }),
     find: SqlSchema.findOneOption({
@@ -134,12 +141,6 @@ const accounts = (sql: SqlClient.SqlClient) => {
         update developers set password_hash = ${to}
         where id = ${developerId} and password_hash is not distinct from ${from}
         returning id`
-    }),
-    useInvite: SqlSchema.findAll({
-      Request: Schema.Struct({ codeHash: Schema.String, ...DeveloperRef.fields, usedAt: Time }),
-      Result: Schema.Struct({ codeHash: Schema.String }),
-      execute: (row) => sql`
-        insert into invite_uses ${sql.insert(row)} on conflict do nothing returning code_hash`
     })
   }
 }
@@ -156,7 +157,7 @@ const externalIdentities = (sql: SqlClient.SqlClient) => ({
     Request: IdentityKey,
     Result: DeveloperRow,
     execute: ({ provider, subject }) => sql`
-      select d.id, d.email, d.name, d.password_hash, d.created_at
+      select d.id, d.email, d.name, d.password_hash, d.created_at, d.email_verified_at
       from developer_identities i join developers d on d.id = i.developer_id
       where i.provider = ${provider} and i.subject = ${subject}`
   }),
@@ -209,11 +210,11 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { extendSession, insertSession, findSession } = sessions(sql)
   const { endOtherSessions, endSession, sweepSessions } = sessionRemovals(sql)
-  const { any, find, findByEmail, insert, replacePassword, useInvite } = accounts(sql)
+  const { any, find, findByEmail, insert, replacePassword } = accounts(sql)
   const { findByIdentity, identities, link, unlink, updateProfile } = externalIdentities(sql)
   return {
     ...setupTokens(sql),
-    insert: (row: DeveloperRow) => orDieWithTimeout(insert(row)),
+    insert: (row: NewDeveloper) => orDieWithTimeout(insert(row)),
     find: (id: DeveloperId) => orDieWithTimeout(find(id)),
     findByEmail: (email: string) => orDieWithTimeout(findByEmail(email)),
     /** Whether there is no developer account. */
@@ -231,9 +232,6 @@ const make = Effect.gen(function* () {
      */
     replacePassword: (request: Parameters<typeof replacePassword>[0]) =>
       Effect.map(orDieWithTimeout(replacePassword(request)), Option.isSome),
-    /** Marks an invite code as used; returns false when it was used before. */
-    useInvite: (request: Parameters<typeof useInvite>[0]) =>
-      Effect.map(orDieWithTimeout(useInvite(request)), (rows) => rows.length === 1),
     identities: (id: DeveloperId) => orDieWithTimeout(identities(id)),
     /** The developer who signs in with an external account. */
     findByIdentity: (key: typeof IdentityKey.Type) => orDieWithTimeout(findByIdentity(key)),
@@ -255,7 +253,7 @@ const make = Effect.gen(function* () {
   }
 })
 
-/** Repository of `developers`, their external identities, sessions and used invite codes. */
+/** Repository of `developers`, their external identities, and sessions. */
 export class DeveloperRepository extends Context.Service<DeveloperRepository>()(
   "sql/developers/DeveloperRepository",
   { make }

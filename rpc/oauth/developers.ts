@@ -17,6 +17,7 @@ import {
   InvalidCredentials,
   InvalidInviteCode,
   InviteCodeUsed,
+  InviteLimitReached,
   ProviderNotConfigured,
   SignupsClosed,
   Unauthorized,
@@ -52,9 +53,7 @@ export type DeveloperExchange = typeof DeveloperExchange.Type
 const Login = Schema.Struct({
   intent: Schema.Literal("login"),
   provider: DeveloperProvider,
-  ...DeveloperSignedIn.fields,
-  /** Present where an existing account signed in with an invite code, which stays unused. */
-  invite: Schema.optionalKey(Schema.Struct({ ignored: Schema.Literal(true) }))
+  ...DeveloperSignedIn.fields
 }).annotate({
   identifier: "DeveloperOAuthLogin",
   description: "A developer who signed in, or signed up, with a provider."
@@ -121,6 +120,7 @@ export class DeveloperOAuthApi extends HttpApiGroup.make("developerOAuth")
         wire(EmailTaken),
         wire(InvalidInviteCode),
         wire(InviteCodeUsed),
+        wire(InviteLimitReached),
         wire(Unauthorized)
       ]
     })

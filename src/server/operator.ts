@@ -1,9 +1,9 @@
 /**
  * Acts of the operator on the database of DATABASE_URL, beside the running service:
- * `node src/server/operator.ts voice suspend <environment id>`, or `voice resume`.
+ * `node src/server/operator.ts voice suspend <environment id>`, or `invite create --uses 10`.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Config, Console, Data, DateTime, Effect, Layer, Option } from "effect"
+import { Config, Console, DateTime, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Argument, Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
@@ -11,10 +11,11 @@ import { newId } from "#rpc/ids"
 import { AuditRepository } from "#sql/audit"
 import { poolLayer } from "#sql/database"
 import { VoiceRepository } from "#sql/voice"
+import { InviteRepository } from "#sql/invites"
+import { OperatorError } from "./operator-error.ts"
+import { inviteCommand } from "./operator-invites.ts"
 import { Invalidation } from "./platform/invalidation.ts"
 import { failStart } from "./start-error.ts"
-
-class OperatorError extends Data.TaggedError("OperatorError")<{ readonly message: string }> {}
 
 const environment = Argument.String("environment").pipe(
   Argument.withDescription("The id of the environment: env_...")
@@ -62,7 +63,7 @@ const voiceCommand = Command.make("voice").pipe(
 
 const operator = Command.make("operator").pipe(
   Command.withDescription("Acts of the operator, beside DATABASE_URL"),
-  Command.withSubcommands([voiceCommand])
+  Command.withSubcommands([inviteCommand, voiceCommand])
 )
 
 Effect.gen(function* () {
@@ -72,6 +73,7 @@ Effect.gen(function* () {
     Effect.provide(
       Layer.mergeAll(
         AuditRepository.layer,
+        InviteRepository.layer,
         VoiceRepository.layer,
         Invalidation.layer,
         SecureRandom.layerWebCrypto

@@ -34,7 +34,6 @@ describe("settings", () => {
         throttles: true,
         demoGames: true,
         signups: "closed",
-        inviteCodes: [],
         setupToken: undefined,
         warnings: [],
         turn: { urls: [], secret: undefined, port: 3478 },

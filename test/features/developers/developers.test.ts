@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { type Answer, at, request } from "#testing/players"
+import { makeInvite } from "../../support/invites.ts"
 import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 
 const on = (env: Readonly<Record<string, string>>) =>
@@ -191,30 +192,28 @@ layer(on({ SVC_SIGNUPS: "open" }))("developers", (it) => {
   )
 })
 
-layer(on({ SVC_SIGNUPS: "invite", SVC_INVITE_CODES: codes.join(",") }))(
-  "sign-up by invitation",
-  (it) => {
-    it.effect("creates one account per invite code and none without a valid code", () =>
-      Effect.gen(function* () {
-        const [first, second] = codes
-        const email = "a@example.com"
-        assert.strictEqual(codeOf(yield* signup({ email, password })), "invalid_invite_code")
-        const bad = { email, password, inviteCode: "third-code-3" }
-        assert.strictEqual(codeOf(yield* signup(bad)), "invalid_invite_code")
-        const both = yield* Effect.forEach(
-          [email, "b@example.com"],
-          (each) => signup({ email: each, password, inviteCode: first }),
-          { concurrency: "unbounded" }
-        )
-        assert.sameMembers(both.map(codeOf), ["ok", "invite_code_used"])
-        const sql = yield* SqlClient.SqlClient
-        assert.lengthOf(yield* sql`select id from developers`, 1)
-        const last = { email: "c@example.com", password, inviteCode: second }
-        assert.strictEqual(codeOf(yield* signup(last)), "ok")
-      })
-    )
-  }
-)
+layer(on({ SVC_SIGNUPS: "invite" }))("sign-up by invitation", (it) => {
+  it.effect("creates one account per invite code and none without a valid code", () =>
+    Effect.gen(function* () {
+      const [first, second] = codes
+      for (const code of codes) yield* makeInvite(code)
+      const email = "a@example.com"
+      assert.strictEqual(codeOf(yield* signup({ email, password })), "invalid_invite_code")
+      const bad = { email, password, inviteCode: "third-code-3" }
+      assert.strictEqual(codeOf(yield* signup(bad)), "invalid_invite_code")
+      const both = yield* Effect.forEach(
+        [email, "b@example.com"],
+        (each) => signup({ email: each, password, inviteCode: first }),
+        { concurrency: "unbounded" }
+      )
+      assert.sameMembers(both.map(codeOf), ["ok", "invite_code_used"])
+      const sql = yield* SqlClient.SqlClient
+      assert.lengthOf(yield* sql`select id from developers`, 1)
+      const last = { email: "c@example.com", password, inviteCode: second }
+      assert.strictEqual(codeOf(yield* signup(last)), "ok")
+    })
+  )
+})
 
 layer(on({ SVC_SIGNUPS: "open", SVC_THROTTLES: "on" }))("rate limits of developers", (it) => {
   it.effect(

@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { type Answer, at, request } from "#testing/players"
 import { addressOfNode } from "../../support/http/stack.ts"
+import { makeInvite } from "../../support/invites.ts"
 import {
   ask,
   completeFlow,
@@ -303,17 +304,19 @@ layer(DeveloperNodeLive())("a developer's external identities", (it) => {
 
 const inviteCode = "invite-code-1"
 
-layer(DeveloperNodeLive({ SVC_SIGNUPS: "invite", SVC_INVITE_CODES: inviteCode }))(
+layer(DeveloperNodeLive({ SVC_SIGNUPS: "invite" }))(
   "developers' sign-in with a provider, by invitation",
   (it) => {
     it.effect("needs a code for a new account, and ignores that of an existing one", () =>
       Effect.gen(function* () {
+        yield* makeInvite(inviteCode)
         const account = yield* atGoogle("guest")
         assert.strictEqual(codeOf(yield* signIn("google", account)), "invalid_invite_code")
         const wrong = yield* signIn("google", account, { inviteCode: "invite-code-2" })
         assert.strictEqual(codeOf(wrong), "invalid_invite_code")
         const first = yield* signIn("google", account, { inviteCode })
-        assert.strictEqual(codeOf(first), "ok")
+        const credit = { credited: 500, currency: "usd", pending: false }
+        assert.deepStrictEqual(at(first.body, "invite"), credit)
         assert.strictEqual(codeOf(yield* signIn("google", account)), "ok")
         const again = yield* signIn("google", account, { inviteCode: "anything" })
         assert.deepStrictEqual(at(again.body, "invite"), { ignored: true })

@@ -7,16 +7,20 @@ import { Api } from "#rpc/api"
 import { CurrentDeveloper, type DeveloperCaller } from "#rpc/auth"
 import { normalizeEmail } from "#rpc/email"
 import { throttles as limits } from "#rpc/limits"
+import { DeveloperEmailRepository } from "#sql/developer-emails"
+import { InviteRepository } from "#sql/invites"
 import { DeveloperFlowRepository } from "#sql/oauth/developer-flows"
 import { clientAddress } from "#server/platform/client-address"
 import { countFailures, takeToken } from "#server/platform/throttle-guard"
 import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { Throttles } from "#server/platform/throttles"
+import { EmailConfirmation } from "./email-confirmation.ts"
 import { DeveloperOAuth } from "./oauth.ts"
 import { DeveloperOAuthHttp } from "./oauth-handlers.ts"
 import { DeveloperAccounts } from "./service.ts"
 import { DeveloperSessions } from "./sessions.ts"
+import { viewOf } from "./view.ts"
 
 /** Currency that `/v1/platform/info` reports; billing is off. */
 const currency = "usd"
@@ -26,6 +30,7 @@ const AccessHttp = HttpApiBuilder.group(
   "developerSignIn",
   Effect.fn(function* (handlers) {
     const accounts = yield* DeveloperAccounts
+    const confirmation = yield* EmailConfirmation
     const throttles = yield* Throttles
     const { trustedProxies } = yield* Settings
     const addressOf = (request: HttpServerRequest.HttpServerRequest) =>
@@ -35,6 +40,11 @@ const AccessHttp = HttpApiBuilder.group(
         const key = `developer-signup:${addressOf(request)}`
         yield* takeToken(throttles, limits.signupPerAddress, key)
         return yield* accounts.signup(payload)
+      }),
+      verifyEmail: Effect.fnUntraced(function* ({ payload: { token }, request }) {
+        const key = `developer-verify:${addressOf(request)}`
+        yield* takeToken(throttles, limits.oauthExchangePerAddress, key)
+        return { developer: viewOf(yield* confirmation.confirm(token)) }
       }),
       login: Effect.fnUntraced(function* ({ payload: { email, password }, request }) {
         const addressKey = `developer-login:${addressOf(request)}`
@@ -55,6 +65,7 @@ const AccountHttp = HttpApiBuilder.group(
   "developers",
   Effect.fn(function* (handlers) {
     const accounts = yield* DeveloperAccounts
+    const confirmation = yield* EmailConfirmation
     const sessions = yield* DeveloperSessions
     const throttles = yield* Throttles
     /** Limits failed proofs, so that a stolen session cannot guess the password. */
@@ -74,6 +85,16 @@ const AccountHttp = HttpApiBuilder.group(
         const { currentPassword: password, newPassword, reauthToken } = payload
         const change = accounts.setPassword(caller, { password, reauthToken }, newPassword)
         return { developer: yield* limitFailedProofs(caller)(change) }
+      }),
+      sendVerification: Effect.fnUntraced(function* () {
+        yield* confirmation.request(yield* CurrentDeveloper)
+        return {}
+      }),
+      redeemInvite: Effect.fnUntraced(function* ({ payload: { code } }) {
+        const caller = yield* CurrentDeveloper
+        const redeem = accounts.redeemInvite(caller, code)
+        const key = `developer-invite:${caller.developerId}`
+        return yield* countFailures(throttles, [[limits.loginPerAccount, key]])(redeem)
       }),
       identities: Effect.fnUntraced(function* () {
         return { identities: yield* accounts.identities(yield* CurrentDeveloper) }
@@ -119,6 +140,10 @@ export const DevelopersHttp = Layer.mergeAll(
   DeveloperOAuthHttp,
   PlatformHttp
 ).pipe(
-  Layer.provide([DeveloperAccounts.layer, DeveloperOAuth.layer]),
-  Layer.provide(DeveloperFlowRepository.layer)
+  Layer.provide([DeveloperAccounts.layer, DeveloperOAuth.layer, EmailConfirmation.layer]),
+  Layer.provide([
+    DeveloperEmailRepository.layer,
+    DeveloperFlowRepository.layer,
+    InviteRepository.layer
+  ])
 )

@@ -17,10 +17,11 @@ import { developers as limits } from "#rpc/limits"
 import type { DeveloperProvider } from "#rpc/oauth/developers"
 import type { SignInError } from "#rpc/oauth/sign-in"
 import { nameFrom } from "#rpc/text"
-import { type DeveloperRow, DeveloperRepository } from "#sql/developers"
+import { DeveloperRepository, type NewDeveloper } from "#sql/developers"
 import { makeTransaction } from "#server/platform/database"
 import type { ProviderProfile } from "../oauth/profiles.ts"
 import type { DeveloperFlow } from "./oauth-flows.ts"
+import { makeConfirmEmail } from "./email-confirmation.ts"
 import { makeIssueReauthToken } from "./reauthentication.ts"
 import { DeveloperSessions } from "./sessions.ts"
 import { type Invitation, makeCreateAccount } from "./sign-up.ts"
@@ -58,6 +59,7 @@ const emailTaken = new EmailTaken({
 
 /** Creates the account of a new external identity. */
 const makeSignUp = Effect.gen(function* () {
+  const confirmEmail = yield* makeConfirmEmail
   const { create } = yield* makeCreateAccount
   const repository = yield* DeveloperRepository
   const random = yield* SecureRandom.SecureRandom
@@ -69,7 +71,7 @@ const makeSignUp = Effect.gen(function* () {
     ) {
       if (email === null || !emailVerified) return yield* noEmail
       const createdAt = yield* DateTime.now
-      const row: DeveloperRow = {
+      const row: NewDeveloper = {
         id: yield* newId.developer,
         email: normalizeEmail(email),
         name: nameFrom(name ?? "", limits.nameMaxCharacters) ?? null,
@@ -78,11 +80,11 @@ const makeSignUp = Effect.gen(function* () {
       }
       const profile = { subject, email, username }
       const identity = { provider, developerId: row.id, linkedAt: createdAt, ...profile }
-      const linkNew = Effect.flatMap(repository.link(identity), (isLinked) =>
-        isLinked ? Effect.void : Effect.fail(ofAnotherDeveloper)
-      )
-      yield* create(row, invitation, linkNew)
-      return row
+      const linkNew = Effect.gen(function* () {
+        if (!(yield* repository.link(identity))) return yield* ofAnotherDeveloper
+        yield* confirmEmail(row.id, row.email)
+      })
+      return yield* create(row, invitation, linkNew)
     },
     Effect.provideService(SecureRandom.SecureRandom, random)
   )
@@ -114,20 +116,22 @@ const makeSignIn = Effect.gen(function* () {
     profile: ProviderProfile,
     invitation: Invitation
   ) {
+    const ignored =
+      invitation.inviteCode === undefined ? {} : { invite: { ignored: true as const } }
     const owner = signInOwner(provider, profile)
     const signedUp = Effect.gen(function* () {
-      const row = yield* signUp(provider, profile, invitation)
-      return { row, session: yield* sessions.create(row.id), isNew: true }
+      const created = yield* signUp(provider, profile, invitation)
+      return { ...created, session: yield* sessions.create(created.row.id) }
     })
     const signedIn = (error: EmailTaken | IdentityAlreadyLinked) =>
       Effect.flatMap(owner, (found) =>
         Option.isSome(found)
-          ? Effect.succeed({ ...found.value, isNew: false })
+          ? Effect.succeed({ ...found.value, ...ignored })
           : Effect.fail(error._tag === "email_taken" ? emailTaken : error)
       )
-    const { isNew, row, session } = yield* Effect.flatMap(owner, (found) =>
+    const { row, session, ...invite } = yield* Effect.flatMap(owner, (found) =>
       Option.isSome(found)
-        ? Effect.succeed({ ...found.value, isNew: false })
+        ? Effect.succeed({ ...found.value, ...ignored })
         : // Another first sign-in with the same identity may have created the account meanwhile.
           Effect.catchTag(signedUp, ["email_taken", "identity_already_linked"], signedIn)
     )
@@ -135,19 +139,18 @@ const makeSignIn = Effect.gen(function* () {
       developer: viewOf(row),
       token: session.token,
       expiresAt: DateTime.formatIso(session.expiresAt),
-      ...(isNew || invitation.inviteCode === undefined
-        ? {}
-        : { invite: { ignored: true as const } })
+      ...invite
     }
   })
 })
 
 const makeLink = Effect.gen(function* () {
+  const confirmEmail = yield* makeConfirmEmail
   const repository = yield* DeveloperRepository
   const transaction = yield* makeTransaction
   return Effect.fnUntraced(function* (
     { developerId, provider }: DeveloperFlow,
-    { email, subject, username }: ProviderProfile
+    { email, emailVerified, subject, username }: ProviderProfile
   ) {
     if (developerId === null) return yield* new Unauthorized()
     yield* repository.lockAccount(developerId)
@@ -159,6 +162,7 @@ const makeLink = Effect.gen(function* () {
       if (owner.id !== developerId) return yield* ofAnotherDeveloper
       yield* repository.updateProfile({ provider, subject, email, username })
     }
+    if (email !== null && emailVerified) yield* confirmEmail(developerId, normalizeEmail(email))
     const identities = yield* repository.identities(developerId)
     return identities.map((each) => ({ ...each, linkedAt: DateTime.formatIso(each.linkedAt) }))
   }, transaction)

@@ -15,6 +15,7 @@ import {
   type InvalidInviteCode,
   InvalidRequest,
   type InviteCodeUsed,
+  type InviteLimitReached,
   ProviderNotConfigured,
   type SignupsClosed,
   Unauthorized
@@ -42,6 +43,7 @@ export type ExchangeError =
   | InvalidInviteCode
   | InvalidRequest
   | InviteCodeUsed
+  | InviteLimitReached
   | SignupsClosed
   | Unauthorized
 

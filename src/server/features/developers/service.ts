@@ -6,14 +6,17 @@ import {
   type Developer,
   type DeveloperIdentity,
   type DeveloperSignedIn,
+  type InviteCredit,
   type Signup
 } from "#rpc/developers"
 import { normalizeEmail } from "#rpc/email"
 import {
+  type AlreadyRedeemed,
   type EmailTaken,
   InvalidCredentials,
   type InvalidInviteCode,
   type InviteCodeUsed,
+  type InviteLimitReached,
   LastLoginMethod,
   NotFound,
   type SignupsClosed,
@@ -22,16 +25,23 @@ import {
 } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { normalizeName } from "#rpc/text"
-import { type DeveloperRow, DeveloperRepository } from "#sql/developers"
+import { DeveloperRepository, type NewDeveloper } from "#sql/developers"
 import { makeTransaction } from "#server/platform/database"
 import { Passwords } from "#server/platform/passwords"
+import { makeInvites } from "./invites.ts"
 import { makeProofs, type Proof, wrongPassword } from "./reauthentication.ts"
 import { DeveloperSessions } from "./sessions.ts"
 import { makeSetupToken } from "./setup-token.ts"
 import { makeCreateAccount, makeSignups } from "./sign-up.ts"
 import { viewOf } from "./view.ts"
 
-type SignupError = SignupsClosed | EmailTaken | InvalidInviteCode | InviteCodeUsed | Unavailable
+type SignupError =
+  | EmailTaken
+  | InvalidInviteCode
+  | InviteCodeUsed
+  | InviteLimitReached
+  | SignupsClosed
+  | Unavailable
 
 /** Creates developer accounts and changes how they sign in. */
 export class DeveloperAccounts extends Context.Service<
@@ -44,6 +54,14 @@ export class DeveloperAccounts extends Context.Service<
       password: string
     ) => Effect.Effect<DeveloperSignedIn, InvalidCredentials | Unavailable>
     readonly me: (caller: DeveloperCaller) => Effect.Effect<Developer, Unauthorized>
+    /** Redeems an invite code for its credit. */
+    readonly redeemInvite: (
+      caller: DeveloperCaller,
+      code: string
+    ) => Effect.Effect<
+      InviteCredit,
+      AlreadyRedeemed | InvalidInviteCode | InviteCodeUsed | InviteLimitReached
+    >
     /** Sets a new password and ends all other sessions of the developer. */
     readonly setPassword: (
       caller: DeveloperCaller,
@@ -73,6 +91,7 @@ export class DeveloperAccounts extends Context.Service<
     Effect.gen(function* () {
       const signup = yield* makeSignup
       const signups = yield* makeSignups
+      const { redeem } = yield* makeInvites
       const { login, me, setPassword } = yield* makeAccess
       const { isNeeded: setupTokenRequired } = yield* makeSetupToken
       const { identities, unlink } = yield* makeIdentities
@@ -82,6 +101,7 @@ export class DeveloperAccounts extends Context.Service<
         setupTokenRequired,
         login,
         me,
+        redeemInvite: ({ developerId }, code) => redeem(developerId, code),
         setPassword,
         identities,
         unlink
@@ -100,16 +120,17 @@ const makeSignup = Effect.gen(function* () {
       const { email, name, password } = request
       // Check before the expensive password hash. The transaction checks again under its lock.
       yield* admit(request)
-      const row: DeveloperRow = {
+      const row: NewDeveloper = {
         id: yield* newId.developer,
         email: normalizeEmail(email),
         name: name === undefined ? null : normalizeName(name),
         passwordHash: yield* passwords.hash(password),
         createdAt: yield* DateTime.now
       }
-      yield* create(row, request)
+      const { row: stored, ...invite } = yield* create(row, request)
       const { expiresAt, token } = yield* sessions.create(row.id)
-      return { developer: viewOf(row), token, expiresAt: DateTime.formatIso(expiresAt) }
+      const developer = viewOf(stored)
+      return { developer, token, expiresAt: DateTime.formatIso(expiresAt), ...invite }
     },
     Effect.provideService(SecureRandom.SecureRandom, random)
   )

@@ -3,12 +3,13 @@
  * later ones are closed. In production the first sign-up needs the setup token instead of what
  * `SVC_SIGNUPS` asks for.
  */
-import { Effect, Option, Redacted } from "effect"
-import { EmailTaken, InvalidInviteCode, InviteCodeUsed, SignupsClosed } from "#rpc/errors/codes"
-import { type DeveloperRow, DeveloperRepository } from "#sql/developers"
+import { Effect, Option } from "effect"
+import { EmailTaken, InvalidInviteCode, SignupsClosed } from "#rpc/errors/codes"
+import type { DeveloperId } from "#rpc/ids"
+import { DeveloperRepository, type NewDeveloper } from "#sql/developers"
 import { makeTransaction } from "#server/platform/database"
-import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
+import { makeInvites } from "./invites.ts"
 import { makeSetupToken } from "./setup-token.ts"
 
 /** What lets a new account in where sign-up is not open. */
@@ -30,44 +31,50 @@ export const makeSignups = Effect.gen(function* () {
 /** Creates accounts, if the sign-up policy or an invitation lets them in. */
 export const makeCreateAccount = Effect.gen(function* () {
   const repository = yield* DeveloperRepository
-  const { inviteCodes } = yield* Settings
+  const invites = yield* makeInvites
   const transaction = yield* makeTransaction
   const setupToken = yield* makeSetupToken
   const signups = yield* makeSignups
-  const codes = new Set(inviteCodes.map((code) => sha256(Redacted.value(code))))
 
-  /** Returns the hash of a valid invite code; none when no code is given and none is needed. */
+  /** Fails if no account may be created; an invite code that is given must be good. */
   const admit = Effect.fnUntraced(function* ({ inviteCode, setupToken: token }: Invitation) {
     if (yield* setupToken.isNeeded) {
       yield* setupToken.check(token)
-      return undefined
+    } else {
+      const policy = yield* signups
+      if (policy === "closed") return yield* new SignupsClosed()
+      if (policy === "invite" && inviteCode === undefined) return yield* new InvalidInviteCode()
     }
-    const policy = yield* signups
-    if (policy === "closed") return yield* new SignupsClosed()
-    if (inviteCode === undefined && policy === "open") return undefined
-    const codeHash = sha256(inviteCode ?? "")
-    return codes.has(codeHash) ? codeHash : yield* new InvalidInviteCode()
+    if (inviteCode !== undefined) yield* invites.check(inviteCode)
   })
 
-  const store = Effect.fnUntraced(function* (row: DeveloperRow, invitation: Invitation) {
+  const store = Effect.fnUntraced(function* <E>(
+    row: NewDeveloper,
+    { inviteCode, ...invitation }: Invitation,
+    more: Effect.Effect<void, E>
+  ) {
     yield* repository.lockAccounts
-    const codeHash = yield* admit(invitation)
+    yield* admit({ ...invitation, inviteCode })
     if (Option.isSome(yield* repository.findByEmail(row.email))) return yield* new EmailTaken()
     yield* repository.insert(row)
     yield* repository.deleteSetupToken
-    if (codeHash === undefined) return
-    const use = { codeHash, developerId: row.id, usedAt: row.createdAt }
-    if (!(yield* repository.useInvite(use))) return yield* new InviteCodeUsed()
+    yield* more
+    const invite = inviteCode === undefined ? {} : { invite: yield* redeem(row.id, inviteCode) }
+    const stored = yield* Effect.orDie(Effect.fromOption(yield* repository.find(row.id)))
+    return { row: stored, ...invite }
   })
 
+  /** A new account has redeemed no code before. */
+  const redeem = (id: DeveloperId, code: string) =>
+    Effect.catchTag(invites.redeem(id, code), "already_redeemed", Effect.die)
+
   return {
-    /** Fails if no account may be created. */
     admit,
-    /** Stores an account, and what belongs to it, in one transaction. */
+    /** Stores an account, and what belongs to it, in one transaction; redeems its invite code. */
     create: <E = never>(
-      row: DeveloperRow,
+      row: NewDeveloper,
       invitation: Invitation,
       more: Effect.Effect<void, E> = Effect.void
-    ) => transaction(Effect.andThen(store(row, invitation), more))
+    ) => transaction(store(row, invitation, more))
   }
 })

@@ -4,10 +4,18 @@ import type { Developer } from "#rpc/developers"
 import type { DeveloperRow } from "#sql/developers"
 
 /** Converts a row to the developer's view of the account. */
-export const viewOf = ({ createdAt, email, id, name, passwordHash }: DeveloperRow): Developer => ({
+export const viewOf = ({
+  createdAt,
+  email,
+  emailVerifiedAt,
+  id,
+  name,
+  passwordHash
+}: DeveloperRow): Developer => ({
   id,
   email,
   name,
+  emailVerified: emailVerifiedAt !== null,
   hasPassword: passwordHash !== null,
   createdAt: DateTime.formatIso(createdAt)
 })

@@ -1,6 +1,7 @@
 /**
- * `/-/verify` and `/-/reset`: built-in pages for mail links of apps without pages of their own, and
- * `/-/disown`, the page of the second link in verification mails of all apps. The pages are static. The
+ * `/-/verify` and `/-/reset`: built-in pages for mail links of apps without pages of their own,
+ * `/-/disown`, the page of the second link in verification mails of all apps, and `/-/confirm`, which
+ * confirms the address of a developer. The pages are static. The
  * link's fragment holds the token and the publishable key, so no server and no log sees them. A page
  * calls the public API, whose checks all apply.
  *
@@ -38,7 +39,17 @@ interface Page {
   readonly fields: string
 }
 
-const pages: Readonly<Record<LinkPurpose, Page>> = {
+/** The page of a developer's link needs no key of an environment. */
+type PagePurpose = LinkPurpose | "confirm"
+
+const pages: Readonly<Record<PagePurpose, Page>> = {
+  confirm: {
+    title: "Confirm your email",
+    button: "Confirm",
+    done: "Thank you, your email is confirmed. You can close this page.",
+    endpoint: "../v1/developers/email/verify",
+    fields: ""
+  },
   verify: {
     title: "Confirm your email",
     button: "Confirm",
@@ -67,14 +78,14 @@ const pages: Readonly<Record<LinkPurpose, Page>> = {
   }
 }
 
-const scriptOf = (purpose: LinkPurpose, { done, endpoint }: Page): string => `
+const scriptOf = (purpose: PagePurpose, { done, endpoint }: Page): string => `
 const link = new URLSearchParams(location.hash.slice(1));
 const token = link.get("svc_${purpose}"), key = link.get("svc_key");
 const form = document.querySelector("form"), message = document.querySelector("output");
 const button = form.querySelector("button");
 const finish = (text) => { form.hidden = true; message.textContent = text; };
 const expired = "This link was used or has expired. Please request a new one.";
-if (!token || !key) finish("This link is incomplete. Please open it again from the mail.");
+if (!token${purpose === "confirm" ? "" : " || !key"}) finish("This link is incomplete. Please open it again from the mail.");
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   button.disabled = true;
@@ -82,7 +93,7 @@ form.addEventListener("submit", async (event) => {
   try {
     const response = await fetch("${endpoint}", {
       method: "POST",
-      headers: { "content-type": "application/json", "x-svc-key": key },
+      headers: { "content-type": "application/json", "x-svc-key": key ?? "" },
       body: JSON.stringify({ token, ...Object.fromEntries(new FormData(form)) })
     });
     const { error } = await response.json();
@@ -101,7 +112,7 @@ form.addEventListener("submit", async (event) => {
 
 const cspHashOf = (text: string): string => `'sha256-${hash("sha256", text, "base64")}'`
 
-const pageOf = (purpose: LinkPurpose): HttpServerResponse.HttpServerResponse => {
+const pageOf = (purpose: PagePurpose): HttpServerResponse.HttpServerResponse => {
   const page = pages[purpose]
   const script = scriptOf(purpose, page)
   const html =
@@ -120,8 +131,9 @@ const pageOf = (purpose: LinkPurpose): HttpServerResponse.HttpServerResponse => 
   })
 }
 
-/** `GET /-/verify`, `GET /-/reset` and `GET /-/disown`. */
+/** `GET /-/verify`, `GET /-/reset`, `GET /-/disown` and `GET /-/confirm`. */
 export const EmailPages = Layer.mergeAll(
+  HttpRouter.add("GET", paths.confirm, pageOf("confirm")),
   HttpRouter.add("GET", paths.verify, pageOf("verify")),
   HttpRouter.add("GET", paths.reset, pageOf("reset")),
   HttpRouter.add("GET", paths.disown, pageOf("disown"))

@@ -23,7 +23,7 @@ import { Settings } from "../settings/settings.ts"
 import { SingleUseCodes } from "../single-use-codes.ts"
 import { Throttles } from "../throttles.ts"
 import { type LinkPurpose, renderMail, linkSeconds } from "./templates.ts"
-import { type Mail, makeSmtp, MailDeliveryError } from "./transport.ts"
+import { type Mail, makeSmtp, MailDeliveryError, type Smtp } from "./transport.ts"
 
 /**
  * Target of a link: the caller's page, or the service's own page, which calls the API with the
@@ -77,6 +77,10 @@ export class Mailer extends Context.Service<
     ) => Effect.Effect<void, RateLimited>
     /** Stores a mail to send; within a transaction, it is sent after the commit. */
     readonly enqueue: (order: MailRequest) => Effect.Effect<void, MailUnavailable>
+    /**
+     * Sends a mail to a developer who waits for it. Without a mail server, development logs its text.
+     */
+    readonly sendNow: (mail: Mail) => Effect.Effect<void, MailUnavailable>
     /** Mails stored because there is no mail server, newest first. */
     readonly stored: Effect.Effect<ReadonlyArray<StoredMail>>
   }
@@ -96,7 +100,8 @@ export class Mailer extends Context.Service<
       // A runner that has died may have left mails.
       yield* invalidation.subscribe(({ kind }) => (kind === "runners" ? wakeUp : Effect.void))
       const isAvailable = mail.smtpUrl !== undefined || !production
-      if (isAvailable) yield* Effect.forkScoped(yield* makeSender(wake))
+      const smtp = mail.smtpUrl === undefined ? undefined : yield* makeSmtp(mail.smtpUrl, mail.from)
+      if (isAvailable) yield* Effect.forkScoped(yield* makeSender(wake, smtp))
       yield* sweepHourly("Mails", repository.sweep)
       return Mailer.of({
         available: isAvailable ? Effect.void : Effect.fail(new MailUnavailable()),
@@ -123,6 +128,15 @@ export class Mailer extends Context.Service<
           },
           Effect.provideService(SecureRandom.SecureRandom, random)
         ),
+        sendNow: (content) =>
+          smtp === undefined
+            ? Effect.logInfo(`Without SMTP_URL a mail is not sent:\n${content.text}`)
+            : smtp(content).pipe(
+                Effect.tapError(({ reason }) =>
+                  Effect.logWarning("Failed to send a mail to a developer", reason)
+                ),
+                Effect.mapError(() => new MailUnavailable())
+              ),
         stored: Effect.flatMap(
           repository.stored(limits.storedMax),
           Effect.forEach(({ createdAt, sealed }) =>
@@ -231,13 +245,10 @@ const retryAfter = (attempts: number): number =>
   Math.min(limits.retrySeconds * 2 ** (attempts - 1), limits.retrySecondsMax)
 
 /** Attempts to send a mail once, and schedules a retry if that fails. */
-const makeDeliver = Effect.gen(function* () {
+const makeDeliver = Effect.fnUntraced(function* (smtp: Smtp | undefined) {
   const repository = yield* MailRepository
   const compose = yield* makeCompose
   const store = yield* makeStore
-  const { mail: settings } = yield* Settings
-  const { from, smtpUrl } = settings
-  const smtp = smtpUrl === undefined ? undefined : yield* makeSmtp(smtpUrl, from)
 
   const attempt = Effect.fnUntraced(function* (claimed: ClaimedMail) {
     const composed = yield* compose(claimed)
@@ -287,9 +298,9 @@ const shortestMillis = 100
  * Sends due mails, several at a time, so that a slow server delays only its own mail. `wake` signals that
  * a mail was stored or that an attempt has ended.
  */
-const makeSender = Effect.fnUntraced(function* (wake: Queue.Queue<void>) {
+const makeSender = Effect.fnUntraced(function* (wake: Queue.Queue<void>, smtp: Smtp | undefined) {
   const repository = yield* MailRepository
-  const deliver = yield* makeDeliver
+  const deliver = yield* makeDeliver(smtp)
   const inFlight = new Set<ClaimedMail>()
   const delivered = (claimed: ClaimedMail) =>
     Effect.ensuring(

@@ -89,3 +89,6 @@ export const makeSmtp = Effect.fnUntraced(function* (url: Redacted.Redacted, fro
       })
     )
 })
+
+/** Sends one mail. */
+export type Smtp = Effect.Success<ReturnType<typeof makeSmtp>>

@@ -22,7 +22,6 @@ import { hostingIssue, hostingOf, type HostingSettings, hostingVariables } from 
 import { oauthIssue, oauthOf, type OAuthSettings, oauthVariables } from "./oauth.ts"
 import { unknownNames, unknownWarning } from "./unknown-names.ts"
 import {
-  InviteCode,
   IpAddress,
   isWeakKey,
   listOf,
@@ -82,7 +81,6 @@ const Environment = Schema.Struct({
   SVC_THROTTLES: Schema.Literals(["on", "off"]),
   SVC_DEMO_GAMES: Schema.Literals(["on", "off"]),
   SVC_SIGNUPS: Schema.Literals(["closed", "invite", "open"]),
-  SVC_INVITE_CODES: listOf(InviteCode),
   SVC_SETUP_TOKEN: Schema.optionalKey(SetupToken),
   SVC_TRUSTED_PROXIES: listOf(TrustedNetwork),
   SVC_TURN_URLS: listOf(TurnUrl),
@@ -263,7 +261,6 @@ export class Settings extends Context.Service<
     readonly demoGames: boolean
     /** Who may sign up as a developer. */
     readonly signups: "closed" | "invite" | "open"
-    readonly inviteCodes: ReadonlyArray<Redacted.Redacted>
     /** Needed for the first developer account in production; without it the first start makes one. */
     readonly setupToken: Redacted.Redacted | undefined
     readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
@@ -346,7 +343,6 @@ export class Settings extends Context.Service<
         throttles: env.SVC_THROTTLES === "on",
         demoGames: env.SVC_DEMO_GAMES === "on" && env.NODE_ENV !== "production",
         signups: env.SVC_SIGNUPS,
-        inviteCodes: env.SVC_INVITE_CODES,
         setupToken: env.SVC_SETUP_TOKEN,
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         warnings: warningsOf(env, baseUrl, yield* unknownNames(Object.keys(variables))),

@@ -119,12 +119,6 @@ export const NameServers = Schema.String.check(
   })
 )
 
-export const InviteCode = Schema.RedactedFromValue(
-  Schema.String.check(
-    Schema.isBetweenLength(developers.inviteCodeMinCharacters, developers.inviteCodeMaxCharacters)
-  )
-)
-
 export const SetupToken = Schema.RedactedFromValue(
   Schema.String.check(
     Schema.isBetweenLength(developers.setupTokenMinCharacters, developers.setupTokenMaxCharacters)

@@ -105,12 +105,8 @@ export const variables = {
   SVC_SIGNUPS: {
     default: "closed",
     description:
-      "Who may sign up as a developer: closed (the first one only), invite (with a code of " +
-      "SVC_INVITE_CODES) or open (anybody)."
-  },
-  SVC_INVITE_CODES: {
-    default: "",
-    description: "Codes for developer sign-up, separated by commas, each valid for one account."
+      "Who may sign up as a developer: closed (the first one only), invite (with an invite code of " +
+      "the operator) or open (anybody)."
   },
   SVC_SETUP_TOKEN: {
     description:

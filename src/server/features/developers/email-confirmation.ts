@@ -1,0 +1,106 @@
+/**
+ * Confirmation of a developer's address by a link in a mail. It makes pending invite credit usable. The
+ * developer asks for the mail, so it is sent at once and a failure is answered.
+ */
+import { Context, DateTime, Effect, Layer, Option, Semaphore } from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { DeveloperCaller } from "#rpc/auth"
+import {
+  InvalidToken,
+  type MailUnavailable,
+  type RateLimited,
+  Unavailable
+} from "#rpc/errors/codes"
+import { newId } from "#rpc/ids"
+import { mail as mailLimits, sessions as limits, throttles as paces } from "#rpc/limits"
+import { paths } from "#rpc/paths"
+import { DeveloperEmailRepository } from "#sql/developer-emails"
+import { DeveloperRepository, type DeveloperRow } from "#sql/developers"
+import { makeTransaction, sweepDaily } from "#server/platform/database"
+import { Mailer } from "#server/platform/mail/outbox"
+import { renderMail } from "#server/platform/mail/templates"
+import { randomSecret, sha256 } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
+import { Throttles } from "#server/platform/throttles"
+import { Ledger } from "../money/ledger.ts"
+
+/** Notes that an address is the developer's, and makes pending credit usable. */
+export const makeConfirmEmail = Effect.gen(function* () {
+  const emails = yield* DeveloperEmailRepository
+  const ledger = yield* Ledger
+  const transaction = yield* makeTransaction
+  return Effect.fnUntraced(function* (developerId: DeveloperCaller["developerId"], email: string) {
+    const verifiedAt = yield* DateTime.now
+    const isOwn = yield* emails.confirm({ developerId, email, verifiedAt })
+    if (isOwn) yield* ledger.confirmInvite(developerId)
+    return isOwn
+  }, transaction)
+})
+
+/** Sends and redeems the links. */
+export class EmailConfirmation extends Context.Service<
+  EmailConfirmation,
+  {
+    /** Sends a link to the developer's address; does nothing if it is confirmed. */
+    readonly request: (
+      caller: DeveloperCaller
+    ) => Effect.Effect<void, MailUnavailable | RateLimited | Unavailable>
+    /** Confirms the address that a link was sent to. */
+    readonly confirm: (token: string) => Effect.Effect<DeveloperRow, InvalidToken>
+  }
+>()("server/features/developers/email-confirmation/EmailConfirmation") {
+  static readonly layer = Layer.effect(
+    EmailConfirmation,
+    Effect.suspend(() => makeEmailConfirmation)
+  )
+}
+
+const makeEmailConfirmation = Effect.gen(function* () {
+  const confirmEmail = yield* makeConfirmEmail
+  const developers = yield* DeveloperRepository
+  const emails = yield* DeveloperEmailRepository
+  const mailer = yield* Mailer
+  const throttles = yield* Throttles
+  const transaction = yield* makeTransaction
+  const random = yield* SecureRandom.SecureRandom
+  const { baseUrl } = yield* Settings
+  const sending = yield* Semaphore.make(mailLimits.concurrency)
+  yield* sweepDaily("Links of developers' mails", emails.sweep)
+
+  const send = Effect.fnUntraced(
+    function* ({ developerId, email }: DeveloperCaller) {
+      const token = yield* randomSecret
+      const expiresAt = DateTime.add(yield* DateTime.now, {
+        seconds: limits.verificationLinkSeconds
+      })
+      yield* emails.insert({ hash: sha256(token), developerId, email, expiresAt })
+      const fromName = new URL(baseUrl).host
+      const link = `${baseUrl}${paths.confirm}#svc_confirm=${token}`
+      const content = renderMail("verify", fromName, link)
+      yield* mailer.sendNow({ ...content, id: yield* newId.mail, to: email, fromName })
+    },
+    Effect.provideService(SecureRandom.SecureRandom, random)
+  )
+
+  return EmailConfirmation.of({
+    request: Effect.fn("EmailConfirmation.request")(function* (caller: DeveloperCaller) {
+      const found = Option.getOrUndefined(yield* developers.find(caller.developerId))
+      if (found === undefined || found.emailVerifiedAt !== null) return
+      yield* mailer.available
+      const key = `developer-mail:${caller.developerId}`
+      yield* throttles.take(paces.mailsPerMinute, `${key}:minute`)
+      yield* throttles.take(paces.mailsPerHour, `${key}:hour`)
+      const sent = yield* sending.withPermitsIfAvailable(1)(send(caller))
+      if (Option.isNone(sent)) return yield* new Unavailable()
+    }),
+    confirm: Effect.fn("EmailConfirmation.confirm")(function* (token: string) {
+      const invalid = new InvalidToken({ message: "The link was used or has expired." })
+      const now = yield* DateTime.now
+      const link = Option.getOrUndefined(yield* emails.take({ hash: sha256(token), now }))
+      if (link === undefined) return yield* invalid
+      if (!(yield* confirmEmail(link.developerId, link.email))) return yield* invalid
+      const found = Option.getOrUndefined(yield* developers.find(link.developerId))
+      return found ?? (yield* invalid)
+    }, transaction)
+  })
+})

@@ -1,0 +1,104 @@
+/** The operator's commands for invite codes: `invite create`, `invite list` and `invite revoke`. */
+import { Console, DateTime, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { SqlClient } from "effect/sql"
+import type { AuditAction } from "#rpc/audit"
+import { newId } from "#rpc/ids"
+import { developers as limits } from "#rpc/limits"
+import { AuditRepository, wholeDeployment } from "#sql/audit"
+import { type InviteCodeRow, InviteRepository } from "#sql/invites"
+import { OperatorError } from "./operator-error.ts"
+import { randomSecret, sha256 } from "./platform/secrets.ts"
+
+const recordInvite = Effect.fnUntraced(function* (
+  action: AuditAction,
+  id: string,
+  details: Readonly<Record<string, string | number>>
+) {
+  const audit = yield* AuditRepository
+  yield* audit.insert({
+    id: yield* newId.auditEntry,
+    at: yield* DateTime.now,
+    projectId: wholeDeployment,
+    env: null,
+    actorKind: "system",
+    actorId: "operator",
+    actorName: "operator",
+    address: null,
+    action,
+    targetKind: "invite",
+    targetId: id,
+    details
+  })
+})
+
+const create = Effect.fnUntraced(function* (uses: number, note: string) {
+  if (uses < 1 || uses > limits.inviteUsesMax) {
+    const message = `Expected --uses from 1 to ${limits.inviteUsesMax}.`
+    return yield* new OperatorError({ message })
+  }
+  const invites = yield* InviteRepository
+  const sql = yield* SqlClient.SqlClient
+  const code = yield* randomSecret
+  const id = yield* newId.invite
+  const createdAt = yield* DateTime.now
+  const insert = invites.insert({ id, codeHash: sha256(code), uses, note, createdAt })
+  const record = recordInvite("invite.create", id, { uses, note })
+  yield* sql.withTransaction(Effect.andThen(insert, record))
+  yield* Console.error(`Created ${id} for ${uses} sign-ups. The code, printed only this once:`)
+  yield* Console.log(code)
+})
+
+const stateOf = ({ revokedAt, used, uses }: InviteCodeRow): string =>
+  revokedAt !== null ? "revoked" : used === uses ? "spent" : "open"
+
+const list = Effect.gen(function* () {
+  const invites = yield* InviteRepository
+  for (const row of yield* invites.list) {
+    const createdAt = DateTime.formatIso(row.createdAt)
+    const columns = [row.id, `${row.used}/${row.uses}`, stateOf(row), createdAt, row.note]
+    yield* Console.log(columns.join("  ").trimEnd())
+  }
+})
+
+const revoke = Effect.fnUntraced(function* (id: string) {
+  const invites = yield* InviteRepository
+  const sql = yield* SqlClient.SqlClient
+  const change = Effect.gen(function* () {
+    const found = yield* invites.revoke({ id, revokedAt: yield* DateTime.now })
+    if (Option.isNone(found)) {
+      return yield* new OperatorError({ message: `There is no invite code ${id}.` })
+    }
+    yield* recordInvite("invite.revoke", id, { used: found.value.used })
+  })
+  yield* sql.withTransaction(change)
+  yield* Console.log(`${id} is revoked.`)
+})
+
+export const inviteCommand = Command.make("invite").pipe(
+  Command.withDescription("Make, list and revoke invite codes for developers"),
+  Command.withSubcommands([
+    Command.make(
+      "create",
+      {
+        uses: Flag.Int("uses").pipe(
+          Flag.withDefault(1),
+          Flag.withDescription("How many accounts the code lets in")
+        ),
+        note: Flag.String("note").pipe(
+          Flag.withDefault(""),
+          Flag.withDescription("Whom the code is for")
+        )
+      },
+      ({ note, uses }) => create(uses, note)
+    ),
+    Command.make("list", {}, () => list),
+    Command.make(
+      "revoke",
+      {
+        id: Argument.String("id").pipe(Argument.withDescription("The id of the code: inv_..."))
+      },
+      ({ id }) => revoke(id)
+    )
+  ])
+)
