@@ -6,7 +6,7 @@ import type { AuditAction } from "#rpc/audit"
 import { newId } from "#rpc/ids"
 import { developers as limits } from "#rpc/limits"
 import { AuditRepository, wholeDeployment } from "#sql/audit"
-import { type InviteCodeRow, InviteRepository } from "#sql/invites"
+import { type InviteCodeRow, InviteRepository } from "#sql/developers/invites"
 import { OperatorError } from "./operator-error.ts"
 import { randomSecret, sha256 } from "./platform/secrets.ts"
 

@@ -298,6 +298,7 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
     /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate|verify)$|\/blobs\//,
     "the service stores no field of the body"
   ],
+  [/\/me\/(?:invite-code|email\/verification)$/, "the service stores no field of the body"],
   [/\/oauth\/|\/auth\/providers\/apple$/, "the test of body definitions covers it"],
   [/\/email\/(?:verify|resend|disown)$|\/password\//, "the test of body definitions covers it"],
   [/\/x-profile$/, "it needs an identity at X, and has one field"],

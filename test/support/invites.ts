@@ -1,7 +1,7 @@
 /** Makes invite codes as the operator does. */
 import { DateTime, Effect } from "effect"
 import { newId } from "#rpc/ids"
-import { InviteRepository } from "#sql/invites"
+import { InviteRepository } from "#sql/developers/invites"
 import { sha256 } from "#server/platform/secrets"
 
 /** Stores an invite code with a number of uses; returns its id. */

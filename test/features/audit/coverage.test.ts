@@ -220,6 +220,8 @@ const exempt: Readonly<Record<string, string>> = {
   "POST /v1/projects/:projectId/environments/:env/players/verify-token": "reads",
   "POST /v1/realtime/channels/:name/messages": "sends a message that is not stored",
   "POST /v1/developers/logout": "the developer's own account, of no project",
+  "POST /v1/developers/me/email/verification": "the developer's own account, of no project",
+  "POST /v1/developers/me/invite-code": "the developer's own account, of no project",
   "POST /v1/developers/me/password": "the developer's own account, of no project",
   "DELETE /v1/developers/me/identities/:provider": "the developer's own account, of no project"
 }

@@ -25,7 +25,7 @@ import {
 } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { normalizeName } from "#rpc/text"
-import { DeveloperRepository, type NewDeveloper } from "#sql/developers"
+import { DeveloperRepository, type NewDeveloper } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
 import { Passwords } from "#server/platform/passwords"
 import { makeInvites } from "./invites.ts"

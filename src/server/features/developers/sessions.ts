@@ -9,7 +9,7 @@ import type { DeveloperCaller } from "#rpc/auth"
 import { Unauthorized } from "#rpc/errors/codes"
 import { type DeveloperId, type DeveloperSessionId, newId } from "#rpc/ids"
 import { developers as limits } from "#rpc/limits"
-import { DeveloperRepository } from "#sql/developers"
+import { DeveloperRepository } from "#sql/developers/repository"
 import { sweepDaily } from "#server/platform/database"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 

@@ -6,7 +6,7 @@
 import { DateTime, Effect, Option, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SignupsClosed } from "#rpc/errors/codes"
-import { DeveloperRepository } from "#sql/developers"
+import { DeveloperRepository } from "#sql/developers/repository"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 

@@ -6,7 +6,7 @@
 import { Effect, Option } from "effect"
 import { EmailTaken, InvalidInviteCode, SignupsClosed } from "#rpc/errors/codes"
 import type { DeveloperId } from "#rpc/ids"
-import { DeveloperRepository, type NewDeveloper } from "#sql/developers"
+import { DeveloperRepository, type NewDeveloper } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 import { makeInvites } from "./invites.ts"

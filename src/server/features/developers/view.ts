@@ -1,7 +1,7 @@
 /** The developer's own view of an account. */
 import { DateTime } from "effect"
 import type { Developer } from "#rpc/developers"
-import type { DeveloperRow } from "#sql/developers"
+import type { DeveloperRow } from "#sql/developers/repository"
 
 /** Converts a row to the developer's view of the account. */
 export const viewOf = ({

@@ -85,7 +85,8 @@ const form = document.querySelector("form"), message = document.querySelector("o
 const button = form.querySelector("button");
 const finish = (text) => { form.hidden = true; message.textContent = text; };
 const expired = "This link was used or has expired. Please request a new one.";
-if (!token${purpose === "confirm" ? "" : " || !key"}) finish("This link is incomplete. Please open it again from the mail.");
+const isComplete = token && (key || ${purpose === "confirm"});
+if (!isComplete) finish("This link is incomplete. Please open it again from the mail.");
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   button.disabled = true;

@@ -5,7 +5,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { DeveloperId, DeveloperSessionId } from "#rpc/ids"
-import { orDieWithTimeout } from "./database.ts"
+import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -255,7 +255,7 @@ const make = Effect.gen(function* () {
 
 /** Repository of `developers`, their external identities, and sessions. */
 export class DeveloperRepository extends Context.Service<DeveloperRepository>()(
-  "sql/developers/DeveloperRepository",
+  "sql/developers/repository/DeveloperRepository",
   { make }
 ) {
   static readonly layer = Layer.effect(DeveloperRepository, this.make)

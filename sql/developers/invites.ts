@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { DeveloperId, InviteId } from "#rpc/ids"
-import { orDieWithTimeout } from "./database.ts"
+import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -79,7 +79,7 @@ const redemptions = (sql: SqlClient.SqlClient) => ({
 
 /** Repository of `invite_codes` and `invite_redemptions`. */
 export class InviteRepository extends Context.Service<InviteRepository>()(
-  "sql/invites/InviteRepository",
+  "sql/developers/invites/InviteRepository",
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

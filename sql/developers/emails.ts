@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { DeveloperId } from "#rpc/ids"
-import { orDieWithTimeout } from "./database.ts"
+import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -46,7 +46,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 
 /** Repository of `developer_email_links` and of the confirmation in `developers`. */
 export class DeveloperEmailRepository extends Context.Service<DeveloperEmailRepository>()(
-  "sql/developer-emails/DeveloperEmailRepository",
+  "sql/developers/emails/DeveloperEmailRepository",
   {
     make: Effect.gen(function* () {
       const { confirm, insert, sweep, take } = statements(yield* SqlClient.SqlClient)
