@@ -1,0 +1,64 @@
+/**
+ * CPU time of the calls that a process handles. From outside nobody can see which call runs, so each
+ * interval of CPU time is divided among the calls under way. Pure.
+ */
+
+/** The CPU time of one call, in milliseconds. */
+export interface CpuAccount {
+  used: number
+  /** The most that the call may use. */
+  readonly limit: number
+}
+
+export class CpuAccounts {
+  readonly #open = new Set<CpuAccount>()
+  /** CPU time outside calls: sockets, alarms, work after the response. It is repaid with time. */
+  #background = 0
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  open(limit: number): CpuAccount {
+    const account = { used: 0, limit }
+    this.#open.add(account)
+    return account
+  }
+
+  close(account: CpuAccount): void {
+    this.#open.delete(account)
+  }
+
+  /** The process has written something: whatever it did before has come to an end. */
+  progressed(): void {
+    this.#background = 0
+  }
+
+  /** Forgets all accounts, of a process that has ended. */
+  clear(): void {
+    this.#open.clear()
+    this.#background = 0
+  }
+
+  /**
+   * Charges CPU time; returns whether an account is over its limit. Work outside calls may use
+   * `backgroundLimit` milliseconds in a second, or without end while the process writes.
+   */
+  charge(
+    cpuMillis: number,
+    elapsedMillis: number,
+    backgroundLimit: number,
+    hasSockets: boolean
+  ): boolean {
+    const hasBackground = hasSockets || this.#open.size === 0
+    const share = cpuMillis / (this.#open.size + (hasBackground ? 1 : 0))
+    let isOver = false
+    for (const account of this.#open) {
+      account.used += share
+      if (account.used > account.limit) isOver = true
+    }
+    const repaid = (elapsedMillis * backgroundLimit) / 1000
+    this.#background = Math.max(0, this.#background - repaid) + (hasBackground ? share : 0)
+    return isOver || this.#background > backgroundLimit
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * A workerd process: it gets its configuration over stdin, so that no secret is in its arguments, and says
+ * over a pipe of its own when its sockets listen. Its environment is empty, and it dies with the service.
+ */
+import { type ChildProcess, spawn } from "node:child_process"
+import { Readable } from "node:stream"
+import { Data, Schema } from "effect"
+import { type Confinement, confine } from "./command.ts"
+import { readLines } from "./line-reader.ts"
+import type { Programs } from "./programs.ts"
+
+export interface WorkerdOptions {
+  readonly programs: Programs
+  readonly confinement: Confinement
+  /** The configuration, in binary form. */
+  readonly config: Uint8Array
+  /** The address of each socket: `unix:/path`. */
+  readonly sockets: Readonly<Record<string, string>>
+  /** Addresses of services outside. */
+  readonly externals: Readonly<Record<string, string>>
+  /** How long the start may take. */
+  readonly startMillis: number
+  /** The longest line of output, in bytes. */
+  readonly lineBytes: number
+  readonly onLine: (line: string) => void
+}
+
+/** The process did not come to listen. `output` is what it has written. */
+export class StartFailure extends Data.TaggedError("StartFailure")<{
+  readonly kind: "ended" | "late"
+  readonly output: string
+}> {}
+
+const Listening = Schema.fromJsonString(
+  Schema.Struct({ event: Schema.Literal("listen"), socket: Schema.String })
+)
+const decodeListening = Schema.decodeUnknownOption(Listening)
+
+const outputLines = 100
+
+const argumentsOf = ({ externals, sockets }: WorkerdOptions): ReadonlyArray<string> => [
+  "serve",
+  "--binary",
+  // Its own workers for databases and files need features that it calls experimental.
+  "--experimental",
+  ...Object.entries(sockets).map(([name, address]) => `--socket-addr=${name}=${address}`),
+  ...Object.entries(externals).map(([name, address]) => `--external-addr=${name}=${address}`),
+  "--control-fd=3",
+  "-"
+]
+
+export class WorkerdProcess {
+  readonly pid: number
+  /** Resolves when the process has ended, with what it last wrote. */
+  readonly exited: Promise<string>
+  readonly #child: ChildProcess
+
+  private constructor(child: ChildProcess, pid: number, exited: Promise<string>) {
+    this.#child = child
+    this.pid = pid
+    this.exited = exited
+  }
+
+  /** Starts a process; fails with {@link StartFailure} unless all sockets listen in time. */
+  static async start(options: WorkerdOptions): Promise<WorkerdProcess> {
+    const { confinement, programs } = options
+    const command = [programs.workerd, ...argumentsOf(options)]
+    const [file, ...args] = confine(programs, confinement, command)
+    const child = spawn(file, args, { stdio: ["pipe", "pipe", "pipe", "pipe"], env: { TZ: "UTC" } })
+    const output: Array<string> = []
+    const onLine = (line: string): void => {
+      output.push(line)
+      if (output.length > outputLines) output.shift()
+      options.onLine(line)
+    }
+    const exited = new Promise<string>((resolve) => {
+      child.once("error", (error) => resolve(error.message))
+      child.once("close", () => resolve(output.join("\n")))
+    })
+    // A process that ends at once does not read its configuration.
+    child.stdin.on("error", () => undefined)
+    child.stdin.end(options.config)
+    readLines(child.stdout, options.lineBytes, onLine)
+    readLines(child.stderr, options.lineBytes, onLine)
+    await untilListening(child, options, exited)
+    return new WorkerdProcess(child, child.pid ?? 0, exited)
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL")
+  }
+}
+
+const untilListening = (
+  child: ChildProcess,
+  { lineBytes, sockets, startMillis }: WorkerdOptions,
+  exited: Promise<string>
+): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const waiting = new Set(Object.keys(sockets))
+    let kind: StartFailure["kind"] = "ended"
+    const deadline = setTimeout(() => {
+      kind = "late"
+      child.kill("SIGKILL")
+    }, startMillis)
+    void exited.then((output) => {
+      clearTimeout(deadline)
+      reject(new StartFailure({ kind, output }))
+    })
+    const control = child.stdio[3]
+    if (!(control instanceof Readable)) return
+    readLines(control, lineBytes, (line) => {
+      const event = decodeListening(line)
+      if (event._tag === "Some") waiting.delete(event.value.socket)
+      if (waiting.size > 0) return
+      clearTimeout(deadline)
+      resolve()
+    })
+  })
