@@ -18,6 +18,7 @@ import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { Email } from "#rpc/email"
 import { baseUrlWarnings, databaseUrlIssue, isPublicHost, proxyWarnings } from "./deployment.ts"
 import { freePort } from "./free-port.ts"
+import { type FunctionSettings, functionsOf, functionVariables } from "./functions.ts"
 import { hostingIssue, hostingOf, type HostingSettings, hostingVariables } from "./hosting.ts"
 import { oauthIssue, oauthOf, type OAuthSettings, oauthVariables } from "./oauth.ts"
 import { unknownNames, unknownWarning } from "./unknown-names.ts"
@@ -25,6 +26,8 @@ import {
   IpAddress,
   isWeakKey,
   listOf,
+  type LogLevel,
+  logLevels,
   MasterKey,
   MetricsToken,
   Ports,
@@ -48,15 +51,6 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
     return this.issues.join("; ")
   }
 }
-
-const logLevels = {
-  debug: "Debug",
-  info: "Info",
-  warning: "Warn",
-  error: "Error"
-} as const
-
-type LogLevel = (typeof logLevels)[keyof typeof logLevels]
 
 const Environment = Schema.Struct({
   PORT: whole(0, 65_535),
@@ -96,6 +90,7 @@ const Environment = Schema.Struct({
   SVC_GUEST_SAVE_BYTES: whole(0, 2 ** 50),
   SVC_ENVIRONMENT_SAVE_BYTES: whole(0, 2 ** 50),
   ...hostingVariables,
+  ...functionVariables,
   SVC_GUEST_EXPIRY_DAYS: whole(0, 36_500),
   SVC_METRICS_TOKEN: Schema.optionalKey(MetricsToken),
   SVC_LOG_LEVEL: Schema.Literals(["debug", "info", "warning", "error"]),
@@ -288,6 +283,7 @@ export class Settings extends Context.Service<
       readonly environmentBytes: number
     }
     readonly hosting: HostingSettings
+    readonly functions: FunctionSettings
     /** Days after which a guest whose sessions have expired is deleted; 0: never. */
     readonly guestExpiryDays: number
     /** Bearer token for `GET /metrics`; undefined: this machine reads in development, nobody in production. */
@@ -356,6 +352,7 @@ export class Settings extends Context.Service<
           environmentBytes: env.SVC_ENVIRONMENT_SAVE_BYTES
         },
         hosting: hostingOf(env),
+        functions: functionsOf(env),
         guestExpiryDays: env.SVC_GUEST_EXPIRY_DAYS,
         metricsToken: env.SVC_METRICS_TOKEN,
         logs: {

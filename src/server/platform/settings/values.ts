@@ -142,3 +142,13 @@ export const Ratio = Schema.NumberFromString.check(Schema.isBetween({ minimum: 0
 /** The text of a URL, without a trailing slash. */
 export const withoutSlash = (url: URL | undefined): string | undefined =>
   url?.href.replace(/\/+$/, "")
+
+/** Log levels of Effect by those of `SVC_LOG_LEVEL`. */
+export const logLevels = {
+  debug: "Debug",
+  info: "Info",
+  warning: "Warn",
+  error: "Error"
+} as const
+
+export type LogLevel = (typeof logLevels)[keyof typeof logLevels]

@@ -237,6 +237,22 @@ export const variables = {
     default: String(hosting.diskCacheBytes),
     description: "The most bytes of files from the bucket that a runner keeps in SVC_DATA_DIR."
   },
+  SVC_FUNCTIONS_PROCESSES: {
+    default: "32",
+    description:
+      "The most environments whose functions run at once on this runner, each in a process of its own; the " +
+      "one that has been idle longest makes room. 0: this runner runs none."
+  },
+  SVC_FUNCTIONS_MEMORY_MB: {
+    default: "256",
+    description: "Memory, in MiB, at which the process of an environment's functions is ended."
+  },
+  SVC_FUNCTIONS_SNAPSHOT_SECONDS: {
+    default: "10",
+    description:
+      "Seconds between snapshots of the data of functions, where several runners share the work: a runner " +
+      "that crashes loses at most these."
+  },
   SVC_GUEST_EXPIRY_DAYS: {
     default: String(guests.expiryDays),
     description:

@@ -1,0 +1,49 @@
+/** Bounds of what runs a player's function: its processes, calls, messages and output. */
+
+const mebibyte = 1024 * 1024
+
+export const functionRuntime = {
+  /** Milliseconds until a validated deployment has to listen. */
+  startMillis: 2000,
+  /** Milliseconds until a process has to listen that has been valid before, on a busy machine. */
+  restartMillis: 15_000,
+  /** Milliseconds that a configuration may take to compile, with the start of the compiler. */
+  compileMillis: 20_000,
+  compilationsWaiting: 100,
+  /** Milliseconds without a compilation after which the compiler ends. */
+  compilerIdleMillis: 600_000,
+  /** Processes that start at once on a runner. */
+  startsAtOnce: 2,
+  startsWaiting: 200,
+  /** Limits that the operating system holds a process to. */
+  dataBytes: 1024 * mebibyte,
+  openFiles: 4096,
+  threads: 256,
+  /** Calls of an environment that wait for its process, and for how long. */
+  callsWaiting: 256,
+  callWaitMillis: 20_000,
+  /** Calls and sockets of an environment under way. */
+  callsMax: 1000,
+  socketsMax: 1000,
+  /** Milliseconds until the headers of a response. */
+  answerMillis: 30_000,
+  bodyMaxBytes: 100 * mebibyte,
+  /** Answers of statements, migrations, crons and queues. */
+  replyMaxBytes: 16 * mebibyte,
+  queryRows: 1000,
+  /** Milliseconds in which calls under way may end before a new version starts. */
+  drainMillis: 10_000,
+  /** Ends for CPU time or memory within a minute that suspend an environment. */
+  killsPerMinute: 10,
+  /** Milliseconds without a call after which a process ends. */
+  idleMillis: 300_000,
+  /** Log lines of an environment in a second, and the most bytes of a line. */
+  logLinesPerSecond: 100,
+  logLinesWaiting: 1000,
+  logLineBytes: 8192,
+  logFlushMillis: 500,
+  /** Messages of a queue: bytes of one, messages of one call, and the longest delay. */
+  messageMaxBytes: 128 * 1024,
+  messagesPerSend: 100,
+  messageDelaySeconds: 43_200
+} as const

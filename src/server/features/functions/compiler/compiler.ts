@@ -1,0 +1,88 @@
+/**
+ * Compiles what an environment runs to a configuration of workerd, in a process of its own. The process
+ * starts when it is first needed and ends when it has been idle for minutes.
+ */
+import { type ChildProcess, fork } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import type { CompileReply, CompileRequest } from "./process.ts"
+import type { CompileInput } from "./worker-options.ts"
+
+const program = fileURLToPath(new URL("process.ts", import.meta.url))
+
+interface Pending {
+  readonly resolve: (config: Uint8Array) => void
+  readonly reject: (error: Error) => void
+}
+
+export class Compiler {
+  readonly #pending = new Map<number, Pending>()
+  #child: ChildProcess | undefined
+  #lastId = 0
+  #idle: NodeJS.Timeout | undefined
+
+  /** The configuration; rejects if the modules or the bindings are not usable. */
+  compile(input: CompileInput): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      if (this.#pending.size >= limits.compilationsWaiting) {
+        return reject(new Error("too many deployments start at once"))
+      }
+      const id = ++this.#lastId
+      const child = this.#running()
+      clearTimeout(this.#idle)
+      const deadline = setTimeout(() => child.kill("SIGKILL"), limits.compileMillis)
+      const settle = () => {
+        clearTimeout(deadline)
+        this.#pending.delete(id)
+        if (this.#pending.size === 0) this.#endWhenIdle()
+      }
+      this.#pending.set(id, {
+        resolve: (config) => {
+          settle()
+          resolve(config)
+        },
+        reject: (error) => {
+          settle()
+          reject(error)
+        }
+      })
+      child.send({ id, input } satisfies CompileRequest)
+    })
+  }
+
+  stop(): void {
+    clearTimeout(this.#idle)
+    this.#child?.kill("SIGKILL")
+    this.#child = undefined
+  }
+
+  #endWhenIdle(): void {
+    this.#idle = setTimeout(() => this.stop(), limits.compilerIdleMillis)
+    this.#idle.unref()
+  }
+
+  #running(): ChildProcess {
+    if (this.#child?.connected === true) return this.#child
+    const child = fork(program, [], {
+      serialization: "advanced",
+      env: {},
+      execArgv: ["--max-old-space-size=512"],
+      stdio: ["ignore", "ignore", "ignore", "ipc"]
+    })
+    child.on("message", (reply: CompileReply) => {
+      const pending = this.#pending.get(reply.id)
+      if ("config" in reply) pending?.resolve(reply.config)
+      else pending?.reject(new Error(reply.problem))
+    })
+    const onEnd = (): void => {
+      if (this.#child === child) this.#child = undefined
+      for (const { reject } of this.#pending.values()) reject(new Error("the compiler has ended"))
+    }
+    child.on("exit", onEnd).on("error", onEnd)
+    // It ends with the service, and must not keep it running.
+    child.unref()
+    child.channel?.unref()
+    this.#child = child
+    return child
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * Process that compiles configurations with miniflare, one at a time, for the service that has forked it.
+ * Miniflare is a library for development: nothing of it runs in the service, or while functions run.
+ */
+import { captured, captureSpawns } from "./capture.ts"
+import { type CompileInput, miniflareOptions } from "./worker-options.ts"
+
+export interface CompileRequest {
+  readonly id: number
+  readonly input: CompileInput
+}
+
+/** The configuration, or why there is none. */
+export type CompileReply =
+  | { readonly id: number; readonly config: Uint8Array }
+  | { readonly id: number; readonly problem: string }
+
+captureSpawns()
+
+const { Log, LogLevel, Miniflare } = await import("miniflare")
+
+const compile = async (input: CompileInput): Promise<Uint8Array> => {
+  const miniflare = new Miniflare({
+    ...miniflareOptions(input),
+    log: new Log(LogLevel.NONE),
+    handleRuntimeStdio: () => undefined
+  })
+  try {
+    return await captured(() => miniflare.ready)
+  } finally {
+    // It fails as its program did.
+    await miniflare.dispose().catch(() => undefined)
+  }
+}
+
+const send = (reply: CompileReply): void => {
+  process.send?.(reply)
+}
+
+let before: Promise<unknown> = Promise.resolve()
+
+process.on("message", ({ id, input }: CompileRequest) => {
+  const compiled = before.then(() => compile(input))
+  before = compiled.catch(() => undefined)
+  compiled.then(
+    (config) => send({ id, config }),
+    (error: unknown) => send({ id, problem: String(error) })
+  )
+})
+// The service has ended.
+process.on("disconnect", () => process.exit())

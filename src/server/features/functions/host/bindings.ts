@@ -1,0 +1,71 @@
+/** What bindings of functions call in the service: queues, and the server API. */
+import { Effect, Schema } from "effect"
+import type { EnvironmentId } from "#rpc/ids"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { FunctionsQueues, FunctionsServerApi, type NewMessage } from "../surroundings.ts"
+import type { HostCall, HostReply } from "./host-socket.ts"
+
+/** Messages as the worker of a queue writes them. */
+const Messages = Schema.fromJsonString(
+  Schema.Array(
+    Schema.Struct({
+      contentType: Schema.Literals(["json", "text", "bytes"]),
+      body: Schema.String,
+      delaySeconds: Schema.optionalKey(
+        Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limits.messageDelaySeconds }))
+      )
+    })
+  ).check(Schema.isMinLength(1), Schema.isMaxLength(limits.messagesPerSend))
+)
+const decodeMessages = Schema.decodeUnknownEffect(Messages)
+
+const text = (status: number, body: string): HostReply => ({ status, body })
+
+const bytesOf = ({ body, contentType }: { body: string; contentType: string }): Uint8Array =>
+  contentType === "bytes" ? Buffer.from(body, "base64") : Buffer.from(body)
+
+const apiPrefix = "/api"
+
+/** Answers the calls of an environment's bindings. */
+export const makeBindings = Effect.gen(function* () {
+  const queues = yield* FunctionsQueues
+  const serverApi = yield* FunctionsServerApi
+
+  const send = Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    name: string,
+    body: string
+  ) {
+    const decoded = yield* Effect.result(decodeMessages(body))
+    if (decoded._tag === "Failure") {
+      return text(
+        400,
+        `send 1 to ${limits.messagesPerSend} messages, with a delay of at most 12 hours`
+      )
+    }
+    const messages = decoded.success.map((message): NewMessage => ({
+      contentType: message.contentType,
+      body: bytesOf(message),
+      delaySeconds: message.delaySeconds ?? 0
+    }))
+    if (messages.some((message) => message.body.length > limits.messageMaxBytes)) {
+      return text(413, `a message may have ${limits.messageMaxBytes} bytes`)
+    }
+    const outcome = yield* queues.send(environmentId, name, messages)
+    return outcome === "stored" ? text(200, "{}") : text(507, "the queues are full")
+  })
+
+  return Effect.fn("Functions.binding")(function* (
+    environmentId: EnvironmentId,
+    queueNames: ReadonlySet<string>,
+    { body, method, path }: HostCall
+  ) {
+    const [, kind, name = ""] = path.split("/", 3)
+    if (kind === "queues") {
+      if (!queueNames.has(name)) return text(404, "there is no such queue")
+      return yield* send(environmentId, name, body.toString("utf8"))
+    }
+    const call = { method, path: path.slice(apiPrefix.length), body: new Uint8Array(body) }
+    return yield* serverApi.call(environmentId, call)
+  })
+})

@@ -1,0 +1,212 @@
+/** Passes a request of a client to a function and its response back, without holding either. */
+import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from "node:http"
+import { Transform } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import { PayloadTooLarge, toWire, Unavailable } from "#rpc/errors/codes"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { type CallError, callError, thrownError } from "./failures.ts"
+import { type CallFacts, requestHeaders, responseHeaders } from "./headers.ts"
+import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
+
+/** A request of a client, and how it goes on to the function. */
+export interface Exchange extends Omit<CallFacts, "callHeaders"> {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+type Sendable = (CallError | PayloadTooLarge) & { readonly message: string }
+
+const statuses: Readonly<Record<Sendable["_tag"], number>> = {
+  function_cpu_exceeded: 503,
+  function_error: 500,
+  function_subrequests_exceeded: 503,
+  functions_suspended: 503,
+  not_found: 404,
+  payload_too_large: 413,
+  unavailable: 503
+}
+
+/** Sends an error, unless the response has begun: then only a cut connection shows that it is not whole. */
+export const sendError = (response: ServerResponse, error: Sendable): void => {
+  if (response.headersSent) return void response.destroy()
+  const body = JSON.stringify({ error: toWire(error) })
+  response.writeHead(statuses[error._tag], {
+    "content-type": "application/json",
+    "access-control-allow-origin": "*",
+    "cache-control": "no-store",
+    "content-length": Buffer.byteLength(body)
+  })
+  response.end(body)
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+
+/** The body of the client is larger than a function may get. */
+class BodyTooLarge extends Error {}
+
+const counting = (maxBytes: number, onBytes: (bytes: number) => void): Transform => {
+  let passed = 0
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      passed += chunk.length
+      onBytes(chunk.length)
+      if (passed > maxBytes) done(new BodyTooLarge())
+      else done(null, chunk)
+    }
+  })
+}
+
+/** One request under way to a function. */
+class Passage {
+  readonly #host: FunctionHost
+  readonly #exchange: Exchange
+  readonly #call: FunctionCall
+  readonly #sent: ClientRequest
+  #reason: CallEnded["reason"] | undefined
+
+  constructor(host: FunctionHost, exchange: Exchange, call: FunctionCall) {
+    this.#host = host
+    this.#exchange = exchange
+    this.#call = call
+    const { agent, sockets } = call.process
+    this.#sent = request({
+      agent,
+      socketPath: sockets.main,
+      method: exchange.request.method,
+      path: "/",
+      headers: requestHeaders(exchange.request.headers, {
+        ...exchange,
+        callHeaders: host.callHeaders("fetch")
+      })
+    })
+  }
+
+  async run(): Promise<void> {
+    const { request: incoming, response } = this.#exchange
+    const end = (reason: CallEnded["reason"]): void => {
+      this.#reason ??= reason
+      this.#sent.destroy(new CallEnded({ reason }))
+    }
+    this.#call.onEnd = end
+    const deadline = setTimeout(() => end("late"), limits.answerMillis)
+    const onGone = (): void => void this.#sent.destroy()
+    response.once("close", onGone)
+    try {
+      const answered = this.#answered()
+      if (!hasBody(incoming)) this.#sent.end()
+      const answer = await (hasBody(incoming) ? Promise.race([answered, this.#upload()]) : answered)
+      clearTimeout(deadline)
+      await this.#answer(answer)
+    } finally {
+      clearTimeout(deadline)
+      response.off("close", onGone)
+      this.#sent.destroy()
+    }
+  }
+
+  /** Why the call has ended, if the process did: its connections break before its end is known. */
+  async endOf(error: unknown): Promise<unknown> {
+    const moment = new Promise((resolve) => setTimeout(resolve, momentMillis))
+    if (this.#reason === undefined) await Promise.race([this.#call.process.exited, moment])
+    return this.#reason === undefined ? error : new CallEnded({ reason: this.#reason })
+  }
+
+  #answered(): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      this.#sent.once("response", resolve)
+      this.#sent.on("error", reject)
+    })
+  }
+
+  /**
+   * Sends the body; rejects if it is too large. A function may answer before it has read everything: then
+   * the rest is read and dropped, since the client still sends it.
+   */
+  #upload(): Promise<never> {
+    const { request: incoming } = this.#exchange
+    return new Promise((_resolve, reject) => {
+      const count = counting(limits.bodyMaxBytes, (bytes) => this.#host.count(0, bytes))
+      const drop = (): void => {
+        incoming.unpipe(count)
+        incoming.resume()
+      }
+      count.once("error", (error) => {
+        drop()
+        reject(error)
+      })
+      this.#sent.once("close", drop)
+      incoming.pipe(count).pipe(this.#sent)
+    })
+  }
+
+  async #answer(answer: IncomingMessage): Promise<void> {
+    const { mount, response } = this.#exchange
+    if (answer.headers["x-svc-outcome"] === "failed") {
+      const { program } = this.#call.process
+      return sendError(response, thrownError(await readJson(answer), program.isDevelopment))
+    }
+    response.writeHead(answer.statusCode ?? 500, responseHeaders(answer.headers, mount))
+    response.flushHeaders()
+    const count = counting(Infinity, (bytes) => {
+      this.#host.count(0, bytes)
+      this.#host.supervisor.progressed()
+    })
+    await pipeline(answer, count, response)
+  }
+}
+
+const momentMillis = 100
+
+const failureMaxBytes = 64 * 1024
+
+const readJson = async (answer: IncomingMessage): Promise<unknown> => {
+  let text = ""
+  for await (const chunk of answer) {
+    text += String(chunk)
+    if (text.length > failureMaxBytes) return undefined
+  }
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Answers a request with a function. Returns what is a fault of the service. */
+export const passRequest = async (host: FunctionHost, exchange: Exchange): Promise<unknown> => {
+  const { request: incoming, response } = exchange
+  if (Number(incoming.headers["content-length"] ?? 0) > limits.bodyMaxBytes) {
+    return sendError(response, tooLarge())
+  }
+  if (host.supervisor.load >= limits.callsMax + limits.socketsMax) {
+    return sendError(response, new Unavailable())
+  }
+  host.count(1, 0)
+  let call: FunctionCall
+  try {
+    call = await host.supervisor.enter("call")
+  } catch (error) {
+    return fail(response, error)
+  }
+  const passage = new Passage(host, exchange, call)
+  try {
+    await passage.run()
+    return undefined
+  } catch (error) {
+    if (error instanceof BodyTooLarge) return sendError(response, tooLarge())
+    // The client has gone.
+    if (response.destroyed || response.writableFinished) return undefined
+    return fail(response, await passage.endOf(error))
+  } finally {
+    call.end()
+  }
+}
+
+const tooLarge = () => new PayloadTooLarge({ details: { limit: limits.bodyMaxBytes } })
+
+const fail = (response: ServerResponse, error: unknown): unknown => {
+  const known = callError(error)
+  sendError(response, known ?? new Unavailable())
+  return known === undefined ? error : undefined
+}

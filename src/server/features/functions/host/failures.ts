@@ -1,0 +1,52 @@
+/** The error of the API for each way in which a call can fail. */
+import { Schema } from "effect"
+import {
+  FunctionCpuExceeded,
+  FunctionError,
+  FunctionsSuspended,
+  FunctionSubrequestsExceeded,
+  NotFound,
+  Unavailable
+} from "#rpc/errors/codes"
+import { GateClosed } from "#server/platform/workerd/supervisor"
+import { StartFailure } from "#server/platform/workerd/process"
+import { CallEnded, NotLive } from "./host.ts"
+
+/** What the entry point says about a call that failed. */
+const Failed = Schema.Struct({ message: Schema.String, hasExceeded: Schema.Boolean })
+const decodeFailed = Schema.decodeUnknownOption(Failed)
+
+export type CallError =
+  | FunctionCpuExceeded
+  | FunctionError
+  | FunctionsSuspended
+  | FunctionSubrequestsExceeded
+  | NotFound
+  | Unavailable
+
+/** The error of a call that has thrown. */
+export const thrownError = (body: unknown, isDevelopment: boolean): CallError => {
+  const failed = decodeFailed(body)
+  if (failed._tag === "None") return new FunctionError()
+  const { hasExceeded, message } = failed.value
+  if (hasExceeded) return new FunctionSubrequestsExceeded()
+  return isDevelopment ? new FunctionError({ message }) : new FunctionError()
+}
+
+const endErrors = {
+  cpu: () => new FunctionCpuExceeded(),
+  memory: () => new FunctionCpuExceeded(),
+  crash: () => new FunctionError({ message: "The process of the function has ended." }),
+  late: () => new FunctionError({ message: "The function did not answer in time." }),
+  stopped: () => new Unavailable()
+} as const
+
+/** The error of a call that could not begin, or had no answer; undefined if it is a fault of the service. */
+export const callError = (error: unknown): CallError | undefined => {
+  if (error instanceof NotLive) {
+    return error.kind === "suspended" ? new FunctionsSuspended() : new NotFound()
+  }
+  if (error instanceof CallEnded) return endErrors[error.reason]()
+  if (error instanceof GateClosed || error instanceof StartFailure) return new Unavailable()
+  return undefined
+}

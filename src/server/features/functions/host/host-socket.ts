@@ -1,0 +1,75 @@
+/**
+ * The socket on which the bindings of one environment reach the service: queues and the server API. Only
+ * the process of that environment can open it, so who calls is known.
+ */
+import { chownSync, rmSync } from "node:fs"
+import { createServer, type IncomingMessage, type Server } from "node:http"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+
+export interface HostCall {
+  readonly method: string
+  /** `/queues/<name>` or `/api/...`. */
+  readonly path: string
+  readonly body: Buffer
+}
+
+export interface HostReply {
+  readonly status: number
+  readonly body: string | Uint8Array
+}
+
+export type HostHandler = (call: HostCall) => Promise<HostReply>
+
+const readBody = async (request: IncomingMessage): Promise<Buffer | undefined> => {
+  const chunks: Array<Buffer> = []
+  let bytes = 0
+  for await (const chunk of request) {
+    if (!Buffer.isBuffer(chunk)) continue
+    bytes += chunk.length
+    if (bytes > limits.replyMaxBytes) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Calls of one environment that the service handles at once. */
+const callsAtOnce = 64
+
+/** Listens on a path that belongs to a user; the handler never rejects. */
+export const listenForBindings = async (
+  path: string,
+  uid: number | undefined,
+  handle: HostHandler
+): Promise<Server> => {
+  rmSync(path, { force: true })
+  let underWay = 0
+  const server = createServer((request, response) => {
+    const answer = async (): Promise<HostReply> => {
+      // Simulators of miniflare report to it what nobody reads here.
+      if (!/^\/(?:queues|api)\//.test(request.url ?? "")) return { status: 204, body: "" }
+      if (underWay >= callsAtOnce) return { status: 503, body: "too many calls at once" }
+      underWay += 1
+      try {
+        const body = await readBody(request)
+        if (body === undefined) return { status: 413, body: "the call is too large" }
+        return await handle({ method: request.method ?? "", path: request.url ?? "", body })
+      } finally {
+        underWay -= 1
+      }
+    }
+    answer().then(
+      ({ body, status }) => {
+        response.writeHead(status, { "content-type": "application/json" })
+        response.end(body)
+      },
+      () => response.destroy()
+    )
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject)
+    server.listen(path, resolve)
+  })
+  if (uid !== undefined) chownSync(path, uid, uid)
+  server.unref()
+  return server
+}

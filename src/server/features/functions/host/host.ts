@@ -1,0 +1,383 @@
+/**
+ * Host of one environment: it loads what the environment runs, starts it under the supervisor, and calls
+ * it. Everything a process can say to the service arrives here.
+ */
+import { randomBytes } from "node:crypto"
+import { rmSync } from "node:fs"
+import { Agent, type Server } from "node:http"
+import { join } from "node:path"
+import { Data, Redacted } from "effect"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { readUsage } from "#server/platform/workerd/process-usage"
+import type { Programs } from "#server/platform/workerd/programs"
+import { WorkerdProcess } from "#server/platform/workerd/process"
+import {
+  type Call,
+  type EndReason,
+  type Supervised,
+  Supervisor
+} from "#server/platform/workerd/supervisor"
+import type { Compiler } from "../compiler/compiler.ts"
+import { socketNames } from "../compiler/socket-names.ts"
+import type { FunctionBundle, FunctionProgram, FunctionState } from "../program.ts"
+import type { FunctionLogLine, FunctionUsage } from "../surroundings.ts"
+import { hasAlarms } from "./alarms.ts"
+import { CallTokens } from "./call-tokens.ts"
+import { type HostHandler, listenForBindings } from "./host-socket.ts"
+import { LogBuffer } from "./log-buffer.ts"
+import type { Place, Places } from "./places.ts"
+import { postJson, type WorkerReply } from "./worker-http.ts"
+
+/** The environment has nothing that could run. */
+export class NotLive extends Data.TaggedError("NotLive")<{
+  readonly kind: "absent" | "suspended"
+}> {}
+
+/** The call ended without an answer. */
+export class CallEnded extends Data.TaggedError("CallEnded")<{
+  readonly reason: EndReason | "late"
+}> {}
+
+/** What all hosts of a runner share. */
+export interface HostContext {
+  readonly programs: Programs
+  readonly compiler: Compiler
+  readonly places: Places
+  readonly runtimeDate: string
+  readonly memoryBytes: number
+  readonly deniedAddresses: ReadonlyArray<string>
+  readonly now: () => number
+  /** Milliseconds since 1970. */
+  readonly wallClock: () => number
+  /** Waits until the process of another call may be started; returns how to end the turn. */
+  readonly takeTurn: () => Promise<() => void>
+}
+
+/** What a host needs of its environment. */
+export interface HostOptions {
+  readonly environmentId: string
+  readonly load: () => Promise<FunctionState>
+  readonly handle: HostHandler
+  readonly onLogs: (lines: ReadonlyArray<FunctionLogLine>) => void
+  readonly onUsage: (usage: FunctionUsage) => void
+  /** The process was ended for what it did. */
+  readonly onKill: () => void
+}
+
+/** A process of an environment, with the sockets on which it listens. */
+export class RunningFunction implements Supervised {
+  readonly program: FunctionProgram
+  readonly sockets: { readonly main: string; readonly admin: string; readonly entry: string }
+  readonly agent = new Agent({ keepAlive: true, maxSockets: limits.callsMax })
+  readonly tokens: CallTokens
+  readonly #process: WorkerdProcess
+
+  constructor(
+    process: WorkerdProcess,
+    program: FunctionProgram,
+    sockets: RunningFunction["sockets"],
+    tokens: CallTokens
+  ) {
+    this.#process = process
+    this.program = program
+    this.sockets = sockets
+    this.tokens = tokens
+    void process.exited.then(() => this.agent.destroy())
+  }
+
+  get pid(): number {
+    return this.#process.pid
+  }
+
+  get exited(): Promise<string> {
+    return this.#process.exited
+  }
+
+  kill(): void {
+    this.#process.kill()
+  }
+}
+
+export type FunctionCall = Call<RunningFunction>
+
+const tokenMillis = limits.answerMillis * 2
+
+export class FunctionHost {
+  readonly supervisor: Supervisor<RunningFunction>
+  readonly #context: HostContext
+  readonly #options: HostOptions
+  readonly #logs = new LogBuffer()
+  readonly #callKey = randomBytes(32)
+  readonly #tokens = new CallTokens(this.#callKey, tokenMillis)
+  #usage = { requests: 0, cpuMillis: 0, bytes: 0 }
+  #program: FunctionProgram | undefined
+  #config: { readonly program: FunctionProgram; readonly bytes: Uint8Array } | undefined
+  #server: Server | undefined
+  #notLive: { readonly kind: "absent" | "suspended"; readonly until: number } | undefined
+  #starts = 0
+
+  constructor(context: HostContext, options: HostOptions) {
+    this.#context = context
+    this.#options = options
+    this.supervisor = new Supervisor<RunningFunction>({
+      start: () => this.#start(),
+      limits: () => ({
+        cpuMillis: this.#program?.limits.cpuMs ?? 0,
+        memoryBytes: context.memoryBytes
+      }),
+      usageOf: readUsage,
+      now: context.now,
+      onEnd: (reason) => {
+        this.#note("error", endMessages[reason])
+        options.onKill()
+      },
+      onCpu: (cpuMillis) => {
+        this.#usage.cpuMillis += cpuMillis
+      },
+      waitingMax: limits.callsWaiting,
+      waitMillis: limits.callWaitMillis
+    })
+  }
+
+  /** The version that runs, or ran last. */
+  get program(): FunctionProgram | undefined {
+    return this.#program
+  }
+
+  /** The version that runs; starts its process. */
+  async programNow(): Promise<FunctionProgram> {
+    const call = await this.supervisor.enter("call")
+    call.end()
+    return call.process.program
+  }
+
+  count(requests: number, bytes: number): void {
+    this.#usage.requests += requests
+    this.#usage.bytes += bytes
+  }
+
+  /** Hands logs and usage on. */
+  flush(): void {
+    const version = this.#program?.version ?? 0
+    if (!this.#logs.isEmpty)
+      this.#options.onLogs(this.#logs.take(version, this.#context.wallClock()))
+    const { bytes, cpuMillis, requests } = this.#usage
+    if (requests + cpuMillis + bytes === 0) return
+    this.#options.onUsage(this.#usage)
+    this.#usage = { requests: 0, cpuMillis: 0, bytes: 0 }
+  }
+
+  /** Whether durable objects wait for an alarm. */
+  hasAlarms(): boolean {
+    const isPossible = this.#program?.bindings.some(({ type }) => type === "durableObject") === true
+    return isPossible && hasAlarms(this.#context.places.dataOf(this.#options.environmentId))
+  }
+
+  /** Calls a handler other than `fetch`, as JSON. */
+  call(kind: "scheduled" | "queue" | "hook" | "exports", body: unknown): Promise<WorkerReply> {
+    return this.#post("main", { "x-svc-kind": kind }, body)
+  }
+
+  /** Runs an operation of the administration. */
+  administer(body: unknown): Promise<WorkerReply> {
+    return this.#post("admin", {}, body)
+  }
+
+  /** Headers by which the entry point knows a call. */
+  callHeaders(kind: string): Record<string, string> {
+    return { "x-svc-kind": kind, "x-svc-call": this.#tokens.next(this.#context.wallClock()) }
+  }
+
+  async #post(
+    socket: "main" | "admin",
+    headers: Record<string, string>,
+    body: unknown
+  ): Promise<WorkerReply> {
+    const call = await this.supervisor.enter("call")
+    const { agent, sockets } = call.process
+    const abort = new AbortController()
+    let reason: CallEnded["reason"] | undefined
+    const end = (why: CallEnded["reason"]): void => {
+      reason ??= why
+      abort.abort()
+    }
+    call.onEnd = end
+    const deadline = setTimeout(() => end("late"), limits.answerMillis)
+    try {
+      return await postJson(
+        {
+          agent,
+          socketPath: sockets[socket],
+          headers: { ...this.callHeaders("admin"), ...headers }
+        },
+        body,
+        abort.signal
+      )
+    } catch (error) {
+      // The connection of a process that ends breaks before its end is known.
+      if (reason === undefined) await Promise.race([call.process.exited, this.#moment()])
+      throw reason === undefined ? error : new CallEnded({ reason })
+    } finally {
+      clearTimeout(deadline)
+      call.end()
+    }
+  }
+
+  #moment(): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, momentMillis))
+  }
+
+  #note(level: FunctionLogLine["level"], message: string): void {
+    const at = this.#context.wallClock()
+    this.#logs.write({ at, level, message, version: this.#program?.version ?? 0 })
+  }
+
+  async #start(): Promise<RunningFunction> {
+    const { compiler, places } = this.#context
+    if (this.#notLive !== undefined && this.#context.now() < this.#notLive.until) {
+      throw new NotLive({ kind: this.#notLive.kind })
+    }
+    const state = await this.#options.load()
+    if (state.kind !== "live") {
+      this.#notLive = { kind: state.kind, until: this.#context.now() + notLiveMillis }
+      throw new NotLive({ kind: state.kind })
+    }
+    const { program } = state
+    const place = await places.of(this.#options.environmentId)
+    const hostSocket = join(place.sockets, "host")
+    this.#server ??= await listenForBindings(hostSocket, place.uid, this.#options.handle)
+    this.#program = program
+    if (this.#config === undefined || !isSame(this.#config.program, program)) {
+      const bytes = await compiler.compile(
+        compileInput(program, place, this.#callKey.toString("hex"), this.#context)
+      )
+      this.#config = { program, bytes }
+    }
+    const endTurn = await this.#context.takeTurn()
+    try {
+      return await this.#launch(program, place, this.#config.bytes)
+    } finally {
+      endTurn()
+    }
+  }
+
+  async #launch(program: FunctionProgram, place: Place, config: Uint8Array) {
+    this.#starts += 1
+    const sockets = socketsOf(place, this.#starts)
+    const process = await startWorkerd(this.#context, place, config, sockets, {
+      startMillis: limits.restartMillis,
+      onLine: (line) => this.#logs.add(line, program.version, this.#context.wallClock())
+    })
+    const running = new RunningFunction(process, program, sockets, this.#tokens)
+    void process.exited.then(() => removeSockets(sockets))
+    await warm(running).catch((error: unknown) => {
+      process.kill()
+      throw error
+    })
+    return running
+  }
+
+  /** Lets calls under way end, then runs what is live now. */
+  async reload(): Promise<void> {
+    await this.supervisor.exclusively(limits.drainMillis, async () => {
+      this.#notLive = undefined
+    })
+  }
+
+  /** Ends the process and the socket of the bindings. */
+  async close(drainMillis: number): Promise<void> {
+    await this.supervisor.stop(drainMillis)
+    this.flush()
+    this.#server?.close()
+  }
+}
+
+const momentMillis = 100
+/** How long a state in which nothing runs is remembered. */
+const notLiveMillis = 1000
+
+const endMessages = {
+  cpu: "The process was ended: a call used more CPU time than limits.cpuMs.",
+  memory: "The process was ended: it used more memory than an environment may.",
+  crash: "The process has crashed."
+} as const
+
+const isSame = (a: FunctionProgram, b: FunctionProgram): boolean => {
+  const keyOf = ({ limits, secrets, version }: FunctionProgram) =>
+    JSON.stringify([
+      version,
+      limits,
+      Object.entries(secrets).map(([name, secret]) => [name, Redacted.value(secret)])
+    ])
+  return keyOf(a) === keyOf(b)
+}
+
+/** What the compiler needs; `callKey` signs the ids of calls. */
+export const compileInput = (
+  program: FunctionBundle & Partial<FunctionProgram>,
+  place: Place,
+  callKey: string,
+  { deniedAddresses, runtimeDate }: Pick<HostContext, "deniedAddresses" | "runtimeDate">
+) => ({
+  mainModule: program.mainModule,
+  modules: program.modules,
+  bindings: program.bindings,
+  vars: program.vars,
+  secrets: Object.fromEntries(
+    Object.entries(program.secrets ?? {}).map(([name, secret]) => [name, Redacted.value(secret)])
+  ),
+  compatibilityDate: program.compatibilityDate ?? runtimeDate,
+  subRequests: program.limits?.subRequests ?? 0,
+  callKey,
+  dataDirectory: place.data,
+  hostSocket: join(place.sockets, "host"),
+  deniedAddresses
+})
+
+/** A process never listens where the one before did: that one may still hold the path. */
+export const socketsOf = ({ sockets }: Place, start: number): RunningFunction["sockets"] => ({
+  main: join(sockets, `main${start}`),
+  admin: join(sockets, `admin${start}`),
+  entry: join(sockets, `entry${start}`)
+})
+
+const removeSockets = (sockets: RunningFunction["sockets"]): void => {
+  for (const path of Object.values(sockets)) rmSync(path, { force: true })
+}
+
+/** Starts workerd for an environment. */
+export const startWorkerd = (
+  { programs }: Pick<HostContext, "programs">,
+  place: Place,
+  config: Uint8Array,
+  sockets: RunningFunction["sockets"],
+  { onLine, startMillis }: { startMillis: number; onLine: (line: string) => void }
+): Promise<WorkerdProcess> =>
+  WorkerdProcess.start({
+    programs,
+    confinement: {
+      uid: place.uid,
+      dataBytes: limits.dataBytes,
+      openFiles: limits.openFiles,
+      threads: limits.threads
+    },
+    config,
+    sockets: {
+      [socketNames.main]: `unix:${sockets.main}`,
+      [socketNames.admin]: `unix:${sockets.admin}`,
+      [socketNames.entry]: `unix:${sockets.entry}`
+    },
+    // Where simulators report to miniflare.
+    externals: { loopback: `unix:${join(place.sockets, "host")}` },
+    startMillis,
+    lineBytes: limits.logLineBytes * 2,
+    onLine
+  })
+
+/** Lets the simulators of bindings start, so that no call pays for them. */
+const warm = async ({ agent, program, sockets }: RunningFunction): Promise<void> => {
+  if (!program.bindings.some(({ type }) => type === "db" || type === "kv" || type === "files"))
+    return
+  const signal = AbortSignal.timeout(limits.restartMillis)
+  await postJson({ agent, socketPath: sockets.admin, headers: {} }, { operation: "warm" }, signal)
+}

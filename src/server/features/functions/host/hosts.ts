@@ -1,0 +1,121 @@
+/**
+ * The hosts of this runner, by environment. It bounds how many processes live: one more than the bound ends
+ * the process that has been idle longest. Those that are idle for minutes end as well.
+ */
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { GateClosed } from "#server/platform/workerd/supervisor"
+import { FunctionHost, type HostContext, type HostOptions } from "./host.ts"
+
+export interface HostsOptions {
+  readonly context: Omit<HostContext, "takeTurn">
+  /** Processes that may live at once. */
+  readonly processesMax: number
+  readonly optionsOf: (environmentId: string) => Omit<HostOptions, "environmentId">
+}
+
+export class Hosts {
+  readonly #options: HostsOptions
+  readonly #hosts = new Map<string, FunctionHost>()
+  readonly #waiting: Array<() => void> = []
+  #starting = 0
+  #closed = false
+
+  constructor(options: HostsOptions) {
+    this.#options = options
+  }
+
+  get all(): Iterable<readonly [string, FunctionHost]> {
+    return this.#hosts
+  }
+
+  /** Processes that live. */
+  get processes(): number {
+    let count = 0
+    for (const { supervisor } of this.#hosts.values())
+      if (supervisor.process !== undefined) count += 1
+    return count
+  }
+
+  /** The host of an environment, if it has one here. */
+  known(environmentId: string): FunctionHost | undefined {
+    return this.#hosts.get(environmentId)
+  }
+
+  /** The host of an environment; its process starts with the first call. */
+  of(environmentId: string): FunctionHost {
+    const known = this.#hosts.get(environmentId)
+    if (known !== undefined) return known
+    if (this.#closed) throw new GateClosed({ reason: "stopped" })
+    const { context, optionsOf } = this.#options
+    const host = new FunctionHost(
+      { ...context, takeTurn: () => this.#takeTurn(environmentId) },
+      { environmentId, ...optionsOf(environmentId) }
+    )
+    this.#hosts.set(environmentId, host)
+    return host
+  }
+
+  /** Ends the process of an environment when its calls have ended, and forgets the host. */
+  async close(environmentId: string, drainMillis: number): Promise<void> {
+    const host = this.#hosts.get(environmentId)
+    if (host === undefined) return
+    await host.close(drainMillis)
+    if (this.#hosts.get(environmentId) === host) this.#hosts.delete(environmentId)
+  }
+
+  /** Hands over logs and usage, and ends what has been idle for long. */
+  sweep(): void {
+    const now = this.#options.context.now()
+    for (const [environmentId, host] of this.#hosts) {
+      host.flush()
+      const { supervisor } = host
+      if (supervisor.load > 0 || now - supervisor.lastUsedAt < limits.idleMillis) continue
+      if (!supervisor.isQuiet || host.hasAlarms()) continue
+      void this.close(environmentId, 0)
+    }
+  }
+
+  /** Ends all. */
+  async closeAll(drainMillis: number): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#hosts.keys()].map((id) => this.close(id, drainMillis)))
+  }
+
+  /** Waits for a turn to start a process that is no environment's. */
+  turn(): Promise<() => void> {
+    return this.#takeTurn("")
+  }
+
+  /** Waits for a turn to start a process, and makes room for it. */
+  async #takeTurn(environmentId: string): Promise<() => void> {
+    if (this.#starting >= limits.startsAtOnce) {
+      if (this.#waiting.length >= limits.startsWaiting) throw new GateClosed({ reason: "busy" })
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    } else {
+      this.#starting += 1
+    }
+    const endTurn = (): void => {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#starting -= 1
+      else next()
+    }
+    try {
+      await this.#makeRoom(environmentId)
+      return endTurn
+    } catch (error) {
+      endTurn()
+      throw error
+    }
+  }
+
+  async #makeRoom(environmentId: string): Promise<void> {
+    if (this.processes < this.#options.processesMax) return
+    const idle = [...this.#hosts]
+      .filter(([id, { supervisor }]) => id !== environmentId && supervisor.process !== undefined)
+      .filter(([, { supervisor }]) => supervisor.load === 0)
+      .toSorted(([, a], [, b]) => a.supervisor.lastUsedAt - b.supervisor.lastUsedAt)
+    const [longest] = idle
+    if (longest === undefined) throw new GateClosed({ reason: "busy" })
+    await longest[1].supervisor.exclusively(0, async () => undefined)
+  }
+}

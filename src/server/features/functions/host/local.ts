@@ -1,0 +1,148 @@
+/** The functions of this runner: its hosts, what they need of the control plane, and how abuse ends. */
+import { tmpdir } from "node:os"
+import { mkdtempSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import type { EnvironmentId } from "#rpc/ids"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { monotonicMillis } from "#server/platform/monotonic"
+import { Settings } from "#server/platform/settings/settings"
+import { findPrograms, type Programs, Unsupported } from "#server/platform/workerd/programs"
+import { Compiler } from "../compiler/compiler.ts"
+import { FunctionsLogs, FunctionsSource, FunctionsUsage } from "../surroundings.ts"
+import { makeBindings } from "./bindings.ts"
+import { deniedAddresses } from "./denied-addresses.ts"
+import type { HostContext, HostOptions } from "./host.ts"
+import { Hosts } from "./hosts.ts"
+import { Places } from "./places.ts"
+
+const minuteMillis = 60_000
+
+/** Counts how often the process of an environment was ended within a minute. */
+class Kills {
+  readonly #at = new Map<string, Array<number>>()
+
+  add(environmentId: string, now: number): number {
+    const recent = (this.#at.get(environmentId) ?? []).filter((at) => now - at < minuteMillis)
+    recent.push(now)
+    this.#at.set(environmentId, recent)
+    return recent.length
+  }
+
+  forget(environmentId: string): void {
+    this.#at.delete(environmentId)
+  }
+}
+
+/** Handlers of what hosts report, as callbacks that start fibers. */
+const makeReports = Effect.gen(function* () {
+  const source = yield* FunctionsSource
+  const logs = yield* FunctionsLogs
+  const usage = yield* FunctionsUsage
+  const bindings = yield* makeBindings
+  const context = yield* Effect.context<never>()
+  const runFork = Effect.runForkWith(context)
+  const runPromise = Effect.runPromiseWith(context)
+  const kills = new Kills()
+  const warn = (what: string) => (cause: unknown) => Effect.logWarning(`Failed to ${what}`, cause)
+  return (
+    environmentId: EnvironmentId,
+    hosts: () => Hosts,
+    now: () => number
+  ): Omit<HostOptions, "environmentId"> => ({
+    load: () => runPromise(source.load(environmentId)),
+    handle: (call) => {
+      const program = hosts().known(environmentId)?.program
+      const queues = (program?.bindings ?? []).filter(({ type }) => type === "queue")
+      return runPromise(bindings(environmentId, new Set(queues.map(({ name }) => name)), call))
+    },
+    onLogs: (lines) =>
+      runFork(Effect.catchCause(logs.append(environmentId, lines), warn("keep log lines"))),
+    onUsage: (used) =>
+      runFork(Effect.catchCause(usage.add(environmentId, used), warn("meter functions"))),
+    onKill: () => {
+      if (kills.add(environmentId, now()) < limits.killsPerMinute) return
+      kills.forget(environmentId)
+      const suspend = source
+        .suspend(environmentId)
+        .pipe(Effect.andThen(Effect.promise(async () => hosts().known(environmentId)?.reload())))
+      runFork(Effect.catchCause(suspend, warn("suspend functions")))
+    }
+  })
+})
+
+/** Sockets need short paths, which a data directory may not have. */
+const makeSocketDirectory = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "svc-functions-"))),
+  (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
+)
+
+/** The hosts of this runner, for as long as the scope is open. */
+const makeLocalFunctions = Effect.fnUntraced(function* (programs: Programs) {
+  const settings = yield* Settings
+  const clock = yield* Clock.Clock
+  const now = monotonicMillis(clock)
+  const reportsOf = yield* makeReports
+  const compiler = yield* Effect.acquireRelease(
+    Effect.sync(() => new Compiler()),
+    (it) => Effect.sync(() => it.stop())
+  )
+  const sockets = yield* makeSocketDirectory
+  const context: Omit<HostContext, "takeTurn"> = {
+    programs,
+    compiler,
+    places: new Places(settings.dataDir, sockets, programs.hasOwnUsers),
+    runtimeDate: programs.releaseDay,
+    memoryBytes: settings.functions.memoryBytes,
+    deniedAddresses: deniedAddresses(),
+    now,
+    wallClock: () => clock.currentTimeMillisUnsafe()
+  }
+  const hosts: Hosts = new Hosts({
+    context,
+    processesMax: settings.functions.processes,
+    optionsOf: (environmentId) => reportsOf(environmentId as EnvironmentId, () => hosts, now)
+  })
+  yield* Effect.addFinalizer(() => Effect.promise(() => hosts.closeAll(limits.drainMillis)))
+  yield* Effect.sync(() => hosts.sweep()).pipe(
+    Effect.repeat(Schedule.spaced(limits.logFlushMillis)),
+    Effect.forkScoped
+  )
+  return { hosts, context: { ...context, takeTurn: () => hosts.turn() } }
+})
+
+export type LocalFunctions = Effect.Success<ReturnType<typeof makeLocalFunctions>>
+
+/** Finds the programs, or why functions cannot run here. */
+const makePrograms = Effect.gen(function* () {
+  const { functions } = yield* Settings
+  if (functions.processes === 0) return "SVC_FUNCTIONS_PROCESSES is 0."
+  return yield* Effect.tryPromise({ try: findPrograms, catch: (error) => error }).pipe(
+    Effect.catch((error) =>
+      error instanceof Unsupported ? Effect.succeed(error.message) : Effect.die(error)
+    )
+  )
+})
+
+/** The functions of this runner, or why it runs none: where untrusted code cannot be guarded, it says so. */
+export class FunctionHosts extends Context.Service<
+  FunctionHosts,
+  { readonly local: LocalFunctions | string }
+>()("server/features/functions/host/local/FunctionHosts") {
+  static readonly layer = Layer.effect(
+    FunctionHosts,
+    Effect.gen(function* () {
+      const programs = yield* makePrograms
+      if (typeof programs === "string") {
+        yield* Effect.logInfo(`Functions do not run here: ${programs}`)
+        return FunctionHosts.of({ local: programs })
+      }
+      if (!programs.hasOwnUsers) {
+        yield* Effect.logDebug(
+          "Functions of all environments run as the user of the service: root could give each its own"
+        )
+      }
+      return FunctionHosts.of({ local: yield* makeLocalFunctions(programs) })
+    })
+  )
+}

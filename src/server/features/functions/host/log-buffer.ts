@@ -1,0 +1,92 @@
+/**
+ * Lines that a function writes, on their way to the log. More than a second's share is dropped and counted,
+ * so that a function that writes without end fills no log and stops nobody.
+ */
+import { Option, Schema } from "effect"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import type { FunctionLogLine } from "../surroundings.ts"
+
+/** A line of workerd. Lines with a source are its own; they name its internals. */
+const Line = Schema.Struct({
+  level: Schema.String,
+  message: Schema.String,
+  source: Schema.optionalKey(Schema.String)
+})
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Line))
+
+/** The beginning of a line that was too long to be read whole. */
+const cutForm = /^\{"timestamp":\d+,"level":"(\w+)","message":"(.*)$/s
+const escapeMaxCharacters = 6
+
+/** The beginning of a JSON string, which may end within an escape. */
+const unescape = (text: string): string => {
+  for (let cut = 0; cut < escapeMaxCharacters; cut += 1) {
+    try {
+      return String(JSON.parse(`"${text.slice(0, text.length - cut)}"`))
+    } catch {
+      // Cut one more character.
+    }
+  }
+  return ""
+}
+
+const parse = (text: string): typeof Line.Type | undefined => {
+  const line = Option.getOrUndefined(decode(text))
+  if (line !== undefined) return line
+  const [, level, message] = cutForm.exec(text) ?? []
+  return level === undefined || message === undefined
+    ? undefined
+    : { level, message: unescape(message) }
+}
+
+const levels: Readonly<Record<string, FunctionLogLine["level"]>> = {
+  debug: "debug",
+  trace: "debug",
+  warn: "warn",
+  error: "error",
+  assert: "error"
+}
+
+const second = 1000
+
+export class LogBuffer {
+  #lines: Array<FunctionLogLine> = []
+  #windowAt = 0
+  #written = 0
+  #dropped = 0
+
+  get isEmpty(): boolean {
+    return this.#lines.length === 0 && this.#dropped === 0
+  }
+
+  /** Adds a line of output, if it is one of the function's. */
+  add(text: string, version: number, now: number): void {
+    const line = parse(text)
+    if (line === undefined || line.source !== undefined) return
+    this.write({ at: now, level: levels[line.level] ?? "info", message: line.message, version })
+  }
+
+  /** Adds a line of the runtime. */
+  write(line: FunctionLogLine): void {
+    if (line.at - this.#windowAt >= second) {
+      this.#windowAt = line.at
+      this.#written = 0
+    }
+    this.#written += 1
+    const isFull = this.#lines.length >= limits.logLinesWaiting
+    if (isFull || this.#written > limits.logLinesPerSecond) this.#dropped += 1
+    else this.#lines.push({ ...line, message: line.message.slice(0, limits.logLineBytes) })
+  }
+
+  /** Takes the lines, with one that says how many are missing. */
+  take(version: number, now: number): ReadonlyArray<FunctionLogLine> {
+    const taken = this.#lines
+    if (this.#dropped > 0) {
+      const message = `${this.#dropped} more lines were dropped: ${limits.logLinesPerSecond} a second are kept.`
+      taken.push({ at: now, level: "warn", message, version })
+    }
+    this.#lines = []
+    this.#dropped = 0
+    return taken
+  }
+}

@@ -1,0 +1,124 @@
+/** Calls of one host by the service: statements, migrations, crons, queues and hooks. */
+import { Schema } from "effect"
+import { NotFound, SqlError } from "#rpc/errors/codes"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import type {
+  DeliveryOutcome,
+  FunctionHook,
+  Migration,
+  MigrationAnswer,
+  QueuedMessage,
+  SqlAnswer,
+  SqlValue
+} from "../runtime.ts"
+import { thrownError } from "./failures.ts"
+import type { FunctionHost } from "./host.ts"
+import type { WorkerReply } from "./worker-http.ts"
+
+const Value = Schema.Union([Schema.String, Schema.Finite, Schema.Null, Schema.Array(Schema.Finite)])
+
+const Answer = Schema.Struct({
+  columns: Schema.Array(Schema.String),
+  rows: Schema.Array(Schema.Array(Value)),
+  rowsAffected: Schema.Finite,
+  lastInsertId: Schema.NullOr(Schema.Finite)
+})
+const Refused = Schema.Struct({ error: Schema.String })
+const decodeAnswer = Schema.decodeUnknownSync(Schema.Union([Refused, Answer]))
+
+const Migrated = Schema.Struct({
+  applied: Schema.Array(Schema.String),
+  skipped: Schema.Array(Schema.String),
+  failed: Schema.NullOr(Schema.Struct({ name: Schema.String, message: Schema.String }))
+})
+const decodeMigrated = Schema.decodeUnknownSync(Migrated)
+
+const Outcomes = Schema.Array(
+  Schema.Struct({ retry: Schema.Boolean, delaySeconds: Schema.optionalKey(Schema.Finite) })
+)
+const decodeOutcomes = Schema.decodeUnknownSync(Outcomes)
+
+/** Starts the process, and throws unless the live version has the database. */
+const requireDatabase = async (host: FunctionHost, binding: string): Promise<void> => {
+  const { bindings } = await host.programNow()
+  if (!bindings.some(({ name, type }) => name === binding && type === "db")) throw new NotFound()
+}
+
+const successOf = ({ body, outcome }: WorkerReply, host: FunctionHost): unknown => {
+  if (outcome !== "failed") return body
+  throw thrownError(body, host.program?.isDevelopment === true)
+}
+
+export const query = async (
+  host: FunctionHost,
+  binding: string,
+  sql: string,
+  params: ReadonlyArray<SqlValue>
+): Promise<SqlAnswer> => {
+  await requireDatabase(host, binding)
+  const { body } = await host.administer({
+    operation: "query",
+    binding,
+    sql,
+    params,
+    rowsMax: limits.queryRows
+  })
+  const answer = decodeAnswer(body)
+  if ("error" in answer) throw new SqlError({ message: answer.error })
+  return answer
+}
+
+export const migrate = async (
+  host: FunctionHost,
+  binding: string,
+  migrations: ReadonlyArray<Migration>
+): Promise<MigrationAnswer> => {
+  await requireDatabase(host, binding)
+  const { body } = await host.administer({ operation: "migrate", binding, migrations })
+  return decodeMigrated(body)
+}
+
+export const scheduled = async (
+  host: FunctionHost,
+  cron: string,
+  scheduledTime: number
+): Promise<void> => {
+  successOf(await host.call("scheduled", { cron, scheduledTime }), host)
+}
+
+/** Text as it is, bytes in base64, as the entry point reads them. */
+const bodyOf = ({ body, contentType }: QueuedMessage): string =>
+  Buffer.from(body).toString(contentType === "bytes" ? "base64" : "utf8")
+
+export const deliver = async (
+  host: FunctionHost,
+  queue: string,
+  messages: ReadonlyArray<QueuedMessage>
+): Promise<DeliveryOutcome> => {
+  const reply = await host.call("queue", {
+    queue,
+    messages: messages.map((message) => ({
+      id: message.id,
+      timestamp: message.sentAt,
+      attempts: message.attempts,
+      contentType: message.contentType,
+      body: bodyOf(message)
+    }))
+  })
+  const outcomes = decodeOutcomes(successOf(reply, host))
+  const retry = messages.flatMap(({ id }, index) => {
+    const outcome = outcomes[index]
+    if (outcome?.retry !== true) return []
+    const { delaySeconds } = outcome
+    return [delaySeconds === undefined ? { id } : { id, delaySeconds }]
+  })
+  return { retry }
+}
+
+export const hook = async (
+  host: FunctionHost,
+  name: FunctionHook,
+  payload: unknown
+): Promise<void> => {
+  successOf(await host.call("hook", { name, payload }), host)
+}

@@ -1,0 +1,116 @@
+/**
+ * Where the data of environments is on this machine. Where root runs the service, each environment's
+ * directory belongs to a user of its own, as which its process runs: the owner says which.
+ */
+import { execFile } from "node:child_process"
+import { hash } from "node:crypto"
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { promisify } from "node:util"
+import { systemDirectory } from "#server/platform/postgres/binaries"
+import { isPublic, ownUsers } from "#server/platform/workerd/programs"
+
+/** The directories and the user of an environment. */
+export interface Place {
+  readonly data: string
+  readonly sockets: string
+  readonly uid: number | undefined
+}
+
+/** Directories of the simulators below the data of an environment. */
+const storages = ["d1", "kv", "r2", "do", "cache"] as const
+
+/** Users of deployments that are started to be validated. */
+const temporaryUsers = 100
+
+const makePublic = (directory: string): string => {
+  mkdirSync(directory, { recursive: true })
+  // Processes pass through it, and cannot list it.
+  chmodSync(directory, 0o711)
+  return directory
+}
+
+/** The data of all environments: in the data directory, if other users can enter it. */
+const dataRoot = (dataDir: string, hasOwnUsers: boolean): string => {
+  const full = resolve(dataDir)
+  mkdirSync(full, { recursive: true })
+  const inside = join(full, "functions")
+  if (!hasOwnUsers || isPublic(full)) return inside
+  return join(systemDirectory, `functions-${hash("sha256", full).slice(0, 12)}`)
+}
+
+export class Places {
+  readonly #data: string
+  readonly #sockets: string
+  readonly #hasOwnUsers: boolean
+  readonly #users = new Set<number>()
+  readonly #known = new Map<string, Place>()
+  #made = 0
+
+  /** `sockets` is a directory of this process alone; the names of sockets must be short. */
+  constructor(dataDir: string, sockets: string, hasOwnUsers: boolean) {
+    this.#data = makePublic(dataRoot(dataDir, hasOwnUsers))
+    this.#sockets = makePublic(sockets)
+    this.#hasOwnUsers = hasOwnUsers
+    for (const name of readdirSync(this.#data))
+      this.#users.add(statSync(join(this.#data, name)).uid)
+  }
+
+  /** Makes the directories of an environment. */
+  async of(environmentId: string): Promise<Place> {
+    const known = this.#known.get(environmentId)
+    const data = this.dataOf(environmentId)
+    if (known !== undefined && existsSync(data)) return known
+    const uid = await this.#ownerOf(data)
+    for (const storage of storages) this.#make(join(data, storage), uid)
+    const sockets = known?.sockets ?? join(this.#sockets, String((this.#made += 1)))
+    this.#make(sockets, uid)
+    const place = { data, sockets, uid }
+    this.#known.set(environmentId, place)
+    return place
+  }
+
+  /** Directories for one start, with a user that no environment has. */
+  temporary(): Place {
+    const root = join(this.#sockets, String((this.#made += 1)))
+    const uid = this.#hasOwnUsers ? ownUsers.last + 1 + (this.#made % temporaryUsers) : undefined
+    for (const storage of storages) this.#make(join(root, "data", storage), uid)
+    for (const directory of [root, join(root, "data")]) this.#make(directory, uid)
+    return { data: join(root, "data"), sockets: root, uid }
+  }
+
+  removeTemporary({ sockets }: Place): void {
+    rmSync(sockets, { recursive: true, force: true })
+  }
+
+  dataOf(environmentId: string): string {
+    return join(this.#data, environmentId)
+  }
+
+  /** Removes the data of an environment, whose process must have ended. */
+  remove(environmentId: string): void {
+    rmSync(this.dataOf(environmentId), { recursive: true, force: true })
+  }
+
+  #make(directory: string, uid: number | undefined): void {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    if (uid !== undefined) chownSync(directory, uid, uid)
+  }
+
+  async #ownerOf(data: string): Promise<number | undefined> {
+    if (!this.#hasOwnUsers) {
+      mkdirSync(data, { recursive: true, mode: 0o700 })
+      return undefined
+    }
+    const isNew = !existsSync(data)
+    const owner = isNew ? undefined : statSync(data).uid
+    if (owner !== undefined && owner >= ownUsers.first && owner <= ownUsers.last) return owner
+    let uid: number = ownUsers.first
+    while (this.#users.has(uid)) uid += 1
+    if (uid > ownUsers.last) throw new Error("No user is left for another environment.")
+    this.#users.add(uid)
+    mkdirSync(data, { recursive: true, mode: 0o700 })
+    await promisify(execFile)("chown", ["-R", `${uid}:${uid}`, data])
+    return uid
+  }
+}

@@ -1,0 +1,110 @@
+/** Starts a deployment beside the live version, to see whether it can. */
+import { Option, Schema } from "effect"
+import { FunctionInvalid, Unavailable } from "#rpc/errors/codes"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { StartFailure } from "#server/platform/workerd/process"
+import { compileInput, type HostContext, socketsOf, startWorkerd } from "./host/host.ts"
+import type { Place } from "./host/places.ts"
+import { postJson } from "./host/worker-http.ts"
+import type { FunctionBundle } from "./program.ts"
+import type { ValidatedFunction } from "./runtime.ts"
+
+const Line = Schema.fromJsonString(Schema.Struct({ message: Schema.String }))
+const decodeLine = Schema.decodeUnknownOption(Line)
+
+const Exports = Schema.Struct({
+  hooks: Schema.Array(Schema.Literals(["onStats", "onRoomClosed", "onPlayerCreated"]))
+})
+const decodeExports = Schema.decodeUnknownOption(Exports)
+
+/** The modules of the service stand around those of the player, and no error is in them. */
+const placeForms = [
+  /^\s*at (?:.*\()?(?:file:\/\/\/functions\/)?(?!__svc_|node:|cloudflare:)([^\s():]+):(\d+)/m,
+  /^\s*imported from "(?!__svc_)([^"]+)"()/m
+]
+
+const summaryMaxCharacters = 1000
+
+/** Finds what workerd says about the modules: the message, the file and the line. */
+export const parseProblem = (
+  output: string
+): { readonly message: string; readonly file: string | null; readonly line: number | null } => {
+  const problem = output
+    .split("\n")
+    .flatMap((line) =>
+      Option.match(decodeLine(line), { onNone: () => [], onSome: ({ message }) => [message] })
+    )
+    .find((message) => message.startsWith("service core:user:main:"))
+  if (problem === undefined) return { message: "The modules do not start.", file: null, line: null }
+  const text = problem.replace(/^service core:user:main: (?:Uncaught )?/, "")
+  const [message = ""] = text.split("\n", 1)
+  const place = placeForms.map((form) => form.exec(text)).find((match) => match !== null)
+  const [, file, line] = place ?? []
+  return {
+    message: message.slice(0, summaryMaxCharacters),
+    file: file ?? null,
+    line: line === undefined || line === "" ? null : Number(line)
+  }
+}
+
+const late = () =>
+  new FunctionInvalid({
+    message: `The modules did not start within ${limits.startMillis} ms: the top level must end.`,
+    details: { file: null, line: null }
+  })
+
+const invalid = ({ kind, output }: StartFailure): FunctionInvalid => {
+  if (kind === "late") return late()
+  const { file, line, message } = parseProblem(output)
+  return new FunctionInvalid({ message, details: { file, line } })
+}
+
+/** Starts the modules with data of their own; rejects with what is wrong with them. */
+export const validate = async (
+  context: HostContext,
+  bundle: FunctionBundle
+): Promise<ValidatedFunction> => {
+  const place = context.places.temporary()
+  const endTurn = await context.takeTurn().catch(() => {
+    throw new Unavailable()
+  })
+  try {
+    return await startOnce(context, bundle, place)
+  } catch (error) {
+    throw error instanceof StartFailure ? invalid(error) : error
+  } finally {
+    endTurn()
+    context.places.removeTemporary(place)
+  }
+}
+
+const startOnce = async (
+  context: HostContext,
+  bundle: FunctionBundle,
+  place: Place
+): Promise<ValidatedFunction> => {
+  const config = await context.compiler
+    .compile(compileInput(bundle, place, "00", context))
+    .catch((error: unknown) => {
+      const message = error instanceof Error ? error.message : String(error)
+      throw new FunctionInvalid({ message, details: { file: null, line: null } })
+    })
+  const sockets = socketsOf(place, 0)
+  const process = await startWorkerd(context, place, config, sockets, {
+    startMillis: limits.startMillis,
+    onLine: () => undefined
+  })
+  try {
+    const { body } = await postJson(
+      { agent: undefined, socketPath: sockets.main, headers: { "x-svc-kind": "exports" } },
+      {},
+      AbortSignal.timeout(limits.startMillis)
+    )
+    return Option.getOrElse(decodeExports(body), () => ({ hooks: [] }))
+  } catch {
+    throw late()
+  } finally {
+    process.kill()
+    await process.exited
+  }
+}

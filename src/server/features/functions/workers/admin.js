@@ -1,0 +1,77 @@
+/**
+ * Runs inside workerd for the service, with the bindings of the player's modules but none of their code:
+ * statements and migrations on databases. Only the service can reach its socket.
+ */
+const migrationsTable =
+  "create table if not exists _svc_migrations (name text primary key, applied_at text not null default current_timestamp)"
+
+const asParameter = (value) => (Array.isArray(value) ? new Uint8Array(value).buffer : value)
+
+const clean = (error) => String(error.message ?? error).replace(/^D1_ERROR: /, "")
+
+const operations = {
+  /** Starts what the first call would start, so that no call pays for it. */
+  async warm(_, env) {
+    const touched = Object.values(env).map((binding) => {
+      if (typeof binding.prepare === "function") return binding.prepare("select 1").all()
+      if (typeof binding.head === "function") return binding.head("warm")
+      return binding.get("warm")
+    })
+    await Promise.all(touched)
+    return {}
+  },
+  async query({ binding, params, sql, rowsMax }, env) {
+    const database = env[binding]
+    try {
+      const statement = database.prepare(sql).bind(...params.map(asParameter))
+      // The public methods give rows without their columns, or without what they changed.
+      const answers = await statement.dbSession._send(
+        "/query",
+        statement.statement,
+        statement.params,
+        "ROWS_AND_COLUMNS",
+        { setAttribute() {} }
+      )
+      const { error, meta, results, success } = Array.isArray(answers) ? answers[0] : answers
+      if (!success) return { error: clean(error) }
+      return {
+        columns: results.columns,
+        rows: results.rows.slice(0, rowsMax),
+        rowsAffected: meta.changes,
+        lastInsertId: meta.changes > 0 ? meta.last_row_id : null
+      }
+    } catch (error) {
+      return { error: clean(error) }
+    }
+  },
+  async migrate({ binding, migrations }, env) {
+    const database = env[binding]
+    await database.prepare(migrationsTable).run()
+    const { results } = await database.prepare("select name from _svc_migrations").all()
+    const known = new Set(results.map(({ name }) => name))
+    const answer = { applied: [], skipped: [], failed: null }
+    for (const { name, sql } of migrations) {
+      if (known.has(name)) {
+        answer.skipped.push(name)
+        continue
+      }
+      try {
+        const note = database.prepare("insert into _svc_migrations (name) values (?)").bind(name)
+        await database.batch([database.prepare(sql), note])
+        known.add(name)
+        answer.applied.push(name)
+      } catch (error) {
+        answer.failed = { name, message: clean(error) }
+        break
+      }
+    }
+    return answer
+  }
+}
+
+export default {
+  async fetch(request, env) {
+    const { operation, ...input } = await request.json()
+    return Response.json(await operations[operation](input, env))
+  }
+}

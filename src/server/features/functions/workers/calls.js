@@ -1,0 +1,128 @@
+/**
+ * Runs inside workerd, around the player's modules: it turns the calls of the service into calls of their
+ * handlers, and gives each request that they send the signed id of the call that sends it.
+ */
+import { AsyncLocalStorage } from "node:async_hooks"
+
+const current = new AsyncLocalStorage()
+const send = globalThis.fetch
+
+globalThis.fetch = async function fetch(input, init) {
+  const request = new Request(input, init)
+  const call = current.getStore()
+  request.headers.delete("x-svc-call")
+  if (call !== undefined) request.headers.set("x-svc-call", call.token)
+  const response = await send(request)
+  const refused = response.headers.get("x-svc-refused")
+  if (refused === null) return response
+  if (refused === "subrequests" && call !== undefined) call.hasExceeded = true
+  throw new TypeError(await response.text())
+}
+
+const own = /^x-svc-/i
+
+const requestOf = (request) => {
+  const made = new Request(request.headers.get("x-svc-url"), request)
+  for (const name of Array.from(made.headers.keys())) if (own.test(name)) made.headers.delete(name)
+  return made
+}
+
+const failure = (call, error) => {
+  console.error(error)
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  return new Response(
+    JSON.stringify({ message: message.slice(0, 2000), hasExceeded: call.hasExceeded }),
+    {
+      status: 500,
+      headers: { "x-svc-outcome": "failed" }
+    }
+  )
+}
+
+/** The handler of a name; undefined if the modules export none. */
+const handlerOf = (program, env, ctx, name) => {
+  const exported = program.default
+  if (typeof exported === "function") {
+    const made = new exported(ctx, env)
+    return typeof made[name] === "function" ? (value) => made[name](value) : undefined
+  }
+  const handler = exported?.[name]
+  return typeof handler === "function"
+    ? (value) => handler.call(exported, value, env, ctx)
+    : undefined
+}
+
+const missing = (name) => {
+  throw new Error(`The main module exports no ${name}: export default { ${name}() {} }`)
+}
+
+const decoders = {
+  json: (text) => JSON.parse(text),
+  text: (text) => text,
+  bytes: (text) => Uint8Array.fromBase64(text).buffer
+}
+
+/** A batch of messages; the outcome of each is in `outcomes`, undefined until it is acknowledged or retried. */
+const batchOf = ({ messages, queue }) => {
+  const outcomes = new Map()
+  const retried = (options) => ({ retry: true, delaySeconds: options?.delaySeconds })
+  const shown = messages.map(({ attempts, body, contentType, id, timestamp }) => ({
+    id,
+    timestamp: new Date(timestamp),
+    body: decoders[contentType](body),
+    attempts,
+    ack: () => void (outcomes.has(id) || outcomes.set(id, { retry: false })),
+    retry: (options) => void (outcomes.has(id) || outcomes.set(id, retried(options)))
+  }))
+  const batch = {
+    queue,
+    messages: shown,
+    ackAll: () => shown.forEach((message) => message.ack()),
+    retryAll: (options) => shown.forEach((message) => message.retry(options))
+  }
+  return { batch, outcomes }
+}
+
+const kinds = {
+  fetch: (program, env, ctx, request) => {
+    const handler = handlerOf(program, env, ctx, "fetch") ?? missing("fetch")
+    return handler(requestOf(request))
+  },
+  scheduled: async (program, env, ctx, request) => {
+    const handler = handlerOf(program, env, ctx, "scheduled") ?? missing("scheduled")
+    const { cron, scheduledTime } = await request.json()
+    await handler({ cron, scheduledTime, type: "scheduled", noRetry: () => {} })
+    return Response.json({})
+  },
+  queue: async (program, env, ctx, request) => {
+    const handler = handlerOf(program, env, ctx, "queue") ?? missing("queue")
+    const given = await request.json()
+    const { batch, outcomes } = batchOf(given)
+    await handler(batch)
+    batch.ackAll()
+    return Response.json(given.messages.map(({ id }) => outcomes.get(id)))
+  },
+  hook: async (program, env, ctx, request) => {
+    const { name, payload } = await request.json()
+    const hook = program[name]
+    if (typeof hook === "function") await hook(payload, env, ctx)
+    return Response.json({ called: typeof hook === "function" })
+  },
+  exports: (program) =>
+    Response.json({ hooks: hooks.filter((name) => typeof program[name] === "function") })
+}
+
+const hooks = ["onStats", "onRoomClosed", "onPlayerCreated"]
+
+/** The entry point of the service. Nothing else can call it: the socket is the service's own. */
+export const serve = (program) => ({
+  async fetch(request, env, ctx) {
+    const call = { token: request.headers.get("x-svc-call") ?? "", hasExceeded: false }
+    const run = kinds[request.headers.get("x-svc-kind")]
+    try {
+      return await current.run(call, () => run(program, env, ctx, request))
+    } catch (error) {
+      return failure(call, error)
+    }
+  }
+})

@@ -1,0 +1,28 @@
+/** Settings of the processes that run functions. */
+import { Schema } from "effect"
+import { whole } from "./values.ts"
+
+export interface FunctionSettings {
+  /** Processes that may live at once on this runner; 0: it runs none. */
+  readonly processes: number
+  /** Memory at which a process is ended. */
+  readonly memoryBytes: number
+  /** Seconds between snapshots of an environment's data, where several runners share the work. */
+  readonly snapshotSeconds: number
+}
+
+export const functionVariables = {
+  SVC_FUNCTIONS_PROCESSES: whole(0, 10_000),
+  SVC_FUNCTIONS_MEMORY_MB: whole(128, 16_384),
+  SVC_FUNCTIONS_SNAPSHOT_SECONDS: whole(1, 3600)
+}
+
+const Variables = Schema.Struct(functionVariables)
+
+const mebibyte = 1024 * 1024
+
+export const functionsOf = (env: typeof Variables.Type): FunctionSettings => ({
+  processes: env.SVC_FUNCTIONS_PROCESSES,
+  memoryBytes: env.SVC_FUNCTIONS_MEMORY_MB * mebibyte,
+  snapshotSeconds: env.SVC_FUNCTIONS_SNAPSHOT_SECONDS
+})
