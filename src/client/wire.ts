@@ -1295,6 +1295,14 @@ export interface ErrorDetails {
   readonly feature_unavailable: {
     readonly features: ReadonlyArray<string>
   }
+  readonly function_cpu_exceeded: undefined
+  readonly function_error: undefined
+  readonly function_invalid: {
+    readonly file: string | null
+    readonly line: number | null
+  }
+  readonly function_subrequests_exceeded: undefined
+  readonly functions_suspended: undefined
   readonly host_only: undefined
   readonly idempotency_in_progress: undefined
   readonly idempotency_key_reused: undefined
@@ -1384,6 +1392,7 @@ export interface ErrorDetails {
   readonly share_tags_disabled: undefined
   readonly share_tracking_disabled: undefined
   readonly signups_closed: undefined
+  readonly sql_error: undefined
   readonly state_too_large: {
     readonly limit: number
     readonly unit: "bytes" | "keys" | "keyCharacters" | "depth"
