@@ -52,13 +52,23 @@ export type { ProviderOptions } from "./oauth-redirect.ts"
 export type { ClientEvents, ClientOptions } from "./options.ts"
 export { type Players, players } from "./players.ts"
 export type {
+  DataChannelLike,
+  PeerConnectionClass,
+  PeerConnectionLike,
+  PeerDescription,
+  RtcServers
+} from "./peer-connection.ts"
+export type {
   AnyMessages,
   ConfirmedChanges,
   OptimisticChanges,
+  PeerOptions,
+  PeerRoute,
+  PeerSendOptions,
   Room,
   RoomClosed,
   RoomEvents,
-  RtcServers,
+  RoomPeers,
   SendOptions
 } from "./room.ts"
 export { type QuickMatchOptions, type RoomFilter, type Rooms, rooms } from "./rooms.ts"

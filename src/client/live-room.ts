@@ -4,9 +4,12 @@
  */
 import { BufferedEmitter } from "./buffered-emitter.ts"
 import type { Connection } from "./connection.ts"
+import type { Core } from "./core.ts"
 import type { Unsubscribe } from "./emitter.ts"
 import { ClientError } from "./errors.ts"
 import type { Frame, FrameData, FramePayload } from "./frames.ts"
+import type { RtcServers } from "./peer-connection.ts"
+import { peersOf } from "./peers.ts"
 import { applyEvent } from "./room-reducer.ts"
 import type {
   ConfirmedChanges,
@@ -14,16 +17,16 @@ import type {
   Room,
   RoomClosed,
   RoomEvents,
-  RtcServers,
+  RoomPeers,
   SendOptions,
   ServiceEvents
 } from "./room.ts"
 import type { JsonObject, RoomEvent, RoomSnapshot } from "./wire.ts"
 
-const message = (type: string, data: unknown, options: SendOptions = {}) => ({
+const message = (type: string, data: unknown, { to }: SendOptions = {}) => ({
   type,
   ...(data === undefined ? {} : { data }),
-  ...options
+  ...(to === undefined ? {} : { to })
 })
 
 /** A change of the room's state or of this player's. */
@@ -56,6 +59,7 @@ export class LiveRoom implements Room {
         this.confirmed.setMyState(patch)
       )
   }
+  readonly peers: RoomPeers
   readonly #connection: Connection
   readonly #myId: string
   readonly #emitter = new BufferedEmitter<RoomEvents>()
@@ -66,8 +70,9 @@ export class LiveRoom implements Room {
   #shown: RoomSnapshot
   #closed: RoomClosed | undefined
 
-  constructor(connection: Connection, joined: ServiceEvents["room_joined"]) {
-    this.#connection = connection
+  constructor(core: Core, joined: ServiceEvents["room_joined"]) {
+    this.peers = peersOf(this, core)
+    this.#connection = core.connection
     this.#myId = joined.playerId
     this.#view = joined.room
     this.#shown = joined.room

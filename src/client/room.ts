@@ -4,15 +4,8 @@
  */
 import type { Unsubscribe } from "./emitter.ts"
 import type { FrameData, FramePayload } from "./frames.ts"
-import type {
-  IceServers,
-  IceTransportPolicy,
-  JsonObject,
-  RoomEvent,
-  RoomPlayer,
-  RoomSnapshot,
-  Warn
-} from "./wire.ts"
+import type { PeerConnectionClass, RtcServers } from "./peer-connection.ts"
+import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot, Warn } from "./wire.ts"
 
 /** Events of the service, by name. */
 export type ServiceEvents = {
@@ -71,6 +64,8 @@ export interface RoomEvents<
   readonly closed: RoomClosed
   /** The service refused a message or change, or the client could not send it. */
   readonly warn: Warn
+  /** The data channels to a member have opened (`direct`), or are lost (`server`). */
+  readonly peer: { readonly playerId: string; readonly route: PeerRoute }
 }
 
 /** Recipients of a message. */
@@ -103,11 +98,56 @@ export interface OptimisticChanges<State = JsonObject, PlayerState = JsonObject>
   setMyState(patch: Patch<PlayerState>): Promise<void>
 }
 
-/** An `RTCConfiguration`, and the expiry of its credentials (ISO 8601 UTC). */
-export interface RtcServers {
-  readonly iceServers: Array<{ urls: Array<string>; username?: string; credential?: string }>
-  readonly iceTransportPolicy: IceTransportPolicy
-  readonly expiresAt: IceServers["expiresAt"]
+/** Options of {@link RoomPeers.connect}. */
+export interface PeerOptions {
+  /** The class `RTCPeerConnection`, for platforms without a global one. */
+  readonly RTCPeerConnection?: PeerConnectionClass
+}
+
+/** Recipients and delivery of a message to peers. */
+export interface PeerSendOptions extends SendOptions {
+  /**
+   * Default true. False: what is lost on the way is not repeated and messages may overtake each other,
+   * as positions that the next message replaces.
+   */
+  readonly reliable?: boolean
+}
+
+/** How messages to a member travel. */
+export type PeerRoute = "direct" | "server"
+
+/** The mesh of a peer-to-peer room: data channels between its members. */
+export interface RoomPeers<Messages = AnyMessages> {
+  /**
+   * Connects to the members that call it, too, now and later, and connects again what breaks. Loads the
+   * code of the mesh. Rejects with `p2p_only` in other rooms, and with `turn_unavailable` if this player
+   * needs a relay and the service has none; messages then go through the service.
+   *
+   * @example
+   * await room.peers.connect()
+   * room.on("peer", ({ playerId, route }) => showRoute(playerId, route))
+   */
+  connect(options?: PeerOptions): Promise<void>
+
+  /**
+   * Sends a message as {@link Room.send} does, and the members receive the same event `message`. It
+   * travels directly to members whose data channels are open, and through the service to the others.
+   * Messages on different routes may overtake each other.
+   *
+   * @example
+   * room.peers.send("position", { x: 1, y: 2 }, { reliable: false })
+   */
+  send<Type extends keyof Messages & string>(
+    type: Type,
+    data?: Messages[Type],
+    options?: PeerSendOptions
+  ): void
+
+  /** How messages to a member travel now. */
+  route(playerId: string): PeerRoute
+
+  /** Closes the data channels. Messages then go through the service. */
+  close(): void
 }
 
 /**
@@ -214,9 +254,18 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
   readonly optimistic: OptimisticChanges<State, PlayerState>
 
   /**
+   * Peer-to-peer rooms: the data channels between the members.
+   *
+   * @example
+   * await room.peers.connect()
+   * room.peers.send("move", { x: 1, y: 2 })
+   */
+  readonly peers: RoomPeers<Messages>
+
+  /**
    * Peer-to-peer rooms: sends a WebRTC signal to one other member, who receives the event `signal`.
    * Rejects with `p2p_only` or `player_not_in_room`. `delivered` is 0 while the other member is
-   * disconnected.
+   * disconnected. `room.peers` does this for data channels.
    *
    * @example
    * peer.onicecandidate = ({ candidate }) =>

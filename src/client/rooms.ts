@@ -180,7 +180,7 @@ class LiveRooms {
     try {
       if (event.t !== "room_joined" || room?.id === event.room.id) return room?.receive(event)
       room?.end({ reason: "left" })
-      this.#room = new LiveRoom(this.#core.connection, event)
+      this.#room = new LiveRoom(this.#core, event)
     } catch (error) {
       this.#core.log("unreadable event", event, error)
       if (room !== undefined) void this.#resync(room)

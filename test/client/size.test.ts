@@ -5,31 +5,48 @@ import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { rolldown } from "rolldown"
 import { clientBundleText } from "#server/client-bundle"
+import { at } from "#testing/players"
 
 const KiB = 1024
 
+/** Sizes of a bundle: what a page loads first, and the files on demand. */
 const bundled = async (entry: string) => {
   const input = fileURLToPath(new URL(`../../${entry}`, import.meta.url))
-  const bundle = await rolldown({ input, platform: "browser", logLevel: "silent" })
-  const { output } = await bundle.generate({ minify: true })
-  await bundle.close()
-  const [{ code, moduleIds }] = output
-  return { bytes: gzipSync(code, { level: 9 }).length, moduleIds }
+  const build = await rolldown({ input, platform: "browser", logLevel: "silent" })
+  const { output } = await build.generate({ minify: true })
+  await build.close()
+  const [first, ...others] = output
+  const isFirst = (fileName: string) =>
+    fileName === first.fileName || first.imports.includes(fileName)
+  const sizes = { first: 0, onDemand: 0 }
+  for (const file of [first, ...others]) {
+    const bytes = file.type === "chunk" ? gzipSync(file.code, { level: 9 }).length : 0
+    sizes[isFirst(file.fileName) ? "first" : "onDemand"] += bytes
+  }
+  return { ...sizes, moduleIds: first.moduleIds }
 }
+
+const committed = () =>
+  readFileSync(new URL("../../src/server/http/sdk/bundle.json", import.meta.url), "utf8")
 
 describe("src/server/http/sdk/bundle.json", () => {
   it("commits what the client builds (otherwise: npm run generate)", async () => {
-    const file = new URL("../../src/server/http/sdk/bundle.json", import.meta.url)
-    const isCurrent = readFileSync(file, "utf8") === (await clientBundleText())
+    const isCurrent = committed() === (await clientBundleText())
     // A comparison of the texts would print 260 KB.
     assert.isTrue(isCurrent)
+  })
+
+  it("takes at most 20 KiB with everything", () => {
+    const code = String(at(JSON.parse(committed()), "code"))
+    assert.isAtMost(gzipSync(code, { level: 9 }).length, 20 * KiB)
   })
 })
 
 describe("the client in a browser bundle", () => {
-  it("takes at most 15 KiB, without effect", async () => {
-    const { bytes, moduleIds } = await bundled("src/client/client.ts")
-    assert.isAtMost(bytes, 15 * KiB)
+  it("takes at most 15.5 KiB, without effect, and 6 KiB on demand for calls and peers", async () => {
+    const { first, moduleIds, onDemand } = await bundled("src/client/client.ts")
+    assert.isAtMost(first, 15.5 * KiB)
+    assert.isAtMost(onDemand, 6 * KiB)
     assert.deepStrictEqual(
       moduleIds.filter((id) => id.includes("node_modules")),
       []
@@ -37,7 +54,7 @@ describe("the client in a browser bundle", () => {
   })
 
   it("takes at most 8.75 KiB for sign-in and rooms alone", async () => {
-    const { bytes } = await bundled("test/support/client/rooms-only.ts")
-    assert.isAtMost(bytes, 8.75 * KiB)
+    const { first } = await bundled("test/support/client/rooms-only.ts")
+    assert.isAtMost(first, 8.75 * KiB)
   })
 })

@@ -23,7 +23,9 @@ const args = [
   "--disable-sync",
   "--autoplay-policy=no-user-gesture-required",
   "--use-fake-device-for-media-stream",
-  "--use-fake-ui-for-media-stream"
+  "--use-fake-ui-for-media-stream",
+  // Peers of tests are at the addresses of this machine.
+  "--allow-loopback-in-peer-connection"
 ]
 
 /**
