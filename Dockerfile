@@ -6,11 +6,20 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund \
   && rm -rf node_modules/node node_modules/.bin/node
 
+# The dashboard, bundled with packages that the service itself does not need.
+FROM node:24.21.0-bookworm-slim AS dashboard
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY src src
+RUN node src/server/dashboard-bundle.ts
+
 FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production PORT=8080 SVC_DATA_DIR=/data
 WORKDIR /app
 RUN mkdir /data && chown node:node /data
 COPY --from=packages /app/node_modules node_modules
+COPY --from=dashboard /app/dist dist
 COPY package.json LICENSE CHANGELOG.md ./
 COPY rpc rpc
 COPY sql sql

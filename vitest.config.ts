@@ -1,7 +1,7 @@
 /**
  * Test projects: `house` (the rules of this repository), `service` (everything else, on one shared
- * Postgres), `simulation`, `chaos` and `fuzz`. The last three have a short form, for `npm test`, and a
- * long one (`vitest.long.config.ts`). Simulation and chaos take every core, so they run alone.
+ * Postgres), `simulation`, `chaos`, `fuzz`, `packages` and `dashboard`. Simulation, chaos and fuzz have a
+ * short form, for `npm test`, and a long one (`vitest.long.config.ts`). Simulation and chaos take every core, so they run alone.
  */
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
@@ -12,6 +12,7 @@ const simulation = "test/simulation/*.test.ts"
 const chaos = "test/chaos/chaos.test.ts"
 const fuzz = "test/fuzz/fuzz.test.ts"
 const packages = "test/packages/*.test.ts"
+const dashboard = "test/dashboard/views/*.test.ts"
 const globalSetup = existsSync("test/support/global-setup.ts")
   ? ["test/support/global-setup.ts"]
   : []
@@ -52,6 +53,7 @@ export const configOf = (form: "short" | "long") =>
               chaos,
               fuzz,
               packages,
+              dashboard,
               "test/bench/peers/**",
               "**/node_modules/**"
             ],
@@ -66,6 +68,15 @@ export const configOf = (form: "short" | "long") =>
             name: "simulation",
             include: [simulation],
             sequence: { groupOrder: 1 },
+            globalSetup
+          }
+        },
+        {
+          extends: true,
+          test: {
+            name: "dashboard",
+            include: [dashboard],
+            sequence: { groupOrder: 5 },
             globalSetup
           }
         },

@@ -111,7 +111,10 @@ export const developers = {
   /** Accounts that one invite code lets in. */
   inviteUsesMax: 1_000_000,
   setupTokenMinCharacters: 16,
-  setupTokenMaxCharacters: 128
+  setupTokenMaxCharacters: 128,
+  /** One-time links into the dashboard, in development: how long they work, and how many there are. */
+  signInLinkSeconds: 3600,
+  signInLinksMax: 16
 } as const
 
 /** Projects, their keys and the dashboard. */

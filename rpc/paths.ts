@@ -6,6 +6,9 @@ export const paths = {
   asyncapi: "/asyncapi.json",
   clientScript: "/sdk/client.js",
   confirm: "/-/confirm",
+  /** The dashboard's page, its views and its files. */
+  dashboard: "/dashboard",
+  dashboardViews: "/dashboard/*",
   configSchema: "/v1/config/schema.json",
   demo: "/demo",
   disown: "/-/disown",

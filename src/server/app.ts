@@ -69,6 +69,7 @@ import { ConfigHttp, PublicConfigHttp } from "./features/config/handlers.ts"
 import { Configs } from "./features/config/service.ts"
 import { DevelopersHttp } from "./features/developers/handlers.ts"
 import { DeveloperSessions } from "./features/developers/sessions.ts"
+import { SignInLinks } from "./features/developers/sign-in-links.ts"
 import { EmailHttp } from "./features/email/handlers.ts"
 import { EmailPages } from "./features/email/pages.ts"
 import { HostedApps } from "./features/hosting/apps.ts"
@@ -125,6 +126,9 @@ import { AppHosts } from "./http/app-hosts.ts"
 import { AsyncapiRoute } from "./http/asyncapi.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
+import { DashboardPort } from "./http/dashboard/port.ts"
+import { DashboardPages } from "./http/dashboard/route.ts"
+import { DashboardSessions } from "./http/dashboard/sessions.ts"
 import { DevMailPage } from "./http/dev-mail-page.ts"
 import { DocsSite } from "./http/docs-site/route.ts"
 import { upgradeRequired } from "./http/errors.ts"
@@ -227,7 +231,7 @@ const FeaturesLive = Layer.mergeAll(
 
 /** Everything below the endpoints except entities; needs a database. */
 export const CoreLive = Origins.layer.pipe(
-  Layer.provideMerge(HostedApps.layer),
+  Layer.provideMerge(Layer.mergeAll(HostedApps.layer, SignInLinks.layer)),
   Layer.provideMerge(CustomDomains.layer),
   Layer.provideMerge(FeaturesLive),
   Layer.provideMerge(PlatformLive),
@@ -330,6 +334,8 @@ export const Routes = Layer.mergeAll(
   ApiRoutes,
   ClientScript,
   ConfigSchemaRoute,
+  DashboardPages,
+  DashboardSessions,
   DemoPage,
   DevMailPage,
   DocsSite,
@@ -361,7 +367,8 @@ const EndpointsLive = Layer.mergeAll(
   RealtimeDoorLive,
   RpcServerLive,
   SeenPlayers,
-  serveHttp(Layer.mergeAll(Routes, MetricsRoute)).pipe(Layer.provide(ReadinessLive))
+  serveHttp(Layer.mergeAll(Routes, MetricsRoute)).pipe(Layer.provide(ReadinessLive)),
+  DashboardPort
 ).pipe(
   Layer.provideMerge(Gateway.layer),
   Layer.provideMerge(FramesLive),

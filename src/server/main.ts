@@ -1,17 +1,25 @@
 /** Entry of the service: starts it, prints where it listens, and explains a failed start. */
 import { NodeRuntime } from "@effect/platform-node"
-import { Console, Effect, Layer } from "effect"
+import { Console, Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
+import { paths } from "#rpc/paths"
 import { ServiceLive } from "./app.ts"
 import { demoAddress } from "./demo/games.ts"
+import { SignInLinks } from "./features/developers/sign-in-links.ts"
 import { npmEnd } from "./platform/npm-parent.ts"
 import { Settings } from "./platform/settings/settings.ts"
 import { failStart } from "./start-error.ts"
 
+/** The address of the dashboard; in development with a code that signs in once. */
+const dashboardLine = (port: number | string, code: string | undefined): string =>
+  `  dashboard       http://localhost:${port}${paths.dashboard}` +
+  (code === undefined ? "" : `#code=${code}`)
+
 /** Printed once the service accepts requests: one log line as JSON, or a short text for a terminal. */
 const StartMessage = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { baseUrl, dataDir, logs, production, runner, warnings } = yield* Settings
+    const { baseUrl, dashboard, dataDir, logs, production, runner, warnings } = yield* Settings
+    const code = Option.getOrUndefined(yield* (yield* SignInLinks).create)
     for (const warning of warnings) yield* Effect.logWarning(warning)
     const { address } = yield* HttpServer.HttpServer
     const port = "port" in address ? address.port : ""
@@ -21,6 +29,7 @@ const StartMessage = Layer.effectDiscard(
     const lines = [
       `Player backend listening on ${url}`,
       `  for players     ${baseUrl}`,
+      ...(dashboard === "off" ? [] : [dashboardLine(dashboard === "on" ? port : dashboard, code)]),
       ...(demo === undefined ? [] : [`  demo games      ${demo}`]),
       `  documentation   ${url}/docs`,
       ...(production ? [] : [`  project keys    ${dataDir}/dev-keys.json (project demo)`]),

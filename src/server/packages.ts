@@ -25,7 +25,7 @@ const declarations = join(target, "types")
 
 /** Programs that build this repository, and no part of the service. */
 const tools =
-  /^src\/server\/(?:generate|packages|package-list|client-bundle|client-types|type-text)\.ts$/
+  /^src\/server\/(?:generate|packages|package-list|client-bundle|dashboard-bundle|client-types|type-text)\.ts$/
 
 const run = (program: string, ...words: ReadonlyArray<string>): string =>
   execFileSync(program, words, { cwd: root, encoding: "utf8" }).trim()
@@ -202,6 +202,9 @@ const build = async (pkg: GamePackage): Promise<string> => {
   copyDeclarations(pkg, folder)
   for (const path of ["LICENSE", ...(pkg.files ?? [])]) {
     cpSync(join(root, path), join(folder, path), { recursive: true })
+  }
+  if (pkg.needsPrograms) {
+    run(process.execPath, "src/server/dashboard-bundle.ts", join(folder, "dist/dashboard.json"))
   }
   cpSync(join(root, `docs/packages/${pkg.name}.md`), join(folder, "README.md"))
   writeManifest(pkg, folder, imports)

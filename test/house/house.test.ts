@@ -15,7 +15,7 @@ import { readTree } from "./tree.ts"
 const files = readTree()
 // Programs that benchmarks compare with are a package of their own, in their own style.
 const typescript = files.filter(
-  ({ path }) => path.endsWith(".ts") && !path.startsWith("test/bench/peers/")
+  ({ path }) => /\.tsx?$/.test(path) && !path.startsWith("test/bench/peers/")
 )
 const sources = typescript.map(parse)
 

@@ -50,6 +50,20 @@ export const floors: ReadonlyArray<Floor> = [
   { folder: "src/client/effect", may: ["src/client/effect", "rpc"], packages: ["effect"] },
   // A browser loads the client: no server code, nothing of node, no package.
   { folder: "src/client", may: ["src/client", "rpc"], packages: [] },
+  {
+    // A browser loads the dashboard, too. Of the definitions and of effect it uses types only.
+    folder: "src/dashboard",
+    may: ["src/dashboard", "src/client", "rpc"],
+    packages: [
+      "preact",
+      "preact-iso",
+      "@preact/signals",
+      "@codemirror/*",
+      "vscode-json-languageservice",
+      "vscode-languageserver-types",
+      "effect"
+    ]
+  },
   { folder: "src/cli", may: ["src/cli", "rpc", "package.json"], packages: ["*"] },
   ...serverFloors.map((floor) => ({
     folder: server(floor),
@@ -136,6 +150,9 @@ const loads = [benchmarks, "test/chaos/**", "test/fuzz/**"]
 /** The client runs without Effect: its clock and randomness are behind one interface. */
 const clientTimers = "src/client/timers.ts"
 
+/** The dashboard shows times in the viewer's zone, and runs without Effect, too. */
+const dashboardTimes = "src/dashboard/core/time.ts"
+
 /** What a test waits for instead of time. */
 const state = "a wait on state, or TestClock.adjust"
 
@@ -150,16 +167,16 @@ export interface Forbidden {
 
 /** Clocks, randomness and the environment are services, so that tests run on virtual time. */
 export const forbiddenNames: ReadonlyArray<Forbidden> = [
-  { name: "Date", instead: "DateTime or Clock of effect", allowed: [benchmarks] },
+  { name: "Date", instead: "DateTime or Clock of effect", allowed: [benchmarks, dashboardTimes] },
   {
     name: "Date.now",
     instead: "Clock.currentTimeMillis",
-    allowed: [benchmarks, clientTimers]
+    allowed: [benchmarks, clientTimers, dashboardTimes]
   },
   {
     name: "performance.now",
     instead: "Clock.currentTimeNanos",
-    allowed: [...loads, clientTimers]
+    allowed: [...loads, clientTimers, dashboardTimes]
   },
   { name: "Math.random", instead: "Random of effect", allowed: [benchmarks, clientTimers] },
   // A process hands its environment on to the processes that it starts.

@@ -34,6 +34,7 @@ describe("settings", () => {
         throttles: true,
         demoGames: true,
         signups: "closed",
+        dashboard: "on",
         setupToken: undefined,
         warnings: [],
         turn: { urls: [], secret: undefined, port: 3478 },

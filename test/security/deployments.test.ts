@@ -96,14 +96,9 @@ layer(Node)("the start page", (it) => {
       const html = String(body)
       assert.match(html, /<code>[^<]+\/dev-keys\.json<\/code>/)
       const links = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link)
-      assert.deepStrictEqual(links, [
-        "/demo",
-        "/docs",
-        "/docs/api",
-        "/openapi.json",
-        "/asyncapi.json",
-        "/dev/mail"
-      ])
+      assert.match(links[0] ?? "", /^\/dashboard(?:#code=[\w-]{43})?$/)
+      const others = ["/demo", "/docs", "/docs/api", "/openapi.json", "/asyncapi.json", "/dev/mail"]
+      assert.deepStrictEqual(links.slice(1), others)
       assert.include(headers.get("content-security-policy"), "default-src 'none'")
     })
   )
@@ -114,12 +109,24 @@ const Production = nodeWith({ NODE_ENV: "production" }).pipe(
 )
 
 layer(Production)("in production", (it) => {
-  it.effect("the start page and the mail page do not exist", () =>
+  it.effect("the mail page does not exist, and `/` leads to the dashboard", () =>
     Effect.gen(function* () {
-      for (const page of ["/", "/dev/mail"]) {
-        const { body, status } = yield* request(`${yield* addressOfNode}${page}`)
-        assert.deepStrictEqual([status, at(body, "error", "code")], [404, "not_found"], page)
-      }
+      const { body, status } = yield* request(`${yield* addressOfNode}/dev/mail`)
+      assert.deepStrictEqual([status, at(body, "error", "code")], [404, "not_found"])
+      assert.strictEqual(yield* statusOf("/", "play.example.com"), 302)
+    })
+  )
+})
+
+const WithoutDashboard = nodeWith({ NODE_ENV: "production", SVC_DASHBOARD: "off" }).pipe(
+  Layer.provideMerge(SharedDatabase.layer)
+)
+
+layer(WithoutDashboard)("in production without a dashboard", (it) => {
+  it.effect("the start page does not exist", () =>
+    Effect.gen(function* () {
+      const { body, status } = yield* request(`${yield* addressOfNode}/`)
+      assert.deepStrictEqual([status, at(body, "error", "code")], [404, "not_found"])
     })
   )
 })

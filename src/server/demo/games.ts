@@ -18,7 +18,8 @@ import { makeAddresses } from "../features/hosting/addresses.ts"
 import { Blobs } from "../features/hosting/blobs.ts"
 import { Deployments } from "../features/hosting/service.ts"
 import { Environments } from "../features/projects/environments.ts"
-import { developerEmail, seedLock } from "../features/projects/seed.ts"
+import { demoEmail } from "../features/developers/sign-in-links.ts"
+import { seedLock } from "../features/projects/seed.ts"
 import { Settings } from "../platform/settings/settings.ts"
 
 const slug = "demo-games"
@@ -49,7 +50,7 @@ const createProject = Effect.gen(function* () {
   const developers = yield* DeveloperRepository
   const environments = yield* Environments
   const configs = yield* Configs
-  const developer = yield* developers.findByEmail(developerEmail)
+  const developer = yield* developers.findByEmail(demoEmail)
   if (Option.isNone(developer) || (yield* projects.hasSlug(slug))) return
   const owner = developer.value.id
   const { environments: ids } = yield* environments.createProject("Demo games", owner, slug)

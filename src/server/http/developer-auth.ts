@@ -27,6 +27,7 @@ import { watchBoth, WatchCredentials } from "#server/platform/credential-check"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { DeveloperSessions } from "#server/features/developers/sessions"
+import { makeDashboardSession } from "./dashboard-session.ts"
 
 const isProjectId = Schema.is(ProjectId)
 const isEnvironmentName = Schema.is(EnvironmentName)
@@ -42,10 +43,14 @@ const DeveloperSessionLive = Layer.effect(
   DeveloperSession,
   Effect.gen(function* () {
     const sessions = yield* DeveloperSessions
+    const dashboard = yield* makeDashboardSession
     const throttles = yield* Throttles
     return DeveloperSession.of({
       developerSession: Effect.fnUntraced(function* (answer, { credential }) {
-        const verified = sessions.verify(Redacted.value(credential))
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const bearer = Redacted.value(credential)
+        const token = bearer === "" ? dashboard.tokenOf(request) : bearer
+        const verified = sessions.verify(token ?? "")
         const developer = yield* verified
         const stillVerified = verified.pipe(
           Effect.as(true),

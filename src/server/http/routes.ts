@@ -1,7 +1,8 @@
 /** Route table by path: the route and the allowed methods of a request, before or without routing. */
 import { FindMyWay } from "effect/http"
-import { HttpApi } from "effect/http-api"
+import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { Api } from "#rpc/api"
+import { DashboardApi } from "#rpc/dashboard"
 import { paths } from "#rpc/paths"
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
@@ -12,10 +13,13 @@ export const routerConfig = { maxParamLength: 1024 }
 /** Maps each route to its declared path. */
 const routes = FindMyWay.make<string>(routerConfig)
 
-HttpApi.reflect(Api, {
+const declare = {
   onGroup: () => undefined,
-  onEndpoint: ({ endpoint: { method, path } }) => routes.on(method, `/${path.slice(1)}`, path)
-})
+  onEndpoint: ({ endpoint: { method, path } }: { readonly endpoint: HttpApiEndpoint.Top }) =>
+    routes.on(method, `/${path.slice(1)}`, path)
+}
+HttpApi.reflect(Api, declare)
+HttpApi.reflect(DashboardApi, declare)
 for (const path of Object.values(paths)) routes.on("GET", path, path)
 
 /** The route of a request, `/v1/rooms/:roomId`; undefined when there is none. */

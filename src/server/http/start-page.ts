@@ -1,14 +1,16 @@
 /**
  * `GET /` in development: what runs here, where the keys of the demo project are, and what to do next.
- * Only browsers on this machine can read it; elsewhere, and in production, the page does not exist.
+ * Only browsers on this machine can read it; elsewhere the page does not exist. In production `GET /`
+ * leads to the dashboard.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { NotFound } from "#rpc/errors/codes"
 import { paths } from "#rpc/paths"
 import { devMailPath } from "#server/platform/mail/outbox"
 import { escapeHtml } from "#server/platform/mail/templates"
 import { Settings } from "#server/platform/settings/settings"
+import { SignInLinks } from "#server/features/developers/sign-in-links"
 import { errorResponse } from "./errors.ts"
 import { isLocalRequest } from "./local-request.ts"
 
@@ -26,14 +28,20 @@ const linkTo = (path: string, text: string): string =>
 interface StartPageOptions {
   readonly dataDir: string
   readonly hasDemo: boolean
+  /** The address of the dashboard, with a sign-in that works once; undefined where it is not here. */
+  readonly dashboard: string | undefined
   /** Mails are stored instead of sent. */
   readonly storesMails: boolean
 }
 
-const pageOf = ({ dataDir, hasDemo, storesMails }: StartPageOptions): string =>
+const pageOf = ({ dashboard, dataDir, hasDemo, storesMails }: StartPageOptions): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Player backend</title>` +
   `<meta name="viewport" content="width=device-width"><style>${style}</style></head><body>` +
   `<h1>Player backend</h1><p>The service runs here in development mode.</p><ul>` +
+  (dashboard === undefined
+    ? ""
+    : `<li><a href="${dashboard}"><code>${paths.dashboard}</code></a> ` +
+      `is the dashboard of all projects</li>`) +
   (hasDemo ? linkTo(paths.demo, "leads to two demo games") : "") +
   linkTo(paths.docs, "is the documentation") +
   linkTo(paths.apiPage, "is the reference of the API") +
@@ -45,25 +53,32 @@ const pageOf = ({ dataDir, hasDemo, storesMails }: StartPageOptions): string =>
   `<code>${escapeHtml(dataDir)}/dev-keys.json</code>.</p>` +
   `<p>Next: <code>README.md</code>, section First game.</p></body></html>`
 
-/** The route, only in development. */
-export const StartPage = Layer.unwrap(
-  Effect.gen(function* () {
-    const { dataDir, demoGames, mail, production } = yield* Settings
-    if (production) return Layer.empty
-    const page = HttpServerResponse.text(
-      pageOf({ dataDir, hasDemo: demoGames, storesMails: mail.smtpUrl === undefined }),
+const developmentPage = Effect.gen(function* () {
+  const { dashboard: place, dataDir, demoGames, mail } = yield* Settings
+  const links = yield* SignInLinks
+  const notFound = errorResponse(NotFound, new NotFound())
+  return Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    if (!isLocalRequest(request)) return notFound
+    const code = Option.getOrUndefined(yield* links.create)
+    const path = code === undefined ? paths.dashboard : `${paths.dashboard}#code=${code}`
+    const dashboard = place === "on" ? path : undefined
+    return HttpServerResponse.text(
+      pageOf({ dashboard, dataDir, hasDemo: demoGames, storesMails: mail.smtpUrl === undefined }),
       {
         contentType: "text/html; charset=utf-8",
         headers: { "content-security-policy": policy, "referrer-policy": "no-referrer" }
       }
     )
-    const notFound = errorResponse(NotFound, new NotFound())
-    return HttpRouter.add(
-      "GET",
-      "/",
-      Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
-        isLocalRequest(request) ? page : notFound
-      )
-    )
+  })
+})
+
+/** The route. In production it leads to the dashboard, where that is on this port. */
+export const StartPage = Layer.unwrap(
+  Effect.gen(function* () {
+    const { dashboard, production } = yield* Settings
+    if (!production) return HttpRouter.add("GET", "/", yield* developmentPage)
+    if (dashboard !== "on") return Layer.empty
+    return HttpRouter.add("GET", "/", HttpServerResponse.redirect(paths.dashboard))
   })
 )

@@ -1,18 +1,15 @@
 /** Developer accounts over HTTP: `/v1/developers` and `/v1/platform/info`. */
 import { Effect, Layer } from "effect"
-import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import manifest from "../../../../package.json" with { type: "json" }
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, type DeveloperCaller } from "#rpc/auth"
-import { normalizeEmail } from "#rpc/email"
 import { throttles as limits } from "#rpc/limits"
 import { DeveloperEmailRepository } from "#sql/developers/emails"
 import { InviteRepository } from "#sql/developers/invites"
 import { DeveloperFlowRepository } from "#sql/oauth/developer-flows"
 import { clientAddress } from "#server/platform/client-address"
 import { countFailures, takeToken } from "#server/platform/throttle-guard"
-import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { Throttles } from "#server/platform/throttles"
 import { EmailConfirmation } from "./email-confirmation.ts"
@@ -20,6 +17,7 @@ import { DeveloperOAuth } from "./oauth.ts"
 import { DeveloperOAuthHttp } from "./oauth-handlers.ts"
 import { DeveloperAccounts } from "./service.ts"
 import { DeveloperSessions } from "./sessions.ts"
+import { makeDeveloperSignIn } from "./sign-in.ts"
 import { viewOf } from "./view.ts"
 
 /** Currency that `/v1/platform/info` reports; billing is off. */
@@ -29,33 +27,18 @@ const AccessHttp = HttpApiBuilder.group(
   Api,
   "developerSignIn",
   Effect.fn(function* (handlers) {
-    const accounts = yield* DeveloperAccounts
     const confirmation = yield* EmailConfirmation
+    const signIn = yield* makeDeveloperSignIn
     const throttles = yield* Throttles
     const { trustedProxies } = yield* Settings
-    const addressOf = (request: HttpServerRequest.HttpServerRequest) =>
-      clientAddress(request, trustedProxies)
     return handlers.handleAll({
-      signup: Effect.fnUntraced(function* ({ payload, request }) {
-        const key = `developer-signup:${addressOf(request)}`
-        yield* takeToken(throttles, limits.signupPerAddress, key)
-        return yield* accounts.signup(payload)
-      }),
+      signup: ({ payload, request }) => signIn.signup(request, payload),
       verifyEmail: Effect.fnUntraced(function* ({ payload: { token }, request }) {
-        const key = `developer-verify:${addressOf(request)}`
+        const key = `developer-verify:${clientAddress(request, trustedProxies)}`
         yield* takeToken(throttles, limits.oauthExchangePerAddress, key)
         return { developer: viewOf(yield* confirmation.confirm(token)) }
       }),
-      login: Effect.fnUntraced(function* ({ payload: { email, password }, request }) {
-        const addressKey = `developer-login:${addressOf(request)}`
-        const account = sha256(normalizeEmail(email))
-        const limitFailures = countFailures(throttles, [
-          [limits.loginPerAddress, addressKey],
-          [limits.loginPerAccount, `${addressKey}:${account}`],
-          [limits.loginPerAccountAnywhere, `developer-login:anywhere:${account}`]
-        ])
-        return yield* limitFailures(accounts.login(email, password))
-      })
+      login: ({ payload, request }) => signIn.login(request, payload)
     })
   })
 )
@@ -133,17 +116,23 @@ const PlatformHttp = HttpApiBuilder.group(
   })
 )
 
-/** The groups `developerSignIn`, `developerOAuth`, `developers` and `platform`. */
-export const DevelopersHttp = Layer.mergeAll(
-  AccessHttp,
-  AccountHttp,
-  DeveloperOAuthHttp,
-  PlatformHttp
+/** Accounts of developers, with what they stand on. */
+export const DeveloperAccountsLive = Layer.mergeAll(
+  DeveloperAccounts.layer,
+  DeveloperOAuth.layer,
+  EmailConfirmation.layer
 ).pipe(
-  Layer.provide([DeveloperAccounts.layer, DeveloperOAuth.layer, EmailConfirmation.layer]),
   Layer.provide([
     DeveloperEmailRepository.layer,
     DeveloperFlowRepository.layer,
     InviteRepository.layer
   ])
 )
+
+/** The groups `developerSignIn`, `developerOAuth`, `developers` and `platform`. */
+export const DevelopersHttp = Layer.mergeAll(
+  AccessHttp,
+  AccountHttp,
+  DeveloperOAuthHttp,
+  PlatformHttp
+).pipe(Layer.provide(DeveloperAccountsLive))

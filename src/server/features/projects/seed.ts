@@ -16,6 +16,7 @@ import { randomSecret } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
 import { announceSetupToken } from "../developers/setup-token.ts"
+import { demoEmail } from "../developers/sign-in-links.ts"
 import { Environments } from "./environments.ts"
 
 const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
@@ -33,8 +34,6 @@ type DevKeys = typeof DevKeys.Type
 const DevKeysText = Schema.fromJsonString(DevKeys, { space: 2 })
 
 const fileName = "dev-keys.json"
-/** The developer of the demo projects. */
-export const developerEmail = "demo@localhost"
 
 /** Key of the advisory lock that serializes seeding between processes. */
 export const seedLock = 4_872_113
@@ -46,12 +45,12 @@ const createDeveloper = Effect.gen(function* () {
   const id = yield* newId.developer
   yield* developers.insert({
     id,
-    email: developerEmail,
+    email: demoEmail,
     name: null,
     passwordHash: yield* passwords.hash(password),
     createdAt: yield* DateTime.now
   })
-  return { id, email: developerEmail, password }
+  return { id, email: demoEmail, password }
 })
 
 const createDemo = Effect.gen(function* () {

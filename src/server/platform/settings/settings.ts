@@ -23,6 +23,7 @@ import { hostingIssue, hostingOf, type HostingSettings, hostingVariables } from 
 import { oauthIssue, oauthOf, type OAuthSettings, oauthVariables } from "./oauth.ts"
 import { unknownNames, unknownWarning } from "./unknown-names.ts"
 import {
+  DashboardPlace,
   IpAddress,
   isWeakKey,
   listOf,
@@ -76,6 +77,7 @@ const Environment = Schema.Struct({
   SVC_DEMO_GAMES: Schema.Literals(["on", "off"]),
   SVC_SIGNUPS: Schema.Literals(["closed", "invite", "open"]),
   SVC_SETUP_TOKEN: Schema.optionalKey(SetupToken),
+  SVC_DASHBOARD: DashboardPlace,
   SVC_TRUSTED_PROXIES: listOf(TrustedNetwork),
   SVC_TURN_URLS: listOf(TurnUrl),
   SVC_TURN_PORT: whole(0, 65_535),
@@ -258,6 +260,8 @@ export class Settings extends Context.Service<
     readonly signups: "closed" | "invite" | "open"
     /** Needed for the first developer account in production; without it the first start makes one. */
     readonly setupToken: Redacted.Redacted | undefined
+    /** Where the dashboard is: on the port of the service, nowhere, or on a port of its own. */
+    readonly dashboard: "on" | "off" | number
     readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
     /** What is unsafe about this deployment, for the operator. */
     readonly warnings: ReadonlyArray<string>
@@ -327,11 +331,7 @@ export class Settings extends Context.Service<
         runner:
           runnerHost === undefined || runnerPort === undefined
             ? undefined
-            : {
-                host: runnerHost,
-                port: runnerPort,
-                tls: tlsFiles(env)
-              },
+            : { host: runnerHost, port: runnerPort, tls: tlsFiles(env) },
         mail: {
           smtpUrl: env.SMTP_URL,
           from: env.SVC_MAIL_FROM ?? `no-reply@${new URL(baseUrl).hostname}`
@@ -340,6 +340,7 @@ export class Settings extends Context.Service<
         demoGames: env.SVC_DEMO_GAMES === "on" && env.NODE_ENV !== "production",
         signups: env.SVC_SIGNUPS,
         setupToken: env.SVC_SETUP_TOKEN,
+        dashboard: env.SVC_DASHBOARD,
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         warnings: warningsOf(env, baseUrl, yield* unknownNames(Object.keys(variables))),
         ...mediaOf(env),

@@ -14,6 +14,9 @@ export const whole = (minimum: number, maximum: number) =>
     })
   )
 
+/** Where the dashboard is: `on` (the port of the service), `off`, or a port of its own. */
+export const DashboardPlace = Schema.Union([Schema.Literals(["on", "off"]), whole(1, 65_535)])
+
 /** Items separated by commas; blanks around an item are dropped. */
 export const listOf = <Item extends Schema.Constraint>(item: Item) =>
   Schema.String.pipe(

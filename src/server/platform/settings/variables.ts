@@ -108,6 +108,10 @@ export const variables = {
       "Who may sign up as a developer: closed (the first one only), invite (with an invite code of " +
       "the operator) or open (anybody)."
   },
+  SVC_DASHBOARD: {
+    default: "on",
+    description: "The dashboard at /dashboard: on, off, or a port on which only it is offered."
+  },
   SVC_SETUP_TOKEN: {
     description:
       "Token that the first developer account needs in production: 16 to 128 characters. Without it " +

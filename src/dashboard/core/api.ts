@@ -1,0 +1,157 @@
+/**
+ * The service's API for the dashboard: one function, with the types of the definitions. The session is in
+ * a cookie that this code cannot read; the header shows that a page of the dashboard asks.
+ */
+import type { HttpApi, HttpApiGroup } from "effect/http-api"
+import type { Api } from "#rpc/api"
+import type { DashboardApi } from "#rpc/dashboard"
+import { texts } from "./texts.ts"
+
+type GroupsOf<A> = A extends HttpApi.HttpApi<infer _, infer Groups> ? Groups : never
+type Endpoint = HttpApiGroup.Endpoints<GroupsOf<typeof Api> | GroupsOf<typeof DashboardApi>>
+type RouteOf<E> = E extends {
+  readonly method: infer M extends string
+  readonly path: infer P extends string
+}
+  ? `${M} ${P}`
+  : never
+
+/** `METHOD /path` of every endpoint. */
+export type Route = RouteOf<Endpoint>
+
+type EndpointOf<R extends Route> = R extends `${infer M} ${infer P}`
+  ? Extract<Endpoint, { readonly method: M; readonly path: P }>
+  : never
+
+/** No value of a body has another form on the wire than in the definitions. */
+type TypeOf<S> = S extends { readonly Type: infer T } ? T : unknown
+
+type SuccessOf<E> = E extends { readonly "~Success": infer S } ? TypeOf<S> : unknown
+type PayloadOf<E> = E extends { readonly "~Payload": infer S } ? TypeOf<S> : unknown
+
+/** The body of a successful response. */
+export type Response<R extends Route> = SuccessOf<EndpointOf<R>>
+
+interface Request<R extends Route> {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | number | undefined>>
+  readonly body?: PayloadOf<EndpointOf<R>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal | undefined
+}
+
+interface Problem {
+  readonly path: string
+  readonly message: string
+}
+
+/** A refused or failed request. `code` is `network` where no response came. */
+export class ApiError extends Error {
+  readonly code: string
+  readonly status: number
+  readonly requestId: string | undefined
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(status: number, requestId: string | undefined, body: unknown) {
+    const { code, details, message } = errorOf(body)
+    super(message)
+    this.name = "ApiError"
+    this.code = code
+    this.status = status
+    this.requestId = requestId
+    this.details = details
+  }
+
+  /** What is wrong with which field of the request. */
+  get issues(): ReadonlyArray<Problem> {
+    const { issues } = this.details
+    return Array.isArray(issues) ? issues.filter(isProblem) : []
+  }
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null
+
+const isProblem = (value: unknown): value is Problem =>
+  isObject(value) && typeof value["path"] === "string" && typeof value["message"] === "string"
+
+const errorOf = (body: unknown) => {
+  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {}
+  const { code, details, message } = error
+  return {
+    code: typeof code === "string" ? code : "network",
+    message: typeof message === "string" ? message : texts.errors.network,
+    details: isObject(details) ? details : {}
+  }
+}
+
+const urlOf = (
+  route: string,
+  { params = {}, query = {} }: Pick<Request<Route>, "params" | "query">
+): string => {
+  const path = route
+    .slice(route.indexOf(" ") + 1)
+    .replace(/(?<=.)\/$/, "")
+    .replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ""))
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined || value === "" ? [] : [[name, `${value}`]]
+  )
+  return pairs.length === 0 ? path : `${path}?${new URLSearchParams(pairs).toString()}`
+}
+
+/** Runs when the session has ended. */
+export const onSignedOut: { run: () => void } = { run: () => undefined }
+
+const parsed = async (response: globalThis.Response): Promise<unknown> => {
+  const text = await response.text()
+  try {
+    return text === "" ? undefined : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A response with its entity tag. */
+export interface Tagged<R extends Route> {
+  readonly body: Response<R>
+  readonly etag: string | undefined
+}
+
+/** Sends a request; rejects with {@link ApiError}. */
+export const askTagged = async <R extends Route>(
+  route: R,
+  request: Request<R> = {}
+): Promise<Tagged<R>> => {
+  const { body, headers, signal } = request
+  const response = await fetch(urlOf(route, request), {
+    method: route.slice(0, route.indexOf(" ")),
+    credentials: "same-origin",
+    headers: {
+      "x-svc-dashboard": "1",
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal })
+  }).catch((error: unknown) => {
+    if (signal?.aborted === true) throw error
+    throw new ApiError(0, undefined, undefined)
+  })
+  const answer = await parsed(response)
+  if (!response.ok) {
+    const error = new ApiError(
+      response.status,
+      response.headers.get("x-request-id") ?? undefined,
+      answer
+    )
+    if (error.code === "unauthorized" && response.status === 401) onSignedOut.run()
+    throw error
+  }
+  return { body: answer as Response<R>, etag: response.headers.get("etag") ?? undefined }
+}
+
+/** Sends a request and returns the body of the response. */
+export const ask = async <R extends Route>(
+  route: R,
+  request: Request<R> = {}
+): Promise<Response<R>> => (await askTagged(route, request)).body

@@ -1,0 +1,27 @@
+/** Times as people read them: relative, with the exact one in the viewer's zone and in UTC. */
+
+const units = [
+  ["year", 31_536_000],
+  ["month", 2_592_000],
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60]
+] as const
+
+const relativeForm = new Intl.RelativeTimeFormat("en", { numeric: "auto" })
+const exactForm = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" })
+const dayForm = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", timeZone: "UTC" })
+
+/** `5 minutes ago`; `in 3 days` for a time to come. */
+export const relativeTime = (iso: string): string => {
+  const seconds = (Date.parse(iso) - Date.now()) / 1000
+  const unit = units.find(([, size]) => Math.abs(seconds) >= size)
+  if (unit === undefined) return Math.abs(seconds) < 10 ? "just now" : "less than a minute ago"
+  return relativeForm.format(Math.round(seconds / unit[1]), unit[0])
+}
+
+/** The time in the viewer's zone, and in UTC. */
+export const exactTime = (iso: string): string => `${exactForm.format(Date.parse(iso))} (${iso})`
+
+/** `Nov 20` of `2026-11-20`. */
+export const dayName = (date: string): string => dayForm.format(Date.parse(`${date}T00:00:00Z`))

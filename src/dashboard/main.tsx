@@ -1,0 +1,83 @@
+/** Entry of the dashboard: sign-in, the projects, or a view of an environment, by the address. */
+import { render } from "preact"
+import { ErrorBoundary, LocationProvider, useLocation } from "preact-iso"
+import { addressOf, PlaceProvider, type Place } from "./parts/place.ts"
+import { Empty, Skeleton } from "./parts/shown.tsx"
+import { Frame } from "./shell/frame.tsx"
+import { views } from "./shell/navigation.ts"
+import { Projects } from "./shell/projects.tsx"
+import { Welcome } from "./shell/welcome.tsx"
+import { developer, dismiss, projects, start, toasts } from "./core/state.ts"
+import { texts } from "./core/texts.ts"
+
+/** The place of an address; undefined where it names no project of this developer. */
+const placeOf = (path: string): Place | undefined => {
+  const [, , slug, env, view = "overview", item] = path.split("/")
+  const project = projects.value?.find((it) => it.slug === slug)
+  if (project === undefined || (env !== "development" && env !== "production")) return undefined
+  const opened = item === undefined || item === "" ? undefined : decodeURIComponent(item)
+  return { project, env, view, item: opened, params: { projectId: project.id, env } }
+}
+
+const Missing = () => <Empty title={texts.missing.title} text={texts.missing.text} />
+
+const Environment = ({ place }: { readonly place: Place }) => {
+  const View = views.find(({ word }) => word === place.view)?.view ?? Missing
+  return (
+    <PlaceProvider value={place}>
+      <Frame>
+        <ErrorBoundary>
+          <View key={`${place.project.id}/${place.env}/${place.view}/${place.item}`} />
+        </ErrorBoundary>
+      </Frame>
+    </PlaceProvider>
+  )
+}
+
+const Page = () => {
+  const { path, route } = useLocation()
+  if (developer.value === undefined) return <Skeleton />
+  if (developer.value === null) return <Welcome />
+  const [only, ...others] = projects.value ?? []
+  if (path === "/dashboard" && only !== undefined && others.length === 0) {
+    route(addressOf(only, "development", "overview"), true)
+  }
+  const place = placeOf(path)
+  return place === undefined ? <Projects /> : <Environment place={place} />
+}
+
+const Toasts = () => (
+  <div class="toasts" role="status" aria-live="polite">
+    {toasts.value.map(({ action, id, text }) => (
+      <div class="toast" key={id}>
+        <span>{text}</span>
+        {action !== undefined && (
+          <button
+            type="button"
+            class="button small"
+            onClick={() => {
+              dismiss(id)
+              action.run()
+            }}
+          >
+            {action.label}
+          </button>
+        )}
+      </div>
+    ))}
+  </div>
+)
+
+const App = () => (
+  <LocationProvider scope="/dashboard">
+    <Page />
+    <Toasts />
+  </LocationProvider>
+)
+
+const root = document.querySelector("#app")
+if (root !== null) {
+  root.replaceChildren()
+  render(<App />, root)
+}
+void start()

@@ -1,0 +1,43 @@
+/** The place in the dashboard, as the address says: project, environment, view and what is open in it. */
+import { createContext } from "preact"
+import { useContext } from "preact/hooks"
+import { useLocation } from "preact-iso"
+import type { Project } from "#rpc/projects"
+
+export type EnvironmentName = "development" | "production"
+
+export interface Place {
+  readonly project: Project
+  readonly env: EnvironmentName
+  readonly view: string
+  /** What is open in the view, such as a player. */
+  readonly item: string | undefined
+  /** Parameters of the API's paths. */
+  readonly params: { readonly projectId: string; readonly env: string }
+}
+
+const PlaceContext = createContext<Place | undefined>(undefined)
+
+export const PlaceProvider = PlaceContext.Provider
+
+export const usePlace = (): Place => {
+  const place = useContext(PlaceContext)
+  if (place === undefined) throw new Error("There is no project here")
+  return place
+}
+
+/** The address of a view of an environment. */
+export const addressOf = (project: Project, env: EnvironmentName, ...path: ReadonlyArray<string>) =>
+  ["/dashboard", project.slug, env, ...path.map(encodeURIComponent)].join("/")
+
+/** A value in the query of the address, and its change. */
+export const useQueryValue = (name: string): readonly [string, (value: string) => void] => {
+  const { path, query, route } = useLocation()
+  const change = (value: string) => {
+    const next = new URLSearchParams({ ...query, [name]: value })
+    if (value === "") next.delete(name)
+    const text = next.toString()
+    route(text === "" ? path : `${path}?${text}`, true)
+  }
+  return [query[name] ?? "", change]
+}

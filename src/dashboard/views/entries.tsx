@@ -1,0 +1,35 @@
+/** Entries of the audit log in words, with their details on demand. */
+import type { Response } from "../core/api.ts"
+import { texts } from "../core/texts.ts"
+import { Badge, JsonText, Time } from "../parts/small.tsx"
+
+const { audit: own } = texts
+
+type Entry = Response<"GET /v1/projects/:projectId/audit">["entries"][number]
+
+export const Entries = ({ entries }: { readonly entries: ReadonlyArray<Entry> }) => (
+  <ul class="timeline">
+    {entries.map(({ action, actor, address, at, details, env, id, target }) => (
+      <li key={id}>
+        <div class="row">
+          <Badge>{action}</Badge>
+          <strong>{actor.name}</strong>
+          <span class="soft">{own.actors[actor.kind]}</span>
+          <span class="grow" />
+          {env !== null && <Badge kind={env === "production" ? "red" : ""}>{env}</Badge>}
+          <Time at={at} />
+        </div>
+        <p class="small soft">
+          {target.kind} <code>{target.id}</code>
+          {address !== null && (
+            <>
+              {" "}
+              {own.from} {address}
+            </>
+          )}
+        </p>
+        {Object.keys(details).length > 0 && <JsonText label={own.details} value={details} />}
+      </li>
+    ))}
+  </ul>
+)

@@ -1,0 +1,155 @@
+/** Is all well, is anyone here: key figures of the environment, and what is not set up yet. */
+import type { Response } from "../core/api.ts"
+import { ask } from "../core/api.ts"
+import { Icon } from "../parts/icon.tsx"
+import { useLoad } from "../parts/load.ts"
+import { addressOf, usePlace } from "../parts/place.ts"
+import { Course, DayBars, useSamples } from "../parts/plot.tsx"
+import { LiveMark, Loaded } from "../parts/shown.tsx"
+import { bytes, count, Panel, Snippet, Title } from "../parts/small.tsx"
+import { texts } from "../core/texts.ts"
+import { clientSnippet, publishableKeyOf } from "./connect.ts"
+
+const { overview: own } = texts
+
+const pollMillis = 5000
+const livePollMillis = 2000
+
+type Data = Response<"GET /v1/projects/:projectId/environments/:env/overview">
+type Live = Response<"GET /v1/projects/:projectId/environments/:env/realtime">
+
+const Figure = ({
+  label,
+  note,
+  value,
+  view
+}: {
+  readonly label: string
+  readonly value: string
+  readonly note: string
+  readonly view?: string
+}) => {
+  const { env, project } = usePlace()
+  const content = (
+    <>
+      <div class="label">{label}</div>
+      <div class="value">{value}</div>
+      <div class="note">{note}</div>
+    </>
+  )
+  return view === undefined ? (
+    <div class="card-figure">{content}</div>
+  ) : (
+    <a class="card-figure" href={addressOf(project, env, ...view.split("/"))}>
+      {content}
+    </a>
+  )
+}
+
+const Figures = ({ data, live }: { readonly data: Data; readonly live: Live | undefined }) => {
+  const waiting = live?.queues.reduce((sum, queue) => sum + queue.waiting, 0)
+  const today = data.dailyActives.at(-1)?.count ?? 0
+  const { limitBytes, savesBytes } = data.storage
+  return (
+    <div class="cards">
+      <Figure label={own.online} value={count(data.online)} note={own.onlineNote} view="live" />
+      <Figure
+        label={own.rooms}
+        value={live === undefined ? "–" : count(live.rooms.length)}
+        note={waiting === undefined ? "" : own.waiting(waiting)}
+        view="live"
+      />
+      <Figure label={own.today} value={count(today)} note={own.todayNote} />
+      <Figure
+        label={own.players}
+        value={count(data.players.total)}
+        note={own.guests(data.players.guests)}
+        view="players"
+      />
+      <Figure label={own.saves} value={bytes(savesBytes)} note={own.ofLimit(bytes(limitBytes))} />
+      <Figure
+        label={own.config}
+        value={`${data.configVersion}`}
+        note={own.configNote}
+        view="config"
+      />
+    </div>
+  )
+}
+
+const Checklist = ({ data }: { readonly data: Data }) => {
+  const { env, project } = usePlace()
+  const isConnected = data.keys.some(
+    ({ kind, lastUsedAt }) => kind === "publishable" && lastUsedAt !== null
+  )
+  const steps = [
+    { done: isConnected, text: own.steps.connect, view: "keys" },
+    { done: data.players.total > 0, text: own.steps.player, view: "playground" },
+    { done: data.configVersion > 1, text: own.steps.config, view: "config" }
+  ]
+  if (steps.every(({ done }) => done)) return null
+  return (
+    <Panel title={own.setUp} lead={own.setUpLead}>
+      <ol class="checklist">
+        {steps.map(({ done, text, view }) => (
+          <li key={view} class={done ? "done" : ""}>
+            <span class="mark">{done && <Icon name="check" />}</span>
+            <span>
+              <a href={addressOf(project, env, view)}>{text}</a>
+              <span class="hidden-text">{done ? own.done : own.open}</span>
+            </span>
+          </li>
+        ))}
+      </ol>
+      {!isConnected && (
+        <div class="body">
+          <Snippet label={own.snippet} text={clientSnippet(publishableKeyOf(data.keys))} />
+        </div>
+      )}
+    </Panel>
+  )
+}
+
+export const Overview = () => {
+  const { env, params, project } = usePlace()
+  const key = `${project.id}/${env}`
+  const load = useLoad(
+    `${key}/overview`,
+    (signal) => ask("GET /v1/projects/:projectId/environments/:env/overview", { params, signal }),
+    pollMillis
+  )
+  const live = useLoad(
+    `${key}/realtime`,
+    (signal) => ask("GET /v1/projects/:projectId/environments/:env/realtime", { params, signal }),
+    livePollMillis
+  )
+  const samples = useSamples(live.data?.connections, live.data, key)
+  return (
+    <div class="stack">
+      <Title text={own.title}>
+        <LiveMark of={live} />
+      </Title>
+      <Loaded of={load}>
+        {(data) => (
+          <>
+            <Figures data={data} live={live.data} />
+            <div class="grid">
+              <Panel title={own.actives} lead={own.activesLead}>
+                <div class="body">
+                  <DayBars days={data.dailyActives} label={own.actives} />
+                </div>
+              </Panel>
+              <Panel title={own.connections} lead={own.connectionsLead}>
+                <div class="body stack">
+                  <strong class="value">{count(live.data?.connections ?? 0)}</strong>
+                  <Course values={samples} label={own.connections} />
+                </div>
+              </Panel>
+            </div>
+            <Checklist data={data} />
+          </>
+        )}
+      </Loaded>
+    </div>
+  )
+}

@@ -1,0 +1,168 @@
+/** Who plays: all players of the environment, by search, newest first. */
+import { useState } from "preact/hooks"
+import { ask, type Response } from "../core/api.ts"
+import { texts } from "../core/texts.ts"
+import { useAction } from "../parts/form.tsx"
+import { useLoad } from "../parts/load.ts"
+import { addressOf, usePlace, useQueryValue } from "../parts/place.ts"
+import { Empty, Failure, Loaded } from "../parts/shown.tsx"
+import { Badge, Snippet, Time, Title } from "../parts/small.tsx"
+import { clientSnippet, curlSnippet, publishableKeyOf } from "./connect.ts"
+import { Player } from "./player.tsx"
+
+const { players: own } = texts
+
+const route = "GET /v1/projects/:projectId/environments/:env/players"
+type Page = Response<typeof route>
+type Listed = Page["players"][number]
+
+const pageSize = 50
+
+/** An environment without players is read again, so that the first one appears by itself. */
+const waitMillis = 3000
+
+const NoPlayers = () => {
+  const { env, project } = usePlace()
+  const keys = project.environments.find(({ name }) => name === env)?.keys ?? []
+  const key = publishableKeyOf(keys)
+  return (
+    <Empty title={own.none} text={own.noneText}>
+      <Snippet label={own.page} text={clientSnippet(key)} />
+      <Snippet label={own.terminal} text={curlSnippet(key)} />
+      <p role="status" class="small">
+        {own.waiting}
+      </p>
+      <a class="button primary" href={addressOf(project, env, "playground")}>
+        {own.playground}
+      </a>
+    </Empty>
+  )
+}
+
+const Rows = ({ list }: { readonly list: ReadonlyArray<Listed> }) => {
+  const { env, project } = usePlace()
+  return (
+    <div class="table-wrap">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{own.name}</th>
+            <th scope="col" class="minor">
+              {own.kind}
+            </th>
+            <th scope="col">{own.status}</th>
+            <th scope="col">{own.seen}</th>
+            <th scope="col" class="minor">
+              {own.created}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {list.map(({ banned, createdAt, displayName, id, identities, isGuest, lastSeenAt }) => (
+            <tr key={id}>
+              <td>
+                <a class="name" href={addressOf(project, env, "players", id)}>
+                  {displayName}
+                </a>
+              </td>
+              <td class="minor">
+                {isGuest ? own.guest : identities.map(({ provider }) => provider).join(", ")}
+              </td>
+              <td>
+                {banned ? (
+                  <Badge kind="red">{own.banned}</Badge>
+                ) : (
+                  <Badge kind="green">{own.active}</Badge>
+                )}
+              </td>
+              <td>
+                <Time at={lastSeenAt} />
+              </td>
+              <td class="minor">
+                <Time at={createdAt} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** The first page, and further ones on demand. */
+const List = ({ first, typed }: { readonly first: Page; readonly typed: string }) => {
+  const { params } = usePlace()
+  const [further, setFurther] = useState<ReadonlyArray<Page>>([])
+  const cursor = (further.at(-1) ?? first).nextCursor
+  const { busy, error, run } = useAction(async () => {
+    const query = { q: typed, limit: pageSize, cursor: cursor ?? undefined }
+    setFurther([...further, await ask(route, { params, query })])
+  })
+  return (
+    <>
+      <Rows list={[first, ...further].flatMap(({ players }) => players)} />
+      {error !== undefined && <Failure error={error} />}
+      {cursor !== null && (
+        <div class="more">
+          <button type="button" class="button" disabled={busy} onClick={() => void run()}>
+            {own.more}
+          </button>
+        </div>
+      )}
+    </>
+  )
+}
+
+const AllPlayers = () => {
+  const { env, params, project } = usePlace()
+  const [typed, setTyped] = useQueryValue("q")
+  const [isEmpty, setEmpty] = useState(false)
+  const load = useLoad(
+    `${project.id}/${env}/players?${typed}`,
+    async (signal) => {
+      const query = { q: typed, limit: pageSize }
+      const page = await ask(route, { params, query, signal })
+      setEmpty(page.players.length === 0)
+      return page
+    },
+    isEmpty ? waitMillis : undefined
+  )
+  return (
+    <div class="stack">
+      <Title text={own.title}>
+        <input
+          class="input search"
+          type="search"
+          aria-label={own.search}
+          placeholder={own.search}
+          maxLength={200}
+          value={typed}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      </Title>
+      <section class="panel" aria-label={own.title}>
+        <Loaded of={load}>
+          {(first) =>
+            first.players.length > 0 ? (
+              <List key={typed} first={first} typed={typed} />
+            ) : typed === "" ? (
+              <NoPlayers />
+            ) : (
+              <Empty title={own.noMatch} text={own.noMatchText}>
+                <button type="button" class="button" onClick={() => setTyped("")}>
+                  {own.showAll}
+                </button>
+              </Empty>
+            )
+          }
+        </Loaded>
+      </section>
+    </div>
+  )
+}
+
+/** The list, or the player of the address. */
+export const Players = () => {
+  const { item } = usePlace()
+  return item === undefined ? <AllPlayers /> : <Player id={item} />
+}

@@ -1,0 +1,39 @@
+/** Rate-limited sign-up and sign-in of developers, for the API and for the dashboard. */
+import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import type { Login, Signup } from "#rpc/developers"
+import { normalizeEmail } from "#rpc/email"
+import { throttles as limits } from "#rpc/limits"
+import { clientAddress } from "#server/platform/client-address"
+import { sha256 } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
+import { countFailures, takeToken } from "#server/platform/throttle-guard"
+import { Throttles } from "#server/platform/throttles"
+import { DeveloperAccounts } from "./service.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** Sign-up and sign-in, limited by client address and account. */
+export const makeDeveloperSignIn = Effect.gen(function* () {
+  const accounts = yield* DeveloperAccounts
+  const throttles = yield* Throttles
+  const { trustedProxies } = yield* Settings
+  const addressOf = (request: Request) => clientAddress(request, trustedProxies)
+  return {
+    signup: Effect.fnUntraced(function* (request: Request, payload: Signup) {
+      const key = `developer-signup:${addressOf(request)}`
+      yield* takeToken(throttles, limits.signupPerAddress, key)
+      return yield* accounts.signup(payload)
+    }),
+    login: Effect.fnUntraced(function* (request: Request, { email, password }: typeof Login.Type) {
+      const addressKey = `developer-login:${addressOf(request)}`
+      const account = sha256(normalizeEmail(email))
+      const limitFailures = countFailures(throttles, [
+        [limits.loginPerAddress, addressKey],
+        [limits.loginPerAccount, `${addressKey}:${account}`],
+        [limits.loginPerAccountAnywhere, `developer-login:anywhere:${account}`]
+      ])
+      return yield* limitFailures(accounts.login(email, password))
+    })
+  }
+})

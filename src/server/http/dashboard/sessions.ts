@@ -1,0 +1,96 @@
+/** `/dashboard/session`: sign-up, sign-in and sign-out of the dashboard, which set and clear its cookie. */
+import { Effect, Layer } from "effect"
+import { HttpEffect, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { DashboardApi } from "#rpc/dashboard"
+import type { DeveloperSignedIn } from "#rpc/developers"
+import { NotFound, OriginNotAllowed } from "#rpc/errors/codes"
+import { throttles as limits } from "#rpc/limits"
+import { clientAddress } from "#server/platform/client-address"
+import { Settings } from "#server/platform/settings/settings"
+import { countFailures } from "#server/platform/throttle-guard"
+import { Throttles } from "#server/platform/throttles"
+import { DeveloperAccountsLive } from "#server/features/developers/handlers"
+import { DeveloperSessions } from "#server/features/developers/sessions"
+import { makeDeveloperSignIn } from "#server/features/developers/sign-in"
+import { SignInLinks } from "#server/features/developers/sign-in-links"
+import { makeDashboardSession } from "../dashboard-session.ts"
+import { RequestsLive } from "../validation.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+const change = (edit: (response: Response) => Response) =>
+  HttpEffect.appendPreResponseHandler((_, response) => Effect.succeed(edit(response)))
+
+const makeHandlers = Effect.gen(function* () {
+  const dashboard = yield* makeDashboardSession
+  const links = yield* SignInLinks
+  const sessions = yield* DeveloperSessions
+  const signIn = yield* makeDeveloperSignIn
+  const throttles = yield* Throttles
+  const { trustedProxies } = yield* Settings
+  const check = Effect.fnUntraced(function* (request: Request) {
+    if (!dashboard.isServed(request)) return yield* new NotFound()
+    if (!dashboard.isAllowed(request)) return yield* new OriginNotAllowed()
+  })
+  const keep = Effect.fnUntraced(function* ({ developer, token }: DeveloperSignedIn) {
+    yield* change((response) => dashboard.withToken(response, token))
+    return { developer }
+  })
+  const end = Effect.fnUntraced(function* (request: Request) {
+    yield* check(request)
+    const session = sessions.verify(dashboard.tokenOf(request) ?? "")
+    // A session that has ended already needs no end.
+    yield* session.pipe(
+      Effect.flatMap(({ sessionId }) => sessions.end(sessionId)),
+      Effect.catchTag("unauthorized", () => Effect.void)
+    )
+    yield* change(dashboard.withoutToken)
+    return {}
+  })
+  return {
+    login: Effect.fnUntraced(function* (
+      request: Request,
+      payload: Parameters<typeof signIn.login>[1]
+    ) {
+      yield* check(request)
+      return yield* keep(yield* signIn.login(request, payload))
+    }),
+    signup: Effect.fnUntraced(function* (
+      request: Request,
+      payload: Parameters<typeof signIn.signup>[1]
+    ) {
+      yield* check(request)
+      return yield* keep(yield* signIn.signup(request, payload))
+    }),
+    link: Effect.fnUntraced(function* (request: Request, code: string) {
+      yield* check(request)
+      const key = `developer-login:${clientAddress(request, trustedProxies)}`
+      const limitFailures = countFailures(throttles, [[limits.loginPerAddress, key]])
+      return yield* keep(yield* limitFailures(links.use(code)))
+    }),
+    logout: end
+  }
+})
+
+const SessionHttp = HttpApiBuilder.group(
+  DashboardApi,
+  "session",
+  Effect.fn(function* (handlers) {
+    const { link, login, logout, signup } = yield* makeHandlers
+    return handlers.handleAll({
+      login: ({ payload, request }) => login(request, payload),
+      signup: ({ payload, request }) => signup(request, payload),
+      link: ({ payload, request }) => link(request, payload.code),
+      logout: ({ request }) => logout(request)
+    })
+  })
+)
+
+/** The routes of the dashboard's session. */
+export const DashboardSessions = HttpApiBuilder.layer(DashboardApi).pipe(
+  Layer.provide(SessionHttp),
+  Layer.provide(RequestsLive),
+  Layer.provide(DeveloperAccountsLive)
+)
