@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url"
 import { createHash } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import { rolldown } from "rolldown"
-import { type BundledFile, type DashboardBundle, sourceHash } from "./http/dashboard/bundle.ts"
+import { type BundledFile, type DashboardBundle, sourceHash } from "./http/dashboard/sources.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const styles = ["tokens.css", "base.css", "parts.css", "views.css"]

@@ -88,7 +88,7 @@ describe("the image", () => {
     const packages: unknown = JSON.parse(read("package.json"))
     const node = String(at(packages, "dependencies", "node"))
     const bases = Array.from(dockerfile.matchAll(/^FROM (\S+)/gm), ([, base]) => base)
-    assert.lengthOf(bases, 2)
+    assert.lengthOf(bases, 3)
     for (const base of bases) assert.strictEqual(base, `node:${node}-bookworm-slim`)
     assert.match(dockerfile, /^USER node$/m)
     assert.match(dockerfile, /npm ci --omit=dev /)

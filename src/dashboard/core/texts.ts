@@ -142,7 +142,8 @@ export const texts = {
     ban: "Ban",
     banTitle: (name: string) => `Ban ${name}`,
     banText:
-      "The player is signed out everywhere and loses its seats at once. It can appeal. The note is shown to the player.",
+      "The player is signed out everywhere and loses its seats at once. It can appeal. The note is shown to " +
+      "the player.",
     banRefresh: "Change the ban",
     reason: "Reason (for operators)",
     note: "Note to the player",

@@ -4,19 +4,15 @@
  * service itself needs none of the packages that it is made of.
  */
 import { execFile } from "node:child_process"
-import { createHash } from "node:crypto"
 import { mkdir, readdir, readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { Effect, Schema } from "effect"
 import { Settings } from "#server/platform/settings/settings"
+import { bundler, type DashboardBundle, root, sourceHash } from "./sources.ts"
 
-const BundledFile = Schema.Struct({ type: Schema.String, gzip: Schema.String })
-export type BundledFile = typeof BundledFile.Type
-
-/** All files by name, and the names of those that the page refers to. */
-const DashboardBundle = Schema.Struct({
+/** A bundle as it is stored. */
+const StoredBundle: Schema.Codec<DashboardBundle, unknown> = Schema.Struct({
   hash: Schema.String,
   names: Schema.Struct({
     main: Schema.String,
@@ -24,44 +20,19 @@ const DashboardBundle = Schema.Struct({
     theme: Schema.String,
     icon: Schema.String
   }),
-  files: Schema.Record(Schema.String, BundledFile)
+  files: Schema.Record(Schema.String, Schema.Struct({ type: Schema.String, gzip: Schema.String }))
 })
-export type DashboardBundle = typeof DashboardBundle.Type
 
 export class BundleError extends Schema.TaggedError<BundleError>()("BundleError", {
   message: Schema.String
 }) {}
 
-const root = fileURLToPath(new URL("../../../..", import.meta.url))
-const program = fileURLToPath(new URL("../../dashboard-bundle.ts", import.meta.url))
 const shipped = join(root, "dist/dashboard.json")
-
-/** What the bundle is made of; the versions of packages are in the manifest. */
-const sources = ["src/dashboard", "src/client"]
-const bundler = [program, join(root, "package.json")]
 
 /** The bundler takes a second; a busy machine is ten times as slow. */
 const bundleMillis = 120_000
 
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(DashboardBundle))
-
-/** Hash of the sources; undefined where there are none, as in the npm package. */
-export const sourceHash = async (): Promise<string | undefined> => {
-  const hash = createHash("sha256")
-  try {
-    for (const folder of sources) {
-      const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true })
-      const files = entries
-        .filter((entry) => entry.isFile())
-        .map((entry) => join(entry.parentPath, entry.name))
-      for (const file of files.toSorted()) hash.update(file).update(await readFile(file))
-    }
-    for (const file of bundler) hash.update(await readFile(file))
-  } catch {
-    return undefined
-  }
-  return hash.digest("hex").slice(0, 16)
-}
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(StoredBundle))
 
 const stored = (file: string) =>
   Effect.tryPromise(() => readFile(file, "utf8")).pipe(
@@ -81,7 +52,7 @@ const build = Effect.fnUntraced(function* (folder: string, name: string) {
   const file = join(folder, name)
   const run = async () => {
     await mkdir(folder, { recursive: true })
-    await promisify(execFile)(process.execPath, [program, file], { timeout: bundleMillis })
+    await promisify(execFile)(process.execPath, [bundler, file], { timeout: bundleMillis })
     await removeOlder(folder, name)
   }
   yield* Effect.tryPromise({

@@ -10,7 +10,8 @@ import { paths } from "#rpc/paths"
 import { Settings } from "#server/platform/settings/settings"
 import { makeDashboardSession } from "../dashboard-session.ts"
 import { errorResponse } from "../errors.ts"
-import { type BundledFile, type DashboardBundle, loadBundle } from "./bundle.ts"
+import { loadBundle } from "./bundle.ts"
+import type { BundledFile, DashboardBundle } from "./sources.ts"
 
 const policy =
   "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"

@@ -1,0 +1,54 @@
+/**
+ * The sources of the dashboard, and the form of their bundle. The bundler imports this file, so it needs
+ * nothing but Node.
+ */
+import { createHash } from "node:crypto"
+import { readdir, readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+/** A file of the dashboard; `gzip` is its compressed content in base64. */
+export interface BundledFile {
+  readonly type: string
+  readonly gzip: string
+}
+
+/** All files by name, and the names of those that the page refers to. */
+export interface DashboardBundle {
+  /** That of the sources, see {@link sourceHash}. */
+  readonly hash: string
+  readonly names: {
+    readonly main: string
+    readonly style: string
+    readonly theme: string
+    readonly icon: string
+  }
+  readonly files: Readonly<Record<string, BundledFile>>
+}
+
+export const root = fileURLToPath(new URL("../../../..", import.meta.url))
+
+/** The program that makes the bundle. */
+export const bundler = fileURLToPath(new URL("../../dashboard-bundle.ts", import.meta.url))
+
+/** What the bundle is made of; the versions of packages are in the manifest. */
+const sources = ["src/dashboard", "src/client"]
+const others = [bundler, join(root, "package.json")]
+
+/** Hash of the sources; undefined where there are none, as in the npm package. */
+export const sourceHash = async (): Promise<string | undefined> => {
+  const hash = createHash("sha256")
+  try {
+    for (const folder of sources) {
+      const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true })
+      const files = entries
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name))
+      for (const file of files.toSorted()) hash.update(file).update(await readFile(file))
+    }
+    for (const file of others) hash.update(await readFile(file))
+  } catch {
+    return undefined
+  }
+  return hash.digest("hex").slice(0, 16)
+}
