@@ -1,5 +1,6 @@
 /** Entry of the dashboard: sign-in, the projects, or a view of an environment, by the address. */
 import { render } from "preact"
+import { useEffect } from "preact/hooks"
 import { ErrorBoundary, LocationProvider, useLocation } from "preact-iso"
 import { addressOf, PlaceProvider, type Place } from "./parts/place.ts"
 import { Empty, Skeleton } from "./parts/shown.tsx"
@@ -34,16 +35,33 @@ const Environment = ({ place }: { readonly place: Place }) => {
   )
 }
 
-const Page = () => {
+/** The browser remembers the project that was open last. */
+const lastKey = "svc-project"
+
+/** Where `/dashboard` leads: to the last project or the first; undefined without any. */
+const homeOf = (): string | undefined => {
+  const last = localStorage.getItem(lastKey)
+  const all = projects.value ?? []
+  const project = all.find(({ slug }) => slug === last) ?? all[0]
+  return project === undefined ? undefined : addressOf(project, "development", "overview")
+}
+
+/** What a signed-in developer sees. */
+const Inside = () => {
   const { path, route } = useLocation()
-  if (developer.value === undefined) return <Skeleton />
-  if (developer.value === null) return <Welcome />
-  const [only, ...others] = projects.value ?? []
-  if (path === "/dashboard" && only !== undefined && others.length === 0) {
-    route(addressOf(only, "development", "overview"), true)
-  }
   const place = placeOf(path)
+  const home = path === "/dashboard" ? homeOf() : undefined
+  useEffect(() => {
+    if (home !== undefined) route(home, true)
+    if (place !== undefined) localStorage.setItem(lastKey, place.project.slug)
+  }, [home, place?.project.slug])
+  if (home !== undefined) return <Skeleton />
   return place === undefined ? <Projects /> : <Environment place={place} />
+}
+
+const Page = () => {
+  if (developer.value === undefined) return <Skeleton />
+  return developer.value === null ? <Welcome /> : <Inside />
 }
 
 const Toasts = () => (
