@@ -13,7 +13,7 @@ export const Failure = ({
   readonly retry?: (() => void) | undefined
 }) => (
   <div class="error" role="alert">
-    <h3>{texts.errors.title}</h3>
+    <p class="head">{texts.errors.title}</p>
     <p>{error.message}</p>
     {error.issues.length > 0 && (
       <ul>
@@ -84,7 +84,7 @@ export const Empty = ({
   readonly children?: ComponentChildren
 }) => (
   <div class="empty">
-    <h3>{title}</h3>
+    <p class="head">{title}</p>
     <p>{text}</p>
     {children}
   </div>
