@@ -11,6 +11,7 @@ import {
   InvalidCredentials,
   InvalidInviteCode,
   InviteCodeUsed,
+  InviteLimitReached,
   NotFound,
   OriginNotAllowed,
   SignupsClosed,
@@ -39,7 +40,8 @@ class DashboardSession extends HttpApiGroup.make("session")
         wire(SignupsClosed),
         wire(EmailTaken),
         wire(InvalidInviteCode),
-        wire(InviteCodeUsed)
+        wire(InviteCodeUsed),
+        wire(InviteLimitReached)
       ]
     }),
     HttpApiEndpoint.post("link", "/session/link", {

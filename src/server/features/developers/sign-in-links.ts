@@ -52,9 +52,9 @@ export class SignInLinks extends Context.Service<
         }).pipe(Effect.provideService(SecureRandom.SecureRandom, random)),
         use: Effect.fn("SignInLinks.use")(function* (code) {
           const key = sha256(code)
-          const expiresAt = links.get(key)
+          const workingUntil = links.get(key)
           links.delete(key)
-          if (expiresAt === undefined || expiresAt < now()) return yield* expired
+          if (workingUntil === undefined || workingUntil < now()) return yield* expired
           const developer = yield* demo
           if (Option.isNone(developer)) return yield* expired
           const { expiresAt, token } = yield* sessions.create(developer.value.id)
