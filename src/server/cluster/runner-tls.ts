@@ -24,6 +24,14 @@ const failed = (why: string) =>
     message: `The TLS handshake failed (${why}): set SVC_RUNNER_TLS_* with one authority on all runners.`
   })
 
+/** A runner that stops, or that waited too long on a busy machine, closes without a reason. */
+const interrupted = new HandshakeError({
+  reason: "closed",
+  message:
+    "The other end closed the connection during the TLS handshake. If it always does, set " +
+    "SVC_RUNNER_TLS_* with one authority on all runners."
+})
+
 const readFile = Effect.fnUntraced(function* (variable: string, path: string) {
   const fs = yield* FileSystem.FileSystem
   return yield* fs
@@ -91,9 +99,7 @@ export const makeTlsListener = (tls: TlsFiles) => {
       waiting.set(end, stop)
       raw.once("close", () => {
         if (waiting.get(end) !== stop) return
-        stop(
-          Effect.fail(raw.bytesRead === 0 ? emptyConnection : failed("the connection has closed"))
-        )
+        stop(Effect.fail(raw.bytesRead === 0 ? emptyConnection : interrupted))
       })
       server.emit("connection", raw)
       return Effect.sync(() => void waiting.delete(end))
