@@ -61,6 +61,7 @@ export type {
 export type {
   AnyMessages,
   ConfirmedChanges,
+  Member,
   OptimisticChanges,
   PeerOptions,
   PeerRoute,

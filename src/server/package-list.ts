@@ -19,6 +19,8 @@ export interface GamePackage {
   readonly bin?: Readonly<Record<string, string>>
   /** Packages that the game installs when it needs the entry that imports them. */
   readonly peers?: ReadonlyArray<string>
+  /** Versions of packages that only games have. */
+  readonly ranges?: Readonly<Record<string, string>>
   /** Files and folders that its modules read, at the same paths. */
   readonly files?: ReadonlyArray<string>
   /** Whether it also depends on the packages that no module imports by name: programs and fonts. */
@@ -40,13 +42,19 @@ const client: GamePackage = {
   node: ">=20",
   folders: ["src/client", "rpc"],
   declarations: ["src/client", "rpc"],
-  entries: { client: "src/client/client.ts", effect: "src/client/effect/native.ts" },
+  entries: {
+    client: "src/client/client.ts",
+    effect: "src/client/effect/native.ts",
+    react: "src/client/react/hooks.ts"
+  },
   exports: {
     ".": bundled("client", "src/client/client"),
     "./effect": bundled("effect", "src/client/effect/native"),
+    "./react": bundled("react", "src/client/react/hooks"),
     "./package.json": "./package.json"
   },
-  peers: ["effect"]
+  peers: ["effect", "react"],
+  ranges: { react: ">=18" }
 }
 
 const server: GamePackage = {

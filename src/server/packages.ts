@@ -153,7 +153,8 @@ const dependenciesOf = (pkg: GamePackage, imports: ReadonlySet<string>) => {
   // The game brings its own Node.
   const programs = pkg.needsPrograms ? Object.keys(pinned).filter((name) => name !== "node") : []
   const versions = Array.from(new Set([...names, ...programs])).flatMap((name) => {
-    const version = name.startsWith(`${scope}/`) ? manifest.version : pinned[name]
+    const known = pkg.ranges?.[name] ?? pinned[name]
+    const version = name.startsWith(`${scope}/`) ? manifest.version : known
     return version === undefined ? [] : [[name, version] as const]
   })
   const isPeer = ([name]: readonly [string, string]) => pkg.peers?.includes(name) === true

@@ -48,6 +48,7 @@ export const floors: ReadonlyArray<Floor> = [
   { folder: "entities", may: ["entities", "sql", "rpc"], packages: ["effect", "@effect/*"] },
   // The entry for TypeScript servers is the definitions themselves.
   { folder: "src/client/effect", may: ["src/client/effect", "rpc"], packages: ["effect"] },
+  { folder: "src/client/react", may: ["src/client"], packages: ["react"] },
   // A browser loads the client: no server code, nothing of node, no package.
   { folder: "src/client", may: ["src/client", "rpc"], packages: [] },
   {
