@@ -7,9 +7,11 @@ import { FetchHttpClient } from "effect/http"
 import manifest from "../../package.json" with { type: "json" }
 import { configCommand } from "./config.ts"
 import { hostingCommands } from "./deploy.ts"
+import { devCommand } from "./dev.ts"
 import { domainsCommand } from "./domains.ts"
 import { Exit, exitCodes, Failure } from "./failures.ts"
 import { featuresCommand } from "./features.ts"
+import { initCommand } from "./init.ts"
 import { Json, note, report } from "./output.ts"
 import { shareCommand } from "./share.ts"
 import { signInCommands } from "./sign-in.ts"
@@ -34,6 +36,8 @@ EXIT CODES
 const svc = Command.make("svc").pipe(
   Command.withDescription(description),
   Command.withSubcommands([
+    initCommand,
+    devCommand,
     ...signInCommands,
     configCommand,
     featuresCommand,

@@ -88,7 +88,8 @@ const cli: GamePackage = {
   folders: ["src/cli", "rpc"],
   declarations: ["src/cli/vite"],
   exports: { "./vite": kept("src/cli/vite/plugin"), "./package.json": "./package.json" },
-  bin: { svc: "./src/cli/main.js" }
+  bin: { svc: "./src/cli/main.js" },
+  files: ["docs/starters"]
 }
 
 const testing: GamePackage = {

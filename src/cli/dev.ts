@@ -1,0 +1,110 @@
+/**
+ * `svc dev`: service and game together. Vite serves the game of this folder and reloads it on each change; the
+ * plugin starts the service and pushes `svc.config.json` on each save.
+ */
+import { createRequire } from "node:module"
+import { pathToFileURL } from "node:url"
+import { Effect, Option, Path } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import type * as Vite from "vite"
+import { exitCodes, Failure, usageFailure } from "./failures.ts"
+import { note } from "./output.ts"
+import { playerBackend } from "./vite/plugin.ts"
+
+/** The Vite that the game has installed. */
+const loadVite = Effect.fnUntraced(function* (root: string) {
+  const path = yield* Path.Path
+  const missing = usageFailure(
+    `Vite is not installed in ${root}.`,
+    "npm install                    installs what package.json names",
+    "npm install --save-dev vite    adds it to a game that has none"
+  )
+  return yield* Effect.tryPromise({
+    try: async () => {
+      const from = createRequire(path.join(root, "package.json"))
+      const vite: typeof Vite = await import(pathToFileURL(from.resolve("vite")).href)
+      return vite
+    },
+    catch: () => missing
+  })
+})
+
+const pluginName = "player-backend"
+
+/** Whether the game's own Vite config has the plugin already. */
+const hasPlugin = async (vite: typeof Vite, root: string): Promise<boolean> => {
+  const env = { command: "serve", mode: "development" } as const
+  const loaded = await vite.loadConfigFromFile(env, undefined, root)
+  const plugins = await Promise.all([loaded?.config.plugins ?? []].flat(3))
+  return plugins.some(
+    (plugin) =>
+      typeof plugin === "object" &&
+      plugin !== null &&
+      "name" in plugin &&
+      plugin.name === pluginName
+  )
+}
+
+interface DevOptions {
+  readonly root: string
+  readonly port: Option.Option<number>
+  readonly servicePort: number
+  readonly open: boolean
+}
+
+const start = async (vite: typeof Vite, { open, port, root, servicePort }: DevOptions) => {
+  const isConfigured = await hasPlugin(vite, root)
+  const server = await vite.createServer({
+    root,
+    plugins: isConfigured ? [] : [playerBackend({ port: servicePort })],
+    server: { open, ...(Option.isSome(port) ? { port: port.value, strictPort: true } : {}) }
+  })
+  await server.listen()
+  server.printUrls()
+  return server
+}
+
+const failed = (cause: unknown) =>
+  new Failure({
+    exitCode: exitCodes.unreachable,
+    code: "dev_failed",
+    message: cause instanceof Error ? cause.message : String(cause)
+  })
+
+const portFlag = (name: string) => Flag.Int(name)
+
+export const devCommand = Command.make(
+  "dev",
+  {
+    root: Argument.String("dir").pipe(
+      Argument.withDescription("The folder of the game (default: this one)"),
+      Argument.withDefault(".")
+    ),
+    port: portFlag("port").pipe(
+      Flag.withDescription("The port of the game (default: 5173, or the next free one)"),
+      Flag.optional
+    ),
+    servicePort: portFlag("service-port").pipe(
+      Flag.withDescription("The port of the service, unless vite.config names one (default: 8080)"),
+      Flag.withDefault(8080)
+    ),
+    open: Flag.Boolean("open").pipe(
+      Flag.withDescription("Open the browser; --no-open does not"),
+      Flag.withDefault(true)
+    )
+  },
+  Effect.fn(function* (options) {
+    const path = yield* Path.Path
+    const root = path.resolve(options.root)
+    const vite = yield* loadVite(root)
+    const server = Effect.acquireRelease(
+      Effect.tryPromise({ try: () => start(vite, { ...options, root }), catch: failed }),
+      (made) => Effect.promise(() => made.close())
+    )
+    yield* note("Starting the service; the first start makes a database and takes seconds.")
+    yield* Effect.scoped(Effect.andThen(server, Effect.never))
+  })
+).pipe(
+  Command.withDescription("Start the service and the game, open the browser, reload on change"),
+  Command.withExamples([{ command: "svc dev --no-open", description: "Without a browser" }])
+)
