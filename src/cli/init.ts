@@ -64,7 +64,13 @@ const manifestOf = (name: string, starter: Starter, archives: string | undefined
     type: "module",
     scripts: { dev: "svc dev", build: "vite build", deploy: "vite build && svc deploy" },
     dependencies: Object.fromEntries([own("client"), ...Object.entries(libraries[starter])]),
-    devDependencies: Object.fromEntries([own("cli"), own("server"), ["node", node], ["vite", vite]])
+    devDependencies: Object.fromEntries([
+      own("cli"),
+      own("server"),
+      ["node", node],
+      ["vite", vite]
+    ]),
+    allowScripts: manifest.allowScripts
   }
   return `${JSON.stringify(content, null, 2)}\n`
 }

@@ -1,10 +1,14 @@
 /** The packages of `npm run packages`, each in a game of its own outside of this repository. */
-import { execFileSync } from "node:child_process"
-import { writeFileSync } from "node:fs"
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { rolldown } from "rolldown"
 import { at } from "#testing/players"
+import { freePort } from "#testing/runners"
+import manifest from "../../package.json" with { type: "json" }
+import { installed, launch } from "../support/client/chromium.ts"
 import { buildPackages, makeGame, manifestOf, runIn } from "../support/packages/game.ts"
 
 let archives: ReadonlyArray<string> = []
@@ -116,4 +120,74 @@ describe("the CLI package", () => {
     })
     assert.strictEqual(output.trim(), "player-backend")
   })
+})
+
+/** Files of a game that `svc init` made, served by `svc dev`, with its output. */
+const startDev = async (folder: string, port: number): Promise<ChildProcess> => {
+  const svc = join(folder, "../node_modules/@player-backend/cli/src/cli/main.js")
+  const words = [svc, "dev", "--no-open", "--port", String(port)]
+  const child = spawn(process.execPath, words, { cwd: folder, stdio: "pipe" })
+  let output = ""
+  const ready = new Promise<void>((resolve, reject) => {
+    const read = (chunk: Buffer): void => {
+      output += chunk.toString()
+      if (output.includes("Local:")) resolve()
+    }
+    child.stdout.on("data", read)
+    child.stderr.on("data", read)
+    child.once("exit", () => reject(new Error(`svc dev has ended:\n${output}`)))
+  })
+  await ready
+  return child
+}
+
+const isUp = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    ({ ok }) => ok,
+    () => false
+  )
+
+describe("a game of svc init", () => {
+  it.skipIf(!installed)(
+    "runs by svc dev: two tabs meet in a room, and a change reloads the page",
+    async () => {
+      const folder = makeGame(
+        archives.filter((archive) => !archive.includes("backend-testing-")),
+        [...Object.keys(manifest.dependencies), "vite"]
+      )
+      const svc = join(folder, "node_modules/@player-backend/cli/src/cli/main.js")
+      execFileSync(process.execPath, [svc, "init", "my-game"], { cwd: folder })
+      const game = join(folder, "my-game")
+      const [port, servicePort] = await Effect.runPromise(
+        Effect.scoped(Effect.all([freePort, freePort]))
+      )
+      const env = { HOST: "127.0.0.1", SVC_TURN_PORT: "0", SVC_DEMO_GAMES: "off" }
+      writeFileSync(
+        join(game, "vite.config.js"),
+        `import { playerBackend } from "@player-backend/cli/vite"
+         export default { plugins: [playerBackend(${JSON.stringify({ port: servicePort, env })})] }`
+      )
+      const dev = await startDev(game, port)
+      const browser = await launch()
+      try {
+        const context = await browser.newContext()
+        const one = await context.newPage()
+        const two = await context.newPage()
+        for (const page of [one, two]) await page.goto(`http://localhost:${port}/`)
+        const meets = () => (document.querySelector("#status")?.textContent ?? "").includes(",")
+        for (const page of [one, two]) await page.waitForFunction(meets)
+        const html = readFileSync(join(game, "index.html"), "utf8")
+        writeFileSync(join(game, "index.html"), html.replace("My game", "Changed"))
+        await one.waitForFunction(() => document.title === "Changed")
+        await one.waitForFunction(meets)
+      } finally {
+        await browser.close()
+        const ended = new Promise((resolve) => dev.once("exit", resolve))
+        dev.kill("SIGTERM")
+        await ended
+      }
+      assert.isFalse(await isUp(`http://127.0.0.1:${servicePort}/healthz`))
+    },
+    120_000
+  )
 })

@@ -58,6 +58,10 @@ const makeSweep = (): Buffer => {
 /** Timeout of a step in a page, on a busy machine. */
 const patienceMillis = 30_000
 
+/** Starts a browser. */
+export const launch = (): Promise<Browser> =>
+  chromium.launch({ executablePath, args, timeout: patienceMillis })
+
 export class Chromium extends Context.Service<Chromium, Browser>()(
   "test/support/client/chromium/Chromium"
 ) {
