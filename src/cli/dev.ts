@@ -9,7 +9,6 @@ import { Argument, Command, Flag } from "effect/cli"
 import type * as Vite from "vite"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"
 import { note } from "./output.ts"
-import { playerBackend } from "./vite/plugin.ts"
 
 /** The Vite that the game has installed. */
 const loadVite = Effect.fnUntraced(function* (root: string) {
@@ -28,6 +27,16 @@ const loadVite = Effect.fnUntraced(function* (root: string) {
     catch: () => missing
   })
 })
+
+/** The plugin, which the package exports for the game's own Vite config, too. */
+interface PluginModule {
+  readonly playerBackend: (options: { readonly port: number }) => Vite.Plugin
+}
+
+const loadPlugin = async (): Promise<PluginModule> => {
+  const module: PluginModule = await import(new URL("./vite/plugin.ts", import.meta.url).href)
+  return module
+}
 
 const pluginName = "player-backend"
 
@@ -54,6 +63,7 @@ interface DevOptions {
 
 const start = async (vite: typeof Vite, { open, port, root, servicePort }: DevOptions) => {
   const isConfigured = await hasPlugin(vite, root)
+  const { playerBackend } = await loadPlugin()
   const server = await vite.createServer({
     root,
     plugins: isConfigured ? [] : [playerBackend({ port: servicePort })],

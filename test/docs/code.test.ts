@@ -1,0 +1,90 @@
+/** Checks the code of the documentation: TypeScript compiles, JSON parses, and shell commands are whole. */
+import { execFileSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { globals, root, type Sample, samplesOf } from "../support/docs/samples.ts"
+
+/** Samples of the test kit run as tests, in test/testing/examples.test.ts; compiling them takes the whole service. */
+const isOfTestKit = ({ place, text }: Sample): boolean =>
+  place.startsWith("docs/guides/testing.md") || text.includes("@player-backend/testing")
+
+const fileOf = ({ place }: Sample): string =>
+  place.replaceAll("/", "-").replace(".md:", "-line-").concat(".ts")
+
+const source = (path: string): ReadonlyArray<string> => [`../../src/${path}.ts`]
+
+const compilerOptions = {
+  noEmit: true,
+  types: ["node"],
+  lib: ["esnext", "dom", "dom.iterable"],
+  noUnusedLocals: false,
+  noUnusedParameters: false,
+  noImplicitAny: false,
+  strictNullChecks: false,
+  exactOptionalPropertyTypes: false,
+  paths: {
+    "player-backend/client": source("client/client"),
+    "@player-backend/client": source("client/client"),
+    "@player-backend/client/effect": source("client/effect/native"),
+    "@player-backend/cli/vite": source("cli/vite/plugin")
+  }
+}
+
+/** A name that is declared nowhere: a function or a variable of the reader's own game. */
+const isUndeclared = (line: string): boolean => /error TS(?:2304|2552|18004):/.test(line)
+
+/** What the compiler says about the samples, each as a module of its own. */
+const compile = (samples: ReadonlyArray<Sample>): string => {
+  mkdirSync(join(root, "dist"), { recursive: true })
+  const folder = mkdtempSync(join(root, "dist/samples-"))
+  try {
+    for (const sample of samples) {
+      const isModule = /^(?:import|export) /m.test(sample.text)
+      writeFileSync(
+        join(folder, fileOf(sample)),
+        isModule ? sample.text : `export {}; ${sample.text}`
+      )
+    }
+    writeFileSync(join(folder, "globals.d.ts"), globals)
+    const config = {
+      extends: "../../tsconfig.json",
+      compilerOptions,
+      include: ["*.ts"],
+      exclude: []
+    }
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))
+    execFileSync(join(root, "node_modules/.bin/tsc"), ["--project", folder], { stdio: "pipe" })
+    return ""
+  } catch (error) {
+    const output =
+      typeof error === "object" && error !== null && "stdout" in error ? error.stdout : error
+    const lines = String(output).split("\n")
+    return lines.filter((line) => line !== "" && !isUndeclared(line)).join("\n")
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+describe("the code of the documentation", () => {
+  it("compiles against the client", () => {
+    const samples = samplesOf("ts", "js").filter((sample) => !isOfTestKit(sample))
+    assert.isAbove(samples.length, 25)
+    assert.strictEqual(compile(samples), "")
+  })
+
+  it("is checked by a compiler that finds a wrong name", () => {
+    const wrong = { place: "docs/x.md:1", text: "client.rooms.quickMtach('default')" }
+    assert.include(compile([wrong]), "quickMtach")
+  })
+
+  it.each(samplesOf("json"))("parses as JSON in $place", ({ text }) => {
+    JSON.parse(text)
+  })
+
+  it.each(samplesOf("sh", "bash"))("is a whole shell command in $place", ({ text }) => {
+    // A reader replaces what stands in angle brackets.
+    const script = text.replaceAll(/<[a-z][^<>\n]*>/g, "value")
+    execFileSync("bash", ["-n"], { input: script, stdio: ["pipe", "ignore", "pipe"] })
+  })
+})
