@@ -35,6 +35,9 @@ export const play = async (): Promise<number> => {
 }
 `
 
+/** Building all packages takes 40 s alone, and minutes on a busy machine. */
+const buildMillis = 480_000
+
 beforeAll(() => {
   archives = buildPackages()
   game = makeGame(archives.filter((archive) => archive.includes("backend-client-")))
@@ -48,7 +51,7 @@ beforeAll(() => {
     const config = { compilerOptions, files: ["game.ts"] }
     writeFileSync(join(game, `tsconfig.${moduleResolution}.json`), JSON.stringify(config))
   }
-})
+}, buildMillis)
 
 describe("the client package", () => {
   for (const resolution of ["nodenext", "bundler"]) {
