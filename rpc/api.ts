@@ -4,6 +4,7 @@ import { AgesApi } from "./ages.ts"
 import { AuditApi } from "./audit.ts"
 import { ChannelsApi } from "./channels.ts"
 import { AppealsApi, SanctionsApi } from "./appeals.ts"
+import { MoneyApi, PaymentsApi } from "./money.ts"
 import { ModerationApi, ProjectModerationApi } from "./moderation.ts"
 import {
   ConfigApi,
@@ -80,6 +81,8 @@ export class Api extends HttpApi.make("player-backend")
   .add(tagged(ProjectsApi))
   .add(tagged(ProjectApi))
   .add(tagged(EnvironmentApi))
+  .add(tagged(MoneyApi))
+  .add(tagged(PaymentsApi))
   .add(tagged(PlatformApi))
   .add(tagged(SystemApi))
   .annotate(HttpApi.ParseOptions, { errors: "all" })

@@ -31,6 +31,7 @@ export type AuditAction =
   | "invite.revoke"
   | "key.create"
   | "key.revoke"
+  | "money.credit"
   | "player.age"
   | "player.ban"
   | "player.delete"

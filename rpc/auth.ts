@@ -202,6 +202,14 @@ export class OptionalDeveloperSession extends HttpApiMiddleware.Service<
 >()("rpc/auth/OptionalDeveloperSession") {}
 
 /**
+ * For paths of the developer alone: a caller with a key of an environment and without a developer session
+ * gets 404 `not_found`, as if there were no such path.
+ */
+export class KeysRefused extends HttpApiMiddleware.Service<KeysRefused>()("rpc/auth/KeysRefused", {
+  error: wire(NotFound)
+}) {}
+
+/**
  * For paths with `:projectId`: the developer is a member of that project. Anyone else gets 404
  * `not_found`, as for a project that does not exist.
  */

@@ -92,6 +92,12 @@ export type TicketId = typeof TicketId.Type
 export const MailId = id("mail", "MailId", "Id of a mail.").pipe(Schema.brand("MailId"))
 export type MailId = typeof MailId.Type
 
+/** A payment at the payment provider. */
+export const CheckoutId = id("chk", "CheckoutId", "Id of a checkout.").pipe(
+  Schema.brand("CheckoutId")
+)
+export type CheckoutId = typeof CheckoutId.Type
+
 /** One transaction of the ledger of prepaid money. */
 const LedgerTransactionId = id(
   "ltx",
@@ -165,6 +171,7 @@ export const newId = {
   node: Effect.flatMap(SecureRandom.SecureRandom, generate("nod", NodeId)),
   mail: Effect.flatMap(SecureRandom.SecureRandom, generate("mail", MailId)),
   auditEntry: Effect.flatMap(SecureRandom.SecureRandom, generate("aud", AuditEntryId)),
+  checkout: Effect.flatMap(SecureRandom.SecureRandom, generate("chk", CheckoutId)),
   ledgerTransaction: Effect.flatMap(
     SecureRandom.SecureRandom,
     generate("ltx", LedgerTransactionId)

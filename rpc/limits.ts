@@ -327,14 +327,38 @@ export const caches = {
 /** Limits of modules that the API declares and that those modules will enforce. */
 export const declared = {
   functionCpuMillisMax: 30_000,
-  functionSubRequestsMax: 1000,
-  checkoutCentsMin: 500,
-  checkoutCentsMax: 1_000_000
+  functionSubRequestsMax: 1000
 } as const
 
-/** Prepaid money, in cents. */
+/** Prepaid money and metered usage. */
 export const money = {
-  inviteCreditCents: 500n
+  inviteCreditCents: 500n,
+  checkoutCentsMin: 500,
+  checkoutCentsMax: 1_000_000,
+  /** How long a checkout can be paid; the provider allows at most a day. */
+  checkoutSeconds: 23 * secondsPerHour,
+  returnUrlMaxCharacters: 2048,
+  /** An event of the payment provider. */
+  eventMaxBytes: 256 * KiB,
+  /** Age at which a signed event is refused. */
+  eventToleranceSeconds: 300,
+  providerMillis: 10_000,
+  /** Events and open checkouts that one reconciliation reads, of each. */
+  reconciledMax: 10_000,
+  /** The provider lists events of this time. */
+  reconciledSeconds: 29 * secondsPerDay,
+  /** Events before the last reconciliation that the next one reads again. */
+  reconciledOverlapSeconds: 2 * secondsPerHour,
+  /** Refunds and disputes of payments that are not ours are forgotten after this time. */
+  foreignReturnSeconds: 90 * secondsPerDay,
+  /** Functions are suspended when money has been owed for this long. */
+  owedSeconds: 72 * secondsPerHour,
+  /** A month is charged this long after its end, when all nodes have stored their counts. */
+  closingSeconds: secondsPerHour,
+  /** How often a node samples connections and calls, and stores its counts. */
+  meterMillis: 20_000,
+  /** Counts of environments and components that a node holds; beyond it the service drops them. */
+  meterCountsMax: 100_000
 } as const
 
 /** Share links, their counts and card images. */

@@ -195,6 +195,14 @@ const developers = {
     title: "Developers",
     description: "The account, identities and session of the signed-in developer."
   },
+  money: {
+    title: "Money",
+    description: "Prepaid money of the signed-in developer: balance, ledger, checkouts and usage."
+  },
+  payments: {
+    title: "Payment events",
+    description: "Events of the payment provider, authenticated by their signature."
+  },
   platform: {
     title: "Platform",
     description: "Name, version and enabled features of this deployment."

@@ -54,6 +54,8 @@ export const throttles = {
   deployments: { burst: 60, seconds: secondsPerHour },
   /** DNS queries for the custom domains of one environment. */
   domainProofs: { burst: 30, seconds: 600 },
+  /** Checkouts that one developer starts. */
+  checkouts: { burst: 20, seconds: secondsPerHour },
   /** Requests of one developer session (`kds_`). */
   developerApi: { burst: 600, seconds: 60 },
   /**

@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { DeveloperId } from "#rpc/ids"
+import { DeveloperId, LedgerEntryId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -48,7 +48,7 @@ const Sum = Schema.Struct({ account: LedgerAccount, sum: Schema.BigIntFromString
 
 /** A posting to an account of the developer, as the developer reads it. */
 const EntryRow = Schema.Struct({
-  id: Schema.String,
+  id: LedgerEntryId,
   kind: LedgerKind,
   account: Schema.Literals(["prepaid", "owed", "invite"]),
   amount: Schema.BigIntFromString,
@@ -84,6 +84,12 @@ const reads = (sql: SqlClient.SqlClient) => ({
     execute: (id) => sql`
       select account, sum(amount)::text as sum from ledger_postings
       where developer_id = ${id} group by account`
+  }),
+  isPosted: SqlSchema.findOne({
+    Request: Schema.String,
+    Result: Schema.Struct({ posted: Schema.Boolean }),
+    execute: (source) => sql`
+      select exists (select from ledger_transactions where source = ${source}) as posted`
   }),
   granted: SqlSchema.findOne({
     Request: DeveloperId,
@@ -126,7 +132,7 @@ const reads = (sql: SqlClient.SqlClient) => ({
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { insertPostings, insertTransaction, lock } = writes(sql)
-  const { granted, owedSince, page, sums } = reads(sql)
+  const { granted, isPosted, owedSince, page, sums } = reads(sql)
   return {
     /** Locks the developer's ledger until the transaction ends; false if there is no such developer. */
     lock: (id: DeveloperId) => Effect.map(orDieWithTimeout(lock(id)), Option.isSome),
@@ -137,6 +143,9 @@ const make = Effect.gen(function* () {
       orDieWithTimeout(insertPostings(rows)),
     /** The sum of each account of a developer that has postings. */
     sums: (id: DeveloperId) => orDieWithTimeout(sums(id)),
+    /** Whether the event of a source is posted. */
+    isPosted: (source: string) =>
+      Effect.map(orDieWithTimeout(isPosted(source)), ({ posted }) => posted),
     /** All invite credit that a developer was ever granted. */
     granted: (id: DeveloperId) => Effect.map(orDieWithTimeout(granted(id)), ({ sum }) => sum),
     /** Entries of a developer's accounts, newest first, after an entry of the page before. */

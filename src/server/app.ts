@@ -21,7 +21,9 @@ import { DomainRepository } from "#sql/hosting/domains"
 import { IdempotencyRepository } from "#sql/idempotency"
 import { IdentityRepository } from "#sql/identities"
 import { MailRepository } from "#sql/mail"
+import { CheckoutRepository } from "#sql/money/checkouts"
 import { LedgerRepository } from "#sql/money/ledger"
+import { MeteringRepository } from "#sql/money/usage"
 import { SanctionRepository } from "#sql/moderation"
 import { NewsRepository } from "#sql/news"
 import { FlowRepository } from "#sql/oauth/flows"
@@ -79,7 +81,9 @@ import { HostingHttp } from "./features/hosting/handlers.ts"
 import { IdentitiesHttp } from "./features/identities/handlers.ts"
 import { ModerationHttp } from "./features/moderation/handlers.ts"
 import { Sanctions } from "./features/moderation/service.ts"
+import { MoneyHttp } from "./features/money/handlers.ts"
 import { Ledger } from "./features/money/ledger.ts"
+import { UsageReports } from "./features/money/usage.ts"
 import { NewsHttp } from "./features/news/handlers.ts"
 import { ProviderClients } from "./features/oauth/clients.ts"
 import { FlowStore } from "./features/oauth/flow-store.ts"
@@ -147,6 +151,7 @@ import { DatabaseLive } from "./platform/database.ts"
 import { NodeFlush } from "./platform/flush.ts"
 import { Idempotency } from "./platform/idempotency.ts"
 import { Invalidation } from "./platform/invalidation.ts"
+import { Meter } from "./platform/meter.ts"
 import { Mailer } from "./platform/mail/outbox.ts"
 import { Outgoing } from "./platform/outgoing.ts"
 import { Passwords } from "./platform/passwords.ts"
@@ -159,6 +164,7 @@ import { Usage } from "./platform/usage.ts"
 import { LiveReports } from "./telemetry/live-reports.ts"
 import { MetricsRoute } from "./telemetry/metrics.ts"
 import { ReadingsLive } from "./telemetry/readings.ts"
+import { UsageSampler } from "./telemetry/usage-sampler.ts"
 import { ObservabilityLive } from "./telemetry/telemetry.ts"
 
 // Storage: one repository for each feature.
@@ -169,6 +175,7 @@ const RepositoriesLive = Layer.mergeAll(
   AuditRepository.layer,
   BlobRepository.layer,
   ChannelRepository.layer,
+  CheckoutRepository.layer,
   CodeRepository.layer,
   ConfigRepository.layer,
   DeveloperRepository.layer,
@@ -177,6 +184,7 @@ const RepositoriesLive = Layer.mergeAll(
   LedgerRepository.layer,
   LiveRepository.layer,
   MailRepository.layer,
+  MeteringRepository.layer,
   DeletionRepository.layer,
   DeploymentRepository.layer,
   DomainRepository.layer,
@@ -210,6 +218,7 @@ const RepositoriesLive = Layer.mergeAll(
 const PlatformLive = Layer.mergeAll(
   BlobStoreLive,
   Idempotency.layer,
+  Meter.layer,
   Outgoing.layer,
   Passwords.layer,
   SingleUseCodes.layer,
@@ -282,7 +291,8 @@ const RouteServicesLive = Layer.mergeAll(
   IdentitySignIn.layer,
   Mailer.layer,
   PlayerData.layer,
-  StatReports.layer
+  StatReports.layer,
+  UsageReports.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(ProviderGrants.layer, Verification.layer)),
   Layer.provideMerge(Layer.mergeAll(ProviderClients.layer, Providers.layer, WebhookSecrets.layer))
@@ -300,6 +310,7 @@ const HandlersLive = Layer.mergeAll(
   HostingHttp,
   IdentitiesHttp,
   ModerationHttp,
+  MoneyHttp,
   NewsHttp,
   OAuthHttp,
   PlayerDataHttp,
@@ -361,6 +372,7 @@ export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
 const EndpointsLive = Layer.mergeAll(
   LiveReports,
   ReadingsLive,
+  UsageSampler,
   ConfigChanges,
   KeyChanges,
   PlayerChanges,

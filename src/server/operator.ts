@@ -1,6 +1,7 @@
 /**
  * Acts of the operator on the database of DATABASE_URL, beside the running service:
- * `node src/server/operator.ts voice suspend <environment id>`, or `invite create --uses 10`.
+ * `node src/server/operator.ts voice suspend <environment id>`, `invite create --uses 10`, or
+ * `money credit <developer> <cents>`.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Config, Console, DateTime, Effect, Layer, Option } from "effect"
@@ -10,10 +11,15 @@ import { SqlClient } from "effect/sql"
 import { newId } from "#rpc/ids"
 import { AuditRepository } from "#sql/audit"
 import { poolLayer } from "#sql/database"
+import { DeveloperRepository } from "#sql/developers"
+import { LedgerRepository } from "#sql/money/ledger"
+import { MeteringRepository } from "#sql/money/usage"
 import { VoiceRepository } from "#sql/voice"
 import { InviteRepository } from "#sql/developers/invites"
+import { Ledger } from "./features/money/ledger.ts"
 import { OperatorError } from "./operator-error.ts"
 import { inviteCommand } from "./operator-invites.ts"
+import { moneyCommand } from "./operator-money.ts"
 import { Invalidation } from "./platform/invalidation.ts"
 import { failStart } from "./start-error.ts"
 
@@ -63,7 +69,7 @@ const voiceCommand = Command.make("voice").pipe(
 
 const operator = Command.make("operator").pipe(
   Command.withDescription("Acts of the operator, beside DATABASE_URL"),
-  Command.withSubcommands([inviteCommand, voiceCommand])
+  Command.withSubcommands([inviteCommand, moneyCommand, voiceCommand])
 )
 
 Effect.gen(function* () {
@@ -72,17 +78,19 @@ Effect.gen(function* () {
   yield* Command.run(operator, { version: "1" }).pipe(
     Effect.provide(
       Layer.mergeAll(
+        Ledger.layer.pipe(Layer.provide(LedgerRepository.layer)),
         AuditRepository.layer,
         InviteRepository.layer,
+        DeveloperRepository.layer,
+        MeteringRepository.layer,
         VoiceRepository.layer,
-        Invalidation.layer,
-        SecureRandom.layerWebCrypto
-      ).pipe(Layer.provideMerge(database))
+        Invalidation.layer
+      ).pipe(Layer.provideMerge(Layer.merge(SecureRandom.layerWebCrypto, database)))
     )
   )
 }).pipe(
   Effect.catchTag("ConfigError", () => failStart("DATABASE_URL must name the database.")),
-  Effect.catchTag("OperatorError", ({ message }) => failStart(message)),
+  Effect.catchTag(["CreditRefused", "OperatorError"], ({ message }) => failStart(message)),
   Effect.scoped,
   Effect.provide(NodeServices.layer),
   NodeRuntime.runMain

@@ -121,7 +121,8 @@ const makeSamples = Effect.fnUntraced(function* ({
     shareId: "0123456789",
     version: "1",
     ref,
-    sha256
+    sha256,
+    checkoutId: `chk_${"0".repeat(26)}`
   }
   return samples
 })
@@ -178,7 +179,8 @@ const rowCounts = Effect.gen(function* () {
       (select count(*) from sign_in_steps) steps, (select count(*) from mails) mails,
       (select count(*) from provider_credentials) providers,
       (select count(*) from webhook_secrets) secrets,
-      (select count(*) from deployments) deployments,
+      (select count(*) from deployments) deployments, (select count(*) from checkouts) checkouts,
+      (select count(*) from ledger_postings) postings,
       (select count(*) from idempotency_keys) idempotency`
   return row
 })

@@ -61,6 +61,7 @@ describe("settings", () => {
           retentionDays: 90,
           s3: undefined
         },
+        money: { enabled: false, prices: {}, stripe: undefined },
         guestExpiryDays: 30,
         metricsToken: undefined,
         logs: { level: "Info", format: "pretty", requests: "failed" },

@@ -301,6 +301,8 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
   [/\/me\/(?:invite-code|email\/verification)$/, "the service stores no field of the body"],
   [/\/oauth\/|\/auth\/providers\/apple$/, "the test of body definitions covers it"],
   [/\/email\/(?:verify|resend|disown)$|\/password\//, "the test of body definitions covers it"],
+  [/\/v1\/money\//, "it needs a payment provider; the test of body definitions covers it"],
+  [/\/v1\/payments\//, "only an event with the provider's signature is read"],
   [/\/x-profile$/, "it needs an identity at X, and has one field"],
   [/\/sanctions\//, "it shares the handler of /v1/auth/appeal"]
 ]

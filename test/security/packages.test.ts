@@ -45,6 +45,7 @@ const allowedDependencies = [
   "node-datachannel",
   "nodemailer",
   "oauth4webapi",
+  "stripe",
   "turn-server",
   "twemoji-colr-font",
   "ws"

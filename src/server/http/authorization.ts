@@ -10,6 +10,7 @@ import {
   AnyKey,
   DeveloperSession,
   EnvironmentMember,
+  KeysRefused,
   OpenToBanned,
   OptionalPlayerToken,
   PlayerToken,
@@ -99,6 +100,20 @@ const rules = {
   /** A key of either kind; tokens do not matter. */
   anyKey: { allowed: [...withKey, "secret"], otherwise: invalidKey },
   developer: { allowed: ["developer", "otherDeveloper"], otherwise: unauthorized },
+  /** Keys of environments do not learn that the path exists. */
+  developerOnly: {
+    allowed: ["developer", "otherDeveloper"],
+    otherwise: unauthorized,
+    own: {
+      publishable: "404 not_found",
+      player: "404 not_found",
+      bannedPlayer: "404 not_found",
+      otherPlayer: "404 not_found",
+      expiredPlayer: "404 not_found",
+      secret: "404 not_found",
+      revoked: "404 not_found"
+    }
+  },
   member: {
     allowed: ["developer"],
     otherwise: unauthorized,
@@ -122,6 +137,7 @@ const accessOf = (endpoint: HttpApiEndpoint.Top): Access => {
   if (behind(SecretKey)) return "secret"
   if (behind(AnyKey)) return "anyKey"
   if (behind(ProjectMember, EnvironmentMember)) return "member"
+  if (behind(KeysRefused)) return "developerOnly"
   return behind(DeveloperSession) ? "developer" : "anyone"
 }
 

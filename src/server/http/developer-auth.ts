@@ -15,6 +15,7 @@ import {
   DeveloperSession,
   EnvironmentMember,
   EnvironmentName,
+  KeysRefused,
   OpenToDeleted,
   OptionalDeveloperSession,
   ProjectMember
@@ -88,6 +89,21 @@ const OptionalDeveloperSessionLive = Layer.effect(
   )
 )
 
+const keyForm = /^[ps]k_[A-Za-z0-9_-]{43}$/
+
+/** Refuses a key of an environment, unless a developer session comes with it. */
+const KeysRefusedLive = Layer.succeed(
+  KeysRefused,
+  KeysRefused.of(
+    Effect.fnUntraced(function* (answer) {
+      const { headers } = yield* HttpServerRequest.HttpServerRequest
+      const hasKey = keyForm.test(headers["x-svc-key"] ?? "")
+      const hasSession = headers["authorization"]?.startsWith("Bearer kds_") === true
+      return yield* hasKey && !hasSession ? new NotFound() : answer
+    })
+  )
+)
+
 const ProjectMemberLive = Layer.effect(
   ProjectMember,
   Effect.gen(function* () {
@@ -132,6 +148,7 @@ const EnvironmentMemberLive = Layer.effect(
 export const DeveloperAuthLive = Layer.mergeAll(
   DeveloperSessionLive,
   OptionalDeveloperSessionLive,
+  KeysRefusedLive,
   ProjectMemberLive,
   EnvironmentMemberLive
 )

@@ -31,6 +31,10 @@ type KeyError = InvalidIdempotencyKey | IdempotencyKeyReused | IdempotencyInProg
 
 const keyForm = new RegExp(`^[A-Za-z0-9_.:-]{1,${http.idempotencyKeyMaxCharacters}}$`)
 
+/** Fails unless the text is an `Idempotency-Key`. */
+export const checkKey = (key: string): Effect.Effect<void, InvalidIdempotencyKey> =>
+  keyForm.test(key) ? Effect.void : Effect.fail(new InvalidIdempotencyKey())
+
 const oldest = (now: DateTime.Utc) => DateTime.subtract(now, { seconds: idempotency.keptSeconds })
 
 /** Runs requests at most once. */
@@ -68,7 +72,7 @@ const makeOnce = (
     answer: Schema.Codec<A, I>,
     prepare: Effect.Effect<Effect.Effect<A, E2, R2>, E, R>
   ) {
-    if (!keyForm.test(named.key)) return yield* new InvalidIdempotencyKey()
+    yield* checkKey(named.key)
     const Answer = Schema.fromJsonString(answer)
     const fingerprint = sha256(JSON.stringify(body))
     const createdAt = yield* DateTime.now

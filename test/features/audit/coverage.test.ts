@@ -219,6 +219,7 @@ const exempt: Readonly<Record<string, string>> = {
   "POST /v1/admin/players/verify-token": "reads",
   "POST /v1/projects/:projectId/environments/:env/players/verify-token": "reads",
   "POST /v1/realtime/channels/:name/messages": "sends a message that is not stored",
+  "POST /v1/money/prepaid/checkout": "the developer's own money, of which the ledger is the log",
   "POST /v1/developers/logout": "the developer's own account, of no project",
   "POST /v1/developers/me/email/verification": "the developer's own account, of no project",
   "POST /v1/developers/me/invite-code": "the developer's own account, of no project",
@@ -239,7 +240,7 @@ const sampleOf = (endpoint: Endpoint): MakeSample | undefined => {
 
 const changing = endpoints.filter(
   ({ access, method }) =>
-    method !== "GET" && (access === "secret" || access === "member" || access === "developer")
+    method !== "GET" && ["secret", "member", "developer", "developerOnly"].includes(access)
 )
 
 const fill = (path: string, params: Readonly<Record<string, string>>): string =>

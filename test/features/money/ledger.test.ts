@@ -14,7 +14,13 @@ import {
   type Movement,
   returnToProvider
 } from "#server/features/money/postings"
-import { coreOfNode, makeDeveloper, SharedDatabase } from "../../support/http/stack.ts"
+import { creditDeveloper } from "#server/features/money/operator"
+import {
+  coreOfNode,
+  makeDeveloper,
+  makeTenantsOf,
+  SharedDatabase
+} from "../../support/http/stack.ts"
 
 const App = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))
 
@@ -148,7 +154,7 @@ const faults = Effect.gen(function* () {
     where not exists (select from ledger_postings p where p.transaction_id = t.id)`
 })
 
-layer(App, { timeout: "120 seconds" })("the ledger", (it) => {
+layer(App, { timeout: "120 seconds", excludeTestServices: true })("the ledger", (it) => {
   it.effect("has the balances of a model after random histories with repeated events", () =>
     Effect.gen(function* () {
       const samples = fc.sample(histories, { numRuns: 30, seed: 20_261_122 })
@@ -262,6 +268,34 @@ layer(App, { timeout: "120 seconds" })("the ledger", (it) => {
         assert.isTrue(Exit.isFailure(yield* Effect.exit(attempt)))
       }
       assert.deepStrictEqual(yield* rows, before)
+    })
+  )
+
+  it.effect("credits a developer for the operator, once for each reference", () =>
+    Effect.gen(function* () {
+      const { developerId, email } = yield* makeDeveloper
+      const { projectId } = yield* makeTenantsOf(developerId)
+      const credit = { developer: email.toUpperCase(), cents: 2500, reason: "Invoice 7" }
+      assert.isTrue(yield* creditDeveloper({ ...credit, reference: "invoice-7" }))
+      assert.isFalse(yield* creditDeveloper({ ...credit, reference: "invoice-7" }))
+      assert.isTrue(yield* creditDeveloper({ ...credit, reference: undefined }))
+      assert.isTrue(
+        yield* creditDeveloper({ ...credit, developer: developerId, reference: undefined })
+      )
+      assert.strictEqual((yield* positions(developerId)).prepaid, 7500)
+      const sql = yield* SqlClient.SqlClient
+      assert.deepStrictEqual(
+        yield* sql`select actor_id, action, details from audit where project_id = ${projectId}`,
+        Array.from({ length: 3 }, () => ({
+          actorId: "operator",
+          action: "money.credit",
+          details: JSON.stringify({ cents: 2500, reason: "Invoice 7" })
+        }))
+      )
+      for (const wrong of [{ developer: "nobody@example.com" }, { cents: 0 }, { cents: -5 }]) {
+        const refused = creditDeveloper({ ...credit, ...wrong, reference: undefined })
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(refused)))
+      }
     })
   )
 

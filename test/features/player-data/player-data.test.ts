@@ -30,21 +30,26 @@ import {
 /** Tables without player ids. */
 const tablesWithoutPlayers = [
   "blobs",
+  "checkouts",
   "configs",
   "daily_actives",
   "deployment_files",
   "deployments",
+  "developer_flows",
   "developer_identities",
   "developer_sessions",
   "developers",
   "environments",
   "hosted_apps",
+  "hosted_domains",
   "invite_uses",
   "keys",
   "ledger_postings",
   "ledger_transactions",
   "live_reports",
   "migrations",
+  "payment_reconciliation",
+  "payment_returns",
   "project_members",
   "projects",
   "provider_credentials",
@@ -56,6 +61,9 @@ const tablesWithoutPlayers = [
   "share_visitors",
   "signing_keys",
   "sweep_claims",
+  "usage_batches",
+  "usage_counters",
+  "usage_periods",
   "webhook_secrets"
 ]
 

@@ -20,7 +20,7 @@ import { DeveloperSessions } from "./sessions.ts"
 import { makeDeveloperSignIn } from "./sign-in.ts"
 import { viewOf } from "./view.ts"
 
-/** Currency that `/v1/platform/info` reports; billing is off. */
+/** Currency of prices and balances. */
 const currency = "usd"
 
 const AccessHttp = HttpApiBuilder.group(
@@ -97,7 +97,7 @@ const PlatformHttp = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const accounts = yield* DeveloperAccounts
     const oauth = yield* DeveloperOAuth
-    const { features, hosting } = yield* Settings
+    const { features, hosting, money } = yield* Settings
     return handlers.handle(
       "info",
       Effect.fnUntraced(function* () {
@@ -107,7 +107,7 @@ const PlatformHttp = HttpApiBuilder.group(
           oauthProviders: oauth.providers,
           signups: yield* accounts.signups,
           setupTokenRequired: yield* accounts.setupTokenRequired,
-          billing: { enabled: false, currency },
+          billing: { enabled: money.enabled, currency },
           hostingDomain: hosting.domain ?? null,
           features: Array.from(features)
         }

@@ -8,6 +8,7 @@ import { Context, Effect, Exit, Layer } from "effect"
 import { hosting as limits, http } from "#rpc/limits"
 import { matchesTag } from "#server/platform/entity-tags"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
+import { Meter } from "#server/platform/meter"
 import { readings } from "#server/platform/metrics"
 import { Settings } from "#server/platform/settings/settings"
 import { hostOf } from "./addresses.ts"
@@ -111,7 +112,11 @@ const sniff = async (handle: FileHandle): Promise<string | undefined> => {
 }
 
 /** Sends a file from the disk, one piece at a time, so that a slow client holds one piece. */
-const stream = async (path: string, delivery: Delivery): Promise<void> => {
+const stream = async (
+  path: string,
+  delivery: Delivery,
+  sent: (bytes: number) => void
+): Promise<void> => {
   const { file, part, request, response } = delivery
   const handle = await open(path)
   const millis = responseMillis + ((part.end - part.start) / http.slowestBytesPerSecond) * second
@@ -129,6 +134,7 @@ const stream = async (path: string, delivery: Delivery): Promise<void> => {
       )
       if (bytesRead === 0) throw new Error(`${path} has become shorter`)
       position += bytesRead
+      sent(bytesRead)
       if (!response.write(buffer.subarray(0, bytesRead))) await drained(response)
     }
     response.end()
@@ -240,6 +246,7 @@ const answerApp = (
 /** Sends files: small ones from memory, others from the disk. */
 const makeSendFile = Effect.gen(function* () {
   const blobs = yield* Blobs
+  const meter = yield* Meter
   const { gauge } = yield* readings
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const cache = new BodyCache(limits.bodyCacheBytes)
@@ -247,17 +254,20 @@ const makeSendFile = Effect.gen(function* () {
   gauge("svc_hosting_cached_bytes", "Bytes of hosted files in memory.", () => cache.bytes)
 
   const sendBody = (delivery: Delivery, body: Buffer): void => {
-    const { file, part, request, response, status } = delivery
+    const { app, file, part, request, response, status } = delivery
     sendHead(delivery, file.needsSniffing ? sniffEncoding(body) : undefined)
     if (request.method === "HEAD") return void response.end()
     response.end(status === 206 ? body.subarray(part.start, part.end + 1) : body)
+    meter.add(app.environmentId, "egressBytes", part.end - part.start + 1)
   }
 
   const fetch = Effect.fnUntraced(function* (delivery: Delivery, key: string) {
     const { app, file, form } = delivery
     const path = yield* blobs.open(app.environmentId, file.sha256, form)
     if (sizeOf(file, form) > limits.cachedBodyMaxBytes) {
-      return yield* Effect.tryPromise(() => stream(path, delivery))
+      return yield* Effect.tryPromise(() =>
+        stream(path, delivery, (bytes) => meter.add(app.environmentId, "egressBytes", bytes))
+      )
     }
     const body = yield* Effect.tryPromise(() => readFile(path))
     cache.set(key, body)

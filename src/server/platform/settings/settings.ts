@@ -20,24 +20,22 @@ import { baseUrlWarnings, databaseUrlIssue, isPublicHost, proxyWarnings } from "
 import { freePort } from "./free-port.ts"
 import { type FunctionSettings, functionsOf, functionVariables } from "./functions.ts"
 import { hostingIssue, hostingOf, type HostingSettings, hostingVariables } from "./hosting.ts"
+import { mediaIssue, mediaOf, type MediaSettings, mediaVariables } from "./media.ts"
+import { moneyIssue, moneyOf, type MoneySettings, moneyVariables } from "./money.ts"
 import { oauthIssue, oauthOf, type OAuthSettings, oauthVariables } from "./oauth.ts"
 import { unknownNames, unknownWarning } from "./unknown-names.ts"
 import {
   DashboardPlace,
-  IpAddress,
   isWeakKey,
   listOf,
   type LogLevel,
   logLevels,
   MasterKey,
   MetricsToken,
-  Ports,
   Ratio,
   SetupToken,
   SmtpUrl,
   TrustedNetwork,
-  TurnSecret,
-  TurnUrl,
   whole,
   withoutSlash
 } from "./values.ts"
@@ -79,12 +77,7 @@ const Environment = Schema.Struct({
   SVC_SETUP_TOKEN: Schema.optionalKey(SetupToken),
   SVC_DASHBOARD: DashboardPlace,
   SVC_TRUSTED_PROXIES: listOf(TrustedNetwork),
-  SVC_TURN_URLS: listOf(TurnUrl),
-  SVC_TURN_PORT: whole(0, 65_535),
-  SVC_TURN_SECRET: Schema.optionalKey(Schema.RedactedFromValue(TurnSecret)),
-  SVC_VOICE_UDP_PORTS: Ports,
-  SVC_VOICE_PUBLIC_IP: Schema.optionalKey(IpAddress),
-  SVC_VOICE_WORKERS: whole(0, 64),
+  ...mediaVariables,
   ...oauthVariables,
   SVC_FEATURES: listOf(Schema.Literals(Record.keys(featureTable))),
   SVC_SAVE_MAX_BYTES: whole(1, 64 * 1024 * 1024),
@@ -93,6 +86,7 @@ const Environment = Schema.Struct({
   SVC_ENVIRONMENT_SAVE_BYTES: whole(0, 2 ** 50),
   ...hostingVariables,
   ...functionVariables,
+  ...moneyVariables,
   SVC_GUEST_EXPIRY_DAYS: whole(0, 36_500),
   SVC_METRICS_TOKEN: Schema.optionalKey(MetricsToken),
   SVC_LOG_LEVEL: Schema.Literals(["debug", "info", "warning", "error"]),
@@ -116,16 +110,7 @@ const Environment = Schema.Struct({
       ? undefined
       : { path: [absent], issue: `must be set together with the other two: ${names.join(", ")}` }
   }),
-  Schema.makeFilter((env) =>
-    env.SVC_TURN_SECRET === undefined && env.SVC_TURN_URLS.some((url) => /^turn/i.test(url))
-      ? { path: ["SVC_TURN_SECRET"], issue: "must be set together with a turn: URL" }
-      : undefined
-  ),
-  Schema.makeFilter((env) =>
-    env.SVC_VOICE_WORKERS > env.SVC_VOICE_UDP_PORTS.length
-      ? { path: ["SVC_VOICE_UDP_PORTS"], issue: "must name a port for each of SVC_VOICE_WORKERS" }
-      : undefined
-  ),
+  Schema.makeFilter(mediaIssue),
   Schema.makeFilter((env) =>
     env.NODE_ENV === "production" && env.SVC_MASTER_KEY === undefined
       ? {
@@ -161,6 +146,7 @@ const Environment = Schema.Struct({
   ),
   Schema.makeFilter(hostingIssue),
   Schema.makeFilter(oauthIssue),
+  Schema.makeFilter(moneyIssue),
   Schema.makeFilter((env) =>
     (["DATABASE_URL", "SVC_LOCK_DATABASE_URL"] as const).flatMap((name) => {
       const url = env[name]
@@ -202,14 +188,6 @@ const tlsFiles = ({
 }: typeof Environment.Type) =>
   cert === undefined || key === undefined || ca === undefined ? undefined : { cert, key, ca }
 
-const mediaOf = (env: typeof Environment.Type) => ({
-  turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET, port: env.SVC_TURN_PORT },
-  voice: {
-    ports: env.SVC_VOICE_UDP_PORTS,
-    publicIp: env.SVC_VOICE_PUBLIC_IP,
-    workers: env.SVC_VOICE_WORKERS
-  }
-})
 
 /**
  * The port to listen on. Without a base URL, links and tokens name this port: then 0 becomes a free one
@@ -265,18 +243,8 @@ export class Settings extends Context.Service<
     readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
     /** What is unsafe about this deployment, for the operator. */
     readonly warnings: ReadonlyArray<string>
-    /** The media server of voice calls: its UDP ports, one per process. */
-    readonly voice: {
-      readonly ports: ReadonlyArray<number>
-      readonly publicIp: string | undefined
-      readonly workers: number
-    }
-    /** STUN and TURN servers, and the secret shared with the TURN ones. */
-    readonly turn: {
-      readonly urls: ReadonlyArray<string>
-      readonly secret: Redacted.Redacted | undefined
-      readonly port: number
-    }
+    readonly voice: MediaSettings["voice"]
+    readonly turn: MediaSettings["turn"]
     readonly features: ReadonlySet<FeatureName>
     readonly saves: {
       readonly maxBytes: number
@@ -288,6 +256,7 @@ export class Settings extends Context.Service<
     }
     readonly hosting: HostingSettings
     readonly functions: FunctionSettings
+    readonly money: MoneySettings
     /** Days after which a guest whose sessions have expired is deleted; 0: never. */
     readonly guestExpiryDays: number
     /** Bearer token for `GET /metrics`; undefined: this machine reads in development, nobody in production. */
@@ -354,6 +323,7 @@ export class Settings extends Context.Service<
         },
         hosting: hostingOf(env),
         functions: functionsOf(env),
+        money: moneyOf(env),
         guestExpiryDays: env.SVC_GUEST_EXPIRY_DAYS,
         metricsToken: env.SVC_METRICS_TOKEN,
         logs: {

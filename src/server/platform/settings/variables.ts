@@ -257,6 +257,27 @@ export const variables = {
       "Seconds between snapshots of the data of functions, where several runners share the work: a runner " +
       "that crashes loses at most these."
   },
+  SVC_BILLING: {
+    default: "off",
+    description:
+      "on meters the usage of projects, charges it to their developers and takes payments."
+  },
+  SVC_PRICES: {
+    default: "{}",
+    description:
+      'Prices of usage in micro-USD, as JSON: {"egressBytes": {"microUsd": 90000, "per": 1073741824}}. ' +
+      "What is not in it is free."
+  },
+  SVC_STRIPE_SECRET_KEY: {
+    description:
+      "The secret key of Stripe (sk_live_...), which takes the payments. Without it there are none."
+  },
+  SVC_STRIPE_WEBHOOK_SECRETS: {
+    default: "",
+    description:
+      "The signing secrets (whsec_...) of Stripe's webhook to /v1/payments/stripe, separated by commas."
+  },
+  SVC_STRIPE_URL: { description: "Overrides the base URL of Stripe's API (tests only)." },
   SVC_GUEST_EXPIRY_DAYS: {
     default: String(guests.expiryDays),
     description:

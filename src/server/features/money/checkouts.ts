@@ -1,0 +1,137 @@
+/**
+ * Checkouts: a payment at the provider's hosted page. The row is stored first, so that whatever the provider
+ * reports finds it. A repeated request with the same `Idempotency-Key` continues the first one: the provider
+ * gets the same request under the same key and opens one session.
+ */
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { DeveloperCaller } from "#rpc/auth"
+import {
+  IdempotencyKeyReused,
+  InvalidAmount,
+  type InvalidIdempotencyKey,
+  NotFound,
+  PaymentsUnavailable
+} from "#rpc/errors/codes"
+import { CheckoutId, newId } from "#rpc/ids"
+import { idempotency, money as limits } from "#rpc/limits"
+import type { Checkout, NewCheckout } from "#rpc/money"
+import { CheckoutRepository, type CheckoutRow } from "#sql/money/checkouts"
+import { LedgerRepository } from "#sql/money/ledger"
+import { makeTransaction } from "#server/platform/database"
+import { checkKey } from "#server/platform/idempotency"
+import { sha256 } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
+import { PaymentProvider } from "./provider.ts"
+
+type StartError = InvalidAmount | InvalidIdempotencyKey | IdempotencyKeyReused | PaymentsUnavailable
+
+export class Checkouts extends Context.Service<
+  Checkouts,
+  {
+    readonly start: (
+      caller: DeveloperCaller,
+      request: NewCheckout,
+      key: string | undefined
+    ) => Effect.Effect<Checkout, StartError>
+    /** A checkout of this developer. */
+    readonly read: (caller: DeveloperCaller, id: string) => Effect.Effect<Checkout, NotFound>
+  }
+>()("server/features/money/checkouts/Checkouts") {
+  static readonly layer = Layer.effect(
+    Checkouts,
+    Effect.gen(function* () {
+      const repository = yield* CheckoutRepository
+      return Checkouts.of({
+        start: yield* makeStart,
+        read: Effect.fn("Checkouts.read")(function* ({ developerId }, id) {
+          const checkoutId = Schema.decodeUnknownOption(CheckoutId)(id)
+          if (Option.isNone(checkoutId)) return yield* new NotFound()
+          const found = Option.getOrUndefined(yield* repository.find(checkoutId.value))
+          if (found?.developerId !== developerId || found.url === null) return yield* new NotFound()
+          return viewOf(found, found.url)
+        })
+      })
+    })
+  )
+}
+
+const viewOf = ({ amount, expiresAt, id, status }: CheckoutRow, url: string): Checkout => ({
+  id,
+  url,
+  status,
+  amount: Number(amount),
+  currency: "usd",
+  expiresAt: DateTime.formatIso(expiresAt)
+})
+
+const { checkoutCentsMax: max, checkoutCentsMin: min } = limits
+
+const checkAmount = (amount: number): Effect.Effect<bigint, InvalidAmount> =>
+  Number.isInteger(amount) && amount >= min && amount <= max
+    ? Effect.succeed(BigInt(amount))
+    : Effect.fail(
+        new InvalidAmount({
+          message: `Expected a whole number of cents from ${min} to ${max}.`,
+          details: { min, max, unit: "cents" }
+        })
+      )
+
+const makeStart = Effect.gen(function* () {
+  const { enabled } = (yield* Settings).money
+  const provider = yield* PaymentProvider
+  const repository = yield* CheckoutRepository
+  const ledger = yield* LedgerRepository
+  const random = yield* SecureRandom.SecureRandom
+  const transaction = yield* makeTransaction
+
+  /** The checkout of the key, or a new one. */
+  const findOrInsert = Effect.fnUntraced(function* (row: CheckoutRow, key: string | null) {
+    const { createdAt, developerId, fingerprint } = row
+    yield* ledger.lock(developerId)
+    if (key !== null) {
+      const since = DateTime.subtract(createdAt, { seconds: idempotency.keptSeconds })
+      const found = yield* repository.findByKey({ developerId, key, since })
+      if (Option.isSome(found)) {
+        const isSame = found.value.fingerprint === fingerprint
+        return isSame ? found.value : yield* new IdempotencyKeyReused()
+      }
+    }
+    yield* repository.insert({ ...row, idempotencyKey: key })
+    return row
+  })
+
+  return Effect.fn("Checkouts.start")(
+    function* (
+      { developerId, email }: DeveloperCaller,
+      request: NewCheckout,
+      key: string | undefined
+    ) {
+      if (!enabled || provider === undefined) return yield* new PaymentsUnavailable()
+      if (key !== undefined) yield* checkKey(key)
+      const amount = yield* checkAmount(request.amount)
+      const { cancelUrl, successUrl } = request
+      const createdAt = yield* DateTime.now
+      const row: CheckoutRow = {
+        id: yield* newId.checkout,
+        developerId,
+        amount,
+        status: "open",
+        successUrl,
+        cancelUrl,
+        fingerprint: sha256(JSON.stringify([request.amount, successUrl, cancelUrl])),
+        sessionId: null,
+        url: null,
+        paymentId: null,
+        createdAt,
+        expiresAt: DateTime.add(createdAt, { seconds: limits.checkoutSeconds })
+      }
+      const checkout = yield* transaction(findOrInsert(row, key ?? null))
+      if (checkout.url !== null) return viewOf(checkout, checkout.url)
+      const { sessionId, url } = yield* provider.createSession(checkout, email)
+      yield* repository.setSession({ id: checkout.id, sessionId, url })
+      return viewOf(checkout, url)
+    },
+    Effect.provideService(SecureRandom.SecureRandom, random)
+  )
+})

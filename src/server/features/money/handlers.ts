@@ -1,0 +1,111 @@
+/** Prepaid money over HTTP: `/v1/money`, and the events of the payment provider. */
+import { DateTime, Effect, Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { CurrentDeveloper } from "#rpc/auth"
+import { NotFound } from "#rpc/errors/codes"
+import { http as pages, throttles as throttleLimits } from "#rpc/limits"
+import type { LedgerEntry, PrepaidBalance } from "#rpc/money"
+import { type EntryRow, LedgerRepository } from "#sql/money/ledger"
+import { Settings } from "#server/platform/settings/settings"
+import { takeToken } from "#server/platform/throttle-guard"
+import { Throttles } from "#server/platform/throttles"
+import { Checkouts } from "./checkouts.ts"
+import { Ledger } from "./ledger.ts"
+import { Payments } from "./payments.ts"
+import { factOf, PaymentProvider } from "./provider.ts"
+import { Reconciliation } from "./reconciliation.ts"
+import { UsageReports } from "./usage.ts"
+
+const toEntry = ({ amount, balanceAfter, createdAt, ...entry }: EntryRow): LedgerEntry => ({
+  ...entry,
+  amount: Number(amount),
+  balanceAfter: Number(balanceAfter),
+  createdAt: DateTime.formatIso(createdAt)
+})
+
+const noBalance: PrepaidBalance = { balance: 0, owed: 0, invite: null }
+
+const MoneyGroup = HttpApiBuilder.group(
+  Api,
+  "money",
+  Effect.fn(function* (handlers) {
+    const checkouts = yield* Checkouts
+    const ledger = yield* Ledger
+    const repository = yield* LedgerRepository
+    const throttles = yield* Throttles
+    const usage = yield* UsageReports
+    const { enabled } = (yield* Settings).money
+    return handlers.handleAll({
+      balance: Effect.fnUntraced(function* () {
+        const { developerId } = yield* CurrentDeveloper
+        if (!enabled) return noBalance
+        const { invite, invitePending, owed, prepaid } = yield* ledger.balances(developerId)
+        const granted = yield* repository.granted(developerId)
+        const credit = {
+          granted: Number(granted),
+          remaining: Number(invite),
+          pending: Number(invitePending)
+        }
+        return {
+          balance: Number(prepaid),
+          owed: Number(-owed),
+          invite: granted + invitePending > 0n ? credit : null
+        }
+      }),
+      ledger: Effect.fnUntraced(function* ({ query: { cursor, limit = pages.pageDefault } }) {
+        const { developerId } = yield* CurrentDeveloper
+        if (!enabled) return { entries: [], nextCursor: null }
+        const rows = yield* repository.page({
+          developerId,
+          after: cursor ?? null,
+          limit: limit + 1
+        })
+        const shown = rows.slice(0, limit)
+        const last = rows.length > limit ? shown.at(-1) : undefined
+        return { entries: shown.map(toEntry), nextCursor: last?.id ?? null }
+      }),
+      checkout: Effect.fnUntraced(function* ({ headers, payload }) {
+        const caller = yield* CurrentDeveloper
+        yield* takeToken(throttles, throttleLimits.checkouts, `checkout:${caller.developerId}`)
+        return { checkout: yield* checkouts.start(caller, payload, headers["idempotency-key"]) }
+      }),
+      readCheckout: Effect.fnUntraced(function* ({ params: { checkoutId } }) {
+        return { checkout: yield* checkouts.read(yield* CurrentDeveloper, checkoutId) }
+      }),
+      usage: Effect.fnUntraced(function* ({ query: { period, refresh } }) {
+        const { developerId } = yield* CurrentDeveloper
+        return yield* usage.read({ developerId, period, refresh: refresh === "true" })
+      })
+    })
+  })
+)
+
+/** The body is verified as the bytes that were sent, so it is read as text. */
+const PaymentsGroup = HttpApiBuilder.group(
+  Api,
+  "payments",
+  Effect.fn(function* (handlers) {
+    const payments = yield* Payments
+    const provider = yield* PaymentProvider
+    const { enabled } = (yield* Settings).money
+    return handlers.handleRaw(
+      "stripe",
+      Effect.fnUntraced(function* ({ request }) {
+        if (!enabled || provider === undefined) return yield* new NotFound()
+        const body = yield* Effect.orDie(request.text)
+        const event = yield* provider.verify(body, request.headers["stripe-signature"] ?? "")
+        const fact = yield* Effect.orDie(factOf(event))
+        if (fact !== undefined) yield* payments.apply(fact)
+        return { received: true as const }
+      })
+    )
+  })
+)
+
+/** The groups `money` and `payments`, and the hourly work of both. */
+export const MoneyHttp = Layer.mergeAll(MoneyGroup, PaymentsGroup, Reconciliation).pipe(
+  Layer.provide(Checkouts.layer),
+  Layer.provide(Payments.layer),
+  Layer.provide(PaymentProvider.layer)
+)

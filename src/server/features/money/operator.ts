@@ -1,0 +1,76 @@
+/** Credit by the operator, for developers who pay in another way. */
+import { Data, DateTime, Effect, Option, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient, SqlError } from "effect/sql"
+import { normalizeEmail } from "#rpc/email"
+import { DeveloperId, newId } from "#rpc/ids"
+import { AuditRepository, wholeDeployment } from "#sql/audit"
+import { DeveloperRepository } from "#sql/developers"
+import { MeteringRepository } from "#sql/money/usage"
+import { Ledger } from "./ledger.ts"
+import { creditFrom } from "./postings.ts"
+
+/** The credit is not given; `message` says why. */
+export class CreditRefused extends Data.TaggedError("CreditRefused")<{
+  readonly message: string
+}> {}
+
+export interface Credit {
+  /** Id or email address of the developer. */
+  readonly developer: string
+  readonly cents: number
+  readonly reason: string
+  /** A credit with a reference is given once. */
+  readonly reference: string | undefined
+}
+
+const isDeveloperId = Schema.is(DeveloperId)
+
+const refuse = (message: string) => Effect.fail(new CreditRefused({ message }))
+
+/** Credits a developer; false if a credit with this reference was given before. */
+export const creditDeveloper = Effect.fnUntraced(function* (credit: Credit) {
+  const { cents, developer: name, reason, reference } = credit
+  const audit = yield* AuditRepository
+  const developers = yield* DeveloperRepository
+  const ledger = yield* Ledger
+  const metering = yield* MeteringRepository
+  const random = yield* SecureRandom.SecureRandom
+  const sql = yield* SqlClient.SqlClient
+  if (cents < 1) return yield* refuse("Expected a whole number of cents above zero.")
+  const found = yield* isDeveloperId(name)
+    ? developers.find(name)
+    : developers.findByEmail(normalizeEmail(name))
+  if (Option.isNone(found)) return yield* refuse(`There is no developer ${name}.`)
+  const { id: developerId } = found.value
+  const entryId = Effect.provideService(newId.auditEntry, SecureRandom.SecureRandom, random)
+  const give = Effect.gen(function* () {
+    const isNew = yield* ledger.post({
+      developerId,
+      kind: "adjustment",
+      source: `credit:${reference ?? (yield* entryId)}`,
+      description: reason,
+      movement: creditFrom("adjustments", BigInt(cents))
+    })
+    if (!isNew) return false
+    const projects = yield* metering.projectsOf(developerId)
+    for (const projectId of [wholeDeployment, ...projects] as const) {
+      yield* audit.insert({
+        id: yield* entryId,
+        at: yield* DateTime.now,
+        projectId,
+        env: null,
+        actorKind: "system",
+        actorId: "operator",
+        actorName: "operator",
+        address: null,
+        action: "money.credit",
+        targetKind: "developer",
+        targetId: developerId,
+        details: { cents, reason }
+      })
+    }
+    return true
+  })
+  return yield* Effect.catchIf(sql.withTransaction(give), SqlError.isSqlError, Effect.die)
+})

@@ -1,0 +1,42 @@
+/**
+ * Samples the open connections of this node and the members of its voice calls, for the meter of usage. A
+ * sample counts for the whole seconds since the one before it, on a monotonic clock.
+ */
+import { Clock, Effect, Layer, Schedule, Schema } from "effect"
+import { EnvironmentId } from "#rpc/ids"
+import { money as limits } from "#rpc/limits"
+import { LocalChannels } from "#entities/channel/entity"
+import { Meter } from "#server/platform/meter"
+import { Settings } from "#server/platform/settings/settings"
+import { Gateway } from "#server/gateway/gateway"
+
+const isEnvironmentId = Schema.is(EnvironmentId)
+
+const nanosPerSecond = 1_000_000_000n
+
+export const UsageSampler = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { enabled } = (yield* Settings).money
+    if (!enabled) return
+    const { sockets } = yield* Gateway
+    const { actors: channels } = yield* LocalChannels
+    const meter = yield* Meter
+    let last = yield* Clock.monotonicTimeNanos
+    const sample = Effect.gen(function* () {
+      const seconds = ((yield* Clock.monotonicTimeNanos) - last) / nanosPerSecond
+      last += seconds * nanosPerSecond
+      const elapsed = Number(seconds)
+      for (const { admission } of sockets) {
+        if (admission !== undefined && isEnvironmentId(admission.environmentId)) {
+          meter.add(admission.environmentId, "connectionSeconds", elapsed)
+        }
+      }
+      for (const { state } of channels.values()) {
+        if (state === undefined || !isEnvironmentId(state.options.environmentId)) continue
+        meter.add(state.options.environmentId, "voiceSeconds", state.inCall * elapsed)
+      }
+    })
+    yield* sample.pipe(Effect.repeat(Schedule.spaced(limits.meterMillis)), Effect.forkScoped)
+    yield* Effect.addFinalizer(() => sample)
+  })
+)
