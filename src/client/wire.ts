@@ -1311,6 +1311,11 @@ export interface ErrorDetails {
   readonly internal_error: {
     readonly requestId: string
   }
+  readonly invalid_amount: {
+    readonly min: number
+    readonly max: number
+    readonly unit: "cents"
+  }
   readonly invalid_code: undefined
   readonly invalid_config: {
     readonly issues: ReadonlyArray<{
@@ -1359,6 +1364,7 @@ export interface ErrorDetails {
   readonly payload_too_large: {
     readonly limit: number
   }
+  readonly payments_unavailable: undefined
   readonly player_banned: {
     readonly sanctionId: string
     readonly expiresAt: string | null
