@@ -4,7 +4,7 @@
  */
 import { createServer } from "node:http"
 import { Context, Effect, Layer } from "effect"
-import Stripe from "stripe"
+import { Stripe } from "stripe"
 
 export const webhookSecret = "whsec_simulated_secret"
 const stripe = new Stripe("sk_test_simulated_key")

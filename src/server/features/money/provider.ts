@@ -3,7 +3,7 @@
  * is decoded here, to what it means for a checkout.
  */
 import { Clock, Context, Effect, Layer, Redacted, Schema } from "effect"
-import type Stripe from "stripe"
+import type { Stripe } from "stripe"
 import { type InvalidRequest, PaymentsUnavailable } from "#rpc/errors/codes"
 import { money as limits } from "#rpc/limits"
 import type { CheckoutRow } from "#sql/money/checkouts"
@@ -190,7 +190,7 @@ const make = Effect.gen(function* () {
   const { secretKey, url, webhookSecrets } = settings
   const sdk = yield* Effect.cached(
     Effect.promise(async () => {
-      const { default: Sdk } = await import("stripe")
+      const { Stripe: Sdk } = await import("stripe")
       return new Sdk(Redacted.value(secretKey), {
         timeout: limits.providerMillis,
         maxNetworkRetries: 2,
