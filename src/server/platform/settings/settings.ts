@@ -188,7 +188,6 @@ const tlsFiles = ({
 }: typeof Environment.Type) =>
   cert === undefined || key === undefined || ca === undefined ? undefined : { cert, key, ca }
 
-
 /**
  * The port to listen on. Without a base URL, links and tokens name this port: then 0 becomes a free one
  * here, before the server listens.
