@@ -1,4 +1,5 @@
-/** All texts of the dashboard. */
+/** All texts of the dashboard; those of the tools are in a file beside it. */
+import { toolTexts } from "./tool-texts.ts"
 
 const plural = (value: number, one: string, many: string): string =>
   `${value.toLocaleString("en")} ${value === 1 ? one : many}`
@@ -29,7 +30,17 @@ export const texts = {
   groups: { game: "Game", build: "Build", project: "Project" },
   views: {
     overview: "Overview",
-    players: "Players"
+    players: "Players",
+    live: "Live",
+    moderation: "Appeals",
+    config: "Config",
+    signin: "Sign-in",
+    keys: "Keys",
+    hosting: "Hosting",
+    share: "Share",
+    playground: "Playground",
+    audit: "Audit log",
+    settings: "Project settings"
   },
   shell: {
     account: "Account",
@@ -196,6 +207,108 @@ export const texts = {
   audit: {
     actors: { developer: "developer", key: "key", system: "the service" },
     from: "from",
-    details: "Details"
-  }
+    details: "Details",
+    title: "Audit log",
+    lead: "Every change by developers, keys and the service, newest first, kept for 400 days.",
+    action: "Action",
+    allActions: "All actions",
+    scope: "Scope",
+    thisEnvironment: "This environment",
+    wholeProject: "Whole project",
+    none: "Nothing here",
+    noneText: "No change matches. A ban, a config push or a new key will appear here at once."
+  },
+  live: {
+    title: "Live",
+    lead: "Rooms, queues and channels of all runners, some seconds old.",
+    connections: (value: number) => plural(value, "connection", "connections"),
+    truncated: "There are more than the 500 shown here.",
+    rooms: (value: number) => plural(value, "room", "rooms"),
+    allModes: "All modes",
+    code: "Code",
+    mode: "Mode",
+    seats: "Seats",
+    state: "State",
+    host: "Host",
+    opened: "Opened",
+    metadata: "Metadata",
+    show: "Show",
+    private: "Private",
+    locked: "Locked",
+    open: "Open",
+    away: (value: number) => `${value} away`,
+    noRooms: "No room is open",
+    noRoomsText:
+      "Rooms appear here while players sit in them. Two players of the playground make one in a click.",
+    queues: "Queues",
+    queuesLead: "Players who wait for a match.",
+    noQueues: "Nobody waits.",
+    waiting: "Waiting",
+    channels: "Channels",
+    channelsLead: "Members, and those of them in a call.",
+    noChannels: "No channel has members.",
+    channel: "Channel",
+    members: "Members",
+    inCall: "In a call"
+  },
+  moderation: {
+    title: "Appeals",
+    lead: "Players who object to a ban. Each ban allows one appeal; accepting it lifts the ban.",
+    status: "Status",
+    all: "All appeals",
+    states: { open: "Open", accepted: "Accepted", rejected: "Rejected" },
+    appealOf: (name: string) => `Appeal of ${name}`,
+    banned: "Banned",
+    reply: (name: string) => `Reply to ${name} (optional)`,
+    accept: "Accept and lift the ban",
+    reject: "Reject",
+    accepted: (name: string) => `The ban of ${name} is lifted.`,
+    rejected: "The appeal is rejected.",
+    none: "No appeals",
+    noneText: "Whom you ban can appeal once. The appeals wait here, open ones first.",
+    first: "These are the first 100."
+  },
+  keys: {
+    title: "Keys",
+    lead:
+      "Publishable keys are for pages and apps, and may be seen by anybody. Secret keys are for your servers, " +
+      "the command line and CI.",
+    kind: "Kind",
+    key: "Key",
+    used: "Last used",
+    created: "Created",
+    actions: "Actions",
+    create: "New",
+    none: "No key",
+    noneText: "Without a key no game can connect. Create a publishable one above.",
+    ready: "The key is ready",
+    once: "Store it now: this is the only time that it is shown.",
+    onceNot: "It stays visible in the list.",
+    revoke: "Revoke",
+    revokeTitle: (prefix: string) => `Revoke ${prefix}…`,
+    revokeText:
+      "Whatever uses this key stops working within a second, and its sockets close. It cannot be undone.",
+    revoked: "The key is revoked.",
+    connect: "Connect a game",
+    connectLead: "With the publishable key of this environment."
+  },
+  settings: {
+    title: "Project settings",
+    lead: "These concern both environments.",
+    project: "Project",
+    id: "Id",
+    slug: "Slug",
+    rename: "Rename",
+    renameLead: "Players see the name in mails. The slug stays.",
+    renamed: "The project has its new name.",
+    name: "Name",
+    delete: "Delete project",
+    deleteLead: "Closes both environments at once. For seven days the project can be restored.",
+    deleteTitle: (name: string) => `Delete ${name}`,
+    deleteText:
+      "Keys stop working, apps go offline and sockets close at once, in development and in production. After " +
+      "seven days all players, saves and files are removed for good.",
+    deleted: "The project is closed. You can restore it for seven days."
+  },
+  ...toolTexts
 } as const

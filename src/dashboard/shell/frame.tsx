@@ -180,7 +180,12 @@ export const Frame = ({ children }: { readonly children: ComponentChildren }) =>
         <ProjectSwitch />
         <EnvironmentSwitch />
         <span class="grow" />
-        <button type="button" class="button search-button" onClick={() => setSearching(true)}>
+        <button
+          type="button"
+          class="button"
+          aria-label={texts.shell.search}
+          onClick={() => setSearching(true)}
+        >
           <Icon name="search" />
           <span class="wide">{texts.shell.search}</span>
         </button>

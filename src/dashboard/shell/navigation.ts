@@ -2,8 +2,18 @@
 import type { ComponentType } from "preact"
 import type { IconName } from "../parts/icon.tsx"
 import { texts } from "../core/texts.ts"
+import { Audit } from "../views/audit.tsx"
+import { Config } from "../views/config.tsx"
+import { Hosting } from "../views/hosting.tsx"
+import { Keys } from "../views/keys.tsx"
+import { Live } from "../views/live.tsx"
+import { Moderation } from "../views/moderation.tsx"
 import { Overview } from "../views/overview.tsx"
 import { Players } from "../views/players.tsx"
+import { Playground } from "../views/playground.tsx"
+import { Settings } from "../views/settings.tsx"
+import { Share } from "../views/share.tsx"
+import { Signin } from "../views/signin.tsx"
 
 /** One view; its word is in the address. */
 export interface View {
@@ -31,7 +41,27 @@ const view = (word: keyof typeof names & IconName, component: ComponentType): Vi
 export const groups: ReadonlyArray<ViewGroup> = [
   {
     title: texts.groups.game,
-    views: [view("overview", Overview), view("players", Players)]
+    views: [
+      view("overview", Overview),
+      view("players", Players),
+      view("live", Live),
+      view("moderation", Moderation)
+    ]
+  },
+  {
+    title: texts.groups.build,
+    views: [
+      view("playground", Playground),
+      view("config", Config),
+      view("signin", Signin),
+      view("hosting", Hosting),
+      view("share", Share),
+      view("keys", Keys)
+    ]
+  },
+  {
+    title: texts.groups.project,
+    views: [view("audit", Audit), view("settings", Settings)]
   }
 ]
 

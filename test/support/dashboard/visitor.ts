@@ -46,7 +46,7 @@ export const signIn = Effect.fnUntraced(function* (page: Page) {
     await page.getByLabel("Email").fill(developer.email)
     await page.getByLabel("Password").fill(developer.password)
     await page.getByRole("button", { name: "Sign in" }).click()
-    await page.getByRole("navigation", { name: "Views" }).waitFor({ state: "attached" })
+    await page.locator("#main").waitFor()
   })
 })
 

@@ -14,7 +14,9 @@ import { loadBundle } from "./bundle.ts"
 import type { BundledFile, DashboardBundle } from "./sources.ts"
 
 const policy =
-  "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+  // The editor marks problems with images of its own style sheet.
+  "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; " +
+  "form-action 'self'; frame-ancestors 'none'"
 
 const pageHeaders = { "content-security-policy": policy, "referrer-policy": "no-referrer" }
 

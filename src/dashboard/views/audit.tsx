@@ -1,0 +1,108 @@
+/** Who did that: the audit log of the project, with filters that are in the address. */
+import { useState } from "preact/hooks"
+import { ask, type Response } from "../core/api.ts"
+import { texts } from "../core/texts.ts"
+import { Choice, useAction } from "../parts/form.tsx"
+import { useLoad } from "../parts/load.ts"
+import { usePlace, useQueryValue } from "../parts/place.ts"
+import { Empty, Failure, Loaded } from "../parts/shown.tsx"
+import { Title } from "../parts/small.tsx"
+import { Entries } from "./entries.tsx"
+
+const { audit: own } = texts
+
+const route = "GET /v1/projects/:projectId/audit"
+type Page = Response<typeof route>
+type Query = Readonly<Record<string, string | number | undefined>>
+
+const pageSize = 50
+
+const More = ({ first, query }: { readonly first: Page; readonly query: Query }) => {
+  const { project } = usePlace()
+  const [further, setFurther] = useState<ReadonlyArray<Page>>([])
+  const before = (further.at(-1) ?? first).nextBefore
+  const { busy, error, run } = useAction(async () => {
+    const page = await ask(route, {
+      params: { projectId: project.id },
+      query: { ...query, before: before ?? undefined }
+    })
+    setFurther([...further, page])
+  })
+  return (
+    <>
+      <Entries entries={[first, ...further].flatMap(({ entries }) => entries)} />
+      {error !== undefined && <Failure error={error} />}
+      {before !== null && (
+        <div class="more">
+          <button type="button" class="button" disabled={busy} onClick={() => void run()}>
+            {texts.players.more}
+          </button>
+        </div>
+      )}
+    </>
+  )
+}
+
+/** Actions that the log is often searched for. */
+const actions = [
+  "appeal.resolve",
+  "config.push",
+  "deployment.activate",
+  "key.create",
+  "key.revoke",
+  "player.ban",
+  "player.delete",
+  "player.export",
+  "player.unban",
+  "project.rename",
+  "provider.put"
+]
+
+export const Audit = () => {
+  const { env, project } = usePlace()
+  const [action, setAction] = useQueryValue("action")
+  const [scope, setScope] = useQueryValue("scope")
+  const query: Query = {
+    action,
+    limit: pageSize,
+    ...(scope === "all" ? {} : { env })
+  }
+  const key = `${project.id}/audit?${action}&${scope}&${env}`
+  const load = useLoad(key, (signal) =>
+    ask(route, { params: { projectId: project.id }, query, signal })
+  )
+  return (
+    <div class="stack">
+      <Title text={own.title} lead={own.lead}>
+        <Choice
+          label={own.action}
+          hideLabel
+          value={action}
+          options={[["", own.allActions], ...actions.map((it) => [it, it] as const)]}
+          onChoose={setAction}
+        />
+        <Choice
+          label={own.scope}
+          hideLabel
+          value={scope}
+          options={[
+            ["", own.thisEnvironment],
+            ["all", own.wholeProject]
+          ]}
+          onChoose={setScope}
+        />
+      </Title>
+      <section class="panel" aria-label={own.title}>
+        <Loaded of={load}>
+          {(first) =>
+            first.entries.length === 0 ? (
+              <Empty title={own.none} text={own.noneText} />
+            ) : (
+              <More key={key} first={first} query={query} />
+            )
+          }
+        </Loaded>
+      </section>
+    </div>
+  )
+}

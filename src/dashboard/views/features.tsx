@@ -1,0 +1,87 @@
+/** Features as switches. Each edits the same document as the editor, and shows the difference first. */
+import { ask, type Response } from "../core/api.ts"
+import { texts } from "../core/texts.ts"
+import { useLoad } from "../parts/load.ts"
+import { usePlace } from "../parts/place.ts"
+import { Loaded } from "../parts/shown.tsx"
+import { Badge, Panel } from "../parts/small.tsx"
+
+const { config: own } = texts
+
+const route = "GET /v1/projects/:projectId/environments/:env/features"
+type Feature = Response<typeof route>["features"][number]
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The document with a value at a path of names. */
+const withValue = (document: unknown, path: ReadonlyArray<string>, value: boolean): unknown => {
+  const [name, ...rest] = path
+  if (name === undefined) return value
+  const members = isObject(document) ? document : {}
+  return { ...members, [name]: withValue(members[name], rest, value) }
+}
+
+const changed = (text: string, path: string, value: boolean): string =>
+  `${JSON.stringify(withValue(JSON.parse(text), path.split("."), value), null, 2)}\n`
+
+const Switch = ({
+  feature,
+  offer,
+  text
+}: {
+  readonly feature: Feature
+  readonly text: string
+  readonly offer: (text: string) => void
+}) => {
+  const { configPath, enabled, offered, source, title } = feature
+  return (
+    <li>
+      <label class="switch">
+        <input
+          type="checkbox"
+          role="switch"
+          checked={enabled}
+          disabled={!offered || configPath === null || source !== "config"}
+          onClick={(event) => {
+            event.preventDefault()
+            if (configPath !== null) offer(changed(text, configPath, !enabled))
+          }}
+        />
+        <strong>{title}</strong>
+        <Badge kind={enabled ? "green" : ""}>{enabled ? own.on : own.off}</Badge>
+        {!offered && <Badge kind="amber">{own.notOffered}</Badge>}
+      </label>
+      <span class="soft small">
+        {configPath === null ? own.byEndpoint : <code>{configPath}</code>}
+      </span>
+    </li>
+  )
+}
+
+export const Features = ({
+  offer,
+  text
+}: {
+  readonly text: string
+  readonly offer: (text: string) => void
+}) => {
+  const { env, params, project } = usePlace()
+  // What is on depends on the document, so its text is part of the key.
+  const load = useLoad(`${project.id}/${env}/features/${text}`, (signal) =>
+    ask(route, { params, signal })
+  )
+  return (
+    <Panel title={own.tabs.features} lead={own.featuresLead}>
+      <Loaded of={load}>
+        {({ features }) => (
+          <ul class="timeline">
+            {features.map((feature) => (
+              <Switch key={feature.key} feature={feature} text={text} offer={offer} />
+            ))}
+          </ul>
+        )}
+      </Loaded>
+    </Panel>
+  )
+}

@@ -1,0 +1,145 @@
+/** How to connect: the keys of the environment. A secret key is shown once. */
+import { useState } from "preact/hooks"
+import { ask, type Response } from "../core/api.ts"
+import { notify, refreshProjects } from "../core/state.ts"
+import { texts } from "../core/texts.ts"
+import { Confirm, Dialog } from "../parts/dialog.tsx"
+import { useAction } from "../parts/form.tsx"
+import { usePlace } from "../parts/place.ts"
+import { Empty, Failure } from "../parts/shown.tsx"
+import { Badge, Copyable, Panel, Snippet, Time, Title } from "../parts/small.tsx"
+import { clientSnippet, curlSnippet, publishableKeyOf } from "./connect.ts"
+
+const { keys: own } = texts
+
+const createRoute = "POST /v1/projects/:projectId/environments/:env/keys"
+type Created = Response<typeof createRoute>
+type Key = Created["key"]
+
+const Rows = ({
+  keys,
+  revoke
+}: {
+  readonly keys: ReadonlyArray<Key>
+  readonly revoke: (key: Key) => void
+}) => (
+  <div class="table-wrap">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">{own.kind}</th>
+          <th scope="col">{own.key}</th>
+          <th scope="col">{own.used}</th>
+          <th scope="col" class="minor">
+            {own.created}
+          </th>
+          <th scope="col" class="tight">
+            <span class="hidden-text">{own.actions}</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {keys.map((key) => (
+          <tr key={key.id}>
+            <td>
+              <Badge kind={key.kind === "secret" ? "amber" : "blue"}>
+                {texts.keyKinds[key.kind]}
+              </Badge>
+            </td>
+            <td>
+              {key.plain === null ? (
+                <code>{key.prefix}…</code>
+              ) : (
+                <Copyable text={key.plain} label={texts.keyKinds[key.kind]} />
+              )}
+            </td>
+            <td>
+              <Time at={key.lastUsedAt} />
+            </td>
+            <td class="minor">
+              <Time at={key.createdAt} />
+            </td>
+            <td class="tight">
+              <button
+                type="button"
+                class="button danger small"
+                aria-label={`${own.revoke} ${key.prefix}`}
+                onClick={() => revoke(key)}
+              >
+                {own.revoke}
+              </button>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+export const Keys = () => {
+  const { env, params, project } = usePlace()
+  const [created, setCreated] = useState<Created | undefined>(undefined)
+  const [revoked, setRevoked] = useState<Key | undefined>(undefined)
+  const keys = project.environments.find(({ name }) => name === env)?.keys ?? []
+  const { busy, error, run } = useAction(async (kind: Key["kind"]) => {
+    const answer = await ask(createRoute, { params, body: { kind } })
+    await refreshProjects()
+    setCreated(answer)
+  })
+  const publishable = publishableKeyOf(keys)
+  return (
+    <div class="stack">
+      <Title text={own.title} lead={own.lead}>
+        {(["publishable", "secret"] as const).map((kind) => (
+          <button
+            key={kind}
+            type="button"
+            class="button"
+            disabled={busy}
+            onClick={() => void run(kind)}
+          >
+            {own.create} {texts.keyKinds[kind]}
+          </button>
+        ))}
+      </Title>
+      {error !== undefined && <Failure error={error} />}
+      <section class="panel" aria-label={own.title}>
+        {keys.length === 0 ? (
+          <Empty title={own.none} text={own.noneText} />
+        ) : (
+          <Rows keys={keys} revoke={setRevoked} />
+        )}
+      </section>
+      <Panel title={own.connect} lead={own.connectLead}>
+        <div class="body stack">
+          <Snippet label={texts.players.page} text={clientSnippet(publishable)} />
+          <Snippet label={texts.players.terminal} text={curlSnippet(publishable)} />
+        </div>
+      </Panel>
+      {created !== undefined && (
+        <Dialog title={own.ready} close={() => setCreated(undefined)}>
+          <p>{created.key.kind === "secret" ? own.once : own.onceNot}</p>
+          <Copyable text={created.plain} label={texts.keyKinds[created.key.kind]} />
+        </Dialog>
+      )}
+      {revoked !== undefined && (
+        <Confirm
+          title={own.revokeTitle(revoked.prefix)}
+          action={own.revoke}
+          name={env === "production" ? revoked.prefix : undefined}
+          close={() => setRevoked(undefined)}
+          run={async () => {
+            const projectId = project.id
+            await ask("DELETE /v1/projects/:projectId/keys/:keyId", {
+              params: { projectId, keyId: revoked.id }
+            })
+            await refreshProjects()
+            notify(own.revoked)
+          }}
+        >
+          <p>{own.revokeText}</p>
+        </Confirm>
+      )}
+    </div>
+  )
+}

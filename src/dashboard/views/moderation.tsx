@@ -1,0 +1,124 @@
+/** Whom did we ban and were we right: the inbox of appeals, each with its ban and a reply. */
+import { useState } from "preact/hooks"
+import { ask, type Response } from "../core/api.ts"
+import { notify } from "../core/state.ts"
+import { texts } from "../core/texts.ts"
+import { Choice, TextField, useAction } from "../parts/form.tsx"
+import { useLoad } from "../parts/load.ts"
+import { addressOf, usePlace, useQueryValue } from "../parts/place.ts"
+import { Empty, Failure, Loaded } from "../parts/shown.tsx"
+import { Badge, Time, Title } from "../parts/small.tsx"
+
+const { moderation: own } = texts
+
+const route = "GET /v1/projects/:projectId/environments/:env/appeals"
+type Page = Response<typeof route>
+type Item = Page["appeals"][number]
+
+const colours = { open: "amber", accepted: "green", rejected: "red" } as const
+
+const Decision = ({ appeal, refresh }: { readonly appeal: Item; readonly refresh: () => void }) => {
+  const { params } = usePlace()
+  const [reply, setReply] = useState("")
+  const { busy, error, run } = useAction(async (accept: boolean) => {
+    await ask("POST /v1/projects/:projectId/environments/:env/appeals/:appealId/resolve", {
+      params: { ...params, appealId: appeal.id },
+      body: { accept, ...(reply.trim() === "" ? {} : { response: reply }) }
+    })
+    notify(accept ? own.accepted(appeal.player.displayName) : own.rejected)
+    refresh()
+  })
+  return (
+    <>
+      <TextField
+        label={own.reply(appeal.player.displayName)}
+        maxLength={1000}
+        value={reply}
+        onInput={({ currentTarget }) => setReply(currentTarget.value)}
+      />
+      {error !== undefined && <Failure error={error} />}
+      <div class="row end">
+        <button type="button" class="button danger" disabled={busy} onClick={() => void run(false)}>
+          {own.reject}
+        </button>
+        <button type="button" class="button primary" disabled={busy} onClick={() => void run(true)}>
+          {own.accept}
+        </button>
+      </div>
+    </>
+  )
+}
+
+const Appeal = ({ appeal, refresh }: { readonly appeal: Item; readonly refresh: () => void }) => {
+  const { env, project } = usePlace()
+  const { player, sanction, status } = appeal
+  return (
+    <article class="panel" aria-label={own.appealOf(player.displayName)}>
+      <header>
+        <h2>
+          <a href={addressOf(project, env, "players", player.id)}>{player.displayName}</a>
+        </h2>
+        <Badge kind={colours[status]}>{own.states[status]}</Badge>
+        <span class="grow" />
+        <span class="soft small">
+          <Time at={appeal.createdAt} />
+        </span>
+      </header>
+      <div class="body stack">
+        <p>{appeal.message}</p>
+        <p class="soft small">
+          {own.banned} <Time at={sanction.createdAt} />
+          {sanction.reason !== null && `: ${sanction.reason}`}
+        </p>
+        {appeal.response !== null && <p class="notice">{appeal.response}</p>}
+        {status === "open" && <Decision appeal={appeal} refresh={refresh} />}
+      </div>
+    </article>
+  )
+}
+
+export const Moderation = () => {
+  const { env, params, project } = usePlace()
+  const [status, setStatus] = useQueryValue("status")
+  const load = useLoad(`${project.id}/${env}/appeals?${status}`, (signal) =>
+    ask(route, { params, query: { status, limit: 100 }, signal })
+  )
+  return (
+    <div class="stack">
+      <Title text={own.title} lead={own.lead}>
+        <Choice
+          label={own.status}
+          hideLabel
+          value={status}
+          options={[
+            ["", own.all],
+            ["open", own.states.open],
+            ["accepted", own.states.accepted],
+            ["rejected", own.states.rejected]
+          ]}
+          onChoose={setStatus}
+        />
+      </Title>
+      <Loaded of={load}>
+        {({ appeals, nextCursor }) =>
+          appeals.length === 0 ? (
+            <section class="panel">
+              <Empty title={own.none} text={own.noneText}>
+                <a class="button" href={addressOf(project, env, "players")}>
+                  {texts.views.players}
+                </a>
+              </Empty>
+            </section>
+          ) : (
+            <>
+              {appeals.map((appeal) => (
+                <Appeal key={appeal.id} appeal={appeal} refresh={load.refresh} />
+              ))}
+              {nextCursor !== null && <p class="notice">{own.first}</p>}
+            </>
+          )
+        }
+      </Loaded>
+    </div>
+  )
+}

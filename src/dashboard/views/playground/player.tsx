@@ -1,0 +1,202 @@
+/** One simulated player: a real client, buttons for what it can do, and its frames. */
+import { useEffect, useState } from "preact/hooks"
+import { type Client, createClient, isError, memoryStorage, type Room } from "#client/client"
+import { texts } from "../../core/texts.ts"
+import { Choice, Field } from "../../parts/form.tsx"
+import { Badge, JsonText } from "../../parts/small.tsx"
+import { Frames } from "./frame-list.tsx"
+import { FrameLog } from "./frames.ts"
+
+const { playground: own } = texts
+
+interface Given {
+  readonly name: string
+  readonly publishableKey: string
+  readonly modes: ReadonlyArray<string>
+  /** The code of the room that another player is in. */
+  readonly code: string | undefined
+  readonly onRoom: (code: string | undefined) => void
+}
+
+const makePlayer = (publishableKey: string) => {
+  const log = new FrameLog()
+  const client = createClient({
+    baseUrl: location.origin,
+    key: publishableKey,
+    storage: memoryStorage(),
+    WebSocket: log.observed()
+  })
+  return { client, log }
+}
+
+/** A client for as long as the player is shown; it changes the view with each event. */
+const usePlayer = ({ name, onRoom, publishableKey }: Given) => {
+  const [player] = useState(() => makePlayer(publishableKey))
+  const [room, setRoom] = useState<Room | undefined>(undefined)
+  const [, show] = useState(0)
+  useEffect(() => {
+    const { client, log } = player
+    const stop = client.on("status", () => show((before) => before + 1))
+    client.sessions
+      .ensure({ displayName: name })
+      .then(() => client.ping())
+      .catch((error: unknown) => log.add("note", String(error)))
+    return () => {
+      stop()
+      client.close()
+    }
+  }, [])
+  useEffect(() => {
+    onRoom(room?.code)
+    if (room === undefined) return
+    const refresh = () => show((before) => before + 1)
+    const stops = [
+      room.on("change", refresh),
+      room.on("closed", () => setRoom(undefined)),
+      room.on("warn", ({ code }) => player.log.add("note", code))
+    ]
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }, [room])
+  /** Does something and notes why it failed. */
+  const run = (action: (client: Client) => Promise<unknown>) => {
+    action(player.client).catch((error: unknown) =>
+      player.log.add("note", isError(error) ? `${error.code}: ${error.message}` : String(error))
+    )
+  }
+  return { ...player, room, run, setRoom }
+}
+
+type Playing = ReturnType<typeof usePlayer>
+
+const Outside = ({
+  code,
+  modes,
+  playing
+}: {
+  readonly playing: Playing
+  readonly modes: ReadonlyArray<string>
+  readonly code: string | undefined
+}) => {
+  const [mode, setMode] = useState(modes[0] ?? "default")
+  const [typed, setTyped] = useState("")
+  const { run, setRoom } = playing
+  const joined = typed === "" ? (code ?? "") : typed
+  return (
+    <div class="stack">
+      <div class="row">
+        <Choice
+          label={own.mode}
+          hideLabel
+          value={mode}
+          options={modes.map((it) => [it, it])}
+          onChoose={setMode}
+        />
+        <button
+          type="button"
+          class="button primary"
+          onClick={() => run(async ({ rooms }) => setRoom(await rooms.quickMatch(mode)))}
+        >
+          {own.match}
+        </button>
+        <button
+          type="button"
+          class="button"
+          onClick={() => run(async ({ rooms }) => setRoom(await rooms.create({ mode })))}
+        >
+          {own.create}
+        </button>
+      </div>
+      <div class="row frame-tools">
+        <Field label={own.code} value={joined} onValue={setTyped} autocomplete="off" />
+        <button
+          type="button"
+          class="button"
+          disabled={joined === ""}
+          onClick={() => run(async ({ rooms }) => setRoom(await rooms.join({ code: joined })))}
+        >
+          {own.join}
+        </button>
+      </div>
+    </div>
+  )
+}
+
+const Inside = ({ playing, room }: { readonly playing: Playing; readonly room: Room }) => {
+  const [text, setText] = useState("hello")
+  const { run, setRoom } = playing
+  const round = Number(room.state["round"] ?? 0)
+  return (
+    <div class="stack">
+      <p>
+        {own.inRoom} <code>{room.code}</code> <Badge>{room.mode}</Badge>{" "}
+        {room.isHost && <Badge kind="blue">{own.host}</Badge>}
+      </p>
+      <ul class="row plain">
+        {room.players.map(({ connected, displayName, id }) => (
+          <li key={id}>
+            <Badge kind={connected ? "green" : "amber"}>{displayName}</Badge>
+          </li>
+        ))}
+      </ul>
+      <div class="row frame-tools">
+        <Field label={own.message} value={text} onValue={setText} />
+        <button type="button" class="button" onClick={() => room.send("chat", text)}>
+          {own.send}
+        </button>
+      </div>
+      <div class="row">
+        <button type="button" class="button" onClick={() => room.setState({ round: round + 1 })}>
+          {own.round(round + 1)}
+        </button>
+        <button type="button" class="button" onClick={() => room.setMyState({ ready: true })}>
+          {own.ready}
+        </button>
+        <button
+          type="button"
+          class="button"
+          onClick={() =>
+            run(async () => {
+              await room.leave()
+              setRoom(undefined)
+            })
+          }
+        >
+          {own.leave}
+        </button>
+      </div>
+      <JsonText label={own.view} value={room.snapshot} />
+    </div>
+  )
+}
+
+export const Player = (given: Given) => {
+  const playing = usePlayer(given)
+  const { client, log, room } = playing
+  const { latency, status } = client
+  return (
+    <section class="panel" aria-label={given.name}>
+      <header>
+        <h2>{given.name}</h2>
+        <Badge kind={status === "online" ? "green" : "amber"}>{own.states[status]}</Badge>
+        {latency !== null && <span class="soft small">{own.latency(Math.round(latency))}</span>}
+        <span class="grow" />
+        <button type="button" class="button small" onClick={() => playing.run((it) => it.ping())}>
+          {own.ping}
+        </button>
+        <button type="button" class="button small" onClick={() => log.drop()}>
+          {own.drop}
+        </button>
+      </header>
+      <div class="body">
+        {room === undefined ? (
+          <Outside playing={playing} modes={given.modes} code={given.code} />
+        ) : (
+          <Inside playing={playing} room={room} />
+        )}
+      </div>
+      <Frames log={log} name={given.name} />
+    </section>
+  )
+}

@@ -1,0 +1,77 @@
+/** The project itself: its name, its ids, and its end. */
+import { useState } from "preact/hooks"
+import { useLocation } from "preact-iso"
+import { ask } from "../core/api.ts"
+import { notify, refreshProjects } from "../core/state.ts"
+import { texts } from "../core/texts.ts"
+import { Confirm } from "../parts/dialog.tsx"
+import { Field, Form } from "../parts/form.tsx"
+import { usePlace } from "../parts/place.ts"
+import { Copyable, Panel, Time, Title } from "../parts/small.tsx"
+
+const { settings: own } = texts
+
+export const Settings = () => {
+  const { project } = usePlace()
+  const { route } = useLocation()
+  const [deleting, setDeleting] = useState(false)
+  const params = { projectId: project.id }
+  return (
+    <div class="stack">
+      <Title text={own.title} lead={own.lead} />
+      <Panel title={own.project}>
+        <dl class="facts body">
+          <dt>{own.id}</dt>
+          <dd>
+            <Copyable text={project.id} label={own.id} />
+          </dd>
+          <dt>{own.slug}</dt>
+          <dd>
+            <Copyable text={project.slug} label={own.slug} />
+          </dd>
+          <dt>{texts.players.created}</dt>
+          <dd>
+            <Time at={project.createdAt} />
+          </dd>
+        </dl>
+      </Panel>
+      <Panel title={own.rename} lead={own.renameLead}>
+        <div class="body">
+          <Form
+            submit={own.rename}
+            send={async ({ name = "" }) => {
+              await ask("PATCH /v1/projects/:projectId/", { params, body: { name } })
+              await refreshProjects()
+              notify(own.renamed)
+            }}
+          >
+            <Field label={own.name} name="name" value={project.name} maxLength={80} required />
+          </Form>
+        </div>
+      </Panel>
+      <Panel title={own.delete} lead={own.deleteLead}>
+        <div class="body row end">
+          <button type="button" class="button danger" onClick={() => setDeleting(true)}>
+            {own.delete}
+          </button>
+        </div>
+      </Panel>
+      {deleting && (
+        <Confirm
+          title={own.deleteTitle(project.name)}
+          action={own.delete}
+          name={project.slug}
+          close={() => setDeleting(false)}
+          run={async () => {
+            await ask("DELETE /v1/projects/:projectId/", { params })
+            route("/dashboard/projects")
+            await refreshProjects()
+            notify(own.deleted)
+          }}
+        >
+          <p>{own.deleteText}</p>
+        </Confirm>
+      )}
+    </div>
+  )
+}

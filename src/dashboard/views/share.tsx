@@ -1,0 +1,120 @@
+/** Who comes by shared links: visits, new players and plays, by link and by day. */
+import { useState } from "preact/hooks"
+import { ask, type Response } from "../core/api.ts"
+import { texts } from "../core/texts.ts"
+import { Dialog } from "../parts/dialog.tsx"
+import { Field, Form } from "../parts/form.tsx"
+import { useLoad } from "../parts/load.ts"
+import { usePlace } from "../parts/place.ts"
+import { DayBars } from "../parts/plot.tsx"
+import { Empty, Loaded } from "../parts/shown.tsx"
+import { Copyable, count, Panel, Title } from "../parts/small.tsx"
+
+const { share: own } = texts
+
+const route = "GET /v1/projects/:projectId/environments/:env/share/stats"
+type Stats = Response<typeof route>
+
+const linkRoute = "POST /v1/projects/:projectId/environments/:env/share/links"
+
+const Totals = ({ totals }: { readonly totals: Stats["totals"] }) => (
+  <div class="cards">
+    {(["visits", "newPlayers", "plays"] as const).map((name) => (
+      <div class="card-figure" key={name}>
+        <div class="label">{own.counts[name]}</div>
+        <div class="value">{count(totals[name])}</div>
+      </div>
+    ))}
+  </div>
+)
+
+const Links = ({ links }: { readonly links: Stats["links"] }) =>
+  links.length === 0 ? (
+    <Empty title={own.none} text={own.noneText} />
+  ) : (
+    <div class="table-wrap">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{own.link}</th>
+            <th scope="col" class="number">
+              {own.counts.visits}
+            </th>
+            <th scope="col" class="number">
+              {own.counts.newPlayers}
+            </th>
+            <th scope="col" class="number">
+              {own.counts.plays}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {links.map(({ id, kind, label, newPlayers, plays, visits }) => (
+            <tr key={id}>
+              <td>
+                {label ?? own.kinds[kind]} <code class="soft">{id}</code>
+              </td>
+              <td class="number">{count(visits)}</td>
+              <td class="number">{count(newPlayers)}</td>
+              <td class="number">{count(plays)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+
+const NewLink = () => {
+  const { params } = usePlace()
+  const [made, setMade] = useState<Response<typeof linkRoute> | undefined>(undefined)
+  return (
+    <Panel title={own.create} lead={own.createLead}>
+      <div class="body">
+        <Form
+          submit={own.create}
+          send={async ({ label = "" }) =>
+            setMade(await ask(linkRoute, { params, body: { label } }))
+          }
+        >
+          <Field label={own.label} name="label" maxLength={60} required />
+        </Form>
+        {made !== undefined && (
+          <Dialog title={made.link.label} close={() => setMade(undefined)}>
+            <Copyable text={made.url} label={own.link} />
+            <p class="soft small">{own.query}</p>
+            <Copyable text={made.query} label={own.link} />
+          </Dialog>
+        )}
+      </div>
+    </Panel>
+  )
+}
+
+export const Share = () => {
+  const { env, params, project } = usePlace()
+  const load = useLoad(`${project.id}/${env}/share`, (signal) => ask(route, { params, signal }))
+  return (
+    <div class="stack">
+      <Title text={own.title} lead={own.lead} />
+      <Loaded of={load}>
+        {({ days, links, totals }) => (
+          <>
+            <Totals totals={totals} />
+            <Panel title={own.days}>
+              <div class="body">
+                <DayBars
+                  label={own.days}
+                  days={days.map(({ date, visits }) => ({ date, count: visits }))}
+                />
+              </div>
+            </Panel>
+            <Panel title={own.links}>
+              <Links links={links} />
+            </Panel>
+          </>
+        )}
+      </Loaded>
+      <NewLink />
+    </div>
+  )
+}

@@ -1,0 +1,98 @@
+/** The history of the config: who pushed what, the difference to what is in force, and the way back. */
+import { useState } from "preact/hooks"
+import { ask } from "../core/api.ts"
+import { texts } from "../core/texts.ts"
+import { Dialog } from "../parts/dialog.tsx"
+import { Diff } from "../parts/diff.tsx"
+import { useAction } from "../parts/form.tsx"
+import { useLoad } from "../parts/load.ts"
+import { usePlace } from "../parts/place.ts"
+import { Empty, Failure, Loaded } from "../parts/shown.tsx"
+import { Badge, Panel, Time } from "../parts/small.tsx"
+
+const { config: own } = texts
+
+const route = "GET /v1/projects/:projectId/environments/:env/config/versions"
+
+interface Opened {
+  readonly version: number
+  readonly text: string
+}
+
+export const Versions = ({
+  offer,
+  text
+}: {
+  readonly text: string
+  readonly offer: (text: string) => void
+}) => {
+  const { env, params, project } = usePlace()
+  const [opened, setOpened] = useState<Opened | undefined>(undefined)
+  const load = useLoad(`${project.id}/${env}/versions/${text}`, (signal) =>
+    ask(route, { params, query: { limit: 50 }, signal })
+  )
+  const { error, run } = useAction(async (version: number) => {
+    const document = await ask(
+      "GET /v1/projects/:projectId/environments/:env/config/versions/:version",
+      { params: { ...params, version: `${version}` } }
+    )
+    setOpened({ version, text: `${JSON.stringify(document, null, 2)}\n` })
+  })
+  return (
+    <Panel title={own.tabs.history} lead={own.historyLead}>
+      {error !== undefined && <Failure error={error} />}
+      <Loaded of={load}>
+        {({ versions }) =>
+          versions.length === 0 ? (
+            <Empty title={own.noHistory} text={own.noHistoryText} />
+          ) : (
+            <ul class="timeline">
+              {versions.map(({ configVersion, createdAt, pushedBy }, index) => (
+                <li key={configVersion}>
+                  <div class="row">
+                    <strong>{own.version(configVersion)}</strong>
+                    {index === 0 && <Badge kind="green">{own.inForce}</Badge>}
+                    <Time at={createdAt} />
+                    <code class="soft small">{pushedBy}</code>
+                    <span class="grow" />
+                    <button
+                      type="button"
+                      class="button small"
+                      aria-label={`${own.compare} ${configVersion}`}
+                      onClick={() => void run(configVersion)}
+                    >
+                      {own.compare}
+                    </button>
+                  </div>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+      {opened !== undefined && (
+        <Dialog title={own.compareTitle(opened.version)} wide close={() => setOpened(undefined)}>
+          {opened.text === text ? (
+            <p>{own.same}</p>
+          ) : (
+            <>
+              <Diff before={text} after={opened.text} label={own.difference} />
+              <div class="row end">
+                <button
+                  type="button"
+                  class="button primary"
+                  onClick={() => {
+                    setOpened(undefined)
+                    offer(opened.text)
+                  }}
+                >
+                  {own.restore}
+                </button>
+              </div>
+            </>
+          )}
+        </Dialog>
+      )}
+    </Panel>
+  )
+}
