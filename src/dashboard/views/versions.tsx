@@ -1,6 +1,6 @@
 /** The history of the config: who pushed what, the difference to what is in force, and the way back. */
 import { useState } from "preact/hooks"
-import { ask } from "../core/api.ts"
+import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { Dialog } from "../parts/dialog.tsx"
 import { Diff } from "../parts/diff.tsx"
@@ -18,6 +18,38 @@ interface Opened {
   readonly version: number
   readonly text: string
 }
+
+type Version = Response<typeof route>["versions"][number]
+
+const List = ({
+  compare,
+  versions
+}: {
+  readonly versions: ReadonlyArray<Version>
+  readonly compare: (version: number) => void
+}) => (
+  <ul class="timeline">
+    {versions.map(({ configVersion, createdAt, pushedBy }, index) => (
+      <li key={configVersion}>
+        <div class="row">
+          <strong>{own.version(configVersion)}</strong>
+          {index === 0 && <Badge kind="green">{own.inForce}</Badge>}
+          <Time at={createdAt} />
+          <code class="soft small">{pushedBy}</code>
+          <span class="grow" />
+          <button
+            type="button"
+            class="button small"
+            aria-label={`${own.compare} ${configVersion}`}
+            onClick={() => compare(configVersion)}
+          >
+            {own.compare}
+          </button>
+        </div>
+      </li>
+    ))}
+  </ul>
+)
 
 export const Versions = ({
   offer,
@@ -46,27 +78,7 @@ export const Versions = ({
           versions.length === 0 ? (
             <Empty title={own.noHistory} text={own.noHistoryText} />
           ) : (
-            <ul class="timeline">
-              {versions.map(({ configVersion, createdAt, pushedBy }, index) => (
-                <li key={configVersion}>
-                  <div class="row">
-                    <strong>{own.version(configVersion)}</strong>
-                    {index === 0 && <Badge kind="green">{own.inForce}</Badge>}
-                    <Time at={createdAt} />
-                    <code class="soft small">{pushedBy}</code>
-                    <span class="grow" />
-                    <button
-                      type="button"
-                      class="button small"
-                      aria-label={`${own.compare} ${configVersion}`}
-                      onClick={() => void run(configVersion)}
-                    >
-                      {own.compare}
-                    </button>
-                  </div>
-                </li>
-              ))}
-            </ul>
+            <List versions={versions} compare={(version) => void run(version)} />
           )
         }
       </Loaded>

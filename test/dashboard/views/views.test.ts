@@ -159,7 +159,7 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
       })
       yield* visit(page, "Hosting", () => page.getByText("Nothing is deployed").waitFor())
       yield* visit(page, "Project settings", async () => {
-        await page.getByLabel("Name").fill("Arena")
+        await page.getByLabel("Name", { exact: true }).fill("Arena")
         await page.getByRole("button", { name: "Rename" }).click()
         await page.getByText("The project has its new name.").waitFor()
       })
@@ -169,6 +169,7 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
   test("fits a phone, where the navigation is a sheet", () =>
     Effect.gen(function* () {
       const viewport = { width: 390, height: 844 }
+      yield* guest(yield* TestApp, "Phil")
       const { complaints, page } = yield* signedIn({ viewport })
       yield* ask(() => page.getByRole("button", { name: "Views" }).click())
       yield* visit(page, "Players", () => page.getByRole("table").waitFor())
