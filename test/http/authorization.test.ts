@@ -26,7 +26,7 @@ import {
   signUp,
   type TenantFixtures
 } from "../support/operator-harness.ts"
-import { makeUnfinished } from "../support/hosting.ts"
+import { call, makeUnfinished } from "../support/hosting.ts"
 import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
 import { SecurityAppLive } from "../support/security/security-harness.ts"
 
@@ -107,6 +107,8 @@ const makeSamples = Effect.fnUntraced(function* ({
   const { keyId } = yield* makeKey(developer, projectId, "secret")
   const { id: playerId } = yield* guest(development)
   const { ref, sha256 } = yield* makeUnfinished(development)
+  const domain = "play.example.com"
+  yield* call(development, "POST", "hosting/domains", { domain })
   const samples: Samples = {
     projectId,
     env: "development",
@@ -122,7 +124,8 @@ const makeSamples = Effect.fnUntraced(function* ({
     version: "1",
     ref,
     sha256,
-    checkoutId: `chk_${"0".repeat(26)}`
+    checkoutId: `chk_${"0".repeat(26)}`,
+    domain
   }
   return samples
 })
@@ -140,7 +143,7 @@ const destructive = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logo
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
 /** Paths whose target belongs to one environment or project. */
-const owned = /:(?:playerId|appealId|keyId|version|name|ref|sha256)\b/
+const owned = /:(?:playerId|appealId|keyId|version|name|ref|sha256|domain)\b/
 
 /** Endpoints that create a missing target instead of answering 404. */
 const creating = new Set(["PUT /v1/realtime/channels/:name"])
