@@ -8,6 +8,8 @@ import { Requests } from "./auth.ts"
 import { Developer, Login, Signup } from "./developers.ts"
 import {
   EmailTaken,
+  IdentityAlreadyLinked,
+  InvalidCode,
   InvalidCredentials,
   InvalidInviteCode,
   InviteCodeUsed,
@@ -15,8 +17,10 @@ import {
   NotFound,
   OriginNotAllowed,
   SignupsClosed,
+  Unauthorized,
   wire
 } from "./errors/codes.ts"
+import { DeveloperExchange } from "./oauth/developers.ts"
 
 /** Requests of the dashboard carry this header. A page of another origin cannot send it. */
 export const dashboardHeader = "x-svc-dashboard"
@@ -42,6 +46,22 @@ class DashboardSession extends HttpApiGroup.make("session")
         wire(InvalidInviteCode),
         wire(InviteCodeUsed),
         wire(InviteLimitReached)
+      ]
+    }),
+    HttpApiEndpoint.post("exchange", "/session/exchange", {
+      payload: DeveloperExchange,
+      success: signedIn,
+      error: [
+        ...refusals,
+        wire(InvalidCode),
+        wire(InvalidCredentials),
+        wire(IdentityAlreadyLinked),
+        wire(SignupsClosed),
+        wire(EmailTaken),
+        wire(InvalidInviteCode),
+        wire(InviteCodeUsed),
+        wire(InviteLimitReached),
+        wire(Unauthorized)
       ]
     }),
     HttpApiEndpoint.post("link", "/session/link", {

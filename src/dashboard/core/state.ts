@@ -1,8 +1,10 @@
 /** What all views share: who is signed in, their projects, toasts, and the theme. */
 import { signal } from "@preact/signals"
+import { makeProofKey } from "#client/pkce"
 import type { Developer, PlatformInfo } from "#rpc/developers"
 import type { Project } from "#rpc/projects"
 import { ask, onSignedOut } from "./api.ts"
+import { texts } from "./texts.ts"
 
 /** Undefined until the service has answered; null while nobody is signed in. */
 export const developer = signal<Developer | null | undefined>(undefined)
@@ -48,36 +50,60 @@ onSignedOut.run = () => {
   developer.value = null
 }
 
-/** The code of a one-time link, which is removed from the address. */
-const takeCode = (): string | undefined => {
-  const code = new URLSearchParams(location.hash.slice(1)).get("code")
-  if (code === null) return undefined
-  history.replaceState(null, "", location.pathname + location.search)
-  return code
+/** What a link or a provider has put into the address, which is removed from it. */
+const takeReturn = (): URLSearchParams => {
+  const returned = new URLSearchParams(location.hash.slice(1))
+  if (["code", "svc_code", "svc_error"].some((name) => returned.has(name))) {
+    history.replaceState(null, "", location.pathname + location.search)
+  }
+  return returned
 }
 
-/** Why the one-time link of the address did not sign in. */
+/** Why the link or the provider did not sign in. */
 export const linkProblem = signal<string | undefined>(undefined)
 
-/** Reads who is signed in, or signs in by the link. */
+/** Signs in by what is in the address; undefined if nothing is. */
+const signInByAddress = async (): Promise<Developer | undefined> => {
+  const returned = takeReturn()
+  const code = returned.get("code")
+  if (code !== null) {
+    return (await ask("POST /dashboard/session/link", { body: { code } })).developer
+  }
+  const error = returned.get("svc_error")
+  if (error !== null) throw new Error(texts.welcome.providerFailed(error))
+  const providerCode = returned.get("svc_code")
+  if (providerCode === null) return undefined
+  const verifier = sessionStorage.getItem(verifierKey) ?? ""
+  sessionStorage.removeItem(verifierKey)
+  const body = { code: providerCode, verifier }
+  return (await ask("POST /dashboard/session/exchange", { body })).developer
+}
+
+/** Where the proof that this page started a sign-in waits for the provider's return. */
+const verifierKey = "svc-sign-in"
+
+/** Leaves for a provider, which returns to the dashboard. */
+export const leaveFor = async (provider: string): Promise<void> => {
+  const { challenge, verifier } = await makeProofKey()
+  const { url } = await ask("POST /v1/developers/oauth/:provider/start", {
+    params: { provider },
+    body: { challenge, redirectUrl: `${location.origin}/dashboard` }
+  })
+  sessionStorage.setItem(verifierKey, verifier)
+  location.assign(url)
+}
+
+/** Reads who is signed in, or signs in by the address. */
 export const start = async (): Promise<void> => {
   platform.value = await ask("GET /v1/platform/info")
-  const code = takeCode()
-  try {
-    const { developer: account } =
-      code === undefined
-        ? await ask("GET /v1/developers/me")
-        : await ask("POST /dashboard/session/link", { body: { code } })
-    await enter(account)
-  } catch (error) {
-    if (code !== undefined && error instanceof Error) {
-      linkProblem.value = error.message
-      // A session from before still counts.
-      const before = await ask("GET /v1/developers/me").catch(() => undefined)
-      if (before !== undefined) return enter(before.developer)
-    }
-    if (developer.value === undefined) developer.value = null
-  }
+  const signedIn = await signInByAddress().catch((error: unknown) => {
+    linkProblem.value = error instanceof Error ? error.message : String(error)
+    return undefined
+  })
+  // A session from before still counts.
+  const account = signedIn ?? (await ask("GET /v1/developers/me").catch(() => undefined))?.developer
+  if (account !== undefined) return enter(account)
+  if (developer.value === undefined) developer.value = null
 }
 
 export const signOut = async (): Promise<void> => {

@@ -75,7 +75,10 @@ export const texts = {
     password: "Password",
     setupToken: "Setup token",
     setupTokenHint: "The value of SVC_SETUP_TOKEN, or what the first start of the service printed.",
-    inviteCode: "Invite code"
+    inviteCode: "Invite code",
+    with: (provider: string) => `Continue with ${provider}`,
+    providers: { google: "Google", github: "GitHub" } as Readonly<Record<string, string>>,
+    providerFailed: (code: string) => `The provider did not sign you in (${code}). Try again.`
   },
   projects: {
     title: "Projects",

@@ -1,8 +1,9 @@
 /** Sign-in and sign-up. In production the first account needs the setup token. */
 import { signal } from "@preact/signals"
 import { ask } from "../core/api.ts"
-import { Field, Form, type Values } from "../parts/form.tsx"
-import { enter, linkProblem, platform } from "../core/state.ts"
+import { Field, Form, useAction, type Values } from "../parts/form.tsx"
+import { Failure } from "../parts/shown.tsx"
+import { enter, leaveFor, linkProblem, platform } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { Brand } from "./frame.tsx"
 
@@ -76,6 +77,28 @@ const SignIn = () => (
   </Form>
 )
 
+/** Sign-in with the providers that the operator has set up. */
+const Providers = () => {
+  const { busy, error, run } = useAction(leaveFor)
+  const { oauthProviders = [] } = platform.value ?? {}
+  return (
+    <>
+      {oauthProviders.map((provider) => (
+        <button
+          key={provider}
+          type="button"
+          class="button"
+          disabled={busy}
+          onClick={() => void run(provider)}
+        >
+          {welcome.with(welcome.providers[provider] ?? provider)}
+        </button>
+      ))}
+      {error !== undefined && <Failure error={error} />}
+    </>
+  )
+}
+
 export const Welcome = () => {
   const { setupTokenRequired = false, signups = "closed" } = platform.value ?? {}
   const isNew = registering.value ?? setupTokenRequired
@@ -90,6 +113,7 @@ export const Welcome = () => {
           <h1>{isNew ? welcome.signUpTitle : welcome.signInTitle}</h1>
           {linkProblem.value !== undefined && <p class="notice amber">{linkProblem.value}</p>}
           {isNew ? <SignUp /> : <SignIn />}
+          <Providers />
           {isNew && <p class="soft small">{welcome.signUpNote}</p>}
           {!isNew && isLocal && <p class="soft small">{welcome.signInNote}</p>}
         </section>

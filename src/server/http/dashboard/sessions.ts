@@ -4,13 +4,15 @@ import { HttpEffect, type HttpServerRequest, type HttpServerResponse } from "eff
 import { HttpApiBuilder } from "effect/http-api"
 import { DashboardApi } from "#rpc/dashboard"
 import type { DeveloperSignedIn } from "#rpc/developers"
-import { NotFound, OriginNotAllowed } from "#rpc/errors/codes"
+import { InvalidCode, NotFound, OriginNotAllowed } from "#rpc/errors/codes"
 import { throttles as limits } from "#rpc/limits"
+import type { DeveloperExchange } from "#rpc/oauth/developers"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
-import { countFailures } from "#server/platform/throttle-guard"
+import { countFailures, takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { DeveloperAccountsLive } from "#server/features/developers/handlers"
+import { DeveloperOAuth } from "#server/features/developers/oauth"
 import { DeveloperSessions } from "#server/features/developers/sessions"
 import { makeDeveloperSignIn } from "#server/features/developers/sign-in"
 import { SignInLinks } from "#server/features/developers/sign-in-links"
@@ -26,6 +28,7 @@ const change = (edit: (response: Response) => Response) =>
 const makeHandlers = Effect.gen(function* () {
   const dashboard = yield* makeDashboardSession
   const links = yield* SignInLinks
+  const oauth = yield* DeveloperOAuth
   const sessions = yield* DeveloperSessions
   const signIn = yield* makeDeveloperSignIn
   const throttles = yield* Throttles
@@ -70,6 +73,14 @@ const makeHandlers = Effect.gen(function* () {
       const limitFailures = countFailures(throttles, [[limits.loginPerAddress, key]])
       return yield* keep(yield* limitFailures(links.use(code)))
     }),
+    exchange: Effect.fnUntraced(function* (request: Request, payload: DeveloperExchange) {
+      yield* check(request)
+      const key = `developer-oauth-exchange:${clientAddress(request, trustedProxies)}`
+      yield* takeToken(throttles, limits.oauthExchangePerAddress, key)
+      const result = yield* oauth.exchange(payload)
+      // The other intents need a session already, and their results are of no use here.
+      return result.intent === "login" ? yield* keep(result) : yield* new InvalidCode()
+    }),
     logout: end
   }
 })
@@ -78,10 +89,11 @@ const SessionHttp = HttpApiBuilder.group(
   DashboardApi,
   "session",
   Effect.fn(function* (handlers) {
-    const { link, login, logout, signup } = yield* makeHandlers
+    const { exchange, link, login, logout, signup } = yield* makeHandlers
     return handlers.handleAll({
       login: ({ payload, request }) => login(request, payload),
       signup: ({ payload, request }) => signup(request, payload),
+      exchange: ({ payload, request }) => exchange(request, payload),
       link: ({ payload, request }) => link(request, payload.code),
       logout: ({ request }) => logout(request)
     })

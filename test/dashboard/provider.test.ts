@@ -1,0 +1,39 @@
+/** Sign-in to the dashboard with a provider: the code of the return becomes a session in the cookie. */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { dashboardHeader } from "#rpc/dashboard"
+import { at, request } from "#testing/players"
+import { codeOf } from "../support/developer-requests.ts"
+import { addressOfNode } from "../support/http/stack.ts"
+import {
+  completeFlow,
+  DeveloperNodeLive,
+  DeveloperProviders
+} from "../support/oauth/developer-harness.ts"
+import { verifier } from "../support/oauth/oauth-harness.ts"
+
+const headers = { [dashboardHeader]: "1" }
+
+const exchanged = Effect.fnUntraced(function* (body: object) {
+  return yield* request(`${yield* addressOfNode}/dashboard/session/exchange`, { headers, body })
+})
+
+layer(DeveloperNodeLive())("the sign-in to the dashboard with a provider", (it) => {
+  it.effect("keeps the token in the cookie, and needs the proof of the page that started", () =>
+    Effect.gen(function* () {
+      const { google } = yield* DeveloperProviders
+      const email = "ada@example.com"
+      google.accounts.set("ada", { name: "Ada", email, emailVerified: true })
+      const stolen = yield* completeFlow("google", "ada")
+      const other = verifier.replaceAll(/^./g, (first) => (first === "a" ? "b" : "a"))
+      const refused = yield* exchanged({ code: stolen.code, verifier: other })
+      assert.strictEqual(codeOf(refused), "invalid_code")
+      assert.isNull(refused.headers.get("set-cookie"))
+      const { code } = yield* completeFlow("google", "ada")
+      const answer = yield* exchanged({ code, verifier })
+      assert.strictEqual(at(answer.body, "developer", "email"), email)
+      assert.notInclude(JSON.stringify(answer.body), "kds_")
+      assert.match(answer.headers.get("set-cookie") ?? "", /^__Host-svc=kds_[\w-]{43};/)
+    })
+  )
+})
