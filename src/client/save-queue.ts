@@ -21,7 +21,10 @@ const transientErrors: ReadonlySet<string> = new Set([
   "timed_out",
   "unavailable",
   "internal_error",
-  "rate_limited"
+  "rate_limited",
+  "refresh_race",
+  // Something between, such as a proxy or the sign-in page of a network, has answered.
+  "unreadable_answer"
 ])
 
 /** Errors of the session. The save waits until its player signs in. */
@@ -81,6 +84,11 @@ export class SaveQueue {
     this.#name = `${core.name}:saves`
     core.tokens.changes.on("change", (player) => {
       if (player !== null) this.#start()
+    })
+    core.connection.listen({
+      status: (status) => {
+        if (status === "online") this.#start()
+      }
     })
     if (typeof document !== "undefined") {
       globalThis.addEventListener("online", () => this.#start())

@@ -23,12 +23,14 @@ class Service {
   readonly written: Array<string> = []
   isOffline = false
   isDiskFull = false
+  isBehindProxy = false
   refused: string | undefined
 
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     if (this.isOffline) throw new TypeError("fetch failed")
     const { pathname } = new URL(String(input))
     if (!pathname.startsWith("/v1/saves/")) return this.#auth.fetch(input, init)
+    if (this.isBehindProxy) return new Response("<h1>Bad gateway</h1>", { status: 502 })
     if (this.refused !== undefined) return refusal(413, this.refused, {})
     const key = pathname.slice("/v1/saves/".length)
     this.written.push(`${key} ${String(init?.body)}`)
@@ -110,8 +112,11 @@ describe("queued saves", () => {
       service.refused = "rate_limited"
       yield* ask(() => client.saves.enqueue("slot-1", 1))
       yield* TestClock.adjust("5 seconds")
-      assert.deepStrictEqual(service.written, [])
       service.refused = undefined
+      service.isBehindProxy = true
+      yield* TestClock.adjust("5 minutes")
+      assert.deepStrictEqual(service.written, [])
+      service.isBehindProxy = false
       assert.strictEqual((yield* next(client, "saved")).key, "slot-1")
       assert.deepStrictEqual(service.written, ['slot-1 {"data":1}'])
       assert.deepStrictEqual(yield* ask(() => client.saves.queued()), [])
