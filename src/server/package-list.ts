@@ -71,13 +71,7 @@ const server: GamePackage = {
     "./package.json": "./package.json"
   },
   bin: { "player-backend": "./src/server/main.js" },
-  files: [
-    "docs",
-    "rpc/authorization.md",
-    "CHANGELOG.md",
-    "src/server/http/docs-site/site.css",
-    "src/server/http/docs-site/site.js"
-  ],
+  files: ["docs", "rpc/authorization.md", "CHANGELOG.md"],
   needsPrograms: true
 }
 

@@ -101,6 +101,15 @@ const bundle = async (pkg: GamePackage, folder: string): Promise<ReadonlySet<str
   return new Set(all.filter((specifier) => !own.has(specifier)))
 }
 
+/** Style sheets, scripts and pages that modules read from beside them. */
+const assetsOf = ({ entries, folders }: GamePackage): ReadonlyArray<string> =>
+  entries === undefined
+    ? folders
+        .flatMap((folder) => filesIn(join(root, folder)))
+        .map((file) => relative(root, file))
+        .filter((file) => /\.(?:css|html|js|svg)$/.test(file))
+    : []
+
 /** Modules find files beside them by path. */
 const renamePaths = (folder: string): void => {
   for (const file of filesIn(folder).filter((path) => path.endsWith(".js"))) {
@@ -201,7 +210,7 @@ const build = async (pkg: GamePackage): Promise<string> => {
   renamePaths(folder)
   writePrograms(pkg, folder)
   copyDeclarations(pkg, folder)
-  for (const path of ["LICENSE", ...(pkg.files ?? [])]) {
+  for (const path of ["LICENSE", ...assetsOf(pkg), ...(pkg.files ?? [])]) {
     cpSync(join(root, path), join(folder, path), { recursive: true })
   }
   if (pkg.needsPrograms) {
