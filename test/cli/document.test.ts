@@ -4,7 +4,7 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import { changedPaths } from "#rpc/config-document/changes"
 import { jsonPath } from "#rpc/config-document/paths"
-import { diffLines } from "#cli/diff"
+import { diffLines } from "#rpc/config-document/diff"
 import { parseConfig, validateConfig } from "#cli/document"
 
 const parsed = (text: string) => Result.getOrThrow(parseConfig(text))

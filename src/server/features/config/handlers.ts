@@ -66,7 +66,8 @@ const functions: FeatureState = {
   offered: false
 }
 
-const makeFeatures = Effect.gen(function* () {
+/** The handler of the feature list, of every mount. */
+export const makeFeatures = Effect.gen(function* () {
   const configs = yield* Configs
   const settings = yield* Settings
   return {
@@ -115,7 +116,7 @@ interface VersionRequest {
 }
 
 /** The audit event of a push: the changed paths without values; none when nothing changed. */
-const pushEvent = ({ changed, configVersion }: ConfigPushed): AuditEvent | undefined =>
+export const pushEvent = ({ changed, configVersion }: ConfigPushed): AuditEvent | undefined =>
   changed.length === 0
     ? undefined
     : {

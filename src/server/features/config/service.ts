@@ -90,6 +90,10 @@ export class Configs extends Context.Service<
   {
     readonly current: (environmentId: EnvironmentId) => Effect.Effect<CurrentConfig>
     readonly push: (push: ConfigPush) => Effect.Effect<ConfigPushed, PushError>
+    /** Validates a document as a push does, and stores nothing. Returns the warnings of the push. */
+    readonly validate: (
+      document: Pick<ConfigPush, "document" | "duplicates" | "environment">
+    ) => Effect.Effect<ReadonlyArray<Issue>, ValidationError>
     /** What a push warns of beside its document, for example of files that it names. */
     readonly warnings: (environmentId: EnvironmentId) => Effect.Effect<ReadonlyArray<Issue>>
     /** Adds a check for `warnings`, by a feature that knows what the config names. */
@@ -205,8 +209,11 @@ const makePush = Effect.gen(function* () {
     return { configVersion: version, changed }
   })
 
-  return Effect.fn("Configs.push")(function* (push: ConfigPush) {
-    const { document, duplicates = [], environment } = push
+  const validate = Effect.fn("Configs.validate")(function* ({
+    document,
+    duplicates = [],
+    environment
+  }: Pick<ConfigPush, "document" | "duplicates" | "environment">) {
     if (Buffer.byteLength(JSON.stringify(document)) > limits.documentMaxBytes) {
       return yield* new PayloadTooLarge({ details: { limit: limits.documentMaxBytes } })
     }
@@ -220,7 +227,14 @@ const makePush = Effect.gen(function* () {
     )
     if (duplicates.length > 0) return yield* withUnavailable(duplicates, features)
     if (features.length > 0) return yield* new FeatureUnavailable({ details: { features } })
-    const stored = yield* Effect.catchTag(sql.withTransaction(store(push)), "SqlError", Effect.die)
-    return { ...stored, warnings: configWarnings(config, document) }
+    return configWarnings(config, document)
   })
+
+  const push = Effect.fn("Configs.push")(function* (push: ConfigPush) {
+    const warnings = yield* validate(push)
+    const stored = yield* Effect.catchTag(sql.withTransaction(store(push)), "SqlError", Effect.die)
+    return { ...stored, warnings }
+  })
+
+  return { push, validate }
 })

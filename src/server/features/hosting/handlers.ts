@@ -30,7 +30,8 @@ interface UploadRequest {
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
-const makeHandlers = Effect.gen(function* () {
+/** The handlers of deployments, of every mount. */
+export const makeDeploymentHandlers = Effect.gen(function* () {
   const configs = yield* Configs
   const deployments = yield* Deployments
   const throttles = yield* Throttles
@@ -131,7 +132,7 @@ export const HostingHttp = Layer.mergeAll(
     Api,
     "hosting",
     Effect.fn(function* (handlers) {
-      const all = { ...(yield* makeHandlers), ...(yield* makeDomainHandlers) }
+      const all = { ...(yield* makeDeploymentHandlers), ...(yield* makeDomainHandlers) }
       return handlers.handleAll(all).handleRaw("upload", yield* makeUploadHandler)
     })
   ),
@@ -139,7 +140,7 @@ export const HostingHttp = Layer.mergeAll(
     Api,
     "projectHosting",
     Effect.fn(function* (handlers) {
-      const all = { ...(yield* makeHandlers), ...(yield* makeDomainHandlers) }
+      const all = { ...(yield* makeDeploymentHandlers), ...(yield* makeDomainHandlers) }
       return handlers.handleAll(all).handleRaw("upload", yield* makeUploadHandler)
     })
   )

@@ -161,7 +161,8 @@ const makeAppeals = Effect.gen(function* () {
   }
 })
 
-const makeModeration = Effect.gen(function* () {
+/** The handlers of bans, age groups, tokens and appeals, of every mount. */
+export const makeModeration = Effect.gen(function* () {
   return { ...(yield* makeBans), ...(yield* makePlayers), ...(yield* makeAppeals) }
 })
 

@@ -3,7 +3,9 @@
  * first arranged in the order of the file.
  */
 import { type Schema, TextDiff } from "effect"
-import { isJsonObject } from "./document.ts"
+
+const isJsonObject = (value: Schema.Json | undefined): value is Schema.JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Orders the names of a value's objects as in a model of it. */
 const arrange = (value: Schema.Json, model: Schema.Json | undefined): Schema.Json => {
