@@ -14,6 +14,7 @@ export const paths = {
   disown: "/-/disown",
   docs: "/docs",
   docsPages: "/docs/*",
+  mcp: "/mcp",
   metrics: "/metrics",
   openapi: "/openapi.json",
   realtime: "/v1/realtime",

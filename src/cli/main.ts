@@ -5,6 +5,7 @@ import { Cause, Console, Effect, Layer, Stdio } from "effect"
 import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import manifest from "../../package.json" with { type: "json" }
+import { agentCommand } from "./agent.ts"
 import { configCommand } from "./config.ts"
 import { hostingCommands } from "./deploy.ts"
 import { devCommand } from "./dev.ts"
@@ -43,7 +44,8 @@ const svc = Command.make("svc").pipe(
     featuresCommand,
     shareCommand,
     ...hostingCommands,
-    domainsCommand
+    domainsCommand,
+    agentCommand
   ]),
   Command.withGlobalFlags([Json])
 )

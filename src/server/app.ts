@@ -127,6 +127,7 @@ import { RealtimeDoorLive } from "./gateway/realtime-door.ts"
 import { RpcServerLive } from "./gateway/rpc-server.ts"
 import { SeenPlayers } from "./gateway/seen-players.ts"
 import { AppHosts } from "./http/app-hosts.ts"
+import { AgentRoute } from "./http/agent/endpoint.ts"
 import { AsyncapiRoute } from "./http/asyncapi.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
@@ -341,6 +342,7 @@ const WebSocketRoutes = Layer.mergeAll(
 
 /** All HTTP routes. */
 export const Routes = Layer.mergeAll(
+  AgentRoute,
   AsyncapiRoute,
   ApiRoutes,
   ClientScript,

@@ -84,6 +84,7 @@ const CoreLive = Layer.mergeAll(
     Configs.of({
       current: () => Effect.succeed({ version: 1, config, document: {}, voiceSuspended: false }),
       push: () => Effect.die("The simulation pushes no configuration"),
+      validate: () => Effect.die("The simulation pushes no configuration"),
       warnings: () => Effect.succeed([]),
       addCheck: () => Effect.void,
       changes: Stream.never

@@ -67,7 +67,8 @@ export interface ConfigPush {
   readonly ifMatch?: string | undefined
 }
 
-type PushError = InvalidConfig | FeatureUnavailable | ConfigConflict | PayloadTooLarge
+type ValidationError = InvalidConfig | FeatureUnavailable | PayloadTooLarge
+type PushError = ConfigConflict | ValidationError
 
 /** Bounds how long a node uses a stale config when an invalidation message is lost. */
 const cacheTtl = "60 seconds"
@@ -106,7 +107,7 @@ export class Configs extends Context.Service<
     Configs,
     Effect.gen(function* () {
       const { cached, changes } = yield* makeConfigCache
-      const push = yield* makePush
+      const { push, validate } = yield* makePush
       const sql = yield* SqlClient.SqlClient
       const checks: Array<ConfigCheck> = []
       return Configs.of({
@@ -116,6 +117,7 @@ export class Configs extends Context.Service<
           const found = yield* Effect.forEach(checks, (check) => check(environmentId, config))
           return found.flat()
         }),
+        validate,
         addCheck: (check) => Effect.sync(() => void checks.push(check)),
         push: (options) =>
           Effect.tap(push(options), () =>

@@ -1,0 +1,82 @@
+/**
+ * `/mcp`: the Model Context Protocol for agents with a secret key. It keeps no sessions, so every request
+ * may reach another runner. `McpServer` serves the revision of 2026, which has none. Clients of the
+ * revisions of 2025 begin with `initialize`; here they get no session id, which those revisions allow.
+ */
+import { Effect, Layer } from "effect"
+import { McpProtocol, McpServer } from "effect/ai"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import manifest from "../../../../package.json" with { type: "json" }
+import { type Actor, CurrentActor, CurrentEnvironment, type KeyCaller } from "#rpc/auth"
+import { InvalidKey, OriginNotAllowed, RateLimited } from "#rpc/errors/codes"
+import { throttles as limits } from "#rpc/limits"
+import { paths } from "#rpc/paths"
+import { takeToken } from "#server/platform/throttle-guard"
+import { Throttles } from "#server/platform/throttles"
+import { Deployments } from "#server/features/hosting/service"
+import { Environments } from "#server/features/projects/environments"
+import { Projects } from "#server/features/projects/service"
+import { ProjectViews } from "#server/features/projects/views"
+import { errorResponse } from "../errors.ts"
+import { AgentToolsLive } from "./handlers.ts"
+import { instructions, makeServe } from "./sessionless.ts"
+import { AgentTools } from "./tools.ts"
+
+const { name, version } = manifest
+
+const modernRevision = "2026-07-28"
+
+/** The agent acts for a key; its name in the audit log says so. */
+const agentOf = ({ keyId, keyPrefix }: KeyCaller): Actor => ({
+  kind: "key",
+  id: keyId,
+  name: `${keyPrefix} (agent)`
+})
+
+const bearer = /^Bearer +(\S+)$/i
+
+/** Authenticates an agent by its key, and serves it or passes it on. */
+const Access = HttpRouter.middleware<{ provides: CurrentActor | CurrentEnvironment }>()(
+  Effect.gen(function* () {
+    const environments = yield* Environments
+    const serve = yield* makeServe
+    const throttles = yield* Throttles
+    return (modern) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const { authorization = "", origin, "x-svc-key": given } = request.headers
+        // No page may drive an agent: the key never belongs into one.
+        if (origin !== undefined) return errorResponse(OriginNotAllowed, new OriginNotAllowed())
+        const key = given ?? bearer.exec(authorization)?.[1] ?? ""
+        const caller = yield* environments.findByKey(key, ["secret"])
+        yield* takeToken(throttles, limits.secretKey, `key:${caller.keyId}`)
+        const isModern = request.headers["mcp-protocol-version"] === modernRevision
+        const served = isModern || request.method !== "POST" ? modern : serve(request)
+        return yield* served.pipe(
+          Effect.provideService(CurrentEnvironment, caller),
+          Effect.provideService(CurrentActor, agentOf(caller))
+        )
+      }).pipe(
+        Effect.catchTags({
+          invalid_key: (error) => Effect.succeed(errorResponse(InvalidKey, error)),
+          rate_limited: (error) => Effect.succeed(errorResponse(RateLimited, error))
+        })
+      )
+  })
+)
+
+export const AgentRoute = McpServer.layerHttpRequestScoped({
+  name,
+  version,
+  instructions,
+  path: paths.mcp,
+  protocols: [McpProtocol.v2026_07_28],
+  registrations: McpServer.toolkit(AgentTools)
+}).pipe(
+  Layer.provide(Access.layer),
+  Layer.provide(AgentToolsLive),
+  Layer.provide([Deployments.layer, ProjectViews.layer]),
+  Layer.provide(Projects.layer),
+  // It fails for options that the types here exclude.
+  Layer.orDie
+)
