@@ -76,9 +76,9 @@ const secondNode = Effect.gen(function* () {
   return yield* Effect.provide(addressOfNode, context)
 })
 
-const makePlayer = Effect.fnUntraced(function* ({ publishableKey }: Tenant, name: string) {
+const makePlayer = Effect.fnUntraced(function* (tenant: Tenant, name: string) {
   const url = yield* addressOfNode
-  return (yield* guest({ publishableKey, url }, name)).id
+  return (yield* guest({ ...tenant, url }, name)).id
 })
 
 /** The same checks over each transport: every tool is listed, reads, changes and fails as it says. */
