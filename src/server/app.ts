@@ -340,7 +340,6 @@ const WebSocketRoutes = Layer.mergeAll(
   HttpRouter.add("GET", paths.rpc, upgradeRequired)
 )
 
-/** All HTTP routes. */
 export const Routes = Layer.mergeAll(
   AgentRoute,
   AsyncapiRoute,
@@ -369,8 +368,7 @@ export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
     routerConfig
   }).pipe(Layer.provideMerge(HttpServerLive))
 
-// Endpoints: HTTP, /v1/realtime, /v1/rpc and /metrics.
-
+/** HTTP, /v1/realtime, /v1/rpc and /metrics. */
 const EndpointsLive = Layer.mergeAll(
   LiveReports,
   ReadingsLive,
