@@ -1,7 +1,7 @@
 /**
  * Test projects: `house` (the rules of this repository), `service` (everything else, on one shared
- * Postgres), `simulation`, `chaos`, `fuzz`, `packages` and `dashboard`. Simulation, chaos and fuzz have a
- * short form, for `npm test`, and a long one (`vitest.long.config.ts`). Simulation and chaos
+ * Postgres), `simulation`, `chaos`, `fuzz`, `packages`, `dashboard` and `calls`. Simulation, chaos and fuzz
+ * have a short form, for `npm test`, and a long one (`vitest.long.config.ts`). Simulation and chaos
  * take every core, so they run alone.
  */
 import { existsSync } from "node:fs"
@@ -14,6 +14,7 @@ const chaos = "test/chaos/chaos.test.ts"
 const fuzz = "test/fuzz/fuzz.test.ts"
 const packages = "test/packages/*.test.ts"
 const dashboard = "test/dashboard/views/*.test.ts"
+const calls = "test/calls/*.test.ts"
 const globalSetup = existsSync("test/support/global-setup.ts")
   ? ["test/support/global-setup.ts"]
   : []
@@ -55,6 +56,7 @@ export const configOf = (form: "short" | "long") =>
               fuzz,
               packages,
               dashboard,
+              calls,
               "test/bench/peers/**",
               "**/node_modules/**"
             ],
@@ -84,6 +86,10 @@ export const configOf = (form: "short" | "long") =>
         {
           extends: true,
           test: { name: "packages", include: [packages], sequence: { groupOrder: 4 } }
+        },
+        {
+          extends: true,
+          test: { name: "calls", include: [calls], sequence: { groupOrder: 6 }, globalSetup }
         },
         {
           extends: true,

@@ -1,5 +1,4 @@
 /** Voice calls of the client between real browser pages, in both modes. */
-import { createSocket } from "node:dgram"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import type { Page } from "playwright-core"
@@ -10,6 +9,7 @@ import { GamePages } from "../support/client/game-pages.ts"
 import { DatabaseLive } from "../support/service.ts"
 import { enableVoice, voiceChannel } from "../support/voice-calls.ts"
 import { mediaProcesses } from "../support/voice-peer.ts"
+import { freeUdpPort } from "../support/udp-port.ts"
 
 declare global {
   interface Window {
@@ -23,14 +23,6 @@ declare global {
 }
 
 const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
-
-const freePort = Effect.callback<number>((resume) => {
-  const socket = createSocket("udp4")
-  socket.bind(0, () => {
-    const { port } = socket.address()
-    socket.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 /** Notes the connections of a page, and measures them. */
 const watch = (isRelayed: boolean) => {
@@ -73,8 +65,16 @@ const inCall = Effect.fnUntraced(function* (
         const player = await window.client.sessions.guest()
         const joined = await window.client.channels.join(channel)
         const plain = { echoCancellation: false, noiseSuppression: false, autoGainControl: false }
-        window.call = await joined.voice.join({ microphone: microphone && plain })
-        return player.id
+        // On a busy machine a media process takes long to start.
+        for (let tries = 1; ; tries++) {
+          try {
+            window.call = await joined.voice.join({ microphone: microphone && plain })
+            return player.id
+          } catch (error) {
+            const isStarting = error instanceof Error && error.message.includes("is starting")
+            if (!isStarting || tries === 10) throw error
+          }
+        }
       },
       { channel, microphone }
     )
@@ -106,7 +106,7 @@ const members = (page: Page, count: number) =>
 const VoiceLive = Layer.mergeAll(Chromium.layer, GamePages.layer).pipe(
   Layer.provideMerge(
     Layer.unwrap(
-      Effect.map(freePort, (port) =>
+      Effect.map(freeUdpPort, (port) =>
         TestApp.layerWith({ SVC_TURN_PORT: String(port), SVC_VOICE_UDP_PORTS: "0" })
       )
     ).pipe(Layer.provide(DatabaseLive))

@@ -100,7 +100,11 @@ export const connectVoice = Effect.fnUntraced(function* (
   { id, socket }: OnlinePlayer,
   channel: string
 ): Effect.fn.Return<{ readonly peer: VoicePeer; readonly session: string }, Error, Scope.Scope> {
-  const joined = yield* socket.request({ t: "voiceJoin", channel })
+  const joined = yield* Effect.repeat(socket.request({ t: "voiceJoin", channel }), {
+    // On a busy machine a media process takes long to start.
+    until: (reply) => at(reply, "error", "code") !== "voice_unavailable",
+    times: 10
+  })
   const session = String(at(joined, "data", "session"))
   const offer = yield* socket.next("voice_sfu_offer", (frame) => frame["session"] === session)
   const peer = yield* Effect.acquireRelease(

@@ -1,5 +1,4 @@
 /** The embedded TURN server: who gets a relay, and what a relay reaches. */
-import { createSocket } from "node:dgram"
 import { networkInterfaces } from "node:os"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -8,17 +7,10 @@ import { at } from "#testing/players"
 import { DatabaseLive } from "../../support/service.ts"
 import { allocate, grantPeer } from "../../support/turn-client.ts"
 import { enableVoice, joinCall, newMember, voiceChannel } from "../../support/voice-calls.ts"
-
-const freePort = Effect.callback<number>((resume) => {
-  const socket = createSocket("udp4")
-  socket.bind(0, () => {
-    const { port } = socket.address()
-    socket.close(() => resume(Effect.succeed(port)))
-  })
-})
+import { freeUdpPort } from "../../support/udp-port.ts"
 
 const EmbeddedLive = Layer.unwrap(
-  Effect.map(freePort, (port) => TestApp.layerWith({ SVC_TURN_PORT: String(port) }))
+  Effect.map(freeUdpPort, (port) => TestApp.layerWith({ SVC_TURN_PORT: String(port) }))
 ).pipe(Layer.provide(DatabaseLive))
 
 const own = Object.values(networkInterfaces())

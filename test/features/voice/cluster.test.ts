@@ -10,12 +10,16 @@ import type { ReceivedFrame } from "#testing/socket-client"
 import { manage } from "../../support/channel-calls.ts"
 import { DatabaseLive } from "../../support/service.ts"
 import { awaitCall, joinCall, newMember } from "../../support/voice-calls.ts"
-import { eventually } from "../../support/voice-peer.ts"
+import { connectVoice, eventually } from "../../support/voice-peer.ts"
 
 /** A call with a member on each of two runners. */
 const twoMembers = Effect.gen(function* () {
   const { url: databaseUrl } = yield* TestDatabase
-  const { runners, target } = yield* startCluster({ databaseUrl, size: 2 })
+  const { runners, target } = yield* startCluster({
+    databaseUrl,
+    size: 2,
+    env: { SVC_VOICE_UDP_PORTS: "0" }
+  })
   const [first, second] = runners
   if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
   yield* configure(target, { features: { realtimeChannels: true, voice: true } })
@@ -26,13 +30,13 @@ const twoMembers = Effect.gen(function* () {
   const bob = yield* newMember({ ...target, url: second.url }, channel)
   for (const player of [ada, bob]) yield* joinCall(player, channel)
   for (const player of [ada, bob]) yield* awaitCall(player, [ada, bob])
-  return { channel, ada, bob, runners }
+  return { channel, ada, bob, runners, target }
 })
 
 describe("a voice call on two runners", () => {
-  it.live("delivers signals between members on both", () =>
+  it.live("connects members on both, in either mode", () =>
     Effect.gen(function* () {
-      const { ada, bob, channel } = yield* twoMembers
+      const { ada, bob, channel, target } = yield* twoMembers
       for (const [from, to] of [
         [ada, bob],
         [bob, ada]
@@ -43,6 +47,19 @@ describe("a voice call on two runners", () => {
         const received = yield* to.socket.next("voice_signal")
         assert.deepInclude(received, { from: from.id, data: { sdp: "v=0" } })
       }
+      const relayed = "stage"
+      yield* manage(target, "PUT", relayed, { voice: { mode: "sfu" } })
+      const peers = yield* Effect.forEach(
+        [ada, bob],
+        Effect.fnUntraced(function* (player) {
+          yield* player.socket.request({ t: "channelJoin", channel: relayed })
+          const { peer, session } = yield* connectVoice(player, relayed)
+          yield* player.socket.request({ t: "voicePublish", channel: relayed, session, on: true })
+          return peer
+        })
+      )
+      for (const peer of peers) peer.speak()
+      yield* eventually(() => peers.every((peer) => peer.total() > 10), "each hears the other")
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
