@@ -1,13 +1,17 @@
 /**
- * Voice benchmark: the media process with a call of synthetic speakers and listeners, on one machine.
- * Measures its CPU, the packets that arrive, joins a second and memory a join. See README.md.
+ * Voice benchmark: the media process with a call of synthetic speakers and listeners, on one machine, by
+ * the driver of the service and by werift. Measures its CPU, the packets that arrive, joins a second and
+ * memory a join. See README.md.
  */
+import { spawnSync } from "node:child_process"
 import { readFile } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { Effect } from "effect"
 import type { MediaCall } from "#entities/voice-session/media"
 import { MediaWorker } from "#server/features/voice/media-worker"
+import { installPeers } from "./servers/peer-packages.ts"
 import { VoicePeer } from "../support/voice-peer.ts"
 
 const ticksPerSecond = 100
@@ -18,20 +22,34 @@ const { values } = parseArgs({
     people: { type: "string", default: "100" },
     speakers: { type: "string", default: "8" },
     seconds: { type: "string", default: "8" },
-    joins: { type: "string", default: "0" }
+    joins: { type: "string", default: "0" },
+    driver: { type: "string" }
   }
 })
+if (values.driver === undefined) {
+  for (const driver of ["node-datachannel", "werift"]) {
+    const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2), "--driver", driver]
+    spawnSync(process.execPath, args, { stdio: "inherit" })
+  }
+  process.exit(0)
+}
 const people = Number(values.people)
 const speakers = Number(values.speakers)
 const seconds = Number(values.seconds)
 const joins = Number(values.joins)
 
+const program =
+  values.driver === "werift"
+    ? fileURLToPath(new URL("peers/voice-werift.mjs", import.meta.url))
+    : undefined
+if (program !== undefined) installPeers()
 const worker = new MediaWorker(
   { port: 0, publicIp: "127.0.0.1" },
   {
     onLog: (level, message) => console.error(level, message),
     onEnd: () => undefined
-  }
+  },
+  program
 )
 await Effect.runPromise(worker.ready)
 const pid = worker.pid ?? 0
@@ -99,7 +117,7 @@ const measureJoins = async () => {
   await sleep(1000)
   const grown = (await residentBytes()) - before
   console.log(
-    `${joins} joins: ${(joins / elapsed).toFixed(0)} a second, ` +
+    `${values.driver}: ${joins} joins, ${(joins / elapsed).toFixed(0)} a second, ` +
       `${(grown / joins / 1024).toFixed(1)} KiB each, ${(before / 2 ** 20).toFixed(0)} MiB before`
   )
 }
@@ -124,7 +142,7 @@ const measureCall = async () => {
   ]
   const expected = speech * (people - 1)
   console.log(
-    `${people} people, ${speakers} speakers: ${(packets / elapsed).toFixed(0)} packets/s arrive, ` +
+    `${values.driver}: ${people} people, ${speakers} speakers: ${(packets / elapsed).toFixed(0)} packets/s arrive, ` +
       `${((1 - packets / expected) * 100).toFixed(2)} % lost, ` +
       `${((cpuUsed / elapsed) * 100).toFixed(1)} % of a core, ` +
       `${((cpuUsed / packets) * 1e6).toFixed(1)} us a packet, ` +

@@ -9,7 +9,8 @@ const folder = fileURLToPath(new URL("../peers/", import.meta.url))
 /** npm writes it last: with it the installation is whole. */
 const installed = join(folder, "node_modules/.package-lock.json")
 
-function install(): void {
+/** Installs the packages of the peers, once. */
+export function installPeers(): void {
   if (existsSync(installed)) return
   process.stdout.write(`installing the peers' packages: npm ci in ${folder}\n`)
   const { status } = spawnSync("npm", ["ci"], { cwd: folder, stdio: "inherit" })
@@ -23,7 +24,7 @@ export async function startPeer(
   args: ReadonlyArray<string> = [],
   runtime: "node" | "bun" = "node"
 ): Promise<RunningServer> {
-  install()
+  installPeers()
   const port = await freePort()
   const env = { ...process.env, NODE_ENV: "production", DEBUG: undefined }
   const options = { script: join(folder, file), core, port, args: [`${port}`, ...args], env }

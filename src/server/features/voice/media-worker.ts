@@ -28,10 +28,12 @@ export class MediaWorker {
     events: {
       readonly onLog: (level: string, message: string) => void
       readonly onEnd: (wasReady: boolean) => void
-    }
+    },
+    /** The program of the process; benchmarks compare others. */
+    program = entry
   ) {
     this.#onLog = events.onLog
-    this.#child = fork(entry, [JSON.stringify(options)], {
+    this.#child = fork(program, [JSON.stringify(options)], {
       env: {},
       execArgv: [],
       stdio: ["ignore", "ignore", "ignore", "ipc"]
