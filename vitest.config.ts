@@ -31,6 +31,12 @@ class FuzzFirst extends BaseSequencer {
   }
 }
 
+/** A project that `npm test` leaves out. */
+const longOnly = (name: string, include: string, groupOrder: number) => ({
+  extends: true as const,
+  test: { name, include: [include], sequence: { groupOrder }, globalSetup }
+})
+
 export const configOf = (form: "short" | "long") =>
   defineConfig({
     test: {
@@ -74,23 +80,12 @@ export const configOf = (form: "short" | "long") =>
             globalSetup
           }
         },
-        {
-          extends: true,
-          test: {
-            name: "dashboard",
-            include: [dashboard],
-            sequence: { groupOrder: 5 },
-            globalSetup
-          }
-        },
+        longOnly("dashboard", dashboard, 5),
         {
           extends: true,
           test: { name: "packages", include: [packages], sequence: { groupOrder: 4 } }
         },
-        {
-          extends: true,
-          test: { name: "calls", include: [calls], sequence: { groupOrder: 6 }, globalSetup }
-        },
+        longOnly("calls", calls, 6),
         {
           extends: true,
           test: { name: "chaos", include: [chaos], sequence: { groupOrder: 2 } }

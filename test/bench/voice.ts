@@ -11,7 +11,7 @@ import { parseArgs } from "node:util"
 import { Effect } from "effect"
 import type { MediaCall } from "#entities/voice-session/media"
 import { MediaWorker } from "#server/features/voice/media-worker"
-import { installPeers } from "./servers/peer-packages.ts"
+import { peerProgram } from "./servers/peer-packages.ts"
 import { VoicePeer } from "../support/voice-peer.ts"
 
 const ticksPerSecond = 100
@@ -38,11 +38,7 @@ const speakers = Number(values.speakers)
 const seconds = Number(values.seconds)
 const joins = Number(values.joins)
 
-const program =
-  values.driver === "werift"
-    ? fileURLToPath(new URL("peers/voice-werift.mjs", import.meta.url))
-    : undefined
-if (program !== undefined) installPeers()
+const program = values.driver === "werift" ? peerProgram("voice-werift.mjs") : undefined
 const worker = new MediaWorker(
   { port: 0, publicIp: "127.0.0.1" },
   {

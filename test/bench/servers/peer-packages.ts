@@ -10,11 +10,17 @@ const folder = fileURLToPath(new URL("../peers/", import.meta.url))
 const installed = join(folder, "node_modules/.package-lock.json")
 
 /** Installs the packages of the peers, once. */
-export function installPeers(): void {
+function install(): void {
   if (existsSync(installed)) return
   process.stdout.write(`installing the peers' packages: npm ci in ${folder}\n`)
   const { status } = spawnSync("npm", ["ci"], { cwd: folder, stdio: "inherit" })
   if (status !== 0) throw new Error(`npm ci in ${folder} failed: run it there to see why`)
+}
+
+/** Installs the packages, and returns the path of a program in `../peers`. */
+export function peerProgram(file: string): string {
+  install()
+  return join(folder, file)
 }
 
 /** Starts `../peers/<file>` as in production, its port first among its arguments, on Node or on Bun. */
@@ -24,7 +30,7 @@ export async function startPeer(
   args: ReadonlyArray<string> = [],
   runtime: "node" | "bun" = "node"
 ): Promise<RunningServer> {
-  installPeers()
+  install()
   const port = await freePort()
   const env = { ...process.env, NODE_ENV: "production", DEBUG: undefined }
   const options = { script: join(folder, file), core, port, args: [`${port}`, ...args], env }
