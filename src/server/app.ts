@@ -81,6 +81,7 @@ import { HostingHttp } from "./features/hosting/handlers.ts"
 import { IdentitiesHttp } from "./features/identities/handlers.ts"
 import { ModerationHttp } from "./features/moderation/handlers.ts"
 import { Sanctions } from "./features/moderation/service.ts"
+import { Billing } from "./features/money/billing.ts"
 import { MoneyHttp } from "./features/money/handlers.ts"
 import { Ledger } from "./features/money/ledger.ts"
 import { UsageReports } from "./features/money/usage.ts"
@@ -231,13 +232,15 @@ const PlatformLive = Layer.mergeAll(
 
 const FeaturesLive = Layer.mergeAll(
   Audit.layer,
+  Billing.layer,
   Configs.layer,
   DeveloperSessions.layer,
   Environments.layer,
-  Ledger.layer,
   Sanctions.layer,
   Sessions.layer
-).pipe(Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, PlayerStatusCache.layer)))
+).pipe(
+  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, Ledger.layer, PlayerStatusCache.layer))
+)
 
 /** Everything below the endpoints except entities; needs a database. */
 export const CoreLive = Origins.layer.pipe(

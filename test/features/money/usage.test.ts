@@ -32,7 +32,6 @@ const settings = { SVC_BILLING: "on", SVC_PRICES: prices }
 
 const App = nodeWith(settings).pipe(
   Layer.provideMerge(UsageReports.layer),
-  Layer.provideMerge(Billing.layer),
   Layer.provideMerge(coreOfNode(settings)),
   Layer.provideMerge(MovableClock.layerAt("2026-11-20T12:00:00Z")),
   Layer.provideMerge(SharedDatabase.layer)
