@@ -81,10 +81,8 @@ import { HostingHttp } from "./features/hosting/handlers.ts"
 import { IdentitiesHttp } from "./features/identities/handlers.ts"
 import { ModerationHttp } from "./features/moderation/handlers.ts"
 import { Sanctions } from "./features/moderation/service.ts"
-import { Billing } from "./features/money/billing.ts"
+import { BillingLive } from "./features/money/billing.ts"
 import { MoneyHttp } from "./features/money/handlers.ts"
-import { Ledger } from "./features/money/ledger.ts"
-import { UsageReports } from "./features/money/usage.ts"
 import { NewsHttp } from "./features/news/handlers.ts"
 import { ProviderClients } from "./features/oauth/clients.ts"
 import { FlowStore } from "./features/oauth/flow-store.ts"
@@ -232,15 +230,13 @@ const PlatformLive = Layer.mergeAll(
 
 const FeaturesLive = Layer.mergeAll(
   Audit.layer,
-  Billing.layer,
+  BillingLive,
   Configs.layer,
   DeveloperSessions.layer,
   Environments.layer,
   Sanctions.layer,
   Sessions.layer
-).pipe(
-  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, Ledger.layer, PlayerStatusCache.layer))
-)
+).pipe(Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, PlayerStatusCache.layer)))
 
 /** Everything below the endpoints except entities; needs a database. */
 export const CoreLive = Origins.layer.pipe(
@@ -295,8 +291,7 @@ const RouteServicesLive = Layer.mergeAll(
   IdentitySignIn.layer,
   Mailer.layer,
   PlayerData.layer,
-  StatReports.layer,
-  UsageReports.layer
+  StatReports.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(ProviderGrants.layer, Verification.layer)),
   Layer.provideMerge(Layer.mergeAll(ProviderClients.layer, Providers.layer, WebhookSecrets.layer))

@@ -53,3 +53,6 @@ export class Billing extends Context.Service<
     })
   )
 }
+
+/** Billing, and the ledger that it reads. */
+export const BillingLive = Billing.layer.pipe(Layer.provideMerge(Ledger.layer))

@@ -105,7 +105,7 @@ const PaymentsGroup = HttpApiBuilder.group(
 
 /** The groups `money` and `payments`, and the hourly work of both. */
 export const MoneyHttp = Layer.mergeAll(MoneyGroup, PaymentsGroup, Reconciliation).pipe(
-  Layer.provide(Checkouts.layer),
+  Layer.provide([Checkouts.layer, UsageReports.layer]),
   Layer.provide(Payments.layer),
   Layer.provide(PaymentProvider.layer)
 )
