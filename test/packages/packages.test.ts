@@ -9,7 +9,7 @@ import { at } from "#testing/players"
 import { freePort } from "#testing/runners"
 import manifest from "../../package.json" with { type: "json" }
 import { installed, launch } from "../support/client/chromium.ts"
-import { buildPackages, makeGame, manifestOf, runIn } from "../support/packages/game.ts"
+import { buildPackages, makeGame, manifestOf, nodeOf, runIn } from "../support/packages/game.ts"
 
 let archives: ReadonlyArray<string> = []
 let game = ""
@@ -60,15 +60,34 @@ describe("the client package", () => {
     })
   }
 
-  it("runs in Node without any other package", () => {
-    writeFileSync(
-      join(game, "run.mjs"),
-      `import { createClient, isError } from "@player-backend/client"
-       const client = createClient({ baseUrl: "http://127.0.0.1:1", key: "pk_1" })
-       await client.players.me().catch((error) => console.log(isError(error, "network_error")))`
-    )
-    const output = execFileSync(process.execPath, ["run.mjs"], { cwd: game, encoding: "utf8" })
-    assert.strictEqual(output.trim(), "true")
+  for (const version of ["20", "22", "24"]) {
+    it(`runs in Node ${version} without any other package`, () => {
+      writeFileSync(
+        join(game, "run.mjs"),
+        `import { createClient, isError } from "@player-backend/client"
+         const client = createClient({ baseUrl: "http://127.0.0.1:1", key: "pk_1" })
+         await client.players.me().catch((error) => console.log(isError(error, "network_error")))`
+      )
+      const output = execFileSync(nodeOf(version), ["run.mjs"], { cwd: game, encoding: "utf8" })
+      assert.strictEqual(output.trim(), "true")
+    })
+  }
+
+  it("has hooks for React, with types, and React as an optional peer", () => {
+    const archive = archives.filter((file) => file.includes("backend-client-"))
+    const app = makeGame(archive, ["react", "@types/react"])
+    const text = `import { useRoom } from "@player-backend/client/react"
+      import type { Room } from "@player-backend/client"
+      interface State { round: number }
+      export const Round = ({ room }: { room: Room<State> | null }) => useRoom(room)?.state.round ?? 0`
+    writeFileSync(join(app, "round.ts"), text)
+    const options = ["--strict", "--noEmit", "--module", "nodenext", "--types", ""]
+    runIn(app, "tsc", ...options, "round.ts")
+    writeFileSync(join(app, "run.mjs"), `import "@player-backend/client/react"`)
+    execFileSync(process.execPath, ["run.mjs"], { cwd: app })
+    const manifest = manifestOf(game, "client")
+    assert.strictEqual(at(manifest, "peerDependencies", "react"), ">=18")
+    assert.isTrue(at(manifest, "peerDependenciesMeta", "react", "optional"))
   })
 
   it("bundles for a browser, from TypeScript that imports it", async () => {
@@ -93,12 +112,14 @@ describe("the CLI package", () => {
       ["effect", "@effect/platform-node", "@humanwhocodes/momoa", "ignore", "vite"]
     )
 
-  it("prints its version", () => {
-    const cli = install()
-    const svc = join(cli, "node_modules/@player-backend/cli/src/cli/main.js")
-    const output = execFileSync(process.execPath, [svc, "--version"], { encoding: "utf8" })
-    assert.match(output, /\d+\.\d+\.\d+/)
-  })
+  for (const version of ["22.19.0", "24"]) {
+    it(`prints its version under Node ${version}`, () => {
+      const cli = install()
+      const svc = join(cli, "node_modules/@player-backend/cli/src/cli/main.js")
+      const output = execFileSync(nodeOf(version), [svc, "--version"], { encoding: "utf8" })
+      assert.match(output, /\d+\.\d+\.\d+/)
+    })
+  }
 
   it("has a Vite plugin with types", () => {
     const cli = install()

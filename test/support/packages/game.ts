@@ -64,3 +64,12 @@ export const runIn = (game: string, program: string, ...words: ReadonlyArray<str
 /** The manifest of an installed package. */
 export const manifestOf = (game: string, name: string): unknown =>
   JSON.parse(readFileSync(join(game, "node_modules/@player-backend", name, "package.json"), "utf8"))
+
+/** The program of another version of Node, which npm installs in a folder of its own. */
+export const nodeOf = (version: string): string => {
+  const folder = mkdtempSync(join(tmpdir(), "svc-node-"))
+  writeFileSync(join(folder, "package.json"), `{ "name": "node" }`)
+  const words = ["install", `node@${version}`, "--no-audit", "--no-fund", "--prefer-offline"]
+  execFileSync("npm", words, { cwd: folder, stdio: "ignore" })
+  return join(folder, "node_modules/node/bin/node")
+}
