@@ -97,7 +97,8 @@ layer(Node)("the start page", (it) => {
       assert.match(html, /<code>[^<]+\/dev-keys\.json<\/code>/)
       const links = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link)
       assert.match(links[0] ?? "", /^\/dashboard(?:#code=[\w-]{43})?$/)
-      const others = ["/demo", "/docs", "/docs/api", "/openapi.json", "/asyncapi.json", "/dev/mail"]
+      const documents = ["/openapi.json", "/asyncapi.json"]
+      const others = ["/demo", "/docs", "/docs/api", "/dev/voice", ...documents, "/dev/mail"]
       assert.deepStrictEqual(links.slice(1), others)
       assert.include(headers.get("content-security-policy"), "default-src 'none'")
     })
