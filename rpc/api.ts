@@ -13,6 +13,7 @@ import {
   ProjectConfigApi,
   ProjectFeaturesApi
 } from "./config.ts"
+import { FunctionsApi, ProjectFunctionsApi } from "./functions/api.ts"
 import { HostingApi, ProjectHostingApi } from "./hosting/api.ts"
 import { IdentitiesApi } from "./identities.ts"
 import { NewsApi } from "./news.ts"
@@ -72,6 +73,8 @@ export class Api extends HttpApi.make("player-backend")
   .add(tagged(ProjectFeaturesApi))
   .add(tagged(HostingApi))
   .add(tagged(ProjectHostingApi))
+  .add(tagged(FunctionsApi))
+  .add(tagged(ProjectFunctionsApi))
   .add(tagged(ProvidersApi))
   .add(tagged(ProjectProvidersApi))
   .add(tagged(AuditApi))

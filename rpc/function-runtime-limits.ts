@@ -3,8 +3,9 @@
 const mebibyte = 1024 * 1024
 
 export const functionRuntime = {
-  /** Milliseconds until a validated deployment has to listen. */
-  startMillis: 2000,
+  /** CPU time in which a validated deployment has to listen, and the longest wait for it. */
+  startCpuMillis: 2000,
+  startMillis: 15_000,
   /** Milliseconds until a process has to listen that has been valid before, on a busy machine. */
   restartMillis: 15_000,
   /** Milliseconds that a configuration may take to compile, with the start of the compiler. */

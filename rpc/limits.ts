@@ -5,6 +5,7 @@
 
 import { refreshRaceSeconds } from "./client-limits.ts"
 
+export { functionDeliveries, functionLogs, functions, functionUsage } from "./functions-limits.ts"
 export { hosting } from "./hosting-limits.ts"
 export {
   socket,

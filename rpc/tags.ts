@@ -105,6 +105,10 @@ const server = {
     title: "Features",
     description: `The features of the environment and how to enable them. ${secretKey}`
   },
+  functions: {
+    title: "Functions",
+    description: `Code that runs in the service, with databases, secrets and crons. ${secretKey}`
+  },
   hosting: {
     title: "Hosting",
     description: `Deployments of the app's files, and its addresses. ${secretKey}`
@@ -151,6 +155,10 @@ const project = {
   projectFeatures: {
     title: "Features (project)",
     description: `The features of an environment and how to enable them. ${dashboard}`
+  },
+  projectFunctions: {
+    title: "Functions (project)",
+    description: `Code that runs in the service, with databases, secrets and crons. ${dashboard}`
   },
   projectHosting: {
     title: "Hosting (project)",

@@ -56,6 +56,8 @@ export const throttles = {
   domainProofs: { burst: 30, seconds: 600 },
   /** Checkouts that one developer starts. */
   checkouts: { burst: 20, seconds: secondsPerHour },
+  /** Versions of the functions of one environment, also those that only become live again. */
+  functionDeployments: { burst: 300, seconds: secondsPerHour },
   /** Requests of one developer session (`kds_`). */
   developerApi: { burst: 600, seconds: 60 },
   /**

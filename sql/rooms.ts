@@ -8,10 +8,11 @@
  * table. A missing row is written only if it existed before the table began again; at any other time it
  * was removed because the room closed.
  */
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { failOnTimeout, isRefused, orDieWithTimeout } from "./database.ts"
 import { batchWrites } from "./batching.ts"
+import { insertEvents, isoTime } from "./functions/events.ts"
 
 /** A row of `rooms`; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
 export const RoomRow = Schema.Struct({
@@ -207,6 +208,29 @@ const reads = (sql: SqlClient.SqlClient) => ({
   })
 })
 
+/** Removes closed rooms, with their events. */
+const removal = (sql: SqlClient.SqlClient) =>
+  SqlSchema.void({
+    Request: Schema.Struct({
+      over: Schema.Array(Schema.Struct({ id: Schema.String, epoch: Schema.Number })),
+      now: Schema.DateTimeUtcFromDate
+    }),
+    execute: ({ now, over }) => sql`
+      with closed as (
+        delete from rooms using unnest(${over.map(({ id }) => id)}::text[],
+          ${over.map(({ epoch }) => epoch)}::float8[]) as over(id, epoch)
+        where rooms.id = over.id and rooms.epoch <= over.epoch
+        returning rooms.id, rooms.environment_id, rooms.mode, rooms.created_at)
+      ${insertEvents(
+        sql,
+        "onRoomClosed",
+        sql`
+          select environment_id, json_build_object('room', json_build_object('id', id,
+            'mode', mode, 'createdAt', ${isoTime(sql, "created_at")})), ${now}::timestamptz
+          from closed`
+      )}`
+  })
+
 const firstId = (rows: ReadonlyArray<typeof IdRow.Type>) => Option.fromNullishOr(rows[0]?.id)
 
 /** Batches concurrent claims, and concurrent inserts, into one statement each. */
@@ -246,6 +270,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
     const sql = yield* SqlClient.SqlClient
     const statements = writes(sql)
     const { epoch, save } = statements
+    const remove = removal(sql)
     const { byCode, byId, list, open, overdue, seats, unclaimed } = reads(sql)
     const { claims, inserts } = yield* batchedStatements(statements)
     return {
@@ -277,12 +302,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
         ),
       /** Removes the rows of closed rooms, unless a newer activation owns them. */
       remove: (over: ReadonlyArray<Pick<RoomRow, "id" | "epoch">>) =>
-        Effect.asVoid(
-          failOnTimeout(sql`
-            delete from rooms using unnest(${over.map(({ id }) => id)}::text[],
-              ${over.map(({ epoch: mine }) => mine)}::float8[]) as over(id, epoch)
-            where rooms.id = over.id and rooms.epoch <= over.epoch`)
-        ),
+        Effect.flatMap(DateTime.now, (now) => failOnTimeout(remove({ over, now }))),
       /** The newest room in which each player has a seat, by player, as of the last snapshots. */
       seatsOf: (environmentId: string, playerIds: ReadonlyArray<string>) =>
         Effect.map(

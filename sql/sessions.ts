@@ -10,6 +10,7 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
 import { dieOnTimeout, isRefused, orDieWithTimeout } from "./database.ts"
 import { batchReads, batchWrites } from "./batching.ts"
+import { insertEvents, isoTime } from "./functions/events.ts"
 import { IdentityRow, mapIdentityConflict } from "./identities.ts"
 import { NewPlayer, PlayerRow, playerColumns } from "./players.ts"
 
@@ -92,12 +93,19 @@ const notBanned = (sql: SqlClient.SqlClient, now: Date) => sql`
     select from sanctions b where b.player_id = p.id and b.lifted_at is null
       and (b.expires_at is null or b.expires_at > ${now}))`
 
+/** The events of new players: those in `signed_up`. */
+const createdPlayers = (sql: SqlClient.SqlClient) => sql`
+  select environment_id, json_build_object('player', json_build_object('id', id,
+    'displayName', display_name, 'isGuest', is_guest, 'createdAt', ${isoTime(sql, "created_at")})), created_at
+  from signed_up`
+
 /** Creates, reads and rotates sessions. */
 const sessionStatements = (sql: SqlClient.SqlClient) => ({
   createWithPlayer: SqlSchema.void({
     Request: NewSessionAndPlayer,
     execute: ({ expiresAt, now, player, sessionId, tokenHash }) => sql`
-      with signed_up as (insert into players ${sql.insert(player)} returning id, environment_id)
+      with signed_up as (insert into players ${sql.insert(player)} returning *),
+      announced as (${insertEvents(sql, "onPlayerCreated", createdPlayers(sql))})
       insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at,
         created_at)
       select ${sessionId}, environment_id, id, ${tokenHash}, ${now}, ${expiresAt}, ${now}
@@ -162,7 +170,8 @@ const manySessions = (sql: SqlClient.SqlClient) => ({
         insert into players (id, environment_id, display_name, is_guest, declared_age_band, created_at)
         select id, "environmentId", "displayName", "isGuest", "declaredAgeBand", "createdAt"
         from requested
-        returning id, environment_id)
+        returning *),
+      announced as (${insertEvents(sql, "onPlayerCreated", createdPlayers(sql))})
       insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at,
         created_at)
       select r."sessionId", p.environment_id, p.id, r."tokenHash", r.now, r."expiresAt", r.now

@@ -9,6 +9,7 @@ import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { stats as limits } from "#rpc/limits"
 import { isPlayerGone, isRefused, orDieWithTimeout } from "./database.ts"
 import { batchWrites } from "./batching.ts"
+import { insertEvents } from "./functions/events.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -108,7 +109,34 @@ const inRange = `excluded.aggregation <> 'sum' or (${fits("total")}
 const combine = `aggregation = excluded.aggregation, total = ${combined("total")},
   ${inPeriod("daily", "day")}, ${inPeriod("weekly", "week")}, ${inPeriod("monthly", "month")}`
 
+/** The events of stored reports: of one player, and of several. */
+const eventsOf = (sql: SqlClient.SqlClient) => ({
+  reported: (environmentId: string, playerId: string, now: Date) => sql`
+    select ${environmentId}::text,
+      json_build_object('playerId', ${playerId}::text, 'stats', json_object_agg(stat, total)),
+      ${now}::timestamptz
+    from combined having count(*) > 0`,
+  allReported: sql`
+    select r."environmentId",
+      json_build_object('playerId', r."playerId", 'stats', json_object_agg(c.stat, c.total)),
+      max(r.now)
+    from combined c join reported r on r."playerId" = c.player_id and r.stat = c.stat
+    group by r."environmentId", r."playerId"`
+})
+
+const sweepSignals = (sql: SqlClient.SqlClient) =>
+  SqlSchema.void({
+    Request: Time,
+    execute: (before) => sql`
+        delete from stat_signals where created_at < ${before} or id in (
+          select id from (
+            select id, row_number() over (partition by environment_id order by id desc) as nth
+            from stat_signals) as numbered
+          where nth > ${limits.signalsPerEnvironment}::int)`
+  })
+
 const writes = (sql: SqlClient.SqlClient) => {
+  const { allReported, reported } = eventsOf(sql)
   const combining = sql.literal(combine)
   const ranged = sql.literal(inRange)
   return {
@@ -136,7 +164,7 @@ const writes = (sql: SqlClient.SqlClient) => {
           union all
           select ${environmentId}, ${playerId}, r.stat, r.value, 'overflow', ${now}
           from reported as r where r.stat not in (select stat from combined)
-        )
+        ), announced as (${insertEvents(sql, "onStats", reported(environmentId, playerId, now))})
         select * from combined`
     }),
     reportAll: SqlSchema.findAll({
@@ -164,18 +192,10 @@ const writes = (sql: SqlClient.SqlClient) => {
           select r."environmentId", r."playerId", r.stat, r.value, 'overflow', r.now
           from reported as r
           where (r."playerId", r.stat) not in (select player_id, stat from combined)
-        )
+        ), announced as (${insertEvents(sql, "onStats", allReported)})
         select * from combined`
     }),
-    sweep: SqlSchema.void({
-      Request: Time,
-      execute: (before) => sql`
-        delete from stat_signals where created_at < ${before} or id in (
-          select id from (
-            select id, row_number() over (partition by environment_id order by id desc) as nth
-            from stat_signals) as numbered
-          where nth > ${limits.signalsPerEnvironment}::int)`
-    })
+    sweep: sweepSignals(sql)
   }
 }
 

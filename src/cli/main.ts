@@ -13,6 +13,7 @@ import { domainsCommand } from "./domains.ts"
 import { Exit, exitCodes, Failure } from "./failures.ts"
 import { featuresCommand } from "./features.ts"
 import { initCommand } from "./init.ts"
+import { functionsCommand } from "./functions.ts"
 import { Json, note, report } from "./output.ts"
 import { shareCommand } from "./share.ts"
 import { signInCommands } from "./sign-in.ts"
@@ -43,6 +44,7 @@ const svc = Command.make("svc").pipe(
     configCommand,
     featuresCommand,
     shareCommand,
+    functionsCommand,
     ...hostingCommands,
     domainsCommand,
     agentCommand

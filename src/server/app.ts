@@ -74,6 +74,13 @@ import { DeveloperSessions } from "./features/developers/sessions.ts"
 import { SignInLinks } from "./features/developers/sign-in-links.ts"
 import { EmailHttp } from "./features/email/handlers.ts"
 import { EmailPages } from "./features/email/pages.ts"
+import { FunctionsGateLive } from "./features/functions/gate.ts"
+import { FunctionsHttp } from "./features/functions/handlers.ts"
+import {
+  FunctionCallersLive,
+  FunctionRepositoriesLive,
+  FunctionsLive
+} from "./features/functions/layers.ts"
 import { HostedApps } from "./features/hosting/apps.ts"
 import { CustomDomains } from "./features/hosting/domains.ts"
 import { ServedHostRoute } from "./features/hosting/served-host.ts"
@@ -205,6 +212,7 @@ const RepositoriesLive = Layer.mergeAll(
   SigningKeyRepository.layer,
   StatRepository.layer,
   FlowRepository.layer,
+  FunctionRepositoriesLive,
   RateWindowRepository.layer,
   ThrottleRepository.layer,
   UsageRepository.layer,
@@ -305,6 +313,7 @@ const HandlersLive = Layer.mergeAll(
   ConfigHttp,
   DevelopersHttp,
   EmailHttp,
+  FunctionsHttp,
   GuestExpiry,
   HostingHttp,
   IdentitiesHttp,
@@ -329,7 +338,7 @@ const HandlersLive = Layer.mergeAll(
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
   Layer.provide(HandlersLive),
-  Layer.provide([CallersLive, RequestsLive])
+  Layer.provide([CallersLive, FunctionsGateLive, RequestsLive])
 )
 
 /** The answer to a plain request for a WebSocket path. */
@@ -372,6 +381,7 @@ const EndpointsLive = Layer.mergeAll(
   ReadingsLive,
   UsageSampler,
   ConfigChanges,
+  FunctionCallersLive,
   KeyChanges,
   PlayerChanges,
   RealtimeDoorLive,
@@ -381,6 +391,7 @@ const EndpointsLive = Layer.mergeAll(
   DashboardPort
 ).pipe(
   Layer.provideMerge(Gateway.layer),
+  Layer.provideMerge(FunctionsLive),
   Layer.provideMerge(FramesLive),
   Layer.provideMerge(HttpServerHandle.layer)
 )

@@ -151,6 +151,9 @@ const declaredAs = (pkg: GamePackage, importer: string, specifier: string): stri
 
 const pinned: Readonly<Record<string, string>> = manifest.dependencies
 
+/** What the service does without, but a command of the CLI loads. */
+const loaded: Readonly<Record<string, string>> = manifest.devDependencies
+
 /** The packages that the modules import, in the versions that the repository pins. */
 const dependenciesOf = (pkg: GamePackage, imports: ReadonlySet<string>) => {
   const names = Array.from(imports, (specifier) =>
@@ -162,7 +165,7 @@ const dependenciesOf = (pkg: GamePackage, imports: ReadonlySet<string>) => {
   // The game brings its own Node.
   const programs = pkg.needsPrograms ? Object.keys(pinned).filter((name) => name !== "node") : []
   const versions = Array.from(new Set([...names, ...programs])).flatMap((name) => {
-    const known = pkg.ranges?.[name] ?? pinned[name]
+    const known = pkg.ranges?.[name] ?? pinned[name] ?? loaded[name]
     const version = name.startsWith(`${scope}/`) ? manifest.version : known
     return version === undefined ? [] : [[name, version] as const]
   })

@@ -26,6 +26,7 @@ import {
   signUp,
   type TenantFixtures
 } from "../support/operator-harness.ts"
+import { call as callFunctions, deploy, enable } from "../support/function-calls.ts"
 import { call, makeUnfinished } from "../support/hosting.ts"
 import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
 import { SecurityAppLive } from "../support/security/security-harness.ts"
@@ -125,7 +126,8 @@ const makeSamples = Effect.fnUntraced(function* ({
     ref,
     sha256,
     checkoutId: `chk_${"0".repeat(26)}`,
-    domain
+    domain,
+    binding: "DB"
   }
   return samples
 })
@@ -143,10 +145,14 @@ const destructive = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logo
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
 /** Paths whose target belongs to one environment or project. */
-const owned = /:(?:playerId|appealId|keyId|version|name|ref|sha256|domain)\b/
+const owned = /:(?:playerId|appealId|keyId|version|name|ref|sha256|domain|binding)\b/
 
 /** Endpoints that create a missing target instead of answering 404. */
-const creating = new Set(["PUT /v1/realtime/channels/:name"])
+const creating = new Set([
+  "PUT /v1/realtime/channels/:name",
+  "PUT /v1/admin/functions/secrets/:name",
+  "PUT /v1/projects/:projectId/environments/:env/functions/secrets/:name"
+])
 
 /** Valid bodies, by the last segment of the path. */
 const bodies: Readonly<Record<string, unknown>> = {
@@ -155,8 +161,28 @@ const bodies: Readonly<Record<string, unknown>> = {
   ban: {},
   finalize: {},
   messages: { type: "news" },
+  migrate: { migrations: [{ name: "0001", sql: "select 1" }] },
+  query: { sql: "select 1" },
   moderate: { op: "unban", playerId: `pl_${"0".repeat(26)}` },
   resolve: { accept: true }
+}
+
+const ofFunctions = "/v1/projects/:projectId/environments/:env/functions"
+
+/** Endpoints whose target is made just before the request, with its parameters. */
+const targets: Readonly<Record<string, (target: TestTarget) => Effect.Effect<Samples>>> = {
+  [`POST ${ofFunctions}/deployments/:version/activate`]: (target) =>
+    Effect.andThen(
+      enable(target),
+      Effect.map(deploy(target), (made) => ({ version: String(at(made, "version")) }))
+    ),
+  [`DELETE ${ofFunctions}/secrets/:name`]: (target) =>
+    Effect.andThen(
+      enable(target),
+      Effect.as(callFunctions(target, "PUT", "/secrets/API_KEY", { value: "x" }), {
+        name: "API_KEY"
+      })
+    )
 }
 
 const everyCaller = Object.keys(callers).filter(isCaller)
@@ -184,6 +210,9 @@ const rowCounts = Effect.gen(function* () {
       (select count(*) from webhook_secrets) secrets,
       (select count(*) from deployments) deployments, (select count(*) from checkouts) checkouts,
       (select count(*) from ledger_postings) postings,
+      (select count(*) from functions) functions,
+      (select count(*) from function_deployments) function_deployments,
+      (select count(*) from function_secrets) function_secrets,
       (select count(*) from idempotency_keys) idempotency`
   return row
 })
@@ -199,8 +228,8 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
           const fixtures = yield* makeTenantFixtures("cells")
           const samples = yield* makeSamples(fixtures)
           const headers = yield* headersOf(fixtures)
-          const ask = ({ method, path }: Endpoint, own: Headers) =>
-            request(`${url}${fill(path, samples)}`, {
+          const ask = ({ method, path }: Endpoint, own: Headers, params = samples) =>
+            request(`${url}${fill(path, params)}`, {
               method,
               headers: own,
               ...(method === "GET" ? {} : { body: {} })
@@ -232,7 +261,9 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
             for (const caller of everyCaller) {
               if (refusal(endpoint, caller) !== undefined) continue
               for (const own of headers[caller]) {
-                const answer = yield* ask(endpoint, own)
+                const makeTarget = targets[nameOf(endpoint)]
+                const made = makeTarget === undefined ? {} : yield* makeTarget(fixtures.development)
+                const answer = yield* ask(endpoint, own, { ...samples, ...made })
                 const isAdmitted = answer.status < 500 && !refusals.has(outcomeOf(answer))
                 // A developer of another project gets 404, so 404 refuses a member, too.
                 const isFound =
@@ -284,7 +315,10 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
         const owner = yield* signUp("owner")
         const { development, production, projectId } = yield* makeProject(owner)
         const stranger = yield* signUp("neighbour")
-        const { projectId: strangersProject } = yield* makeProject(stranger)
+        const { development: strangers, projectId: strangersProject } = yield* makeProject(stranger)
+        yield* Effect.forEach([development, production, strangers], enable)
+        yield* deploy(development, { bindings: [{ name: "DB", type: "db" }] })
+        yield* deploy(development)
         // Version 2 of the config exists in the development environment only.
         yield* configure(development, { ...everything, resetTimeZone: "Asia/Tokyo" })
         const samples = { ...(yield* makeSamples({ developer: owner, development, projectId })) }

@@ -10,6 +10,7 @@ import { Api } from "#rpc/api"
 import { type Endpoint, endpoints } from "#server/http/authorization"
 import { TestApp } from "#testing/app"
 import { at, configure, guest, request, type TestTarget } from "#testing/players"
+import { code, deploymentOf } from "../support/function-calls.ts"
 import { shareTools } from "../support/devices.ts"
 import { everything, makeAppeal, makeProject, signUp, text } from "../support/operator-harness.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
@@ -255,6 +256,21 @@ const calls: Readonly<Record<string, Make>> = {
     message: "test"
   }),
   "POST /v1/hosting/domains": byServer("/v1/hosting/domains", { domain: "play.example.com" }),
+  "POST /v1/admin/functions/enable": byServer("/v1/admin/functions/enable", { cpuMs: 100 }),
+  "PUT /v1/admin/functions/limits": byServer("/v1/admin/functions/limits", { cpuMs: 90 }),
+  "PUT /v1/admin/functions/secrets/:name": byServer("/v1/admin/functions/secrets/API_KEY", {
+    value: "x"
+  }),
+  "POST /v1/admin/functions/deployments": byServer(
+    "/v1/admin/functions/deployments",
+    deploymentOf(code, { bindings: [{ name: "DB", type: "db" }] })
+  ),
+  "POST /v1/admin/functions/db/:binding/query": byServer("/v1/admin/functions/db/DB/query", {
+    sql: "select 1"
+  }),
+  "POST /v1/admin/functions/db/:binding/migrate": byServer("/v1/admin/functions/db/DB/migrate", {
+    migrations: [{ name: "0001", sql: "create table t (a)" }]
+  }),
   "POST /v1/developers/signup": () =>
     Effect.succeed({
       path: "/v1/developers/signup",
@@ -295,7 +311,7 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
   [/^DELETE /, "a deletion has no fields"],
   [/\/config$/, "the config refuses unknown fields"],
   [
-    /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate|verify)$|\/blobs\//,
+    /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate|verify|disable)$|\/blobs\//,
     "the service stores no field of the body"
   ],
   [/\/me\/(?:invite-code|email\/verification)$/, "the service stores no field of the body"],

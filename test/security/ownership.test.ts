@@ -15,6 +15,7 @@ import {
   signUp,
   type TestDeveloper
 } from "../support/operator-harness.ts"
+import { enable } from "../support/function-calls.ts"
 import { makeUnfinished } from "../support/hosting.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
@@ -45,13 +46,25 @@ const makeResources = Effect.fnUntraced(function* (
   yield* put(`${saves}/${name}`, playing(target, saver.accessToken), { data: 1 })
   const server = { "x-svc-key": target.secretKey }
   yield* put(`${target.url}/v1/realtime/channels/${name}`, server, {})
+  yield* enable(target)
   const { ref, sha256 } = yield* makeUnfinished(target)
   const domain = `${name}.example.com`
   yield* request(`${target.url}/v1/hosting/domains`, { headers: server, body: { domain } })
   return {
     player,
     saver,
-    ids: { ...appeal, playerId: player.id, keyId, projectId, name, key: name, ref, sha256, domain }
+    ids: {
+      ...appeal,
+      playerId: player.id,
+      keyId,
+      projectId,
+      name,
+      key: name,
+      ref,
+      sha256,
+      domain,
+      binding: "DB"
+    }
   }
 })
 
@@ -162,6 +175,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   age: { band: "teen" },
   appeal: { message: "Please." },
   messages: { type: "news" },
+  migrate: { migrations: [{ name: "0001", sql: "select 1" }] },
+  query: { sql: "select 1" },
   moderate: { op: "kick", playerId: `pl_${"0".repeat(26)}` },
   resolve: { accept: true }
 }
@@ -179,7 +194,12 @@ const visibleParts = ({ body, headers, status }: Answer) => ({
 })
 
 /** Endpoints that create the resource if it is missing. */
-const creates = new Set(["PUT /v1/realtime/channels/:name", "PUT /v1/saves/:key"])
+const creates = new Set([
+  "PUT /v1/realtime/channels/:name",
+  "PUT /v1/saves/:key",
+  "PUT /v1/admin/functions/secrets/:name",
+  "PUT /v1/projects/:projectId/environments/:env/functions/secrets/:name"
+])
 
 const idParams =
   /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key|ref|sha256|domain)\b/g

@@ -29,6 +29,7 @@ import { orDieWithTimeout } from "#sql/database"
  * - `player`: the player `<environment>/<player>`;
  * - `domains`: the custom domains of the environment `id`;
  * - `runners`: the list of runners;
+ * - `functions`: the functions of the environment `id`;
  * - `everything`: any of them;
  * - `asked` and `heard`: a request for acknowledgements, and an acknowledgement.
  */
@@ -39,6 +40,7 @@ const Change = Schema.Struct({
     "player",
     "domains",
     "runners",
+    "functions",
     "everything",
     "asked",
     "heard"

@@ -12,6 +12,7 @@ import { poolLayer } from "#sql/database"
 import { type Endpoint, endpoints } from "#server/http/authorization"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, guest, request } from "#testing/players"
+import * as functions from "../../support/function-calls.ts"
 import { call, makeUnfinished, upload } from "../../support/hosting.ts"
 import {
   makeAppeal,
@@ -90,8 +91,71 @@ const makeUploaded = Effect.fnUntraced(function* (development: Project["developm
   return unfinished
 })
 
+const database = { bindings: [{ name: "DB", type: "db" }] }
+
+/** Live functions with a database. */
+const deployFunctions = (target: Project["development"]) =>
+  Effect.andThen(functions.enable(target), functions.deploy(target, database))
+
+/** A change of functions that are on. */
+const ofFunctions =
+  (sample: Sample): MakeSample =>
+  ({ development }) =>
+    Effect.as(functions.enable(development), sample)
+
+/** Changes of functions. Each follows the one before: the code is deployed, and deleted last. */
+const ofFunctionsEndpoints: Readonly<Record<string, MakeSample>> = {
+  "POST /functions/enable": ({ development }) =>
+    Effect.as(functions.call(development, "POST", "/disable"), {
+      action: "functions.enable",
+      body: {}
+    }),
+  "POST /functions/disable": ofFunctions({ action: "functions.disable" }),
+  "PUT /functions/limits": ({ development }) =>
+    Effect.map(functions.enable(development), (status) => ({
+      action: "functions.limits",
+      body: { cpuMs: at(status, "limits", "cpuMs") === 70 ? 80 : 70 }
+    })),
+  "POST /functions/deployments": ofFunctions({
+    action: "functions.deploy",
+    body: functions.deploymentOf(functions.code, database)
+  }),
+  "POST /functions/deployments/:version/activate": ({ development }) =>
+    Effect.gen(function* () {
+      const first = yield* deployFunctions(development)
+      yield* deployFunctions(development)
+      const version = String(at(first, "version"))
+      return { action: "functions.activate", params: { version } } as const
+    }),
+  "PUT /functions/secrets/:name": ofFunctions({
+    action: "functions.secretPut",
+    params: { name: "API_KEY" },
+    body: { value: clientSecret }
+  }),
+  "DELETE /functions/secrets/:name": ({ development }) =>
+    Effect.gen(function* () {
+      yield* functions.enable(development)
+      yield* functions.call(development, "PUT", "/secrets/OTHER", { value: clientSecret })
+      return { action: "functions.secretDelete", params: { name: "OTHER" } } as const
+    }),
+  "POST /functions/db/:binding/query": ({ development }) =>
+    Effect.as(deployFunctions(development), {
+      action: "functions.query",
+      params: { binding: "DB" },
+      body: { sql: "create table if not exists walks (id integer)" }
+    }),
+  "POST /functions/db/:binding/migrate": ({ development }) =>
+    Effect.map(deployFunctions(development), (deployed) => ({
+      action: "functions.migrate",
+      params: { binding: "DB" },
+      body: { migrations: [{ name: `0001_${String(at(deployed, "version"))}`, sql: "select 1" }] }
+    })),
+  "DELETE /functions": simply({ action: "functions.delete" })
+}
+
 /** Changes by endpoints with two mounts, by the path after the mount. */
 const operating: Readonly<Record<string, MakeSample>> = {
+  ...ofFunctionsEndpoints,
   "POST /share/links": simply({ action: "share.link", body: { label: "spring" } }),
   "DELETE /auth/providers/:provider": ({ development }) =>
     Effect.as(putProvider(development), {

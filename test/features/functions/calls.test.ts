@@ -58,7 +58,7 @@ const bound = program(
         secret: env.API_KEY,
         greeting: env.GREETING,
         player: request.headers.get("svc-player"),
-        svc: await env.svc.call("GET", "/players/pl_1"),
+        svc: await env.svc.saves.get("pl_1", "slot 1"),
         url: request.url
       })
     },
@@ -103,7 +103,7 @@ layer(withFunctions(), live)("functions", (it) => {
         secret: "s3cret",
         greeting: "hello",
         player: "pl_1",
-        svc: { path: "/players/pl_1" },
+        svc: { path: "/players/pl_1/saves/slot%201" },
         url: "https://game.example/a/b?c=d"
       })
       const message = world.messages.find(({ environmentId }) => environmentId === id)

@@ -9,6 +9,7 @@ import { DeletionRepository } from "#sql/projects/deletion"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, configure, goOnline, guest, request, type TestTarget } from "#testing/players"
 import { codeOf } from "../../support/developer-requests.ts"
+import { FakeFunctionsRuntime, FakeRuntime } from "../../support/function-runtime.ts"
 import { DatabaseLive } from "../../support/service.ts"
 
 const App = TestApp.layerWith().pipe(Layer.provideMerge(DatabaseLive))
@@ -211,6 +212,7 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
       const purged: Array<string> = []
       const sweep = Effect.flatten(makeSweep).pipe(
         Effect.provide(DeletionRepository.layer),
+        Effect.provide(Layer.provideMerge(FakeFunctionsRuntime, FakeRuntime.layer)),
         Effect.provideService(
           BlobStore,
           BlobStore.of({

@@ -16,12 +16,15 @@ import { Settings } from "#server/platform/settings/settings"
 import { Readiness } from "#server/cluster/readiness"
 import { Channels } from "#server/features/channels/service"
 import { Configs } from "#server/features/config/service"
+import { FunctionsChanges } from "#server/features/functions/changes"
 import { DeveloperSessions } from "#server/features/developers/sessions"
 import type { PlainKeys } from "#server/features/projects/creation"
 import { Environments } from "#server/features/projects/environments"
 import { HttpServerHandle } from "#server/http/server"
+import { FunctionSurroundingsLive } from "#server/features/functions/layers"
 import { CoreLive, Routes, serveHttp } from "#server/app"
 import { cloneDatabase } from "#testing/database"
+import { FakeFunctionsRuntime, FakeRuntime } from "../function-runtime.ts"
 import { masterKeyOf } from "../master-keys.ts"
 
 type Env = Readonly<Record<string, string>>
@@ -80,6 +83,13 @@ const noChannels = Layer.succeed(
   })
 )
 
+/** What functions need, with a runtime that only records its calls. */
+const fakeFunctions = FunctionsChanges.layer.pipe(
+  Layer.provideMerge(FakeFunctionsRuntime),
+  Layer.provideMerge(FakeRuntime.layer),
+  Layer.provideMerge(FunctionSurroundingsLive)
+)
+
 /** A node with its HTTP server. */
 export const nodeWith = (
   env: Env = {},
@@ -88,6 +98,7 @@ export const nodeWith = (
 ) =>
   serveHttp(Layer.mergeAll(Routes, routes)).pipe(
     Layer.provide([ThisNode.layer, Readiness.always]),
+    Layer.provideMerge(fakeFunctions),
     Layer.provide(noChannels),
     Layer.provideMerge(HttpServerHandle.layer),
     Layer.provideMerge(coreOfNode(env)),

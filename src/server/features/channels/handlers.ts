@@ -1,68 +1,20 @@
 /** `/v1/realtime/channels`: the server manages channels, with the secret key. */
-import { Cause, Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
-import { type ChannelChanges, ChannelName, type ModerateOp } from "#rpc/channels"
-import { ChannelNotFound, PayloadTooLarge, PlayerNotFound, Unavailable } from "#rpc/errors/codes"
+import type { ChannelChanges, ModerateOp } from "#rpc/channels"
+import { PayloadTooLarge, PlayerNotFound } from "#rpc/errors/codes"
 import { PlayerId } from "#rpc/ids"
 import { channels as limits, rateWindows } from "#rpc/limits"
-import { ChannelRepository } from "#sql/channels"
 import { jsonBytes } from "#entities/room/json-state"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
+import { callChannel, makeFindChannel } from "./calls.ts"
 import { Channels, checkVoiceFeature } from "./service.ts"
-
-/** The cluster's errors when a call does not reach its channel. */
-const clusterErrors = [
-  "MailboxFull",
-  "AlreadyProcessingMessage",
-  "PersistenceError",
-  "EntityNotAssignedToRunner"
-] as const
-
-const clusterErrorTags: ReadonlySet<string> = new Set(clusterErrors)
-
-type ChannelError<E> = Exclude<E, { readonly _tag: (typeof clusterErrors)[number] }>
-
-const isChannelError = <E extends { readonly _tag: string }>(error: E): error is ChannelError<E> =>
-  !clusterErrorTags.has(error._tag)
-
-/** How long a channel may take to reply. */
-const replyTimeout = "5 seconds"
-
-const unavailable = Effect.fail(new Unavailable())
-
-/** Calls a channel; always completes, as `unavailable` if the call does not reach it. */
-const callChannel = <A, E extends { readonly _tag: string }, R>(
-  call: Effect.Effect<A, E, R>
-): Effect.Effect<A, ChannelError<E> | Unavailable, R> =>
-  call.pipe(
-    Effect.catchCause((cause): Effect.Effect<never, ChannelError<E> | Unavailable> => {
-      const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-      if (error !== undefined && isChannelError(error)) return Effect.fail(error)
-      return Effect.andThen(Effect.logWarning("Failed to call a channel", cause), unavailable)
-    }),
-    Effect.timeoutOrElse({ duration: replyTimeout, orElse: () => unavailable })
-  )
-
-const isName = Schema.is(ChannelName)
-
-/** Finds a channel. Checks that it exists, so that an invented name wakes no entity. */
-const makeFind = Effect.gen(function* () {
-  const channels = yield* Channels
-  const repository = yield* ChannelRepository
-  return Effect.fnUntraced(function* (name: string) {
-    const { environmentId } = yield* CurrentEnvironment
-    if (!isName(name) || !(yield* repository.exists(environmentId, name))) {
-      return yield* new ChannelNotFound()
-    }
-    return channels.of(environmentId, name)
-  })
-})
 
 /** Limits the requests of a key, over all nodes. */
 const makeThrottle = Effect.map(
@@ -122,7 +74,7 @@ export const ChannelsHttp = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const channels = yield* Channels
     const configs = yield* Configs
-    const find = yield* makeFind
+    const find = yield* makeFindChannel
     const audited = yield* makeAudited
     const throttle = yield* makeThrottle
     const requirePlayer = yield* makeRequirePlayer

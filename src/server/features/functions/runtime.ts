@@ -88,7 +88,7 @@ export class FunctionsRuntime extends Context.Service<
     ) => Effect.Effect<ValidatedFunction, FunctionInvalid | FeatureUnavailable | Unavailable>
     /**
      * A deployment, limits, secrets, or the state of the environment has changed: calls under way may end,
-     * then the new state serves, on whichever runner the environment is.
+     * then the new state serves. The control plane calls it on every runner.
      */
     readonly changed: (environmentId: EnvironmentId) => Effect.Effect<void>
     /** One statement on a database of the live version. */

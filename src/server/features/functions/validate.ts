@@ -3,6 +3,7 @@ import { Option, Schema } from "effect"
 import { FunctionInvalid, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { StartFailure } from "#server/platform/workerd/process"
+import { watchCpu } from "#server/platform/workerd/process-usage"
 import { compileInput, type HostContext, socketsOf, startWorkerd } from "./host/host.ts"
 import type { Place } from "./host/places.ts"
 import { postJson } from "./host/worker-http.ts"
@@ -49,7 +50,7 @@ export const parseProblem = (
 
 const late = () =>
   new FunctionInvalid({
-    message: `The modules did not start within ${limits.startMillis} ms: the top level must end.`,
+    message: `The modules did not start within ${limits.startCpuMillis} ms: the top level must end.`,
     details: { file: null, line: null }
   })
 
@@ -92,8 +93,10 @@ const startOnce = async (
   const sockets = socketsOf(place, 0)
   const process = await startWorkerd(context, place, config, sockets, {
     startMillis: limits.startMillis,
+    startCpuMillis: limits.startCpuMillis,
     onLine: () => undefined
   })
+  const endWatch = watchCpu(process.pid, limits.startCpuMillis, () => process.kill())
   try {
     const { body } = await postJson(
       { agent: undefined, socketPath: sockets.main, headers: { "x-svc-kind": "exports" } },
@@ -104,6 +107,7 @@ const startOnce = async (
   } catch {
     throw late()
   } finally {
+    endWatch()
     process.kill()
     await process.exited
   }

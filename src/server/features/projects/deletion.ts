@@ -15,6 +15,8 @@ import { BlobStore } from "#server/platform/blobs/store"
 import { makeTransaction, sweepHourly } from "#server/platform/database"
 import { Invalidation } from "#server/platform/invalidation"
 import { Audit } from "../audit/service.ts"
+import { FunctionsChanges } from "../functions/changes.ts"
+import { FunctionsRuntime } from "../functions/runtime.ts"
 
 const isProjectId = Schema.is(ProjectId)
 
@@ -43,6 +45,7 @@ const makePublish = Effect.map(Invalidation, (invalidation) =>
 
 const makeRemove = Effect.gen(function* () {
   const audit = yield* Audit
+  const functions = yield* FunctionsChanges
   const deletions = yield* DeletionRepository
   const repository = yield* ManagementRepository
   const publish = yield* makePublish
@@ -58,6 +61,7 @@ const makeRemove = Effect.gen(function* () {
         const { name } = locked.value
         const ids = yield* deletions.environments(projectId)
         yield* publish(yield* deletions.close(projectId, ids, now), ids)
+        yield* Effect.forEach(ids, functions.publish)
         const target = { kind: "project", id: projectId }
         yield* audit.record({ projectId }, { action: "project.delete", target, details: { name } })
       })
@@ -68,6 +72,7 @@ const makeRemove = Effect.gen(function* () {
 
 const makeRestore = Effect.gen(function* () {
   const audit = yield* Audit
+  const functions = yield* FunctionsChanges
   const deletions = yield* DeletionRepository
   const publish = yield* makePublish
   const transaction = yield* makeTransaction
@@ -84,6 +89,7 @@ const makeRestore = Effect.gen(function* () {
         const { deletedAt, name } = locked.value
         const ids = yield* deletions.environments(projectId)
         yield* publish(yield* deletions.reopen(projectId, ids, deletedAt), ids)
+        yield* Effect.forEach(ids, functions.publish)
         const target = { kind: "project", id: projectId }
         yield* audit.record({ projectId }, { action: "project.restore", target, details: { name } })
         return projectId
@@ -96,6 +102,7 @@ const makeRestore = Effect.gen(function* () {
 export const makeSweep = Effect.gen(function* () {
   const blobs = yield* BlobStore
   const deletions = yield* DeletionRepository
+  const functions = yield* FunctionsRuntime
   const remove = Effect.fnUntraced(function* (projectId: ProjectId, before: DateTime.Utc) {
     const now = yield* DateTime.now
     if (!(yield* deletions.markRemoved({ projectId, before, now }))) return
@@ -103,6 +110,7 @@ export const makeSweep = Effect.gen(function* () {
     yield* Effect.repeat(deletions.deletePlayers(ids, playersPerBatch), {
       until: (removed) => removed === 0
     })
+    yield* Effect.forEach(ids, (id) => Effect.orDie(functions.purge(id)))
     yield* Effect.forEach(ids, (id) => Effect.orDie(blobs.removeAll(id)))
     yield* deletions.deleteProject(projectId, ids)
   })

@@ -7,83 +7,40 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
-import {
-  NotFound,
-  SaveNotFound,
-  StorageQuotaExceeded,
-  TooManySaves,
-  VersionConflict
-} from "#rpc/errors/codes"
+import { SaveNotFound } from "#rpc/errors/codes"
 import { throttles as rates } from "#rpc/limits"
-import type { SaveItem } from "#rpc/saves"
 import { type SaveItemRow, type SaveOwner, SaveRepository } from "#sql/saves"
 import { sweepHourly } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeReadSaveBody } from "./body.ts"
-import { makeEnvironmentQuota } from "./quota.ts"
-
-const viewOf = ({ key, size, updatedAt, version }: SaveItemRow): SaveItem => ({
-  key,
-  version,
-  size,
-  updatedAt: DateTime.formatIso(updatedAt)
-})
+import { type EnvironmentQuota, makeEnvironmentQuota } from "./quota.ts"
+import { makePutSave, saveConflict, saveView } from "./write.ts"
 
 const ownerOf = Effect.map(CurrentPlayer, ({ environmentId, playerId }): SaveOwner => ({
   environmentId,
   playerId
 }))
 
-const conflict = (currentVersion: number) => new VersionConflict({ details: { currentVersion } })
-
 /** Builds a response that contains the stored JSON text of `data` unchanged. */
 const saveResponse = (row: SaveItemRow & { readonly data: string }) => {
-  const item = JSON.stringify(viewOf(row))
+  const item = JSON.stringify(saveView(row))
   return HttpServerResponse.text(`${item.slice(0, -1)},"data":${row.data}}`, {
     contentType: "application/json"
   })
 }
 
-type EnvironmentQuota = Effect.Success<typeof makeEnvironmentQuota>
-
-const guestQuotaMessage =
-  "The saves of this guest are full. Delete or shrink saves, or link a sign-in method to the player."
-
+/** Writes the body of a request, within the player's rate limit. */
 const makeWrite = Effect.fnUntraced(function* (quota: EnvironmentQuota) {
-  const repository = yield* SaveRepository
+  const put = yield* makePutSave(quota)
   const throttles = yield* Throttles
-  const { environmentBytes, guestBytes, maxBytes, perPlayer } = (yield* Settings).saves
+  const { maxBytes } = (yield* Settings).saves
   const readBody = makeReadSaveBody(maxBytes)
   return Effect.fnUntraced(function* (key: string, request: Parameters<typeof readBody>[0]) {
-    const { environmentId, playerId } = yield* CurrentPlayer
-    yield* takeToken(throttles, rates.savePut, `save:${playerId}`)
-    const { data, ifVersion, size } = yield* readBody(request)
-    const now = yield* DateTime.now
-    const saveRef = { environmentId, playerId, key }
-    const { room, used } = yield* quota.usageOf(environmentId)
-    const bounds = { maxSaves: perPlayer, guestBytesMost: guestBytes, environmentRoom: room }
-    const result = yield* repository.put({ ...saveRef, data, size, now, ...bounds }, ifVersion)
-    switch (result) {
-      case "version_conflict":
-        return yield* conflict(yield* repository.versionOf(saveRef))
-      case "too_many_saves":
-        return yield* new TooManySaves({ details: { limit: perPlayer } })
-      case "environment_save_bytes":
-        return yield* new StorageQuotaExceeded({ details: { limit: environmentBytes, used } })
-      case "guest_save_bytes":
-        return yield* new StorageQuotaExceeded({
-          message: guestQuotaMessage,
-          details: { limit: guestBytes, used: yield* repository.bytesOfPlayer(saveRef) }
-        })
-      case "no_player":
-        // An access token stays valid for up to fifteen minutes after its player is deleted.
-        return yield* new NotFound()
-      default:
-        yield* quota.add(environmentId, result.growth)
-        return viewOf({ key, version: result.version, size, updatedAt: now })
-    }
+    const owner = yield* ownerOf
+    yield* takeToken(throttles, rates.savePut, `save:${owner.playerId}`)
+    return yield* put({ ...owner, key }, yield* readBody(request))
   })
 })
 
@@ -98,7 +55,7 @@ export const SavesHttp = HttpApiBuilder.group(
     return handlers
       .handle("list", () =>
         Effect.map(Effect.flatMap(ownerOf, repository.list), (items) => ({
-          saves: items.map(viewOf)
+          saves: items.map(saveView)
         }))
       )
       .handle(
@@ -120,7 +77,7 @@ export const SavesHttp = HttpApiBuilder.group(
             return { deleted: true as const }
           }
           const currentVersion = yield* repository.versionOf(saveRef)
-          return yield* currentVersion === 0 ? new SaveNotFound() : conflict(currentVersion)
+          return yield* currentVersion === 0 ? new SaveNotFound() : saveConflict(currentVersion)
         })
       )
   })

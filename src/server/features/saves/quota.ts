@@ -38,3 +38,5 @@ export const makeEnvironmentQuota = Effect.gen(function* () {
       })
   }
 })
+
+export type EnvironmentQuota = Effect.Success<typeof makeEnvironmentQuota>

@@ -32,3 +32,15 @@ export const readUsage = (pid: number): ProcessUsage | undefined => {
     return undefined
   }
 }
+
+const watchMillis = 50
+
+/** Calls `onOver` once when a process has used this much CPU time; returns what ends the watch. */
+export const watchCpu = (pid: number, maxMillis: number, onOver: () => void): (() => void) => {
+  const timer = setInterval(() => {
+    if ((readUsage(pid)?.cpuMillis ?? 0) < maxMillis) return
+    clearInterval(timer)
+    onOver()
+  }, watchMillis)
+  return () => clearInterval(timer)
+}

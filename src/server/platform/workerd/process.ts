@@ -7,6 +7,7 @@ import { Readable } from "node:stream"
 import { Data, Schema } from "effect"
 import { type Confinement, confine } from "./command.ts"
 import { readLines } from "./line-reader.ts"
+import { watchCpu } from "./process-usage.ts"
 import type { Programs } from "./programs.ts"
 
 export interface WorkerdOptions {
@@ -18,8 +19,9 @@ export interface WorkerdOptions {
   readonly sockets: Readonly<Record<string, string>>
   /** Addresses of services outside. */
   readonly externals: Readonly<Record<string, string>>
-  /** How long the start may take. */
+  /** How long the start may take, and how much CPU time: a busy machine needs longer for the same work. */
   readonly startMillis: number
+  readonly startCpuMillis: number
   /** The longest line of output, in bytes. */
   readonly lineBytes: number
   readonly onLine: (line: string) => void
@@ -93,18 +95,24 @@ export class WorkerdProcess {
 
 const untilListening = (
   child: ChildProcess,
-  { lineBytes, sockets, startMillis }: WorkerdOptions,
+  { lineBytes, sockets, startCpuMillis, startMillis }: WorkerdOptions,
   exited: Promise<string>
 ): Promise<void> =>
   new Promise((resolve, reject) => {
     const waiting = new Set(Object.keys(sockets))
     let kind: StartFailure["kind"] = "ended"
-    const deadline = setTimeout(() => {
+    const end = (): void => {
       kind = "late"
       child.kill("SIGKILL")
-    }, startMillis)
-    void exited.then((output) => {
+    }
+    const deadline = setTimeout(end, startMillis)
+    const endWatch = watchCpu(child.pid ?? 0, startCpuMillis, end)
+    const settle = (): void => {
       clearTimeout(deadline)
+      endWatch()
+    }
+    void exited.then((output) => {
+      settle()
       reject(new StartFailure({ kind, output }))
     })
     const control = child.stdio[3]
@@ -113,7 +121,7 @@ const untilListening = (
       const event = decodeListening(line)
       if (event._tag === "Some") waiting.delete(event.value.socket)
       if (waiting.size > 0) return
-      clearTimeout(deadline)
+      settle()
       resolve()
     })
   })

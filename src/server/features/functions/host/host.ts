@@ -10,7 +10,7 @@ import { Data, Redacted } from "effect"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { readUsage } from "#server/platform/workerd/process-usage"
 import type { Programs } from "#server/platform/workerd/programs"
-import { WorkerdProcess } from "#server/platform/workerd/process"
+import { type WorkerdOptions, WorkerdProcess } from "#server/platform/workerd/process"
 import {
   type Call,
   type EndReason,
@@ -266,6 +266,7 @@ export class FunctionHost {
     const sockets = socketsOf(place, this.#starts)
     const process = await startWorkerd(this.#context, place, config, sockets, {
       startMillis: limits.restartMillis,
+      startCpuMillis: limits.restartMillis,
       onLine: (line) => this.#logs.add(line, program.version, this.#context.wallClock())
     })
     const running = new RunningFunction(process, program, sockets, this.#tokens)
@@ -351,7 +352,7 @@ export const startWorkerd = (
   place: Place,
   config: Uint8Array,
   sockets: RunningFunction["sockets"],
-  { onLine, startMillis }: { startMillis: number; onLine: (line: string) => void }
+  options: Pick<WorkerdOptions, "onLine" | "startCpuMillis" | "startMillis">
 ): Promise<WorkerdProcess> =>
   WorkerdProcess.start({
     programs,
@@ -369,9 +370,8 @@ export const startWorkerd = (
     },
     // Where simulators report to miniflare.
     externals: { loopback: `unix:${join(place.sockets, "host")}` },
-    startMillis,
     lineBytes: limits.logLineBytes * 2,
-    onLine
+    ...options
   })
 
 /** Lets the simulators of bindings start, so that no call pays for them. */

@@ -1,0 +1,184 @@
+/**
+ * Functions: the code of a project that runs in the service, with databases, secrets and crons. Each
+ * endpoint is there for secret keys and for developers of the project.
+ */
+import { Schema, SchemaTransformation } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { BodyMaxBytes } from "../auth.ts"
+import {
+  FunctionCpuExceeded,
+  FunctionInvalid,
+  FunctionsSuspended,
+  NotFound,
+  PrepaidRequired,
+  SqlError,
+  wire
+} from "../errors/codes.ts"
+import { functionLogs, functions as limits, http } from "../limits.ts"
+import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
+import {
+  FunctionsDeployed,
+  FunctionsDeployment,
+  FunctionsDeploymentPage,
+  NewFunctionsDeployment
+} from "./deployment.ts"
+import { FunctionsGate, RequiresFunctions } from "./gate.ts"
+import {
+  ChangedLimits,
+  FunctionsDeleted,
+  FunctionsLogLine,
+  FunctionsSecretName,
+  FunctionsSecrets,
+  FunctionsStatus,
+  MigrationResult,
+  Migrations,
+  Query,
+  QueryResult,
+  SecretValue
+} from "./responses.ts"
+
+const integer = (maximum: number) =>
+  Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum }))
+
+/** Cursor of a page: the version of the last deployment. */
+const Cursor = Schema.String.check(Schema.isPattern(/^\d{1,9}$/)).pipe(
+  Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString)
+)
+
+/** The cursor of the logs: the `id` of the last line. */
+const LogCursor = Schema.String.check(
+  Schema.isPattern(/^\d{1,18}$/, { message: "Expected the id of a line" })
+)
+
+const Flag = Schema.Literals(["true", "false"])
+
+const called = [wire(NotFound), wire(FunctionsSuspended), wire(FunctionCpuExceeded)] as const
+
+const settings = <P extends MountParams>(params: P) =>
+  [
+    HttpApiEndpoint.get("status", "/functions", { params, success: FunctionsStatus }).annotate(
+      OpenApi.Summary,
+      "Get the state of Functions"
+    ),
+    HttpApiEndpoint.post("enable", "/functions/enable", {
+      params,
+      payload: ChangedLimits,
+      success: FunctionsStatus,
+      error: wire(PrepaidRequired)
+    }).annotate(OpenApi.Summary, "Turn Functions on"),
+    HttpApiEndpoint.post("disable", "/functions/disable", {
+      params,
+      success: FunctionsStatus
+    }).annotate(OpenApi.Summary, "Turn Functions off; code and data are kept"),
+    HttpApiEndpoint.put("limits", "/functions/limits", {
+      params,
+      payload: ChangedLimits,
+      success: FunctionsStatus
+    }).annotate(OpenApi.Summary, "Change the limits of a call"),
+    HttpApiEndpoint.delete("remove", "/functions", {
+      params,
+      query: { purge: Schema.optionalKey(Flag) },
+      success: FunctionsDeleted
+    }).annotate(OpenApi.Summary, "Delete the code; with purge also all data and secrets")
+  ] as const
+
+const deployments = <P extends MountParams>(params: P) =>
+  [
+    HttpApiEndpoint.post("deploy", "/functions/deployments", {
+      params,
+      payload: NewFunctionsDeployment,
+      success: FunctionsDeployed,
+      error: wire(FunctionInvalid)
+    })
+      .annotate(RequiresFunctions, true)
+      .annotate(BodyMaxBytes, limits.deploymentBodyMaxBytes)
+      .annotate(OpenApi.Summary, "Deploy a version and make it live"),
+    HttpApiEndpoint.get("deployments", "/functions/deployments", {
+      params,
+      query: {
+        limit: Schema.optionalKey(integer(http.pageMax)),
+        cursor: Schema.optionalKey(Cursor)
+      },
+      success: FunctionsDeploymentPage
+    }).annotate(OpenApi.Summary, "List versions, newest first"),
+    HttpApiEndpoint.post("activate", "/functions/deployments/:version/activate", {
+      params: { ...params, version: Schema.String },
+      success: FunctionsDeployment,
+      error: [wire(NotFound), wire(FunctionInvalid)]
+    })
+      .annotate(RequiresFunctions, true)
+      .annotate(OpenApi.Summary, "Make a version live, for a rollback")
+  ] as const
+
+const secrets = <P extends MountParams>(params: P) =>
+  [
+    HttpApiEndpoint.get("secrets", "/functions/secrets", {
+      params,
+      success: FunctionsSecrets
+    }).annotate(OpenApi.Summary, "List the names of secrets"),
+    HttpApiEndpoint.put("putSecret", "/functions/secrets/:name", {
+      params: { ...params, name: Schema.String },
+      payload: SecretValue,
+      success: FunctionsSecretName
+    })
+      .annotate(RequiresFunctions, true)
+      .annotate(BodyMaxBytes, limits.secretBodyMaxBytes)
+      .annotate(OpenApi.Summary, "Set a secret; it is stored encrypted and never returned"),
+    HttpApiEndpoint.delete("deleteSecret", "/functions/secrets/:name", {
+      params: { ...params, name: Schema.String },
+      success: FunctionsSecretName,
+      error: wire(NotFound)
+    }).annotate(OpenApi.Summary, "Delete a secret")
+  ] as const
+
+const databases = <P extends MountParams>(params: P) =>
+  [
+    HttpApiEndpoint.post("query", "/functions/db/:binding/query", {
+      params: { ...params, binding: Schema.String },
+      payload: Query,
+      success: QueryResult,
+      error: [wire(SqlError), ...called]
+    })
+      .annotate(RequiresFunctions, true)
+      .annotate(BodyMaxBytes, limits.databaseBodyMaxBytes)
+      .annotate(OpenApi.Summary, "Run one statement on a database of the live version"),
+    HttpApiEndpoint.post("migrate", "/functions/db/:binding/migrate", {
+      params: { ...params, binding: Schema.String },
+      payload: Migrations,
+      success: MigrationResult,
+      error: called
+    })
+      .annotate(RequiresFunctions, true)
+      .annotate(BodyMaxBytes, limits.databaseBodyMaxBytes)
+      .annotate(OpenApi.Summary, "Apply migrations, each once and in a transaction of its own")
+  ] as const
+
+const logs = <P extends MountParams>(params: P) =>
+  HttpApiEndpoint.get("logs", "/functions/logs", {
+    params,
+    query: {
+      after: Schema.optionalKey(LogCursor),
+      limit: Schema.optionalKey(integer(functionLogs.pageMax)),
+      follow: Schema.optionalKey(Flag)
+    },
+    success: HttpApiSchema.StreamNdjson({ schema: FunctionsLogLine })
+  }).annotate(OpenApi.Summary, "Read log lines, one JSON value each; with follow also new ones")
+
+const endpoints = <Id extends string, P extends MountParams>(id: Id, params: P) =>
+  HttpApiGroup.make(id)
+    .add(
+      ...settings(params),
+      ...deployments(params),
+      ...secrets(params),
+      ...databases(params),
+      logs(params)
+    )
+    .middleware(FunctionsGate)
+
+/** `/v1/admin/functions`, for secret keys. */
+export class FunctionsApi extends underKey(endpoints("functions", keyParams)) {}
+
+/** The same for developers of the project. */
+export class ProjectFunctionsApi extends underProject(
+  endpoints("projectFunctions", projectParams)
+) {}

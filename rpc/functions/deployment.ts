@@ -1,0 +1,81 @@
+/**
+ * Deployments of Functions: modules, bindings, variables and crons. The schemas bound every list; rules
+ * that concern names and several fields are in `issues.ts`.
+ */
+import { Schema } from "effect"
+import { HttpApiSchema } from "effect/http-api"
+import { functions as limits } from "../limits.ts"
+import { isStorable, textUpTo, Timestamp } from "../text.ts"
+
+/** How the runtime takes a module. */
+export const ModuleType = Schema.Literals(["esm", "cjs", "text", "data", "json", "wasm"])
+
+/** A module; `content` is base64. */
+const Module = Schema.Struct({ name: Schema.String, type: ModuleType, content: Schema.String })
+
+/** A name in `env`; `class` is the exported class of a durable object. */
+export const FunctionsBinding = Schema.Struct({
+  name: Schema.String,
+  type: Schema.Literals(["db", "kv", "files", "queue", "durableObject", "secret"]),
+  class: Schema.optionalKey(Schema.String)
+}).annotate({
+  identifier: "FunctionsBinding",
+  description: "A name in `env`. `class` is the exported class of a durable object."
+})
+export type FunctionsBinding = typeof FunctionsBinding.Type
+
+const Variable = Schema.String.check(
+  Schema.makeFilter((text: string) =>
+    isStorable(text) ? undefined : "Expected well-formed text without NUL"
+  )
+)
+
+const CompatibilityDate = Schema.String.check(
+  Schema.isPattern(/^20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/, {
+    message: "Expected a day like 2026-07-30"
+  })
+)
+
+/** A new version. `crons` are in UTC. */
+export const NewFunctionsDeployment = Schema.Struct({
+  mainModule: Schema.String,
+  modules: Schema.Array(Module).check(Schema.isMinLength(1), Schema.isMaxLength(limits.modulesMax)),
+  bindings: Schema.optionalKey(
+    Schema.Array(FunctionsBinding).check(Schema.isMaxLength(limits.bindingsMax))
+  ),
+  vars: Schema.optionalKey(Schema.Record(Schema.String, Variable)),
+  crons: Schema.optionalKey(Schema.Array(Schema.String).check(Schema.isMaxLength(limits.cronsMax))),
+  compatibilityDate: Schema.optionalKey(CompatibilityDate),
+  message: Schema.optionalKey(textUpTo(limits.messageMaxCharacters))
+})
+export type NewFunctionsDeployment = typeof NewFunctionsDeployment.Type
+
+/** A version of the code. `url` calls the live version. */
+export const FunctionsDeployment = Schema.Struct({
+  version: Schema.Int,
+  live: Schema.Boolean,
+  url: Schema.String,
+  createdAt: Timestamp,
+  activatedAt: Schema.NullOr(Timestamp),
+  message: Schema.NullOr(Schema.String),
+  compatibilityDate: Schema.NullOr(Schema.String),
+  mainModule: Schema.String,
+  modules: Schema.Array(Schema.Struct({ name: Schema.String, sizeBytes: Schema.Int })),
+  bindings: Schema.Array(FunctionsBinding),
+  crons: Schema.Array(Schema.String)
+}).annotate({
+  identifier: "FunctionsDeployment",
+  description: "A version of the code of an environment's Functions. `url` calls the live version."
+})
+export type FunctionsDeployment = typeof FunctionsDeployment.Type
+
+/** The response of a new version. */
+export const FunctionsDeployed = FunctionsDeployment.pipe(HttpApiSchema.status(201))
+
+export const FunctionsDeploymentPage = Schema.Struct({
+  deployments: Schema.Array(FunctionsDeployment),
+  nextCursor: Schema.NullOr(Schema.String)
+}).annotate({
+  identifier: "FunctionsDeploymentPage",
+  description: "Versions of the code, newest first."
+})

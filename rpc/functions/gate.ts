@@ -1,0 +1,24 @@
+/** The feature gate of Functions, which have no switch in the config: an endpoint turns them on. */
+import { Context } from "effect"
+import { HttpApiMiddleware } from "effect/http-api"
+import type { CurrentEnvironment } from "../auth.ts"
+import { FeatureDisabled, FeatureUnavailable, wire } from "../errors/codes.ts"
+
+/** Marks an endpoint that needs Functions to be on; read by {@link FunctionsGate}. */
+export const RequiresFunctions = Context.Reference<boolean>(
+  "rpc/functions/gate/RequiresFunctions",
+  {
+    defaultValue: () => false
+  }
+)
+
+/**
+ * Answers 403 `feature_disabled`, or `feature_unavailable` where the machine cannot run Functions, before
+ * anything is read or written.
+ */
+export class FunctionsGate extends HttpApiMiddleware.Service<
+  FunctionsGate,
+  { requires: CurrentEnvironment }
+>()("rpc/functions/gate/FunctionsGate", {
+  error: [wire(FeatureDisabled), wire(FeatureUnavailable)]
+}) {}

@@ -1,0 +1,145 @@
+/** Requests and responses of Functions beside deployments: status, secrets, databases and logs. */
+import { Schema } from "effect"
+import { functions as limits } from "../limits.ts"
+import { isStorable, Timestamp } from "../text.ts"
+
+const Stored = Schema.Struct({ binding: Schema.String, sizeBytes: Schema.Finite })
+
+/** The state of Functions in an environment. `secrets` are names only. */
+export const FunctionsStatus = Schema.Struct({
+  enabled: Schema.Boolean,
+  suspended: Schema.Boolean,
+  suspendedReason: Schema.NullOr(Schema.Literals(["balance", "abuse"])),
+  limits: Schema.Struct({ cpuMs: Schema.Int, subRequests: Schema.Int }),
+  deployed: Schema.Boolean,
+  version: Schema.NullOr(Schema.Int),
+  url: Schema.String,
+  crons: Schema.Array(Schema.String),
+  durableObjects: Schema.Array(Schema.String),
+  resources: Schema.Struct({
+    databases: Schema.Array(Stored),
+    kv: Schema.Array(Stored),
+    files: Schema.Array(Stored),
+    queues: Schema.Array(Schema.Struct({ binding: Schema.String, messages: Schema.Int }))
+  }),
+  secrets: Schema.Array(Schema.String)
+}).annotate({
+  identifier: "FunctionsStatus",
+  description: "The state of Functions in an environment. `secrets` are names only."
+})
+export type FunctionsStatus = typeof FunctionsStatus.Type
+
+/** Limits of one call: CPU time in milliseconds, and requests that it sends. */
+export const ChangedLimits = Schema.Struct({
+  cpuMs: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: limits.cpuMillisMax }))
+  ),
+  subRequests: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limits.subRequestsMax }))
+  )
+})
+export type ChangedLimits = typeof ChangedLimits.Type
+
+export const FunctionsDeleted = Schema.Struct({
+  deleted: Schema.Literal(true),
+  purged: Schema.Boolean
+}).annotate({
+  identifier: "FunctionsDeleted",
+  description: "The code is deleted. `purged`: databases, KV, files, queues and secrets, too."
+})
+
+export const FunctionsSecretName = Schema.Struct({ name: Schema.String }).annotate({
+  identifier: "FunctionsSecretName",
+  description: "The name of a secret."
+})
+
+export const FunctionsSecrets = Schema.Struct({
+  secrets: Schema.Array(Schema.Struct({ name: Schema.String, updatedAt: Timestamp }))
+}).annotate({
+  identifier: "FunctionsSecrets",
+  description: "The names of secrets. No endpoint returns a value."
+})
+
+/** Text that can be stored, of 1 to `maxBytes` bytes in UTF-8. */
+const bytesUpTo = (maxBytes: number) =>
+  Schema.String.check(
+    Schema.isMinLength(1),
+    Schema.makeFilter((text: string) => {
+      if (!isStorable(text)) return "Expected well-formed text without NUL"
+      return new TextEncoder().encode(text).length > maxBytes
+        ? `Expected at most ${maxBytes} bytes`
+        : undefined
+    })
+  )
+
+export const SecretValue = Schema.Struct({ value: bytesUpTo(limits.secretMaxBytes) })
+
+/** A value of a row or a parameter; a blob is an array of its bytes. */
+const SqlValue = Schema.Union([
+  Schema.String,
+  Schema.Finite,
+  Schema.Null,
+  Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })))
+])
+
+export const Query = Schema.Struct({
+  sql: bytesUpTo(limits.sqlMaxBytes),
+  params: Schema.optionalKey(
+    Schema.Array(SqlValue).check(Schema.isMaxLength(limits.sqlParametersMax))
+  )
+})
+export type Query = typeof Query.Type
+
+export const QueryResult = Schema.Struct({
+  columns: Schema.Array(Schema.String),
+  rows: Schema.Array(Schema.Array(SqlValue)),
+  rowsAffected: Schema.Int,
+  lastInsertId: Schema.NullOr(Schema.Finite)
+}).annotate({
+  identifier: "FunctionsQueryResult",
+  description: `The result of a statement, at most ${limits.rowsMax} rows. A blob is an array of bytes.`
+})
+
+const Migration = Schema.Struct({
+  name: Schema.String.check(
+    Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, {
+      message: "Expected up to 128 letters, digits, dots, dashes and underscores"
+    })
+  ),
+  sql: bytesUpTo(limits.sqlMaxBytes)
+})
+
+export const Migrations = Schema.Struct({
+  migrations: Schema.Array(Migration).check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(limits.migrationsMax),
+    Schema.makeFilter((all: ReadonlyArray<typeof Migration.Type>) =>
+      new Set(all.map(({ name }) => name)).size === all.length
+        ? undefined
+        : "Expected each name once"
+    )
+  )
+})
+export type Migrations = typeof Migrations.Type
+
+export const MigrationResult = Schema.Struct({
+  applied: Schema.Array(Schema.String),
+  skipped: Schema.Array(Schema.String),
+  failed: Schema.NullOr(Schema.Struct({ name: Schema.String, message: Schema.String }))
+}).annotate({
+  identifier: "FunctionsMigrationResult",
+  description: "Migrations by name. The first that fails is rolled back, and ends the run."
+})
+
+/** A line of the logs. `id` grows with time; it is the cursor `after`. */
+export const FunctionsLogLine = Schema.Struct({
+  id: Schema.String,
+  at: Timestamp,
+  level: Schema.Literals(["debug", "info", "warn", "error"]),
+  message: Schema.String,
+  version: Schema.Int
+}).annotate({
+  identifier: "FunctionsLogLine",
+  description: "A line that a function has written, or that the service wrote about it."
+})
+export type FunctionsLogLine = typeof FunctionsLogLine.Type

@@ -1,0 +1,106 @@
+/** `svc functions deploy` and `svc functions rollback`. */
+import { Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import type { EnvironmentName } from "#rpc/auth"
+import { exitCodes, Failure } from "./failures.ts"
+import { environmentFlag } from "./files.ts"
+import { note, printResult, styled } from "./output.ts"
+import { nameOf, resolveTarget, type Target } from "./target.ts"
+import { readDeployment } from "./functions-project.ts"
+import { activate, deploy, enable, listDeployments, readStatus } from "./functions-service.ts"
+
+const out = styled("stdout")
+
+/** `[dir]`. */
+export const folderArgument = Argument.String("dir").pipe(
+  Argument.withDescription("The folder of the functions (default: functions)"),
+  Argument.withDefault("functions")
+)
+
+const notEnabled = (target: Target) =>
+  new Failure({
+    exitCode: exitCodes.usage,
+    code: "feature_disabled",
+    message: `Functions are turned off in ${nameOf(target)}.`,
+    hints: ["svc functions deploy --enable   turns them on"]
+  })
+
+/** Bundles a folder and makes it live. */
+export const deployFolder = Effect.fnUntraced(function* (
+  target: Target,
+  folder: string,
+  options: { readonly enable: boolean; readonly message?: string }
+) {
+  const deployment = yield* readDeployment(folder, options.message)
+  const { enabled } = yield* readStatus(target)
+  if (!enabled) {
+    if (!options.enable) return yield* notEnabled(target)
+    yield* enable(target)
+    yield* note(`Functions are on in ${nameOf(target)}.`)
+  }
+  return yield* deploy(target, deployment)
+})
+
+export const deployCommand = Command.make(
+  "deploy",
+  {
+    folder: folderArgument,
+    env: environmentFlag,
+    message: Flag.String("message").pipe(
+      Flag.withAlias("m"),
+      Flag.withDescription("What is new, for the history"),
+      Flag.optional
+    ),
+    enable: Flag.Boolean("enable").pipe(
+      Flag.withDescription("Turn Functions on first"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fn(function* (options: {
+    readonly folder: string
+    readonly env: EnvironmentName
+    readonly message: Option.Option<string>
+    readonly enable: boolean
+  }) {
+    const target = yield* resolveTarget(options.env)
+    const message = Option.getOrUndefined(options.message)
+    const { url, version } = yield* deployFolder(target, options.folder, {
+      enable: options.enable,
+      ...(message === undefined ? {} : { message })
+    })
+    yield* printResult({ environment: target.place?.environment, version, url }, [
+      `Version ${version} is live in ${nameOf(target)}.`,
+      out("cyan", url)
+    ])
+  })
+).pipe(Command.withDescription("Bundle a folder of TypeScript and make it live"))
+
+const noVersion = (message: string) =>
+  new Failure({ exitCode: exitCodes.usage, code: "no_version", message })
+
+export const rollbackCommand = Command.make(
+  "rollback",
+  {
+    version: Argument.Int("version").pipe(
+      Argument.withDescription("The version to make live (default: the one before)"),
+      Argument.optional
+    ),
+    env: environmentFlag
+  },
+  Effect.fn(function* ({ env, version: wanted }) {
+    const target = yield* resolveTarget(env)
+    const kept = yield* listDeployments(target)
+    const live = kept.find((deployment) => deployment.live)
+    const before = kept.find(({ version }) => live !== undefined && version < live.version)
+    const version = Option.getOrUndefined(wanted) ?? before?.version
+    if (version === undefined) return yield* noVersion("There is no version before the live one.")
+    if (!kept.some((deployment) => deployment.version === version)) {
+      const versions = kept.map((deployment) => deployment.version).join(", ")
+      return yield* noVersion(`There is no version ${version}. Kept are: ${versions}`)
+    }
+    const { url } = yield* activate(target, version)
+    yield* printResult({ environment: target.place?.environment, version, url }, [
+      `Version ${version} is live in ${nameOf(target)}.`
+    ])
+  })
+).pipe(Command.withDescription("Make the version before the live one live again, or any other"))

@@ -1,0 +1,111 @@
+/** Calls of the CLI to the endpoints of Functions. */
+import { Duration, Effect, Option, Redacted, Schema, Stream } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { FunctionsDeployment, type NewFunctionsDeployment } from "#rpc/functions/deployment"
+import {
+  FunctionsLogLine,
+  FunctionsSecretName,
+  FunctionsSecrets,
+  FunctionsStatus,
+  MigrationResult,
+  QueryResult
+} from "#rpc/functions/responses"
+import { exitCodes, Failure } from "./failures.ts"
+import { read, sendAndRead, sendOk } from "./service.ts"
+import type { Target } from "./target.ts"
+
+const base = "/v1/admin/functions"
+
+const post = (path: string, body: unknown) =>
+  HttpClientRequest.post(`${base}${path}`).pipe(HttpClientRequest.bodyJsonUnsafe(body))
+
+/** A bundle of 10 MB on a slow line, and its start on a busy machine. */
+const deployTimeout = Duration.minutes(5)
+
+export const readStatus = (target: Target) =>
+  sendAndRead(target, HttpClientRequest.get(base), FunctionsStatus)
+
+export const enable = (target: Target) => sendAndRead(target, post("/enable", {}), FunctionsStatus)
+
+export const deploy = Effect.fnUntraced(function* (
+  target: Target,
+  deployment: NewFunctionsDeployment
+) {
+  const request = post("/deployments", deployment)
+  const answer = yield* sendOk(target, request, { timeout: deployTimeout })
+  return yield* read(target.url, FunctionsDeployment, answer)
+})
+
+export const activate = (target: Target, version: number) =>
+  sendAndRead(target, post(`/deployments/${version}/activate`, {}), FunctionsDeployment)
+
+const Page = Schema.Struct({ deployments: Schema.Array(FunctionsDeployment) })
+
+/** The kept versions, newest first. */
+export const listDeployments = Effect.fnUntraced(function* (target: Target) {
+  const request = HttpClientRequest.get(`${base}/deployments?limit=100`)
+  return (yield* sendAndRead(target, request, Page)).deployments
+})
+
+export const listSecrets = Effect.fnUntraced(function* (target: Target) {
+  const request = HttpClientRequest.get(`${base}/secrets`)
+  return (yield* sendAndRead(target, request, FunctionsSecrets)).secrets
+})
+
+const secretPath = (name: string): string => `${base}/secrets/${encodeURIComponent(name)}`
+
+export const putSecret = (target: Target, name: string, value: string) =>
+  sendAndRead(
+    target,
+    HttpClientRequest.put(secretPath(name)).pipe(HttpClientRequest.bodyJsonUnsafe({ value })),
+    FunctionsSecretName
+  )
+
+export const deleteSecret = (target: Target, name: string) =>
+  sendAndRead(target, HttpClientRequest.delete(secretPath(name)), FunctionsSecretName)
+
+export const query = (target: Target, binding: string, sql: string) =>
+  sendAndRead(target, post(`/db/${encodeURIComponent(binding)}/query`, { sql }), QueryResult)
+
+export const migrate = (
+  target: Target,
+  binding: string,
+  migrations: ReadonlyArray<{ readonly name: string; readonly sql: string }>
+) =>
+  sendAndRead(
+    target,
+    post(`/db/${encodeURIComponent(binding)}/migrate`, { migrations }),
+    MigrationResult
+  )
+
+const decodeLine = Schema.decodeUnknownOption(Schema.fromJsonString(FunctionsLogLine))
+
+const lost = (url: string) =>
+  new Failure({
+    exitCode: exitCodes.unreachable,
+    code: "unreachable",
+    message: `The connection to ${url} was lost.`
+  })
+
+/** One response of log lines; with `follow` it goes on for a minute. */
+export const streamLogs = (
+  target: Target,
+  options: { readonly after: string | undefined; readonly follow: boolean }
+): Stream.Stream<FunctionsLogLine, Failure, HttpClient.HttpClient> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const client = yield* HttpClient.HttpClient
+      const { after, follow } = options
+      const request = HttpClientRequest.get(`${base}/logs`).pipe(
+        HttpClientRequest.setUrlParams({ after, follow: follow ? "true" : "false" }),
+        HttpClientRequest.prependUrl(target.url),
+        HttpClientRequest.setHeader("x-svc-key", Redacted.value(target.secretKey))
+      )
+      const response = yield* client.execute(request)
+      return response.stream.pipe(
+        Stream.decodeText,
+        Stream.splitLines,
+        Stream.flatMap((line) => Stream.fromIterable(Option.toArray(decodeLine(line))))
+      )
+    })
+  ).pipe(Stream.mapError(() => lost(target.url)))

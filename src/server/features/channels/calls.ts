@@ -1,0 +1,55 @@
+/** Calls of the server to channels, which live anywhere in the cluster. */
+import { Cause, Effect, Option, Schema } from "effect"
+import { CurrentEnvironment } from "#rpc/auth"
+import { ChannelName } from "#rpc/channels"
+import { ChannelNotFound, Unavailable } from "#rpc/errors/codes"
+import { ChannelRepository } from "#sql/channels"
+import { Channels } from "./service.ts"
+
+/** The cluster's errors when a call does not reach its channel. */
+const clusterErrors = [
+  "MailboxFull",
+  "AlreadyProcessingMessage",
+  "PersistenceError",
+  "EntityNotAssignedToRunner"
+] as const
+
+const clusterErrorTags: ReadonlySet<string> = new Set(clusterErrors)
+
+type ChannelError<E> = Exclude<E, { readonly _tag: (typeof clusterErrors)[number] }>
+
+const isChannelError = <E extends { readonly _tag: string }>(error: E): error is ChannelError<E> =>
+  !clusterErrorTags.has(error._tag)
+
+/** How long a channel may take to reply. */
+const replyTimeout = "5 seconds"
+
+const unavailable = Effect.fail(new Unavailable())
+
+/** Calls a channel; always completes, as `unavailable` if the call does not reach it. */
+export const callChannel = <A, E extends { readonly _tag: string }, R>(
+  call: Effect.Effect<A, E, R>
+): Effect.Effect<A, ChannelError<E> | Unavailable, R> =>
+  call.pipe(
+    Effect.catchCause((cause): Effect.Effect<never, ChannelError<E> | Unavailable> => {
+      const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+      if (error !== undefined && isChannelError(error)) return Effect.fail(error)
+      return Effect.andThen(Effect.logWarning("Failed to call a channel", cause), unavailable)
+    }),
+    Effect.timeoutOrElse({ duration: replyTimeout, orElse: () => unavailable })
+  )
+
+const isName = Schema.is(ChannelName)
+
+/** Finds a channel. Checks that it exists, so that an invented name wakes no entity. */
+export const makeFindChannel = Effect.gen(function* () {
+  const channels = yield* Channels
+  const repository = yield* ChannelRepository
+  return Effect.fnUntraced(function* (name: string) {
+    const { environmentId } = yield* CurrentEnvironment
+    if (!isName(name) || !(yield* repository.exists(environmentId, name))) {
+      return yield* new ChannelNotFound()
+    }
+    return channels.of(environmentId, name)
+  })
+})

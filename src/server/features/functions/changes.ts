@@ -1,0 +1,55 @@
+/**
+ * Changes of Functions reach every node: a deployment, limits, secrets, a suspension, or the end of the
+ * project. Each node gives them to its runtime, outside the session that receives them, which must not wait.
+ */
+import { Context, Duration, Effect, Fiber, Layer, Schema } from "effect"
+import { EnvironmentId } from "#rpc/ids"
+import { functions as limits } from "#rpc/limits"
+import { Invalidation } from "#server/platform/invalidation"
+import { FunctionsRuntime } from "./runtime.ts"
+
+const isEnvironmentId = Schema.is(EnvironmentId)
+
+export class FunctionsChanges extends Context.Service<
+  FunctionsChanges,
+  {
+    /** Sends a change to all nodes; within a transaction, when it commits. */
+    readonly publish: (environmentId: string) => Effect.Effect<void>
+    /** Waits until this node runs what was published, and others have received it. */
+    readonly awaitApplied: (environmentId: EnvironmentId) => Effect.Effect<void>
+  }
+>()("server/features/functions/changes/FunctionsChanges") {
+  static readonly layer = Layer.effect(
+    FunctionsChanges,
+    Effect.gen(function* () {
+      const invalidation = yield* Invalidation
+      const runtime = yield* FunctionsRuntime
+      const scope = yield* Effect.scope
+      const applying = new Map<string, Fiber.Fiber<void>>()
+      const apply = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+        const before = applying.get(environmentId)
+        const change = (before === undefined ? Effect.void : Fiber.await(before)).pipe(
+          Effect.andThen(runtime.changed(environmentId)),
+          Effect.catchCause((cause) => Effect.logWarning("Failed to apply a change", cause))
+        )
+        const fiber = yield* Effect.forkIn(change, scope)
+        applying.set(environmentId, fiber)
+        fiber.addObserver(() => {
+          if (applying.get(environmentId) === fiber) applying.delete(environmentId)
+        })
+      })
+      yield* invalidation.subscribe(({ id, kind }) =>
+        kind === "functions" && isEnvironmentId(id) ? apply(id) : Effect.void
+      )
+      return FunctionsChanges.of({
+        publish: (id) => invalidation.publish({ kind: "functions", id }),
+        awaitApplied: Effect.fnUntraced(function* (environmentId) {
+          yield* invalidation.awaitAcknowledgements
+          const fiber = applying.get(environmentId)
+          if (fiber === undefined) return
+          yield* Effect.timeoutOption(Fiber.await(fiber), Duration.millis(limits.changeMillis))
+        })
+      })
+    })
+  )
+}

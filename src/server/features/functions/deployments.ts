@@ -1,0 +1,198 @@
+/**
+ * Versions of the code of Functions. A new version starts beside the live one before it replaces it; code
+ * that does not start is refused, and the live version goes on.
+ */
+import { Context, Cron, DateTime, Effect, Layer, Option } from "effect"
+import { CurrentActor, type EnvironmentCaller } from "#rpc/auth"
+import {
+  type FeatureUnavailable,
+  type FunctionInvalid,
+  type InvalidRequest,
+  NotFound,
+  type PayloadTooLarge,
+  Unavailable
+} from "#rpc/errors/codes"
+import type { FunctionsDeployment, NewFunctionsDeployment } from "#rpc/functions/deployment"
+import type { EnvironmentId } from "#rpc/ids"
+import { functions as limits } from "#rpc/limits"
+import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
+import { type DueCron, FunctionsRepository } from "#sql/functions/settings"
+import { makeTransaction } from "#server/platform/database"
+import { FairSemaphore } from "#server/platform/fair-semaphore"
+import { Audit, type AuditEvent } from "../audit/service.ts"
+import { packModules, readBundle, unpackBundle } from "./bundles.ts"
+import { FunctionsChanges } from "./changes.ts"
+import type { FunctionBundle } from "./program.ts"
+import { FunctionsRuntime } from "./runtime.ts"
+import { deploymentView, makeUrlOf } from "./view.ts"
+
+type StartError = FeatureUnavailable | FunctionInvalid | Unavailable
+
+/** Versions of the code of environments. */
+export class FunctionsDeployments extends Context.Service<
+  FunctionsDeployments,
+  {
+    readonly deploy: (
+      environment: EnvironmentCaller,
+      deployment: NewFunctionsDeployment
+    ) => Effect.Effect<
+      FunctionsDeployment,
+      InvalidRequest | PayloadTooLarge | StartError,
+      CurrentActor
+    >
+    readonly activate: (
+      environment: EnvironmentCaller,
+      version: string
+    ) => Effect.Effect<FunctionsDeployment, NotFound | StartError, CurrentActor>
+    readonly page: (
+      environment: EnvironmentCaller,
+      page: { readonly before: number; readonly limit: number }
+    ) => Effect.Effect<ReadonlyArray<FunctionsDeployment>>
+  }
+>()("server/features/functions/deployments/FunctionsDeployments") {
+  static readonly layer = Layer.effect(
+    FunctionsDeployments,
+    Effect.gen(function* () {
+      const deployments = yield* FunctionsDeploymentRepository
+      const urlOf = yield* makeUrlOf
+      const validate = yield* makeValidate
+      const shown = Effect.fnUntraced(function* (environment: EnvironmentCaller, version: number) {
+        const { environmentId } = environment
+        const row = yield* deployments.find({ environmentId, version })
+        const found = yield* Effect.mapError(Effect.fromOption(row), () => new NotFound())
+        return deploymentView(found, yield* urlOf(environment))
+      })
+      const deploy = yield* makeDeploy(validate)
+      const activate = yield* makeActivate(validate)
+      return FunctionsDeployments.of({
+        deploy: Effect.fn("Functions.deploy")(function* (environment, deployment) {
+          const version = yield* deploy(environment, deployment)
+          return yield* Effect.orDie(shown(environment, version))
+        }),
+        activate: Effect.fn("Functions.activate")(function* (environment, text) {
+          const version = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined
+          if (version === undefined) return yield* new NotFound()
+          yield* activate(environment, version)
+          return yield* shown(environment, version)
+        }),
+        page: Effect.fn("Functions.page")(function* (environment, page) {
+          const { environmentId } = environment
+          const rows = yield* deployments.page({ environmentId, ...page })
+          const url = yield* urlOf(environment)
+          return rows.map((row) => deploymentView(row, url))
+        })
+      })
+    })
+  )
+}
+
+type Validate = Effect.Success<typeof makeValidate>
+
+/** Starts code and stops it, few at a time. */
+const makeValidate = Effect.gen(function* () {
+  const runtime = yield* FunctionsRuntime
+  const permits = new FairSemaphore({
+    ...limits.validations,
+    refuse: Effect.fail(new Unavailable())
+  })
+  return (environmentId: EnvironmentId, bundle: FunctionBundle) =>
+    permits.withPermit(environmentId)(runtime.validate(bundle))
+})
+
+/** When each cron is due for the first time. */
+const dueCrons = (
+  environmentId: EnvironmentId,
+  crons: ReadonlyArray<string>,
+  now: DateTime.Utc
+): ReadonlyArray<DueCron> =>
+  crons.map((cron) => ({ environmentId, cron, dueAt: nextTime(cron, now) }))
+
+/** The next time of a cron. */
+export const nextTime = (cron: string, now: DateTime.Utc): DateTime.Utc =>
+  DateTime.fromDateUnsafe(Cron.next(Cron.parseUnsafe(cron, "UTC"), now))
+
+const eventOf = (action: AuditEvent["action"], version: number): AuditEvent => ({
+  action,
+  target: { kind: "functionVersion", id: `${version}` }
+})
+
+const makeDeploy = Effect.fnUntraced(function* (validate: Validate) {
+  const audit = yield* Audit
+  const deployments = yield* FunctionsDeploymentRepository
+  const repository = yield* FunctionsRepository
+  const changes = yield* FunctionsChanges
+  const transaction = yield* makeTransaction
+  return Effect.fnUntraced(function* (
+    environment: EnvironmentCaller,
+    deployment: NewFunctionsDeployment
+  ) {
+    const { environmentId } = environment
+    const bundle = yield* Effect.fromResult(readBundle(deployment))
+    const { hooks } = yield* validate(environmentId, bundle)
+    const packed = yield* packModules(bundle.modules)
+    const { id: createdBy } = yield* CurrentActor
+    const { compatibilityDate = null, crons = [], message = null } = deployment
+    const version = yield* transaction(
+      Effect.gen(function* () {
+        const now = yield* DateTime.now
+        const { lastVersion } = yield* repository.lock(environmentId)
+        const version = lastVersion + 1
+        yield* deployments.insert({
+          environmentId,
+          version,
+          createdAt: now,
+          createdBy,
+          activatedAt: now,
+          message,
+          compatibilityDate,
+          mainModule: bundle.mainModule,
+          modules: bundle.modules.map(({ content, name }) => ({ name, sizeBytes: content.length })),
+          bindings: bundle.bindings,
+          vars: bundle.vars,
+          crons,
+          hooks,
+          bundle: packed
+        })
+        const due = dueCrons(environmentId, crons, now)
+        yield* repository.setLive({ environmentId, version, hooks }, due)
+        yield* deployments.deleteOld(environmentId, limits.keptDeployments)
+        yield* audit.record(environment, eventOf("functions.deploy", version))
+        yield* changes.publish(environmentId)
+        return version
+      })
+    )
+    yield* changes.awaitApplied(environmentId)
+    return version
+  })
+})
+
+const makeActivate = Effect.fnUntraced(function* (validate: Validate) {
+  const audit = yield* Audit
+  const deployments = yield* FunctionsDeploymentRepository
+  const repository = yield* FunctionsRepository
+  const changes = yield* FunctionsChanges
+  const transaction = yield* makeTransaction
+  return Effect.fnUntraced(function* (environment: EnvironmentCaller, version: number) {
+    const { environmentId } = environment
+    const row = Option.getOrUndefined(yield* deployments.bundle({ environmentId, version }))
+    if (row === undefined) return yield* new NotFound()
+    // The runtime may be a later one than at the deployment.
+    const { hooks } = yield* validate(environmentId, yield* unpackBundle(row))
+    const hasChanged = yield* transaction(
+      Effect.gen(function* () {
+        const { liveVersion } = yield* repository.lock(environmentId)
+        if (liveVersion === version) return false
+        const still = yield* deployments.find({ environmentId, version })
+        if (Option.isNone(still)) return yield* new NotFound()
+        const now = yield* DateTime.now
+        yield* deployments.activate({ environmentId, version, now })
+        const due = dueCrons(environmentId, row.crons, now)
+        yield* repository.setLive({ environmentId, version, hooks }, due)
+        yield* audit.record(environment, eventOf("functions.activate", version))
+        yield* changes.publish(environmentId)
+        return true
+      })
+    )
+    if (hasChanged) yield* changes.awaitApplied(environmentId)
+  })
+})

@@ -1,0 +1,135 @@
+/** Functions over HTTP, for secret keys and for developers of the project. */
+import { Effect, Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment } from "#rpc/auth"
+import type { NewFunctionsDeployment } from "#rpc/functions/deployment"
+import type { ChangedLimits, Migrations, Query } from "#rpc/functions/responses"
+import { http as pages, throttles as rates } from "#rpc/limits"
+import { takeToken, withRetryAfter } from "#server/platform/throttle-guard"
+import { Throttles } from "#server/platform/throttles"
+import { makeDatabases } from "./databases.ts"
+import { FunctionsDeployments } from "./deployments.ts"
+import { type LogQuery, makeLogResponse } from "./logs.ts"
+import { Functions } from "./service.ts"
+
+/** Larger than every version: the cursor of the first page. */
+const firstPageCursor = 2 ** 31 - 1
+
+interface ByName {
+  readonly params: { readonly name: string }
+}
+
+interface ByBinding {
+  readonly params: { readonly binding: string }
+}
+
+const makeSettings = Effect.gen(function* () {
+  const functions = yield* Functions
+  return {
+    status: () => Effect.flatMap(CurrentEnvironment, functions.status),
+    enable: ({ payload }: { readonly payload: ChangedLimits }) =>
+      Effect.flatMap(CurrentEnvironment, (environment) => functions.enable(environment, payload)),
+    disable: () => Effect.flatMap(CurrentEnvironment, functions.disable),
+    limits: ({ payload }: { readonly payload: ChangedLimits }) =>
+      Effect.flatMap(CurrentEnvironment, (environment) =>
+        functions.setLimits(environment, payload)
+      ),
+    remove: Effect.fnUntraced(function* ({
+      query
+    }: {
+      readonly query: { readonly purge?: "true" | "false" }
+    }) {
+      const purged = query.purge === "true"
+      yield* functions.remove(yield* CurrentEnvironment, purged)
+      return { deleted: true as const, purged }
+    }),
+    secrets: () =>
+      Effect.map(Effect.flatMap(CurrentEnvironment, functions.secrets), (secrets) => ({ secrets })),
+    putSecret: Effect.fnUntraced(function* ({
+      params: { name },
+      payload
+    }: ByName & { readonly payload: { readonly value: string } }) {
+      yield* functions.putSecret(yield* CurrentEnvironment, name, payload.value)
+      return { name }
+    }),
+    deleteSecret: Effect.fnUntraced(function* ({ params: { name } }: ByName) {
+      yield* functions.deleteSecret(yield* CurrentEnvironment, name)
+      return { name }
+    })
+  }
+})
+
+const makeCode = Effect.gen(function* () {
+  const deployments = yield* FunctionsDeployments
+  const throttles = yield* Throttles
+  const throttle = Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
+    takeToken(throttles, rates.functionDeployments, `functions:${environmentId}`)
+  )
+  return {
+    deploy: Effect.fnUntraced(function* ({
+      payload
+    }: {
+      readonly payload: NewFunctionsDeployment
+    }) {
+      yield* throttle
+      return yield* deployments.deploy(yield* CurrentEnvironment, payload)
+    }),
+    activate: Effect.fnUntraced(function* ({
+      params: { version }
+    }: {
+      readonly params: { readonly version: string }
+    }) {
+      yield* throttle
+      return yield* deployments.activate(yield* CurrentEnvironment, version)
+    }),
+    deployments: Effect.fnUntraced(function* ({
+      query: { cursor = firstPageCursor, limit = pages.pageDefault }
+    }: {
+      readonly query: { readonly cursor?: number; readonly limit?: number }
+    }) {
+      const environment = yield* CurrentEnvironment
+      const page = yield* deployments.page(environment, { before: cursor, limit: limit + 1 })
+      const shown = page.slice(0, limit)
+      const last = page.length > limit ? shown.at(-1) : undefined
+      return { deployments: shown, nextCursor: last === undefined ? null : `${last.version}` }
+    })
+  }
+})
+
+const makeData = Effect.gen(function* () {
+  const databases = yield* makeDatabases
+  const logs = yield* makeLogResponse
+  return {
+    query: Effect.fnUntraced(function* ({
+      params: { binding },
+      payload
+    }: ByBinding & { readonly payload: Query }) {
+      return yield* databases.query(yield* CurrentEnvironment, binding, payload)
+    }),
+    migrate: Effect.fnUntraced(function* ({
+      params: { binding },
+      payload
+    }: ByBinding & { readonly payload: Migrations }) {
+      return yield* databases.migrate(yield* CurrentEnvironment, binding, payload)
+    }),
+    logs: Effect.fnUntraced(function* ({ query }: { readonly query: LogQuery }) {
+      const { environmentId } = yield* CurrentEnvironment
+      return yield* withRetryAfter(logs(environmentId, query))
+    })
+  }
+})
+
+const makeHandlers = Effect.gen(function* () {
+  return { ...(yield* makeSettings), ...(yield* makeCode), ...(yield* makeData) }
+})
+
+/** The groups `functions` and `projectFunctions`. */
+export const FunctionsHttp = Layer.mergeAll(
+  HttpApiBuilder.group(Api, "functions", (handlers) =>
+    Effect.map(makeHandlers, (all) => handlers.handleAll(all))
+  ),
+  HttpApiBuilder.group(Api, "projectFunctions", (handlers) =>
+    Effect.map(makeHandlers, (all) => handlers.handleAll(all))
+  )
+).pipe(Layer.provide([Functions.layer, FunctionsDeployments.layer]))

@@ -1,0 +1,51 @@
+/** The layers of Functions: what their runtime needs, the runtime, and what calls it. */
+import { Layer } from "effect"
+import { DeliveryRepository } from "#sql/functions/deliveries"
+import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
+import { FunctionsRecordRepository } from "#sql/functions/records"
+import { FunctionsRepository } from "#sql/functions/settings"
+import { StatReports } from "../stats/service.ts"
+import { Verification } from "../stats/verification.ts"
+import { WebhookSecrets } from "../stats/webhook-secrets.ts"
+import { FunctionsChanges } from "./changes.ts"
+import { FunctionsCrons } from "./crons.ts"
+import { FunctionsDeliveries, FunctionsQueuesLive, NewDeliveries } from "./deliveries.ts"
+import { FunctionHosts } from "./host/local.ts"
+import { FunctionsRuntimeLive } from "./live.ts"
+import { FunctionsLogsLive } from "./logs.ts"
+import { FunctionsServerApiLive } from "./server-api.ts"
+import { FunctionsSourceLive } from "./source.ts"
+import { FunctionsUsageLive } from "./usage.ts"
+
+export const FunctionRepositoriesLive = Layer.mergeAll(
+  DeliveryRepository.layer,
+  FunctionsDeploymentRepository.layer,
+  FunctionsRecordRepository.layer,
+  FunctionsRepository.layer
+)
+
+/** Code, logs, usage, queues and the server API, for the runtime. */
+export const FunctionSurroundingsLive = Layer.mergeAll(
+  FunctionsLogsLive,
+  FunctionsQueuesLive,
+  FunctionsServerApiLive,
+  FunctionsSourceLive,
+  FunctionsUsageLive
+).pipe(
+  Layer.provide(
+    StatReports.layer.pipe(
+      Layer.provide(Verification.layer.pipe(Layer.provide(WebhookSecrets.layer)))
+    )
+  ),
+  Layer.provideMerge(NewDeliveries.layer)
+)
+
+/** The runtime of functions, and the changes that it follows. */
+export const FunctionsLive = FunctionsChanges.layer.pipe(
+  Layer.provideMerge(FunctionsRuntimeLive),
+  Layer.provideMerge(FunctionHosts.layer),
+  Layer.provideMerge(FunctionSurroundingsLive)
+)
+
+/** Crons, messages of queues and events. */
+export const FunctionCallersLive = Layer.mergeAll(FunctionsCrons, FunctionsDeliveries)

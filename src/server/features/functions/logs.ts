@@ -1,0 +1,202 @@
+/**
+ * Log lines of Functions. A node writes them in batches, within a second. A response that follows them
+ * ends after a minute, or with the key or the session that opened it; the client continues by its cursor.
+ */
+import { Clock, DateTime, Effect, Latch, Layer, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { RateLimited } from "#rpc/errors/codes"
+import type { FunctionsLogLine } from "#rpc/functions/responses"
+import type { EnvironmentId } from "#rpc/ids"
+import { functionLogs as limits } from "#rpc/limits"
+import { FunctionsRecordRepository, type LogLineRow, type NewLogLine } from "#sql/functions/records"
+import { whileCredentialsCount } from "#server/platform/credential-check"
+import { sweepHourly } from "#server/platform/database"
+import { FairShares } from "#server/platform/fair-semaphore"
+import { monotonicMillis } from "#server/platform/monotonic"
+import { type FunctionLogLine, FunctionsLogs } from "./surroundings.ts"
+
+/** Lines that are not written yet, of all environments of a node. */
+class LogBuffer {
+  /** Open while there is something to write. */
+  readonly nonEmpty = Latch.makeUnsafe(false)
+  #lines = new Map<EnvironmentId, Array<FunctionLogLine>>()
+  readonly #dropped = new Map<EnvironmentId, number>()
+  #size = 0
+
+  /** Keeps as many lines of an environment as it may write at the next flush; counts the others. */
+  add(environmentId: EnvironmentId, lines: ReadonlyArray<FunctionLogLine>): void {
+    const kept = this.#lines.get(environmentId) ?? []
+    for (const line of lines) {
+      if (kept.length < limits.linesPerSecond && this.#size < limits.waitingMax) {
+        kept.push(line)
+        this.#size += 1
+      } else this.#dropped.set(environmentId, (this.#dropped.get(environmentId) ?? 0) + 1)
+    }
+    this.#lines.set(environmentId, kept)
+    this.nonEmpty.openUnsafe()
+  }
+
+  /** Takes the lines of each environment, with a last one that counts what was dropped. */
+  take(): ReadonlyArray<readonly [EnvironmentId, ReadonlyArray<FunctionLogLine>]> {
+    this.nonEmpty.closeUnsafe()
+    const taken = [...this.#lines].map(([environmentId, lines]) => {
+      const dropped = this.#dropped.get(environmentId)
+      const last = lines.at(-1)
+      return [
+        environmentId,
+        dropped === undefined || last === undefined
+          ? lines
+          : [...lines, { ...last, level: "warn" as const, message: droppedText(dropped) }]
+      ] as const
+    })
+    this.#lines = new Map()
+    this.#dropped.clear()
+    this.#size = 0
+    return taken
+  }
+}
+
+const droppedText = (count: number): string =>
+  `${count} more lines were dropped: at most ${limits.linesPerSecond} are kept in a second.`
+
+/** Postgres stores no NUL and no lone surrogate. */
+const storable = (text: string): string =>
+  text.slice(0, limits.lineMaxCharacters).replaceAll("\u0000", "\uFFFD").toWellFormed()
+
+const rowsOf = (
+  environmentId: EnvironmentId,
+  lines: ReadonlyArray<FunctionLogLine>
+): ReadonlyArray<NewLogLine> =>
+  lines.map(({ at, level, message, version }) => ({
+    environmentId,
+    at: DateTime.makeUnsafe(at),
+    level,
+    message: storable(message),
+    version
+  }))
+
+/** Keeps the lines that the runtime hands over. */
+export const FunctionsLogsLive = Layer.effect(
+  FunctionsLogs,
+  Effect.gen(function* () {
+    const repository = yield* FunctionsRecordRepository
+    const buffer = new LogBuffer()
+    const write = Effect.fnUntraced(function* (
+      environmentId: EnvironmentId,
+      lines: ReadonlyArray<FunctionLogLine>
+    ) {
+      yield* repository.append(rowsOf(environmentId, lines))
+      yield* repository.trim(environmentId, limits.keptLines)
+    })
+    const flush = Effect.suspend(() =>
+      Effect.forEach(
+        buffer.take(),
+        ([environmentId, lines]) =>
+          // The environment may be gone; logs are not worth a retry.
+          Effect.catchCause(write(environmentId, lines), (cause) =>
+            Effect.logWarning("Failed to write log lines of functions", cause)
+          ),
+        { discard: true }
+      )
+    )
+    yield* Effect.addFinalizer(() => flush)
+    yield* buffer.nonEmpty.await.pipe(
+      Effect.andThen(Effect.sleep(limits.flushMillis)),
+      Effect.andThen(flush),
+      Effect.forever,
+      Effect.forkScoped
+    )
+    yield* sweepHourly("Log lines of functions", (now) =>
+      repository.sweep(DateTime.subtract(now, { days: limits.keptDays }))
+    )
+    return FunctionsLogs.of({
+      append: (environmentId, lines) => Effect.sync(() => buffer.add(environmentId, lines))
+    })
+  })
+)
+
+const viewOf = ({ at, ...line }: LogLineRow): FunctionsLogLine => ({
+  ...line,
+  at: DateTime.formatIso(at)
+})
+
+const textOf = (rows: ReadonlyArray<LogLineRow>): string =>
+  rows.map((row) => `${JSON.stringify(viewOf(row))}\n`).join("")
+
+/** What a request asks for; without `after` the newest lines. */
+export interface LogQuery {
+  readonly after?: string
+  readonly limit?: number
+  readonly follow?: "true" | "false"
+}
+
+/** Where a response that follows lines is. */
+interface Position {
+  readonly after: string
+  readonly sentAt: number
+}
+
+/** New lines as they come, and a line break now and then. */
+const makeFollow = Effect.gen(function* () {
+  const repository = yield* FunctionsRecordRepository
+  return Effect.fnUntraced(function* (environmentId: EnvironmentId, first: string) {
+    const now = monotonicMillis(yield* Clock.Clock)
+    const end = now() + limits.followSeconds * 1000
+    const next = Effect.fnUntraced(function* ({ after, sentAt }: Position) {
+      while (now() < end) {
+        yield* Effect.sleep(limits.followPollMillis)
+        const rows = yield* repository.after({ environmentId, after, limit: limits.pageMax })
+        const last = rows.at(-1)
+        if (last !== undefined) {
+          return [textOf(rows), { after: last.id, sentAt: now() }] as const
+        }
+        if (now() - sentAt > limits.followBeatSeconds * 1000) {
+          return ["\n", { after, sentAt: now() }] as const
+        }
+      }
+      return undefined
+    })
+    return Stream.unfold<Position, string, never, never>({ after: first, sentAt: now() }, next)
+  })
+})
+
+/** Answers with log lines, one JSON value each. */
+export const makeLogResponse = Effect.gen(function* () {
+  const repository = yield* FunctionsRecordRepository
+  const follow = yield* makeFollow
+  const followers = new FairShares<never>(limits.followers)
+  /** Holds a place while the stream runs; without one it ends at once. */
+  const withPlace = (environmentId: EnvironmentId, lines: Stream.Stream<string>) =>
+    Stream.unwrap(
+      Effect.gen(function* () {
+        if (!followers.take(environmentId)) return Stream.empty
+        yield* Effect.addFinalizer(() => Effect.sync(() => followers.release(environmentId)))
+        return lines
+      })
+    )
+  return Effect.fn("Functions.logs")(function* (
+    environmentId: EnvironmentId,
+    { after, follow: wanted, limit = limits.pageDefault }: LogQuery
+  ) {
+    const follows = wanted === "true"
+    if (follows && followers.heldBy(environmentId) >= limits.followers.permitsPerKey) {
+      return yield* new RateLimited({
+        message: "Too many responses follow these logs.",
+        details: { retryAfterSeconds: limits.followSeconds }
+      })
+    }
+    const rows =
+      after === undefined
+        ? yield* repository.newest(environmentId, limit)
+        : yield* repository.after({ environmentId, after, limit })
+    const lines = Stream.make(textOf(rows))
+    const last = rows.at(-1)?.id ?? after ?? "0"
+    const all = follows
+      ? Stream.concat(lines, withPlace(environmentId, yield* follow(environmentId, last)))
+      : lines
+    return HttpServerResponse.stream(Stream.encodeText(yield* whileCredentialsCount(all)), {
+      contentType: "application/x-ndjson",
+      headers: { "cache-control": "no-store" }
+    })
+  })
+})

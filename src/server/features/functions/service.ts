@@ -1,0 +1,251 @@
+/**
+ * Functions of environments: whether they are on, their limits, and their secrets. A change commits with
+ * its audit entry; then the runtime takes over the new state, wherever the environment runs.
+ */
+import { Context, DateTime, Effect, Layer } from "effect"
+import type { CurrentActor, EnvironmentCaller } from "#rpc/auth"
+import {
+  type FeatureUnavailable,
+  InvalidRequest,
+  NotFound,
+  type PrepaidRequired,
+  type Unavailable
+} from "#rpc/errors/codes"
+import { secretNameIssue } from "#rpc/functions/issues"
+import type { ChangedLimits, FunctionsStatus } from "#rpc/functions/responses"
+import type { EnvironmentId } from "#rpc/ids"
+import { functions as limits } from "#rpc/limits"
+import { DeliveryRepository } from "#sql/functions/deliveries"
+import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
+import { FunctionsRepository, type FunctionsSettings } from "#sql/functions/settings"
+import { makeTransaction } from "#server/platform/database"
+import { Secrets } from "#server/platform/secrets"
+import { Audit, type AuditEvent } from "../audit/service.ts"
+import { secretPurpose } from "./bundles.ts"
+import { FunctionsChanges } from "./changes.ts"
+import { FunctionsCredit } from "./credit.ts"
+import { unavailableFor } from "./gate.ts"
+import { FunctionsRuntime } from "./runtime.ts"
+import { makeStatus } from "./view.ts"
+
+/** Functions of environments. */
+export class Functions extends Context.Service<
+  Functions,
+  {
+    readonly status: (environment: EnvironmentCaller) => Effect.Effect<FunctionsStatus, Unavailable>
+    readonly enable: (
+      environment: EnvironmentCaller,
+      limits: ChangedLimits
+    ) => Effect.Effect<
+      FunctionsStatus,
+      FeatureUnavailable | PrepaidRequired | Unavailable,
+      CurrentActor
+    >
+    /** Turns Functions off; code and data are kept. */
+    readonly disable: (
+      environment: EnvironmentCaller
+    ) => Effect.Effect<FunctionsStatus, Unavailable, CurrentActor>
+    readonly setLimits: (
+      environment: EnvironmentCaller,
+      limits: ChangedLimits
+    ) => Effect.Effect<FunctionsStatus, Unavailable, CurrentActor>
+    /** Deletes the code; `purge` also deletes data and secrets. */
+    readonly remove: (
+      environment: EnvironmentCaller,
+      purge: boolean
+    ) => Effect.Effect<void, Unavailable, CurrentActor>
+    readonly secrets: (
+      environment: EnvironmentCaller
+    ) => Effect.Effect<ReadonlyArray<{ readonly name: string; readonly updatedAt: string }>>
+    readonly putSecret: (
+      environment: EnvironmentCaller,
+      name: string,
+      value: string
+    ) => Effect.Effect<void, InvalidRequest, CurrentActor>
+    readonly deleteSecret: (
+      environment: EnvironmentCaller,
+      name: string
+    ) => Effect.Effect<void, NotFound, CurrentActor>
+  }
+>()("server/features/functions/service/Functions") {
+  static readonly layer = Layer.effect(
+    Functions,
+    Effect.gen(function* () {
+      const status = yield* makeStatus
+      const change = yield* makeChange
+      const secrets = yield* makeSecrets
+      const credit = yield* FunctionsCredit
+      const { unavailable } = yield* FunctionsRuntime
+      return Functions.of({
+        status,
+        enable: Effect.fn("Functions.enable")(function* (environment, changed) {
+          if (unavailable !== undefined) return yield* unavailableFor(unavailable)
+          yield* credit(environment)
+          yield* change(environment, "functions.enable", (before) => ({
+            ...before,
+            ...changed,
+            enabled: true
+          }))
+          return yield* status(environment)
+        }),
+        disable: Effect.fn("Functions.disable")(function* (environment) {
+          yield* change(environment, "functions.disable", (before) => ({
+            ...before,
+            enabled: false
+          }))
+          return yield* status(environment)
+        }),
+        setLimits: Effect.fn("Functions.setLimits")(function* (environment, changed) {
+          yield* change(environment, "functions.limits", (before) => ({ ...before, ...changed }))
+          return yield* status(environment)
+        }),
+        remove: yield* makeRemove,
+        ...secrets
+      })
+    })
+  )
+}
+
+/** What the audit log says of an environment's Functions. */
+const eventOf = (
+  action: AuditEvent["action"],
+  environmentId: EnvironmentId,
+  details: AuditEvent["details"]
+): AuditEvent => ({
+  action,
+  target: { kind: "environment", id: environmentId },
+  details: details ?? {}
+})
+
+type Switches = Pick<FunctionsSettings, "cpuMs" | "enabled" | "subRequests">
+
+const isSame = (a: Switches, b: Switches): boolean =>
+  a.enabled === b.enabled && a.cpuMs === b.cpuMs && a.subRequests === b.subRequests
+
+/** Changes the switch and the limits; writes no entry if nothing changes. */
+const makeChange = Effect.gen(function* () {
+  const audit = yield* Audit
+  const repository = yield* FunctionsRepository
+  const changes = yield* FunctionsChanges
+  const transaction = yield* makeTransaction
+  return Effect.fnUntraced(function* (
+    environment: EnvironmentCaller,
+    action: AuditEvent["action"],
+    next: (before: FunctionsSettings) => Switches
+  ) {
+    const { environmentId } = environment
+    const hasChanged = yield* transaction(
+      Effect.gen(function* () {
+        const before = yield* repository.lock(environmentId)
+        const { cpuMs, enabled, subRequests } = next(before)
+        if (isSame(before, { cpuMs, enabled, subRequests })) return false
+        yield* repository.change({ environmentId, cpuMs, enabled, subRequests })
+        yield* changes.publish(environmentId)
+        const details = { cpuMs, subRequests }
+        yield* audit.record(environment, eventOf(action, environmentId, details))
+        return true
+      })
+    )
+    if (hasChanged) yield* changes.awaitApplied(environmentId)
+  })
+})
+
+const makeRemove = Effect.gen(function* () {
+  const audit = yield* Audit
+  const changes = yield* FunctionsChanges
+  const deliveries = yield* DeliveryRepository
+  const deployments = yield* FunctionsDeploymentRepository
+  const repository = yield* FunctionsRepository
+  const runtime = yield* FunctionsRuntime
+  const transaction = yield* makeTransaction
+  return Effect.fn("Functions.remove")(function* (environment: EnvironmentCaller, purge: boolean) {
+    const { environmentId } = environment
+    yield* transaction(
+      Effect.gen(function* () {
+        const { liveVersion } = yield* repository.lock(environmentId)
+        yield* repository.setLive({ environmentId, version: null, hooks: [] }, [])
+        yield* deployments.deleteAll(environmentId)
+        if (purge) {
+          yield* deployments.deleteSecrets(environmentId)
+          yield* deliveries.clear(environmentId)
+        }
+        yield* changes.publish(environmentId)
+        yield* audit.record(
+          environment,
+          eventOf(purge ? "functions.purge" : "functions.delete", environmentId, {
+            version: liveVersion
+          })
+        )
+      })
+    )
+    yield* changes.awaitApplied(environmentId)
+    if (purge) yield* runtime.purge(environmentId)
+  })
+})
+
+const secretIssue = (path: string, message: string) =>
+  new InvalidRequest({ details: { issues: [{ path, message }] } })
+
+const makeSecrets = Effect.gen(function* () {
+  const audit = yield* Audit
+  const changes = yield* FunctionsChanges
+  const deployments = yield* FunctionsDeploymentRepository
+  const repository = yield* FunctionsRepository
+  const { seal } = yield* Secrets
+  const transaction = yield* makeTransaction
+  const targetOf = (name: string) => ({ kind: "functionSecret", id: name })
+  return {
+    secrets: Effect.fn("Functions.secrets")(function* ({ environmentId }: EnvironmentCaller) {
+      const rows = yield* deployments.secretNames(environmentId)
+      return rows.map(({ name, updatedAt }) => ({
+        name,
+        updatedAt: DateTime.formatIso(updatedAt)
+      }))
+    }),
+    putSecret: Effect.fn("Functions.putSecret")(function* (
+      environment: EnvironmentCaller,
+      name: string,
+      value: string
+    ) {
+      const { environmentId } = environment
+      const issue = secretNameIssue(name)
+      if (issue !== undefined) return yield* secretIssue("params.name", issue)
+      const sealed = yield* seal(value, secretPurpose(environmentId, name))
+      yield* transaction(
+        Effect.gen(function* () {
+          yield* repository.lock(environmentId)
+          const names = yield* deployments.secretNames(environmentId)
+          const isNew = !names.some((one) => one.name === name)
+          if (isNew && names.length >= limits.secretsMax) {
+            const message = `There are ${limits.secretsMax} secrets already: delete one first`
+            return yield* secretIssue("params.name", message)
+          }
+          const updatedAt = yield* DateTime.now
+          yield* deployments.putSecret({ environmentId, name, sealed, updatedAt })
+          const event = { action: "functions.secretPut", target: targetOf(name) } as const
+          yield* audit.record(environment, event)
+          yield* changes.publish(environmentId)
+        })
+      )
+      yield* changes.awaitApplied(environmentId)
+    }),
+    deleteSecret: Effect.fn("Functions.deleteSecret")(function* (
+      environment: EnvironmentCaller,
+      name: string
+    ) {
+      const { environmentId } = environment
+      const isKnown = yield* transaction(
+        Effect.gen(function* () {
+          if (secretNameIssue(name) !== undefined) return false
+          if (!(yield* deployments.deleteSecret({ environmentId, name }))) return false
+          const event = { action: "functions.secretDelete", target: targetOf(name) } as const
+          yield* audit.record(environment, event)
+          yield* changes.publish(environmentId)
+          return true
+        })
+      )
+      if (!isKnown) return yield* new NotFound()
+      yield* changes.awaitApplied(environmentId)
+    })
+  }
+})

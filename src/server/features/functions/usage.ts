@@ -1,0 +1,65 @@
+/**
+ * Usage of Functions by the hour: requests, CPU time and bytes. A node adds up what the runtime reports and
+ * writes it every ten seconds, and when it stops; a crash loses what was not written.
+ */
+import { DateTime, Effect, Latch, Layer } from "effect"
+import type { EnvironmentId } from "#rpc/ids"
+import { functionUsage as limits } from "#rpc/limits"
+import { FunctionsRecordRepository } from "#sql/functions/records"
+import { sweepDaily } from "#server/platform/database"
+import { type FunctionUsage, FunctionsUsage } from "./surroundings.ts"
+
+const add = (a: FunctionUsage, b: FunctionUsage): FunctionUsage => ({
+  requests: a.requests + b.requests,
+  cpuMillis: a.cpuMillis + b.cpuMillis,
+  bytes: a.bytes + b.bytes
+})
+
+export const FunctionsUsageLive = Layer.effect(
+  FunctionsUsage,
+  Effect.gen(function* () {
+    const repository = yield* FunctionsRecordRepository
+    const nonEmpty = yield* Latch.make(false)
+    let pending = new Map<EnvironmentId, FunctionUsage>()
+    const addAll = (environmentId: EnvironmentId, usage: FunctionUsage): void => {
+      const before = pending.get(environmentId)
+      pending.set(environmentId, before === undefined ? usage : add(before, usage))
+      nonEmpty.openUnsafe()
+    }
+    const write = Effect.gen(function* () {
+      const hour = DateTime.startOf(yield* DateTime.now, "hour")
+      nonEmpty.closeUnsafe()
+      const taken = pending
+      pending = new Map()
+      const rows = [...taken].map(([environmentId, { bytes, cpuMillis, requests }]) => ({
+        environmentId,
+        hour,
+        requests: Math.round(requests),
+        cpuMillis: Math.round(cpuMillis),
+        bytes: Math.round(bytes)
+      }))
+      if (rows.length === 0) return
+      yield* Effect.onError(repository.addUsage(rows), () =>
+        Effect.sync(() => taken.forEach((usage, environmentId) => addAll(environmentId, usage)))
+      )
+    })
+    const tryWrite = Effect.exit(
+      Effect.tapDefect(write, (defect) =>
+        Effect.logWarning("Failed to write the usage of functions", defect)
+      )
+    )
+    yield* Effect.addFinalizer(() => tryWrite)
+    yield* nonEmpty.await.pipe(
+      Effect.andThen(Effect.sleep(limits.flushMillis)),
+      Effect.andThen(tryWrite),
+      Effect.forever,
+      Effect.forkScoped
+    )
+    yield* sweepDaily("Usage of functions", (now) =>
+      repository.sweepUsage(DateTime.subtract(now, { days: limits.keptDays }))
+    )
+    return FunctionsUsage.of({
+      add: (environmentId, usage) => Effect.sync(() => addAll(environmentId, usage))
+    })
+  })
+)

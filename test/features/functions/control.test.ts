@@ -1,0 +1,280 @@
+/** Functions over HTTP: the switch, limits, deployments, secrets, databases and deletion. */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { FunctionsSource } from "#server/features/functions/surroundings"
+import { at, request } from "#testing/players"
+import {
+  base64,
+  call,
+  code,
+  deploy,
+  deploymentOf,
+  enable,
+  enableWith
+} from "../../support/function-calls.ts"
+import { FakeRuntime } from "../../support/function-runtime.ts"
+import { codeOf } from "../../support/moderation-calls.ts"
+import {
+  addressOfNode,
+  makeDeveloper,
+  makeTenants,
+  makeTenantsOf,
+  nodeWith,
+  SharedDatabase
+} from "../../support/http/stack.ts"
+
+const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
+
+const setUp = Effect.gen(function* () {
+  const url = yield* addressOfNode
+  const { development, production, projectId } = yield* makeTenants
+  return { target: { url, ...development }, production: { url, ...production }, projectId }
+})
+
+layer(Node, { timeout: "60 seconds" })("functions", (it) => {
+  it.effect("are off until they are enabled, and keep code and data while they are disabled", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      const before = yield* call(target, "GET")
+      assert.deepStrictEqual(
+        [at(before.body, "enabled"), at(before.body, "deployed"), at(before.body, "version")],
+        [false, false, null]
+      )
+      assert.deepStrictEqual(at(before.body, "limits"), { cpuMs: 50, subRequests: 50 })
+      const early = yield* call(target, "POST", "/deployments", deploymentOf(code))
+      assert.deepStrictEqual([early.status, codeOf(early)], [403, "feature_disabled"])
+      assert.deepStrictEqual(at(early.body, "error", "details"), {
+        feature: "functions",
+        configPath: "functions/enable"
+      })
+      assert.deepInclude(yield* enableWith(target, { cpuMs: 200 }), {
+        enabled: true,
+        suspended: false,
+        suspendedReason: null,
+        limits: { cpuMs: 200, subRequests: 50 }
+      })
+      yield* deploy(target, { message: "First" })
+      const off = yield* call(target, "POST", "/disable")
+      assert.deepInclude(off.body, { enabled: false, deployed: true, version: 1 })
+      const source = yield* FunctionsSource
+      assert.deepStrictEqual(yield* source.load(target.environmentId), { kind: "absent" })
+      assert.deepInclude(yield* enable(target), { version: 1, deployed: true })
+      assert.strictEqual((yield* source.load(target.environmentId)).kind, "live")
+    })
+  )
+
+  it.effect("refuse limits outside their range, and change one at a time", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      yield* enable(target)
+      for (const wrong of [
+        { cpuMs: 0 },
+        { cpuMs: 30_001 },
+        { subRequests: 1001 },
+        { cpuMs: 1.5 }
+      ]) {
+        const answer = yield* call(target, "PUT", "/limits", wrong)
+        assert.deepStrictEqual([answer.status, codeOf(answer)], [400, "invalid_request"])
+      }
+      const changed = yield* call(target, "PUT", "/limits", { subRequests: 0 })
+      assert.deepStrictEqual(at(changed.body, "limits"), { cpuMs: 50, subRequests: 0 })
+      const both = yield* call(target, "PUT", "/limits", { cpuMs: 30_000, subRequests: 1000 })
+      assert.deepStrictEqual(at(both.body, "limits"), { cpuMs: 30_000, subRequests: 1000 })
+    })
+  )
+
+  it.effect("keep the live version when code does not start", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      yield* enable(target)
+      yield* deploy(target)
+      const broken = yield* call(target, "POST", "/deployments", deploymentOf("syntax error"))
+      assert.deepStrictEqual([broken.status, codeOf(broken)], [400, "function_invalid"])
+      assert.deepStrictEqual(at(broken.body, "error", "details"), { file: "main.js", line: 1 })
+      assert.deepInclude((yield* call(target, "GET")).body, { version: 1 })
+    })
+  )
+
+  it.effect("take a deployment of ten megabytes and give the runtime the same bytes", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      const source = yield* FunctionsSource
+      yield* enable(target)
+      const bytes = Buffer.alloc(10 * 1024 * 1024 - code.length, "0123456789abcdef\n")
+      yield* deploy(target, {
+        modules: [
+          { name: "main.js", type: "esm", content: base64(code) },
+          { name: "data/blob.bin", type: "data", content: bytes.toString("base64") }
+        ]
+      })
+      const state = yield* source.load(target.environmentId)
+      assert(state.kind === "live")
+      const blob = state.program.modules.find(({ name }) => name === "data/blob.bin")
+      assert.isTrue(bytes.equals(blob?.content ?? new Uint8Array()))
+    })
+  )
+
+  it.effect("store secrets encrypted and hand only those that the code binds to the runtime", () =>
+    Effect.gen(function* () {
+      const { production, target } = yield* setUp
+      const source = yield* FunctionsSource
+      const sql = yield* SqlClient.SqlClient
+      yield* enable(target)
+      const put = yield* call(target, "PUT", "/secrets/API_KEY", { value: "top secret" })
+      assert.deepStrictEqual([put.status, put.body], [200, { name: "API_KEY" }])
+      yield* call(target, "PUT", "/secrets/OTHER", { value: "not bound" })
+      const listed = yield* call(target, "GET", "/secrets")
+      assert.deepStrictEqual(at(listed.body, "secrets", 0, "name"), "API_KEY")
+      assert.notInclude(JSON.stringify(listed.body), "top secret")
+      const rows = yield* sql`select * from function_secrets`
+      assert.notInclude(JSON.stringify(rows), "top secret")
+      yield* deploy(target, { bindings: [{ name: "API_KEY", type: "secret" }] })
+      const state = yield* source.load(target.environmentId)
+      assert(state.kind === "live")
+      assert.deepStrictEqual(Object.keys(state.program.secrets), ["API_KEY"])
+      const value = state.program.secrets["API_KEY"]
+      assert.strictEqual(value === undefined ? "" : Redacted.value(value), "top secret")
+      const wrong: ReadonlyArray<readonly [string, string]> = [
+        ["lower", "x"],
+        ["SVC_KEY", "x"],
+        ["A".repeat(65), "x"],
+        ["A", "x".repeat(24 * 1024 + 1)],
+        ["A", "x".repeat(25_000)],
+        ["A", ""],
+        ["A", "\u0000"]
+      ]
+      for (const [name, text] of wrong) {
+        const answer = yield* call(target, "PUT", `/secrets/${name}`, { value: text })
+        assert.deepStrictEqual([answer.status, codeOf(answer)], [400, "invalid_request"], name)
+      }
+      const kept = yield* call(target, "PUT", "/secrets/A", { value: "x".repeat(24 * 1024) })
+      assert.strictEqual(kept.status, 200)
+      yield* enable(production)
+      assert.strictEqual((yield* call(production, "DELETE", "/secrets/API_KEY")).status, 404)
+      assert.strictEqual((yield* call(target, "DELETE", "/secrets/API_KEY")).status, 200)
+      assert.strictEqual((yield* call(target, "DELETE", "/secrets/API_KEY")).status, 404)
+      assert.deepStrictEqual(at((yield* call(target, "GET")).body, "secrets"), ["A", "OTHER"])
+    })
+  )
+
+  it.effect("refuse a secret beyond a hundred", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      yield* enable(target)
+      yield* Effect.forEach(
+        Array.from({ length: 100 }, (_, i) => i),
+        (i) => call(target, "PUT", `/secrets/S${i}`, { value: "x" }),
+        { concurrency: 8 }
+      )
+      const beyond = yield* call(target, "PUT", "/secrets/ONE_MORE", { value: "x" })
+      assert.deepStrictEqual([beyond.status, codeOf(beyond)], [400, "invalid_request"])
+      assert.strictEqual((yield* call(target, "PUT", "/secrets/S7", { value: "y" })).status, 200)
+    })
+  )
+
+  it.effect("run statements and migrations on databases of the live version only", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      yield* enable(target)
+      const query = (binding: string, sql: string) =>
+        call(target, "POST", `/db/${binding}/query`, { sql })
+      assert.strictEqual((yield* query("DB", "select 1")).status, 404)
+      yield* deploy(target, {
+        bindings: [
+          { name: "DB", type: "db" },
+          { name: "KV", type: "kv" }
+        ]
+      })
+      assert.strictEqual((yield* query("KV", "select 1")).status, 404)
+      assert.deepStrictEqual((yield* query("DB", "select 1")).body, {
+        columns: ["a"],
+        rows: [[1]],
+        rowsAffected: 0,
+        lastInsertId: null
+      })
+      const wrong = yield* query("DB", "selec")
+      assert.deepStrictEqual([wrong.status, codeOf(wrong)], [400, "sql_error"])
+      assert.strictEqual((yield* query("DB", "")).status, 400)
+      const migrations = [{ name: "0001_init", sql: "create table t (a)" }]
+      const done = yield* call(target, "POST", "/db/DB/migrate", { migrations })
+      assert.deepStrictEqual(done.body, { applied: ["0001_init"], skipped: [], failed: null })
+      const twice = yield* call(target, "POST", "/db/DB/migrate", {
+        migrations: [...migrations, ...migrations]
+      })
+      assert.strictEqual(twice.status, 400)
+    })
+  )
+
+  it.effect("delete the code, and with purge also data and secrets", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      const { calls } = yield* FakeRuntime
+      yield* enable(target)
+      yield* call(target, "PUT", "/secrets/A", { value: "x" })
+      yield* deploy(target, { crons: ["* * * * *"] })
+      const removed = yield* call(target, "DELETE")
+      assert.deepStrictEqual(removed.body, { deleted: true, purged: false })
+      assert.deepInclude((yield* call(target, "GET")).body, {
+        enabled: true,
+        deployed: false,
+        version: null,
+        crons: [],
+        secrets: ["A"]
+      })
+      assert.deepStrictEqual(
+        at((yield* call(target, "GET", "/deployments")).body, "deployments"),
+        []
+      )
+      assert.deepInclude(yield* deploy(target), { version: 2 })
+      const purged = yield* call(target, "DELETE", "?purge=true")
+      assert.deepStrictEqual(purged.body, { deleted: true, purged: true })
+      assert.deepStrictEqual(at((yield* call(target, "GET")).body, "secrets"), [])
+      assert.isTrue(
+        calls.some(
+          ({ environmentId, kind }) => kind === "purge" && environmentId === target.environmentId
+        )
+      )
+    })
+  )
+
+  it.effect("are suspended by the runtime until an operator resumes them", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      const source = yield* FunctionsSource
+      yield* enable(target)
+      yield* deploy(target, { bindings: [{ name: "DB", type: "db" }] })
+      yield* source.suspend(target.environmentId)
+      assert.deepInclude((yield* call(target, "GET")).body, {
+        suspended: true,
+        suspendedReason: "abuse"
+      })
+      assert.deepStrictEqual(yield* source.load(target.environmentId), { kind: "suspended" })
+      const query = yield* call(target, "POST", "/db/DB/query", { sql: "select 1" })
+      assert.deepStrictEqual([query.status, codeOf(query)], [503, "functions_suspended"])
+    })
+  )
+
+  it.effect("are the same for developers of the project, and 404 for others", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const owner = yield* makeDeveloper
+      const stranger = yield* makeDeveloper
+      const { projectId } = yield* makeTenantsOf(owner.developerId)
+      const base = `${url}/v1/projects/${projectId}/environments/production/functions`
+      const on = yield* request(`${base}/enable`, { headers: owner.headers, body: {} })
+      assert.deepInclude(on.body, { enabled: true })
+      const made = yield* request(`${base}/deployments`, {
+        headers: owner.headers,
+        body: deploymentOf(code)
+      })
+      assert.strictEqual(made.status, 201)
+      assert.strictEqual((yield* request(base, { headers: stranger.headers })).status, 404)
+      const foreign = yield* request(`${base}/deployments`, {
+        headers: stranger.headers,
+        body: deploymentOf(code)
+      })
+      assert.strictEqual(foreign.status, 404)
+    })
+  )
+})

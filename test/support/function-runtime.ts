@@ -1,0 +1,90 @@
+/** A runtime of functions that records what it is asked, for tests of the control plane. */
+import { Context, Effect, Layer } from "effect"
+import { FunctionError, FunctionInvalid, SqlError } from "#rpc/errors/codes"
+import {
+  type FunctionHook,
+  FunctionsRuntime,
+  type QueuedMessage
+} from "#server/features/functions/runtime"
+
+/** A call that the runtime was asked to make. */
+export interface RecordedCall {
+  readonly kind: "changed" | "deliver" | "hook" | "purge" | "query" | "scheduled"
+  readonly environmentId: string
+  readonly detail: unknown
+}
+
+/** What tests steer and see. */
+export interface FakeState {
+  readonly calls: Array<RecordedCall>
+  hooks: ReadonlyArray<FunctionHook>
+  /** Ids of messages that the code does not acknowledge, or whether all calls fail. */
+  retry: (message: QueuedMessage) => boolean
+  isBroken: boolean
+}
+
+export class FakeRuntime extends Context.Service<FakeRuntime, FakeState>()(
+  "test/support/function-runtime/FakeRuntime"
+) {
+  static readonly layer = Layer.sync(FakeRuntime, () => ({
+    calls: [],
+    hooks: [],
+    retry: () => false,
+    isBroken: false
+  }))
+}
+
+const text = new TextDecoder()
+
+/** Code that has the text `syntax error` does not start. */
+export const FakeFunctionsRuntime = Layer.effect(
+  FunctionsRuntime,
+  Effect.map(FakeRuntime, (state) => {
+    const record = (kind: RecordedCall["kind"], environmentId: string, detail: unknown = null) =>
+      Effect.suspend(() => {
+        state.calls.push({ kind, environmentId, detail })
+        return state.isBroken ? Effect.fail(new FunctionError()) : Effect.void
+      })
+    const note = (kind: RecordedCall["kind"], environmentId: string) =>
+      Effect.ignore(record(kind, environmentId))
+    return FunctionsRuntime.of({
+      unavailable: undefined,
+      validate: ({ modules }) => {
+        const broken = modules.find(({ content }) => text.decode(content).includes("syntax error"))
+        return broken === undefined
+          ? Effect.succeed({ hooks: state.hooks })
+          : Effect.fail(new FunctionInvalid({ details: { file: broken.name, line: 1 } }))
+      },
+      changed: (environmentId) => note("changed", environmentId),
+      query: (environmentId, _binding, sql) =>
+        Effect.andThen(
+          note("query", environmentId),
+          sql.startsWith("select")
+            ? Effect.succeed({ columns: ["a"], rows: [[1]], rowsAffected: 0, lastInsertId: null })
+            : Effect.fail(new SqlError({ message: "near: syntax" }))
+        ),
+      migrate: (_environmentId, _binding, migrations) =>
+        Effect.succeed({
+          applied: migrations.map(({ name }) => name),
+          skipped: [],
+          failed: null
+        }),
+      scheduled: (environmentId, cron, scheduledTime) =>
+        record("scheduled", environmentId, { cron, scheduledTime }),
+      deliver: (environmentId, queue, messages) =>
+        Effect.as(record("deliver", environmentId, { queue, messages }), {
+          retry: messages.filter(state.retry).map(({ id }) => ({ id }))
+        }),
+      hook: (environmentId, hook, payload) => record("hook", environmentId, { hook, payload }),
+      resources: () =>
+        Effect.succeed({
+          databases: [{ binding: "DB", sizeBytes: 4096 }],
+          kv: [],
+          files: [],
+          queues: []
+        }),
+      stop: () => Effect.void,
+      purge: (environmentId) => note("purge", environmentId)
+    })
+  })
+)
