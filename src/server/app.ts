@@ -8,44 +8,6 @@ import { HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { paths } from "#rpc/paths"
-import { XProfileRepository } from "#sql/share/x-profiles"
-import { AgeRepository } from "#sql/ages"
-import { AuditRepository } from "#sql/audit"
-import { ChannelRepository } from "#sql/channels"
-import { ConfigRepository } from "#sql/config"
-import { DeveloperRepository } from "#sql/developers/repository"
-import { AppRepository } from "#sql/hosting/apps"
-import { BlobRepository } from "#sql/hosting/blobs"
-import { DeploymentRepository } from "#sql/hosting/deployments"
-import { DomainRepository } from "#sql/hosting/domains"
-import { IdempotencyRepository } from "#sql/idempotency"
-import { IdentityRepository } from "#sql/identities"
-import { MailRepository } from "#sql/mail"
-import { CheckoutRepository } from "#sql/money/checkouts"
-import { LedgerRepository } from "#sql/money/ledger"
-import { MeteringRepository } from "#sql/money/usage"
-import { SanctionRepository } from "#sql/moderation"
-import { NewsRepository } from "#sql/news"
-import { FlowRepository } from "#sql/oauth/flows"
-import { ProviderRepository } from "#sql/oauth/providers"
-import { ExpiredGuestRepository } from "#sql/player-data/expired-guests"
-import { PlayerDataRepository } from "#sql/player-data/repository"
-import { PlayerRepository } from "#sql/players"
-import { LiveRepository } from "#sql/projects/live"
-import { DeletionRepository } from "#sql/projects/deletion"
-import { ManagementRepository } from "#sql/projects/management"
-import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
-import { UsageRepository } from "#sql/projects/usage"
-import { ViewRepository } from "#sql/projects/view"
-import { RateWindowRepository } from "#sql/rate-windows"
-import { RoomRepository } from "#sql/rooms"
-import { SaveRepository } from "#sql/saves"
-import { ShareLinkRepository } from "#sql/share/links"
-import { ShareVisitRepository } from "#sql/share/visits"
-import { SessionRepository, SigningKeyRepository } from "#sql/sessions"
-import { CodeRepository } from "#sql/single-use-codes"
-import { StatRepository, WebhookSecretRepository } from "#sql/stats"
-import { ThrottleRepository } from "#sql/throttles"
 import { ChannelLive, LocalChannels } from "#entities/channel/entity"
 import { ChannelSweeper } from "#entities/channel/sweeper"
 import { ChannelWriter } from "#entities/channel/writer"
@@ -76,11 +38,7 @@ import { EmailHttp } from "./features/email/handlers.ts"
 import { EmailPages } from "./features/email/pages.ts"
 import { FunctionsGateLive } from "./features/functions/gate.ts"
 import { FunctionsHttp } from "./features/functions/handlers.ts"
-import {
-  FunctionCallersLive,
-  FunctionRepositoriesLive,
-  FunctionsLive
-} from "./features/functions/layers.ts"
+import { FunctionCallersLive, FunctionsLive } from "./features/functions/layers.ts"
 import { HostedApps } from "./features/hosting/apps.ts"
 import { CustomDomains } from "./features/hosting/domains.ts"
 import { ServedHostRoute } from "./features/hosting/served-host.ts"
@@ -173,53 +131,7 @@ import { MetricsRoute } from "./telemetry/metrics.ts"
 import { ReadingsLive } from "./telemetry/readings.ts"
 import { UsageSampler } from "./telemetry/usage-sampler.ts"
 import { ObservabilityLive } from "./telemetry/telemetry.ts"
-
-// Storage: one repository for each feature.
-
-const RepositoriesLive = Layer.mergeAll(
-  AgeRepository.layer,
-  AppRepository.layer,
-  AuditRepository.layer,
-  BlobRepository.layer,
-  ChannelRepository.layer,
-  CheckoutRepository.layer,
-  CodeRepository.layer,
-  ConfigRepository.layer,
-  DeveloperRepository.layer,
-  IdempotencyRepository.layer,
-  IdentityRepository.layer,
-  LedgerRepository.layer,
-  LiveRepository.layer,
-  MailRepository.layer,
-  MeteringRepository.layer,
-  DeletionRepository.layer,
-  DeploymentRepository.layer,
-  DomainRepository.layer,
-  ManagementRepository.layer,
-  MemberRepository.layer,
-  NewsRepository.layer,
-  ExpiredGuestRepository.layer,
-  PlayerDataRepository.layer,
-  PlayerRepository.layer,
-  ProjectRepository.layer,
-  ProviderRepository.layer,
-  RoomRepository.layer,
-  SanctionRepository.layer,
-  SaveRepository.layer,
-  SessionRepository.layer,
-  ShareLinkRepository.layer,
-  ShareVisitRepository.layer,
-  SigningKeyRepository.layer,
-  StatRepository.layer,
-  FlowRepository.layer,
-  FunctionRepositoriesLive,
-  RateWindowRepository.layer,
-  ThrottleRepository.layer,
-  UsageRepository.layer,
-  ViewRepository.layer,
-  WebhookSecretRepository.layer,
-  XProfileRepository.layer
-)
+import { RepositoriesLive } from "./repositories.ts"
 
 // Platform: services that know no feature.
 

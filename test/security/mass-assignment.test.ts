@@ -257,19 +257,18 @@ const calls: Readonly<Record<string, Make>> = {
   }),
   "POST /v1/hosting/domains": byServer("/v1/hosting/domains", { domain: "play.example.com" }),
   "POST /v1/admin/functions/enable": byServer("/v1/admin/functions/enable", { cpuMs: 100 }),
-  "PUT /v1/admin/functions/limits": byServer("/v1/admin/functions/limits", { cpuMs: 90 }),
-  "PUT /v1/admin/functions/secrets/:name": byServer("/v1/admin/functions/secrets/API_KEY", {
+  "PUT /v1/admin/functions/secrets/:name": byServer("/v1/admin/functions/secrets/A", {
     value: "x"
   }),
   "POST /v1/admin/functions/deployments": byServer(
     "/v1/admin/functions/deployments",
     deploymentOf(code, { bindings: [{ name: "DB", type: "db" }] })
   ),
-  "POST /v1/admin/functions/db/:binding/query": byServer("/v1/admin/functions/db/DB/query", {
+  "POST /v1/admin/functions/db/:binding/query": byServer(`/v1/admin/functions/db/DB/query`, {
     sql: "select 1"
   }),
   "POST /v1/admin/functions/db/:binding/migrate": byServer("/v1/admin/functions/db/DB/migrate", {
-    migrations: [{ name: "0001", sql: "create table t (a)" }]
+    migrations: [{ name: "1", sql: "select 1" }]
   }),
   "POST /v1/developers/signup": () =>
     Effect.succeed({
@@ -311,7 +310,7 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
   [/^DELETE /, "a deletion has no fields"],
   [/\/config$/, "the config refuses unknown fields"],
   [
-    /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate|verify|disable)$|\/blobs\//,
+    /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate|verify|disable|limits)$|\/blobs\//,
     "the service stores no field of the body"
   ],
   [/\/me\/(?:invite-code|email\/verification)$/, "the service stores no field of the body"],
