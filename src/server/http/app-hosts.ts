@@ -1,9 +1,13 @@
 /**
- * Sends requests for hosts of apps to the server of apps, past the routes of the service. The card images
+ * Sends requests for hosts of apps to the server of apps, and those for functions to their data plane, past
+ * the routes of the service. The card images
  * of an app are at `/.card.png` and `/.card/<id>.png` of its own host, too.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Layer } from "effect"
+import { Unavailable } from "#rpc/errors/codes"
+import { FunctionDataPlane } from "#server/features/functions/data-plane"
+import { refuseSocket } from "#server/features/functions/host/socket"
 import { HostedApps } from "#server/features/hosting/apps"
 import { hostOf } from "#server/features/hosting/addresses"
 import { sendPage } from "#server/features/hosting/pages"
@@ -62,16 +66,26 @@ const makeServeCard = Effect.gen(function* () {
   }
 })
 
+/** The refusal of a socket on a node that is full. */
+const full = new Unavailable()
+
 export const AppHosts = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { serveApps } = yield* HttpServerHandle
+    const { hasRoom, serveApps } = yield* HttpServerHandle
+    const functions = yield* FunctionDataPlane
     const { isFor, serve } = yield* AppServer
     const serveCard = yield* makeServeCard
     serveApps({
-      isFor,
+      isFor: (request) => isFor(request) || functions.isFor(request),
       serve: (request, response) => {
-        if (!serveCard(request, response)) serve(request, response)
+        if (functions.isFor(request)) functions.serve(request, response)
+        else if (!serveCard(request, response)) serve(request, response)
+      },
+      mayUpgrade: functions.isFor,
+      upgrade: (request, socket, head) => {
+        if (hasRoom()) functions.upgrade(request, socket, head)
+        else refuseSocket(socket, full)
       }
     })
   })
-).pipe(Layer.provide([AppServer.layer, CardImages.layer]))
+).pipe(Layer.provide([AppServer.layer, CardImages.layer, FunctionDataPlane.layer]))

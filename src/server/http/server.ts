@@ -19,10 +19,13 @@ import { closeWithLinger, refuse } from "./raw-response.ts"
 /** Handles an upgrade request; the handler owns the socket from then on. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-/** Serves the hosts of apps, where nothing of the service itself may answer. */
+/** Serves hosts of apps and functions, where nothing of the service itself may answer. */
 export interface AppHandler {
   readonly isFor: (request: IncomingMessage) => boolean
   readonly serve: (request: IncomingMessage, response: ServerResponse) => void
+  /** Whether a handshake may go to {@link AppHandler.upgrade}. */
+  readonly mayUpgrade: (request: IncomingMessage) => boolean
+  readonly upgrade: UpgradeHandler
 }
 
 /** Timeouts in milliseconds. */
@@ -164,7 +167,7 @@ class UpgradingServer extends Server {
       requireHostHeader: false,
       joinDuplicateHeaders: true,
       shouldUpgradeCallback: (request) =>
-        isHandshake(request) && upgrades.has(pathOf(request)) && this.apps?.isFor(request) !== true
+        isHandshake(request) && this.#upgradeOf(request) !== undefined
     })
     this.#bodyMillis = bounds.requestTimeout
     this.upgrades = upgrades
@@ -218,7 +221,7 @@ class UpgradingServer extends Server {
 
   override emit(event: string, ...args: ReadonlyArray<unknown>): boolean {
     if (event === "request" || event === "checkContinue") return this.#inOrder(event, args)
-    if (event !== "upgrade" || this.upgrades.size === 0) return super.emit(event, ...args)
+    if (event !== "upgrade") return super.emit(event, ...args)
     const [request, stream, head] = args
     if (stream instanceof Duplex && this.#pipeline.pending(stream) !== undefined) {
       // The connection still belongs to the response before.
@@ -230,7 +233,7 @@ class UpgradingServer extends Server {
         refuse(stream, ...tooManyConnections)
         return true
       }
-      const handler = this.upgrades.get(pathOf(request))
+      const handler = this.#upgradeOf(request)
       if (handler !== undefined) {
         handler(request, stream, head)
         return true
@@ -239,6 +242,11 @@ class UpgradingServer extends Server {
       stream.once("finish", () => closeWithLinger(stream))
     }
     return super.emit(event, ...args)
+  }
+
+  #upgradeOf(request: IncomingMessage): UpgradeHandler | undefined {
+    if (this.apps?.isFor(request) !== true) return this.upgrades.get(pathOf(request))
+    return this.apps.mayUpgrade(request) ? this.apps.upgrade : undefined
   }
 
   #inOrder(event: string, args: ReadonlyArray<unknown>): boolean {

@@ -2,9 +2,9 @@
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from "node:http"
 import { Transform } from "node:stream"
 import { pipeline } from "node:stream/promises"
-import { PayloadTooLarge, toWire, Unavailable } from "#rpc/errors/codes"
+import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
-import { type CallError, callError, thrownError } from "./failures.ts"
+import { callError, errorAnswer, type Sendable, thrownError } from "./failures.ts"
 import { type CallFacts, requestHeaders, responseHeaders } from "./headers.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
 
@@ -14,23 +14,11 @@ export interface Exchange extends Omit<CallFacts, "callHeaders"> {
   readonly response: ServerResponse
 }
 
-type Sendable = (CallError | PayloadTooLarge) & { readonly message: string }
-
-const statuses: Readonly<Record<Sendable["_tag"], number>> = {
-  function_cpu_exceeded: 503,
-  function_error: 500,
-  function_subrequests_exceeded: 503,
-  functions_suspended: 503,
-  not_found: 404,
-  payload_too_large: 413,
-  unavailable: 503
-}
-
 /** Sends an error, unless the response has begun: then only a cut connection shows that it is not whole. */
 export const sendError = (response: ServerResponse, error: Sendable): void => {
   if (response.headersSent) return void response.destroy()
-  const body = JSON.stringify({ error: toWire(error) })
-  response.writeHead(statuses[error._tag], {
+  const { body, status } = errorAnswer(error)
+  response.writeHead(status, {
     "content-type": "application/json",
     "access-control-allow-origin": "*",
     "cache-control": "no-store",

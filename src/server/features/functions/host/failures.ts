@@ -1,11 +1,16 @@
 /** The error of the API for each way in which a call can fail. */
 import { Schema } from "effect"
 import {
+  type FeatureUnavailable,
   FunctionCpuExceeded,
   FunctionError,
   FunctionsSuspended,
   FunctionSubrequestsExceeded,
   NotFound,
+  type PayloadTooLarge,
+  type PlayerBanned,
+  type TokenExpired,
+  toWire,
   Unavailable
 } from "#rpc/errors/codes"
 import { GateClosed } from "#server/platform/workerd/supervisor"
@@ -50,3 +55,32 @@ export const callError = (error: unknown): CallError | undefined => {
   if (error instanceof GateClosed || error instanceof StartFailure) return new Unavailable()
   return undefined
 }
+
+/** What a client may be told instead of a function's own answer. */
+export type Sendable =
+  | CallError
+  | FeatureUnavailable
+  | PayloadTooLarge
+  | PlayerBanned
+  | TokenExpired
+
+const statuses: Readonly<Record<Sendable["_tag"], number>> = {
+  feature_unavailable: 403,
+  function_cpu_exceeded: 503,
+  function_error: 500,
+  function_subrequests_exceeded: 503,
+  functions_suspended: 503,
+  not_found: 404,
+  payload_too_large: 413,
+  player_banned: 403,
+  token_expired: 401,
+  unavailable: 503
+}
+
+/** The status and the body of an error. */
+export const errorAnswer = (
+  error: Sendable
+): { readonly status: number; readonly body: string } => ({
+  status: statuses[error._tag],
+  body: JSON.stringify({ error: toWire(error) })
+})

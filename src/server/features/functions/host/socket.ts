@@ -1,9 +1,9 @@
 /** Passes a WebSocket of a client to a function: after the handshake, bytes in both directions. */
 import { type IncomingMessage, request, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
-import { toWire, Unavailable } from "#rpc/errors/codes"
+import { Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
-import { type CallError, callError, thrownError } from "./failures.ts"
+import { callError, errorAnswer, type Sendable, thrownError } from "./failures.ts"
 import { type CallFacts, requestHeaders } from "./headers.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
 
@@ -14,8 +14,9 @@ export interface Handshake extends Omit<CallFacts, "callHeaders"> {
   readonly head: Buffer
 }
 
-const refuse = (socket: Duplex, status: number, error: CallError): void => {
-  const body = JSON.stringify({ error: toWire(error) })
+/** Refuses a handshake. */
+export const refuseSocket = (socket: Duplex, error: Sendable): void => {
+  const { body, status } = errorAnswer(error)
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
       `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
@@ -96,8 +97,7 @@ const passRefusal = async (
 ): Promise<void> => {
   const body = await text(answer)
   if (answer.headers["x-svc-outcome"] === "failed") {
-    const error = thrownError(JSON.parse(body), isDevelopment)
-    return refuse(socket, error._tag === "function_error" ? 500 : 503, error)
+    return refuseSocket(socket, thrownError(JSON.parse(body), isDevelopment))
   }
   const status = answer.statusCode ?? 500
   socket.end(
@@ -133,7 +133,7 @@ export const passSocket = async (host: FunctionHost, handshake: Handshake): Prom
   } catch (error) {
     if (socket.destroyed) return undefined
     const known = callError(error)
-    refuse(socket, known?._tag === "not_found" ? 404 : 503, known ?? new Unavailable())
+    refuseSocket(socket, known ?? new Unavailable())
     return known === undefined ? error : undefined
   } finally {
     call?.end()
