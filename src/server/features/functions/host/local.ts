@@ -115,8 +115,10 @@ export type LocalFunctions = Effect.Success<ReturnType<typeof makeLocalFunctions
 
 /** Finds the programs, or why functions cannot run here. */
 const makePrograms = Effect.gen(function* () {
-  const { functions } = yield* Settings
+  const { functions, runner } = yield* Settings
   if (functions.processes === 0) return "SVC_FUNCTIONS_PROCESSES is 0."
+  // The data of an environment must be on one runner at a time.
+  if (runner !== undefined) return "this service has several runners."
   return yield* Effect.tryPromise({ try: findPrograms, catch: (error) => error }).pipe(
     Effect.catch((error) =>
       error instanceof Unsupported ? Effect.succeed(error.message) : Effect.die(error)
