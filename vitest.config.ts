@@ -1,6 +1,6 @@
 /**
  * Test projects: `house` (the rules of this repository), `service` (everything else, on one shared
- * Postgres), `simulation`, `chaos`, `fuzz`, `packages`, `dashboard` and `calls`. Simulation, chaos and fuzz
+ * Postgres), `simulation`, `chaos`, `fuzz`, `packages`, `functions`, `dashboard` and `calls`. Simulation, chaos and fuzz
  * have a short form, for `npm test`, and a long one (`vitest.long.config.ts`). Simulation and chaos
  * take every core, so they run alone.
  */
@@ -13,6 +13,7 @@ const simulation = "test/simulation/*.test.ts"
 const chaos = "test/chaos/chaos.test.ts"
 const fuzz = "test/fuzz/fuzz.test.ts"
 const packages = "test/packages/*.test.ts"
+const functions = "test/features/functions/long/*.test.ts"
 const dashboard = "test/dashboard/views/*.test.ts"
 const calls = "test/calls/*.test.ts"
 const globalSetup = existsSync("test/support/global-setup.ts")
@@ -61,6 +62,7 @@ export const configOf = (form: "short" | "long") =>
               chaos,
               fuzz,
               packages,
+              functions,
               dashboard,
               calls,
               "test/bench/peers/**",
@@ -86,6 +88,7 @@ export const configOf = (form: "short" | "long") =>
           test: { name: "packages", include: [packages], sequence: { groupOrder: 4 } }
         },
         longOnly("calls", calls, 6),
+        longOnly("functions", functions, 7),
         {
           extends: true,
           test: { name: "chaos", include: [chaos], sequence: { groupOrder: 2 } }
