@@ -1,8 +1,8 @@
 /**
  * Test projects: `house` (the rules of this repository), `service` (everything else, on one shared
- * Postgres), `simulation`, `chaos`, `fuzz`, `packages`, `functions`, `dashboard` and `calls`. Simulation, chaos and fuzz
- * have a short form, for `npm test`, and a long one (`vitest.long.config.ts`). Simulation and chaos
- * take every core, so they run alone.
+ * Postgres), `simulation`, `chaos`, `fuzz`, `packages`, `functions`, `dashboard` and `calls`.
+ * Simulation, chaos and fuzz have a short form, for `npm test`, and a long one
+ * (`vitest.long.config.ts`). Simulation and chaos take every core, so they run alone.
  */
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"

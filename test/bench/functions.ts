@@ -71,6 +71,33 @@ const spinMillis = 200
 
 const print = (name: string, value: string) => console.log(`${name.padEnd(44)} ${value}`)
 
+/** What a function that never ends costs itself, and a neighbour. */
+const measureSpin = async (
+  own: Destination,
+  spinning: Destination,
+  neighbour: Destination
+): Promise<void> => {
+  const before = await repeat(calls, () => timed(neighbour))
+  let isSpinning = true
+  const spins: Array<number> = []
+  const spin = async () => {
+    for (let i = 0; i < spinCount; i += 1) {
+      spins.push(await timed(spinning, 503))
+      await timed(own)
+    }
+    isSpinning = false
+  }
+  const meanwhile: Array<number> = []
+  const spun = spin()
+  while (isSpinning) meanwhile.push(await timed(neighbour))
+  await spun
+  print(`from a spin to its end (cpuMs ${spinMillis})`, spread(spins))
+  print("a neighbour before", spread(before))
+  print("a neighbour meanwhile", spread(meanwhile))
+}
+
+const spinCount = 5
+
 const measure = Effect.gen(function* () {
   const world = yield* FunctionsWorld
   const runtime = yield* FunctionsRuntime
@@ -133,25 +160,7 @@ const measure = Effect.gen(function* () {
   yield* promise(() => timed(to(idle)))
   print("memory of an environment", ram(local.hosts.of(idle).supervisor.process?.pid ?? 0))
 
-  const before = yield* promise(() => repeat(calls, () => timed(to(idle))))
-  let isSpinning = true
-  const spins: Array<number> = []
-  const spin = async () => {
-    for (let i = 0; i < 5; i += 1) {
-      spins.push(await timed(to(first, "spin"), 503))
-      await timed(to(first))
-    }
-    isSpinning = false
-  }
-  const neighbour: Array<number> = []
-  yield* promise(async () => {
-    const spun = spin()
-    while (isSpinning) neighbour.push(await timed(to(idle)))
-    await spun
-  })
-  print(`from a spin to its end (cpuMs ${spinMillis})`, spread(spins))
-  print("a neighbour before", spread(before))
-  print("a neighbour meanwhile", spread(neighbour))
+  yield* promise(() => measureSpin(to(first), to(first, "spin"), to(idle)))
   yield* runtime.stop(first)
   return undefined
 })

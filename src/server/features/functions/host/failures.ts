@@ -56,7 +56,7 @@ export const callError = (error: unknown): CallError | undefined => {
   return undefined
 }
 
-/** What a client may be told instead of a function's own answer. */
+/** Errors that a client may get instead of a function's own answer. */
 export type Sendable =
   | CallError
   | FeatureUnavailable
