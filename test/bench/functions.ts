@@ -78,18 +78,18 @@ const measureSpin = async (
   neighbour: Destination
 ): Promise<void> => {
   const before = await repeat(calls, () => timed(neighbour))
-  let isSpinning = true
+  const progress = { isSpinning: true }
   const spins: Array<number> = []
   const spin = async () => {
     for (let i = 0; i < spinCount; i += 1) {
       spins.push(await timed(spinning, 503))
       await timed(own)
     }
-    isSpinning = false
+    progress.isSpinning = false
   }
   const meanwhile: Array<number> = []
   const spun = spin()
-  while (isSpinning) meanwhile.push(await timed(neighbour))
+  while (progress.isSpinning) meanwhile.push(await timed(neighbour))
   await spun
   print(`from a spin to its end (cpuMs ${spinMillis})`, spread(spins))
   print("a neighbour before", spread(before))
