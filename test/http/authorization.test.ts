@@ -16,7 +16,7 @@ import {
   refusal
 } from "#server/http/authorization"
 import { TestApp } from "#testing/app"
-import { type Answer, at, configure, guest, request } from "#testing/players"
+import { type Answer, at, configure, guest, request, type TestTarget } from "#testing/players"
 import {
   everything,
   makeAppeal,
