@@ -197,7 +197,13 @@ describe("a game of svc init", () => {
         const context = await browser.newContext()
         const one = await context.newPage()
         const two = await context.newPage()
-        for (const page of [one, two]) await page.goto(`http://localhost:${port}/`)
+        // Who comes at the same moment may get a room of its own.
+        for (const page of [one, two]) {
+          await page.goto(`http://localhost:${port}/`)
+          await page.waitForFunction(() =>
+            document.querySelector("#status")?.textContent?.startsWith("Room ")
+          )
+        }
         const meets = () => (document.querySelector("#status")?.textContent ?? "").includes(",")
         for (const page of [one, two]) await page.waitForFunction(meets)
         const html = readFileSync(join(game, "index.html"), "utf8")
