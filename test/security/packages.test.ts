@@ -86,7 +86,8 @@ describe("packages", () => {
     const shipped = locked("package-lock.json").filter(([, entry]) =>
       ["dev", "optional", "devOptional"].every((mark) => at(entry, mark) !== true)
     )
-    assert.isAtMost(shipped.length, 74)
+    // miniflare, which compiles functions, brings 14 of them.
+    assert.isAtMost(shipped.length, 77)
   })
 
   it("runs an install script only if package.json allows it by name", () => {

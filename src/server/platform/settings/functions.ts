@@ -7,14 +7,11 @@ export interface FunctionSettings {
   readonly processes: number
   /** Memory at which a process is ended. */
   readonly memoryBytes: number
-  /** Seconds between snapshots of an environment's data, where several runners share the work. */
-  readonly snapshotSeconds: number
 }
 
 export const functionVariables = {
   SVC_FUNCTIONS_PROCESSES: whole(0, 10_000),
-  SVC_FUNCTIONS_MEMORY_MB: whole(128, 16_384),
-  SVC_FUNCTIONS_SNAPSHOT_SECONDS: whole(1, 3600)
+  SVC_FUNCTIONS_MEMORY_MB: whole(128, 16_384)
 }
 
 const Variables = Schema.Struct(functionVariables)
@@ -23,6 +20,5 @@ const mebibyte = 1024 * 1024
 
 export const functionsOf = (env: typeof Variables.Type): FunctionSettings => ({
   processes: env.SVC_FUNCTIONS_PROCESSES,
-  memoryBytes: env.SVC_FUNCTIONS_MEMORY_MB * mebibyte,
-  snapshotSeconds: env.SVC_FUNCTIONS_SNAPSHOT_SECONDS
+  memoryBytes: env.SVC_FUNCTIONS_MEMORY_MB * mebibyte
 })

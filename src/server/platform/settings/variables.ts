@@ -251,12 +251,6 @@ export const variables = {
     default: "256",
     description: "Memory, in MiB, at which the process of an environment's functions is ended."
   },
-  SVC_FUNCTIONS_SNAPSHOT_SECONDS: {
-    default: "10",
-    description:
-      "Seconds between snapshots of the data of functions, where several runners share the work: a runner " +
-      "that crashes loses at most these."
-  },
   SVC_BILLING: {
     default: "off",
     description:
