@@ -58,6 +58,12 @@ export type DueCron = typeof DueCron.Type
 
 const Environment = Schema.Struct({ projectId: ProjectId, name: EnvironmentName })
 
+const EnabledRow = Schema.Struct({
+  ...Environment.fields,
+  environmentId: EnvironmentId,
+  suspendedReason: Schema.NullOr(SuspendedReason)
+})
+
 const statements = (sql: SqlClient.SqlClient) => {
   const columns = sql`
     enabled, suspended_reason, cpu_ms, sub_requests, last_version, live_version`
@@ -91,6 +97,13 @@ const statements = (sql: SqlClient.SqlClient) => {
         set live_version = ${version}, hooks = ${[...hooks]}::text[],
           last_version = greatest(last_version, coalesce(${version}::int, 0))
         where environment_id = ${environmentId}`
+    }),
+    enabled: SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: EnabledRow,
+      execute: () => sql`
+        select f.environment_id, f.suspended_reason, e.project_id, e.name
+        from functions f join environments e on e.id = f.environment_id where f.enabled`
     }),
     setSuspended: SqlSchema.findOneOption({
       Request: Suspension,
@@ -138,7 +151,7 @@ const crons = (sql: SqlClient.SqlClient) => ({
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { change, find, lock, setLive, setSuspended } = statements(sql)
+  const { change, enabled, find, lock, setLive, setSuspended } = statements(sql)
   const { insert, lockDue, postpone } = crons(sql)
   return {
     find: (environmentId: EnvironmentId) =>
@@ -159,6 +172,8 @@ const make = Effect.gen(function* () {
       )
       if (Array.isReadonlyArrayNonEmpty(due)) yield* orDieWithTimeout(insert(due))
     }),
+    /** The environments that have Functions on, suspended or not. */
+    enabled: orDieWithTimeout(enabled()),
     /** Suspends or resumes Functions; returns the environment, none if it does not exist. */
     setSuspended: (request: typeof Suspension.Type) => orDieWithTimeout(setSuspended(request)),
     /** Locks due crons that no other process has, until the transaction ends. */

@@ -7,6 +7,7 @@ import { FunctionsRepository } from "#sql/functions/settings"
 import { StatReports } from "../stats/service.ts"
 import { Verification } from "../stats/verification.ts"
 import { WebhookSecrets } from "../stats/webhook-secrets.ts"
+import { FunctionsBalance } from "./balance.ts"
 import { FunctionsChanges } from "./changes.ts"
 import { FunctionsCrons } from "./crons.ts"
 import { FunctionsDeliveries, FunctionsQueuesLive, NewDeliveries } from "./deliveries.ts"
@@ -47,5 +48,9 @@ export const FunctionsLive = FunctionsChanges.layer.pipe(
   Layer.provideMerge(FunctionSurroundingsLive)
 )
 
-/** Crons, messages of queues and events. */
-export const FunctionCallersLive = Layer.mergeAll(FunctionsCrons, FunctionsDeliveries)
+/** Crons, messages of queues and events, and the suspension of those that owe money. */
+export const FunctionCallersLive = Layer.mergeAll(
+  FunctionsBalance,
+  FunctionsCrons,
+  FunctionsDeliveries
+)

@@ -21,9 +21,9 @@ import { FunctionsRepository, type FunctionsSettings } from "#sql/functions/sett
 import { makeTransaction } from "#server/platform/database"
 import { Secrets } from "#server/platform/secrets"
 import { Audit, type AuditEvent } from "../audit/service.ts"
+import { Billing } from "../money/billing.ts"
 import { secretPurpose } from "./bundles.ts"
 import { FunctionsChanges } from "./changes.ts"
-import { FunctionsCredit } from "./credit.ts"
 import { unavailableFor } from "./gate.ts"
 import { FunctionsRuntime } from "./runtime.ts"
 import { makeStatus } from "./view.ts"
@@ -74,13 +74,13 @@ export class Functions extends Context.Service<
       const status = yield* makeStatus
       const change = yield* makeChange
       const secrets = yield* makeSecrets
-      const credit = yield* FunctionsCredit
+      const billing = yield* Billing
       const { unavailable } = yield* FunctionsRuntime
       return Functions.of({
         status,
         enable: Effect.fn("Functions.enable")(function* (environment, changed) {
           if (unavailable !== undefined) return yield* unavailableFor(unavailable)
-          yield* credit(environment)
+          yield* billing.requirePrepaid(environment.projectId)
           yield* change(environment, "functions.enable", (before) => ({
             ...before,
             ...changed,

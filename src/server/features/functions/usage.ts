@@ -7,6 +7,7 @@ import type { EnvironmentId } from "#rpc/ids"
 import { functionUsage as limits } from "#rpc/limits"
 import { FunctionsRecordRepository } from "#sql/functions/records"
 import { sweepDaily } from "#server/platform/database"
+import { Meter } from "#server/platform/meter"
 import { type FunctionUsage, FunctionsUsage } from "./surroundings.ts"
 
 const add = (a: FunctionUsage, b: FunctionUsage): FunctionUsage => ({
@@ -18,6 +19,7 @@ const add = (a: FunctionUsage, b: FunctionUsage): FunctionUsage => ({
 export const FunctionsUsageLive = Layer.effect(
   FunctionsUsage,
   Effect.gen(function* () {
+    const meter = yield* Meter
     const repository = yield* FunctionsRecordRepository
     const nonEmpty = yield* Latch.make(false)
     let pending = new Map<EnvironmentId, FunctionUsage>()
@@ -59,7 +61,12 @@ export const FunctionsUsageLive = Layer.effect(
       repository.sweepUsage(DateTime.subtract(now, { days: limits.keptDays }))
     )
     return FunctionsUsage.of({
-      add: (environmentId, usage) => Effect.sync(() => addAll(environmentId, usage))
+      add: (environmentId, usage) =>
+        Effect.sync(() => {
+          addAll(environmentId, usage)
+          meter.add(environmentId, "functionRequests", Math.round(usage.requests))
+          meter.add(environmentId, "functionCpuMillis", Math.round(usage.cpuMillis))
+        })
     })
   })
 )
