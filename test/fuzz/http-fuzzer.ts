@@ -54,6 +54,12 @@ const faultOf = (ask: FuzzRequest, { body, headers, status }: Answer): string | 
     return `${name} leaks internals`
   if (status < 400) {
     if (endpoint === undefined || status === 304) return undefined
+    if (type.startsWith("application/x-ndjson")) {
+      const lines = body.split("\n").filter((line) => line !== "")
+      return lines.every((line) => parse(line) !== undefined)
+        ? undefined
+        : `${name} answers a line that is no JSON`
+    }
     const known = endpoint.successes.get(status)
     if (known === undefined && ask.method !== "OPTIONS") return `${name} answers ${status}`
     if (status >= 300 || ask.method === "HEAD" || ask.method === "OPTIONS") return undefined
@@ -64,6 +70,10 @@ const faultOf = (ask: FuzzRequest, { body, headers, status }: Answer): string | 
   if (ask.method === "HEAD") return status < 500 ? undefined : `${name} answers ${status}`
   // A failed sign-in replies with a page.
   if (status === 400 && type.startsWith("text/html") && route?.endsWith("/callback") === true) {
+    return undefined
+  }
+  // So does a missing page of the documentation.
+  if (status === 404 && type.startsWith("text/html") && route?.startsWith(paths.docs) === true) {
     return undefined
   }
   if (!type.startsWith("application/json")) return `${name} answers ${status} as "${type}"`

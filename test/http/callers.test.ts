@@ -5,6 +5,7 @@ import { IpNetwork } from "effect/net"
 import { resolveClientAddress } from "#server/platform/client-address"
 import { type Answer, at, request } from "#testing/players"
 import {
+  buildAnother,
   addressOfNode,
   configure,
   makeTenants,
@@ -83,7 +84,7 @@ layer(Node)("callers", (it) => {
   it.effect("answers feature_unavailable for a feature that the service does not offer", () =>
     Effect.gen(function* () {
       const { development } = yield* makeTenants
-      const other = yield* Layer.build(Layer.fresh(nodeWith({ SVC_FEATURES: "saves" })))
+      const other = yield* buildAnother(nodeWith({ SVC_FEATURES: "saves" }))
       const url = yield* Effect.provideContext(addressOfNode, other)
       yield* configure(development, { features: { multiplayer: true } })
       const answer = yield* request(`${url}/v1/rooms`, {

@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { IdempotencyRepository } from "#sql/idempotency"
 import { Idempotency } from "#server/platform/idempotency"
 import { at } from "#testing/players"
-import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { buildAnother, addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 import { type Ask, codeOf, newGame } from "../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
@@ -77,7 +77,7 @@ layer(Node)("an Idempotency-Key", (it) => {
   it.effect("runs a request once for 32 concurrent repeats on two nodes", () =>
     Effect.gen(function* () {
       const { player, url } = yield* newGame(game)
-      const other = yield* Layer.build(Layer.fresh(nodeWith()))
+      const other = yield* buildAnother(nodeWith())
       const asks = [url, yield* Effect.provideContext(addressOfNode, other)].map(player.askAt)
       const answers = yield* Effect.forEach(
         Array.from({ length: 32 }, (_, index) => asks[index % 2] ?? player.ask),

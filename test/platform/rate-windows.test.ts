@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import type { RateWindow } from "#rpc/limits"
 import { RateWindowRepository } from "#sql/rate-windows"
 import { Throttles } from "#server/platform/throttles"
-import { coreOfNode, SharedDatabase } from "../support/http/stack.ts"
+import { buildAnother, coreOfNode, SharedDatabase } from "../support/http/stack.ts"
 import { passRateWindows } from "../support/rate-windows.ts"
 
 const Node = coreOfNode({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(SharedDatabase.layer))
@@ -56,7 +56,7 @@ layer(Node)("rate windows", (it) => {
 
   it.effect("counts over all nodes, whatever their clocks say", () =>
     Effect.gen(function* () {
-      const other = yield* Layer.build(Layer.fresh(coreOfNode({ SVC_THROTTLES: "on" })))
+      const other = yield* buildAnother(coreOfNode({ SVC_THROTTLES: "on" }))
       const window = { limit: 300, seconds: 60 }
       const both = yield* Effect.all(
         [

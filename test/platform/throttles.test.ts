@@ -7,6 +7,7 @@ import { siteFactor, type Throttle, throttles as limits } from "#rpc/limits"
 import { Throttles } from "#server/platform/throttles"
 import { at, request } from "#testing/players"
 import {
+  buildAnother,
   addressOfNode,
   coreOfNode,
   makeTenants,
@@ -66,7 +67,7 @@ layer(Node)("throttles", (it) => {
 
   it.effect("shares a throttle: two nodes together pass no more than one", () =>
     Effect.gen(function* () {
-      const other = yield* Layer.build(Layer.fresh(coreOfNode(on)))
+      const other = yield* buildAnother(coreOfNode(on))
       const throttle = { burst: 300, seconds: 60 }
       const both = yield* Effect.all(
         [

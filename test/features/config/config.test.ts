@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import { Configs } from "#server/features/config/service"
 import { at, request } from "#testing/players"
 import {
+  buildAnother,
   addressOfNode,
   configure,
   makeTenants,
@@ -308,7 +309,7 @@ layer(Node)("config", (it) => {
     Effect.gen(function* () {
       const { development: tenant } = yield* makeTenants
       const { environmentId } = tenant
-      const other = yield* Layer.build(Layer.fresh(nodeWith()))
+      const other = yield* buildAnother(nodeWith())
       const onOther = <A, E>(effect: Effect.Effect<A, E, Configs>) =>
         Effect.provideContext(effect, other)
       const there = yield* onOther(Configs)

@@ -7,7 +7,13 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { at, configure, request } from "#testing/players"
 import { call, deploy, visit } from "../../support/hosting.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import {
+  addressOfNode,
+  buildAnother,
+  makeTenants,
+  nodeWith,
+  SharedDatabase
+} from "../../support/http/stack.ts"
 import { textRecordServer } from "../../support/name-server.ts"
 
 interface Machine {
@@ -47,8 +53,7 @@ const Node = Layer.unwrap(Effect.map(Shared, runner)).pipe(
 
 /** Starts another runner; returns its base URL. */
 const another = Effect.gen(function* () {
-  const memoMap = yield* Layer.makeMemoMap
-  const node = yield* Layer.buildWithMemoMap(runner(yield* Shared), memoMap, yield* Effect.scope)
+  const node = yield* buildAnother(runner(yield* Shared))
   return yield* Effect.provideContext(addressOfNode, node)
 })
 

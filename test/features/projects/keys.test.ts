@@ -5,13 +5,19 @@ import { SqlClient } from "effect/sql"
 import { newId } from "#rpc/ids"
 import { Configs } from "#server/features/config/service"
 import { Environments } from "#server/features/projects/environments"
-import { configure, coreOfNode, makeTenants, SharedDatabase } from "../../support/http/stack.ts"
+import {
+  buildAnother,
+  configure,
+  coreOfNode,
+  makeTenants,
+  SharedDatabase
+} from "../../support/http/stack.ts"
 
 const Core = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))
 
 /** A second node on the same database. */
 const otherNode = Effect.map(
-  Layer.build(Layer.fresh(coreOfNode())),
+  buildAnother(coreOfNode()),
   (context) =>
     <A, E>(effect: Effect.Effect<A, E, Environments | Configs>) =>
       Effect.provideContext(effect, context)

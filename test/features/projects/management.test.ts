@@ -8,7 +8,13 @@ import { projects as limits } from "#rpc/limits"
 import { Usage } from "#server/platform/usage"
 import { at, request } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
-import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import {
+  buildAnother,
+  addressOfNode,
+  makeDeveloper,
+  nodeWith,
+  SharedDatabase
+} from "../../support/http/stack.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 const RateLimited = nodeWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(SharedDatabase.layer))
@@ -181,7 +187,7 @@ layer(Node)("keys of a project", (it) => {
     () =>
       Effect.gen(function* () {
         const { developer, path } = yield* setUp()
-        const other = yield* Layer.build(Layer.fresh(nodeWith()))
+        const other = yield* buildAnother(nodeWith())
         const { address } = Context.get(other, HttpServer.HttpServer)
         const there = `http://127.0.0.1:${"port" in address ? address.port : 0}`
         const kind = { kind: "publishable" }

@@ -8,15 +8,14 @@ import { Configs } from "#server/features/config/service"
 import { Environments } from "#server/features/projects/environments"
 import { SeedLive } from "#server/features/projects/seed"
 import { at } from "#testing/players"
-import { coreOfNode, SharedDatabase } from "../../support/http/stack.ts"
+import { buildAnother, coreOfNode, SharedDatabase } from "../../support/http/stack.ts"
 
 type Env = Readonly<Record<string, string>>
 
 const Json = Schema.fromJsonString(Schema.Unknown)
 
 /** Starts a node that seeds first; each start simulates a new process. */
-const start = (env: Env) =>
-  Layer.build(Layer.fresh(SeedLive.pipe(Layer.provideMerge(coreOfNode(env)))))
+const start = (env: Env) => buildAnother(SeedLive.pipe(Layer.provideMerge(coreOfNode(env))))
 
 const newDataDir = Effect.flatMap(FileSystem.FileSystem, (fs) =>
   fs.makeTempDirectoryScoped({ prefix: "svc-seed-" })

@@ -9,6 +9,7 @@ import { noteSeen } from "#server/gateway/seen-players"
 import { at, guest, request, type TestPlayer, type TestTarget } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
 import {
+  buildAnother,
   addressOfNode,
   configure,
   makeDeveloper,
@@ -315,7 +316,7 @@ layer(Node)("the overview of an environment", (it) => {
       yield* here.flush
       yield* TestClock.adjust("1 day")
       // Only now: a node that is up sweeps every second of that day.
-      const there = Context.get(yield* Layer.build(Layer.fresh(nodeWith())), Usage)
+      const there = Context.get(yield* buildAnother(nodeWith()), Usage)
       for (const node of [here, there, here]) {
         yield* node.playerSeen(environmentId, idOf(bob))
         yield* node.playerSeen(environmentId, yield* newId.player)

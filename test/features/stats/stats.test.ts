@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { at } from "#testing/players"
-import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { buildAnother, addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 import { codeOf, detailsOf, type GamePlayer, newGame } from "../../support/players.ts"
 import { passRateWindows } from "../../support/rate-windows.ts"
 
@@ -162,7 +162,7 @@ layer(Node)("stats", (it) => {
   it.effect("counts each of many concurrent reports on two nodes once", () =>
     Effect.gen(function* () {
       const { player, url } = yield* newGame(game)
-      const other = yield* Layer.build(Layer.fresh(nodeWith()))
+      const other = yield* buildAnother(nodeWith())
       const there = yield* Effect.provideContext(addressOfNode, other)
       const asks = [player.askAt(url), player.askAt(there)]
       yield* Effect.forEach(
@@ -312,7 +312,7 @@ layer(Node)("the rate limit of reports", (it) => {
         ...game,
         integrity: { stats: { maxSubmitsPerMinute: 5 } }
       })
-      const other = yield* Layer.build(Layer.fresh(nodeWith()))
+      const other = yield* buildAnother(nodeWith())
       const there = player.askAt(yield* Effect.provideContext(addressOfNode, other))
       const here = player.askAt(url)
       const submit = (ask: GamePlayer["ask"]) => ask("POST", "/v1/stats", { stats: { kills: 1 } })

@@ -4,7 +4,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { at, request } from "#testing/players"
-import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { buildAnother, addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 import { codeOf, newGame } from "../../support/players.ts"
 import { developersServer, gameWith, json, type Reply } from "../../support/webhook.ts"
 
@@ -152,11 +152,11 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
       yield* sql`
         update configs set document = ${JSON.stringify(game)}
         where environment_id = ${environmentId}`
-      const node = yield* Layer.build(Layer.fresh(nodeWith()))
+      const node = yield* buildAnother(nodeWith())
       const here = player.askAt(yield* Effect.provideContext(addressOfNode, node))
       const answer = yield* here("POST", "/v1/stats", { stats: { kills: 1 } })
       assert.deepStrictEqual(reasonsOf(answer), [["kills", "verification_unavailable"]])
-      const production = yield* Layer.build(Layer.fresh(nodeWith({ NODE_ENV: "production" })))
+      const production = yield* buildAnother(nodeWith({ NODE_ENV: "production" }))
       const { player: other } = yield* newGame(game)
       const there = other.askAt(yield* Effect.provideContext(addressOfNode, production))
       const refused = yield* there("POST", "/v1/stats", { stats: { kills: 1 } })
@@ -195,7 +195,7 @@ layer(Node, { excludeTestServices: true })("the webhook's secret", (it) => {
     Effect.gen(function* () {
       const { heard, url: hook } = yield* developersServer(json({ approve: true }))
       const { player, server } = yield* newGame(gameWith({ url: hook }))
-      const other = yield* Layer.build(Layer.fresh(nodeWith()))
+      const other = yield* buildAnother(nodeWith())
       const there = player.askAt(yield* Effect.provideContext(addressOfNode, other))
       const report = there("POST", "/v1/stats", { stats: { kills: 1 } })
       const before = String(at((yield* server("GET", secretPath)).body, "secret"))

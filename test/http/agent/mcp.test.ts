@@ -9,6 +9,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { at, guest, request } from "#testing/players"
 import {
+  buildAnother,
   addressOfNode,
   configure,
   makeTenants,
@@ -72,7 +73,7 @@ const errorOf = (client: Client, name: string, args?: Record<string, unknown>) =
 
 /** The address of a second node of the same database. */
 const secondNode = Effect.gen(function* () {
-  const context = yield* Layer.build(Layer.fresh(nodeWith()))
+  const context = yield* buildAnother(nodeWith())
   return yield* Effect.provide(addressOfNode, context)
 })
 

@@ -107,6 +107,12 @@ export const nodeWith = (
     Layer.provideMerge(Layer.provide(observability, settingsWith(env)))
   )
 
+/** Builds a second node, which shares nothing with the first but the database; ends with the scope. */
+export const buildAnother = <A, E, R>(node: Layer.Layer<A, E, R>) =>
+  Effect.gen(function* () {
+    return yield* Layer.buildWithMemoMap(node, yield* Layer.makeMemoMap, yield* Effect.scope)
+  })
+
 /** An environment with its keys. */
 export interface Tenant extends PlainKeys {
   readonly environmentId: EnvironmentId

@@ -38,7 +38,7 @@ const parameters = (operation: Json): string => {
       `<code>${typeText(member(parameter, "schema"))}</code>`,
       inline(textOf(member(parameter, "description")))
     ]
-    return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`
+    return `<tr>${cells.map((cell) => `<td>${cell}`).join("")}`
   })
   return rows.length === 0
     ? ""
@@ -104,6 +104,7 @@ export const commonErrorsBlock = (schemas: unknown): string => {
   )
 }
 
+// HTML needs no end tags of cells and rows, of which the page has thousands.
 const responseRow = (status: string, response: unknown, schemas: unknown): string => {
   const [, schema] = contentOf(response) ?? []
   const all = refsOf(response)
@@ -114,7 +115,7 @@ const responseRow = (status: string, response: unknown, schemas: unknown): strin
     failed && names.length > 0
       ? names.map((name) => codeLink(name, schemas)).join(", ")
       : `${schema === undefined ? "" : `${typeText(schema)}: `}${inline(textOf(member(response, "description")))}`
-  return `<tr><td>${status}</td><td>${shown}</td></tr>`
+  return `<tr><td>${status}<td>${shown}`
 }
 
 const errorsOf = (operation: Json): ReadonlyArray<string> =>
