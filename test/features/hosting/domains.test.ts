@@ -240,7 +240,11 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
       const { body, status } = yield* add(live, "p10.example.com")
       assert.deepStrictEqual([status, at(body, "error", "code")], [409, "too_many_domains"])
       assert.deepStrictEqual(at(body, "error", "details"), { limit: 10 })
-      assert.strictEqual((yield* verify(live, "unknown.example.com")).status, 404)
+      for (const unknown of ["unknown.example.com", "a%00b", "%20"]) {
+        assert.strictEqual((yield* verify(live, unknown)).status, 404, unknown)
+        const gone = yield* call(live, "DELETE", `hosting/domains/${unknown}`)
+        assert.strictEqual(gone.status, 404, unknown)
+      }
     })
   )
 

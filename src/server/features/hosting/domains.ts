@@ -3,7 +3,7 @@
  * environment takes the domain over, since DNS says who owns it now. Each node holds the verified domains in
  * memory, so that it knows an app's host at once; a change reaches every node within a second.
  */
-import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { CurrentActor, type EnvironmentCaller } from "#rpc/auth"
 import {
@@ -13,7 +13,7 @@ import {
   TooManyDomains,
   Unavailable
 } from "#rpc/errors/codes"
-import type { CustomDomain } from "#rpc/hosting/domains"
+import { type CustomDomain, DomainName } from "#rpc/hosting/domains"
 import { hosting as limits } from "#rpc/limits"
 import { DomainRepository, type DomainRow } from "#sql/hosting/domains"
 import { makeTransaction, sweepHourly } from "#server/platform/database"
@@ -108,6 +108,8 @@ const makeCheckName = Effect.map(Settings, ({ baseUrl, hosting }) => {
       : Effect.void
 })
 
+const isDomainName = Schema.is(DomainName)
+
 const makeChanges = Effect.gen(function* () {
   const audit = yield* Audit
   const checkName = yield* makeCheckName
@@ -143,6 +145,7 @@ const makeChanges = Effect.gen(function* () {
       environment: EnvironmentCaller,
       domain: string
     ) {
+      if (!isDomainName(domain)) return yield* new NotFound()
       const { environmentId } = environment
       const removed = yield* audit.recordChange(
         environment,
@@ -180,6 +183,7 @@ const makeVerify = Effect.gen(function* () {
     refuse: Effect.fail(new Unavailable())
   })
   const find = Effect.fnUntraced(function* ({ environmentId }: EnvironmentCaller, domain: string) {
+    if (!isDomainName(domain)) return yield* new NotFound()
     const row = yield* domains.find({ environmentId, domain })
     return Option.isSome(row) ? row.value : yield* new NotFound()
   })
