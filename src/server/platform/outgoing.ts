@@ -72,7 +72,7 @@ export interface OutgoingPost {
 }
 
 /** Special-purpose addresses that are not part of the internet (RFC 6890). */
-const notPublic = [
+export const notPublic = [
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",
@@ -96,7 +96,9 @@ const notPublic = [
   "2002::/16",
   "2620:4f:8000::/48",
   "3fff::/20"
-].map((text) => Result.getOrThrow(IpNetwork.fromString(text)))
+]
+
+const notPublicNetworks = notPublic.map((text) => Result.getOrThrow(IpNetwork.fromString(text)))
 
 /** The public part of IPv6; it excludes addresses that embed an IPv4 one (NAT64, mapped). */
 const globalUnicast = Result.getOrThrow(IpNetwork.fromString("2000::/3"))
@@ -112,7 +114,7 @@ export const mayConnect = (text: string, allowLoopback: boolean): boolean => {
   if (address === undefined) return false
   if (NetAddress.isLoopback(address)) return allowLoopback
   if (NetAddress.isIpv6Address(address) && !IpNetwork.contains(globalUnicast, address)) return false
-  return !notPublic.some((network) => IpNetwork.contains(network, address))
+  return !notPublicNetworks.some((network) => IpNetwork.contains(network, address))
 }
 
 /** Checks a URL as far as possible without resolving its host. */

@@ -23,7 +23,8 @@ const loadOf = (local: FunctionHosts["Service"]["local"], id: string): number | 
 /** Reports every header that it gets, and sets some that it may not. */
 const mirror = `export default { fetch: (request) =>
   Response.json(Object.fromEntries(request.headers), { headers: {
-    "set-cookie": "a=b", "x-svc-outcome": "forged", "x-own": "1"
+    "set-cookie": "a=b", "x-svc-outcome": "forged", "x-own": "1", nel: "{}", "report-to": "{}",
+    "alt-svc": "h3=:1", "accept-ch": "sec-ch-ua-model", "set-login": "logged-out"
   } })
 }`
 
@@ -31,7 +32,9 @@ const outgoing = `
   import { connect } from "cloudflare:sockets"
   import net from "node:net"
   const attempt = async (run) => {
-    try { return "reached " + (await run()) } catch (error) { return "refused" }
+    try { return "reached " + (await run()) } catch (error) {
+      return /connection lost/i.test(error.message) ? "tried" : "refused"
+    }
   }
   const get = (url) => attempt(async () => (await fetch(url)).status)
   const raw = (host) => attempt(async () => {
@@ -80,10 +83,13 @@ layer(withFunctions(), live)("functions", (it) => {
       }
       assert.isNull(answer.headers.get("set-cookie"))
       assert.isNull(answer.headers.get("x-svc-outcome"))
+      const ofOrigin = ["nel", "report-to", "alt-svc", "accept-ch", "set-login"]
+      for (const name of ofOrigin) assert.isNull(answer.headers.get(name), name)
       assert.match(answer.headers.get("content-security-policy") ?? "", /^sandbox /)
       const own = yield* get(id, "", { headers })
       assert.strictEqual(JSON.parse(own.text).cookie, "session=1")
       assert.strictEqual(own.headers.get("set-cookie"), "a=b")
+      for (const name of ofOrigin) assert.isNotNull(own.headers.get(name), name)
     })
   )
 
@@ -98,7 +104,12 @@ layer(withFunctions(), live)("functions", (it) => {
         "[::1]",
         "[::ffff:127.0.0.1]",
         "0.0.0.0",
-        "2130706433"
+        "2130706433",
+        // Networks translate these to 127.0.0.1 and 10.0.0.1.
+        "[64:ff9b::7f00:1]",
+        "[64:ff9b:1::a00:1]",
+        "[2002:7f00:1::]",
+        "[::7f00:1]"
       ]
       for (const host of hosts) {
         const target = encodeURIComponent(`http://${host}:${port}/`)
@@ -109,6 +120,21 @@ layer(withFunctions(), live)("functions", (it) => {
         )
       }
       assert.deepStrictEqual(JSON.parse((yield* get(id, "raw")).text), ["refused", "refused"])
+    })
+  )
+
+  it.effect("counts a large batch as failed if the function has no handler for it", () =>
+    Effect.gen(function* () {
+      const id = (yield* FunctionsWorld).live(program("export default {}"))
+      const messages = Array.from({ length: 100 }, (_, index) => ({
+        id: `${index}`,
+        sentAt: 0,
+        contentType: "text" as const,
+        body: Buffer.alloc(functionRuntime.messageMaxBytes, "x"),
+        attempts: 1
+      }))
+      const failure = yield* Effect.flip((yield* FunctionsRuntime).deliver(id, "JOBS", messages))
+      assert.strictEqual(failure._tag, "function_error")
     })
   )
 

@@ -55,13 +55,23 @@ export const requestHeaders = (
   return { ...passed, ...callHeaders }
 }
 
-/** Headers that a function may not set on the base URL: they act on the service's own pages. */
+/**
+ * Headers that a function may not set on the base URL: a browser keeps what they say for the whole origin,
+ * so they act on the service's own pages. `nel` would report the service's own requests to others.
+ */
 const deniedOnService = new Set([
+  "accept-ch",
+  "alt-svc",
   "clear-site-data",
   "content-security-policy",
+  "critical-ch",
+  "nel",
   "origin-agent-cluster",
+  "public-key-pins",
+  "report-to",
   "service-worker-allowed",
   "set-cookie",
+  "set-login",
   "strict-transport-security"
 ])
 

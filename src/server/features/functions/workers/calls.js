@@ -89,14 +89,15 @@ const kinds = {
     return handler(requestOf(request))
   },
   scheduled: async (program, env, ctx, request) => {
-    const handler = handlerOf(program, env, ctx, "scheduled") ?? missing("scheduled")
     const { cron, scheduledTime } = await request.json()
+    const handler = handlerOf(program, env, ctx, "scheduled") ?? missing("scheduled")
     await handler({ cron, scheduledTime, type: "scheduled", noRetry: () => {} })
     return Response.json({})
   },
   queue: async (program, env, ctx, request) => {
-    const handler = handlerOf(program, env, ctx, "queue") ?? missing("queue")
+    // First: to a service that still writes, an early answer looks like a broken connection.
     const given = await request.json()
+    const handler = handlerOf(program, env, ctx, "queue") ?? missing("queue")
     const { batch, outcomes } = batchOf(given)
     await handler(batch)
     batch.ackAll()
