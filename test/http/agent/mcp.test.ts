@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { http } from "#rpc/limits"
 import { at, guest, request } from "#testing/players"
 import {
   buildAnother,
@@ -173,6 +174,9 @@ layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))("the agent tool
       assert.deepStrictEqual(at(pushed, "changed"), ["features.stats"])
       const bad = { document: { features: { nonsense: true } } }
       assert.include(yield* errorOf(client, "config_diff", bad), "features.nonsense")
+      // Larger than a body of most endpoints.
+      const large = { document: { ...document, nonsense: "x".repeat(2 * http.bodyMaxBytes) } }
+      assert.include(yield* errorOf(client, "config_diff", large), "nonsense")
       const refused = yield* Effect.promise(() =>
         client.callTool({ name: "config_push", arguments: { document } }).then(
           () => "accepted",

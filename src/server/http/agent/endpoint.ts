@@ -3,13 +3,13 @@
  * may reach another runner. `McpServer` serves the revision of 2026, which has none. Clients of the
  * revisions of 2025 begin with `initialize`; here they get no session id, which those revisions allow.
  */
-import { Effect, Layer } from "effect"
+import { ByteSize, Effect, Layer } from "effect"
 import { McpProtocol, McpServer } from "effect/ai"
-import { HttpRouter, HttpServerRequest } from "effect/http"
+import { HttpIncomingMessage, HttpRouter, HttpServerRequest } from "effect/http"
 import manifest from "../../../../package.json" with { type: "json" }
 import { type Actor, CurrentActor, CurrentEnvironment, type KeyCaller } from "#rpc/auth"
 import { InvalidKey, OriginNotAllowed, RateLimited } from "#rpc/errors/codes"
-import { throttles as limits } from "#rpc/limits"
+import { config, http, throttles as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
@@ -23,6 +23,9 @@ import { instructions, makeServe } from "./sessionless.ts"
 import { AgentTools } from "./tools.ts"
 
 const { name, version } = manifest
+
+/** The largest message carries a config document. */
+const messageMaxBytes = ByteSize.bytes(config.bodyMaxBytes + http.bodyMaxBytes)
 
 const modernRevision = "2026-07-28"
 
@@ -53,6 +56,7 @@ const Access = HttpRouter.middleware<{ provides: CurrentActor | CurrentEnvironme
         const isModern = request.headers["mcp-protocol-version"] === modernRevision
         const served = isModern || request.method !== "POST" ? modern : serve(request)
         return yield* served.pipe(
+          Effect.provideService(HttpIncomingMessage.MaxBodySize, messageMaxBytes),
           Effect.provideService(CurrentEnvironment, caller),
           Effect.provideService(CurrentActor, agentOf(caller))
         )
