@@ -84,7 +84,8 @@ const ReturnUrl = Schema.String.check(
   Schema.isMaxLength(limits.returnUrlMaxCharacters),
   Schema.makeFilter(
     (text) => {
-      const url = URL.parse(text)
+      // A parser ignores spaces around a URL; the payment provider does not.
+      const url = /\s/.test(text) ? null : URL.parse(text)
       if (url === null || url.username !== "" || url.password !== "") return false
       const isOwn = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname)
       return url.protocol === "https:" || (url.protocol === "http:" && isOwn)

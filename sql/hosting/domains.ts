@@ -54,6 +54,11 @@ const statements = (sql: SqlClient.SqlClient) => ({
     execute: ({ domain, environmentId }) => sql`
       select * from hosted_domains where environment_id = ${environmentId} and domain = ${domain}`
   }),
+  lockName: SqlSchema.void({
+    Request: Schema.String,
+    execute: (domain) => sql`
+      select 1 from hosted_domains where domain = ${domain} order by environment_id for update`
+  }),
   release: SqlSchema.findAll({
     Request: Key,
     Result: LostDomain,
@@ -99,6 +104,8 @@ export class DomainRepository extends Context.Service<DomainRepository>()(
         /** The domains of an environment, oldest first. */
         list: (id: EnvironmentId) => orDieWithTimeout(all.list(id)),
         find: (key: Key) => orDieWithTimeout(all.find(key)),
+        /** Locks all claims to a domain until the transaction ends. */
+        lockName: (domain: string) => orDieWithTimeout(all.lockName(domain)),
         /** Takes a domain from the other environment that has verified it, and returns that one. */
         release: (key: Key) => orDieWithTimeout(all.release(key)),
         verify: (request: Parameters<typeof all.verify>[0]) =>

@@ -227,7 +227,9 @@ layer(DeveloperNodeLive())("a developer's external identities", (it) => {
   it.effect("needs a session for a link or a proof, which must not end meanwhile", () =>
     Effect.gen(function* () {
       for (const intent of ["link", "reauth"]) {
-        assert.strictEqual(codeOf(yield* start("google", { intent })), "unauthorized")
+        const refused = yield* start("google", { intent })
+        assert.strictEqual(codeOf(refused), "unauthorized")
+        assert.include(at(refused.body, "error", "message"), "developer session")
         assert.strictEqual(
           codeOf(yield* start("google", { intent, token: "kds_none" })),
           "unauthorized"

@@ -3,14 +3,16 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { at, configure, request } from "#testing/players"
 import { call, deploy, visit } from "../../support/hosting.ts"
 import {
   addressOfNode,
   buildAnother,
+  makeDeveloper,
   makeTenants,
+  makeTenantsOf,
   nodeWith,
   SharedDatabase
 } from "../../support/http/stack.ts"
@@ -165,6 +167,55 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
       const lost = yield* call(live, "GET", "hosting/domains")
       assert.strictEqual(at(lost.body, "domains", 0, "status"), "pending")
       assert.include(yield* actionsOn(domain), "domain.lose")
+    })
+  )
+
+  it.effect("belongs to one of two environments that prove it at once", () =>
+    Effect.gen(function* () {
+      const { domain, live, preview, records } = yield* setUp
+      const sql = yield* SqlClient.SqlClient
+      yield* add(live, domain)
+      const claimed = yield* add(preview, domain)
+      records.set(`_svc.${domain}`, [String(at(claimed.body, "record", "value"))])
+      const isAwaited = sql`
+        select from pg_locks
+        where not granted and pg_backend_pid() = any (pg_blocking_pids(pid))`
+      // The first environment has proved the domain, and its transaction has not ended.
+      const second = yield* sql.withTransaction(
+        Effect.gen(function* () {
+          yield* sql`
+            update hosted_domains set verified_at = now()
+            where domain = ${domain} and environment_id = ${live.environmentId}`
+          const fiber = yield* Effect.forkDetach(verify(preview, domain))
+          yield* Effect.repeat(isAwaited, { until: (rows) => rows.length > 0 })
+          return fiber
+        })
+      )
+      const answer = yield* Fiber.join(second)
+      assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
+      const lost = yield* call(live, "GET", "hosting/domains")
+      assert.strictEqual(at(lost.body, "domains", 0, "status"), "pending")
+    })
+  )
+
+  it.effect("is back when its deleted project is restored", () =>
+    Effect.gen(function* () {
+      const { domain, live, url } = yield* setUp
+      const { developerId, headers } = yield* makeDeveloper
+      const { production, projectId } = yield* makeTenantsOf(developerId)
+      const owned = { url, ...production }
+      yield* configure(owned, { features: { hosting: true } })
+      yield* deploy(owned, { "index.html": "<p>Owned" })
+      yield* prove(owned, domain)
+      const shown = Effect.map(visit(url, domain, "/"), ({ body }) => body.toString())
+      assert.strictEqual(yield* shown, "<p>Owned")
+      const project = `${url}/v1/projects/${projectId}`
+      yield* request(project, { method: "DELETE", headers })
+      yield* Effect.repeat(shown, { until: (page) => !page.includes("Owned") })
+      // Every change makes the runners read all domains again.
+      yield* prove(live, `other.${domain}`)
+      yield* request(`${project}/restore`, { method: "POST", headers })
+      yield* Effect.repeat(shown, { until: (page) => page === "<p>Owned" })
     })
   )
 

@@ -111,6 +111,7 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("checkouts", (
           { successUrl: "javascript:alert(1)" },
           { cancelUrl: "https://user:word@game.example/" },
           { cancelUrl: "/relative" },
+          { successUrl: "https://game.example/\n" },
           { cancelUrl: `https://game.example/${"x".repeat(2048)}` },
           { amount: "2500" }
         ]) {

@@ -18,7 +18,7 @@ import {
   type InviteLimitReached,
   ProviderNotConfigured,
   type SignupsClosed,
-  Unauthorized
+  type Unauthorized
 } from "#rpc/errors/codes"
 import {
   type DeveloperExchange,
@@ -34,6 +34,7 @@ import { type AuthorizationProofs, ProviderClients } from "../oauth/clients.ts"
 import { isVerifierOf, makeReadReturn, redirectWith } from "../oauth/provider-return.ts"
 import { type DeveloperFlows, makeDeveloperFlows } from "./oauth-flows.ts"
 import { makeIdentities } from "./oauth-identities.ts"
+import { unauthorized } from "./sessions.ts"
 
 export type ExchangeError =
   | EmailTaken
@@ -141,7 +142,7 @@ const makeStart = Effect.fnUntraced(function* ({ states }: DeveloperFlows) {
       caller: DeveloperCaller | undefined,
       { challenge, intent = "login", redirectUrl }: DeveloperStart
     ) {
-      if (intent !== "login" && caller === undefined) return yield* new Unauthorized()
+      if (intent !== "login" && caller === undefined) return yield* unauthorized
       const client = clientOf(provider)
       if (client === undefined) return yield* notConfigured
       if (!isOwnPage(redirectUrl)) return yield* invalidRedirectUrl
@@ -153,7 +154,7 @@ const makeStart = Effect.fnUntraced(function* ({ states }: DeveloperFlows) {
       const { developerId = null, sessionId = null } = session ?? {}
       const flow = { provider, intent, developerId, sessionId }
       const state = yield* states.put(flow, { redirectUrl, challenge, ...proofs })
-      if (Option.isNone(state)) return yield* new Unauthorized()
+      if (Option.isNone(state)) return yield* unauthorized
       return yield* clients.authorizeUrl(client, { state: state.value, ...proofs })
     },
     Effect.provideService(SecureRandom.SecureRandom, random)

@@ -28,7 +28,8 @@ export interface CreatedSession {
   readonly expiresAt: DateTime.Utc
 }
 
-const unauthorized = new Unauthorized({
+/** The answer to a token that is missing, unknown or expired. */
+export const unauthorized = new Unauthorized({
   message: "The developer session is missing or has expired. Sign in for a new kds_ token."
 })
 

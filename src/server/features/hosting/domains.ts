@@ -16,7 +16,7 @@ import {
 import { type CustomDomain, DomainName } from "#rpc/hosting/domains"
 import { hosting as limits } from "#rpc/limits"
 import { DomainRepository, type DomainRow } from "#sql/hosting/domains"
-import { makeTransaction, sweepHourly } from "#server/platform/database"
+import { makeTransaction } from "#server/platform/database"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
 import { invalidField } from "#server/platform/invalid-request"
 import { Invalidation } from "#server/platform/invalidation"
@@ -73,8 +73,6 @@ const makeLabels = Effect.gen(function* () {
     for (const [domain, label] of served) labels.set(domain, label)
   })
   yield* load
-  // A project that is deleted or restored has no message of its own.
-  yield* sweepHourly("Custom domains", () => load)
   yield* invalidation.subscribe(({ kind }) =>
     kind === "domains" || kind === "everything" ? load : Effect.void
   )
@@ -190,6 +188,8 @@ const makeVerify = Effect.gen(function* () {
   const take = Effect.fnUntraced(function* (environment: EnvironmentCaller, domain: string) {
     const { environmentId } = environment
     const target = { kind: "domain", id: domain }
+    // Another environment that proves the domain at the same time waits, and takes it over.
+    yield* domains.lockName(domain)
     for (const loser of yield* domains.release({ environmentId, domain })) {
       yield* Effect.provideService(
         audit.record(loser, { action: "domain.lose", target }),

@@ -32,7 +32,7 @@ const restorableUntil = (deletedAt: DateTime.Utc): string =>
 /** Projects that were deleted before are due for removal. */
 const dueTime = Effect.map(DateTime.now, (now) => DateTime.subtract(now, window))
 
-/** Notifies all nodes that the keys and configs of a project count differently from now on. */
+/** Notifies all nodes that the keys, configs and domains of a project count differently from now on. */
 const makePublish = Effect.map(Invalidation, (invalidation) =>
   Effect.fnUntraced(function* (
     keys: ReadonlyArray<string>,
@@ -40,6 +40,7 @@ const makePublish = Effect.map(Invalidation, (invalidation) =>
   ) {
     yield* Effect.forEach(keys, (id) => invalidation.publish({ kind: "key", id }))
     yield* Effect.forEach(environments, (id) => invalidation.publish({ kind: "config", id }))
+    yield* Effect.forEach(environments, (id) => invalidation.publish({ kind: "domains", id }))
   })
 )
 
