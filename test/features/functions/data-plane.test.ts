@@ -16,7 +16,15 @@ const App = TestApp.layerWith({ SVC_HOSTING_DOMAIN: "apps.example.net" }).pipe(
 )
 
 const code = `
+  const endless = () => new ReadableStream({ pull: (out) => out.enqueue(new Uint8Array(65536)) })
   export default { async fetch(request, env) {
+    const { pathname } = new URL(request.url)
+    if (pathname === "/endless") return new Response(endless(), { status: 418 })
+    if (pathname === "/forged") return new Response("no JSON", { headers: { "x-svc-outcome": "failed" } })
+    if (pathname.startsWith("/save/")) {
+      const put = env.svc.saves.put(pathname.slice(6), "slot", {})
+      return Response.json(await put.then(() => "saved", ({ code }) => code))
+    }
     if (request.headers.get("upgrade") === "websocket") {
       const { 0: client, 1: server } = new WebSocketPair()
       server.accept()
@@ -82,6 +90,35 @@ layer(App, live)("the data plane of functions", (it) => {
       yield* eventually(() => heard.length > 0, "the echo arrives")
       assert.deepStrictEqual(heard, ["echo a"])
       socket.terminate()
+    })
+  )
+
+  it.effect(
+    "passes why a function refuses a socket, however much it says, and whatever it forges",
+    () =>
+      Effect.gen(function* () {
+        const { app, label } = yield* setUp
+        const statusOf = (path: string) =>
+          Effect.callback<number | undefined>((resume) => {
+            const socket = new WebSocket(`${app.url.replace("http", "ws")}/fn/${label}/${path}`)
+            socket.on("error", () => undefined)
+            socket.on("unexpected-response", (_, answer) => {
+              answer.destroy()
+              resume(Effect.succeed(answer.statusCode))
+            })
+          })
+        assert.strictEqual(yield* statusOf("endless"), 418)
+        assert.strictEqual(yield* statusOf("forged"), 500)
+      })
+  )
+
+  it.effect("saves for players of its own environment only", () =>
+    Effect.gen(function* () {
+      const { app, call } = yield* setUp
+      const own = yield* guest(app)
+      const foreign = yield* guest(app.production)
+      assert.strictEqual((yield* call(`/save/${own.id}`)).body, "saved")
+      assert.strictEqual((yield* call(`/save/${foreign.id}`)).body, "player_not_found")
     })
   )
 

@@ -175,7 +175,8 @@ export class FunctionDataPlane extends Context.Service<
       return FunctionDataPlane.of({
         isFor: (request) => target(request) !== undefined,
         serve: (request, response) => {
-          const bytes = Number(request.headers["content-length"] ?? limits.bodyMaxBytes)
+          const length = Number(request.headers["content-length"] ?? limits.bodyMaxBytes)
+          const bytes = Math.min(length, limits.bodyMaxBytes)
           extendBodyDeadline(
             request,
             limits.answerMillis + (bytes / http.slowestBytesPerSecond) * 1000

@@ -131,6 +131,7 @@ const IfVersion = Schema.Struct({ ifVersion: SavePut.fields.ifVersion })
 
 const makeSaveRoutes = Effect.gen(function* () {
   const quota = yield* makeEnvironmentQuota
+  const players = yield* PlayerRepository
   const put = yield* makePutSave(quota)
   const repository = yield* SaveRepository
   const requireFeature = yield* makeRequireFeature
@@ -164,6 +165,9 @@ const makeSaveRoutes = Effect.gen(function* () {
     path: "players/:/saves/:",
     answer: Effect.fnUntraced(function* ({ body, params }) {
       const ref = yield* refOf(params)
+      // A save needs a player, but the database does not ask whose.
+      const owner = yield* players.find(ref.environmentId, ref.playerId)
+      if (Option.isNone(owner)) return yield* new PlayerNotFound()
       return yield* put(ref, yield* Effect.fromResult(parseSaveBody(body, maxBytes)))
     })
   }

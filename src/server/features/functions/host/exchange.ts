@@ -4,7 +4,7 @@ import { Transform } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
-import { callError, errorAnswer, type Sendable, thrownError } from "./failures.ts"
+import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { type CallFacts, requestHeaders, responseHeaders } from "./headers.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
 
@@ -154,11 +154,7 @@ const readJson = async (answer: IncomingMessage): Promise<unknown> => {
     text += String(chunk)
     if (text.length > failureMaxBytes) return undefined
   }
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return parseJson(text)
 }
 
 /** Answers a request with a function. Returns what is a fault of the service. */

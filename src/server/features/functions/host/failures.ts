@@ -21,6 +21,15 @@ import { CallEnded, NotLive } from "./host.ts"
 const Failed = Schema.Struct({ message: Schema.String, hasExceeded: Schema.Boolean })
 const decodeFailed = Schema.decodeUnknownOption(Failed)
 
+/** What a function has written as JSON; undefined if it is none. */
+export const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 export type CallError =
   | FunctionCpuExceeded
   | FunctionError

@@ -3,7 +3,7 @@ import { type IncomingMessage, request, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import { Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
-import { callError, errorAnswer, type Sendable, thrownError } from "./failures.ts"
+import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { type CallFacts, requestHeaders } from "./headers.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
 
@@ -85,7 +85,11 @@ const open = (
 
 const text = async (answer: IncomingMessage): Promise<string> => {
   let read = ""
-  for await (const chunk of answer) if (read.length < limits.logLineBytes) read += String(chunk)
+  for await (const chunk of answer) {
+    read += String(chunk)
+    // The rest may have no end.
+    if (read.length >= limits.logLineBytes) break
+  }
   return read
 }
 
@@ -97,7 +101,7 @@ const passRefusal = async (
 ): Promise<void> => {
   const body = await text(answer)
   if (answer.headers["x-svc-outcome"] === "failed") {
-    return refuseSocket(socket, thrownError(JSON.parse(body), isDevelopment))
+    return refuseSocket(socket, thrownError(parseJson(body), isDevelopment))
   }
   const status = answer.statusCode ?? 500
   socket.end(
