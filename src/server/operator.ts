@@ -20,7 +20,7 @@ import { inviteCommand } from "./operator-invites.ts"
 import { moneyCommand } from "./operator-money.ts"
 import { suspensionCommands } from "./operator-suspensions.ts"
 import { Invalidation } from "./platform/invalidation.ts"
-import { failStart } from "./start-error.ts"
+import { failCommand } from "./start-error.ts"
 
 const operator = Command.make("operator").pipe(
   Command.withDescription("Acts of the operator, beside DATABASE_URL"),
@@ -45,8 +45,8 @@ Effect.gen(function* () {
     )
   )
 }).pipe(
-  Effect.catchTag("ConfigError", () => failStart("DATABASE_URL must name the database.")),
-  Effect.catchTag(["CreditRefused", "OperatorError"], ({ message }) => failStart(message)),
+  Effect.catchTag("ConfigError", () => failCommand("DATABASE_URL must name the database.")),
+  Effect.catchTag(["CreditRefused", "OperatorError"], ({ message }) => failCommand(message)),
   Effect.scoped,
   Effect.provide(NodeServices.layer),
   NodeRuntime.runMain

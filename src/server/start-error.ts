@@ -1,4 +1,4 @@
-/** A failed start whose reason is already on stderr. */
+/** A failed start, or a refused command, whose reason is already on stderr. */
 import { Console, Data, Effect, Runtime } from "effect"
 
 /** The runtime prints no stack trace for it. */
@@ -7,8 +7,8 @@ class StartError extends Data.TaggedError("StartError") {
 }
 
 /** Prints the reason and fails. */
-export const failStart = (reason: string) =>
-  Effect.andThen(
-    Console.error(`Failed to start the service.\n${reason}`),
-    Effect.fail(new StartError())
-  )
+export const failCommand = (reason: string) =>
+  Effect.andThen(Console.error(reason), Effect.fail(new StartError()))
+
+/** Prints that the service does not start, and why, and fails. */
+export const failStart = (reason: string) => failCommand(`Failed to start the service.\n${reason}`)

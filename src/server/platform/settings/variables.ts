@@ -90,8 +90,8 @@ export const variables = {
   SMTP_URL: {
     description:
       "The mail server: smtps://user:password@host:465, or smtp://user:password@host:587 " +
-      "(?requireTLS=true requires STARTTLS). Without it, development shows mails at /dev/mail " +
-      "and production sends none."
+      "(?requireTLS=true requires STARTTLS). Without it, development shows mails to players " +
+      "at /dev/mail and prints those to developers; production sends none."
   },
   SVC_MAIL_FROM: {
     description:
