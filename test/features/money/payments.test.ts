@@ -194,7 +194,21 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("payments", (i
         const paid = yield* openCheckout(developer)
         const left = yield* openCheckout(developer)
         const lost = yield* openCheckout(developer)
-        provider.pay(paid.session, yield* nowSeconds)
+        const created = yield* nowSeconds
+        const strange = { id: 7, currency: "usd" }
+        const unreadable = {
+          id: "evt_strange",
+          type: "checkout.session.completed",
+          created,
+          data: { object: strange }
+        }
+        provider.events.push(unreadable)
+        provider.pay(paid.session, created)
+        const refused = yield* deliver(unreadable)
+        assert.deepStrictEqual(
+          [refused.status, at(refused.body, "error", "code")],
+          [400, "invalid_request"]
+        )
         yield* reconcile(yield* DateTime.now)
         yield* reconcile(yield* DateTime.now)
         assert.strictEqual(yield* balanceOf(developer), 2500)

@@ -1,4 +1,5 @@
 /** Prepaid money over HTTP: `/v1/money`, and the events of the payment provider. */
+import { invalidRequest } from "#server/platform/invalid-request"
 import { DateTime, Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
@@ -95,7 +96,11 @@ const PaymentsGroup = HttpApiBuilder.group(
         if (!enabled || provider === undefined) return yield* new NotFound()
         const body = yield* Effect.orDie(request.text)
         const event = yield* provider.verify(body, request.headers["stripe-signature"] ?? "")
-        const fact = yield* Effect.orDie(factOf(event))
+        // Stripe repeats for days what is refused, so that a newer release may still read it.
+        const fact = yield* factOf(event).pipe(
+          Effect.tapError((error) => Effect.logWarning("Failed to read an event of Stripe", error)),
+          Effect.mapError(({ issue }) => invalidRequest(issue))
+        )
         if (fact !== undefined) yield* payments.apply(fact)
         return { received: true as const }
       })

@@ -25,8 +25,12 @@ export const makeReconcile = Effect.gen(function* () {
     const events = yield* provider.listEvents(Math.floor(from.epochMilliseconds / 1000))
     // Oldest first, so that a stop in between leaves a history without gaps.
     for (const event of events.toReversed()) {
-      const fact = yield* Effect.orDie(factOf(event))
-      if (fact !== undefined) yield* payments.apply(fact)
+      const fact = yield* Effect.option(
+        Effect.tapError(factOf(event), (error) =>
+          Effect.logWarning("Failed to read an event of Stripe", error)
+        )
+      )
+      if (Option.isSome(fact) && fact.value !== undefined) yield* payments.apply(fact.value)
     }
     // The list is cut at its oldest end: what is missing is logged, not forgotten in silence.
     if (events.length === limits.reconciledMax) {
