@@ -27,6 +27,9 @@ export const readStatus = (target: Target) =>
 
 export const enable = (target: Target) => sendAndRead(target, post("/enable", {}), FunctionsStatus)
 
+export const disable = (target: Target) =>
+  sendAndRead(target, post("/disable", {}), FunctionsStatus)
+
 export const deploy = Effect.fnUntraced(function* (
   target: Target,
   deployment: NewFunctionsDeployment

@@ -11,12 +11,14 @@ import { hostingCommands } from "./deploy.ts"
 import { devCommand } from "./dev.ts"
 import { domainsCommand } from "./domains.ts"
 import { Exit, exitCodes, Failure } from "./failures.ts"
+import { featureCommand } from "./feature.ts"
 import { featuresCommand } from "./features.ts"
 import { initCommand } from "./init.ts"
 import { functionsCommand } from "./functions.ts"
 import { Json, note, report } from "./output.ts"
 import { shareCommand } from "./share.ts"
 import { signInCommands } from "./sign-in.ts"
+import { typesCommand } from "./types.ts"
 import { Store } from "./store.ts"
 
 const description = `Work with a player backend from the command line.
@@ -42,7 +44,9 @@ const svc = Command.make("svc").pipe(
     devCommand,
     ...signInCommands,
     configCommand,
+    typesCommand,
     featuresCommand,
+    featureCommand,
     shareCommand,
     functionsCommand,
     ...hostingCommands,

@@ -1,0 +1,104 @@
+/** `svc feature on` and `svc feature off`: switches of an environment, one change for all names. */
+import { Effect, type Schema } from "effect"
+import { Argument, Command } from "effect/cli"
+import type { EnvironmentName } from "#rpc/auth"
+import { featureTable } from "#rpc/config-document/features"
+import { isJsonObject } from "./document.ts"
+import { exitCodes, Failure } from "./failures.ts"
+import { environmentFlag } from "./files.ts"
+import { disable, enable } from "./functions-service.ts"
+import { printResult } from "./output.ts"
+import { type PushRefused, pushConfig, readConfig } from "./service.ts"
+import { nameOf, resolveTarget } from "./target.ts"
+
+/** The switches: those of the config, the opt-in for news, and functions, which have an endpoint. */
+const names = [...Object.keys(featureTable), "news", "functions"]
+
+const switchPath = (name: string): readonly [string, string] =>
+  name === "news" ? ["svcNews", "optIn"] : ["features", name]
+
+/** The document with a switch set. */
+const withSwitch = (document: Schema.Json, name: string, on: boolean): Schema.Json => {
+  const [section, field] = switchPath(name)
+  const whole = isJsonObject(document) ? document : {}
+  const part = whole[section]
+  return { ...whole, [section]: { ...(isJsonObject(part) ? part : {}), [field]: on } }
+}
+
+const refusal = ({ code, message, problems }: PushRefused) =>
+  new Failure({
+    exitCode: exitCodes.no,
+    code,
+    message: `Nothing was changed: ${message}`,
+    hints: [
+      ...problems.map(({ message: each, path }) => `${path}: ${each}`),
+      "Name all switches of a change at once: svc feature on realtimeChannels voice"
+    ]
+  })
+
+/** Another push may come between the read and the write of the config. */
+const attempts = 5
+
+const change = (on: boolean) =>
+  Effect.fn(function* (options: {
+    readonly switches: ReadonlyArray<string>
+    readonly env: EnvironmentName
+  }) {
+    const target = yield* resolveTarget(options.env)
+    const inConfig = options.switches.filter((name) => name !== "functions")
+    const push = Effect.gen(function* () {
+      const { document, version } = yield* readConfig(target)
+      const wanted = inConfig.reduce<Schema.Json>(
+        (changed, name) => withSwitch(changed, name, on),
+        document
+      )
+      return yield* pushConfig(target, wanted, version)
+    }).pipe(
+      Effect.retry({
+        while: (error) => error._tag === "PushRefused" && error.currentVersion !== undefined,
+        times: attempts
+      }),
+      Effect.catchTag("PushRefused", (error) => Effect.fail(refusal(error)))
+    )
+    const pushed = inConfig.length === 0 ? undefined : yield* push
+    if (options.switches.includes("functions")) yield* on ? enable(target) : disable(target)
+    const changed = pushed?.changed ?? []
+    const words = options.switches.join(", ")
+    yield* printResult(
+      {
+        environment: target.place?.environment,
+        switches: options.switches,
+        on,
+        ...(pushed === undefined ? {} : { configVersion: pushed.configVersion, changed })
+      },
+      [
+        `On in ${nameOf(target)}: ${words}.`.replace("On", on ? "On" : "Off"),
+        ...(changed.length === 0 ? [] : ["svc config pull brings the change into svc.config.json."])
+      ]
+    )
+  })
+
+const command = (word: "on" | "off", description: string) =>
+  Command.make(
+    word,
+    {
+      switches: Argument.Literals("feature", names).pipe(
+        Argument.withDescription("Features, news (the opt-in box for mail) or functions"),
+        Argument.atLeast(1)
+      ),
+      env: environmentFlag
+    },
+    change(word === "on")
+  ).pipe(Command.withDescription(description))
+
+/** `svc feature`. */
+export const featureCommand = Command.make("feature").pipe(
+  Command.withDescription("Switch features, news and functions on or off"),
+  Command.withSubcommands([
+    command("on", "Switch features on, at once on every process"),
+    command("off", "Switch features off: their calls fail with feature_disabled")
+  ]),
+  Command.withExamples([
+    { command: "svc feature on realtimeChannels voice", description: "Voice, and what it needs" }
+  ])
+)
