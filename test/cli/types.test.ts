@@ -24,7 +24,6 @@ const config = {
   auth: { providers: { google: { enabled: true } } }
 }
 
-/** Every refused line stands after a `@ts-expect-error`, which itself is an error without one. */
 const game = `
 import { createClient } from "@player-backend/client"
 import type { Feature, GameClient, Modes } from "./svc.types.d.ts"
@@ -47,25 +46,24 @@ export const play = async () => {
   const on: Feature = "multiplayer"
   return [stats.best_lap?.daily.toFixed(), rejected.length, room.state.round, on]
 }
-
-export const refused = async () => {
-  // @ts-expect-error no mode
-  await client.rooms.quickMatch("arenas")
-  // @ts-expect-error no mode
-  await client.rooms.create({ mode: "default" })
-  // @ts-expect-error no mode
-  await client.rooms.list({ mode: "default" })
-  // @ts-expect-error no stat
-  await client.stats.report({ deaths: 1 })
-  // @ts-expect-error no stat
-  await client.stats.get().then(({ deaths }) => deaths)
-  // @ts-expect-error off in the config
-  await client.oauth.signIn("discord")
-  // @ts-expect-error off in the config
-  const off: Feature = "saves"
-  return off
-}
 `
+
+/** Lines that a compiler must refuse. */
+const mistakes = [
+  `await client.rooms.quickMatch("arenas")`,
+  `await client.rooms.create({ mode: "default" })`,
+  `await client.rooms.list({ mode: "default" })`,
+  `await client.stats.report({ deaths: 1 })`,
+  `await client.stats.get().then(({ deaths }) => deaths)`,
+  `await client.oauth.signIn("discord")`,
+  `export const off: Feature = "saves"`
+]
+
+const broken = `import type { Feature, GameClient } from "./svc.types.d.ts"
+declare const client: GameClient
+${mistakes.join("\n")}
+`
+const firstMistake = 3
 
 const compilerOptions = {
   strict: true,
@@ -104,6 +102,12 @@ layer(NodeServices.layer)("svc types", (it) => {
       yield* folder.write("package.json", { type: "module" })
       yield* folder.write("tsconfig.json", { compilerOptions, files: ["game.ts"] })
       assert.strictEqual(compile(folder.path), "")
+      yield* folder.write("broken.ts", broken)
+      yield* folder.write("tsconfig.json", { compilerOptions, files: ["broken.ts"] })
+      const errors = compile(folder.path)
+      for (const [index, mistake] of mistakes.entries()) {
+        assert.include(errors, `broken.ts(${index + firstMistake},`, `accepts ${mistake}`)
+      }
     })
   )
 
