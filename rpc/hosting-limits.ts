@@ -57,8 +57,11 @@ export const hosting = {
   cachedBodyMaxBytes: 256 * KiB,
   /** Files that one process sends from the disk at a time; a client beyond it gets 503. */
   downloads: { permits: 2048, share: 4, waitingPerKey: 0 },
-  /** What a slow client of such a file holds. */
-  pieceBytes: 32 * KiB,
+  /**
+   * Pieces of such files in memory. A client holds one until it has read it: a large one while there are
+   * some, else a small one.
+   */
+  pieces: { largeBytes: 256 * KiB, largeMax: 64, smallBytes: 32 * KiB, smallKept: 256 },
   /** Smaller files are not compressed. */
   compressMinBytes: 1024
 } as const

@@ -140,14 +140,13 @@ const makeOpen = Effect.gen(function* () {
   const rows = yield* BlobRepository
   const store = yield* BlobStore
   const verified = new Set<string>()
-  const verify = (path: string, sha256: string) =>
-    Effect.map(
-      Effect.tryPromise({
-        try: () => hashOf(path),
-        catch: (cause) => new BlobStoreError({ operation: "read a blob", cause })
-      }),
-      (hash) => hash === sha256
-    )
+  const hashing = new Map<string, Promise<string>>()
+  /** Hashes a blob once for all that wait for it. */
+  const hash = (key: string, path: string): Promise<string> => {
+    const begun = hashing.get(key) ?? hashOf(path).finally(() => hashing.delete(key))
+    hashing.set(key, begun)
+    return begun
+  }
   const lose = Effect.fnUntraced(function* (environmentId: EnvironmentId, sha256: string) {
     yield* Effect.logError(
       `The file ${sha256} of ${environmentId} is lost or damaged. Deploy the app again to upload it.`
@@ -165,7 +164,8 @@ const makeOpen = Effect.gen(function* () {
       const path = yield* store.fetch(key)
       // Nobody but the service writes the compressed forms, and they have no hash of their own.
       if (form !== "" || verified.has(key)) return path
-      if (!(yield* verify(path, sha256))) return yield* lose(environmentId, sha256)
+      const found = yield* attempt("read a blob", () => hash(key, path))
+      if (found !== sha256) return yield* lose(environmentId, sha256)
       if (verified.size >= verifiedMax) verified.clear()
       verified.add(key)
       return path

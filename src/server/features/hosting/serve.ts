@@ -16,8 +16,9 @@ import { HostedApps, type HostedApp, type NoApp } from "./apps.ts"
 import { Blobs } from "./blobs.ts"
 import { BodyCache } from "./body-cache.ts"
 import { sniffEncoding } from "./media-types.ts"
-import { sendPage } from "./pages.ts"
 import { ownFile } from "./own-files.ts"
+import { sendPage } from "./pages.ts"
+import { Pieces } from "./pieces.ts"
 import { findFile, type Form, formOf, type Part, partOf, type SiteFile } from "./site.ts"
 
 /** A request for a file of an app. */
@@ -84,21 +85,20 @@ const sendHead = (delivery: Delivery, sniffed: string | undefined): void => {
   response.writeHead(status, headers)
 }
 
-/** Resolves when the response can take more; rejects when the client has gone. */
-const drained = (response: ServerResponse): Promise<void> =>
+/** Resolves when the operating system has taken the bytes; rejects when the client has gone. */
+const write = (response: ServerResponse, bytes: Buffer, isLast: boolean): Promise<void> =>
   new Promise((resolve, reject) => {
-    const stop = (): void => {
-      response.off("drain", onDrain).off("close", onClose)
+    // A response that is closed already says nothing more.
+    if (response.destroyed) return reject(new ClientGone())
+    const onClose = (): void => reject(new ClientGone())
+    response.once("close", onClose)
+    const onWritten = (error?: Error | null): void => {
+      response.off("close", onClose)
+      if (error) reject(new ClientGone())
+      else resolve()
     }
-    const onDrain = (): void => {
-      stop()
-      resolve()
-    }
-    const onClose = (): void => {
-      stop()
-      reject(new ClientGone())
-    }
-    response.on("drain", onDrain).on("close", onClose)
+    if (isLast) response.end(bytes, onWritten)
+    else response.write(bytes, onWritten)
   })
 
 /** The client has closed the connection. */
@@ -111,10 +111,33 @@ const sniff = async (handle: FileHandle): Promise<string | undefined> => {
   return sniffEncoding(buffer.subarray(0, bytesRead))
 }
 
+/** Reads the piece of a file at a position and sends it; returns its length. */
+const sendPiece = async (
+  handle: FileHandle,
+  { part, response }: Delivery,
+  position: number,
+  pieces: Pieces
+): Promise<number> => {
+  const wanted = part.end + 1 - position
+  const piece = pieces.take(wanted)
+  let isFree = false
+  try {
+    const { buffer } = piece
+    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, wanted), position)
+    if (bytesRead > 0) await write(response, buffer.subarray(0, bytesRead), bytesRead === wanted)
+    isFree = true
+    return bytesRead
+  } finally {
+    if (isFree) piece.giveBack()
+    else piece.abandon()
+  }
+}
+
 /** Sends a file from the disk, one piece at a time, so that a slow client holds one piece. */
 const stream = async (
   path: string,
   delivery: Delivery,
+  pieces: Pieces,
   sent: (bytes: number) => void
 ): Promise<void> => {
   const { file, part, request, response } = delivery
@@ -123,21 +146,14 @@ const stream = async (
   const deadline = setTimeout(() => response.destroy(), millis)
   try {
     sendHead(delivery, file.needsSniffing ? await sniff(handle) : undefined)
-    let position = request.method === "HEAD" ? part.end + 1 : part.start
+    if (request.method === "HEAD") return void response.end()
+    let position = part.start
     while (position <= part.end && !response.destroyed) {
-      const length = Math.min(limits.pieceBytes, part.end + 1 - position)
-      const { buffer, bytesRead } = await handle.read(
-        Buffer.allocUnsafe(length),
-        0,
-        length,
-        position
-      )
-      if (bytesRead === 0) throw new Error(`${path} has become shorter`)
-      position += bytesRead
-      sent(bytesRead)
-      if (!response.write(buffer.subarray(0, bytesRead))) await drained(response)
+      const bytes = await sendPiece(handle, delivery, position, pieces)
+      if (bytes === 0) throw new Error(`${path} has become shorter`)
+      position += bytes
+      sent(bytes)
     }
-    response.end()
   } catch (cause) {
     if (cause instanceof ClientGone) return
     // The headers may be sent already: only a cut connection shows that the file is not whole.
@@ -250,6 +266,7 @@ const makeSendFile = Effect.gen(function* () {
   const { gauge } = yield* readings
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const cache = new BodyCache(limits.bodyCacheBytes)
+  const pieces = new Pieces(limits.pieces)
   const downloads = new FairSemaphore({ ...limits.downloads, refuse: Effect.fail("busy" as const) })
   gauge("svc_hosting_cached_bytes", "Bytes of hosted files in memory.", () => cache.bytes)
 
@@ -266,7 +283,9 @@ const makeSendFile = Effect.gen(function* () {
     const path = yield* blobs.open(app.environmentId, file.sha256, form)
     if (sizeOf(file, form) > limits.cachedBodyMaxBytes) {
       return yield* Effect.tryPromise(() =>
-        stream(path, delivery, (bytes) => meter.add(app.environmentId, "egressBytes", bytes))
+        stream(path, delivery, pieces, (bytes) =>
+          meter.add(app.environmentId, "egressBytes", bytes)
+        )
       )
     }
     const body = yield* Effect.tryPromise(() => readFile(path))
