@@ -117,11 +117,11 @@ export interface Tagged<R extends Route> {
   readonly etag: string | undefined
 }
 
-/** Sends a request; rejects with {@link ApiError}. */
-export const askTagged = async <R extends Route>(
+/** Sends a request and returns its response unread; rejects with {@link ApiError}. */
+const send = async <R extends Route>(
   route: R,
-  request: Request<R> = {}
-): Promise<Tagged<R>> => {
+  request: Request<R>
+): Promise<globalThis.Response> => {
   const { body, headers, signal } = request
   const response = await fetch(urlOf(route, request), {
     method: route.slice(0, route.indexOf(" ")),
@@ -137,17 +137,21 @@ export const askTagged = async <R extends Route>(
     if (signal?.aborted === true) throw error
     throw new ApiError(0, undefined, undefined)
   })
-  const answer = await parsed(response)
-  if (!response.ok) {
-    const error = new ApiError(
-      response.status,
-      response.headers.get("x-request-id") ?? undefined,
-      answer
-    )
-    if (error.code === "unauthorized" && response.status === 401) onSignedOut.run()
-    throw error
-  }
-  return { body: answer as Response<R>, etag: response.headers.get("etag") ?? undefined }
+  if (response.ok) return response
+  const requestId = response.headers.get("x-request-id") ?? undefined
+  const error = new ApiError(response.status, requestId, await parsed(response))
+  if (error.code === "unauthorized" && response.status === 401) onSignedOut.run()
+  throw error
+}
+
+/** Sends a request; rejects with {@link ApiError}. */
+export const askTagged = async <R extends Route>(
+  route: R,
+  request: Request<R> = {}
+): Promise<Tagged<R>> => {
+  const response = await send(route, request)
+  const etag = response.headers.get("etag") ?? undefined
+  return { body: (await parsed(response)) as Response<R>, etag }
 }
 
 /** Sends a request and returns the body of the response. */
@@ -155,3 +159,19 @@ export const ask = async <R extends Route>(
   route: R,
   request: Request<R> = {}
 ): Promise<Response<R>> => (await askTagged(route, request)).body
+
+/** Sends a request and hands over each line of its response as it comes; resolves when it ends. */
+export const askLines = async <R extends Route>(
+  route: R,
+  request: Request<R>,
+  onLines: (lines: ReadonlyArray<string>) => void
+): Promise<void> => {
+  const { body } = await send(route, request)
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ""
+  for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
+    const lines = (rest + read.value).split("\n")
+    rest = lines.pop() ?? ""
+    onLines(lines.filter((line) => line !== ""))
+  }
+}

@@ -1,4 +1,5 @@
-/** All texts of the dashboard; those of the tools are in a file beside it. */
+/** All texts of the dashboard; those of the tools and of Functions are in files beside it. */
+import { functionTexts } from "./function-texts.ts"
 import { toolTexts } from "./tool-texts.ts"
 
 const plural = (value: number, one: string, many: string): string =>
@@ -37,6 +38,7 @@ export const texts = {
     signin: "Sign-in",
     keys: "Keys",
     hosting: "Hosting",
+    functions: "Functions",
     share: "Share",
     playground: "Playground",
     audit: "Audit log",
@@ -313,5 +315,6 @@ export const texts = {
       "seven days all players, saves and files are removed for good.",
     deleted: "The project is closed. You can restore it for seven days."
   },
-  ...toolTexts
+  ...toolTexts,
+  ...functionTexts
 } as const

@@ -44,16 +44,17 @@ export const Field = ({ hint, label, onValue, type = "text", ...input }: FieldPr
   )
 }
 
-/** A labelled text of several lines. */
+/** A labelled text of several lines; `mono` is for code. */
 export const TextField = ({
   label,
+  mono = false,
   ...area
-}: JSX.IntrinsicElements["textarea"] & { readonly label: string }) => {
+}: JSX.IntrinsicElements["textarea"] & { readonly label: string; readonly mono?: boolean }) => {
   const id = useId()
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <textarea {...area} id={id} class="input" />
+      <textarea {...area} id={id} class={mono ? "input mono" : "input"} />
     </div>
   )
 }

@@ -4,6 +4,7 @@ import type { IconName } from "../parts/icon.tsx"
 import { texts } from "../core/texts.ts"
 import { Audit } from "../views/audit.tsx"
 import { Config } from "../views/config.tsx"
+import { Functions } from "../views/functions.tsx"
 import { Hosting } from "../views/hosting.tsx"
 import { Keys } from "../views/keys.tsx"
 import { Live } from "../views/live.tsx"
@@ -55,6 +56,7 @@ export const groups: ReadonlyArray<ViewGroup> = [
       view("config", Config),
       view("signin", Signin),
       view("hosting", Hosting),
+      view("functions", Functions),
       view("share", Share),
       view("keys", Keys)
     ]

@@ -1,0 +1,169 @@
+/** What is live, what does it write, how do I go back: the functions of the environment. */
+import { useState } from "preact/hooks"
+import { ask, type Response } from "../core/api.ts"
+import { notify } from "../core/state.ts"
+import { texts } from "../core/texts.ts"
+import { Confirm } from "../parts/dialog.tsx"
+import { useAction } from "../parts/form.tsx"
+import { useLoad } from "../parts/load.ts"
+import { usePlace, useQueryValue } from "../parts/place.ts"
+import { Empty, Failure, Loaded } from "../parts/shown.tsx"
+import { Snippet, Title } from "../parts/small.tsx"
+import { Database } from "./functions/database.tsx"
+import { Logs } from "./functions/logs.tsx"
+import { Secrets } from "./functions/secrets.tsx"
+import { State } from "./functions/state.tsx"
+import { Versions } from "./functions/versions.tsx"
+
+const { functions: own } = texts
+
+const route = "GET /v1/projects/:projectId/environments/:env/functions"
+type Status = Response<typeof route>
+
+const tabs = ["state", "versions", "logs", "database", "secrets"] as const
+
+const Tabs = ({
+  choose,
+  chosen
+}: {
+  readonly chosen: string
+  readonly choose: (tab: string) => void
+}) => (
+  <div class="segment" role="group" aria-label={own.title}>
+    {tabs.map((name) => (
+      <button
+        key={name}
+        type="button"
+        aria-pressed={name === chosen}
+        onClick={() => choose(name === "state" ? "" : name)}
+      >
+        {own.tabs[name]}
+      </button>
+    ))}
+  </div>
+)
+
+/** The switch of Functions, which has endpoints of its own. */
+const Switch = ({ refresh, status }: { readonly status: Status; readonly refresh: () => void }) => {
+  const { env, params } = usePlace()
+  const [closing, setClosing] = useState(false)
+  const { busy, error, run } = useAction(async () => {
+    await ask("POST /v1/projects/:projectId/environments/:env/functions/enable", {
+      params,
+      body: {}
+    })
+    refresh()
+    notify(own.enabled)
+  })
+  return (
+    <>
+      {status.enabled ? (
+        <button type="button" class="button" onClick={() => setClosing(true)}>
+          {own.disable}
+        </button>
+      ) : (
+        <button type="button" class="button primary" disabled={busy} onClick={() => void run()}>
+          {own.enable}
+        </button>
+      )}
+      {error !== undefined && <Failure error={error} />}
+      {closing && (
+        <Confirm
+          title={own.disableTitle(texts.environments[env])}
+          action={own.disable}
+          close={() => setClosing(false)}
+          run={async () => {
+            await ask("POST /v1/projects/:projectId/environments/:env/functions/disable", {
+              params
+            })
+            refresh()
+            notify(own.disabled)
+          }}
+        >
+          <p>{own.disableText}</p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+const Suspension = ({ status: { suspended, suspendedReason } }: { readonly status: Status }) => {
+  if (!suspended) return null
+  return (
+    <p class="notice red">
+      {own.reasons[suspendedReason ?? "abuse"]}
+      {suspendedReason === "balance" && (
+        <>
+          {" "}
+          <a href="/dashboard/money">{own.toMoney}</a>
+        </>
+      )}
+    </p>
+  )
+}
+
+/** Whether there is nothing to show but the switch. */
+const isUnused = ({ deployed, enabled, secrets }: Status): boolean =>
+  !enabled && !deployed && secrets.length === 0
+
+const Content = ({
+  chosen,
+  refresh,
+  status
+}: {
+  readonly chosen: (typeof tabs)[number]
+  readonly status: Status
+  readonly refresh: () => void
+}) => {
+  const { resources } = status
+  return (
+    <>
+      {chosen === "state" && (
+        <State
+          status={status}
+          refresh={refresh}
+          actions={<Switch status={status} refresh={refresh} />}
+        />
+      )}
+      {chosen === "versions" && <Versions refreshState={refresh} />}
+      {chosen === "logs" && <Logs />}
+      {chosen === "database" && (
+        <Database names={resources.databases.map(({ binding }) => binding)} />
+      )}
+      {chosen === "secrets" && <Secrets refreshState={refresh} />}
+    </>
+  )
+}
+
+export const Functions = () => {
+  const { env, params, project } = usePlace()
+  const [tab, setTab] = useQueryValue("tab")
+  const load = useLoad(`${project.id}/${env}/functions`, (signal) => ask(route, { params, signal }))
+  const chosen = tabs.find((it) => it === tab) ?? "state"
+  const { data: status, refresh } = load
+  const hasTabs = status !== undefined && !isUnused(status)
+  return (
+    <div class="stack">
+      <Title text={own.title} lead={own.lead}>
+        {hasTabs && <Tabs chosen={chosen} choose={setTab} />}
+      </Title>
+      <Loaded of={load}>
+        {(it) =>
+          isUnused(it) ? (
+            <section class="panel" aria-label={own.offTitle}>
+              <Empty title={own.offTitle} text={own.offText}>
+                <Switch status={it} refresh={refresh} />
+                <Snippet label={own.deploy} text={own.deployText(env)} />
+              </Empty>
+            </section>
+          ) : (
+            <>
+              <Suspension status={it} />
+              <Content chosen={chosen} status={it} refresh={refresh} />
+            </>
+          )
+        }
+      </Loaded>
+    </div>
+  )
+}

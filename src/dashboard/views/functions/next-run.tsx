@@ -1,0 +1,25 @@
+/** When a cron runs next. Loaded when needed, since the rules of crons are as large as a view. */
+import { Cron, DateTime, Option, Result } from "effect"
+import { texts } from "../../core/texts.ts"
+import { Time } from "../../parts/small.tsx"
+
+/** A time that never comes is refused with the deployment; another one fails to be found. */
+const nextOf = (cron: string): string | undefined =>
+  Result.getSuccess(Cron.parse(cron, "UTC")).pipe(
+    Option.flatMap((parsed) => Option.liftThrowable(() => Cron.next(parsed))()),
+    Option.flatMap(DateTime.make),
+    Option.map(DateTime.formatIso),
+    Option.getOrUndefined
+  )
+
+const NextRun = ({ cron }: { readonly cron: string }) => {
+  const next = nextOf(cron)
+  if (next === undefined) return null
+  return (
+    <span class="soft small">
+      {texts.functions.next} <Time at={next} />
+    </span>
+  )
+}
+
+export default NextRun

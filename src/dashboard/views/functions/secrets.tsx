@@ -1,0 +1,145 @@
+/** Secrets of functions by name. Values go in and never come back. */
+import { useState } from "preact/hooks"
+import { ask, type Response } from "../../core/api.ts"
+import { notify } from "../../core/state.ts"
+import { texts } from "../../core/texts.ts"
+import { Confirm } from "../../parts/dialog.tsx"
+import { Field, Form } from "../../parts/form.tsx"
+import { useLoad } from "../../parts/load.ts"
+import { usePlace } from "../../parts/place.ts"
+import { Empty, Loaded } from "../../parts/shown.tsx"
+import { Panel, Time } from "../../parts/small.tsx"
+
+const { functions: own } = texts
+
+const route = "GET /v1/projects/:projectId/environments/:env/functions/secrets"
+type Secret = Response<typeof route>["secrets"][number]
+
+const itemRoute = "/v1/projects/:projectId/environments/:env/functions/secrets/:name"
+
+const List = ({
+  refresh,
+  secrets
+}: {
+  readonly secrets: ReadonlyArray<Secret>
+  readonly refresh: () => void
+}) => {
+  const { params } = usePlace()
+  const [chosen, setChosen] = useState<string | undefined>(undefined)
+  return (
+    <div class="table-wrap">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{own.secretName}</th>
+            <th scope="col">{own.updated}</th>
+            <th scope="col" class="tight">
+              <span class="hidden-text">{texts.keys.actions}</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {secrets.map(({ name, updatedAt }) => (
+            <tr key={name}>
+              <td>
+                <code>{name}</code>
+              </td>
+              <td>
+                <Time at={updatedAt} />
+              </td>
+              <td class="tight">
+                <button
+                  type="button"
+                  class="button danger small"
+                  aria-label={own.deleteSecretTitle(name)}
+                  onClick={() => setChosen(name)}
+                >
+                  {own.deleteSecret}
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {chosen !== undefined && (
+        <Confirm
+          title={own.deleteSecretTitle(chosen)}
+          action={own.deleteSecret}
+          close={() => setChosen(undefined)}
+          run={async () => {
+            await ask(`DELETE ${itemRoute}`, { params: { ...params, name: chosen } })
+            refresh()
+            notify(own.secretDeleted(chosen))
+          }}
+        >
+          <p>{own.deleteSecretText}</p>
+        </Confirm>
+      )}
+    </div>
+  )
+}
+
+const NewSecret = ({ refresh }: { readonly refresh: () => void }) => {
+  const { params } = usePlace()
+  // A new key replaces the fields, so no value stays in the page.
+  const [round, setRound] = useState(0)
+  return (
+    <Panel title={own.setSecret} lead={own.setSecretLead}>
+      <div class="body" key={round}>
+        <Form
+          submit={own.set}
+          send={async ({ name = "", value = "" }) => {
+            await ask(`PUT ${itemRoute}`, { params: { ...params, name }, body: { value } })
+            refresh()
+            setRound(round + 1)
+            notify(own.secretSet(name))
+          }}
+        >
+          <Field
+            label={own.secretName}
+            hint={own.secretNameHint}
+            name="name"
+            pattern="[A-Z][A-Z0-9_]*"
+            maxLength={64}
+            autocomplete="off"
+            required
+          />
+          <Field
+            label={own.secretValue}
+            name="value"
+            type="password"
+            autocomplete="new-password"
+            required
+          />
+        </Form>
+      </div>
+    </Panel>
+  )
+}
+
+export const Secrets = ({ refreshState }: { readonly refreshState: () => void }) => {
+  const { env, params, project } = usePlace()
+  const load = useLoad(`${project.id}/${env}/function-secrets`, (signal) =>
+    ask(route, { params, signal })
+  )
+  const refresh = () => {
+    load.refresh()
+    refreshState()
+  }
+  return (
+    <>
+      <Panel title={own.secrets} lead={own.secretsLead}>
+        <Loaded of={load}>
+          {({ secrets }) =>
+            secrets.length === 0 ? (
+              <Empty title={own.noSecrets} text={own.noSecretsText} />
+            ) : (
+              <List secrets={secrets} refresh={refresh} />
+            )
+          }
+        </Loaded>
+      </Panel>
+      <NewSecret refresh={refresh} />
+    </>
+  )
+}
