@@ -21,11 +21,13 @@ export const functionTexts = {
     disable: "Turn off",
     disableTitle: (env: string) => `Turn off the functions of ${env}`,
     disableText:
-      "Calls get an error at once, and crons and queues wait. Code, data and secrets stay, so you can turn them on again.",
+      "Calls get an error at once, and crons and queues wait. Code, data and secrets stay, so you can turn " +
+      "them on again.",
     disabled: "Functions are off.",
     offTitle: "Functions are off",
     offText:
-      "They run beside your game without a server of your own. Turn them on here, or deploy a first version from a terminal.",
+      "They run beside your game without a server of your own. Turn them on here, or deploy a first version " +
+      "from a terminal.",
     deploy: "Make and deploy functions from a terminal",
     deployText: (env: string) =>
       `npx svc functions init\nnpx svc functions deploy --enable --env ${env}`,
