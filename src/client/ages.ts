@@ -1,4 +1,5 @@
 /** Age band of the signed-in player, and the capabilities that it allows. */
+import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"
 import type { AgeBand, AgeProfile, AgeSignal } from "./wire.ts"
 
@@ -31,11 +32,11 @@ export interface Ages {
 }
 
 export const ages: Module<Ages> = ({ http, tokens }) => ({
-  profile: () => tokens.authorized((token) => http.request("GET /v1/social/profile", { token })),
+  profile: () => authorized(tokens, (token) => http.request("GET /v1/social/profile", { token })),
   declare: (band) =>
-    tokens.authorized((token) => http.request("PUT /v1/social/age", { token, body: { band } })),
+    authorized(tokens, (token) => http.request("PUT /v1/social/age", { token, body: { band } })),
   signal: (signal) =>
-    tokens.authorized((token) =>
+    authorized(tokens, (token) =>
       http.request("POST /v1/players/me/age-signal", { token, body: signal })
     )
 })

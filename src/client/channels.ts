@@ -6,11 +6,11 @@ import type { Channel } from "./channel.ts"
 import type { Module } from "./compose.ts"
 import type { ConnectionStatus } from "./connection.ts"
 import type { Core } from "./core.ts"
-import { ClientError, codeOf } from "./errors.ts"
+import { ClientError } from "./errors.ts"
 import type { FramePayload, ServerEvent } from "./frames.ts"
 import { LiveChannel } from "./live-channel.ts"
+import { rejoin } from "./rejoin.ts"
 import type { Closed } from "./socket.ts"
-import { retry } from "./timers.ts"
 import { isVoiceEvent } from "./voice.ts"
 import type { ChannelEvent } from "./wire.ts"
 
@@ -45,11 +45,6 @@ export interface Channels {
   create(channel?: FramePayload<"channelCreate">): Promise<Channel>
 }
 
-/** A channel that moves to another runner cannot be joined for a moment. */
-const rejoinFirstMillis = 250
-const rejoinMillis = 20_000
-const rejoinableErrors: ReadonlySet<string | undefined> = new Set(["unavailable", "rate_limited"])
-
 /** Events of channels have the field `channel`, and so do those of their calls. */
 const isChannelEvent = (event: ServerEvent): event is ChannelEvent =>
   "channel" in event && !event.t.startsWith("voice_")
@@ -62,7 +57,6 @@ type ChannelJoined = Extract<ChannelEvent, { readonly t: "channel_joined" }>
 class LiveChannels implements Channels {
   readonly #core: Core
   readonly #channels = new Map<string, LiveChannel>()
-  #wasDisconnected = false
 
   constructor(core: Core) {
     this.#core = core
@@ -93,7 +87,11 @@ class LiveChannels implements Channels {
 
   /** Runs when a socket is authenticated: rejoins all channels before any waiting call. */
   async welcomed(): Promise<void> {
-    await Promise.all(Array.from(this.#channels.values(), (channel) => this.#rejoin(channel)))
+    await Promise.all(
+      Array.from(this.#channels.values(), (channel) =>
+        rejoin(this.#core, "channelJoin", { channel: channel.name }, channel)
+      )
+    )
   }
 
   /** Handles a change of the connection's status. */
@@ -101,11 +99,9 @@ class LiveChannels implements Channels {
     const channels = Array.from(this.#channels.values())
     if (status === "offline") {
       for (const channel of channels) channel.end(closed ?? { reason: "closed" })
-    } else if (status === "connecting") {
-      this.#wasDisconnected = closed !== undefined
-      if (closed !== undefined) for (const channel of channels) channel.emit("disconnected", closed)
-    } else if (this.#wasDisconnected) {
-      this.#wasDisconnected = false
+    } else if (closed !== undefined && status === "connecting") {
+      for (const channel of channels) channel.emit("disconnected", closed)
+    } else if (closed !== undefined) {
       for (const channel of channels) {
         channel.emit("reconnected", channel)
         channel.voice.reconnected()
@@ -118,22 +114,6 @@ class LiveChannels implements Channels {
       if (this.#channels.get(ended.name) === ended) this.#channels.delete(ended.name)
     })
     this.#channels.set(channel.name, channel)
-  }
-
-  async #rejoin(channel: LiveChannel): Promise<void> {
-    const { connection, timers } = this.#core
-    const join = () =>
-      connection.transport.call("channelJoin", { channel: channel.name }, rejoinMillis)
-    try {
-      await retry(timers, join, {
-        firstMillis: rejoinFirstMillis,
-        timeoutMillis: rejoinMillis,
-        isTransient: (error) => rejoinableErrors.has(codeOf(error))
-      })
-    } catch (error) {
-      const reason = codeOf(error) ?? "failed"
-      if (reason !== "disconnected") channel.end({ reason })
-    }
   }
 
   async #enter(entered: Promise<{ readonly channel: string }>): Promise<Channel> {
@@ -156,10 +136,6 @@ class LiveChannels implements Channels {
 
 export const channels: Module<Channels> = (core) => {
   const live = new LiveChannels(core)
-  core.connection.listen({
-    receive: (event) => live.receive(event),
-    welcomed: () => live.welcomed(),
-    status: (status, closed) => live.status(status, closed)
-  })
+  core.connection.listen(live)
   return live
 }

@@ -92,13 +92,12 @@ export const compose = <Modules extends Readonly<Record<string, Module>>>(
     on: (name, listener) => events.on(name, listener),
     ping: async () => {
       await connection.open()
-      const { at, millis } = await connection.ping(pingMillis)
-      return { at, roundTripMillis: millis }
+      return connection.ping(pingMillis)
     },
     close: () => connection.close("closed")
   }
-  const made = Object.entries(modules).map(([name, module]) => [name, module(core)] as const)
+  // Each module makes the part of its name.
+  for (const name in modules) Object.assign(base, { [name]: modules[name]?.(core) })
   connectEvents(core)
-  // Each module makes the part of its name, and the getters of `base` stay getters.
-  return Object.assign(base, Object.fromEntries(made)) as ClientBase & Composed<Modules>
+  return base as ClientBase & Composed<Modules>
 }

@@ -34,6 +34,7 @@ export interface ConnectionEvents {
   receive?(event: ServerEvent): void
   /** Runs after authentication and before any waiting call. Seats are resumed here. */
   welcomed?(): Promise<void>
+  /** `closed`: what ended the connection, or, when `online`, the one before. */
   status?(status: ConnectionStatus, closed: Closed | undefined): void
 }
 
@@ -53,30 +54,27 @@ const replyMillis = 10_000
 const pendingCallsMax = 256
 
 /** Errors after which the client reconnects. After any other error, the next attempt would fail too. */
-const transientErrors: ReadonlySet<string> = new Set([
+const transientErrors: ReadonlyArray<string> = [
   "network_error",
   "timed_out",
   "rate_limited",
   "unavailable",
   "internal_error",
   "refresh_race"
-])
+]
 
-interface Ready {
-  readonly promise: Promise<Welcome>
-  readonly resolve: (welcome: Welcome) => void
-  readonly reject: (error: unknown) => void
-}
-
-const makeReady = (): Ready => {
-  let settle: Omit<Ready, "promise"> | undefined
-  const promise = new Promise<Welcome>((resolve, reject) => {
-    settle = { resolve, reject }
-  })
+const makeReady = () => {
+  let resolve!: (welcome: Welcome) => void
+  let reject!: (error: unknown) => void
+  const promise = new Promise<Welcome>((...settle) => ([resolve, reject] = settle))
   // A connection that fails without a waiting call is no unhandled rejection.
   promise.catch(() => undefined)
-  return { promise, resolve: (it) => settle?.resolve(it), reject: (it) => settle?.reject(it) }
+  return { promise, resolve, reject }
 }
+
+/** Whether the service may have closed the socket because it has ended the session. */
+const mayEndSession = ({ code, reason }: Closed): boolean =>
+  code === closeCodes.unauthorized || reason === "player_banned"
 
 /** The end of a socket on which nothing arrives. */
 const silent: Closed = { code: closeCodes.idle, reason: "timed_out" }
@@ -84,9 +82,8 @@ const silent: Closed = { code: closeCodes.idle, reason: "timed_out" }
 /** One socket from its opening to its close. */
 interface Session {
   readonly token: string
-  readonly since: number
-  /** When the client sent `auth`. */
-  sentAt: number
+  /** When the socket opened and the client sent `auth`; before, when the client asked for it. */
+  since: number
   isWelcomed: boolean
   /** Whether a frame arrived since the last check. */
   received: boolean
@@ -99,16 +96,17 @@ export class Connection {
   readonly #listeners: Array<ConnectionEvents> = []
   #ready = makeReady()
   #status: ConnectionStatus = "offline"
-  #isRunning = false
   /** Counts the runs, so that a step of an earlier run finds out that it is over. */
   #run = 0
   #attempts = noAttempts
   #session: Session | undefined
   #cancelRetry: (() => void) | undefined
   #pendingCalls = 0
-  /** The part of `#pendingCalls` without a timeout. */
-  #untimedCalls = 0
+  /** The part of `#pendingCalls` with a timeout. */
+  #timedCalls = 0
   #playerId: string | null = null
+  /** What ended the last connection, until the next is online. */
+  #lostBy: Closed | undefined
   /** The access token that the socket last sent. */
   #sentToken = ""
 
@@ -134,8 +132,7 @@ export class Connection {
   /** Waits for an authenticated socket, and opens one if there is none. */
   open(): Promise<Welcome> {
     const { promise } = this.#ready
-    if (!this.#isRunning) {
-      this.#isRunning = true
+    if (this.#status === "offline") {
       this.#attempts = noAttempts
       void this.#attempt(++this.#run)
     }
@@ -153,22 +150,21 @@ export class Connection {
       const message = `${pendingCallsMax} calls are waiting for replies: await some of them.`
       throw new ClientError("overloaded", message)
     }
-    const isUntimed = options?.untimed === true
+    const timed = options?.untimed === true ? 0 : 1
     this.#pendingCalls++
-    if (isUntimed) this.#untimedCalls++
+    this.#timedCalls += timed
     try {
       if (this.#status !== "online") await this.open()
-      return await this.transport.call(frame, payload, isUntimed ? undefined : replyMillis)
+      return await this.transport.call(frame, payload, timed === 1 ? replyMillis : undefined)
     } finally {
       this.#pendingCalls--
-      if (isUntimed) this.#untimedCalls--
+      this.#timedCalls -= timed
     }
   }
 
   /** Sends a frame without a reply, if the socket is open. */
   notify<F extends Frame>(frame: F, payload: FramePayload<F>): void {
-    if (this.#status === "online") this.transport.notify(frame, payload)
-    else this.transport.warn("disconnected", `${frame} was not sent: the socket is closed.`)
+    this.transport.notify(frame, payload, this.#status === "online")
   }
 
   /**
@@ -184,7 +180,7 @@ export class Connection {
 
   /** Closes the socket. It stays closed until a call needs it. */
   close(reason: string): void {
-    if (!this.#isRunning) return
+    if (this.#status === "offline") return
     const closed = { code: 1000, reason }
     this.#terminate(closed, disconnected(closed))
   }
@@ -199,7 +195,8 @@ export class Connection {
     } catch (error) {
       if (run !== this.#run) return
       const reason = codeOf(error) ?? "failed"
-      if (transientErrors.has(reason)) return this.#reconnect({ code: abnormalClosure, reason }, 0)
+      if (transientErrors.includes(reason))
+        return this.#reconnect({ code: abnormalClosure, reason }, 0)
       return this.#terminate({ code: closeCodes.unauthorized, reason }, error)
     }
     if (run === this.#run) this.#openSocket(token)
@@ -207,11 +204,9 @@ export class Connection {
 
   #openSocket(token: string): void {
     const { key, timers, url } = this.#options
-    const since = timers.elapsed()
     const session: Session = {
       token,
-      since,
-      sentAt: since,
+      since: timers.elapsed(),
       isWelcomed: false,
       received: false,
       stop: []
@@ -222,7 +217,7 @@ export class Connection {
       url,
       opened: (socket) => {
         this.#sentToken = token
-        session.sentAt = timers.elapsed()
+        session.since = timers.elapsed()
         this.transport.open(socket, { t: "auth", key, token })
       },
       received: (text) => this.#receive(session, text),
@@ -250,12 +245,14 @@ export class Connection {
     this.#playerId = welcome.playerId
     if (session.isWelcomed) return
     session.isWelcomed = true
-    const { clock, timers } = this.#options
-    clock.measured(welcome.serverTime, timers.elapsed() - session.sentAt)
+    const { clock, timers, tokens } = this.#options
+    clock.measured(welcome.serverTime, timers.elapsed() - session.since)
     const ready = this.#ready
-    await Promise.all(this.#listeners.map(({ welcomed }) => welcomed?.()))
+    await Promise.all(this.#listeners.map((listener) => listener.welcomed?.()))
     if (session !== this.#session) return
     this.#setStatus("online")
+    // The player may have changed while the socket opened.
+    this.setPlayer(tokens.player)
     ready.resolve(welcome)
     const stop = watchSocket({
       timers,
@@ -265,8 +262,8 @@ export class Connection {
         session.received = false
         return received
       },
-      calls: () => ({ timed: this.#pendingCalls - this.#untimedCalls, all: this.#pendingCalls }),
-      ping: () => this.ping().catch(() => undefined),
+      calls: () => ({ timed: this.#timedCalls, all: this.#pendingCalls }),
+      ping: () => this.ping(),
       silent: () => this.#lost(session, silent)
     })
     if (session === this.#session) session.stop.push(stop)
@@ -274,13 +271,13 @@ export class Connection {
   }
 
   /** Measures the round trip over the open socket. */
-  async ping(timeoutMillis?: number): Promise<{ readonly at: number; readonly millis: number }> {
+  async ping(timeoutMillis?: number) {
     const { clock, timers } = this.#options
     const sent = timers.elapsed()
     const { at } = await this.transport.call("ping", undefined, timeoutMillis)
-    const millis = timers.elapsed() - sent
-    clock.measured(at, millis)
-    return { at, millis }
+    const roundTripMillis = timers.elapsed() - sent
+    clock.measured(at, roundTripMillis)
+    return { at, roundTripMillis }
   }
 
   /** Sends a new access token in band, so that the socket outlives the old one. */
@@ -301,7 +298,7 @@ export class Connection {
     if (session !== this.#session) return
     const { timers, tokens } = this.#options
     this.#endSession()
-    if (closed.code === closeCodes.tokenExpired || closed.code === closeCodes.unauthorized) {
+    if (closed.code === closeCodes.tokenExpired || mayEndSession(closed)) {
       tokens.expire(session.token)
     }
     this.#reconnect(closed, timers.elapsed() - session.since)
@@ -313,7 +310,7 @@ export class Connection {
     const attempts = wasStable ? noAttempts : this.#attempts
     const end = { code: closed.code, at: timers.elapsed() }
     const next = afterClose(attempts, end, timers.random())
-    if (!next.reconnect) return this.#terminate(closed, disconnected(closed))
+    if (!next.reconnect) return void this.#end(closed)
     this.#attempts = next.attempts
     if (this.#status === "online") this.#ready = makeReady()
     const run = this.#run
@@ -324,6 +321,22 @@ export class Connection {
     this.#cancelRetry = timers.after(next.delayMillis, () => void this.#attempt(run))
   }
 
+  /** Ends the run. A refresh finds out whether the session has ended, which signs the player out. */
+  async #end(closed: Closed): Promise<void> {
+    let error: unknown = disconnected(closed)
+    if (mayEndSession(closed)) {
+      const run = this.#run
+      this.#playerId = null
+      this.transport.close(closed)
+      this.#setStatus("connecting", closed)
+      await this.#options.tokens.resume().catch((ended: unknown) => {
+        error = ended
+      })
+      if (run !== this.#run) return
+    }
+    this.#terminate(closed, error)
+  }
+
   /** The socket is closed, and stays closed until a call needs it. */
   #terminate(closed: Closed, error: unknown): void {
     this.#run++
@@ -331,7 +344,6 @@ export class Connection {
     this.#cancelRetry?.()
     const waiting = this.#ready
     this.#ready = makeReady()
-    this.#isRunning = false
     this.#playerId = null
     this.#setStatus("offline", closed)
     this.transport.close(closed)
@@ -345,12 +357,13 @@ export class Connection {
   }
 
   #emit(event: ServerEvent): void {
-    for (const { receive } of this.#listeners) receive?.(event)
+    for (const listener of this.#listeners) listener.receive?.(event)
   }
 
-  #setStatus(status: ConnectionStatus, closed?: Closed): void {
+  #setStatus(status: ConnectionStatus, closed = this.#lostBy): void {
     if (this.#status === status) return
     this.#status = status
+    this.#lostBy = status === "connecting" ? closed : undefined
     this.#options.log("status", status, closed ?? "")
     for (const listener of this.#listeners) listener.status?.(status, closed)
   }

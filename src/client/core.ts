@@ -2,11 +2,10 @@
  * What all modules of the client share: HTTP, tokens, the connection, clock and storage. A module is a
  * function of the core, so that a bundler leaves out the modules that a game does not use.
  */
-import { closeCodes } from "#rpc/close-codes"
 import { ServerClock } from "./clock.ts"
 import { Connection } from "./connection.ts"
 import { Emitter } from "./emitter.ts"
-import { Http } from "./http.ts"
+import { Http, urlOf } from "./http.ts"
 import { type Log, logOf } from "./log.ts"
 import type { ClientEvents, ClientOptions } from "./options.ts"
 import { defaultStorage, type SessionStorage, storedText } from "./storage.ts"
@@ -35,9 +34,8 @@ const baseOf = ({ baseUrl, key }: ClientOptions): URL => {
 }
 
 const socketUrl = (base: URL): string => {
-  const url = new URL(base)
-  url.protocol = base.protocol === "https:" ? "wss:" : "ws:"
-  url.pathname = `${base.pathname.replace(/\/$/, "")}/v1/realtime`
+  const url = urlOf(base, "/v1/realtime")
+  url.protocol = url.protocol.replace("http", "ws")
   return url.href
 }
 
@@ -71,18 +69,10 @@ export const makeCore = (options: ClientOptions): Core => {
 }
 
 /** Connects the events of the client. Call it after the modules, which see each change first. */
-export const connectEvents = ({ connection, events, tokens }: Core): void =>
+export const connectEvents = ({ connection, events }: Core): void =>
   connection.listen({
     receive: (event) => {
       if (event.t === "warn") events.emit("warn", event)
     },
-    status: (status, closed) => {
-      events.emit("status", status)
-      // The player may have changed while the socket opened.
-      if (status === "online") connection.setPlayer(tokens.player)
-      // The session may have ended. A refresh finds out, and then signs the player out.
-      if (status === "offline" && closed?.code === closeCodes.unauthorized) {
-        tokens.resume().catch(() => undefined)
-      }
-    }
+    status: (status) => events.emit("status", status)
   })

@@ -1,4 +1,5 @@
 /** Sign-in with an email address and a password, and the links in mails. */
+import { authorized, updatePlayer, withRefreshToken } from "./authorized.ts"
 import type { Module } from "./compose.ts"
 import { takeFragment } from "./oauth-callback.ts"
 import type { Profile } from "./tokens.ts"
@@ -143,13 +144,13 @@ export const email: Module<Email> = ({ http, tokens }) => ({
     return player
   },
   link: async (body) => {
-    const { player } = await tokens.authorized((token) =>
+    const { player } = await authorized(tokens, (token) =>
       http.request("POST /v1/auth/link/email", { token, body })
     )
-    return tokens.update(player)
+    return updatePlayer(tokens, player)
   },
   resend: async (body = {}) => {
-    await tokens.authorized((token) => http.request("POST /v1/auth/email/resend", { token, body }))
+    await authorized(tokens, (token) => http.request("POST /v1/auth/email/resend", { token, body }))
   },
   forgot: async (email, options = {}) => {
     await http.request("POST /v1/auth/password/forgot", { body: { email, ...options } })
@@ -157,7 +158,7 @@ export const email: Module<Email> = ({ http, tokens }) => ({
   opened,
   verify: async (token) => {
     const { player } = await http.request("POST /v1/auth/email/verify", { body: { token } })
-    return tokens.update(player)
+    return updatePlayer(tokens, player)
   },
   disown: async (token) => {
     await http.request("POST /v1/auth/email/disown", { body: { token } })
@@ -167,7 +168,7 @@ export const email: Module<Email> = ({ http, tokens }) => ({
   },
   changePassword: async (currentPassword, newPassword) => {
     const passwords = { currentPassword, newPassword }
-    await tokens.withRefreshToken((token, proof) =>
+    await withRefreshToken(tokens, (token, proof) =>
       http.request("POST /v1/auth/password/change", { token, body: { ...passwords, ...proof } })
     )
   }

@@ -90,20 +90,24 @@ export function isError(error: unknown, code?: ErrorCode): boolean {
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error ? String(error.code) : undefined
 
-/** An error in the form of the wire. */
-export interface WireError {
-  readonly code: string
-  readonly message: string
-  readonly details?: unknown
-}
-
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Whether a value has the form of an error of the service. */
-export const isWireError = (value: unknown): value is WireError =>
-  isRecord(value) && typeof value["code"] === "string" && typeof value["message"] === "string"
+/** The error of the service, of a code that this version may not know; undefined if the value is none. */
+export const fromWire = (value: unknown): ClientError | undefined => {
+  if (!isRecord(value)) return undefined
+  const { code, details, message } = value
+  return typeof code === "string" && typeof message === "string"
+    ? new ClientError(code as ErrorCode, message, details as ErrorDetails[ErrorCode])
+    : undefined
+}
 
-/** The error of the service, of a code that this version may not know. */
-export const fromWire = ({ code, details, message }: WireError): ClientError =>
-  new ClientError(code as ErrorCode, message, details as ErrorDetails[ErrorCode])
+/** Serializes a value, or throws what the service would answer to one that is no JSON. */
+export const jsonText = (code: "invalid_frame" | "invalid_request", value: unknown): string => {
+  try {
+    return JSON.stringify(value)
+  } catch (cause) {
+    const message = `The data is not JSON: ${String(cause)}`
+    throw new ClientError(code, message, { issues: [{ path: "", message }] }, cause)
+  }
+}

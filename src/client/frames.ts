@@ -3,7 +3,7 @@
  * service checks the fields of a frame; the client checks what would close the socket. Pure.
  */
 import { frameMaxBytes } from "#rpc/client-limits"
-import { ClientError, fromWire, isRecord, isWireError } from "./errors.ts"
+import { ClientError, fromWire, isRecord, jsonText } from "./errors.ts"
 import type { ChannelEvent, Frames, RoomEvent, VoiceEvent, Warn, Welcome } from "./wire.ts"
 
 /** The name of a client frame. */
@@ -35,7 +35,7 @@ export const encodeFrame = <F extends Frame>(
   payload: FramePayload<F>,
   rid?: string
 ): string => {
-  const text = jsonOf({ ...payload, t: frame, rid })
+  const text = jsonText("invalid_frame", { ...payload, t: frame, rid })
   // A UTF-16 unit takes at most three bytes, so short texts need no encoding.
   if (text.length * 3 > frameMaxBytes && bytes.encode(text).length > frameMaxBytes) {
     const details = { limit: frameMaxBytes }
@@ -44,19 +44,10 @@ export const encodeFrame = <F extends Frame>(
   return text
 }
 
-const jsonOf = (members: object): string => {
-  try {
-    return JSON.stringify(members)
-  } catch (cause) {
-    const message = `The data is not JSON: ${String(cause)}`
-    throw new ClientError("invalid_frame", message, { issues: [{ path: "", message }] }, cause)
-  }
-}
-
 /** Whether a key could reach an object's prototype. State with it never comes from the service. */
 const reachesPrototype = (text: string): boolean => text.includes('"__proto__"')
 
-const plainEvents: ReadonlySet<string> = new Set(["message", "channel_message", "signal"])
+const plainEvents: ReadonlyArray<string> = ["message", "channel_message", "signal"]
 
 /** The service promises the form of each type. Events of other types are ignored where they arrive. */
 const isFrame = (value: unknown): value is Reply | ServerEvent =>
@@ -67,7 +58,7 @@ export const decodeFrame = (text: string): Reply | ServerEvent | undefined => {
   try {
     const frame: unknown = JSON.parse(text)
     if (!isFrame(frame)) return undefined
-    return reachesPrototype(text) && !plainEvents.has(frame.t) ? undefined : frame
+    return reachesPrototype(text) && !plainEvents.includes(frame.t) ? undefined : frame
   } catch {
     return undefined
   }
@@ -76,6 +67,8 @@ export const decodeFrame = (text: string): Reply | ServerEvent | undefined => {
 /** Returns the data of a reply, or throws its error. */
 export const readReply = <F extends Frame>(_frame: F, reply: Reply): FrameData<F> => {
   if (reply.ok && isRecord(reply.data)) return reply.data as FrameData<F>
-  if (!reply.ok && isWireError(reply.error)) throw fromWire(reply.error)
-  throw new ClientError("unreadable_answer", "The reply is malformed: update the client.")
+  throw (
+    fromWire(reply.error) ??
+    new ClientError("unreadable_answer", "The reply is malformed: update the client.")
+  )
 }

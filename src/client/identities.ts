@@ -1,5 +1,7 @@
 /** Sign-in methods of the signed-in player. */
+import { authorized, updatePlayer, withRefreshToken } from "./authorized.ts"
 import type { Module } from "./compose.ts"
+import { inPath } from "./path-values.ts"
 import type { LinkedIdentity, Method, Player } from "./wire.ts"
 
 export interface Identities {
@@ -23,16 +25,16 @@ export interface Identities {
 
 export const identities: Module<Identities> = ({ http, tokens }) => ({
   list: async () => {
-    const { identities } = await tokens.authorized((token) =>
+    const { identities } = await authorized(tokens, (token) =>
       http.request("GET /v1/players/me/identities", { token })
     )
     return identities
   },
   unlink: async (provider) => {
-    const params = { provider }
-    const { player } = await tokens.withRefreshToken((token, body) =>
+    const params = inPath({ provider })
+    const { player } = await withRefreshToken(tokens, (token, body) =>
       http.request("DELETE /v1/players/me/identities/{provider}", { token, params, body })
     )
-    return tokens.update(player)
+    return updatePlayer(tokens, player)
   }
 })

@@ -6,7 +6,6 @@ import { BufferedEmitter } from "./buffered-emitter.ts"
 import { applyChannelEvent, type ChannelView, viewOf } from "./channel-view.ts"
 import type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
 import type { Connection } from "./connection.ts"
-import type { Unsubscribe } from "./emitter.ts"
 import { ClientError } from "./errors.ts"
 import type { Frame, FramePayload } from "./frames.ts"
 import { LiveChannelVoice } from "./live-channel-voice.ts"
@@ -19,14 +18,13 @@ const message = (channel: string, type: string, data: unknown) => ({
   ...(data === undefined ? {} : { data })
 })
 
-export class LiveChannel implements Channel {
+export class LiveChannel extends BufferedEmitter<ChannelEvents> implements Channel {
   readonly name: string
   readonly confirmed: Channel["confirmed"] = {
     send: (type, data) => this.#request("channelSend", message(this.name, type, data))
   }
   readonly voice: LiveChannelVoice
   readonly #connection: Connection
-  readonly #emitter = new BufferedEmitter<ChannelEvents>()
   #view: ChannelView
   readonly #onEnd: (channel: LiveChannel) => void
   #closed: ChannelClosed | undefined
@@ -36,6 +34,7 @@ export class LiveChannel implements Channel {
     joined: Extract<ChannelEvent, { readonly t: "channel_joined" }>,
     ended: (channel: LiveChannel) => void
   ) {
+    super()
     this.name = joined.channel.name
     this.#connection = connection
     this.#view = viewOf(joined)
@@ -65,13 +64,6 @@ export class LiveChannel implements Channel {
 
   get closed() {
     return this.#closed
-  }
-
-  on<Name extends keyof ChannelEvents>(
-    name: Name,
-    listener: (event: ChannelEvents[Name]) => void
-  ): Unsubscribe {
-    return this.#emitter.on(name, listener)
   }
 
   send(type: string, data?: unknown): void {
@@ -112,15 +104,6 @@ export class LiveChannel implements Channel {
     this.#onEnd(this)
     this.voice.end(closed)
     this.emit("closed", closed)
-  }
-
-  emit<Name extends keyof ChannelEvents>(name: Name, event: ChannelEvents[Name]): void {
-    this.#emitter.emit(name, event)
-  }
-
-  /** Delivers the buffered events to the listeners. */
-  flush(): void {
-    this.#emitter.flush()
   }
 
   async #request<F extends Frame>(frame: F, payload: FramePayload<F>): Promise<void> {

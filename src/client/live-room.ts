@@ -5,7 +5,6 @@
 import { BufferedEmitter } from "./buffered-emitter.ts"
 import type { Connection } from "./connection.ts"
 import type { Core } from "./core.ts"
-import type { Unsubscribe } from "./emitter.ts"
 import { ClientError } from "./errors.ts"
 import type { Frame, FrameData, FramePayload } from "./frames.ts"
 import type { RtcServers } from "./peer-connection.ts"
@@ -23,11 +22,9 @@ import type {
 } from "./room.ts"
 import type { JsonObject, RoomEvent, RoomSnapshot } from "./wire.ts"
 
-const message = (type: string, data: unknown, { to }: SendOptions = {}) => ({
-  type,
-  ...(data === undefined ? {} : { data }),
-  ...(to === undefined ? {} : { to })
-})
+/** JSON leaves out the members that are undefined. */
+const message = (type: string, data: unknown, { to }: SendOptions = {}) =>
+  ({ type, data, to }) as FramePayload<"send">
 
 /** A change of the room's state or of this player's. */
 type StateChange = Extract<RoomEvent, { readonly t: "state" | "player_state" }>
@@ -39,7 +36,7 @@ const confirms = (event: RoomEvent, change: StateChange, myId: string): boolean 
   (event.t === "state" ? event.from : event.playerId) === myId &&
   JSON.stringify(event.patch) === JSON.stringify(change.patch)
 
-export class LiveRoom implements Room {
+export class LiveRoom extends BufferedEmitter<RoomEvents> implements Room {
   readonly confirmed: ConfirmedChanges = {
     send: (type, data, options) => this.#request("send", message(type, data, options)),
     setState: async (patch) => {
@@ -62,7 +59,6 @@ export class LiveRoom implements Room {
   readonly peers: RoomPeers
   readonly #connection: Connection
   readonly #myId: string
-  readonly #emitter = new BufferedEmitter<RoomEvents>()
   /** What the service has sent. */
   #view: RoomSnapshot
   /** The changes that it has not confirmed, and the view with them. */
@@ -71,6 +67,7 @@ export class LiveRoom implements Room {
   #closed: RoomClosed | undefined
 
   constructor(core: Core, joined: ServiceEvents["room_joined"]) {
+    super()
     this.peers = peersOf(this, core)
     this.#connection = core.connection
     this.#myId = joined.playerId
@@ -118,13 +115,6 @@ export class LiveRoom implements Room {
     return this.#closed
   }
 
-  on<Name extends keyof RoomEvents>(
-    name: Name,
-    listener: (event: RoomEvents[Name]) => void
-  ): Unsubscribe {
-    return this.#emitter.on(name, listener)
-  }
-
   send(type: string, data?: unknown, options?: SendOptions): void {
     this.#notify("send", message(type, data, options))
   }
@@ -142,8 +132,8 @@ export class LiveRoom implements Room {
   }
 
   async iceServers(): Promise<RtcServers> {
-    const { iceServers: servers, ...rest } = await this.#request("iceServers", undefined)
-    return { ...rest, iceServers: servers.map((server) => ({ ...server, urls: [...server.urls] })) }
+    // Nobody else has what was just received, so the game may change it.
+    return (await this.#request("iceServers", undefined)) as RtcServers
   }
 
   async lock(locked = true): Promise<void> {
@@ -192,16 +182,6 @@ export class LiveRoom implements Room {
     if (this.#closed !== undefined) return
     this.#closed = closed
     this.emit("closed", closed)
-  }
-
-  /** Calls the listeners, or buffers the event until {@link LiveRoom.flush}. */
-  emit<Name extends keyof RoomEvents>(name: Name, event: RoomEvents[Name]): void {
-    this.#emitter.emit(name, event)
-  }
-
-  /** Delivers the buffered events to the listeners. */
-  flush(): void {
-    this.#emitter.flush()
   }
 
   #notify<F extends Frame>(frame: F, payload: FramePayload<F>): void {

@@ -24,45 +24,39 @@ export interface Watched {
   readonly silent: () => void
 }
 
+const nothing = (): void => undefined
+
 /** Watches a socket until the returned function is called. */
 export const watchSocket = (watched: Watched): (() => void) => {
   const { calls, heartbeatMillis, ping, silent, takeReceived, timers } = watched
-  let cancel: () => void = () => undefined
+  let cancel = nothing
   let silentMillis = 0
 
-  const checkLater = () => {
-    takeReceived()
-    cancel = timers.after(checkMillis, check)
-  }
-  const pinged = () => {
-    cancel()
-    if (!takeReceived()) return silent()
-    silentMillis = 0
-    checkLater()
-  }
   const check = () => {
     const { all, timed } = calls()
-    const received = takeReceived()
-    silentMillis = received ? 0 : silentMillis + checkMillis
+    silentMillis = takeReceived() ? 0 : silentMillis + checkMillis
     const limit = timed > 0 ? checkMillis : all > 0 ? heartbeatMillis / 2 : heartbeatMillis
     if (silentMillis < limit) return checkLater()
-    let isOver = false
-    const end = () => {
-      if (isOver) return
-      isOver = true
-      pinged()
-    }
-    const cancelTimeout = timers.after(timed > 0 ? pingMillis : relaxedPingMillis, end)
-    cancel = () => {
-      isOver = true
+    const pinged = () => {
       cancelTimeout()
+      if (!takeReceived()) return silent()
+      silentMillis = 0
+      checkLater()
     }
-    void ping().then(() => {
-      if (isOver) return
-      cancelTimeout()
-      end()
-    })
+    const cancelTimeout = timers.after(timed > 0 ? pingMillis : relaxedPingMillis, pinged)
+    cancel = cancelTimeout
+    const answered = () => {
+      if (cancel === cancelTimeout) pinged()
+    }
+    ping().then(answered, answered)
   }
+  const checkLater = () => {
+    cancel = timers.after(checkMillis, check)
+  }
+  takeReceived()
   checkLater()
-  return () => cancel()
+  return () => {
+    cancel()
+    cancel = nothing
+  }
 }

@@ -3,10 +3,10 @@
 /** Receives the parts of a line. */
 export type Log = (...parts: ReadonlyArray<unknown>) => void
 
-const silent: Log = () => undefined
-
 /** `true` logs to the console. */
-export const logOf = (debug: boolean | Log): Log => {
-  if (typeof debug === "function") return debug
-  return debug ? (...parts) => console.debug("[player-backend]", ...parts) : silent
-}
+export const logOf = (debug: boolean | Log): Log =>
+  typeof debug === "function"
+    ? debug
+    : (...parts) => {
+        if (debug) console.debug("[player-backend]", ...parts)
+      }

@@ -1,4 +1,5 @@
 /** Consent to news by mail: whether a sign-up screen may ask, and the player's choice. */
+import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"
 
 export interface News {
@@ -23,7 +24,7 @@ export const news: Module<News> = ({ http, tokens }) => ({
   enabled: async () => (await http.request("GET /v1/news/opt-in", {})).enabled,
   choose: async (wanted) => {
     const body = { optIn: wanted }
-    const { optIn } = await tokens.authorized((token) =>
+    const { optIn } = await authorized(tokens, (token) =>
       http.request("PUT /v1/news/opt-in", { token, body })
     )
     return optIn

@@ -2,6 +2,7 @@
  * Sign-in with Google, Discord, Apple and X: with PKCE in a popup or by redirect, in two steps for apps
  * that open their own browser, and with id tokens of devices.
  */
+import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"
 import {
   type ProviderOptions,
@@ -11,6 +12,7 @@ import {
   type Authorization,
   requestCode
 } from "./oauth-redirect.ts"
+import { inPath } from "./path-values.ts"
 import { makeProofKey } from "./pkce.ts"
 import type { NativeProvider, NativeRequest, Player, Provider, ProviderSession } from "./wire.ts"
 
@@ -106,11 +108,11 @@ export const oauth: Module<OAuth> = ({ http, name, timers, tokens }) => {
     const { challenge, verifier } = await makeProofKey()
     const started = (token?: string) =>
       http.request("POST /v1/auth/oauth/{provider}/start", {
-        params: { provider },
+        params: inPath({ provider }),
         body: { ...where, challenge },
         ...(token === undefined ? {} : { token })
       })
-    const { url } = await (link ? tokens.authorized(started) : started())
+    const { url } = await (link ? authorized(tokens, started) : started())
     return { url, verifier }
   }
 
@@ -138,12 +140,12 @@ export const oauth: Module<OAuth> = ({ http, name, timers, tokens }) => {
     native: async (provider, body) => {
       const request = (token?: string) =>
         http.request("POST /v1/auth/oauth/{provider}/native", {
-          params: { provider },
+          params: inPath({ provider }),
           body,
           ...(token === undefined ? {} : { token })
         })
       if (body.link !== true) return resultOf(await tokens.signIn(() => request()))
-      const session = await tokens.authorized(request)
+      const session = await authorized(tokens, request)
       return resultOf(await tokens.signIn(() => Promise.resolve(session)))
     }
   }

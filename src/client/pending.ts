@@ -24,17 +24,15 @@ export class PendingReplies {
   }
 
   settle(reply: Reply): void {
-    this.#take(reply.rid)?.(reply)
+    const settle = this.#waiting.get(reply.rid)
+    this.forget(reply.rid)
+    settle?.(reply)
   }
 
   /** The connection ended: settles every call without a reply. */
   end(): void {
-    for (const rid of Array.from(this.#waiting.keys())) this.#take(rid)?.(undefined)
-  }
-
-  #take(rid: string): Settle | undefined {
-    const settle = this.#waiting.get(rid)
-    this.#waiting.delete(rid)
-    return settle
+    const waiting = Array.from(this.#waiting.values())
+    this.#waiting.clear()
+    for (const settle of waiting) settle(undefined)
   }
 }

@@ -1,5 +1,7 @@
 /** The account of the signed-in player. */
+import { authorized, updatePlayer, withRefreshToken } from "./authorized.ts"
 import type { Module } from "./compose.ts"
+import { inPath } from "./path-values.ts"
 import type { Profile } from "./tokens.ts"
 import type { Player, PlayerExport, Sanction } from "./wire.ts"
 
@@ -58,27 +60,27 @@ export interface Players {
 
 export const players: Module<Players> = ({ http, tokens }) => ({
   me: async () => {
-    const { player } = await tokens.authorized((token) =>
+    const { player } = await authorized(tokens, (token) =>
       http.request("GET /v1/players/me", { token })
     )
-    return tokens.update(player)
+    return updatePlayer(tokens, player)
   },
   update: async (body) => {
-    const { player } = await tokens.authorized((token) =>
+    const { player } = await authorized(tokens, (token) =>
       http.request("PATCH /v1/players/me", { token, body })
     )
-    return tokens.update(player)
+    return updatePlayer(tokens, player)
   },
-  export: () => tokens.authorized((token) => http.request("GET /v1/players/me/export", { token })),
+  export: () => authorized(tokens, (token) => http.request("GET /v1/players/me/export", { token })),
   sanctions: async () => {
-    const { sanctions } = await tokens.authorized((token) =>
+    const { sanctions } = await authorized(tokens, (token) =>
       http.request("GET /v1/players/me/sanctions", { token })
     )
     return sanctions
   },
   appeal: async (sanctionId, message) => {
-    const input = { params: { sanctionId }, body: { message } }
-    const { sanction } = await tokens.authorized((token) =>
+    const input = { params: inPath({ sanctionId }), body: { message } }
+    const { sanction } = await authorized(tokens, (token) =>
       http.request("POST /v1/players/me/sanctions/{sanctionId}/appeal", { token, ...input })
     )
     return sanction
@@ -86,8 +88,8 @@ export const players: Module<Players> = ({ http, tokens }) => ({
   delete: async ({ password } = {}) => {
     const route = "DELETE /v1/players/me"
     await (password === undefined
-      ? tokens.withRefreshToken((token, body) => http.request(route, { token, body }))
-      : tokens.authorized((token) => http.request(route, { token, body: { password } })))
-    await tokens.discard()
+      ? withRefreshToken(tokens, (token, body) => http.request(route, { token, body }))
+      : authorized(tokens, (token) => http.request(route, { token, body: { password } })))
+    await tokens.exclusive(() => tokens.locked(() => tokens.signOutAllTabs()))
   }
 })

@@ -21,12 +21,12 @@ export type AfterClose =
   | { readonly reconnect: true; readonly delayMillis: number; readonly attempts: Attempts }
 
 /** Close codes after which a new connection would be refused again, or would replace its successor. */
-const finalCodes: ReadonlySet<number> = new Set([
+const finalCodes: ReadonlyArray<number> = [
   closeCodes.unauthorized,
   closeCodes.forbidden,
   closeCodes.replaced,
   closeCodes.unsupported
-])
+]
 
 const firstMillis = 500
 const maxMillis = 15_000
@@ -54,7 +54,7 @@ export const afterClose = (
   { at, code }: { readonly code: number; readonly at: number },
   random: number
 ): AfterClose => {
-  if (finalCodes.has(code)) return { reconnect: false }
+  if (finalCodes.includes(code)) return { reconnect: false }
   const isFirst = failures === 0
   const next = (millis: number, attempts: Attempts): AfterClose => ({
     reconnect: true,

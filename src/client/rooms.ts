@@ -5,12 +5,12 @@
 import type { Module } from "./compose.ts"
 import type { ConnectionStatus } from "./connection.ts"
 import type { Core } from "./core.ts"
-import { ClientError, codeOf, isError } from "./errors.ts"
+import { ClientError, isError } from "./errors.ts"
 import type { FramePayload, ServerEvent } from "./frames.ts"
 import { LiveRoom } from "./live-room.ts"
+import { rejoin, rejoinMillis } from "./rejoin.ts"
 import type { AnyMessages, Room } from "./room.ts"
 import type { Closed } from "./socket.ts"
-import { retry } from "./timers.ts"
 import type { JsonObject, PublicRoom, RoomEvent, RoomRef } from "./wire.ts"
 
 /** Filter of a room list. */
@@ -100,19 +100,15 @@ export interface Rooms {
   > | null>
 }
 
-/** A room that moves to another runner cannot be resumed for a moment. */
-const resumeFirstMillis = 250
-const resumeMillis = 20_000
-const resumableErrors: ReadonlySet<string | undefined> = new Set(["unavailable", "rate_limited"])
-
 /** Events of channels have the field `channel`. Further events of rooms come from newer services. */
 const isRoomEvent = (event: ServerEvent): event is RoomEvent =>
   event.t !== "welcome" && event.t !== "warn" && !("channel" in event)
 
+const cancelled = () => new ClientError("match_cancelled", "The search was cancelled.")
+
 class LiveRooms {
   readonly #core: Core
   #room: LiveRoom | undefined
-  #wasDisconnected = false
   #isResyncing = false
 
   constructor(core: Core) {
@@ -139,24 +135,19 @@ class LiveRooms {
   }
 
   async quickMatch(mode: string, { signal }: QuickMatchOptions = {}): Promise<LiveRoom> {
-    if (signal?.aborted === true) {
-      throw new ClientError("match_cancelled", "The search was cancelled.")
-    }
+    if (signal?.aborted === true) throw cancelled()
     const ticket = { isCancelled: false }
-    const matched = this.#matchWhenOpen(mode, ticket)
-    if (signal === undefined) return this.#enter(matched)
-    let stop: () => void = () => undefined
-    const cancelled = new Promise<never>((_, reject) => {
-      const onAbort = () =>
+    const matched = new Promise<RoomRef>((resolve, reject) => {
+      const abort = () =>
         void this.#cancel().then((isCancelled) => {
-          if (!isCancelled) return
-          ticket.isCancelled = true
-          reject(new ClientError("match_cancelled", "The search was cancelled."))
+          ticket.isCancelled = isCancelled
+          if (isCancelled) reject(cancelled())
         })
-      stop = () => signal.removeEventListener("abort", onAbort)
-      signal.addEventListener("abort", onAbort, { once: true })
+      const stop = () => signal?.removeEventListener("abort", abort)
+      signal?.addEventListener("abort", abort)
+      this.#match(mode, ticket).then(resolve, reject).finally(stop)
     })
-    return this.#enter(Promise.race([matched, cancelled]).finally(() => stop()))
+    return this.#enter(matched)
   }
 
   async resume(): Promise<LiveRoom | null> {
@@ -195,7 +186,7 @@ class LiveRooms {
     if (this.#isResyncing) return
     this.#isResyncing = true
     const { transport } = this.#core.connection
-    await transport.call("join", { roomId: room.id }, resumeMillis).catch(() => undefined)
+    await transport.call("join", { roomId: room.id }, rejoinMillis).catch(() => undefined)
     this.#isResyncing = false
   }
 
@@ -203,31 +194,16 @@ class LiveRooms {
   async welcomed(): Promise<void> {
     const room = this.#activeRoom
     if (room === undefined) return
-    const { connection, timers } = this.#core
-    const resume = () => connection.transport.call("resume", { roomId: room.id }, resumeMillis)
-    try {
-      await retry(timers, resume, {
-        firstMillis: resumeFirstMillis,
-        timeoutMillis: resumeMillis,
-        isTransient: (error) => resumableErrors.has(codeOf(error))
-      })
-    } catch (error) {
-      const reason = codeOf(error) ?? "failed"
-      if (reason !== "disconnected") room.end({ reason })
-    }
+    await rejoin(this.#core, "resume", { roomId: room.id }, room)
   }
 
   /** Handles a change of the connection's status. */
   status(status: ConnectionStatus, closed: Closed | undefined): void {
     const room = this.#activeRoom
     if (status === "offline") return room?.end(closed ?? { reason: "closed" })
-    if (status === "connecting") {
-      this.#wasDisconnected = closed !== undefined
-      if (closed !== undefined) room?.emit("disconnected", closed)
-    } else if (this.#wasDisconnected) {
-      this.#wasDisconnected = false
-      room?.emit("reconnected", room.snapshot)
-    }
+    if (closed === undefined) return
+    if (status === "connecting") room?.emit("disconnected", closed)
+    else room?.emit("reconnected", room.snapshot)
   }
 
   get #activeRoom(): LiveRoom | undefined {
@@ -251,16 +227,12 @@ class LiveRooms {
     setTimeout(() => room.flush(), 0)
   }
 
-  async #matchWhenOpen(mode: string, ticket: Ticket): Promise<RoomRef> {
-    await this.#core.connection.open()
-    return this.#match(mode, ticket)
-  }
-
   /** Waits for a match. A disconnect loses the ticket: asks again, and resumes a seat it had found. */
   async #match(mode: string, ticket: Ticket): Promise<RoomRef> {
     const { connection } = this.#core
+    await connection.open()
     for (let isAgain = false; ; isAgain = true) {
-      if (ticket.isCancelled) throw new ClientError("match_cancelled", "The search was cancelled.")
+      if (ticket.isCancelled) throw cancelled()
       try {
         return await connection.request("quickMatch", { mode }, { untimed: true })
       } catch (error) {
@@ -290,11 +262,7 @@ interface Ticket {
 
 export const rooms: Module<Rooms> = (core) => {
   const live = new LiveRooms(core)
-  core.connection.listen({
-    receive: (event) => live.receive(event),
-    welcomed: () => live.welcomed(),
-    status: (status, closed) => live.status(status, closed)
-  })
+  core.connection.listen(live)
   // The game names the types of its state and messages, which the service does not check.
   return live as Rooms
 }

@@ -2,9 +2,11 @@
  * Saves that wait on this device until the service takes them. They survive a reload, since they are in
  * the client's storage. A newer save of a key replaces the waiting one. Tabs share the queue.
  */
+import { authorized } from "./authorized.ts"
 import type { Core } from "./core.ts"
 import { Emitter } from "./emitter.ts"
 import { type AnyClientError, ClientError, isError } from "./errors.ts"
+import { inPath } from "./path-values.ts"
 import { withWebLock } from "./web-lock.ts"
 import type { SaveItem } from "./wire.ts"
 
@@ -194,9 +196,9 @@ export class SaveQueue {
 
   #send({ data, key, playerId }: Entry): Promise<SaveItem> {
     const { http, tokens } = this.#core
-    return tokens.authorized((token) => {
+    return authorized(tokens, (token) => {
       if (tokens.player?.id !== playerId) throw new ClientError("signed_out", "Another player.")
-      return http.request("PUT /v1/saves/{key}", { token, params: { key }, body: { data } })
+      return http.request("PUT /v1/saves/{key}", { token, params: inPath({ key }), body: { data } })
     })
   }
 

@@ -1,7 +1,9 @@
 /** Cloud saves of the signed-in player. */
+import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"
 import type { Unsubscribe } from "./emitter.ts"
 import { isError } from "./errors.ts"
+import { inPath } from "./path-values.ts"
 import { type QueuedSave, SaveQueue, type SaveEvents } from "./save-queue.ts"
 import type { Save, SaveItem } from "./wire.ts"
 
@@ -90,13 +92,15 @@ export const saves: Module<Saves> = (core) => {
   const queue = new SaveQueue(core)
   return {
     list: async () => {
-      const { saves } = await tokens.authorized((token) => http.request("GET /v1/saves", { token }))
+      const { saves } = await authorized(tokens, (token) =>
+        http.request("GET /v1/saves", { token })
+      )
       return saves
     },
     get: async (key) => {
       try {
-        return await tokens.authorized((token) =>
-          http.request("GET /v1/saves/{key}", { token, params: { key } })
+        return await authorized(tokens, (token) =>
+          http.request("GET /v1/saves/{key}", { token, params: inPath({ key }) })
         )
       } catch (error) {
         if (isError(error, "save_not_found")) return null
@@ -104,12 +108,12 @@ export const saves: Module<Saves> = (core) => {
       }
     },
     put: (key, data, options = {}) => {
-      const input = { params: { key }, body: { data, ...options } }
-      return tokens.authorized((token) => http.request("PUT /v1/saves/{key}", { token, ...input }))
+      const input = { params: inPath({ key }), body: { data, ...options } }
+      return authorized(tokens, (token) => http.request("PUT /v1/saves/{key}", { token, ...input }))
     },
     delete: async (key, options = {}) => {
-      const input = { params: { key }, query: { ...options } }
-      await tokens.authorized((token) =>
+      const input = { params: inPath({ key }), query: { ...options } }
+      await authorized(tokens, (token) =>
         http.request("DELETE /v1/saves/{key}", { token, ...input })
       )
     },

@@ -81,14 +81,22 @@ export const sessions: Module<Sessions> = ({ http, tokens }) => ({
   get player() {
     return tokens.player
   },
-  guest: async (body = {}) => {
-    const { player } = await tokens.signIn(() => http.request("POST /v1/auth/guest", { body }))
-    return player
-  },
+  guest: async (body = {}) =>
+    (await tokens.signIn(() => http.request("POST /v1/auth/guest", { body }))).player,
   resume: async () => (await tokens.resume())?.player ?? null,
   ensure: async (profile = {}) => (await tokens.ensure(profile)).player,
-  logout: () => tokens.logout(),
-  appeal: async (message) => (await tokens.appeal(message)).sanction,
+  logout: () =>
+    tokens.exclusive(async () => {
+      const session = await tokens.locked(() => tokens.signOutAllTabs())
+      if (session === undefined) return
+      const body = { refreshToken: session.refreshToken }
+      await http.request("POST /v1/auth/logout", { body }).catch(() => undefined)
+    }),
+  appeal: (message) =>
+    tokens.exclusive(async () => {
+      const body = { refreshToken: await tokens.refreshToken(), message }
+      return (await http.request("POST /v1/auth/appeal", { body })).sanction
+    }),
   accessToken: () => tokens.access(),
   onChange: (listener) => tokens.changes.on("change", listener)
 })

@@ -1,7 +1,9 @@
 /** Share links: making and posting them, and the link by which a page was opened. X profiles. */
+import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"
 import type { Core } from "./core.ts"
 import { isError } from "./errors.ts"
+import { inPath } from "./path-values.ts"
 import type { Endpoints, Shared, ShareLink, XProfile, XProfiles } from "./wire.ts"
 
 /** A link to make: by default a plain one without the player's name. */
@@ -111,7 +113,7 @@ const reportOf =
       const { counted } =
         session === undefined
           ? await http.request("POST /v1/share/visits", { body })
-          : await tokens.authorized((token) =>
+          : await authorized(tokens, (token) =>
               http.request("POST /v1/share/visits", { token, body })
             )
       return counted
@@ -130,7 +132,7 @@ export const share: Module<Share> = (core) => {
     const shareId = address === undefined ? null : new URL(address).searchParams.get("ks")
     if (shareId === null) return null
     try {
-      const params = { shareId }
+      const params = inPath({ shareId })
       const { link } = await http.request("GET /v1/share/links/{shareId}", { params })
       await report(shareId, true)
       return link
@@ -149,7 +151,7 @@ export const share: Module<Share> = (core) => {
     link: ({ kind, ...rest } = {}) => {
       const made = kind ?? (rest.score === undefined ? "plain" : "challenge")
       const body = { kind: made, ...rest }
-      return tokens.authorized((token) => http.request("POST /v1/share/links", { token, body }))
+      return authorized(tokens, (token) => http.request("POST /v1/share/links", { token, body }))
     },
     post,
     landing,
@@ -158,9 +160,9 @@ export const share: Module<Share> = (core) => {
       return link !== null && report(link.id, false)
     },
     xProfile: () =>
-      tokens.authorized((token) => http.request("GET /v1/players/me/x-profile", { token })),
+      authorized(tokens, (token) => http.request("GET /v1/players/me/x-profile", { token })),
     showXProfile: (visible) =>
-      tokens.authorized((token) =>
+      authorized(tokens, (token) =>
         http.request("PUT /v1/players/me/x-profile", { token, body: { visible } })
       ),
     xProfiles: async (playerIds) => {

@@ -43,27 +43,25 @@ export const openSocket = (options: {
     isEnded = true
     options.closed(closed)
   }
+  let socket: WebSocketLike | undefined
   try {
-    const socket = new options.WebSocket(options.url)
-    socket.addEventListener("open", () => {
-      if (!isEnded) options.opened(socket)
+    const opened = (socket = new options.WebSocket(options.url))
+    opened.addEventListener("open", () => {
+      if (!isEnded) options.opened(opened)
     })
-    socket.addEventListener("message", ({ data }) => {
+    opened.addEventListener("message", ({ data }) => {
       if (!isEnded && typeof data === "string") options.received(data)
     })
-    socket.addEventListener("close", ({ code = abnormalClosure, reason = "" }) =>
+    opened.addEventListener("close", ({ code = abnormalClosure, reason = "" }) =>
       end({ code, reason })
     )
     // A close event follows every error. Without a listener, an error would end a Node process.
-    socket.addEventListener("error", () => undefined)
-    return () => {
-      isEnded = true
-      socket.close(1000)
-    }
+    opened.addEventListener("error", () => undefined)
   } catch (error) {
     queueMicrotask(() => end({ code: abnormalClosure, reason: String(error) }))
-    return () => {
-      isEnded = true
-    }
+  }
+  return () => {
+    isEnded = true
+    socket?.close(1000)
   }
 }

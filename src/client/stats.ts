@@ -1,4 +1,5 @@
 /** Stats of the signed-in player. */
+import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"
 import type { StatsReported } from "./wire.ts"
 
@@ -32,13 +33,13 @@ export interface Stats {
 
 export const stats: Module<Stats> = ({ http, tokens }) => ({
   get: async () => {
-    const { stats } = await tokens.authorized((token) => http.request("GET /v1/stats", { token }))
+    const { stats } = await authorized(tokens, (token) => http.request("GET /v1/stats", { token }))
     return stats
   },
   report: (values, { idempotencyKey } = {}) => {
     const headers: Record<string, string> =
       idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }
     const input = { headers, body: { stats: values } }
-    return tokens.authorized((token) => http.request("POST /v1/stats", { token, ...input }))
+    return authorized(tokens, (token) => http.request("POST /v1/stats", { token, ...input }))
   }
 })

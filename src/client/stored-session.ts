@@ -33,9 +33,9 @@ export const fromResponse = (session: Session, now: number): StoredSession => {
 const isStored = (value: unknown): value is StoredSession =>
   isRecord(value) &&
   isRecord(value["player"]) &&
-  typeof value["player"]["id"] === "string" &&
-  typeof value["accessToken"] === "string" &&
-  typeof value["refreshToken"] === "string" &&
+  [value["player"]["id"], value["accessToken"], value["refreshToken"]].every(
+    (text) => typeof text === "string"
+  ) &&
   Number.isFinite(value["expiresAt"])
 
 /** Reads the stored session; undefined if there is none or it is malformed. */
@@ -47,6 +47,3 @@ export const load = async (stored: StoredText): Promise<StoredSession | undefine
     return undefined
   }
 }
-
-export const store = (stored: StoredText, session: StoredSession): Promise<void> =>
-  stored.write(JSON.stringify(session))

@@ -8,30 +8,19 @@ import { Emitter } from "./emitter.ts"
 import { ClientError, codeOf, isError } from "./errors.ts"
 import type { Http } from "./http.ts"
 import type { StoredText } from "./storage.ts"
-import { fromResponse, isFresh, load, store, type StoredSession } from "./stored-session.ts"
+import { fromResponse, isFresh, load, type StoredSession } from "./stored-session.ts"
 import { pause, type Timers } from "./timers.ts"
 import { withWebLock } from "./web-lock.ts"
-import type { Appealed, Player, Session } from "./wire.ts"
+import type { Player, Session } from "./wire.ts"
 
 /** How long to wait for the tokens of another tab: less than the service's race window. */
 const raceMillis = (refreshRaceSeconds - 2) * 1000
 const raceStepMillis = 250
 
-/** Errors of a refresh after which its token never works again. */
-const finalErrors: ReadonlySet<string> = new Set([
-  "invalid_refresh_token",
-  "session_revoked",
-  "player_banned"
-])
+/** Errors of a refresh that mean that the session has ended. So does a ban, which the player must see. */
+const endedErrors: ReadonlyArray<string | undefined> = ["session_revoked", "invalid_refresh_token"]
 
-/** Errors that mean that no player is signed in. A ban stays an error, because the player must see it. */
-const endedErrors: ReadonlySet<string | undefined> = new Set([
-  "signed_out",
-  "session_revoked",
-  "invalid_refresh_token"
-])
-
-const signedOut = () =>
+export const signedOut = () =>
   new ClientError(
     "signed_out",
     "No player is signed in: call sessions.ensure() or another sign-in."
@@ -52,8 +41,11 @@ export interface Profile {
   readonly displayName?: string
 }
 
-/** The request field that proves possession of this device's session. */
-export interface RefreshTokenBody {
+/** The ban that ended the session. */
+interface Ban {
+  /** With what every call that needs a player rejects. */
+  readonly error: unknown
+  /** Still authenticates an appeal. */
   readonly refreshToken: string
 }
 
@@ -62,8 +54,7 @@ export class Tokens {
   readonly #options: TokenOptions
   #queue: Promise<unknown> = Promise.resolve()
   #session: StoredSession | undefined
-  /** The refresh token that a ban has revoked: it still authenticates an appeal. */
-  #bannedRefreshToken: string | undefined
+  #ban: Ban | undefined
   /** The player was signed out: guests are not created implicitly. */
   #isSignedOut = false
 
@@ -79,26 +70,26 @@ export class Tokens {
 
   /** Signs in with the session that a request returns, replacing the current one. */
   signIn<S extends Session>(request: () => Promise<S>): Promise<S> {
-    return this.#exclusive(async () => {
+    return this.exclusive(async () => {
       const session = await request()
-      await this.#locked(() => this.#save(session))
+      await this.locked(() => this.#save(session))
       return session
     })
   }
 
   /** Returns the stored session if it is still valid. */
   resume(): Promise<StoredSession | undefined> {
-    return this.#exclusive(() => this.#resumeIfValid())
+    return this.exclusive(() => this.#resumeIfValid())
   }
 
   /** Returns the stored session, or that of a new guest. */
   ensure(profile: Profile): Promise<StoredSession> {
-    return this.#exclusive(async () => (await this.#resumeIfValid()) ?? this.#newGuest(profile))
+    return this.exclusive(async () => (await this.#resumeIfValid()) ?? this.#newGuest(profile))
   }
 
   /** Returns a fresh access token. */
   access(): Promise<string> {
-    return this.#exclusive(async () => (await this.#resumeOrCreate()).accessToken)
+    return this.exclusive(async () => (await this.#resumeOrCreate()).accessToken)
   }
 
   /** Marks an access token that the service refused as expired. */
@@ -107,85 +98,29 @@ export class Tokens {
     this.#session = { ...this.#session, expiresAt: 0 }
   }
 
-  /** Runs a request with the access token. If the token has expired, refreshes it and retries once. */
-  async authorized<A>(request: (token: string) => Promise<A>): Promise<A> {
-    const token = await this.access()
-    try {
-      return await request(token)
-    } catch (error) {
-      if (!isError(error, "token_expired")) throw error
-      this.expire(token)
-      return request(await this.access())
-    }
-  }
-
-  /** The same for a request with the refresh token, which no tab rotates meanwhile. */
-  withRefreshToken<A>(request: (token: string, proof: RefreshTokenBody) => Promise<A>): Promise<A> {
-    return this.authorized((token) =>
-      this.#exclusive(() =>
-        this.#locked(async () => {
-          const session = (await this.#load()) ?? this.#session
-          if (session === undefined) throw signedOut()
-          return request(token, { refreshToken: session.refreshToken })
-        })
-      )
-    )
-  }
-
-  /** Signs out on this device, and at the service if it is reachable. */
-  logout(): Promise<void> {
-    const { http } = this.#options
-    return this.#exclusive(async () => {
-      const session = await this.#locked(() => this.#signOutAllTabs())
-      if (session === undefined) return
-      const body = { refreshToken: session.refreshToken }
-      await http.request("POST /v1/auth/logout", { body }).catch(() => undefined)
-    })
-  }
-
-  /** Removes the session of a deleted player. */
-  discard(): Promise<unknown> {
-    return this.#exclusive(() => this.#locked(() => this.#signOutAllTabs()))
-  }
-
-  /** Appeals against the player's ban, before or after the ban has ended the session. */
-  appeal(message: string): Promise<Appealed> {
-    const { http } = this.#options
-    return this.#exclusive(async () => {
-      const session = this.#session ?? (this.#isSignedOut ? undefined : await this.#load())
-      const refreshToken = session?.refreshToken ?? this.#bannedRefreshToken
-      if (refreshToken === undefined) throw signedOut()
-      return http.request("POST /v1/auth/appeal", { body: { refreshToken, message } })
-    })
-  }
-
-  /** Stores a changed player beside the latest tokens, and returns the player. */
-  async update(player: Player): Promise<Player> {
-    await this.#exclusive(() =>
-      this.#locked(async () => {
-        const found = await this.#load()
-        if (found?.player.id !== player.id) return
-        await store(this.#options.stored, this.#adopt({ ...found, player }))
-      })
-    )
-    return player
+  /** The latest refresh token of the session, or of the ban that ended it. */
+  async refreshToken(): Promise<string> {
+    const owner = (await this.load()) ?? this.#session ?? this.#ban
+    if (owner === undefined) throw signedOut()
+    return owner.refreshToken
   }
 
   /** Runs one task after the other. */
-  #exclusive<A>(task: () => Promise<A>): Promise<A> {
+  exclusive<A>(task: () => Promise<A>): Promise<A> {
     const result = this.#queue.then(task)
     this.#queue = result.catch(() => undefined)
     return result
   }
 
-  #locked<A>(task: () => Promise<A>): Promise<A> {
+  /** Runs a task that reads or writes the stored session, while no other tab does. */
+  locked<A>(task: () => Promise<A>): Promise<A> {
     return withWebLock(this.#options.name, this.#options.timers, task)
   }
 
   /** Adopts the player, tokens or sign-out that another tab stored. */
   #syncFromStorage(): Promise<void> {
-    return this.#exclusive(async () => {
-      const found = await this.#load()
+    return this.exclusive(async () => {
+      const found = await this.load()
       const known = this.#session
       if (found === undefined) {
         if (known !== undefined) this.#clear()
@@ -196,7 +131,8 @@ export class Tokens {
     })
   }
 
-  #load(): Promise<StoredSession | undefined> {
+  /** The session that the tabs share. */
+  load(): Promise<StoredSession | undefined> {
     return load(this.#options.stored)
   }
 
@@ -206,28 +142,33 @@ export class Tokens {
 
   #adopt(session: StoredSession): StoredSession {
     this.#session = session
+    this.#ban = undefined
     this.#isSignedOut = false
     this.changes.emit("change", session.player)
     return session
   }
 
-  async #save(answer: Session): Promise<StoredSession> {
-    const session = fromResponse(answer, this.#options.timers.now())
-    await store(this.#options.stored, session)
+  #save(answer: Session): Promise<StoredSession> {
+    return this.store(fromResponse(answer, this.#options.timers.now()))
+  }
+
+  /** Stores a session and uses it. Call it under the lock. */
+  async store(session: StoredSession): Promise<StoredSession> {
+    await this.#options.stored.write(JSON.stringify(session))
     return this.#adopt(session)
   }
 
   /** Clears the session in memory. */
   #clear(): void {
     const was = this.#session
-    this.#session = undefined
+    this.#session = this.#ban = undefined
     this.#isSignedOut = true
     if (was !== undefined) this.changes.emit("change", null)
   }
 
   /** Signs out all tabs and returns their session. Call it under the lock. */
-  async #signOutAllTabs(): Promise<StoredSession | undefined> {
-    const session = (await this.#load()) ?? this.#session
+  async signOutAllTabs(): Promise<StoredSession | undefined> {
+    const session = (await this.load()) ?? this.#session
     await this.#options.stored.write(null)
     this.#clear()
     return session
@@ -236,7 +177,7 @@ export class Tokens {
   /** Creates a guest, unless another tab was faster. */
   #newGuest(profile: Profile): Promise<StoredSession> {
     const { http } = this.#options
-    return this.#locked(async () => {
+    return this.locked(async () => {
       const found = await this.#loadFresh()
       if (found !== undefined) return found
       return this.#save(await http.request("POST /v1/auth/guest", { body: profile }))
@@ -248,7 +189,7 @@ export class Tokens {
     const session = await this.#resume()
     if (session !== undefined) return session
     // After a sign-out, a new guest would hide that the old player is signed out.
-    if (!this.#options.autoGuest || this.#isSignedOut) throw signedOut()
+    if (!this.#options.autoGuest || this.#isSignedOut) throw this.#ban?.error ?? signedOut()
     return this.#newGuest({})
   }
 
@@ -257,7 +198,7 @@ export class Tokens {
     try {
       return await this.#resume()
     } catch (error) {
-      if (endedErrors.has(codeOf(error))) return undefined
+      if (endedErrors.includes(codeOf(error))) return undefined
       throw error
     }
   }
@@ -265,27 +206,24 @@ export class Tokens {
   /** Returns the stored session with a fresh access token, or undefined. */
   async #resume(): Promise<StoredSession | undefined> {
     if (this.#session === undefined) {
-      const found = this.#isSignedOut ? undefined : await this.#load()
+      const found = this.#isSignedOut ? undefined : await this.load()
       if (found === undefined) return undefined
       this.#adopt(found)
     }
     const session = this.#session
-    return session !== undefined && this.#isFresh(session) ? session : this.#renew()
-  }
-
-  /** Renews the session, unless another tab has just renewed it or signed out. */
-  #renew(): Promise<StoredSession> {
-    return this.#locked(async () => {
-      const session = await this.#loadFresh()
-      if (session !== undefined) return session
-      this.#clear()
-      throw signedOut()
-    })
+    return session !== undefined && this.#isFresh(session)
+      ? session
+      : this.locked(async () => {
+          const renewed = await this.#loadFresh()
+          // Another tab has signed out.
+          if (renewed === undefined) this.#clear()
+          return renewed
+        })
   }
 
   /** Loads the shared session and refreshes it if due. Call it under the lock. */
   async #loadFresh(): Promise<StoredSession | undefined> {
-    const found = await this.#load()
+    const found = await this.load()
     if (found === undefined) return undefined
     const others = found.accessToken !== this.#session?.accessToken
     return others && this.#isFresh(found) ? this.#adopt(found) : this.#refresh(found)
@@ -298,9 +236,9 @@ export class Tokens {
       return await this.#save(await http.request("POST /v1/auth/refresh", { body }))
     } catch (error) {
       if (isError(error, "refresh_race")) return this.#awaitOtherTab(used, error)
-      const code = codeOf(error) ?? ""
-      if (code === "player_banned") this.#bannedRefreshToken = used.refreshToken
-      if (finalErrors.has(code)) await this.#signOutAllTabs()
+      const isBan = isError(error, "player_banned")
+      if (isBan || endedErrors.includes(codeOf(error))) await this.signOutAllTabs()
+      if (isBan) this.#ban = { error, refreshToken: used.refreshToken }
       throw error
     }
   }
@@ -308,7 +246,7 @@ export class Tokens {
   /** Another tab refreshed first: waits for its tokens in the storage. */
   async #awaitOtherTab(used: StoredSession, race: unknown): Promise<StoredSession> {
     for (let waited = 0; ; waited += raceStepMillis) {
-      const found = await this.#load()
+      const found = await this.load()
       if (found !== undefined && found.refreshToken !== used.refreshToken) return this.#adopt(found)
       if (waited >= raceMillis) throw race
       await pause(this.#options.timers, raceStepMillis)

@@ -1,4 +1,5 @@
 /** Session transfer to another browser or device. */
+import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"
 import type { Player, TransferCode } from "./wire.ts"
 
@@ -24,7 +25,7 @@ export interface Transfer {
 }
 
 export const transfer: Module<Transfer> = ({ http, tokens }) => ({
-  create: () => tokens.authorized((token) => http.request("POST /v1/auth/transfer", { token })),
+  create: () => authorized(tokens, (token) => http.request("POST /v1/auth/transfer", { token })),
   redeem: async (code) => {
     const redeemed = () => http.request("POST /v1/auth/transfer/redeem", { body: { code } })
     return (await tokens.signIn(redeemed)).player

@@ -96,24 +96,25 @@ export class FrameTransport {
           reject(error)
         }
       })
-      try {
-        this.#send(socket, encodeFrame(frame, payload, rid))
-      } catch (error) {
-        this.#pending.forget(rid)
-        throw error
-      }
+      this.#send(socket, encodeFrame(frame, payload, rid))
     })
-    if (timeoutMillis === undefined) return reply
-    return withTimeout(this.#timers, reply, timeoutMillis, () => {
-      this.#pending.forget(rid)
-      return new ClientError("timed_out", `No reply to ${frame} within ${timeoutMillis / 1000} s.`)
-    })
+    const timedOut = () =>
+      new ClientError(
+        "timed_out",
+        `No answer to ${frame} within ${Number(timeoutMillis) / 1000} seconds.`
+      )
+    const settled =
+      timeoutMillis === undefined
+        ? reply
+        : withTimeout(this.#timers, reply, timeoutMillis, timedOut)
+    // The frame may not have been sent, and its caller may have given up.
+    return settled.finally(() => this.#pending.forget(rid))
   }
 
   /** Sends a frame without a reply. Failures become warnings. */
-  notify<F extends Frame>(frame: F, payload: FramePayload<F>): void {
+  notify<F extends Frame>(frame: F, payload: FramePayload<F>, isOnline: boolean): void {
     const socket = this.#socket
-    if (socket === undefined)
+    if (socket === undefined || !isOnline)
       return this.warn("disconnected", `${frame} was not sent: the socket is closed.`)
     if (socket.bufferedAmount > outboxMaxBytes) {
       return this.warn("slow_connection", `${frame} was not sent: too much data is unsent.`)

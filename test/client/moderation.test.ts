@@ -33,7 +33,8 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a banned 
       const { sanctionId } = details(write)
       assert.deepStrictEqual(details(write), { sanctionId, expiresAt: null, note: "Rest." })
       const call = yield* rejection(() => client.rooms.create({ mode: "default" }))
-      assert.isTrue(isError(call, "disconnected") && call.details.closeCode === 4003, String(call))
+      assert.strictEqual(details(call).sanctionId, sanctionId)
+      assert.isNull(client.sessions.player)
       const sanction = yield* ask(() => client.sessions.appeal("I am rested."))
       assert.strictEqual(sanction.id, sanctionId)
       const again = yield* rejection(() => client.sessions.appeal("Really."))
@@ -42,5 +43,35 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a banned 
       const late = yield* rejection(() => client.sessions.appeal("Thanks."))
       assert.isTrue(isError(late, "sanction_inactive"))
     })
+  )
+
+  it.effect("rejects a search with the ban, on the socket of the search and on a new one", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const open = { baseUrl: app.url, key: app.publishableKey }
+      const clients = [memoryStorage(), memoryStorage()].map((storage) =>
+        createClient({ ...open, storage })
+      )
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => clients.forEach((client) => client.close()))
+      )
+      const [searching, idle] = clients
+      if (searching === undefined || idle === undefined) return yield* Effect.die("No clients")
+      const player = yield* ask(() => searching.sessions.guest({ displayName: "Ada" }))
+      yield* ask(() => searching.ping())
+      const search = yield* Effect.forkChild(
+        rejection(() => searching.rooms.quickMatch("default")),
+        { startImmediately: true }
+      )
+      yield* ask(() => searching.ping())
+      yield* ban(app, player.id, { publicNote: "Rest." })
+      assert.strictEqual(details(yield* Fiber.join(search)).note, "Rest.")
+      assert.isNull(searching.sessions.player)
+
+      const other = yield* ask(() => idle.sessions.guest({ displayName: "Bob" }))
+      yield* ban(app, other.id, { publicNote: "Rest, too." })
+      const first = yield* rejection(() => idle.rooms.quickMatch("default"))
+      assert.strictEqual(details(first).note, "Rest, too.")
+    }).pipe(Effect.scoped)
   )
 })

@@ -53,8 +53,8 @@ describe("the client in a browser bundle", () => {
     )
   })
 
-  it("takes at most 8.75 KiB for sign-in and rooms alone", async () => {
+  it("takes at most 8.25 KiB for sign-in and rooms alone", async () => {
     const { first } = await bundled("test/support/client/rooms-only.ts")
-    assert.isAtMost(first, 8.75 * KiB)
+    assert.isAtMost(first, 8.25 * KiB)
   })
 })

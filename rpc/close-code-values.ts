@@ -1,0 +1,31 @@
+/**
+ * The codes of `closeCodes`, each for itself: a bundler writes the numbers into the client. This module
+ * imports nothing.
+ */
+
+/** Bad or late first frame, foreign token, session revoked: sign in again. */
+export const unauthorized = 4001
+
+/** The access token expired: refresh and reconnect. */
+export const tokenExpired = 4002
+
+/** Banned, feature off, origin not allowed: do not reconnect. */
+export const forbidden = 4003
+
+/** A newer connection of this player took over: do not reconnect. */
+export const replaced = 4004
+
+/** Neither pong nor frame for 45 seconds: reconnect. */
+export const idle = 4008
+
+/** Far too many frames: back off, then reconnect. */
+export const abuse = 4029
+
+/** The node is draining; the seat is kept: reconnect after a random part of a second. */
+export const draining = 1012
+
+/** The client reads too slowly: reconnect. */
+export const slowConsumer = 1013
+
+/** The client sent a binary frame: send text frames only. */
+export const unsupported = 1003
