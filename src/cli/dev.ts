@@ -4,7 +4,7 @@
  */
 import { createRequire } from "node:module"
 import { pathToFileURL } from "node:url"
-import { Effect, Option, Path } from "effect"
+import { Duration, Effect, Option, Path } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type * as Vite from "vite"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"
@@ -74,6 +74,18 @@ const start = async (vite: typeof Vite, { open, port, root, servicePort }: DevOp
   return server
 }
 
+/** The service gets 15 s to end; Vite itself ends at once. */
+const closeSeconds = 20
+
+/** Ctrl-C ends the command, whatever still hangs. */
+const close = (server: Vite.ViteDevServer) =>
+  Effect.interruptible(Effect.promise(() => server.close())).pipe(
+    Effect.timeoutOrElse({
+      duration: Duration.seconds(closeSeconds),
+      orElse: () => note(`The service or Vite did not stop within ${closeSeconds} s; leaving them.`)
+    })
+  )
+
 const failed = (cause: unknown) =>
   new Failure({
     exitCode: exitCodes.unreachable,
@@ -107,10 +119,11 @@ export const devCommand = Command.make(
     const path = yield* Path.Path
     const root = path.resolve(options.root)
     const vite = yield* loadVite(root)
-    const server = Effect.acquireRelease(
-      Effect.tryPromise({ try: () => start(vite, { ...options, root }), catch: failed }),
-      (made) => Effect.promise(() => made.close())
-    )
+    const started = Effect.tryPromise({
+      try: () => start(vite, { ...options, root }),
+      catch: failed
+    })
+    const server = Effect.acquireRelease(started, close)
     yield* note("Starting the service; the first start makes a database and takes seconds.")
     yield* Effect.scoped(Effect.andThen(server, Effect.never))
   })

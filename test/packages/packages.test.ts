@@ -1,5 +1,5 @@
 /** The packages of `npm run packages`, each in a game of its own outside of this repository. */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, beforeAll, describe, it } from "@effect/vitest"
@@ -8,7 +8,9 @@ import { rolldown } from "rolldown"
 import { at } from "#testing/players"
 import { freePort } from "#testing/runners"
 import manifest from "../../package.json" with { type: "json" }
+import type { Browser } from "playwright-core"
 import { installed, launch } from "../support/client/chromium.ts"
+import { type DevServer, startDev, stepMillis } from "../support/packages/dev-server.ts"
 import { buildPackages, makeGame, manifestOf, nodeOf, runIn } from "../support/packages/game.ts"
 
 let archives: ReadonlyArray<string> = []
@@ -146,78 +148,73 @@ describe("the CLI package", () => {
   })
 })
 
-/** Files of a game that `svc init` made, served by `svc dev`, with its output. */
-const startDev = async (folder: string, port: number): Promise<ChildProcess> => {
-  const svc = join(folder, "../node_modules/@player-backend/cli/src/cli/main.js")
-  const words = [svc, "dev", "--no-open", "--port", String(port)]
-  const child = spawn(process.execPath, words, { cwd: folder, stdio: "pipe" })
-  let output = ""
-  const ready = new Promise<void>((resolve, reject) => {
-    const read = (chunk: Buffer): void => {
-      output += chunk.toString()
-      if (output.includes("Local:")) resolve()
-    }
-    child.stdout.on("data", read)
-    child.stderr.on("data", read)
-    child.once("exit", () => reject(new Error(`svc dev has ended:\n${output}`)))
-  })
-  await ready
-  return child
-}
-
 const isUp = (url: string): Promise<boolean> =>
-  fetch(url).then(
+  fetch(url, { signal: AbortSignal.timeout(5000) }).then(
     ({ ok }) => ok,
     () => false
   )
+
+const makeInitGame = async () => {
+  const folder = makeGame(
+    archives.filter((archive) => !archive.includes("backend-testing-")),
+    [...Object.keys(manifest.dependencies), "vite"]
+  )
+  const svc = join(folder, "node_modules/@player-backend/cli/src/cli/main.js")
+  execFileSync(process.execPath, [svc, "init", "my-game"], { cwd: folder })
+  const game = join(folder, "my-game")
+  const [port, servicePort] = await Effect.runPromise(
+    Effect.scoped(Effect.all([freePort, freePort]))
+  )
+  const env = { HOST: "127.0.0.1", SVC_TURN_PORT: "0", SVC_DEMO_GAMES: "off" }
+  writeFileSync(
+    join(game, "vite.config.js"),
+    `import { playerBackend } from "@player-backend/cli/vite"
+     export default { plugins: [playerBackend(${JSON.stringify({ port: servicePort, env })})] }`
+  )
+  return { game, svc, port, servicePort }
+}
+
+/** Two tabs meet in a room; after a change of its page the first one is in that room again. */
+const playInTwoTabs = async (browser: Browser, dev: DevServer, game: string): Promise<void> => {
+  const context = await browser.newContext()
+  context.setDefaultTimeout(stepMillis)
+  const tabs = { one: await context.newPage(), two: await context.newPage() }
+  // Who comes at the same moment may get a room of its own.
+  for (const [name, page] of Object.entries(tabs)) {
+    await dev.step(`tab ${name} loads`, () => page.goto(dev.url))
+    await dev.step(`tab ${name} enters a room`, () =>
+      page.waitForFunction(() =>
+        document.querySelector("#status")?.textContent?.startsWith("Room ")
+      )
+    )
+  }
+  const meets = () => (document.querySelector("#status")?.textContent ?? "").includes(",")
+  for (const [name, page] of Object.entries(tabs)) {
+    await dev.step(`tab ${name} meets the other`, () => page.waitForFunction(meets))
+  }
+  const html = readFileSync(join(game, "index.html"), "utf8")
+  writeFileSync(join(game, "index.html"), html.replace("My game", "Changed"))
+  await dev.step("the page reloads", () =>
+    tabs.one.waitForFunction(() => document.title === "Changed")
+  )
+  await dev.step("the tabs meet again", () => tabs.one.waitForFunction(meets))
+}
 
 describe("a game of svc init", () => {
   it.skipIf(!installed)(
     "runs by svc dev: two tabs meet in a room, and a change reloads the page",
     async () => {
-      const folder = makeGame(
-        archives.filter((archive) => !archive.includes("backend-testing-")),
-        [...Object.keys(manifest.dependencies), "vite"]
-      )
-      const svc = join(folder, "node_modules/@player-backend/cli/src/cli/main.js")
-      execFileSync(process.execPath, [svc, "init", "my-game"], { cwd: folder })
-      const game = join(folder, "my-game")
-      const [port, servicePort] = await Effect.runPromise(
-        Effect.scoped(Effect.all([freePort, freePort]))
-      )
-      const env = { HOST: "127.0.0.1", SVC_TURN_PORT: "0", SVC_DEMO_GAMES: "off" }
-      writeFileSync(
-        join(game, "vite.config.js"),
-        `import { playerBackend } from "@player-backend/cli/vite"
-         export default { plugins: [playerBackend(${JSON.stringify({ port: servicePort, env })})] }`
-      )
-      const dev = await startDev(game, port)
+      const { game, port, servicePort, svc } = await makeInitGame()
+      const dev = await startDev(svc, game, port)
       const browser = await launch()
       try {
-        const context = await browser.newContext()
-        const one = await context.newPage()
-        const two = await context.newPage()
-        // Who comes at the same moment may get a room of its own.
-        for (const page of [one, two]) {
-          await page.goto(`http://localhost:${port}/`)
-          await page.waitForFunction(() =>
-            document.querySelector("#status")?.textContent?.startsWith("Room ")
-          )
-        }
-        const meets = () => (document.querySelector("#status")?.textContent ?? "").includes(",")
-        for (const page of [one, two]) await page.waitForFunction(meets)
-        const html = readFileSync(join(game, "index.html"), "utf8")
-        writeFileSync(join(game, "index.html"), html.replace("My game", "Changed"))
-        await one.waitForFunction(() => document.title === "Changed")
-        await one.waitForFunction(meets)
+        await playInTwoTabs(browser, dev, game)
       } finally {
         await browser.close()
-        const ended = new Promise((resolve) => dev.once("exit", resolve))
-        dev.kill("SIGTERM")
-        await ended
+        await dev.stop()
       }
       assert.isFalse(await isUp(`http://127.0.0.1:${servicePort}/healthz`))
     },
-    120_000
+    480_000
   )
 })

@@ -37,7 +37,11 @@ interface Shared {
 const outputMax = 16 * 1024
 const pollMillis = 100
 /** A first start makes a database, which takes seconds on a busy machine. */
-const startAttempts = 900
+const startMillis = 90_000
+/** An answer that takes longer comes from a service that is still starting, or from another program. */
+const answerMillis = 5000
+/** The service moves its rooms away and ends; then it is killed. */
+const stopMillis = 15_000
 
 const running = new Map<string, Shared>()
 
@@ -46,7 +50,7 @@ const program = (): string => fileURLToPath(new URL("../../server/main.ts", impo
 
 const isReady = async (url: string): Promise<boolean> => {
   try {
-    return (await fetch(`${url}/readyz`)).ok
+    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(answerMillis) })).ok
   } catch {
     return false
   }
@@ -58,7 +62,8 @@ const keysFor = async (url: string, dataDir: string) => {
   if (text === undefined) return undefined
   const { development } = await Schema.decodeUnknownPromise(DevKeys)(text)
   const headers = { "x-svc-key": development.secretKey }
-  const { ok } = await fetch(`${url}/v1/config`, { headers })
+  const signal = AbortSignal.timeout(answerMillis)
+  const { ok } = await fetch(`${url}/v1/config`, { headers, signal })
   return ok ? development : undefined
 }
 
@@ -79,20 +84,25 @@ const start = ({ dataDir, env, port }: LocalServiceOptions): Shared => {
   return shared
 }
 
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
+  exitCode !== null || signalCode !== null
+
 const releaseOf = (shared: Shared | undefined) => async (): Promise<void> => {
   if (shared === undefined) return
   shared.users -= 1
-  if (shared.users > 0 || shared.child.exitCode !== null) return
+  if (shared.users > 0 || hasEnded(shared.child)) return
   const exited = new Promise((resolve) => shared.child.once("exit", resolve))
   shared.child.kill("SIGTERM")
+  const killing = setTimeout(() => shared.child.kill("SIGKILL"), stopMillis)
   await exited
+  clearTimeout(killing)
 }
 
 /** Waits until the service is ready; fails with its output when it has ended. */
 const untilReady = async (url: string, shared: Shared): Promise<void> => {
-  for (let attempt = 0; attempt < startAttempts; attempt++) {
+  const giveUp = performance.now() + startMillis
+  while (performance.now() < giveUp && !hasEnded(shared.child)) {
     if (await isReady(url)) return
-    if (shared.child.exitCode !== null) break
     await sleep(pollMillis)
   }
   throw new Error(`Failed to start the service at ${url}:\n${shared.output}`)
@@ -105,11 +115,14 @@ export const localService = async (options: LocalServiceOptions): Promise<LocalS
   const known = running.get(dataDir)
   const isForeign = known === undefined && (await isReady(url))
   const shared = isForeign ? undefined : (known ?? start(options))
+  const release = releaseOf(shared)
   if (shared !== undefined) {
     shared.users += 1
-    await untilReady(url, shared)
+    await untilReady(url, shared).catch(async (cause: unknown) => {
+      await release()
+      throw cause
+    })
   }
-  const release = releaseOf(shared)
   const keys = await keysFor(url, dataDir)
   if (keys !== undefined) return { url, ...keys, release }
   await release()
