@@ -100,8 +100,8 @@ const releaseOf = (shared: Shared | undefined) => async (): Promise<void> => {
 
 /** Waits until the service is ready; fails with its output when it has ended. */
 const untilReady = async (url: string, shared: Shared): Promise<void> => {
-  const giveUp = performance.now() + startMillis
-  while (performance.now() < giveUp && !hasEnded(shared.child)) {
+  const timeout = AbortSignal.timeout(startMillis)
+  while (!timeout.aborted && !hasEnded(shared.child)) {
     if (await isReady(url)) return
     await sleep(pollMillis)
   }
