@@ -6,10 +6,13 @@ import { addressOf, PlaceProvider, type Place } from "./parts/place.ts"
 import { Empty, Skeleton } from "./parts/shown.tsx"
 import { Frame } from "./shell/frame.tsx"
 import { views } from "./shell/navigation.ts"
+import { OwnPage } from "./shell/own-page.tsx"
 import { Projects } from "./shell/projects.tsx"
 import { Welcome } from "./shell/welcome.tsx"
 import { developer, dismiss, projects, start, toasts } from "./core/state.ts"
 import { texts } from "./core/texts.ts"
+import { Account } from "./views/account.tsx"
+import { Money } from "./views/money.tsx"
 
 /** The place of an address; undefined where it names no project of this developer. */
 const placeOf = (path: string): Place | undefined => {
@@ -46,6 +49,25 @@ const homeOf = (): string | undefined => {
   return project === undefined ? undefined : addressOf(project, "development", "overview")
 }
 
+/** The developer's own pages; an address that names no project shows all of them. */
+const Own = ({ path }: { readonly path: string }) => {
+  if (path === "/dashboard/money") {
+    return (
+      <OwnPage page="money">
+        <Money />
+      </OwnPage>
+    )
+  }
+  if (path === "/dashboard/account") {
+    return (
+      <OwnPage page="account">
+        <Account />
+      </OwnPage>
+    )
+  }
+  return <Projects />
+}
+
 /** What a signed-in developer sees. */
 const Inside = () => {
   const { path, route } = useLocation()
@@ -56,7 +78,7 @@ const Inside = () => {
     if (place !== undefined) localStorage.setItem(lastKey, place.project.slug)
   }, [home, place?.project.slug])
   if (home !== undefined) return <Skeleton />
-  return place === undefined ? <Projects /> : <Environment place={place} />
+  return place === undefined ? <Own path={path} /> : <Environment place={place} />
 }
 
 const Page = () => {

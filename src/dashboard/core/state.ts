@@ -62,6 +62,29 @@ const takeReturn = (): URLSearchParams => {
 /** Why the link or the provider did not sign in. */
 export const linkProblem = signal<string | undefined>(undefined)
 
+/** What a flow with a provider is for: a sign-in, another way to sign in, or a new proof of who one is. */
+type Intent = "login" | "link" | "reauth"
+
+/** Proof, for some minutes, that the developer has signed in with the provider once more. */
+export const proof = signal<string | undefined>(undefined)
+
+const proofMillis = 280_000
+
+/** Links a provider, or keeps the proof, for the developer of the session. */
+const finishOwnFlow = async (code: string, verifier: string): Promise<void> => {
+  const result = await ask("POST /v1/developers/oauth/exchange", { body: { code, verifier } })
+  if (result.intent === "link") {
+    const name = texts.welcome.providers[result.provider] ?? result.provider
+    notify(texts.account.linkedDone(name))
+  }
+  if (result.intent === "reauth") {
+    proof.value = result.reauthToken
+    setTimeout(() => {
+      proof.value = undefined
+    }, proofMillis)
+  }
+}
+
 /** Signs in by what is in the address; undefined if nothing is. */
 const signInByAddress = async (): Promise<Developer | undefined> => {
   const returned = takeReturn()
@@ -73,23 +96,31 @@ const signInByAddress = async (): Promise<Developer | undefined> => {
   if (error !== null) throw new Error(texts.welcome.providerFailed(error))
   const providerCode = returned.get("svc_code")
   if (providerCode === null) return undefined
-  const verifier = sessionStorage.getItem(verifierKey) ?? ""
-  sessionStorage.removeItem(verifierKey)
+  const [intent, verifier = ""] = (sessionStorage.getItem(flowKey) ?? "").split(" ")
+  sessionStorage.removeItem(flowKey)
+  if (intent === "link" || intent === "reauth") {
+    await finishOwnFlow(providerCode, verifier)
+    return undefined
+  }
   const body = { code: providerCode, verifier }
   return (await ask("POST /dashboard/session/exchange", { body })).developer
 }
 
-/** Where the proof that this page started a sign-in waits for the provider's return. */
-const verifierKey = "svc-sign-in"
+/** Where the intent, and the proof that this page started, wait for the provider's return. */
+const flowKey = "svc-sign-in"
 
 /** Leaves for a provider, which returns to the dashboard. */
-export const leaveFor = async (provider: string): Promise<void> => {
+export const leaveFor = async (provider: string, intent: Intent = "login"): Promise<void> => {
   const { challenge, verifier } = await makeProofKey()
   const { url } = await ask("POST /v1/developers/oauth/:provider/start", {
     params: { provider },
-    body: { challenge, redirectUrl: `${location.origin}/dashboard` }
+    body: {
+      challenge,
+      intent,
+      redirectUrl: `${location.origin}/dashboard${intent === "login" ? "" : "/account"}`
+    }
   })
-  sessionStorage.setItem(verifierKey, verifier)
+  sessionStorage.setItem(flowKey, `${intent} ${verifier}`)
   location.assign(url)
 }
 

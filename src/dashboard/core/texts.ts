@@ -1,4 +1,5 @@
-/** All texts of the dashboard; those of the tools and of Functions are in files beside it. */
+/** All texts of the dashboard; those of the tools, of Functions and of the developer's own pages are in files beside it. */
+import { accountTexts } from "./account-texts.ts"
 import { functionTexts } from "./function-texts.ts"
 import { toolTexts } from "./tool-texts.ts"
 
@@ -28,7 +29,7 @@ export const texts = {
     request: "request",
     retry: "Try again"
   },
-  groups: { game: "Game", build: "Build", project: "Project" },
+  groups: { game: "Game", build: "Build", project: "Project", own: "You" },
   views: {
     overview: "Overview",
     players: "Players",
@@ -316,5 +317,6 @@ export const texts = {
     deleted: "The project is closed. You can restore it for seven days."
   },
   ...toolTexts,
-  ...functionTexts
+  ...functionTexts,
+  ...accountTexts
 } as const

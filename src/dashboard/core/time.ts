@@ -23,5 +23,13 @@ export const relativeTime = (iso: string): string => {
 /** The time in the viewer's zone, and in UTC. */
 export const exactTime = (iso: string): string => `${exactForm.format(Date.parse(iso))} (${iso})`
 
+/** This month and those before it in UTC, newest first: `2026-11`. */
+export const lastMonths = (count: number): ReadonlyArray<string> => {
+  const now = new Date()
+  return Array.from({ length: count }, (_, index) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - index)).toISOString().slice(0, 7)
+  )
+}
+
 /** `Nov 20` of `2026-11-20`. */
 export const dayName = (date: string): string => dayForm.format(Date.parse(`${date}T00:00:00Z`))

@@ -14,6 +14,7 @@ interface FieldProps {
   readonly autocomplete?: string
   readonly pattern?: string
   readonly maxLength?: number
+  readonly step?: string
   readonly required?: boolean
   readonly onValue?: (value: string) => void
 }

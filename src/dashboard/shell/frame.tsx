@@ -7,7 +7,7 @@ import { Icon } from "../parts/icon.tsx"
 import { addressOf, type EnvironmentName, usePlace } from "../parts/place.ts"
 import { developer, projects, setTheme, signOut, type Theme, theme } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
-import { groups } from "./navigation.ts"
+import { groups, ownPages } from "./navigation.ts"
 import { Palette } from "./palette.tsx"
 
 export const Brand = () => (
@@ -96,6 +96,11 @@ export const UserMenu = () => {
             </button>
           ))}
         </div>
+        {ownPages.map(({ href, text }) => (
+          <a key={href} class="button quiet" href={href} onClick={close}>
+            {text}
+          </a>
+        ))}
         <a class="button quiet" href="/docs" target="_self">
           {texts.shell.docs}
         </a>
@@ -132,6 +137,13 @@ const Navigation = ({ done }: { readonly done: () => void }) => {
             </a>
           ))}
         </>
+      ))}
+      <h2>{texts.groups.own}</h2>
+      {ownPages.map(({ href, icon, text }) => (
+        <a key={href} href={href}>
+          <Icon name={icon} />
+          {text}
+        </a>
       ))}
     </nav>
   )

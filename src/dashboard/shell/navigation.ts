@@ -67,4 +67,11 @@ export const groups: ReadonlyArray<ViewGroup> = [
   }
 ]
 
+/** The developer's own pages, which belong to no project. */
+export const ownPages = (["money", "account"] as const).map((word) => ({
+  href: `/dashboard/${word}`,
+  icon: word,
+  text: texts.pages[word]
+}))
+
 export const views: ReadonlyArray<View> = groups.flatMap((group) => group.views)

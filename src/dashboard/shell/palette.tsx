@@ -6,7 +6,7 @@ import { Icon, type IconName } from "../parts/icon.tsx"
 import { addressOf, usePlace } from "../parts/place.ts"
 import { projects } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
-import { views } from "./navigation.ts"
+import { ownPages, views } from "./navigation.ts"
 
 interface Hit {
   readonly href: string
@@ -61,6 +61,7 @@ export const Palette = ({ close }: { readonly close: () => void }) => {
     ...views.flatMap(({ icon, text, word }) =>
       matches(text, typed) ? [{ href: addressOf(project, env, word), icon, text, note: "" }] : []
     ),
+    ...ownPages.flatMap((page) => (matches(page.text, typed) ? [{ ...page, note: "" }] : [])),
     ...(projects.value ?? []).flatMap((it): ReadonlyArray<Hit> =>
       matches(it.name, typed)
         ? [{ href: addressOf(it, env, view), icon: "hosting", text: it.name, note: texts.project }]

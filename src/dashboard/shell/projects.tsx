@@ -10,7 +10,7 @@ import { Empty, Loaded } from "../parts/shown.tsx"
 import { Copyable, Panel, Time, Title } from "../parts/small.tsx"
 import { notify, refreshProjects } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
-import { Brand, UserMenu } from "./frame.tsx"
+import { OwnPage } from "./own-page.tsx"
 
 const { projects: own } = texts
 
@@ -102,45 +102,36 @@ export const Projects = () => {
   const load = useLoad("projects", (signal) => ask("GET /v1/projects", { signal }))
   const [created, setCreated] = useState<Created | undefined>(undefined)
   return (
-    <div class="projects-page">
-      <header class="top">
-        <a class="brand" href="/dashboard">
-          <Brand />
-        </a>
-        <span class="grow" />
-        <UserMenu />
-      </header>
-      <main class="main stack" id="main">
-        <Title text={own.title} lead={own.lead} />
-        <Loaded of={load}>
-          {({ deleted, projects: list }) => (
-            <>
-              <Panel title={own.yours}>
-                <ProjectList list={list} />
-              </Panel>
-              <DeletedProjects deleted={deleted} refresh={load.refresh} />
-            </>
-          )}
-        </Loaded>
-        <Panel title={own.create} lead={own.createLead}>
-          <div class="body">
-            <Form
-              submit={own.create}
-              send={async ({ name = "" }) => {
-                const answer = await ask("POST /v1/projects", { body: { name } })
-                await refreshProjects()
-                load.refresh()
-                setCreated(answer)
-              }}
-            >
-              <Field label={own.name} name="name" maxLength={80} required />
-            </Form>
-          </div>
-        </Panel>
-        {created !== undefined && (
-          <CreatedKeys created={created} close={() => setCreated(undefined)} />
+    <OwnPage page="projects">
+      <Title text={own.title} lead={own.lead} />
+      <Loaded of={load}>
+        {({ deleted, projects: list }) => (
+          <>
+            <Panel title={own.yours}>
+              <ProjectList list={list} />
+            </Panel>
+            <DeletedProjects deleted={deleted} refresh={load.refresh} />
+          </>
         )}
-      </main>
-    </div>
+      </Loaded>
+      <Panel title={own.create} lead={own.createLead}>
+        <div class="body">
+          <Form
+            submit={own.create}
+            send={async ({ name = "" }) => {
+              const answer = await ask("POST /v1/projects", { body: { name } })
+              await refreshProjects()
+              load.refresh()
+              setCreated(answer)
+            }}
+          >
+            <Field label={own.name} name="name" maxLength={80} required />
+          </Form>
+        </div>
+      </Panel>
+      {created !== undefined && (
+        <CreatedKeys created={created} close={() => setCreated(undefined)} />
+      )}
+    </OwnPage>
   )
 }

@@ -79,7 +79,7 @@ const SignIn = () => (
 
 /** Sign-in with the providers that the operator has set up. */
 const Providers = () => {
-  const { busy, error, run } = useAction(leaveFor)
+  const { busy, error, run } = useAction((provider: string) => leaveFor(provider))
   const { oauthProviders = [] } = platform.value ?? {}
   return (
     <>

@@ -73,12 +73,16 @@ const bearer = /^Bearer +(\S+)$/i
 /** The developer of a valid session, if any. */
 const OptionalDeveloperSessionLive = Layer.effect(
   OptionalDeveloperSession,
-  Effect.map(DeveloperSessions, (sessions) =>
-    OptionalDeveloperSession.of(
+  Effect.gen(function* () {
+    const sessions = yield* DeveloperSessions
+    const dashboard = yield* makeDashboardSession
+    return OptionalDeveloperSession.of(
       Effect.fnUntraced(function* (answer) {
-        const { headers } = yield* HttpServerRequest.HttpServerRequest
-        const [, token = ""] = bearer.exec(headers["authorization"] ?? "") ?? []
-        const developer = yield* Effect.option(sessions.verify(token))
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const { authorization } = request.headers
+        const token =
+          authorization === undefined ? dashboard.tokenOf(request) : bearer.exec(authorization)?.[1]
+        const developer = yield* Effect.option(sessions.verify(token ?? ""))
         return yield* Effect.provideService(
           answer,
           DeveloperIfAny,
@@ -86,7 +90,7 @@ const OptionalDeveloperSessionLive = Layer.effect(
         )
       })
     )
-  )
+  })
 )
 
 const keyForm = /^[ps]k_[A-Za-z0-9_-]{43}$/

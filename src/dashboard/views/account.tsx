@@ -1,0 +1,111 @@
+/** Who am I here, and how do I sign in: the developer's own account. */
+import { useState } from "preact/hooks"
+import { ask } from "../core/api.ts"
+import { developer, linkProblem, notify, platform, signOut } from "../core/state.ts"
+import { texts } from "../core/texts.ts"
+import { cents } from "../parts/amounts.ts"
+import { Field, Form, useAction } from "../parts/form.tsx"
+import { forgetAll } from "../parts/load.ts"
+import { Failure } from "../parts/shown.tsx"
+import { Badge, Copyable, Panel, Time, Title } from "../parts/small.tsx"
+import { Identities } from "./account/identities.tsx"
+import { Password } from "./account/password.tsx"
+
+const { account: own } = texts
+
+const Confirmation = () => {
+  const [isSent, setSent] = useState(false)
+  const { busy, error, run } = useAction(async () => {
+    await ask("POST /v1/developers/me/email/verification")
+    setSent(true)
+    notify(own.confirmSent)
+  })
+  return (
+    <>
+      <Badge kind="amber">{own.unconfirmed}</Badge>{" "}
+      {!isSent && (
+        <button type="button" class="button small" disabled={busy} onClick={() => void run()}>
+          {own.confirm}
+        </button>
+      )}
+      {error !== undefined && <Failure error={error} />}
+    </>
+  )
+}
+
+const Profile = () => {
+  const account = developer.value
+  if (account === null || account === undefined) return null
+  return (
+    <Panel title={own.profile}>
+      <dl class="facts body">
+        <dt>{own.email}</dt>
+        <dd>
+          {account.email}{" "}
+          {account.emailVerified ? <Badge kind="green">{own.confirmed}</Badge> : <Confirmation />}
+        </dd>
+        <dt>{own.name}</dt>
+        <dd>{account.name ?? <span class="soft">{own.noName}</span>}</dd>
+        <dt>{texts.settings.id}</dt>
+        <dd>
+          <Copyable text={account.id} label={texts.settings.id} />
+        </dd>
+        <dt>{own.since}</dt>
+        <dd>
+          <Time at={account.createdAt} />
+        </dd>
+      </dl>
+    </Panel>
+  )
+}
+
+const InviteCode = () => (
+  <Panel title={own.invite} lead={own.inviteLead}>
+    <div class="body">
+      <Form
+        submit={own.redeem}
+        send={async ({ code = "" }) => {
+          const { credited, pending } = await ask("POST /v1/developers/me/invite-code", {
+            body: { code: code.trim() }
+          })
+          notify(pending ? own.redeemedPending(cents(credited)) : own.redeemed(cents(credited)))
+        }}
+      >
+        <Field label={own.code} name="code" autocomplete="off" required />
+      </Form>
+    </div>
+  </Panel>
+)
+
+const Session = () => (
+  <Panel title={own.session} lead={own.sessionLead}>
+    <div class="body row end">
+      <button
+        type="button"
+        class="button"
+        onClick={() => {
+          forgetAll()
+          void signOut()
+        }}
+      >
+        {own.signOut}
+      </button>
+    </div>
+  </Panel>
+)
+
+export const Account = () => (
+  <>
+    <Title text={own.title} lead={own.lead} />
+    {linkProblem.value !== undefined && (
+      <p class="notice amber" role="alert">
+        {linkProblem.value}
+      </p>
+    )}
+    <Profile />
+    <Password />
+    <Identities />
+    {platform.value?.billing.enabled === true && <InviteCode />}
+    <Session />
+  </>
+)
