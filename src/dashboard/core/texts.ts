@@ -1,4 +1,4 @@
-/** All texts of the dashboard; those of the tools, of Functions and of the developer's own pages are in files beside it. */
+/** All texts of the dashboard. Those of tools, of Functions and of the own pages are in files beside it. */
 import { accountTexts } from "./account-texts.ts"
 import { functionTexts } from "./function-texts.ts"
 import { toolTexts } from "./tool-texts.ts"
