@@ -48,3 +48,32 @@ export const functionRuntime = {
   messagesPerSend: 100,
   messageDelaySeconds: 43_200
 } as const
+
+/** Snapshots of the data of functions. */
+export const functionSnapshots = {
+  secondsDefault: 10,
+  /** A snapshot that took long is followed by a rest of this many times its duration. */
+  restFactor: 4,
+  /** Newest snapshots of an environment, which are kept. */
+  kept: 2,
+  /** Bytes of an object. A smaller file shares one with others. */
+  objectBytes: mebibyte,
+  /** Objects that are written or read at once. */
+  objectsAtOnce: 8,
+  /** An object of which less is used is replaced. */
+  usedShareMin: 0.5,
+  /** Databases that one cut pins; the process stands still meanwhile. */
+  databasesPinned: 256,
+  /** Pages of a database that are copied in one step. */
+  pagesPerStep: 2000,
+  /** Tries to pause a process that is just starting, and the time between them. */
+  triesMax: 200,
+  retryMillis: 100,
+  /** Objects that are removed in one transaction. */
+  removedAtOnce: 50,
+  /** How often it is checked which snapshots are due, and those that are taken at once. */
+  dueCheckMillis: 500,
+  takenAtOnce: 2,
+  /** Snapshots and restores of a runner at once; one of an environment. */
+  work: { permits: 8, permitsPerKey: 1, waitingPerKey: 16 }
+} as const

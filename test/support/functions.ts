@@ -17,6 +17,7 @@ import type {
   FunctionState
 } from "#server/features/functions/program"
 import type { FunctionsRuntime } from "#server/features/functions/runtime"
+import { FunctionSnapshots } from "#server/features/functions/snapshots"
 import {
   type FunctionLogLine,
   FunctionsLogs,
@@ -191,10 +192,19 @@ const temporaryDirectory = Effect.acquireRelease(
   (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
 )
 
+/** Snapshots of a runner that needs none. */
+const noSnapshots = Layer.succeed(FunctionSnapshots, {
+  restore: () => Effect.succeed("local"),
+  take: () => Effect.undefined,
+  close: () => Effect.void,
+  remove: () => Effect.void
+})
+
 /** The runtime with these settings. */
-export const withFunctions = (
-  settings: Readonly<Record<string, string>> = {}
-): Layer.Layer<FunctionsRuntime | FunctionsWorld | FunctionHosts> =>
+export const withFunctions = <R = never>(
+  settings: Readonly<Record<string, string>> = {},
+  snapshots: Layer.Layer<FunctionSnapshots, never, FunctionHosts | Settings | R> = noSnapshots
+): Layer.Layer<FunctionsRuntime | FunctionSnapshots | FunctionsWorld | FunctionHosts, never, R> =>
   Layer.unwrap(
     Effect.gen(function* () {
       const world = makeWorld()
@@ -215,6 +225,7 @@ export const withFunctions = (
         )
       )
       return Layer.mergeAll(World, FunctionsRuntimeLive).pipe(
+        Layer.provideMerge(snapshots),
         Layer.provideMerge(FunctionHosts.layer),
         Layer.provide(surroundings(world)),
         Layer.provide(Settings.layer),

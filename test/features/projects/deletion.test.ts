@@ -218,7 +218,9 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
           BlobStore.of({
             temporaryFile: Effect.die("unused"),
             put: () => Effect.die("unused"),
+            archive: () => Effect.die("unused"),
             fetch: () => Effect.die("unused"),
+            fetchArchived: () => Effect.die("unused"),
             remove: () => Effect.die("unused"),
             removeAll: (environmentId) => Effect.sync(() => void purged.push(environmentId))
           })

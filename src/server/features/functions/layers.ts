@@ -4,6 +4,7 @@ import { DeliveryRepository } from "#sql/functions/deliveries"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
 import { FunctionsRecordRepository } from "#sql/functions/records"
 import { FunctionsRepository } from "#sql/functions/settings"
+import { SnapshotRepository } from "#sql/functions/snapshots"
 import { StatReports } from "../stats/service.ts"
 import { Verification } from "../stats/verification.ts"
 import { WebhookSecrets } from "../stats/webhook-secrets.ts"
@@ -15,6 +16,7 @@ import { FunctionHosts } from "./host/local.ts"
 import { FunctionsRuntimeLive } from "./live.ts"
 import { FunctionsLogsLive } from "./logs.ts"
 import { FunctionsServerApiLive } from "./server-api.ts"
+import { FunctionSnapshots } from "./snapshots.ts"
 import { FunctionsSourceLive } from "./source.ts"
 import { FunctionsUsageLive } from "./usage.ts"
 
@@ -22,7 +24,8 @@ export const FunctionRepositoriesLive = Layer.mergeAll(
   DeliveryRepository.layer,
   FunctionsDeploymentRepository.layer,
   FunctionsRecordRepository.layer,
-  FunctionsRepository.layer
+  FunctionsRepository.layer,
+  SnapshotRepository.layer
 )
 
 /** Code, logs, usage, queues and the server API, for the runtime. */
@@ -44,6 +47,7 @@ export const FunctionSurroundingsLive = Layer.mergeAll(
 /** The runtime of functions, and the changes that it follows. */
 export const FunctionsLive = FunctionsChanges.layer.pipe(
   Layer.provideMerge(FunctionsRuntimeLive),
+  Layer.provideMerge(FunctionSnapshots.layer),
   Layer.provideMerge(FunctionHosts.layer),
   Layer.provideMerge(FunctionSurroundingsLive)
 )

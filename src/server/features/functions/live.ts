@@ -9,6 +9,7 @@ import { FunctionHosts, type LocalFunctions } from "./host/local.ts"
 import { deliver, hook, migrate, query, scheduled } from "./host/operations.ts"
 import { resourcesOf } from "./host/resources.ts"
 import { FunctionsRuntime } from "./runtime.ts"
+import { FunctionSnapshots } from "./snapshots.ts"
 import { FunctionsQueues, FunctionsSource } from "./surroundings.ts"
 import { validate } from "./validate.ts"
 
@@ -26,7 +27,10 @@ const attempt = <A, E>(run: () => Promise<A>): Effect.Effect<A, E> =>
     }
   )
 
-const unavailableRuntime = (reason: string): FunctionsRuntime["Service"] => {
+const unavailableRuntime = (
+  reason: string,
+  { remove }: FunctionSnapshots["Service"]
+): FunctionsRuntime["Service"] => {
   const refuse = () =>
     Effect.fail(
       new FeatureUnavailable({
@@ -45,12 +49,13 @@ const unavailableRuntime = (reason: string): FunctionsRuntime["Service"] => {
     resources: refuse,
     changed: () => Effect.void,
     stop: () => Effect.void,
-    purge: () => Effect.void
+    purge: remove
   })
 }
 
 const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFunctions) {
   const queues = yield* FunctionsQueues
+  const snapshots = yield* FunctionSnapshots
   const source = yield* FunctionsSource
   const host = (environmentId: EnvironmentId): FunctionHost => hosts.of(environmentId)
   return FunctionsRuntime.of({
@@ -79,6 +84,7 @@ const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFuncti
         try: () => context.places.remove(environmentId),
         catch: () => new Unavailable()
       })
+      yield* snapshots.remove(environmentId)
       yield* queues.clear(environmentId)
     })
   })
@@ -88,6 +94,8 @@ export const FunctionsRuntimeLive = Layer.effect(
   FunctionsRuntime,
   Effect.gen(function* () {
     const { local } = yield* FunctionHosts
-    return typeof local === "string" ? unavailableRuntime(local) : yield* makeRuntime(local)
+    return typeof local === "string"
+      ? unavailableRuntime(local, yield* FunctionSnapshots)
+      : yield* makeRuntime(local)
   })
 )

@@ -62,33 +62,37 @@ export const folderStore = Effect.fnUntraced(function* (root: string) {
     if (!keyForm.test(key)) throw new Error(`${key} is not the key of a blob`)
     return join(root, key)
   }
+  const put = (key: string, file: string) =>
+    attempt("store a blob", async () => {
+      const to = pathOf(key)
+      await mkdir(dirname(to), { recursive: true })
+      const handle = await open(file, "r+")
+      try {
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await rename(file, to)
+      await syncDirectory(dirname(to))
+    })
+  const fetch = (key: string) =>
+    Effect.tryPromise({
+      try: async () => {
+        const path = pathOf(key)
+        await access(path)
+        return path
+      },
+      catch: (cause) =>
+        isMissing(cause)
+          ? new BlobNotFound({ key })
+          : new BlobStoreError({ operation: "read a blob", cause })
+    })
   return BlobStore.of({
     temporaryFile: yield* makeTemporaryFiles(join(root, "temporary")),
-    put: (key, file) =>
-      attempt("store a blob", async () => {
-        const to = pathOf(key)
-        await mkdir(dirname(to), { recursive: true })
-        const handle = await open(file, "r+")
-        try {
-          await handle.sync()
-        } finally {
-          await handle.close()
-        }
-        await rename(file, to)
-        await syncDirectory(dirname(to))
-      }),
-    fetch: (key) =>
-      Effect.tryPromise({
-        try: async () => {
-          const path = pathOf(key)
-          await access(path)
-          return path
-        },
-        catch: (cause) =>
-          isMissing(cause)
-            ? new BlobNotFound({ key })
-            : new BlobStoreError({ operation: "read a blob", cause })
-      }),
+    put,
+    archive: put,
+    fetch,
+    fetchArchived: fetch,
     remove: (keys) =>
       attempt("remove blobs", async () => {
         for (const key of keys) await rm(pathOf(key), { force: true })

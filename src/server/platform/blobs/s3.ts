@@ -49,7 +49,7 @@ const writeTo = async (file: string, response: Response): Promise<boolean> => {
   return expected === null || expected === actual
 }
 
-const makePut = (send: Client, cache: DiskCache) =>
+const makeSend = (send: Client) =>
   Effect.fnUntraced(function* (key: string, file: string) {
     const sha256 = yield* attempt("read a new blob", () => hashOf(file))
     const body = yield* attempt("read a new blob", () => openAsBlob(file))
@@ -61,11 +61,10 @@ const makePut = (send: Client, cache: DiskCache) =>
       body,
       read: async (response) => void (await response.arrayBuffer())
     })
-    yield* attempt("cache a blob", () => cache.take(key, file))
   })
 
 /** Gives the local file of a blob; several that wait for one blob share its download. */
-const makeFetch = Effect.fnUntraced(function* (
+const makeFetches = Effect.fnUntraced(function* (
   send: Client,
   cache: DiskCache,
   temporaryFile: BlobStore["Service"]["temporaryFile"]
@@ -74,7 +73,7 @@ const makeFetch = Effect.fnUntraced(function* (
     ...limits.objectDownloads,
     refuse: Effect.fail(new BlobStoreError({ operation: "read a blob", cause: "too many wait" }))
   })
-  const download = Effect.fnUntraced(function* (key: string) {
+  const receive = Effect.fnUntraced(function* (key: string) {
     const file = yield* temporaryFile
     let isWhole = false
     yield* Effect.catchIf(
@@ -89,7 +88,11 @@ const makeFetch = Effect.fnUntraced(function* (
       isNoSuchKey,
       () => new BlobNotFound({ key })
     )
-    if (!isWhole) return yield* new BlobNotFound({ key })
+    return isWhole ? file : yield* new BlobNotFound({ key })
+  })
+  const inTurn = (key: string) => permits.withPermit(key.split("/", 1)[0])
+  const download = Effect.fnUntraced(function* (key: string) {
+    const file = yield* receive(key)
     return yield* attempt("cache a blob", () => cache.take(key, file))
   }, Effect.scoped)
   type Outcome = Exit.Exit<string, BlobNotFound | BlobStoreError>
@@ -98,17 +101,17 @@ const makeFetch = Effect.fnUntraced(function* (
   const join = (key: string): Promise<Outcome> => {
     const known = flights.get(key)
     if (known !== undefined) return known
-    const [environmentId] = key.split("/", 1)
-    const flight = run(Effect.exit(permits.withPermit(environmentId)(download(key)))).finally(() =>
-      flights.delete(key)
-    )
+    const flight = run(Effect.exit(inTurn(key)(download(key)))).finally(() => flights.delete(key))
     flights.set(key, flight)
     return flight
   }
-  return Effect.fnUntraced(function* (key: string) {
-    const cached = yield* Effect.promise(() => cache.get(key))
-    return cached ?? (yield* yield* Effect.promise(() => join(key)))
-  })
+  return {
+    fetch: Effect.fnUntraced(function* (key: string) {
+      const cached = yield* Effect.promise(() => cache.get(key))
+      return cached ?? (yield* yield* Effect.promise(() => join(key)))
+    }),
+    fetchArchived: (key: string) => inTurn(key)(receive(key))
+  }
 })
 
 /** Objects of a page of a list, which the store limits as well. */
@@ -163,10 +166,16 @@ export const s3Store = Effect.fnUntraced(function* (settings: S3Settings, folder
     attempt("open the cache", () => DiskCache.open(join(folder, "files"), settings.cacheBytes))
   )
   const temporaryFile = yield* makeTemporaryFiles(join(folder, "temporary"))
+  const archive = makeSend(send)
   return BlobStore.of({
     temporaryFile,
-    put: makePut(send, cache),
-    fetch: yield* makeFetch(send, cache, temporaryFile),
+    put: (key, file) =>
+      Effect.andThen(
+        archive(key, file),
+        attempt("cache a blob", () => cache.take(key, file))
+      ),
+    archive,
+    ...(yield* makeFetches(send, cache, temporaryFile)),
     ...makeRemovals(send, cache, settings.prefix)
   })
 })

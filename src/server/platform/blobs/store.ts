@@ -26,6 +26,12 @@ export class BlobStore extends Context.Service<
     readonly temporaryFile: Effect.Effect<string, BlobStoreError, Scope.Scope>
     /** Stores a file under a key and takes the file. The bytes survive a crash of the machine. */
     readonly put: (key: string, file: string) => Effect.Effect<void, BlobStoreError>
+    /** Stores a file that is read rarely: it takes no room in a cache. */
+    readonly archive: (key: string, file: string) => Effect.Effect<void, BlobStoreError>
+    /** Path of a local file with the bytes of a blob that is read rarely, until the scope closes. */
+    readonly fetchArchived: (
+      key: string
+    ) => Effect.Effect<string, BlobNotFound | BlobStoreError, Scope.Scope>
     /** Path of a local file with the bytes. It may be removed later; open it at once. */
     readonly fetch: (key: string) => Effect.Effect<string, BlobNotFound | BlobStoreError>
     /** Removes bytes; keys without any are ignored. */

@@ -7,11 +7,14 @@ export interface FunctionSettings {
   readonly processes: number
   /** Memory at which a process is ended. */
   readonly memoryBytes: number
+  /** Seconds between two snapshots of data that changes; 0: there are none. */
+  readonly snapshotSeconds: number
 }
 
 export const functionVariables = {
   SVC_FUNCTIONS_PROCESSES: whole(0, 10_000),
-  SVC_FUNCTIONS_MEMORY_MB: whole(128, 16_384)
+  SVC_FUNCTIONS_MEMORY_MB: whole(128, 16_384),
+  SVC_FUNCTIONS_SNAPSHOT_SECONDS: whole(0, 86_400)
 }
 
 const Variables = Schema.Struct(functionVariables)
@@ -20,5 +23,6 @@ const mebibyte = 1024 * 1024
 
 export const functionsOf = (env: typeof Variables.Type): FunctionSettings => ({
   processes: env.SVC_FUNCTIONS_PROCESSES,
-  memoryBytes: env.SVC_FUNCTIONS_MEMORY_MB * mebibyte
+  memoryBytes: env.SVC_FUNCTIONS_MEMORY_MB * mebibyte,
+  snapshotSeconds: env.SVC_FUNCTIONS_SNAPSHOT_SECONDS
 })

@@ -1,5 +1,6 @@
 /** Every environment variable that the service reads; `docs/operations/settings.md` lists them. */
 import { featureTable } from "#rpc/config-document/features"
+import { functionSnapshots } from "#rpc/function-runtime-limits"
 import { guests, hosting, saves, turn } from "#rpc/limits"
 
 /** Long enough that it cannot be guessed. */
@@ -250,6 +251,12 @@ export const variables = {
   SVC_FUNCTIONS_MEMORY_MB: {
     default: "256",
     description: "Memory, in MiB, at which the process of an environment's functions is ended."
+  },
+  SVC_FUNCTIONS_SNAPSHOT_SECONDS: {
+    default: String(functionSnapshots.secondsDefault),
+    description:
+      "Seconds between two snapshots of what an environment's functions store, while it changes. They are " +
+      "taken where the service has several runners or a bucket. 0: never."
   },
   SVC_BILLING: {
     default: "off",

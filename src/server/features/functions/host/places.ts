@@ -4,7 +4,16 @@
  */
 import { execFile } from "node:child_process"
 import { hash } from "node:crypto"
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs"
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync
+} from "node:fs"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { systemDirectory } from "#server/platform/postgres/binaries"
@@ -37,6 +46,10 @@ const dataRoot = (dataDir: string, hasOwnUsers: boolean): string => {
   const inside = join(full, "functions")
   if (!hasOwnUsers || isPublic(full)) return inside
   return join(systemDirectory, `functions-${hash("sha256", full).slice(0, 12)}`)
+}
+
+const giveTo = async (uid: number, directory: string): Promise<void> => {
+  await promisify(execFile)("chown", ["-R", `${uid}:${uid}`, directory])
 }
 
 export class Places {
@@ -87,6 +100,23 @@ export class Places {
     return join(this.#data, environmentId)
   }
 
+  /** A directory of the service's own, on the disk of the data. */
+  snapshotsOf(environmentId: string): string {
+    return join(this.#data, "snapshots", environmentId)
+  }
+
+  /** Puts a directory in the place of the data of an environment, whose process must have ended. */
+  async replace(environmentId: string, directory: string): Promise<void> {
+    const data = this.dataOf(environmentId)
+    const owner = statSync(data, { throwIfNoEntry: false })?.uid
+    if (this.#hasOwnUsers && owner !== undefined) await giveTo(owner, directory)
+    const old = `${directory}.old`
+    rmSync(old, { recursive: true, force: true })
+    if (owner !== undefined) renameSync(data, old)
+    renameSync(directory, data)
+    rmSync(old, { recursive: true, force: true })
+  }
+
   /** Removes the data of an environment, whose process must have ended. */
   remove(environmentId: string): void {
     rmSync(this.dataOf(environmentId), { recursive: true, force: true })
@@ -110,7 +140,7 @@ export class Places {
     if (uid > ownUsers.last) throw new Error("No user is left for another environment.")
     this.#users.add(uid)
     mkdirSync(data, { recursive: true, mode: 0o700 })
-    await promisify(execFile)("chown", ["-R", `${uid}:${uid}`, data])
+    await giveTo(uid, data)
     return uid
   }
 }

@@ -1,0 +1,90 @@
+/**
+ * Copies what has changed of an environment's data to a directory of the service, while its process may go
+ * on: the process stands still for the milliseconds of a cut only.
+ */
+import { mkdirSync, rmSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { backup } from "node:sqlite"
+import { setTimeout as delay } from "node:timers/promises"
+import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
+import {
+  type Cut,
+  cut,
+  type CutPlaces,
+  type Known,
+  type Marks,
+  type PinnedDatabase
+} from "./cut.ts"
+import { NotPaused } from "./pause.ts"
+
+/** Where the data is, and a directory of the same file system. */
+export interface CopyPlaces {
+  readonly data: string
+  readonly staging: string
+}
+
+/** The process that may write meanwhile; `starting`: it cannot be paused yet. */
+export type Writer = () => number | "starting" | undefined
+
+/** What an environment had, and the files of it that the last snapshot has not. */
+export interface Copied {
+  readonly marks: Marks
+  readonly blobs: ReadonlySet<string>
+  /** Copies by the path of what they are of. */
+  readonly copies: ReadonlyMap<string, string>
+}
+
+/** A database is written to meanwhile in a way that a reader has to wait for. */
+const isBusy = (error: unknown): boolean =>
+  error instanceof NotPaused || (error instanceof Error && /database is locked/.test(error.message))
+
+const cutWhenPossible = async (places: CutPlaces, writer: Writer, known: Known): Promise<Cut> => {
+  for (let tries = 1; ; tries += 1) {
+    const pid = writer()
+    try {
+      if (pid !== "starting") return cut(places, pid, known)
+      throw new NotPaused("the process is starting")
+    } catch (error) {
+      if (!isBusy(error) || tries >= limits.triesMax) throw error
+      await delay(limits.retryMillis)
+    }
+  }
+}
+
+const copyAll = async (
+  changed: ReadonlyArray<PinnedDatabase>,
+  to: string
+): Promise<ReadonlyMap<string, string>> => {
+  const copies = new Map<string, string>()
+  try {
+    for (const { database, path } of changed) {
+      const file = join(to, path)
+      mkdirSync(dirname(file), { recursive: true })
+      await backup(database, file, { rate: limits.pagesPerStep })
+      copies.set(path, file)
+    }
+    return copies
+  } finally {
+    for (const { database } of changed) database.close()
+  }
+}
+
+/** Copies the databases that differ from the marks, and links the blobs that are not stored. */
+export const copyChanged = async (
+  { data, staging }: CopyPlaces,
+  writer: Writer,
+  { hasBlob, marks }: Omit<Known, "copied">
+): Promise<Copied> => {
+  rmSync(staging, { recursive: true, force: true })
+  const places = { data, links: join(staging, "blobs") }
+  const copies = new Map<string, string>()
+  let last: Cut | undefined
+  for (let cuts = 0; last === undefined || last.left > 0; cuts += 1) {
+    const copied = new Set(copies.keys())
+    last = await cutWhenPossible(places, writer, { hasBlob, copied, marks: last?.marks ?? marks })
+    const files = await copyAll(last.changed, join(staging, `databases${cuts}`))
+    for (const [path, file] of files) copies.set(path, file)
+  }
+  for (const path of last.blobs) if (!hasBlob(path)) copies.set(path, join(places.links, path))
+  return { marks: last.marks, blobs: last.blobs, copies }
+}

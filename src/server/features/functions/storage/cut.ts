@@ -1,0 +1,150 @@
+/**
+ * Pins the files of an environment at one moment: databases by a read transaction, which later writes do not
+ * change, and blobs by hard links, which outlive their removal. Only what has changed since the last
+ * snapshot is pinned.
+ */
+import { linkSync, mkdirSync, readdirSync, statSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
+import { whilePaused } from "./pause.ts"
+
+/** Directories of what an environment stores; the cache is none of it. */
+const storages = ["d1", "kv", "r2", "do"] as const
+
+/** By which a database is known to be unchanged. */
+export type Marks = ReadonlyMap<string, string>
+
+interface Listed {
+  readonly databases: ReadonlyArray<string>
+  readonly blobs: ReadonlyArray<string>
+}
+
+/** A database at the moment of the cut. */
+export interface PinnedDatabase {
+  readonly path: string
+  readonly database: DatabaseSync
+}
+
+/** What an environment had at one moment. */
+export interface Cut {
+  /** Marks of all databases. */
+  readonly marks: Marks
+  readonly blobs: ReadonlySet<string>
+  /** Databases that have changed; whoever copies one closes it. */
+  readonly changed: ReadonlyArray<PinnedDatabase>
+  /** Databases that have changed, beyond those that are pinned at once: they need another cut. */
+  readonly left: number
+}
+
+/** Where the data is, and where links to its blobs go. */
+export interface CutPlaces {
+  readonly data: string
+  readonly links: string
+}
+
+/** Blobs of KV and files have a directory of their own; a durable object may have any name. */
+const blobForm = /^(?:kv|r2)\/[^/]+\/blobs\//
+
+const list = (data: string): Listed => {
+  const databases: Array<string> = []
+  const blobs: Array<string> = []
+  for (const storage of storages) {
+    const root = join(data, storage)
+    if (statSync(root, { throwIfNoEntry: false }) === undefined) continue
+    for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue
+      const path = `${entry.parentPath.slice(data.length + 1)}/${entry.name}`
+      if (blobForm.test(path)) blobs.push(path)
+      else if (path.endsWith(".sqlite")) databases.push(path)
+    }
+  }
+  return { databases, blobs }
+}
+
+const markOf = (file: string): string =>
+  [file, `${file}-wal`]
+    .map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }))
+    .map((stat) => (stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`))
+    .join(" ")
+
+/** Marks of all databases as they are now. */
+export const marksOf = (data: string): Marks =>
+  new Map(list(data).databases.map((path) => [path, markOf(join(data, path))]))
+
+const pin = (file: string): DatabaseSync => {
+  const database = new DatabaseSync(file, { readOnly: true })
+  try {
+    database.exec("begin")
+    // Only a read begins the transaction.
+    database.prepare("select 1 from sqlite_master limit 1").get()
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+const link = ({ data, links }: CutPlaces, blobs: Iterable<string>): void => {
+  for (const path of blobs) {
+    mkdirSync(join(links, path, ".."), { recursive: true })
+    try {
+      linkSync(join(data, path), join(links, path))
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : undefined
+      // It is linked already, or the process has removed it before the cut.
+      if (code !== "EEXIST" && code !== "ENOENT") throw error
+    }
+  }
+}
+
+/** Whether a database has changed or is gone since the marks were made, without a pause. */
+export const isChanged = (data: string, marks: Marks): boolean => {
+  const now = marksOf(data)
+  return now.size !== marks.size || [...now].some(([path, mark]) => marks.get(path) !== mark)
+}
+
+const changedPaths = (before: Marks, now: Marks): ReadonlyArray<string> =>
+  // Databases, KV and files before durable objects, of which there may be many.
+  [...now.keys()]
+    .filter((path) => before.get(path) !== now.get(path))
+    .toSorted((a, b) => Number(a.startsWith("do/")) - Number(b.startsWith("do/")))
+
+/** What need not be pinned. */
+export interface Known {
+  /** Marks of databases that are stored, or copied already. */
+  readonly marks: Marks
+  /** Durable objects that were copied by an earlier cut: each is whole by itself. */
+  readonly copied: ReadonlySet<string>
+  /** Blobs that are stored; they never change. */
+  readonly hasBlob: (path: string) => boolean
+}
+
+/** Makes a cut while the process stands still. */
+export const cut = (places: CutPlaces, pid: number | undefined, known: Known): Cut => {
+  const unknown = (blobs: Iterable<string>) => [...blobs].filter((path) => !known.hasBlob(path))
+  // Most links are made before the pause.
+  link(places, unknown(list(places.data).blobs))
+  const changed: Array<PinnedDatabase> = []
+  try {
+    return whilePaused(pid, () => {
+      const { blobs, databases } = list(places.data)
+      const markNow = (path: string): string => {
+        const isWhole = known.copied.has(path) && path.startsWith("do/")
+        return (isWhole ? known.marks.get(path) : undefined) ?? markOf(join(places.data, path))
+      }
+      const marks = new Map(databases.map((path) => [path, markNow(path)]))
+      const paths = changedPaths(known.marks, marks)
+      for (const path of paths.slice(0, limits.databasesPinned)) {
+        changed.push({ path, database: pin(join(places.data, path)) })
+      }
+      link(places, unknown(blobs))
+      const left = paths.slice(limits.databasesPinned)
+      for (const path of left) marks.delete(path)
+      return { marks, blobs: new Set(blobs), changed, left: left.length }
+    })
+  } catch (error) {
+    for (const { database } of changed) database.close()
+    throw error
+  }
+}
