@@ -109,6 +109,7 @@ export class Places {
   async replace(environmentId: string, directory: string): Promise<void> {
     const data = this.dataOf(environmentId)
     const owner = statSync(data, { throwIfNoEntry: false })?.uid
+    for (const storage of storages) this.#make(join(directory, storage), undefined)
     if (this.#hasOwnUsers && owner !== undefined) await giveTo(owner, directory)
     const old = `${directory}.old`
     rmSync(old, { recursive: true, force: true })
