@@ -10,7 +10,6 @@ import { orDieWithTimeout } from "../database.ts"
 const Time = Schema.DateTimeUtcFromDate
 
 const Data = Schema.Struct({ epoch: Schema.Int, newestSnapshot: Schema.Int })
-export type FunctionData = typeof Data.Type
 
 const Snapshot = Schema.Struct({
   environmentId: EnvironmentId,
