@@ -109,7 +109,7 @@ const objectsOf = Effect.fnUntraced(function* (id: EnvironmentId) {
 })
 
 layer(Shared, live)("snapshots of functions", (it) => {
-  it.effect("have every acknowledged write, all of one moment, while the process writes on", () =>
+  it.effect("holds every acknowledged write, all of one moment, while the process writes on", () =>
     Effect.gen(function* () {
       const one = yield* startRunner("writes-one")
       const two = yield* startRunner("writes-two")
@@ -143,7 +143,7 @@ layer(Shared, live)("snapshots of functions", (it) => {
     })
   )
 
-  it.effect("are refused once a newer epoch has opened the data", () =>
+  it.effect("is refused once a newer epoch has opened the data", () =>
     Effect.gen(function* () {
       const one = yield* startRunner("epoch-one")
       const two = yield* startRunner("epoch-two")
@@ -165,7 +165,7 @@ layer(Shared, live)("snapshots of functions", (it) => {
     })
   )
 
-  it.effect("leave the data alone that nobody else has opened since", () =>
+  it.effect("leaves the data alone that nobody else has opened since", () =>
     Effect.gen(function* () {
       const one = yield* startRunner("local")
       const id = yield* openOn(one)
@@ -180,7 +180,7 @@ layer(Shared, live)("snapshots of functions", (it) => {
     })
   )
 
-  it.effect("store only what has changed, and remove what no snapshot names", () =>
+  it.effect("stores only what has changed, and removes what no snapshot names", () =>
     Effect.gen(function* () {
       const one = yield* startRunner("changes")
       const { stored } = yield* SharedStore
@@ -202,7 +202,7 @@ layer(Shared, live)("snapshots of functions", (it) => {
     })
   )
 
-  it.effect("that fail in the middle leave the one before", () =>
+  it.effect("keeps the snapshot before one that fails in the middle", () =>
     Effect.gen(function* () {
       const one = yield* startRunner("middle-one")
       const two = yield* startRunner("middle-two")
@@ -227,7 +227,7 @@ layer(Shared, live)("snapshots of functions", (it) => {
     })
   )
 
-  it.effect("that are damaged restore nothing", () =>
+  it.effect("restores nothing of a damaged snapshot", () =>
     Effect.gen(function* () {
       const one = yield* startRunner("damage-one")
       const two = yield* startRunner("damage-two")
@@ -245,7 +245,7 @@ layer(Shared, live)("snapshots of functions", (it) => {
     })
   )
 
-  it.effect("are gone after a purge, files of the hosted app are not", () =>
+  it.effect("removes snapshots with a purge, and leaves the files of the hosted app", () =>
     Effect.gen(function* () {
       const one = yield* startRunner("purge-one")
       const two = yield* startRunner("purge-two")
@@ -267,7 +267,7 @@ layer(Shared, live)("snapshots of functions", (it) => {
     })
   )
 
-  it.effect("are taken by themselves when something has changed", () =>
+  it.effect("takes snapshots by itself when something has changed", () =>
     Effect.gen(function* () {
       const one = yield* startRunner("periodic", 1)
       const sql = yield* SqlClient.SqlClient

@@ -31,7 +31,7 @@ export interface Cut {
   /** Marks of all databases. */
   readonly marks: Marks
   readonly blobs: ReadonlySet<string>
-  /** Databases that have changed; whoever copies one closes it. */
+  /** Databases that have changed; the copying closes each. */
   readonly changed: ReadonlyArray<PinnedDatabase>
   /** Databases that have changed, beyond those that are pinned at once: they need another cut. */
   readonly left: number

@@ -38,7 +38,7 @@ export const bytesOf = ({ files }: Manifest): number =>
 
 /**
  * The files of a manifest whose objects are kept. Where most bytes of an object belong to files that are
- * gone, its remaining files are stored anew, so that the object can be removed.
+ * gone, its remaining files are stored again in others, so that the object can be removed.
  */
 export const reusable = (
   { files, objects }: Manifest,

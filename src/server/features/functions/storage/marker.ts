@@ -1,4 +1,4 @@
-/** Which epoch has opened the data of an environment on this disk: it tells whether the data is the newest. */
+/** Which epoch has last opened the data of an environment on this disk, to know whether it is the newest. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 

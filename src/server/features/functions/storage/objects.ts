@@ -14,11 +14,10 @@ import type { SnapshotFile } from "./manifest.ts"
 const keyOf = (environmentId: EnvironmentId, object: string): string =>
   `${environmentId}/functions/${object}`
 
-export const hashOf = (bytes: Uint8Array): string =>
-  createHash("sha256").update(bytes).digest("hex")
+const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
 
 /** A file that a snapshot gets. */
-export interface NewFile {
+interface NewFile {
   readonly path: string
   /** Where its bytes are. */
   readonly file: string
@@ -71,19 +70,16 @@ async function* objectsOf(
   if (sharing.length > 0) yield share()
 }
 
-/** Writes and reads the objects of environments. */
-export const makeObjects = Effect.gen(function* () {
+/** Stores objects, once their rows say that they are to be removed unless a snapshot names them. */
+const makePutAll = Effect.gen(function* () {
   const rows = yield* SnapshotRepository
   const store = yield* BlobStore
-
   const put = Effect.fnUntraced(function* (environmentId: EnvironmentId, bytes: Uint8Array) {
     const file = yield* store.temporaryFile
     yield* attempt("write an object", () => writeFile(file, bytes, { flag: "wx" }))
     yield* store.archive(keyOf(environmentId, hashOf(bytes)), file)
   }, Effect.scoped)
-
-  /** Stores objects, once their rows say that they are to be removed unless a snapshot names them. */
-  const putAll = Effect.fnUntraced(function* (
+  return Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     newest: number,
     objects: ReadonlyMap<string, Uint8Array>
@@ -94,6 +90,12 @@ export const makeObjects = Effect.gen(function* () {
       discard: true
     })
   })
+})
+
+/** Writes and reads the objects of environments. */
+export const makeObjects = Effect.gen(function* () {
+  const store = yield* BlobStore
+  const putAll = yield* makePutAll
 
   /** Stores files; `known` are objects that need not be stored again. Returns the sizes of all objects. */
   const storeFiles = Effect.fnUntraced(function* (
