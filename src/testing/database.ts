@@ -2,6 +2,7 @@
  * Test databases: one real Postgres for a whole run, one migrated template, and for each test file a
  * clone of the template. A clone costs milliseconds and is dropped afterwards.
  */
+import { statfs } from "node:fs/promises"
 import { NodeServices } from "@effect/platform-node"
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, FileSystem, Redacted } from "effect"
@@ -27,13 +28,24 @@ const runStatements = Effect.fnUntraced(function* (
   for (const statement of statements) yield* session.query(statement)
 }, Effect.scoped)
 
+const memoryFolder = "/dev/shm"
+const memoryMinBytes = 2 * 1024 ** 3
+
+/** The file system in memory where there is one with room: a clone takes a tenth of the CPU time there. */
+const folderInMemory = Effect.promise(async () => {
+  const stats = await statfs(memoryFolder).catch(() => undefined)
+  const isRoomy = stats !== undefined && stats.bavail * stats.bsize >= memoryMinBytes
+  return isRoomy ? memoryFolder : undefined
+})
+
 /**
  * Starts a Postgres in a temporary directory with a migrated template. It stops with the scope. It
  * skips disk syncs, because it need not survive a crash.
  */
 export const testServer = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
-  const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "svc-test-" })
+  const directory = yield* folderInMemory
+  const dataDir = yield* fs.makeTempDirectoryScoped({ directory, prefix: "svc-test-" })
   yield* fs.chmod(dataDir, 0o755)
   const url = yield* embeddedPostgres({ dataDir })
   yield* runStatements(
@@ -41,6 +53,7 @@ export const testServer = Effect.gen(function* () {
     "alter system set fsync = off",
     "alter system set synchronous_commit = off",
     "alter system set full_page_writes = off",
+    "alter system set max_wal_size = '256MB'",
     "select pg_reload_conf()",
     `create database ${template}`
   )
