@@ -16,6 +16,7 @@ import {
 import { FunctionsApi, ProjectFunctionsApi } from "./functions/api.ts"
 import { HostingApi, ProjectHostingApi } from "./hosting/api.ts"
 import { IdentitiesApi } from "./identities.ts"
+import { LiveApi } from "./live.ts"
 import { NewsApi } from "./news.ts"
 import { ProjectProvidersApi, ProvidersApi } from "./oauth/api.ts"
 import { EmailApi, PlayerEmailApi } from "./email.ts"
@@ -84,6 +85,7 @@ export class Api extends HttpApi.make("player-backend")
   .add(tagged(ProjectsApi))
   .add(tagged(ProjectApi))
   .add(tagged(EnvironmentApi))
+  .add(tagged(LiveApi))
   .add(tagged(MoneyApi))
   .add(tagged(PaymentsApi))
   .add(tagged(PlatformApi))

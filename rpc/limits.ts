@@ -131,6 +131,8 @@ export const projects = {
   searchMaxCharacters: 254,
   /** Rooms, and channels, that the live view lists. */
   liveMax: 500,
+  /** Voice calls that the live view lists. */
+  liveCallsMax: 100,
   /** Interval at which a node writes key usage and player visits, in one statement. */
   usageMillis: 5000,
   /** A node writes the visits of a player once in this time. */

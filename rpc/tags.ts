@@ -148,6 +148,10 @@ const project = {
     title: "Environment",
     description: `Keys, usage, players and live rooms of one environment. ${dashboard}`
   },
+  live: {
+    title: "Live",
+    description: `One room with its members and state, voice calls, and the runners. ${dashboard}`
+  },
   projectConfig: {
     title: "Config (project)",
     description: `Reading and replacing an environment's config, and its versions. ${dashboard}`

@@ -61,6 +61,8 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
       return {
         /** The call of a channel that lives here. */
         of: (channel: ChannelActor) => calls.get(channel),
+        /** All calls of this node. */
+        all: (): Iterable<VoiceCall> => calls.values(),
         /** The call of a channel, opened where there is none. */
         ofOrOpen: (channel: ChannelActor, voice: ChannelVoice) => {
           const lock = locks.get(channel) ?? Semaphore.makeUnsafe(1)

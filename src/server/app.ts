@@ -44,6 +44,7 @@ import { CustomDomains } from "./features/hosting/domains.ts"
 import { ServedHostRoute } from "./features/hosting/served-host.ts"
 import { HostingHttp } from "./features/hosting/handlers.ts"
 import { IdentitiesHttp } from "./features/identities/handlers.ts"
+import { LiveHttp } from "./features/live/handlers.ts"
 import { ModerationHttp } from "./features/moderation/handlers.ts"
 import { Sanctions } from "./features/moderation/service.ts"
 import { BillingLive } from "./features/money/billing.ts"
@@ -127,6 +128,7 @@ import { SingleUseCodes } from "./platform/single-use-codes.ts"
 import { Throttles } from "./platform/throttles.ts"
 import { Usage } from "./platform/usage.ts"
 import { LiveReports } from "./telemetry/live-reports.ts"
+import { NodeReports } from "./telemetry/node-reports.ts"
 import { MetricsRoute } from "./telemetry/metrics.ts"
 import { ReadingsLive } from "./telemetry/readings.ts"
 import { UsageSampler } from "./telemetry/usage-sampler.ts"
@@ -229,6 +231,7 @@ const HandlersLive = Layer.mergeAll(
   GuestExpiry,
   HostingHttp,
   IdentitiesHttp,
+  LiveHttp,
   ModerationHttp,
   MoneyHttp,
   NewsHttp,
@@ -290,6 +293,7 @@ export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
 /** HTTP, /v1/realtime, /v1/rpc and /metrics. */
 const EndpointsLive = Layer.mergeAll(
   LiveReports,
+  NodeReports,
   ReadingsLive,
   UsageSampler,
   ConfigChanges,

@@ -1,7 +1,7 @@
 /**
  * Acts of the operator on the database of DATABASE_URL, beside the running service:
  * `node src/server/operator.ts voice suspend <environment id>`, the same with `functions`,
- * `invite create --uses 10`, or `money credit <developer> <cents>`.
+ * `invite create --uses 10`, `money credit <developer> <cents>`, or `runners`.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Config, Effect, Layer } from "effect"
@@ -10,6 +10,7 @@ import { Command } from "effect/cli"
 import { AuditRepository } from "#sql/audit"
 import { poolLayer } from "#sql/database"
 import { DeveloperRepository } from "#sql/developers/repository"
+import { NodeRepository } from "#sql/live/nodes"
 import { LedgerRepository } from "#sql/money/ledger"
 import { MeteringRepository } from "#sql/money/usage"
 import { VoiceRepository } from "#sql/voice"
@@ -18,13 +19,14 @@ import { InviteRepository } from "#sql/developers/invites"
 import { Ledger } from "./features/money/ledger.ts"
 import { inviteCommand } from "./operator-invites.ts"
 import { moneyCommand } from "./operator-money.ts"
+import { runnersCommand } from "./operator-runners.ts"
 import { suspensionCommands } from "./operator-suspensions.ts"
 import { Invalidation } from "./platform/invalidation.ts"
 import { failCommand } from "./start-error.ts"
 
 const operator = Command.make("operator").pipe(
   Command.withDescription("Acts of the operator, beside DATABASE_URL"),
-  Command.withSubcommands([inviteCommand, moneyCommand, ...suspensionCommands])
+  Command.withSubcommands([inviteCommand, moneyCommand, runnersCommand, ...suspensionCommands])
 )
 
 Effect.gen(function* () {
@@ -39,6 +41,7 @@ Effect.gen(function* () {
         InviteRepository.layer,
         DeveloperRepository.layer,
         MeteringRepository.layer,
+        NodeRepository.layer,
         VoiceRepository.layer,
         Invalidation.layer
       ).pipe(Layer.provideMerge(Layer.merge(SecureRandom.layerWebCrypto, database)))

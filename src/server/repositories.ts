@@ -23,7 +23,9 @@ import { ProviderRepository } from "#sql/oauth/providers"
 import { ExpiredGuestRepository } from "#sql/player-data/expired-guests"
 import { PlayerDataRepository } from "#sql/player-data/repository"
 import { PlayerRepository } from "#sql/players"
-import { LiveRepository } from "#sql/projects/live"
+import { LiveRepository } from "#sql/live/reports"
+import { NodeRepository } from "#sql/live/nodes"
+import { LiveRoomRepository } from "#sql/live/rooms"
 import { DeletionRepository } from "#sql/projects/deletion"
 import { ManagementRepository } from "#sql/projects/management"
 import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
@@ -54,6 +56,7 @@ export const RepositoriesLive = Layer.mergeAll(
   IdentityRepository.layer,
   LedgerRepository.layer,
   LiveRepository.layer,
+  LiveRoomRepository.layer,
   MailRepository.layer,
   MeteringRepository.layer,
   DeletionRepository.layer,
@@ -62,6 +65,7 @@ export const RepositoriesLive = Layer.mergeAll(
   ManagementRepository.layer,
   MemberRepository.layer,
   NewsRepository.layer,
+  NodeRepository.layer,
   ExpiredGuestRepository.layer,
   PlayerDataRepository.layer,
   PlayerRepository.layer,

@@ -100,6 +100,7 @@ export const featureWords = [
   "functions",
   "hosting",
   "identities",
+  "live",
   "matchmaking",
   "moderation",
   "money",

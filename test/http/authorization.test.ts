@@ -20,6 +20,7 @@ import { type Answer, at, configure, guest, request, type TestTarget } from "#te
 import {
   everything,
   makeAppeal,
+  makeRoom,
   makeKey,
   makeProject,
   makeTenantFixtures,
@@ -108,6 +109,7 @@ const makeSamples = Effect.fnUntraced(function* ({
   const { keyId } = yield* makeKey(developer, projectId, "secret")
   const { id: playerId } = yield* guest(development)
   const { ref, sha256 } = yield* makeUnfinished(development)
+  const roomId = yield* makeRoom(development)
   const domain = "play.example.com"
   yield* call(development, "POST", "hosting/domains", { domain })
   const samples: Samples = {
@@ -117,6 +119,7 @@ const makeSamples = Effect.fnUntraced(function* ({
     sanctionId,
     keyId,
     playerId,
+    roomId,
     name: "lobby",
     key: "slot",
     provider: "google",
@@ -145,7 +148,7 @@ const destructive = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logo
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
 /** Paths whose target belongs to one environment or project. */
-const owned = /:(?:playerId|appealId|keyId|version|name|ref|sha256|domain|binding)\b/
+const owned = /:(?:playerId|appealId|keyId|version|name|ref|sha256|domain|binding|roomId)\b/
 
 /** Endpoints that create a missing target instead of answering 404. */
 const creating = new Set([

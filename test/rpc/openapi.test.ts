@@ -209,6 +209,9 @@ const endpoints = [
   ["get", "/v1/projects/{projectId}/environments/{env}/players", "dev"],
   ["get", "/v1/projects/{projectId}/environments/{env}/players/{playerId}", "dev"],
   ["get", "/v1/projects/{projectId}/environments/{env}/realtime", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/realtime/rooms/{roomId}", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/realtime/calls", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/realtime/runners", "dev"],
   ["get", "/healthz", "none"],
   ["get", "/readyz", "none"],
   ["get", "/.well-known/jwks.json", "none"]

@@ -10,6 +10,7 @@ import { type Answer, at, configure, guest, request, type TestTarget } from "#te
 import {
   everything,
   makeAppeal,
+  makeRoom,
   makeKey,
   makeProject,
   signUp,
@@ -48,6 +49,7 @@ const makeResources = Effect.fnUntraced(function* (
   yield* put(`${target.url}/v1/realtime/channels/${name}`, server, {})
   yield* enable(target)
   const { ref, sha256 } = yield* makeUnfinished(target)
+  const roomId = yield* makeRoom(target)
   const domain = `${name}.example.com`
   yield* request(`${target.url}/v1/hosting/domains`, { headers: server, body: { domain } })
   return {
@@ -56,6 +58,7 @@ const makeResources = Effect.fnUntraced(function* (
     ids: {
       ...appeal,
       playerId: player.id,
+      roomId,
       keyId,
       projectId,
       name,
@@ -70,13 +73,18 @@ const makeResources = Effect.fnUntraced(function* (
 
 const none = "0".repeat(26)
 
-/** Adds deployments, files and domains of others, and such that do not exist. */
+/** Adds rooms, deployments, files and domains of others, and such that do not exist. */
 const withDeployments = (
   kinds: Readonly<Record<string, Ids>>,
   foreign: Ids,
   inProduction: Ids
 ): Readonly<Record<string, Ids>> => {
-  const pick = ({ domain = "", ref = "", sha256 = "" }: Ids) => ({ domain, ref, sha256 })
+  const pick = ({ domain = "", ref = "", roomId = "", sha256 = "" }: Ids) => ({
+    domain,
+    ref,
+    roomId,
+    sha256
+  })
   return {
     ...kinds,
     foreign: { ...kinds["foreign"], ...pick(foreign) },
@@ -84,10 +92,11 @@ const withDeployments = (
     random: {
       ...kinds["random"],
       ref: `dep_${none}`,
+      roomId: `rm_${none}`,
       sha256: "0".repeat(64),
       domain: "nobody.example.com"
     },
-    malformed: { ...kinds["malformed"], ref: "x", sha256: "x", domain: "x" }
+    malformed: { ...kinds["malformed"], ref: "x", roomId: "x", sha256: "x", domain: "x" }
   }
 }
 
@@ -202,7 +211,7 @@ const creates = new Set([
 ])
 
 const idParams =
-  /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key|ref|sha256|domain)\b/g
+  /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key|ref|sha256|domain|roomId)\b/g
 
 const auditPath = "/v1/projects/:projectId/audit"
 

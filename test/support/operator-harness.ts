@@ -5,7 +5,15 @@
 import { Effect } from "effect"
 import { featureTable } from "#rpc/config-document/features"
 import { TestApp } from "#testing/app"
-import { type Answer, at, configure, guest, request, type TestTarget } from "#testing/players"
+import {
+  type Answer,
+  at,
+  configure,
+  guest,
+  newPlayer,
+  request,
+  type TestTarget
+} from "#testing/players"
 
 type Headers = Readonly<Record<string, string>>
 
@@ -133,6 +141,13 @@ export const makeAppeal = Effect.fnUntraced(function* (target: TestTarget) {
     ? appeals.find((it) => at(it, "sanctionId") === sanctionId)
     : undefined
   return { player, sanctionId, appealId: text(own, "id") }
+})
+
+/** Opens a room, which lives as long as the scope. */
+export const makeRoom = Effect.fnUntraced(function* (target: TestTarget) {
+  const host = yield* Effect.orDie(newPlayer(target))
+  const reply = yield* Effect.orDie(host.socket.request({ t: "create", mode: "duel" }))
+  return text(reply, "data", "roomId")
 })
 
 /** Creates two projects with players, keys and developers. `name` makes their names unique. */

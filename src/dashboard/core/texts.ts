@@ -1,10 +1,8 @@
 /** All texts of the dashboard. Those of tools, of Functions and of the own pages are in files beside it. */
 import { accountTexts } from "./account-texts.ts"
 import { functionTexts } from "./function-texts.ts"
+import { liveTexts, plural } from "./live-texts.ts"
 import { toolTexts } from "./tool-texts.ts"
-
-const plural = (value: number, one: string, many: string): string =>
-  `${value.toLocaleString("en")} ${value === 1 ? one : many}`
 
 export const texts = {
   product: "Player backend",
@@ -224,39 +222,6 @@ export const texts = {
     none: "Nothing here",
     noneText: "No change matches. A ban, a config push or a new key will appear here at once."
   },
-  live: {
-    title: "Live",
-    lead: "Rooms, queues and channels of all runners, some seconds old.",
-    connections: (value: number) => plural(value, "connection", "connections"),
-    truncated: "There are more than the 500 shown here.",
-    rooms: (value: number) => plural(value, "room", "rooms"),
-    allModes: "All modes",
-    code: "Code",
-    mode: "Mode",
-    seats: "Seats",
-    state: "State",
-    host: "Host",
-    opened: "Opened",
-    metadata: "Metadata",
-    show: "Show",
-    private: "Private",
-    locked: "Locked",
-    open: "Open",
-    away: (value: number) => `${value} away`,
-    noRooms: "No room is open",
-    noRoomsText:
-      "Rooms appear here while players sit in them. Two players of the playground make one in a click.",
-    queues: "Queues",
-    queuesLead: "Players who wait for a match.",
-    noQueues: "Nobody waits.",
-    waiting: "Waiting",
-    channels: "Channels",
-    channelsLead: "Members, and those of them in a call.",
-    noChannels: "No channel has members.",
-    channel: "Channel",
-    members: "Members",
-    inCall: "In a call"
-  },
   moderation: {
     title: "Appeals",
     lead: "Players who object to a ban. Each ban allows one appeal; accepting it lifts the ban.",
@@ -316,6 +281,7 @@ export const texts = {
       "seven days all players, saves and files are removed for good.",
     deleted: "The project is closed. You can restore it for seven days."
   },
+  live: liveTexts,
   ...toolTexts,
   ...functionTexts,
   ...accountTexts

@@ -1,11 +1,14 @@
-/** What goes on now: rooms, queues, channels and connections, read every two seconds. */
+/** What goes on now: rooms, queues, channels, calls and runners, read every two seconds. */
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { useLoad } from "../parts/load.ts"
 import { addressOf, usePlace, useQueryValue } from "../parts/place.ts"
 import { Choice } from "../parts/form.tsx"
+import { Calls } from "./live-calls.tsx"
+import { LiveRoom } from "./live-room.tsx"
+import { Runners } from "./live-runners.tsx"
 import { Empty, LiveMark, Loaded } from "../parts/shown.tsx"
-import { Badge, Copyable, count, JsonText, Panel, Time, Title } from "../parts/small.tsx"
+import { Badge, count, JsonText, Panel, Time, Title } from "../parts/small.tsx"
 
 const { live: own } = texts
 
@@ -60,7 +63,9 @@ const Rooms = ({ rooms }: { readonly rooms: ReadonlyArray<Room> }) => {
           {rooms.map((room) => (
             <tr key={room.id}>
               <td>
-                <Copyable text={room.code} label={own.code} />
+                <a class="mono name" href={addressOf(project, env, "live", room.id)}>
+                  {room.code}
+                </a>
               </td>
               <td>{room.mode}</td>
               <td>
@@ -178,7 +183,7 @@ const RoomPanel = ({ view }: { readonly view: View }) => {
   )
 }
 
-export const Live = () => {
+const Lists = () => {
   const { env, params, project } = usePlace()
   const load = useLoad(
     `${project.id}/${env}/realtime`,
@@ -202,9 +207,17 @@ export const Live = () => {
               <Queues queues={view.queues} />
               <Channels channels={view.channels} />
             </div>
+            <Calls />
+            <Runners />
           </>
         )}
       </Loaded>
     </div>
   )
+}
+
+/** The lists, or the room of the address. */
+export const Live = () => {
+  const { item } = usePlace()
+  return item === undefined ? <Lists /> : <LiveRoom id={item} />
 }

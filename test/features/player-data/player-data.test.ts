@@ -61,6 +61,7 @@ const tablesWithoutPlayers = [
   "ledger_transactions",
   "live_reports",
   "migrations",
+  "node_reports",
   "payment_reconciliation",
   "payment_returns",
   "project_members",

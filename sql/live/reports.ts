@@ -1,5 +1,5 @@
 /**
- * Live reports of nodes: their connections, queues and channels, one row per node and environment. A
+ * Live reports of nodes: their connections, queues, channels and calls, one row per node and environment. A
  * node rewrites its rows every few seconds; an old row belongs to a stopped node. The table is unlogged
  * because a report is valid for seconds only.
  */
@@ -7,17 +7,31 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
-import { isOpen } from "./open.ts"
+import { isOpen } from "../projects/open.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** The queues of one node with their waiting tickets, and its channels with their members. */
+/** A voice call; times are Unix milliseconds. */
+const LiveCall = Schema.Struct({
+  channel: Schema.String,
+  mode: Schema.Literals(["p2p", "sfu"]),
+  relayOnly: Schema.Boolean,
+  endsAt: Schema.Number,
+  members: Schema.Array(
+    Schema.Struct({ playerId: Schema.String, speaks: Schema.Boolean, away: Schema.Boolean })
+  )
+})
+export type LiveCall = typeof LiveCall.Type
+
+/** The queues of one node with their waiting tickets, its channels with their members, and its calls. */
 const LiveDocument = Schema.Struct({
   queues: Schema.Array(Schema.Struct({ mode: Schema.String, waiting: Schema.Int })),
   channels: Schema.Array(
     Schema.Struct({ name: Schema.String, members: Schema.Int, voice: Schema.Int })
   ),
-  /** Whether the node has more channels than the list names. */
+  /** Absent in reports of the release before. */
+  calls: Schema.optionalKey(Schema.Array(LiveCall)),
+  /** Whether the node has more channels or calls than the lists name. */
   truncated: Schema.Boolean
 })
 
@@ -76,7 +90,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 
 /** Repository of `live_reports`. */
 export class LiveRepository extends Context.Service<LiveRepository>()(
-  "sql/projects/live/LiveRepository",
+  "sql/live/reports/LiveRepository",
   {
     make: Effect.gen(function* () {
       const { read, sweep, write } = statements(yield* SqlClient.SqlClient)

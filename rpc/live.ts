@@ -1,0 +1,117 @@
+/**
+ * What goes on now in an environment, beside the lists of {@link LiveView}: one room with its members and
+ * state, voice calls, and the runners of the cluster.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { NotFound, RoomNotFound, Unavailable, wire } from "./errors/codes.ts"
+import { projectParams, underProject } from "./mounts.ts"
+import { AcceptedJsonObject, PublicRoom } from "./rooms.ts"
+import { Timestamp } from "./text.ts"
+
+const LiveMember = Schema.Struct({
+  id: Schema.String,
+  displayName: Schema.String,
+  joinedAt: Timestamp,
+  connected: Schema.Boolean,
+  /** When the connection was lost; null while it is open, and before a reserved seat is taken. */
+  absentSince: Schema.NullOr(Timestamp),
+  state: AcceptedJsonObject
+})
+
+/**
+ * A room as its last snapshot has it, at most a second old. `version` counts the changes of the state.
+ * `runner` is the address of the runner that has the room, in development and with several runners.
+ */
+export const LiveRoom = Schema.Struct({
+  ...PublicRoom.fields,
+  metadata: AcceptedJsonObject,
+  private: Schema.Boolean,
+  locked: Schema.Boolean,
+  hostId: Schema.NullOr(Schema.String),
+  transport: Schema.Literals(["server", "p2p"]),
+  graceSeconds: Schema.Int,
+  members: Schema.Array(LiveMember),
+  state: AcceptedJsonObject,
+  version: Schema.Int,
+  runner: Schema.NullOr(Schema.String)
+}).annotate({
+  identifier: "LiveRoom",
+  description: "A room with its members and state, at most a second old."
+})
+export type LiveRoom = typeof LiveRoom.Type
+
+/** Voice calls, at most 100. `speaks` means that the microphone is open, `away` that the connection is lost. */
+export const LiveCalls = Schema.Struct({
+  calls: Schema.Array(
+    Schema.Struct({
+      channel: Schema.String,
+      mode: Schema.Literals(["p2p", "sfu"]),
+      relayOnly: Schema.Boolean,
+      startedAt: Timestamp,
+      endsAt: Timestamp,
+      members: Schema.Array(
+        Schema.Struct({ playerId: Schema.String, speaks: Schema.Boolean, away: Schema.Boolean })
+      )
+    })
+  ),
+  truncated: Schema.Boolean
+}).annotate({
+  identifier: "LiveCalls",
+  description: "Voice calls with their members, some seconds old: at most 100."
+})
+export type LiveCalls = typeof LiveCalls.Type
+
+/**
+ * The runners of the whole cluster, some seconds old. `load` is the share of the time in which the event
+ * loop was busy, from 0 to 1. A runner without a recent `reportedAt` does not answer.
+ */
+export const LiveRunners = Schema.Struct({
+  runners: Schema.Array(
+    Schema.Struct({
+      node: Schema.String,
+      address: Schema.NullOr(Schema.String),
+      release: Schema.String,
+      startedAt: Timestamp,
+      reportedAt: Timestamp,
+      load: Schema.Number,
+      memoryBytes: Schema.Int,
+      connections: Schema.Int,
+      rooms: Schema.Int,
+      players: Schema.Int,
+      channels: Schema.Int,
+      calls: Schema.Int,
+      draining: Schema.Boolean
+    })
+  )
+}).annotate({
+  identifier: "LiveRunners",
+  description: "The runners of the cluster with their load, some seconds old."
+})
+export type LiveRunners = typeof LiveRunners.Type
+
+/** `/v1/projects/:projectId/environments/:env/realtime/...`: parts of the live view. */
+export class LiveApi extends underProject(
+  HttpApiGroup.make("live").add(
+    HttpApiEndpoint.get("room", "/realtime/rooms/:roomId", {
+      params: { ...projectParams, roomId: Schema.String },
+      success: Schema.Struct({ room: LiveRoom }).annotate({
+        identifier: "LiveRoomResponse",
+        description: "One live room."
+      }),
+      error: [wire(RoomNotFound), wire(Unavailable)]
+    }).annotate(OpenApi.Summary, "Read a live room with its members, state and metadata"),
+    HttpApiEndpoint.get("calls", "/realtime/calls", {
+      params: projectParams,
+      success: LiveCalls
+    }).annotate(OpenApi.Summary, "List voice calls with their members"),
+    HttpApiEndpoint.get("runners", "/realtime/runners", {
+      params: projectParams,
+      success: LiveRunners,
+      error: wire(NotFound)
+    }).annotate(
+      OpenApi.Summary,
+      "List the runners of the cluster; in production only the operator sees them"
+    )
+  )
+) {}
