@@ -29,7 +29,7 @@ import { Audit } from "./features/audit/service.ts"
 import { ListenerFrames } from "./features/channels/frames.ts"
 import { ChannelsHttp } from "./features/channels/handlers.ts"
 import { Channels } from "./features/channels/service.ts"
-import { ConfigHttp, PublicConfigHttp } from "./features/config/handlers.ts"
+import { ConfigHttp, DefinitionsHttp } from "./features/config/handlers.ts"
 import { Configs } from "./features/config/service.ts"
 import { DevelopersHttp } from "./features/developers/handlers.ts"
 import { DeveloperSessions } from "./features/developers/sessions.ts"
@@ -37,6 +37,7 @@ import { SignInLinks } from "./features/developers/sign-in-links.ts"
 import { EmailHttp } from "./features/email/handlers.ts"
 import { EmailPages } from "./features/email/pages.ts"
 import { FunctionsGateLive } from "./features/functions/gate.ts"
+import { FeaturesHttp } from "./features/functions/feature-list.ts"
 import { FunctionsHttp } from "./features/functions/handlers.ts"
 import { FunctionCallersLive, FunctionsLive } from "./features/functions/layers.ts"
 import { HostedApps } from "./features/hosting/apps.ts"
@@ -225,8 +226,10 @@ const HandlersLive = Layer.mergeAll(
   AuditHttp,
   ChannelsHttp,
   ConfigHttp,
+  DefinitionsHttp,
   DevelopersHttp,
   EmailHttp,
+  FeaturesHttp,
   FunctionsHttp,
   GuestExpiry,
   HostingHttp,
@@ -240,7 +243,6 @@ const HandlersLive = Layer.mergeAll(
   PlayersHttp,
   ProjectsHttp,
   ProvidersHttp,
-  PublicConfigHttp,
   RoomsHttp,
   SavesHttp,
   SessionsHttp,

@@ -80,7 +80,7 @@ export const toolTexts = {
     on: "On",
     off: "Off",
     notOffered: "Not offered by this deployment",
-    byEndpoint: "Turned on by an endpoint of its own",
+    byEndpoint: "Turned on in the view",
     editorLead: "Ctrl+Space completes. Problems show as you type; the service has the last word.",
     discard: "Discard",
     review: "Review and push",

@@ -1,7 +1,8 @@
-/** Entries of the audit log in words, with their details on demand. */
+/** Entries of the audit log in words, with what each changed. */
 import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
-import { Badge, JsonText, Time } from "../parts/small.tsx"
+import { Badge, Time } from "../parts/small.tsx"
+import { Changes } from "./changes.tsx"
 
 const { audit: own } = texts
 
@@ -9,27 +10,30 @@ type Entry = Response<"GET /v1/projects/:projectId/audit">["entries"][number]
 
 export const Entries = ({ entries }: { readonly entries: ReadonlyArray<Entry> }) => (
   <ul class="timeline">
-    {entries.map(({ action, actor, address, at, details, env, id, target }) => (
-      <li key={id}>
-        <div class="row">
-          <Badge>{action}</Badge>
-          <strong>{actor.name}</strong>
-          <span class="soft">{own.actors[actor.kind]}</span>
-          <span class="grow" />
-          {env !== null && <Badge kind={env === "production" ? "red" : ""}>{env}</Badge>}
-          <Time at={at} />
-        </div>
-        <p class="small soft">
-          {target.kind} <code>{target.id}</code>
-          {address !== null && (
-            <>
-              {" "}
-              {own.from} {address}
-            </>
-          )}
-        </p>
-        {Object.keys(details).length > 0 && <JsonText label={own.details} value={details} />}
-      </li>
-    ))}
+    {entries.map((entry) => {
+      const { action, actor, address, at, env, id, target } = entry
+      return (
+        <li key={id}>
+          <div class="row">
+            <Badge>{action}</Badge>
+            <strong>{actor.name}</strong>
+            <span class="soft">{own.actors[actor.kind]}</span>
+            <span class="grow" />
+            {env !== null && <Badge kind={env === "production" ? "red" : ""}>{env}</Badge>}
+            <Time at={at} />
+          </div>
+          <p class="small soft">
+            {target.kind} <code>{target.id}</code>
+            {address !== null && (
+              <>
+                {" "}
+                {own.from} {address}
+              </>
+            )}
+          </p>
+          <Changes entry={entry} />
+        </li>
+      )
+    })}
   </ul>
 )

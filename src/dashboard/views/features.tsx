@@ -2,7 +2,7 @@
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { useLoad } from "../parts/load.ts"
-import { usePlace } from "../parts/place.ts"
+import { addressOf, usePlace } from "../parts/place.ts"
 import { Loaded } from "../parts/shown.tsx"
 import { Badge, Panel } from "../parts/small.tsx"
 
@@ -34,6 +34,7 @@ const Switch = ({
   readonly text: string
   readonly offer: (text: string) => void
 }) => {
+  const { env, project } = usePlace()
   const { configPath, enabled, offered, source, title } = feature
   return (
     <li>
@@ -53,7 +54,14 @@ const Switch = ({
         {!offered && <Badge kind="amber">{own.notOffered}</Badge>}
       </label>
       <span class="soft small">
-        {configPath === null ? own.byEndpoint : <code>{configPath}</code>}
+        {configPath === null ? (
+          <>
+            {own.byEndpoint}{" "}
+            <a href={addressOf(project, env, "functions")}>{texts.views.functions}</a>
+          </>
+        ) : (
+          <code>{configPath}</code>
+        )}
       </span>
     </li>
   )

@@ -42,6 +42,13 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
         [false, false, null]
       )
       assert.deepStrictEqual(at(before.body, "limits"), { cpuMs: 50, subRequests: 50 })
+      const listed = Effect.gen(function* () {
+        const headers = { "x-svc-key": target.secretKey }
+        const { body } = yield* request(`${target.url}/v1/admin/features`, { headers })
+        const features = Array.from(Object(at(body, "features")))
+        return features.find((feature) => at(feature, "key") === "functions")
+      })
+      assert.deepInclude(yield* listed, { source: "endpoint", enabled: false, offered: true })
       const early = yield* call(target, "POST", "/deployments", deploymentOf(code))
       assert.deepStrictEqual([early.status, codeOf(early)], [403, "feature_disabled"])
       assert.deepStrictEqual(at(early.body, "error", "details"), {
@@ -54,6 +61,7 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
         suspendedReason: null,
         limits: { cpuMs: 200, subRequests: 50 }
       })
+      assert.deepInclude(yield* listed, { enabled: true, offered: true })
       yield* deploy(target, { message: "First" })
       const off = yield* call(target, "POST", "/disable")
       assert.deepInclude(off.body, { enabled: false, deployed: true, version: 1 })

@@ -1,20 +1,18 @@
 /**
- * Config over HTTP: the document and its versions for secret keys and developers, the feature list,
- * and the public definitions for pages and apps.
+ * Config over HTTP: the document and its versions for secret keys and developers, and the public
+ * definitions for pages and apps.
  */
 import { DateTime, Effect, Function, Layer, Option, type Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
-import type { ConfigPushed, FeatureState } from "#rpc/config"
+import type { ConfigPushed } from "#rpc/config"
 import { publicConfig } from "#rpc/config-document/definitions"
-import { featureTable } from "#rpc/config-document/features"
 import { NotFound } from "#rpc/errors/codes"
 import { config as configLimits, http as pages, throttles as limits } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
 import { matchesTag } from "#server/platform/entity-tags"
-import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit, type AuditEvent } from "../audit/service.ts"
@@ -28,7 +26,8 @@ const definitionsText = Function.memoize(({ config, version }: CurrentConfig): s
 
 const maxAgeSeconds = 60
 
-const DefinitionsHttp = HttpApiBuilder.group(
+/** The group `definitions`. */
+export const DefinitionsHttp = HttpApiBuilder.group(
   Api,
   "definitions",
   Effect.fn(function* (handlers) {
@@ -54,45 +53,6 @@ const DefinitionsHttp = HttpApiBuilder.group(
       })
     )
   })
-)
-
-/** Server functions: no config switch enables them, and this version does not offer them. */
-const functions: FeatureState = {
-  key: "functions",
-  title: "Functions",
-  configPath: null,
-  source: "endpoint",
-  enabled: false,
-  offered: false
-}
-
-/** The handler of the feature list, of every mount. */
-export const makeFeatures = Effect.gen(function* () {
-  const configs = yield* Configs
-  const settings = yield* Settings
-  return {
-    list: Effect.fnUntraced(function* () {
-      const { environmentId } = yield* CurrentEnvironment
-      const { features } = (yield* configs.current(environmentId)).config
-      const states = Object.values(featureTable).map((feature): FeatureState => {
-        const offered = settings.features.has(feature.key)
-        const enabled = offered && features[feature.key]
-        return { ...feature, source: "config", enabled, offered }
-      })
-      return { features: [...states, functions] }
-    })
-  }
-})
-
-/** The groups `definitions`, `features` and `projectFeatures`. */
-export const PublicConfigHttp = Layer.mergeAll(
-  DefinitionsHttp,
-  HttpApiBuilder.group(Api, "features", (handlers) =>
-    Effect.map(makeFeatures, (all) => handlers.handleAll(all))
-  ),
-  HttpApiBuilder.group(Api, "projectFeatures", (handlers) =>
-    Effect.map(makeFeatures, (all) => handlers.handleAll(all))
-  )
 )
 
 /** An audit entry of a push lists at most this many changed paths. */

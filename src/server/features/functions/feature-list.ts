@@ -1,0 +1,60 @@
+/** The list of features: those with a switch in the config, and Functions, which an endpoint turns on. */
+import { Effect, Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment } from "#rpc/auth"
+import type { FeatureState } from "#rpc/config"
+import { featureTable } from "#rpc/config-document/features"
+import type { EnvironmentId } from "#rpc/ids"
+import { FunctionsRepository } from "#sql/functions/settings"
+import { Settings } from "#server/platform/settings/settings"
+import { Configs } from "../config/service.ts"
+import { FunctionsRuntime } from "./runtime.ts"
+
+/** The state of Functions, which are offered where the machine can run them. */
+const makeFunctions = Effect.gen(function* () {
+  const repository = yield* FunctionsRepository
+  const { unavailable } = yield* FunctionsRuntime
+  const offered = unavailable === undefined
+  return Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+    const { enabled } = yield* repository.find(environmentId)
+    const state: FeatureState = {
+      key: "functions",
+      title: "Functions",
+      configPath: null,
+      source: "endpoint",
+      enabled: offered && enabled,
+      offered
+    }
+    return state
+  })
+})
+
+/** The handler of the feature list, of every mount. */
+export const makeFeatures = Effect.gen(function* () {
+  const configs = yield* Configs
+  const functions = yield* makeFunctions
+  const settings = yield* Settings
+  return {
+    list: Effect.fnUntraced(function* () {
+      const { environmentId } = yield* CurrentEnvironment
+      const { features } = (yield* configs.current(environmentId)).config
+      const states = Object.values(featureTable).map((feature): FeatureState => {
+        const offered = settings.features.has(feature.key)
+        const enabled = offered && features[feature.key]
+        return { ...feature, source: "config", enabled, offered }
+      })
+      return { features: [...states, yield* functions(environmentId)] }
+    })
+  }
+})
+
+/** The groups `features` and `projectFeatures`. */
+export const FeaturesHttp = Layer.mergeAll(
+  HttpApiBuilder.group(Api, "features", (handlers) =>
+    Effect.map(makeFeatures, (all) => handlers.handleAll(all))
+  ),
+  HttpApiBuilder.group(Api, "projectFeatures", (handlers) =>
+    Effect.map(makeFeatures, (all) => handlers.handleAll(all))
+  )
+)
