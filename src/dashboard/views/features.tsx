@@ -53,7 +53,7 @@ const Switch = ({
         <Badge kind={enabled ? "green" : ""}>{enabled ? own.on : own.off}</Badge>
         {!offered && <Badge kind="amber">{own.notOffered}</Badge>}
       </label>
-      <span class="soft small">
+      <p class="soft small">
         {configPath === null ? (
           <>
             {own.byEndpoint}{" "}
@@ -62,7 +62,7 @@ const Switch = ({
         ) : (
           <code>{configPath}</code>
         )}
-      </span>
+      </p>
     </li>
   )
 }
