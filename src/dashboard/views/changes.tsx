@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
+import { exactTime } from "../core/time.ts"
 import { Dialog } from "../parts/dialog.tsx"
 import { Diff } from "../parts/diff.tsx"
 import { useLoad } from "../parts/load.ts"
@@ -80,7 +81,7 @@ const ConfigChange = ({ env, version }: { readonly env: string; readonly version
   )
 }
 
-export const Changes = ({ entry: { details, env, target } }: { readonly entry: Entry }) => {
+export const Changes = ({ entry: { at, details, env, target } }: { readonly entry: Entry }) => {
   const { changes, others } = partsOf(details)
   return (
     <>
@@ -88,7 +89,7 @@ export const Changes = ({ entry: { details, env, target } }: { readonly entry: E
         <Diff
           before={changes.map(([name, { before }]) => textOf(name, before)).join("\n")}
           after={changes.map(([name, { after }]) => textOf(name, after)).join("\n")}
-          label={own.difference}
+          label={`${own.difference}, ${exactTime(at)}`}
         />
       )}
       {target.kind === "config" && env !== null && (

@@ -31,11 +31,13 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
         const { complaints, page } = yield* signedIn()
         const dialog = page.getByRole("dialog")
         yield* openView(page, "Project settings")
-        yield* ask(async () => {
-          await page.getByLabel("Name", { exact: true }).fill("Arena")
-          await page.getByRole("button", { name: "Rename" }).click()
-          await page.getByText("The project has its new name.").waitFor()
-        })
+        for (const [index, name] of ["Duel", "Arena"].entries()) {
+          yield* ask(async () => {
+            await page.getByLabel("Name", { exact: true }).fill(name)
+            await page.getByRole("button", { name: "Rename" }).click()
+            await page.getByText("The project has its new name.").nth(index).waitFor()
+          })
+        }
         yield* openView(page, "Audit log")
         yield* ask(() =>
           page
@@ -53,8 +55,8 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
           await page.getByLabel("Scope").selectOption("all")
         })
         const renamed = page.getByRole("listitem").filter({ hasText: "project.rename" })
-        const name = renamed.getByRole("region", { name: "What changed" })
-        assert.match(yield* ask(() => name.innerText()), /- .+\n\+ Arena/)
+        const name = renamed.first().getByRole("region", { name: "What changed" })
+        assert.match(yield* ask(() => name.innerText()), /- Duel\n\+ Arena/)
         yield* expectAccessible(page)
         assert.deepStrictEqual(complaints, [])
       }),
