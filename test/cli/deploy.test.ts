@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { at, configure } from "#testing/players"
 import { makeFolder } from "../support/cli/svc.ts"
-import { call } from "../support/hosting.ts"
+import { call, create, upload } from "../support/hosting.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 
 const dataDir = join(tmpdir(), `svc-deploy-${process.pid}`)
@@ -72,6 +72,17 @@ layer(Node, { timeout: "60 seconds" })("svc deploy", (it) => {
       const unknown = yield* folder.svc("rollback 9")
       assert.deepStrictEqual([unknown.code, unknown.stdout], [2, ""])
       assert.include(unknown.stderr, "There is no version 9")
+    })
+  )
+
+  it.effect("continues where an interrupted deploy stopped", () =>
+    Effect.gen(function* () {
+      const { folder, target } = yield* setUp
+      yield* create(target, { "index.html": "<p>Hello", "assets/a.js": "1" })
+      yield* upload(target, "<p>Hello")
+      const { code, stdout } = yield* folder.svc("deploy --json")
+      assert.strictEqual(code, 0)
+      assert.deepInclude(json(stdout), { live: true, files: 3, uploadedFiles: 1, uploadedBytes: 1 })
     })
   )
 

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { request as httpRequest } from "node:http"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { brotliCompressSync, brotliDecompressSync } from "node:zlib"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -101,6 +102,30 @@ layer(Node, { timeout: "60 seconds" })("hosting under faults", (it) => {
     })
   )
 
+  it.effect("serves no damaged form of a file, and makes it anew", () =>
+    Effect.gen(function* () {
+      const { folder, host, target, url } = yield* setUp
+      const script = "let a = 1;".repeat(1000)
+      const files = { "index.html": "home", "app.js": script }
+      yield* deploy(target, files)
+      const form = join(folder, `${sha256(script)}.br`)
+      const whole = yield* Effect.promise(() => readFile(form))
+      const openForm = visit(url, host, "/app.js", { "accept-encoding": "br" })
+      // Another text, a cut one, and bytes that are no Brotli at all.
+      const wrong = [brotliCompressSync("another"), whole.subarray(0, -2), Buffer.alloc(90, 255)]
+      for (const [round, bytes] of wrong.entries()) {
+        yield* Effect.promise(() => writeFile(form, bytes))
+        assert.isAtLeast((yield* openForm).status, 500, `round ${round}`)
+        const again = yield* create(target, files)
+        assert.deepStrictEqual(at(again.body, "missing"), [sha256(script)])
+        yield* deploy(target, files)
+      }
+      const mended = yield* openForm
+      assert.strictEqual(mended.headers["content-encoding"], "br")
+      assert.strictEqual(brotliDecompressSync(mended.body).toString(), script)
+    })
+  )
+
   it.effect("answers 503 while files cannot be written, and goes on afterwards", () =>
     Effect.gen(function* () {
       const { folder, target } = yield* setUp
@@ -153,6 +178,33 @@ layer(Node, { timeout: "60 seconds" })("hosting under faults", (it) => {
       assert.strictEqual(yield* seen, "two")
       yield* call(target, "POST", "deployments/1/activate")
       assert.strictEqual(yield* seen, "one")
+    })
+  )
+
+  it.effect("shows one of two versions on all runners when both are activated at once", () =>
+    Effect.gen(function* () {
+      const { host, target, url } = yield* setUp
+      const memoMap = yield* Layer.makeMemoMap
+      const node = yield* Layer.buildWithMemoMap(nodeWith(env), memoMap, yield* Effect.scope)
+      const runners = [url, yield* Effect.provideContext(addressOfNode, node)]
+      yield* deploy(target, { "index.html": "1" })
+      yield* deploy(target, { "index.html": "2" })
+      for (let round = 0; round < 5; round++) {
+        const answers = yield* Effect.forEach(
+          runners,
+          (runner, index) =>
+            call({ ...target, url: runner }, "POST", `deployments/${index + 1}/activate`),
+          { concurrency: 2 }
+        )
+        assert.deepStrictEqual(
+          answers.map(({ status }) => status),
+          [200, 200]
+        )
+        const live = String(at((yield* call(target, "GET", "hosting")).body, "live", "version"))
+        for (const runner of runners) {
+          assert.strictEqual((yield* visit(runner, host, "/")).body.toString(), live, runner)
+        }
+      }
     })
   )
 

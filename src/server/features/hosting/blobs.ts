@@ -3,7 +3,9 @@ import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import type { IncomingMessage } from "node:http"
+import { PassThrough, type Transform } from "node:stream"
 import { pipeline } from "node:stream/promises"
+import { createBrotliDecompress, createGunzip } from "node:zlib"
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import { type BlobHashMismatch, NotFound, Unavailable } from "#rpc/errors/codes"
@@ -48,7 +50,7 @@ export class Blobs extends Context.Service<
       bytes: Uint8Array
     ) => Effect.Effect<StoredFile, BlobHashMismatch | NotFound | Unavailable | UploadCut>
     /**
-     * Path of a local file with the bytes of a blob in one form. The bytes are verified; if they are lost
+     * Path of a local file with the bytes of a blob in one form. Each form is verified; if one is lost
      * or damaged, the next deployment that names the blob asks for it again.
      */
     readonly open: (
@@ -130,9 +132,22 @@ const makePut = Effect.gen(function* () {
 /** Verified blobs of this process; a blob never changes. */
 const verifiedMax = 100_000
 
-const hashOf = async (path: string): Promise<string> => {
+const decompressors: Readonly<Record<BlobForm, () => Transform>> = {
+  "": () => new PassThrough(),
+  ".br": createBrotliDecompress,
+  ".gz": createGunzip
+}
+
+/** Hashes what a form of a blob stands for; undefined if it is not compressed as it should be. */
+const hashOf = async (path: string, form: BlobForm): Promise<string | undefined> => {
   const hash = createHash("sha256")
-  await pipeline(createReadStream(path), hash)
+  try {
+    await pipeline(createReadStream(path), decompressors[form](), hash)
+  } catch (cause) {
+    // What the file system refuses says nothing about the bytes.
+    if (form === "" || !(cause instanceof Error) || "syscall" in cause) throw cause
+    return undefined
+  }
   return hash.digest("hex")
 }
 
@@ -140,10 +155,10 @@ const makeOpen = Effect.gen(function* () {
   const rows = yield* BlobRepository
   const store = yield* BlobStore
   const verified = new Set<string>()
-  const hashing = new Map<string, Promise<string>>()
-  /** Hashes a blob once for all that wait for it. */
-  const hash = (key: string, path: string): Promise<string> => {
-    const begun = hashing.get(key) ?? hashOf(path).finally(() => hashing.delete(key))
+  const hashing = new Map<string, Promise<string | undefined>>()
+  /** Hashes a file once for all that wait for it. */
+  const hash = (key: string, path: string, form: BlobForm): Promise<string | undefined> => {
+    const begun = hashing.get(key) ?? hashOf(path, form).finally(() => hashing.delete(key))
     hashing.set(key, begun)
     return begun
   }
@@ -162,9 +177,8 @@ const makeOpen = Effect.gen(function* () {
     const key = keyOf(environmentId, sha256, form)
     return yield* Effect.gen(function* () {
       const path = yield* store.fetch(key)
-      // Nobody but the service writes the compressed forms, and they have no hash of their own.
-      if (form !== "" || verified.has(key)) return path
-      const found = yield* attempt("read a blob", () => hash(key, path))
+      if (verified.has(key)) return path
+      const found = yield* attempt("read a blob", () => hash(key, path, form))
       if (found !== sha256) return yield* lose(environmentId, sha256)
       if (verified.size >= verifiedMax) verified.clear()
       verified.add(key)
