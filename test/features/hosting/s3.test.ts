@@ -146,6 +146,21 @@ layer(Node, { timeout: "30 seconds" })("hosting with a bucket", (it) => {
     })
   )
 
+  it.effect("replaces a damaged copy in its cache by the object", () =>
+    Effect.gen(function* () {
+      const { cached, host, target } = yield* setUp
+      yield* deploy(target, files)
+      yield* visit(yield* another("six"), host, "/big.bin")
+      const copy = join(cached("six"), sha256(big))
+      yield* Effect.promise(() => writeFile(copy, "damaged"))
+      // The runner starts again, and has verified nothing yet.
+      const again = yield* another("six")
+      assert.strictEqual((yield* visit(again, host, "/big.bin")).body.toString(), big)
+      assert.strictEqual(yield* Effect.promise(() => readFile(copy, "utf8")), big)
+      assert.deepStrictEqual(at((yield* create(target, files)).body, "missing"), [])
+    })
+  )
+
   it.effect("removes objects that no deployment names, and those of a deleted project", () =>
     Effect.gen(function* () {
       const { objects, target } = yield* setUp

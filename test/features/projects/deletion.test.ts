@@ -221,6 +221,7 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
             archive: () => Effect.die("unused"),
             fetch: () => Effect.die("unused"),
             fetchArchived: () => Effect.die("unused"),
+            dropCopy: () => Effect.die("unused"),
             remove: () => Effect.die("unused"),
             removeAll: (environmentId) => Effect.sync(() => void purged.push(environmentId))
           })

@@ -154,7 +154,7 @@ const hashOf = async (path: string, form: BlobForm): Promise<string | undefined>
 const makeOpen = Effect.gen(function* () {
   const rows = yield* BlobRepository
   const store = yield* BlobStore
-  const verified = new Set<string>()
+  const known = new Set<string>()
   const hashing = new Map<string, Promise<string | undefined>>()
   /** Hashes a file once for all that wait for it. */
   const hash = (key: string, path: string, form: BlobForm): Promise<string | undefined> => {
@@ -169,6 +169,15 @@ const makeOpen = Effect.gen(function* () {
     yield* rows.markLost({ environmentId, sha256 })
     return yield* new NotFound()
   })
+  /** Path of a file with the right bytes; undefined if they are damaged. */
+  const verified = Effect.fnUntraced(function* (key: string, sha256: string, form: BlobForm) {
+    const path = yield* store.fetch(key)
+    if (known.has(key)) return path
+    if ((yield* attempt("read a blob", () => hash(key, path, form))) !== sha256) return undefined
+    if (known.size >= verifiedMax) known.clear()
+    known.add(key)
+    return path
+  })
   return Effect.fn("Blobs.open")(function* (
     environmentId: EnvironmentId,
     sha256: string,
@@ -176,13 +185,10 @@ const makeOpen = Effect.gen(function* () {
   ) {
     const key = keyOf(environmentId, sha256, form)
     return yield* Effect.gen(function* () {
-      const path = yield* store.fetch(key)
-      if (verified.has(key)) return path
-      const found = yield* attempt("read a blob", () => hash(key, path, form))
-      if (found !== sha256) return yield* lose(environmentId, sha256)
-      if (verified.size >= verifiedMax) verified.clear()
-      verified.add(key)
-      return path
+      const first = yield* verified(key, sha256, form)
+      if (first !== undefined) return first
+      const second = (yield* store.dropCopy(key)) ? yield* verified(key, sha256, form) : undefined
+      return second ?? (yield* lose(environmentId, sha256))
     }).pipe(
       Effect.catchTags({
         BlobNotFound: () => lose(environmentId, sha256),

@@ -93,6 +93,7 @@ export const folderStore = Effect.fnUntraced(function* (root: string) {
     archive: put,
     fetch,
     fetchArchived: fetch,
+    dropCopy: () => Effect.succeed(false),
     remove: (keys) =>
       attempt("remove blobs", async () => {
         for (const key of keys) await rm(pathOf(key), { force: true })

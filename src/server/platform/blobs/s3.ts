@@ -176,6 +176,11 @@ export const s3Store = Effect.fnUntraced(function* (settings: S3Settings, folder
       ),
     archive,
     ...(yield* makeFetches(send, cache, temporaryFile)),
+    dropCopy: (key) =>
+      Effect.as(
+        attempt("drop a damaged copy", () => cache.remove(key)),
+        true
+      ),
     ...makeRemovals(send, cache, settings.prefix)
   })
 })

@@ -34,6 +34,8 @@ export class BlobStore extends Context.Service<
     ) => Effect.Effect<string, BlobNotFound | BlobStoreError, Scope.Scope>
     /** Path of a local file with the bytes. It may be removed later; open it at once. */
     readonly fetch: (key: string) => Effect.Effect<string, BlobNotFound | BlobStoreError>
+    /** Drops a damaged local copy; false if there are no other bytes under the key. */
+    readonly dropCopy: (key: string) => Effect.Effect<boolean, BlobStoreError>
     /** Removes bytes; keys without any are ignored. */
     readonly remove: (keys: ReadonlyArray<string>) => Effect.Effect<void, BlobStoreError>
     /** Removes everything of an environment. */
