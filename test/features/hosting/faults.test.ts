@@ -102,7 +102,7 @@ layer(Node, { timeout: "60 seconds" })("hosting under faults", (it) => {
     })
   )
 
-  it.effect("serves no damaged form of a file, and makes it anew", () =>
+  it.effect("serves no damaged form of a file, and makes it again", () =>
     Effect.gen(function* () {
       const { folder, host, target, url } = yield* setUp
       const script = "let a = 1;".repeat(1000)
