@@ -90,7 +90,9 @@ export const functionDeliveries = {
   concurrency: 8,
   /** Failed messages are kept for this long, the newest `deadMax` of an environment. */
   deadDays: 7,
-  deadMax: 1000
+  deadMax: 1000,
+  /** Bytes of a failed message that the log shows. */
+  loggedBytes: 4 * KiB
 } as const
 
 /** What Functions have used, in rows of an hour. */

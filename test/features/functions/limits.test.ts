@@ -1,4 +1,5 @@
 /** What functions and their callers may not do, on real workerd. */
+import { connect } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { functionRuntime } from "#rpc/function-runtime-limits"
@@ -150,6 +151,56 @@ layer(withFunctions(), live)("functions", (it) => {
       assert.strictEqual(JSON.parse(refused.text).error.code, "function_subrequests_exceeded")
       // Each call has its own count.
       assert.deepStrictEqual(JSON.parse((yield* get(five, `one?url=${target}`)).text), ["refused"])
+    })
+  )
+
+  it.effect("ends a call that never ends beside 300 that wait", () =>
+    Effect.gen(function* () {
+      const world = yield* FunctionsWorld
+      const { local } = yield* FunctionHosts
+      const source = `export default { async fetch(request) {
+        if (request.url.endsWith("spin")) while (true);
+        if (request.url.endsWith("wait")) await new Promise((resolve) => setTimeout(resolve, 60_000))
+        return new Response("ok")
+      } }`
+      // Divided by the calls under way, the call would be late before it has used 500 ms.
+      const id = world.live(program(source, { limits: { cpuMs: 500 } }))
+      yield* get(id)
+      const waiting = Array.from({ length: 300 }, () => get(id, "wait"))
+      const answers = yield* Effect.all(
+        [
+          ...waiting,
+          Effect.andThen(
+            eventually(() => loadOf(local, id) === 300, "the calls wait"),
+            get(id, "spin")
+          )
+        ],
+        { concurrency: "unbounded" }
+      )
+      const codes = new Set(answers.map(({ text }) => JSON.parse(text).error.code))
+      assert.deepStrictEqual([...codes], ["function_cpu_exceeded"])
+    })
+  )
+
+  it.effect("ends the connection of an upload that it refuses", () =>
+    Effect.gen(function* () {
+      const world = yield* FunctionsWorld
+      const id = world.live(program("export default {}"))
+      const { port } = new URL(world.url)
+      const received = yield* Effect.promise(
+        () =>
+          new Promise<string>((resolve) => {
+            let text = ""
+            const socket = connect(Number(port), "127.0.0.1")
+            const length = functionRuntime.bodyMaxBytes + 1
+            socket.write(`POST /${id}/ HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n{`)
+            socket.on("data", (chunk) => (text += String(chunk)))
+            socket.on("error", () => undefined)
+            socket.on("close", () => resolve(text))
+          })
+      )
+      assert.match(received, /^HTTP\/1\.1 413 /)
+      assert.include(received, "payload_too_large")
     })
   )
 

@@ -171,6 +171,23 @@ describe("CPU accounts", () => {
     assert.isTrue(accounts.charge(11, 10, 50, false))
   })
 
+  it("bounds the CPU time in which none of many calls ends", () => {
+    const accounts = new CpuAccounts()
+    const calls = Array.from({ length: 300 }, () => accounts.open(50))
+    assert.isFalse(accounts.charge(1990, 10, 50, false))
+    assert.isTrue(accounts.charge(20, 10, 50, false))
+    // Calls that end explain what they have used, and so does output.
+    for (const call of calls.slice(0, 20)) accounts.close(call)
+    assert.isFalse(accounts.charge(980, 10, 50, false))
+    accounts.progressed()
+    assert.isFalse(accounts.charge(1990, 10, 50, false))
+    // Four calls may use all that they have.
+    const heavy = new CpuAccounts()
+    for (let call = 0; call < 10; call += 1) heavy.open(1000)
+    assert.isFalse(heavy.charge(3990, 10, 1000, false))
+    assert.isTrue(heavy.charge(30, 10, 1000, false))
+  })
+
   it("lets work outside calls use its share of each second", () => {
     const accounts = new CpuAccounts()
     assert.isFalse(accounts.charge(50, 1000, 50, true))

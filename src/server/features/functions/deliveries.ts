@@ -91,7 +91,7 @@ const makeSettle = Effect.gen(function* () {
       failed.map(({ body, id, kind, target }) => ({
         at: DateTime.toEpochMillis(now),
         level: "error" as const,
-        message: `Gave up ${kind} ${id} of ${target}: ${Buffer.from(body.subarray(0, 1000)).toString()}`,
+        message: `Gave up ${kind} ${id} of ${target}: ${Buffer.from(body.subarray(0, limits.loggedBytes)).toString()}`,
         version: 0
       }))
     )

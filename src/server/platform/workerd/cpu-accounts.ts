@@ -10,8 +10,18 @@ export interface CpuAccount {
   readonly limit: number
 }
 
+/** CPU time without a result that is never too much: several calls may begin before one of them ends. */
+const fruitlessMillis = 2000
+/** Calls that may use all of their CPU time before one of them ends. */
+const heavyCallsAtOnce = 4
+
 export class CpuAccounts {
   readonly #open = new Set<CpuAccount>()
+  /**
+   * CPU time that no call that has ended explains. Beside many calls that wait, a call that never ends has
+   * a small share only.
+   */
+  #fruitless = 0
   /** CPU time outside calls: sockets, alarms, work after the response. It is repaid with time. */
   #background = 0
 
@@ -27,22 +37,26 @@ export class CpuAccounts {
 
   close(account: CpuAccount): void {
     this.#open.delete(account)
+    this.#fruitless = Math.max(0, this.#fruitless - account.limit)
   }
 
   /** The process has written something: whatever it did before has come to an end. */
   progressed(): void {
     this.#background = 0
+    this.#fruitless = 0
   }
 
   /** Forgets all accounts, of a process that has ended. */
   clear(): void {
     this.#open.clear()
     this.#background = 0
+    this.#fruitless = 0
   }
 
   /**
    * Charges CPU time; returns whether an account is over its limit. Work outside calls may use
-   * `backgroundLimit` milliseconds in a second, or without end while the process writes.
+   * `backgroundLimit` milliseconds in a second, or without end while the process writes. All calls together
+   * may use what a few of them may, as long as none ends and the process writes nothing.
    */
   charge(
     cpuMillis: number,
@@ -59,6 +73,9 @@ export class CpuAccounts {
     }
     const repaid = (elapsedMillis * backgroundLimit) / 1000
     this.#background = Math.max(0, this.#background - repaid) + (hasBackground ? share : 0)
-    return isOver || this.#background > backgroundLimit
+    // Without calls the background is all there is.
+    this.#fruitless = this.#open.size === 0 ? 0 : this.#fruitless + cpuMillis
+    const fruitlessMax = Math.max(fruitlessMillis, backgroundLimit * heavyCallsAtOnce)
+    return isOver || this.#background > backgroundLimit || this.#fruitless > fruitlessMax
   }
 }

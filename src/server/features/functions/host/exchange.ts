@@ -14,9 +14,20 @@ export interface Exchange extends Omit<CallFacts, "callHeaders"> {
   readonly response: ServerResponse
 }
 
+/** How long the client of a refused upload may go on sending: it reads the refusal meanwhile. */
+const lingerMillis = 2000
+
+/** Ends the connection of a request whose body is not wanted, unless the body ends soon. */
+const endUpload = ({ req }: ServerResponse): void => {
+  if (req.complete) return
+  const cut = setTimeout(() => req.socket.destroy(), lingerMillis)
+  for (const event of ["end", "close"]) req.once(event, () => clearTimeout(cut))
+}
+
 /** Sends an error, unless the response has begun: then only a cut connection shows that it is not whole. */
 export const sendError = (response: ServerResponse, error: Sendable): void => {
   if (response.headersSent) return void response.destroy()
+  endUpload(response)
   const { body, status } = errorAnswer(error)
   response.writeHead(status, {
     "content-type": "application/json",
