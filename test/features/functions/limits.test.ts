@@ -154,7 +154,7 @@ layer(withFunctions(), live)("functions", (it) => {
     })
   )
 
-  it.effect("ends a call that never ends beside 300 that wait", () =>
+  it.effect("ends a call that never ends beside 100 that wait", () =>
     Effect.gen(function* () {
       const world = yield* FunctionsWorld
       const { local } = yield* FunctionHosts
@@ -166,12 +166,12 @@ layer(withFunctions(), live)("functions", (it) => {
       // Divided by the calls under way, the call would be late before it has used 500 ms.
       const id = world.live(program(source, { limits: { cpuMs: 500 } }))
       yield* get(id)
-      const waiting = Array.from({ length: 300 }, () => get(id, "wait"))
+      const waiting = Array.from({ length: 100 }, () => get(id, "wait"))
       const answers = yield* Effect.all(
         [
           ...waiting,
           Effect.andThen(
-            eventually(() => loadOf(local, id) === 300, "the calls wait"),
+            eventually(() => loadOf(local, id) === 100, "the calls wait"),
             get(id, "spin")
           )
         ],
