@@ -31,6 +31,8 @@ export const functionRuntime = {
   bodyMaxBytes: 100 * mebibyte,
   /** Answers of statements, migrations, crons and queues. */
   replyMaxBytes: 16 * mebibyte,
+  /** Operations that one runner sends to another; a batch of messages is the largest. */
+  operationMaxBytes: 64 * mebibyte,
   queryRows: 1000,
   /** Milliseconds in which calls under way may end before a new version starts. */
   drainMillis: 10_000,
@@ -76,4 +78,30 @@ export const functionSnapshots = {
   takenAtOnce: 2,
   /** Snapshots and restores of a runner at once; one of an environment. */
   work: { permits: 8, permitsPerKey: 1, waitingPerKey: 16 }
+} as const
+
+/** Leases of runners on the functions of environments, and calls between runners. */
+export const functionLeases = {
+  /** Milliseconds from the last renewal until another runner may take over. */
+  leaseMillis: 6000,
+  renewMillis: 1000,
+  /** Milliseconds after which a renewal counts as failed. */
+  renewTimeoutMillis: 2000,
+  /** Milliseconds without a renewal after which the holder ends its processes; before its lease does. */
+  fenceMillis: 4000,
+  fenceCheckMillis: 200,
+  /** Milliseconds between two looks for the holder while there is none that answers. */
+  retryMillis: 50,
+  /** Milliseconds until a take-over or a last snapshot that has failed is tried again, and how often. */
+  failureMillis: 1000,
+  snapshotRetries: 3,
+  /** Milliseconds after which a runner looks again where an environment is. */
+  foundMillis: 60_000,
+  /** Milliseconds in which calls may end before an environment moves. */
+  handOverMillis: 5000,
+  /** Requests of clients that a runner passes on for an environment, and that wait for its holder. */
+  passedMax: 2000,
+  /** Connections to another runner that are kept for the next request. */
+  idleConnections: 64,
+  idleConnectionMillis: 30_000
 } as const

@@ -56,6 +56,7 @@ export const FakeFunctionsRuntime = Layer.effect(
           : Effect.fail(new FunctionInvalid({ details: { file: broken.name, line: 1 } }))
       },
       changed: (environmentId) => note("changed", environmentId),
+      settled: () => Effect.void,
       query: (environmentId, _binding, sql) =>
         Effect.andThen(
           note("query", environmentId),

@@ -5,10 +5,14 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { ConfigProvider, Context, Effect, Layer, Redacted } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { EnvironmentId } from "#rpc/ids"
+import { FunctionHostRepository } from "#sql/functions/hosts"
+import { ThisNode } from "#entities/local-actors"
 import { FunctionHosts } from "#server/features/functions/host/local"
 import { passRequest } from "#server/features/functions/host/exchange"
 import { passSocket } from "#server/features/functions/host/socket"
+import { FunctionRoutesLive } from "#server/features/functions/layers"
 import { FunctionsRuntimeLive } from "#server/features/functions/live"
 import type {
   FunctionBinding,
@@ -141,6 +145,8 @@ const surroundings = (world: World) =>
     })
   )
 
+const SingleNode = ThisNode.layer.pipe(Layer.provide(SecureRandom.layerWebCrypto))
+
 let ids = 0
 
 const environmentId = (): EnvironmentId =>
@@ -225,9 +231,11 @@ export const withFunctions = <R = never>(
         )
       )
       return Layer.mergeAll(World, FunctionsRuntimeLive).pipe(
+        Layer.provide(FunctionRoutesLive),
         Layer.provideMerge(snapshots),
         Layer.provideMerge(FunctionHosts.layer),
         Layer.provide(surroundings(world)),
+        Layer.provide([Layer.mock(FunctionHostRepository)({}), SingleNode]),
         Layer.provide(Settings.layer),
         Layer.provide(ConfigProvider.layer(config)),
         Layer.orDie

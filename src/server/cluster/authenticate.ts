@@ -17,6 +17,8 @@ import {
   replyOf,
   type RunnerIdentity,
   type RunnerPeer,
+  type StreamUse,
+  streamUses,
   type Transcript
 } from "./handshake.ts"
 
@@ -89,6 +91,12 @@ const noReply = fail(
     "Set SVC_RUNNER_TLS_* on all runners or on none."
 )
 
+const unserved = (release: string) =>
+  fail(
+    "version",
+    `Release ${release} passes on no requests for functions: replace all runners by the newer release.`
+  )
+
 const wrongProof = fail("proof", "The other end does not have the key that it names.")
 
 /** The listener's side. */
@@ -103,6 +111,8 @@ export const answerHandshake = Effect.fnUntraced(function* (socket: Socket, self
   if (dialer.to !== self.address) {
     return yield* fail("address", "The other end dialed the address of another runner.")
   }
+  const use = streamUses.find((one) => one === dialer.use)
+  if (use !== dialer.use) return yield* unserved(self.release)
   const transcript: Transcript = { hello, reply, session: sessionOf(socket) }
   yield* writeMessage(socket, proofOf("listener", key, transcript))
   const proof = yield* readMessage(socket)
@@ -110,7 +120,8 @@ export const answerHandshake = Effect.fnUntraced(function* (socket: Socket, self
   const peer: RunnerPeer = {
     address: dialer.from,
     protocol: dialer.protocol,
-    release: dialer.release
+    release: dialer.release,
+    use
   }
   return peer
 })
@@ -119,9 +130,10 @@ export const answerHandshake = Effect.fnUntraced(function* (socket: Socket, self
 export const startHandshake = Effect.fnUntraced(function* (
   socket: Socket,
   self: RunnerIdentity,
-  to: string
+  to: string,
+  use?: StreamUse
 ) {
-  const hello = helloOf(self, to, yield* randomSecret)
+  const hello = helloOf(self, to, yield* randomSecret, use)
   yield* writeMessage(socket, hello)
   const reply = yield* Effect.mapError(readMessage(socket), (error) =>
     error.reason === "empty" ? noReply : error
@@ -133,6 +145,10 @@ export const startHandshake = Effect.fnUntraced(function* (
   if (listener.address !== to) {
     return yield* fail("address", "Another runner listens at this address.")
   }
+  // An older release would take the connection for the cluster's RPC.
+  if (use !== undefined && listener.uses?.includes(use) !== true) {
+    return yield* unserved(listener.release)
+  }
   const transcript: Transcript = { hello, reply, session: sessionOf(socket) }
   const proof = yield* readMessage(socket)
   if (!isProof(proofOf("listener", key, transcript), proof)) return yield* wrongProof
@@ -140,7 +156,8 @@ export const startHandshake = Effect.fnUntraced(function* (
   const peer: RunnerPeer = {
     address: to,
     protocol: listener.protocol,
-    release: listener.release
+    release: listener.release,
+    use
   }
   return peer
 })

@@ -118,7 +118,7 @@ const multiNode = (host: string, port: number) =>
   RunnerLive.pipe(
     Layer.merge(ConnectionBudget),
     Layer.provide([ClientProtocol, RunnerReports.layer]),
-    Layer.provide(runnerPortLayer(RunnerAddress.make(host, port))),
+    Layer.provideMerge(runnerPortLayer(RunnerAddress.make(host, port))),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provide(StorageLive),
     Layer.provide(

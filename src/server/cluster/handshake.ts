@@ -68,8 +68,15 @@ export interface RunnerIdentity {
   readonly keys: ReadonlyArray<RunnerKey>
 }
 
+/** What a connection may carry instead of the cluster's RPC. A runner names in its reply what it serves. */
+export const streamUses = ["functions"] as const
+export type StreamUse = (typeof streamUses)[number]
+
 /** The other end of an authenticated connection. */
-export type RunnerPeer = Omit<RunnerIdentity, "keys">
+export interface RunnerPeer extends Omit<RunnerIdentity, "keys"> {
+  /** What the connection carries; undefined for the cluster's RPC. */
+  readonly use: StreamUse | undefined
+}
 
 /** HMAC over parts that no other list of parts can imitate. */
 const mac = (secret: Uint8Array, parts: ReadonlyArray<Uint8Array | string>): Buffer => {
@@ -97,7 +104,8 @@ const Hello = Schema.fromJsonString(
     ...versions,
     keys: Schema.Array(Schema.String),
     from: Schema.String,
-    to: Schema.String
+    to: Schema.String,
+    use: Schema.optionalKey(Schema.String)
   })
 )
 export type Hello = typeof Hello.Type
@@ -107,7 +115,8 @@ const Reply = Schema.fromJsonString(
     ...versions,
     address: Schema.String,
     /** Null if the listener has none of the dialer's keys. */
-    key: Schema.NullOr(Schema.String)
+    key: Schema.NullOr(Schema.String),
+    uses: Schema.optionalKey(Schema.Array(Schema.String))
   })
 )
 export type Reply = typeof Reply.Type
@@ -121,7 +130,12 @@ export const decodeHello = (bytes: Buffer): Hello | undefined =>
 export const decodeReply = (bytes: Buffer): Reply | undefined =>
   Option.getOrUndefined(decodeReplyText(bytes.toString()))
 
-export const helloOf = (self: RunnerIdentity, to: string, nonce: string): Buffer => {
+export const helloOf = (
+  self: RunnerIdentity,
+  to: string,
+  nonce: string,
+  use: StreamUse | undefined
+): Buffer => {
   const { address, keys, protocol, release } = self
   const hello: Hello = {
     protocol,
@@ -129,7 +143,8 @@ export const helloOf = (self: RunnerIdentity, to: string, nonce: string): Buffer
     nonce,
     keys: keys.map(({ id }) => id),
     from: address,
-    to
+    to,
+    ...(use === undefined ? {} : { use })
   }
   return Buffer.from(JSON.stringify(hello))
 }
@@ -140,7 +155,7 @@ export const replyOf = (
   nonce: string
 ): Buffer => {
   const { address, protocol, release } = self
-  const reply: Reply = { protocol, release, nonce, address, key: key?.id ?? null }
+  const reply: Reply = { protocol, release, nonce, address, key: key?.id ?? null, uses: streamUses }
   return Buffer.from(JSON.stringify(reply))
 }
 

@@ -19,10 +19,11 @@ import {
   keyPurpose,
   type RunnerIdentity,
   runnerKeys,
-  type RunnerPeer
+  type RunnerPeer,
+  type StreamUse
 } from "./handshake.ts"
 import { makeRejections } from "./rejections.ts"
-import { formatAddress } from "./runner-address.ts"
+import { formatAddress, parseAddress } from "./runner-address.ts"
 import { connectTls, makeTlsListener, readTls, type TlsFiles } from "./runner-tls.ts"
 import { makeVersionCheck, RunnerRelease } from "./runner-versions.ts"
 import { Unauthenticated } from "./unauthenticated.ts"
@@ -40,6 +41,22 @@ export class RunnerPort extends Context.Service<
     readonly dial: (to: RunnerAddress.RunnerAddress) => Effect.Effect<Socket, HandshakeError>
   }
 >()("server/cluster/runner-port/RunnerPort") {}
+
+/** Connections between runners that carry the requests of clients, beside the cluster's RPC. */
+export interface RunnerStreamsView {
+  /** The address of this runner, as in the runner list. */
+  readonly self: string
+  /** Opens an authenticated connection to a runner of the runner list. */
+  readonly dial: (to: string) => Effect.Effect<Socket, HandshakeError>
+  /** Gives the authenticated connections that other runners open to the handler from now on. */
+  readonly serve: (handler: (socket: Socket) => void) => void
+}
+
+/** The default is for a single process: there are no other runners. */
+export const RunnerStreams = Context.Reference<RunnerStreamsView | undefined>(
+  "server/cluster/runner-port/RunnerStreams",
+  { defaultValue: () => undefined }
+)
 
 /** Closes a socket after it has sent everything, or after half a second. */
 export const closeSoon = (socket: Socket): void => {
@@ -91,6 +108,12 @@ const makeListed = Effect.gen(function* () {
   )
 })
 
+/** An authenticated connection, and what it carries. */
+interface Admitted {
+  readonly socket: Socket
+  readonly use: StreamUse | undefined
+}
+
 interface Surroundings {
   readonly self: RunnerIdentity
   readonly tls: TlsFiles | undefined
@@ -99,7 +122,7 @@ interface Surroundings {
   readonly authenticate: (
     socket: Socket,
     handshake: Effect.Effect<RunnerPeer, HandshakeError, SecureRandom.SecureRandom>
-  ) => Effect.Effect<Socket, HandshakeError>
+  ) => Effect.Effect<Admitted, HandshakeError>
   readonly reject: Effect.Success<typeof makeRejections>
 }
 
@@ -120,8 +143,8 @@ const makeSurroundings = Effect.fnUntraced(function* (address: RunnerAddress.Run
     authenticate: (socket, handshake) =>
       handshake.pipe(
         Effect.provideService(SecureRandom.SecureRandom, random),
-        Effect.flatMap(checkVersion),
-        Effect.as(socket),
+        Effect.tap(checkVersion),
+        Effect.map(({ use }) => ({ socket, use })),
         Effect.onError(() => Effect.sync(() => closeSoon(socket)))
       ),
     reject: yield* makeRejections
@@ -133,7 +156,7 @@ const makeSurroundings = Effect.fnUntraced(function* (address: RunnerAddress.Run
 const makeAdmit = ({ authenticate, reject, self, tls }: Surroundings) => {
   const unauthenticated = new Unauthenticated()
   const secure = tls === undefined ? Effect.succeed : makeTlsListener(tls)
-  return (raw: Socket): Effect.Effect<Option.Option<Socket>> => {
+  return (raw: Socket): Effect.Effect<Option.Option<Admitted>> => {
     const from = raw.remoteAddress ?? ""
     unauthenticated.add(raw, from)
     return secure(raw).pipe(
@@ -156,9 +179,17 @@ const securedSocket = (secured: Socket) =>
 const isSocketError = (cause: Cause.Cause<unknown>): boolean =>
   Option.exists(Cause.findErrorOption(cause), EngineSocket.isSocketError)
 
+/** Hands a connection over, and waits for its end. */
+const serveStream = (socket: Socket, handler: (socket: Socket) => void): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    socket.once("close", () => resume(Effect.void))
+    handler(socket)
+  }).pipe(Effect.onInterrupt(() => Effect.sync(() => closeSoon(socket))))
+
 const makeServer = Effect.fnUntraced(function* (
   { host, port }: RunnerAddress.RunnerAddress,
-  surroundings: Surroundings
+  surroundings: Surroundings,
+  onStream: (socket: Socket) => void
 ) {
   const server = yield* NodeSocketServer.make({ host, port, noDelay: true })
   const admit = makeAdmit(surroundings)
@@ -170,7 +201,8 @@ const makeServer = Effect.fnUntraced(function* (
           const raw = Option.getOrThrow(yield* Effect.serviceOption(NodeSocket.NetSocket))
           const admitted = yield* admit(raw)
           if (Option.isNone(admitted)) return undefined
-          const socket = admitted.value
+          const { socket, use } = admitted.value
+          if (use !== undefined) return yield* serveStream(socket, onStream)
           return yield* handler(socket === raw ? plain : yield* securedSocket(socket)).pipe(
             Effect.provideService(NodeSocket.NetSocket, socket),
             Effect.catchCauseIf(isSocketError, (cause) =>
@@ -190,14 +222,15 @@ const unlisted = new HandshakeError({
 })
 
 const makeDial = ({ authenticate, listed, reject, self, tls }: Surroundings) => {
-  const open = Effect.fnUntraced(function* (to: RunnerAddress.RunnerAddress) {
+  const open = Effect.fnUntraced(function* (to: RunnerAddress.RunnerAddress, use?: StreamUse) {
     const name = formatAddress(to)
     if (!(yield* listed).includes(name)) return yield* unlisted
     const socket = yield* connectTo(to, tls)
-    return yield* withinDeadline(authenticate(socket, startHandshake(socket, self, name)))
+    const handshake = startHandshake(socket, self, name, use)
+    return (yield* withinDeadline(authenticate(socket, handshake))).socket
   })
-  return (to: RunnerAddress.RunnerAddress) =>
-    Effect.tapError(open(to), (error) =>
+  return (to: RunnerAddress.RunnerAddress, use?: StreamUse) =>
+    Effect.tapError(open(to, use), (error) =>
       error.reason === "unreachable"
         ? Effect.void
         : reject("Failed to dial a runner", error, formatAddress(to))
@@ -209,9 +242,18 @@ export const runnerPortLayer = (address: RunnerAddress.RunnerAddress) =>
   Layer.effectContext(
     Effect.gen(function* () {
       const surroundings = yield* makeSurroundings(address)
-      const server = yield* makeServer(address, surroundings)
-      return Context.make(RunnerPort, { server, dial: makeDial(surroundings) }).pipe(
-        Context.add(SocketServer.SocketServer, server)
+      let onStream = closeSoon
+      const server = yield* makeServer(address, surroundings, (socket) => onStream(socket))
+      const dial = makeDial(surroundings)
+      return Context.make(RunnerPort, { server, dial }).pipe(
+        Context.add(SocketServer.SocketServer, server),
+        Context.add(RunnerStreams, {
+          self: surroundings.self.address,
+          dial: (to) => dial(parseAddress(to), "functions"),
+          serve: (handler) => {
+            onStream = handler
+          }
+        })
       )
     })
   )

@@ -21,7 +21,7 @@ import { DeveloperSessions } from "#server/features/developers/sessions"
 import type { PlainKeys } from "#server/features/projects/creation"
 import { Environments } from "#server/features/projects/environments"
 import { HttpServerHandle } from "#server/http/server"
-import { FunctionHosts } from "#server/features/functions/host/local"
+import { FunctionRoutes } from "#server/features/functions/runners/routes"
 import { FunctionSurroundingsLive } from "#server/features/functions/layers"
 import { CoreLive, Routes, serveHttp } from "#server/app"
 import { cloneDatabase } from "#testing/database"
@@ -88,7 +88,7 @@ const noChannels = Layer.succeed(
 const fakeFunctions = FunctionsChanges.layer.pipe(
   Layer.provideMerge(FakeFunctionsRuntime),
   Layer.provideMerge(FakeRuntime.layer),
-  Layer.provideMerge(Layer.succeed(FunctionHosts, { local: "this node only records calls." })),
+  Layer.provideMerge(Layer.mock(FunctionRoutes)({})),
   Layer.provideMerge(FunctionSurroundingsLive)
 )
 

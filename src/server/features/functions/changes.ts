@@ -15,7 +15,7 @@ export class FunctionsChanges extends Context.Service<
   {
     /** Sends a change to all nodes; within a transaction, when it commits. */
     readonly publish: (environmentId: string) => Effect.Effect<void>
-    /** Waits until this node runs what was published, and others have received it. */
+    /** Waits until what was published runs, here or on another node, and all have received it. */
     readonly awaitApplied: (environmentId: EnvironmentId) => Effect.Effect<void>
   }
 >()("server/features/functions/changes/FunctionsChanges") {
@@ -46,8 +46,13 @@ export class FunctionsChanges extends Context.Service<
         awaitApplied: Effect.fnUntraced(function* (environmentId) {
           yield* invalidation.awaitAcknowledgements
           const fiber = applying.get(environmentId)
-          if (fiber === undefined) return
-          yield* Effect.timeoutOption(Fiber.await(fiber), Duration.millis(limits.changeMillis))
+          yield* Effect.all(
+            [
+              fiber === undefined ? Effect.void : Fiber.await(fiber),
+              runtime.settled(environmentId)
+            ],
+            { concurrency: "unbounded" }
+          ).pipe(Effect.timeoutOption(Duration.millis(limits.changeMillis)))
         })
       })
     })

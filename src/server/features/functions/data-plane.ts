@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { Cache, Cause, Context, Effect, Exit, Layer, Option } from "effect"
 import {
-  FeatureUnavailable,
+  type FeatureUnavailable,
   NotFound,
   type PlayerBanned,
   type TokenExpired,
@@ -23,10 +23,10 @@ import { hostOf, parseLabel } from "../hosting/addresses.ts"
 import { HostedApps } from "../hosting/apps.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
-import { passRequest, sendError } from "./host/exchange.ts"
+import { sendError } from "./host/exchange.ts"
 import type { CallFacts } from "./host/headers.ts"
-import { FunctionHosts } from "./host/local.ts"
-import { passSocket, refuseSocket } from "./host/socket.ts"
+import { refuseSocket } from "./host/socket.ts"
+import { FunctionRoutes } from "./runners/routes.ts"
 
 const servicePrefix = "/fn/"
 const appPrefix = "/.fn/"
@@ -108,7 +108,6 @@ const makePlayerOf = Effect.gen(function* () {
 /** Finds the host of a request, and what the function may know about it. */
 const makePrepare = Effect.gen(function* () {
   const { baseUrl, trustedProxies } = yield* Settings
-  const { local } = yield* FunctionHosts
   const environmentOf = yield* makeEnvironmentOf
   const playerOf = yield* makePlayerOf
   const { host: ownHost, protocol } = new URL(baseUrl)
@@ -118,9 +117,6 @@ const makePrepare = Effect.gen(function* () {
   ) {
     const environmentId = target === undefined ? undefined : yield* environmentOf(target)
     if (target === undefined || environmentId === undefined) return yield* new NotFound()
-    if (typeof local === "string") {
-      return yield* new FeatureUnavailable({ details: { features: ["functions"] } })
-    }
     const { mount, path } = target
     const host = mount === "service" ? ownHost : (request.headers.host ?? ownHost)
     const facts: Omit<CallFacts, "callHeaders"> = {
@@ -129,7 +125,7 @@ const makePrepare = Effect.gen(function* () {
       clientAddress: addressOf(request, trustedProxies),
       playerId: yield* playerOf(environmentId, request)
     }
-    return { facts, host: () => local.hosts.of(environmentId) }
+    return { facts, environmentId }
   })
 })
 
@@ -162,16 +158,20 @@ export class FunctionDataPlane extends Context.Service<
       const apps = yield* HostedApps
       const runFork = Effect.runForkWith(yield* Effect.context<never>())
       const prepare = yield* makePrepare
+      const routes = yield* FunctionRoutes
       const target = ({ headers, url = "" }: IncomingMessage) =>
         targetOf(url, headers.host ?? "", apps.isAppHost)
-      const report = (work: Promise<unknown>) =>
-        Effect.flatMap(
-          Effect.promise(() => work),
-          (fault) =>
+      const report = <E extends Refusal | Unavailable>(
+        work: Effect.Effect<unknown, E>,
+        refuse: (error: E) => void
+      ) =>
+        Effect.matchEffect(work, {
+          onFailure: (error) => Effect.sync(() => refuse(error)),
+          onSuccess: (fault) =>
             fault === undefined
               ? Effect.void
               : Effect.logWarning("Failed to call a function", fault)
-        )
+        })
       return FunctionDataPlane.of({
         isFor: (request) => target(request) !== undefined,
         serve: (request, response) => {
@@ -184,8 +184,11 @@ export class FunctionDataPlane extends Context.Service<
           runFork(
             Effect.flatMap(Effect.exit(prepare(request, target(request))), (exit) => {
               if (Exit.isSuccess(exit)) {
-                const { facts, host } = exit.value
-                return report(passRequest(host(), { request, response, ...facts }))
+                const { environmentId, facts } = exit.value
+                return report(
+                  routes.serve(environmentId, { request, response, ...facts }),
+                  (error) => sendError(response, error)
+                )
               }
               return refused(exit, (error) => sendError(response, error))
             })
@@ -197,8 +200,11 @@ export class FunctionDataPlane extends Context.Service<
           runFork(
             Effect.flatMap(Effect.exit(prepare(request, target(request))), (exit) => {
               if (Exit.isSuccess(exit)) {
-                const { facts, host } = exit.value
-                return report(passSocket(host(), { request, socket, head, ...facts }))
+                const { environmentId, facts } = exit.value
+                return report(
+                  routes.upgrade(environmentId, { request, socket, head, ...facts }),
+                  (error) => refuseSocket(socket, error)
+                )
               }
               return refused(exit, (error) => refuseSocket(socket, error))
             })

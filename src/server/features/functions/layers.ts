@@ -2,6 +2,7 @@
 import { Layer } from "effect"
 import { DeliveryRepository } from "#sql/functions/deliveries"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
+import { FunctionHostRepository } from "#sql/functions/hosts"
 import { FunctionsRecordRepository } from "#sql/functions/records"
 import { FunctionsRepository } from "#sql/functions/settings"
 import { SnapshotRepository } from "#sql/functions/snapshots"
@@ -15,6 +16,8 @@ import { FunctionsDeliveries, FunctionsQueuesLive, NewDeliveries } from "./deliv
 import { FunctionHosts } from "./host/local.ts"
 import { FunctionsRuntimeLive } from "./live.ts"
 import { FunctionsLogsLive } from "./logs.ts"
+import { FunctionPlacement } from "./runners/placement.ts"
+import { FunctionRoutes } from "./runners/routes.ts"
 import { FunctionsServerApiLive } from "./server-api.ts"
 import { FunctionSnapshots } from "./snapshots.ts"
 import { FunctionsSourceLive } from "./source.ts"
@@ -22,6 +25,7 @@ import { FunctionsUsageLive } from "./usage.ts"
 
 export const FunctionRepositoriesLive = Layer.mergeAll(
   DeliveryRepository.layer,
+  FunctionHostRepository.layer,
   FunctionsDeploymentRepository.layer,
   FunctionsRecordRepository.layer,
   FunctionsRepository.layer,
@@ -44,9 +48,15 @@ export const FunctionSurroundingsLive = Layer.mergeAll(
   Layer.provideMerge(NewDeliveries.layer)
 )
 
+/** How calls reach the runner that has an environment. */
+export const FunctionRoutesLive = FunctionRoutes.layer.pipe(
+  Layer.provideMerge(FunctionPlacement.layer)
+)
+
 /** The runtime of functions, and the changes that it follows. */
 export const FunctionsLive = FunctionsChanges.layer.pipe(
   Layer.provideMerge(FunctionsRuntimeLive),
+  Layer.provideMerge(FunctionRoutesLive),
   Layer.provideMerge(FunctionSnapshots.layer),
   Layer.provideMerge(FunctionHosts.layer),
   Layer.provideMerge(FunctionSurroundingsLive)

@@ -1,31 +1,16 @@
-/** The runtime of functions on this runner. */
-import { Effect, Layer } from "effect"
-import { FeatureUnavailable, Unavailable } from "#rpc/errors/codes"
-import type { EnvironmentId } from "#rpc/ids"
+/** The runtime of functions over all runners. */
+import { Effect, Layer, Schema } from "effect"
+import { FeatureUnavailable, FunctionInvalid, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import type { EnvironmentId } from "#rpc/ids"
 import { callError } from "./host/failures.ts"
-import type { FunctionHost } from "./host/host.ts"
 import { FunctionHosts, type LocalFunctions } from "./host/local.ts"
-import { deliver, hook, migrate, query, scheduled } from "./host/operations.ts"
-import { resourcesOf } from "./host/resources.ts"
+import type { FunctionBundle } from "./program.ts"
+import { answers, type Failure, type Operation } from "./runners/operations.ts"
+import { FunctionRoutes } from "./runners/routes.ts"
 import { FunctionsRuntime } from "./runtime.ts"
 import { FunctionSnapshots } from "./snapshots.ts"
-import { FunctionsQueues, FunctionsSource } from "./surroundings.ts"
 import { validate } from "./validate.ts"
-
-/** The error classes that a call may reject with; anything else is a fault of the service. */
-const isCoded = (error: unknown): error is { readonly _tag: string; readonly code: string } =>
-  typeof error === "object" && error !== null && "_tag" in error && "code" in error
-
-/** Runs a call of a host; `E` are the errors that it throws itself. */
-const attempt = <A, E>(run: () => Promise<A>): Effect.Effect<A, E> =>
-  Effect.catch(
-    Effect.tryPromise({ try: run, catch: (error) => error }),
-    (error): Effect.Effect<never, E> => {
-      const known = isCoded(error) ? error : callError(error)
-      return known === undefined ? Effect.die(error) : Effect.fail(known as E)
-    }
-  )
 
 const unavailableRuntime = (
   reason: string,
@@ -48,47 +33,61 @@ const unavailableRuntime = (
     hook: refuse,
     resources: refuse,
     changed: () => Effect.void,
+    settled: () => Effect.void,
     stop: () => Effect.void,
     purge: remove
   })
 }
 
 const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFunctions) {
-  const queues = yield* FunctionsQueues
-  const snapshots = yield* FunctionSnapshots
-  const source = yield* FunctionsSource
-  const host = (environmentId: EnvironmentId): FunctionHost => hosts.of(environmentId)
+  const routes = yield* FunctionRoutes
+  /** Each operation fails in its own ways only. */
+  const operate = <E>(environmentId: EnvironmentId, operation: Operation) =>
+    Effect.mapError(
+      routes.operate(environmentId, operation),
+      (failure: Failure) => failure as unknown as E
+    )
+  const answer = <A, E>(
+    schema: Schema.Codec<A, unknown>,
+    environmentId: EnvironmentId,
+    operation: Operation
+  ): Effect.Effect<A, E> =>
+    Effect.flatMap(operate<E>(environmentId, operation), (value) =>
+      Effect.orDie(Schema.decodeUnknownEffect(schema)(value))
+    )
   return FunctionsRuntime.of({
     unavailable: undefined,
-    validate: (bundle) => attempt(() => validate(context, bundle)),
+    validate: (bundle) => validated(context, bundle),
     changed: (environmentId) => Effect.promise(async () => hosts.known(environmentId)?.reload()),
+    settled: (environmentId) => Effect.ignore(routes.settled(environmentId)),
     query: (environmentId, binding, sql, params) =>
-      attempt(() => query(host(environmentId), binding, sql, params)),
+      answer(answers.query, environmentId, { kind: "query", binding, sql, params }),
     migrate: (environmentId, binding, migrations) =>
-      attempt(() => migrate(host(environmentId), binding, migrations)),
+      answer(answers.migrate, environmentId, { kind: "migrate", binding, migrations }),
     scheduled: (environmentId, cron, scheduledTime) =>
-      attempt(() => scheduled(host(environmentId), cron, scheduledTime)),
+      Effect.asVoid(operate(environmentId, { kind: "scheduled", cron, scheduledTime })),
     deliver: (environmentId, queue, messages) =>
-      attempt(() => deliver(host(environmentId), queue, messages)),
-    hook: (environmentId, name, payload) => attempt(() => hook(host(environmentId), name, payload)),
-    resources: Effect.fn("FunctionsRuntime.resources")(function* (environmentId) {
-      const state = yield* source.load(environmentId)
-      const bindings = state.kind === "live" ? state.program.bindings : []
-      const waiting = yield* queues.waiting(environmentId)
-      return resourcesOf(context.places.dataOf(environmentId), bindings, waiting)
-    }),
+      answer(answers.deliver, environmentId, { kind: "deliver", queue, messages }),
+    hook: (environmentId, hook, payload) =>
+      Effect.asVoid(operate(environmentId, { kind: "hook", hook, payload: jsonOf(payload) })),
+    resources: (environmentId) => answer(answers.resources, environmentId, { kind: "resources" }),
     stop: (environmentId) => Effect.promise(() => hosts.close(environmentId, limits.drainMillis)),
-    purge: Effect.fn("FunctionsRuntime.purge")(function* (environmentId) {
-      yield* Effect.promise(() => hosts.close(environmentId, 0))
-      yield* Effect.try({
-        try: () => context.places.remove(environmentId),
-        catch: () => new Unavailable()
-      })
-      yield* snapshots.remove(environmentId)
-      yield* queues.clear(environmentId)
-    })
+    purge: (environmentId) => Effect.asVoid(operate(environmentId, { kind: "purge" }))
   })
 })
+
+const jsonOf = Schema.decodeUnknownSync(Schema.Json)
+
+const isStartFailure = Schema.is(Schema.Union([FunctionInvalid, FeatureUnavailable, Unavailable]))
+
+const validated = (context: LocalFunctions["context"], bundle: FunctionBundle) =>
+  Effect.catch(
+    Effect.tryPromise({ try: () => validate(context, bundle), catch: (error) => error }),
+    (error) => {
+      if (isStartFailure(error)) return Effect.fail(error)
+      return callError(error) === undefined ? Effect.die(error) : Effect.fail(new Unavailable())
+    }
+  )
 
 export const FunctionsRuntimeLive = Layer.effect(
   FunctionsRuntime,

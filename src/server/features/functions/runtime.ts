@@ -91,6 +91,8 @@ export class FunctionsRuntime extends Context.Service<
      * then the new state serves. The control plane calls it on every runner.
      */
     readonly changed: (environmentId: EnvironmentId) => Effect.Effect<void>
+    /** Waits until the last change is in force on the other runner that has the environment, if one has. */
+    readonly settled: (environmentId: EnvironmentId) => Effect.Effect<void>
     /** One statement on a database of the live version. */
     readonly query: (
       environmentId: EnvironmentId,
@@ -131,7 +133,7 @@ export class FunctionsRuntime extends Context.Service<
     readonly resources: (
       environmentId: EnvironmentId
     ) => Effect.Effect<FunctionResources, FeatureUnavailable | Unavailable>
-    /** Stops the process of the environment, wherever it runs; data is kept. */
+    /** Stops the process of the environment on this runner; data is kept. */
     readonly stop: (environmentId: EnvironmentId) => Effect.Effect<void>
     /** Stops the process and removes databases, KV, files, queues and snapshots. */
     readonly purge: (environmentId: EnvironmentId) => Effect.Effect<void, Unavailable>

@@ -112,6 +112,11 @@ export class Supervisor<P extends Supervised> {
     return this.#closed === undefined && this.#starting === undefined && this.#waiting === 0
   }
 
+  /** Resolves when nothing holds the gate closed. */
+  get settled(): Promise<unknown> {
+    return this.#closed?.catch(() => undefined) ?? Promise.resolve()
+  }
+
   get memoryBytes(): number {
     return this.#usage.memoryBytes
   }

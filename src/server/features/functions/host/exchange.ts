@@ -4,6 +4,7 @@ import { Transform } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { GateClosed } from "#server/platform/workerd/supervisor"
 import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { type CallFacts, requestHeaders, responseHeaders } from "./headers.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
@@ -12,6 +13,8 @@ import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
 export interface Exchange extends Omit<CallFacts, "callHeaders"> {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  /** The call has begun: from now on it must not be made again. */
+  readonly onBegin?: () => void
 }
 
 /** How long the client of a refused upload may go on sending: it reads the refusal meanwhile. */
@@ -38,7 +41,7 @@ export const sendError = (response: ServerResponse, error: Sendable): void => {
   response.end(body)
 }
 
-const hasBody = ({ headers }: IncomingMessage): boolean =>
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
 /** The body of the client is larger than a function may get. */
@@ -168,7 +171,11 @@ const readJson = async (answer: IncomingMessage): Promise<unknown> => {
   return parseJson(text)
 }
 
-/** Answers a request with a function. Returns what is a fault of the service. */
+/** The host has ended for good before the call began: nothing was read or answered. */
+export const hasLeft = (error: unknown): boolean =>
+  error instanceof GateClosed && error.reason === "stopped"
+
+/** Answers a request with a function. Returns what is a fault of the service, or why the host {@link hasLeft}. */
 export const passRequest = async (host: FunctionHost, exchange: Exchange): Promise<unknown> => {
   const { request: incoming, response } = exchange
   if (Number(incoming.headers["content-length"] ?? 0) > limits.bodyMaxBytes) {
@@ -182,8 +189,9 @@ export const passRequest = async (host: FunctionHost, exchange: Exchange): Promi
   try {
     call = await host.supervisor.enter("call")
   } catch (error) {
-    return fail(response, error)
+    return hasLeft(error) ? error : fail(response, error)
   }
+  exchange.onBegin?.()
   const passage = new Passage(host, exchange, call)
   try {
     await passage.run()

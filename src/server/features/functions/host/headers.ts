@@ -10,6 +10,8 @@ export type Mount = "service" | "app"
 /** Headers of one connection (RFC 9110 section 7.6.1). */
 const hop = new Set([
   "connection",
+  // A server may ignore an expectation (RFC 9110 section 10.1.1).
+  "expect",
   "keep-alive",
   "proxy-authenticate",
   "proxy-authorization",
@@ -37,23 +39,32 @@ export interface CallFacts {
   readonly callHeaders: Readonly<Record<string, string>>
 }
 
+/** The headers of a request that another runner passes on. */
+export const forwardedHeaders = (headers: IncomingHttpHeaders): OutgoingHttpHeaders => {
+  const dropped = named(headers.connection)
+  const passed: OutgoingHttpHeaders = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (!hop.has(name) && !reserved.test(name) && !dropped.has(name)) passed[name] = value
+  }
+  return passed
+}
+
 /** The headers of a request as the function sees it, with those that its entry point needs. */
 export const requestHeaders = (
   headers: IncomingHttpHeaders,
   { callHeaders, clientAddress, mount, playerId, url }: CallFacts
 ): OutgoingHttpHeaders => {
-  const dropped = named(headers.connection)
-  const passed: OutgoingHttpHeaders = {}
-  for (const [name, value] of Object.entries(headers)) {
-    if (hop.has(name) || reserved.test(name) || dropped.has(name)) continue
-    if (mount === "service" && ofService.has(name)) continue
-    passed[name] = value
-  }
+  const passed = forwardedHeaders(headers)
+  if (mount === "service") for (const name of ofService) delete passed[name]
   passed["cf-connecting-ip"] = clientAddress
   passed["x-svc-url"] = url
   if (playerId !== undefined) passed["svc-player"] = playerId
   return { ...passed, ...callHeaders }
 }
+
+/** The headers of a response that comes from another runner, which has judged them. */
+export const returnedHeaders = (headers: IncomingHttpHeaders): OutgoingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !hop.has(name)))
 
 /**
  * Headers that a function may not set on the base URL: a browser keeps what they say for the whole origin,

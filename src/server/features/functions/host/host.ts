@@ -62,6 +62,7 @@ export interface HostOptions {
   readonly onUsage: (usage: FunctionUsage) => void
   /** The process was ended for what it did. */
   readonly onKill: () => void
+  readonly onStart: (pid: number) => void
 }
 
 /** A process of an environment, with the sockets on which it listens. */
@@ -269,6 +270,7 @@ export class FunctionHost {
       startCpuMillis: limits.restartMillis,
       onLine: (line) => this.#logs.add(line, program.version, this.#context.wallClock())
     })
+    this.#options.onStart(process.pid)
     const running = new RunningFunction(process, program, sockets, this.#tokens)
     void process.exited.then(() => removeSockets(sockets))
     await warm(running).catch((error: unknown) => {

@@ -19,6 +19,8 @@ export class Hosts {
   readonly #waiting: Array<() => void> = []
   #starting = 0
   #closed = false
+  /** What becomes of an environment that has been idle for long. */
+  onIdle: (environmentId: string) => void = (environmentId) => void this.close(environmentId, 0)
 
   constructor(options: HostsOptions) {
     this.#options = options
@@ -71,7 +73,7 @@ export class Hosts {
       const { supervisor } = host
       if (supervisor.load > 0 || now - supervisor.lastUsedAt < limits.idleMillis) continue
       if (!supervisor.isQuiet || host.hasAlarms()) continue
-      void this.close(environmentId, 0)
+      this.onIdle(environmentId)
     }
   }
 

@@ -15,6 +15,7 @@ import { deniedAddresses } from "./denied-addresses.ts"
 import type { HostContext, HostOptions } from "./host.ts"
 import { Hosts } from "./hosts.ts"
 import { Places } from "./places.ts"
+import { recordProcess } from "./recorded-process.ts"
 
 const minuteMillis = 60_000
 
@@ -48,7 +49,7 @@ const makeReports = Effect.gen(function* () {
   return (
     environmentId: EnvironmentId,
     hosts: () => Hosts,
-    now: () => number
+    { now, places }: Pick<HostContext, "now" | "places">
   ): Omit<HostOptions, "environmentId"> => ({
     load: () => runPromise(source.load(environmentId)),
     handle: (call) => {
@@ -60,6 +61,7 @@ const makeReports = Effect.gen(function* () {
       runFork(Effect.catchCause(logs.append(environmentId, lines), warn("keep log lines"))),
     onUsage: (used) =>
       runFork(Effect.catchCause(usage.add(environmentId, used), warn("meter functions"))),
+    onStart: (pid) => recordProcess(places.snapshotsOf(environmentId), pid),
     onKill: () => {
       if (kills.add(environmentId, now()) < limits.killsPerMinute) return
       kills.forget(environmentId)
@@ -101,7 +103,7 @@ const makeLocalFunctions = Effect.fnUntraced(function* (programs: Programs) {
   const hosts: Hosts = new Hosts({
     context,
     processesMax: settings.functions.processes,
-    optionsOf: (environmentId) => reportsOf(environmentId as EnvironmentId, () => hosts, now)
+    optionsOf: (environmentId) => reportsOf(environmentId as EnvironmentId, () => hosts, context)
   })
   yield* Effect.addFinalizer(() => Effect.promise(() => hosts.closeAll(limits.drainMillis)))
   yield* Effect.sync(() => hosts.sweep()).pipe(
@@ -115,10 +117,8 @@ export type LocalFunctions = Effect.Success<ReturnType<typeof makeLocalFunctions
 
 /** Finds the programs, or why functions cannot run here. */
 const makePrograms = Effect.gen(function* () {
-  const { functions, runner } = yield* Settings
+  const { functions } = yield* Settings
   if (functions.processes === 0) return "SVC_FUNCTIONS_PROCESSES is 0."
-  // The data of an environment must be on one runner at a time.
-  if (runner !== undefined) return "this service has several runners."
   return yield* Effect.tryPromise({ try: findPrograms, catch: (error) => error }).pipe(
     Effect.catch((error) =>
       error instanceof Unsupported ? Effect.succeed(error.message) : Effect.die(error)

@@ -65,8 +65,19 @@ export class Places {
     this.#data = makePublic(dataRoot(dataDir, hasOwnUsers))
     this.#sockets = makePublic(sockets)
     this.#hasOwnUsers = hasOwnUsers
-    for (const name of readdirSync(this.#data))
-      this.#users.add(statSync(join(this.#data, name)).uid)
+    this.#readUsers()
+  }
+
+  /** Directories of environments on this disk, by their names. */
+  get names(): ReadonlyArray<string> {
+    return readdirSync(this.#data)
+  }
+
+  #readUsers(): void {
+    for (const name of this.names) {
+      const uid = statSync(join(this.#data, name), { throwIfNoEntry: false })?.uid
+      if (uid !== undefined) this.#users.add(uid)
+    }
   }
 
   /** Makes the directories of an environment. */
@@ -136,11 +147,13 @@ export class Places {
     const isNew = !existsSync(data)
     const owner = isNew ? undefined : statSync(data).uid
     if (owner !== undefined && owner >= ownUsers.first && owner <= ownUsers.last) return owner
+    // Another runner of this machine may have made directories, too.
+    this.#readUsers()
     let uid: number = ownUsers.first
     while (this.#users.has(uid)) uid += 1
     if (uid > ownUsers.last) throw new Error("No user is left for another environment.")
     this.#users.add(uid)
-    mkdirSync(data, { recursive: true, mode: 0o700 })
+    this.#make(data, uid)
     await giveTo(uid, data)
     return uid
   }

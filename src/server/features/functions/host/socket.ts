@@ -5,6 +5,7 @@ import { Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { type CallFacts, requestHeaders } from "./headers.ts"
+import { hasLeft } from "./exchange.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
 
 /** A handshake of a client. */
@@ -26,26 +27,21 @@ export const refuseSocket = (socket: Duplex, error: Sendable): void => {
 /** Headers of the handshake's answer that the client needs. */
 const answerForm = /^(?:sec-websocket-|upgrade$|connection$)/
 
-const handshakeAnswer = ({ headers }: IncomingMessage): string => {
+export const handshakeAnswer = ({ headers }: IncomingMessage): string => {
   const lines = Object.entries(headers)
     .filter(([name]) => answerForm.test(name))
     .map(([name, value]) => `${name}: ${String(value)}`)
   return ["HTTP/1.1 101 Switching Protocols", ...lines, "", ""].join("\r\n")
 }
 
-/** Moves bytes until either end closes; counts them. */
-const join = (host: FunctionHost, client: Duplex, upstream: Duplex): Promise<void> =>
+/** Moves bytes until either end closes. */
+export const join = (client: Duplex, upstream: Duplex): Promise<void> =>
   new Promise((resolve) => {
     const end = (): void => {
       client.destroy()
       upstream.destroy()
       resolve()
     }
-    client.on("data", (chunk: Buffer) => host.count(0, chunk.length))
-    upstream.on("data", (chunk: Buffer) => {
-      host.count(0, chunk.length)
-      host.supervisor.progressed()
-    })
     for (const side of [client, upstream]) side.on("error", end).on("close", end)
     client.pipe(upstream)
     upstream.pipe(client)
@@ -94,10 +90,10 @@ const text = async (answer: IncomingMessage): Promise<string> => {
 }
 
 /** A function that refuses a handshake answers in its own words. */
-const passRefusal = async (
+export const passRefusal = async (
   socket: Duplex,
   answer: IncomingMessage,
-  isDevelopment: boolean
+  isDevelopment = false
 ): Promise<void> => {
   const body = await text(answer)
   if (answer.headers["x-svc-outcome"] === "failed") {
@@ -112,7 +108,7 @@ const passRefusal = async (
   )
 }
 
-/** Opens a WebSocket of a function. Returns what is a fault of the service. */
+/** Opens a WebSocket of a function. Returns what is a fault of the service, or why the host has left. */
 export const passSocket = async (host: FunctionHost, handshake: Handshake): Promise<unknown> => {
   const { head, socket } = handshake
   // The client may go at any time.
@@ -132,10 +128,17 @@ export const passSocket = async (host: FunctionHost, handshake: Handshake): Prom
     socket.write(handshakeAnswer(answer))
     if (opened.head !== undefined && opened.head.length > 0) socket.write(opened.head)
     if (head.length > 0) upstream.write(head)
-    await join(host, socket, upstream)
+    const { supervisor } = host
+    socket.on("data", (chunk: Buffer) => host.count(0, chunk.length))
+    upstream.on("data", (chunk: Buffer) => {
+      host.count(0, chunk.length)
+      supervisor.progressed()
+    })
+    await join(socket, upstream)
     return undefined
   } catch (error) {
     if (socket.destroyed) return undefined
+    if (hasLeft(error)) return error
     const known = callError(error)
     refuseSocket(socket, known ?? new Unavailable())
     return known === undefined ? error : undefined

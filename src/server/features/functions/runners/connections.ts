@@ -1,0 +1,76 @@
+/** Connections to other runners that carry HTTP, kept for the next request. */
+import { Agent, type RequestOptions } from "node:http"
+import type { Duplex } from "node:stream"
+import { functionLeases as limits } from "#rpc/function-runtime-limits"
+
+/** Opens an authenticated connection to a runner. */
+export type Dial = (address: string) => Promise<Duplex>
+
+/** The inverse of `host:port`; the host may contain colons. */
+const endOf = (address: string): { readonly host: string; readonly port: number } => {
+  const colon = address.lastIndexOf(":")
+  return { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) }
+}
+
+class DialingAgent extends Agent {
+  readonly #dial: Dial
+
+  constructor(dial: Dial) {
+    super({
+      keepAlive: true,
+      maxFreeSockets: limits.idleConnections,
+      timeout: limits.idleConnectionMillis
+    })
+    this.#dial = dial
+  }
+
+  override createConnection(
+    { host, port }: RequestOptions,
+    callback?: (error: Error | null, stream: Duplex) => void
+  ): undefined {
+    this.#dial(`${host}:${port}`).then(
+      (socket) => callback?.(null, socket),
+      // Node reads no socket beside an error.
+      (error: Error) => Reflect.apply(callback ?? (() => undefined), undefined, [error])
+    )
+  }
+}
+
+export class RunnerConnections {
+  readonly #agent: DialingAgent
+  readonly #dial: Dial
+  /** Requests under way, by environment. */
+  readonly #underWay = new Map<string, number>()
+
+  constructor(dial: Dial) {
+    this.#dial = dial
+    this.#agent = new DialingAgent(dial)
+  }
+
+  /** Where a request to a runner goes. */
+  to(address: string): RequestOptions {
+    return { agent: this.#agent, ...endOf(address) }
+  }
+
+  /** A connection for one socket of a client. */
+  async open(address: string): Promise<RequestOptions> {
+    const socket = await this.#dial(address)
+    return { createConnection: () => socket, ...endOf(address) }
+  }
+
+  /** Counts a request of an environment; returns how to end it, or nothing if there are too many. */
+  enter(environmentId: string): (() => void) | undefined {
+    const count = this.#underWay.get(environmentId) ?? 0
+    if (count >= limits.passedMax) return undefined
+    this.#underWay.set(environmentId, count + 1)
+    return () => {
+      const left = (this.#underWay.get(environmentId) ?? 1) - 1
+      if (left === 0) this.#underWay.delete(environmentId)
+      else this.#underWay.set(environmentId, left)
+    }
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+}

@@ -1,0 +1,334 @@
+/**
+ * The environments whose functions this runner runs, and where it has found others. Each lives on one runner
+ * at a time, under a lease in Postgres whose epoch grows with each holder. The first runner that gets a call
+ * takes a free lease. It gives the lease back when the environment is idle or the runner stops: calls under
+ * way end first, and new ones wait for the next holder.
+ */
+import { Cause, Clock, Deferred, Effect, Exit, Option, Schedule, Schema } from "effect"
+import { Unavailable } from "#rpc/errors/codes"
+import { functionLeases as limits, functionRuntime } from "#rpc/function-runtime-limits"
+import { EnvironmentId } from "#rpc/ids"
+import { FunctionHostRepository } from "#sql/functions/hosts"
+import { ThisNode } from "#entities/local-actors"
+import { monotonicMillis } from "#server/platform/monotonic"
+import type { FunctionHost } from "../host/host.ts"
+import type { LocalFunctions } from "../host/local.ts"
+import { endRecorded } from "../host/recorded-process.ts"
+import { FunctionSnapshots } from "../snapshots.ts"
+import { openedBy } from "../storage/marker.ts"
+import { RunnerLease, type Times } from "./lease.ts"
+
+const isEnvironmentId = Schema.is(EnvironmentId)
+
+export interface Here {
+  readonly kind: "here"
+  /** The host; throws while this runner stops. */
+  readonly host: () => FunctionHost
+}
+
+export interface There {
+  readonly kind: "there"
+  /** The runner, as in the runner list. */
+  readonly address: string
+  /** Called when that runner surely has the environment no more. */
+  readonly watchers: Set<() => void>
+}
+
+export type Placed = Here | There
+
+/** What this runner knows of an environment. */
+class Entry {
+  /** Undefined while the environment is being found, taken over or handed over. */
+  placed: Placed | undefined
+  lease: RunnerLease | undefined
+  readonly changed = Deferred.makeUnsafe<void>()
+  readonly since: number
+  /** Where the environment was before. */
+  readonly before: There | undefined
+  waiting = 0
+
+  constructor(since: number, replaced: Entry | undefined) {
+    this.since = since
+    this.before = replaced?.placed?.kind === "there" ? replaced.placed : replaced?.before
+  }
+
+  /** Says to those that wait for the runner before that it has the environment no more. */
+  dismiss(): void {
+    for (const leave of this.before?.watchers ?? []) leave()
+  }
+}
+
+const makeEntries = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const now = monotonicMillis(clock)
+  const times = (): Times => [now(), clock.currentTimeMillisUnsafe()]
+  const entries = new Map<EnvironmentId, Entry>()
+  return {
+    entries,
+    now,
+    times,
+    /** Puts a new entry in the place of the one before. */
+    replace: (environmentId: EnvironmentId): Entry => {
+      const entry = new Entry(now(), entries.get(environmentId))
+      entries.set(environmentId, entry)
+      return entry
+    },
+    /** Lets calls that wait for the entry look again. */
+    settle: (entry: Entry) => Deferred.succeed(entry.changed, undefined),
+    /** Forgets the entry, unless a newer one has its place. */
+    forget: (environmentId: EnvironmentId, entry: Entry) =>
+      Effect.suspend(() => {
+        if (entries.get(environmentId) === entry) entries.delete(environmentId)
+        entry.dismiss()
+        return Deferred.succeed(entry.changed, undefined)
+      })
+  }
+})
+type Entries = Effect.Success<typeof makeEntries>
+
+/** Finds the holder of an environment, or takes the lease and makes its data ready. */
+const makeFind = Effect.fnUntraced(function* (
+  { forget, settle, times }: Entries,
+  { context: { places }, hosts }: LocalFunctions,
+  address: string
+) {
+  const repository = yield* FunctionHostRepository
+  const snapshots = yield* FunctionSnapshots
+  const { id: node } = yield* ThisNode
+  const takeOver = Effect.fnUntraced(function* (environmentId: EnvironmentId, entry: Entry) {
+    const startedAt = times()
+    const holder = yield* repository.acquire({ environmentId, node, address })
+    if (holder === undefined) return
+    if (holder.node !== node) {
+      const isSame = entry.before?.address === holder.address
+      const watchers = isSame ? entry.before?.watchers : undefined
+      if (!isSame) entry.dismiss()
+      entry.placed = { kind: "there", address: holder.address, watchers: watchers ?? new Set() }
+      return
+    }
+    entry.dismiss()
+    const lease = new RunnerLease(holder.epoch, startedAt)
+    entry.lease = lease
+    yield* Effect.promise(() => endRecorded(places.snapshotsOf(environmentId))).pipe(
+      Effect.andThen(snapshots.restore(environmentId, holder.epoch)),
+      Effect.onError(() =>
+        Effect.ignoreCause(repository.release({ environmentId, node, epoch: holder.epoch }))
+      )
+    )
+    if (entry.lease !== lease || lease.isOver(times())) return
+    entry.placed = { kind: "here", host: () => hosts.of(environmentId) }
+  })
+  return Effect.fnUntraced(function* (environmentId: EnvironmentId, entry: Entry) {
+    const exit = yield* Effect.exit(takeOver(environmentId, entry))
+    if (Exit.isSuccess(exit) && entry.placed !== undefined) return yield* settle(entry)
+    entry.lease = undefined
+    if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)) {
+      yield* Effect.logWarning("Failed to take functions over", exit.cause).pipe(
+        Effect.annotateLogs({ environmentId })
+      )
+      yield* Effect.sleep(limits.failureMillis)
+    }
+    yield* Effect.sleep(limits.retryMillis)
+    yield* forget(environmentId, entry)
+  })
+})
+
+/** Gives an environment up: with its data and a last snapshot, or at once if the lease may be over. */
+const makeLeave = Effect.fnUntraced(function* (
+  { entries, forget, replace, settle }: Entries,
+  { hosts }: LocalFunctions
+) {
+  const repository = yield* FunctionHostRepository
+  const snapshots = yield* FunctionSnapshots
+  const { id: node } = yield* ThisNode
+  /** Ends the process and stores the data; false if that failed. */
+  const store = (environmentId: EnvironmentId, entry: Entry, epoch: number) =>
+    Effect.promise(() => hosts.close(environmentId, limits.handOverMillis)).pipe(
+      Effect.andThen(
+        Effect.retry(snapshots.take(environmentId, epoch), {
+          times: limits.snapshotRetries,
+          schedule: Schedule.spaced(limits.failureMillis),
+          while: () => entry.lease !== undefined
+        })
+      ),
+      Effect.as(true),
+      Effect.catchCause((cause) =>
+        Effect.logWarning("Failed to store the data of functions that move", cause).pipe(
+          Effect.annotateLogs({ environmentId }),
+          Effect.as(false)
+        )
+      )
+    )
+  return {
+    /**
+     * Calls under way end, the data is stored, and the lease is free. A runner that goes on keeps what it
+     * could not store.
+     */
+    leave: Effect.fnUntraced(function* (environmentId: EnvironmentId, isStopping: boolean) {
+      const { lease, placed } = entries.get(environmentId) ?? {}
+      if (placed?.kind !== "here" || lease === undefined) return
+      const entry = replace(environmentId)
+      entry.lease = lease
+      const isStored = yield* store(environmentId, entry, lease.epoch)
+      if (!isStored && !isStopping && entry.lease === lease) {
+        entry.placed = placed
+        return yield* settle(entry)
+      }
+      yield* snapshots.close(environmentId)
+      yield* Effect.ignoreCause(repository.release({ environmentId, node, epoch: lease.epoch }))
+      yield* forget(environmentId, entry)
+    }),
+    /** The process ends at once; what it has not stored stays on this machine alone. */
+    fence: Effect.fnUntraced(function* (environmentId: EnvironmentId, before: Entry) {
+      if (entries.get(environmentId) !== before) return
+      before.lease = undefined
+      if (before.placed === undefined) {
+        // It is about to start, or to end.
+        hosts.known(environmentId)?.supervisor.process?.kill()
+        return
+      }
+      const entry = replace(environmentId)
+      yield* Effect.logWarning("The lease on functions could not be renewed: they stop here").pipe(
+        Effect.annotateLogs({ environmentId })
+      )
+      yield* snapshots.close(environmentId)
+      yield* Effect.promise(() => hosts.close(environmentId, 0)).pipe(
+        Effect.ensuring(forget(environmentId, entry))
+      )
+    })
+  }
+})
+type Leaving = Effect.Success<ReturnType<typeof makeLeave>>
+
+/** Renews the leases of this runner, and stops what has lost its own. */
+const keepLeases = Effect.fnUntraced(function* (
+  { entries, now, times }: Entries,
+  { hosts }: LocalFunctions,
+  { fence, leave }: Leaving
+) {
+  const repository = yield* FunctionHostRepository
+  const { id: node } = yield* ThisNode
+  const scope = yield* Effect.scope
+  const held = () => [...entries].filter(([, { lease }]) => lease !== undefined)
+  const renew = Effect.gen(function* () {
+    const startedAt = times()
+    const before = held()
+    if (before.length === 0) return
+    const rows = yield* Effect.timeout(repository.renew(node), limits.renewTimeoutMillis)
+    const epochs = new Map(rows.map(({ environmentId, epoch }) => [environmentId, epoch]))
+    for (const [environmentId, entry] of before) {
+      if (entry.lease?.epoch === epochs.get(environmentId)) entry.lease?.renewed(startedAt)
+      else yield* Effect.forkIn(fence(environmentId, entry), scope)
+    }
+  }).pipe(
+    Effect.catchCause((cause) => Effect.logInfo("Failed to renew leases on functions", cause))
+  )
+  const check = Effect.gen(function* () {
+    for (const [environmentId, entry] of held()) {
+      if (entry.lease?.isOver(times())) yield* Effect.forkIn(fence(environmentId, entry), scope)
+    }
+  })
+  /** Forgets where others are, and leaves what nobody calls. */
+  const tidy = Effect.gen(function* () {
+    for (const [environmentId, { placed, since }] of entries) {
+      const age = now() - since
+      const isOld = placed?.kind === "there" && placed.watchers.size === 0
+      if (isOld && age > limits.foundMillis) entries.delete(environmentId)
+      const isUnused = placed?.kind === "here" && hosts.known(environmentId) === undefined
+      if (isUnused && age > functionRuntime.idleMillis) {
+        yield* Effect.forkIn(leave(environmentId, false), scope)
+      }
+    }
+  })
+  yield* Effect.forkScoped(Effect.repeat(renew, Schedule.spaced(limits.renewMillis)))
+  yield* Effect.forkScoped(Effect.repeat(check, Schedule.spaced(limits.fenceCheckMillis)))
+  yield* Effect.forkScoped(Effect.repeat(tidy, Schedule.spaced(limits.foundMillis)))
+})
+
+/** Finds the other runner that has an environment, also for those that wait for one that is silent. */
+const makeElsewhere = Effect.fnUntraced(function* ({ entries }: Entries) {
+  const repository = yield* FunctionHostRepository
+  const { id: node } = yield* ThisNode
+  const elsewhere = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+    const holder = Option.getOrUndefined(yield* repository.find(environmentId))
+    return holder === undefined || holder.node === node ? undefined : holder.address
+  })
+  const look = Effect.suspend(() =>
+    Effect.forEach([...entries], ([environmentId, { placed }]) => {
+      if (placed?.kind !== "there" || placed.watchers.size === 0) return Effect.void
+      return Effect.map(elsewhere(environmentId), (address) => {
+        if (address !== placed.address) for (const leave of placed.watchers) leave()
+      })
+    })
+  ).pipe(
+    Effect.catchCause((cause) => Effect.logDebug("Failed to look for functions elsewhere", cause))
+  )
+  yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(limits.renewMillis)))
+  return elsewhere
+})
+
+/** The leases of the runner at this address, for as long as the scope is open. */
+export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, address: string) {
+  const known = yield* makeEntries
+  const { entries, now, replace, times } = known
+  const scope = yield* Effect.scope
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const find = yield* makeFind(known, local, address)
+  const leaving = yield* makeLeave(known, local)
+  let isStopping = false
+  yield* keepLeases(known, local, leaving)
+  yield* Effect.addFinalizer(() => {
+    isStopping = true
+    return Effect.forEach([...entries.keys()], (id) => leaving.leave(id, true), {
+      concurrency: "unbounded",
+      discard: true
+    })
+  })
+  local.hosts.onIdle = (environmentId) =>
+    void runFork(leaving.leave(EnvironmentId.make(environmentId), false))
+
+  const open = (environmentId: EnvironmentId, delayMillis: number) => {
+    const entry = replace(environmentId)
+    return Effect.as(
+      Effect.forkIn(Effect.delay(find(environmentId, entry), delayMillis), scope),
+      entry
+    )
+  }
+  /** Data that a single process has left belongs to this runner: others have no snapshot of it. */
+  const { places } = local.context
+  for (const environmentId of places.names.filter(isEnvironmentId)) {
+    if (openedBy(places.snapshotsOf(environmentId)) === undefined) yield* open(environmentId, 0)
+  }
+  const isSure = ({ lease, placed }: Entry): boolean =>
+    placed?.kind === "there" || (placed?.kind === "here" && lease?.isOver(times()) === false)
+
+  const place = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+    const deadline = now() + functionRuntime.callWaitMillis
+    while (!isStopping && now() < deadline) {
+      const entry = entries.get(environmentId) ?? (yield* open(environmentId, 0))
+      if (entry.placed !== undefined && isSure(entry)) return entry.placed
+      if (entry.placed !== undefined) yield* leaving.fence(environmentId, entry)
+      if (entry.waiting >= limits.passedMax) break
+      entry.waiting += 1
+      yield* Effect.timeoutOption(Deferred.await(entry.changed), deadline - now()).pipe(
+        Effect.ensuring(Effect.sync(() => (entry.waiting -= 1)))
+      )
+    }
+    return yield* new Unavailable()
+  })
+
+  return {
+    place,
+    elsewhere: yield* makeElsewhere(known),
+    moved: Effect.fnUntraced(function* (environmentId: EnvironmentId, placed: Placed) {
+      const entry = entries.get(environmentId)
+      if (entry?.placed !== placed) return
+      if (placed.kind === "here") yield* Effect.sleep(limits.retryMillis)
+      else yield* open(environmentId, limits.retryMillis)
+    }),
+    here: (environmentId: EnvironmentId) => {
+      const entry = entries.get(environmentId)
+      return entry?.placed?.kind === "here" && isSure(entry) ? entry.placed.host() : undefined
+    }
+  }
+})

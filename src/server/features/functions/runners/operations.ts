@@ -1,0 +1,114 @@
+/** Operations of the service on an environment, as one runner sends them to another. */
+import { Schema } from "effect"
+import {
+  FeatureUnavailable,
+  FunctionCpuExceeded,
+  FunctionError,
+  FunctionsSuspended,
+  FunctionSubrequestsExceeded,
+  NotFound,
+  SqlError,
+  Unavailable
+} from "#rpc/errors/codes"
+
+const SqlValue = Schema.Union([
+  Schema.String,
+  Schema.Finite,
+  Schema.Null,
+  Schema.Array(Schema.Finite)
+])
+
+const Message = Schema.Struct({
+  id: Schema.String,
+  sentAt: Schema.Finite,
+  contentType: Schema.Literals(["json", "text", "bytes", "v8"]),
+  body: Schema.Uint8Array,
+  attempts: Schema.Finite
+})
+
+export const Operation = Schema.Union([
+  Schema.Struct({
+    kind: Schema.Literal("query"),
+    binding: Schema.String,
+    sql: Schema.String,
+    params: Schema.Array(SqlValue)
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("migrate"),
+    binding: Schema.String,
+    migrations: Schema.Array(Schema.Struct({ name: Schema.String, sql: Schema.String }))
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("scheduled"),
+    cron: Schema.String,
+    scheduledTime: Schema.Finite
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("deliver"),
+    queue: Schema.String,
+    messages: Schema.Array(Message)
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("hook"),
+    hook: Schema.Literals(["onStats", "onRoomClosed", "onPlayerCreated"]),
+    payload: Schema.Json
+  }),
+  Schema.Struct({ kind: Schema.Literal("resources") }),
+  /** Waits until the last change is in force. */
+  Schema.Struct({ kind: Schema.Literal("settle") }),
+  Schema.Struct({ kind: Schema.Literal("purge") })
+])
+export type Operation = typeof Operation.Type
+
+const Text = Schema.fromJsonString(Schema.toCodecJson(Operation))
+export const encodeOperation = Schema.encodeSync(Text)
+export const decodeOperation = Schema.decodeUnknownSync(Text)
+
+const Sized = Schema.Array(Schema.Struct({ binding: Schema.String, sizeBytes: Schema.Finite }))
+
+/** What the operations answer. */
+export const answers = {
+  query: Schema.Struct({
+    columns: Schema.Array(Schema.String),
+    rows: Schema.Array(Schema.Array(SqlValue)),
+    rowsAffected: Schema.Finite,
+    lastInsertId: Schema.NullOr(Schema.Finite)
+  }),
+  migrate: Schema.Struct({
+    applied: Schema.Array(Schema.String),
+    skipped: Schema.Array(Schema.String),
+    failed: Schema.NullOr(Schema.Struct({ name: Schema.String, message: Schema.String }))
+  }),
+  deliver: Schema.Struct({
+    retry: Schema.Array(
+      Schema.Struct({ id: Schema.String, delaySeconds: Schema.optionalKey(Schema.Finite) })
+    )
+  }),
+  resources: Schema.Struct({
+    databases: Sized,
+    kv: Sized,
+    files: Sized,
+    queues: Schema.Array(Schema.Struct({ binding: Schema.String, messages: Schema.Finite }))
+  }),
+  nothing: Schema.Null
+}
+
+export const Failure = Schema.Union([
+  FeatureUnavailable,
+  FunctionCpuExceeded,
+  FunctionError,
+  FunctionsSuspended,
+  FunctionSubrequestsExceeded,
+  NotFound,
+  SqlError,
+  Unavailable
+])
+export type Failure = typeof Failure.Type
+
+const Reply = Schema.fromJsonString(
+  Schema.toCodecJson(
+    Schema.Union([Schema.Struct({ value: Schema.Json }), Schema.Struct({ failure: Failure })])
+  )
+)
+export const encodeReply = Schema.encodeUnknownSync(Reply)
+export const decodeReply = Schema.decodeUnknownSync(Reply)

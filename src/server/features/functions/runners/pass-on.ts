@@ -1,0 +1,120 @@
+/** Passes requests of clients to the runner that has the environment, and the responses back. */
+import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from "node:http"
+import type { Duplex } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import { Unavailable } from "#rpc/errors/codes"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { type Exchange, hasBody, sendError } from "../host/exchange.ts"
+import { forwardedHeaders, returnedHeaders } from "../host/headers.ts"
+import { handshakeAnswer, type Handshake, join, passRefusal } from "../host/socket.ts"
+import { type Forwarded, forwardedHeader, isMoved, paths } from "./forwarded.ts"
+import { Moved, OutgoingCall, type Way } from "./outgoing-call.ts"
+
+/** What became of a request: it was answered, or the runner did not take it. */
+export type Passed = "answered" | "moved"
+
+/** Sends the body; what is left of it when the answer has come is read and dropped. */
+const upload = (incoming: IncomingMessage, sent: ClientRequest): void => {
+  sent.once("close", () => {
+    incoming.unpipe(sent)
+    incoming.resume()
+  })
+  if (hasBody(incoming)) incoming.pipe(sent)
+  else sent.end()
+}
+
+const copy = async (answer: IncomingMessage, response: ServerResponse): Promise<void> => {
+  response.writeHead(answer.statusCode ?? 500, returnedHeaders(answer.headers))
+  response.flushHeaders()
+  await pipeline(answer, response)
+}
+
+/** Answers a request with the function on another runner. */
+export const passRequestOn = async (
+  way: Way,
+  { request: incoming, response }: Pick<Exchange, "request" | "response">,
+  forwarded: Forwarded
+): Promise<Passed> => {
+  const isChunked = hasBody(incoming) && incoming.headers["content-length"] === undefined
+  const call = new OutgoingCall(way, {
+    method: incoming.method,
+    path: paths.request,
+    headers: {
+      ...forwardedHeaders(incoming.headers),
+      ...forwardedHeader(forwarded),
+      ...(isChunked ? { "transfer-encoding": "chunked" } : {})
+    },
+    onBegin: (sent) => upload(incoming, sent)
+  })
+  response.once("close", call.end)
+  try {
+    await copy(await call.answer(), response)
+  } catch (error) {
+    if (response.destroyed || response.writableFinished) return "answered"
+    if (error instanceof Moved) return "moved"
+    sendError(response, new Unavailable())
+  } finally {
+    response.off("close", call.end)
+    call.end()
+  }
+  return "answered"
+}
+
+const opened = (
+  sent: ClientRequest
+): Promise<{ answer: IncomingMessage; upstream?: Duplex; head?: Buffer }> =>
+  new Promise((resolve, reject) => {
+    sent.once("response", (answer) => resolve({ answer }))
+    sent.once("upgrade", (answer, upstream, head) => resolve({ answer, upstream, head }))
+    sent.on("error", reject)
+    sent.once("close", () => reject(new Error("The connection has ended.")))
+    sent.end()
+  })
+
+/** Opens a WebSocket of a function on another runner. */
+export const passSocketOn = async (
+  { address, connections, watchers }: Way,
+  { head, request: incoming, socket }: Pick<Handshake, "head" | "request" | "socket">,
+  forwarded: Forwarded
+): Promise<Passed> => {
+  let sent: ClientRequest | undefined
+  const end = (): void => void sent?.destroy()
+  const deadline = setTimeout(end, limits.answerMillis * 2)
+  const settle = (): void => {
+    clearTimeout(deadline)
+    watchers.delete(end)
+  }
+  watchers.add(end)
+  socket.once("close", end)
+  try {
+    sent = request({
+      ...(await connections.open(address)),
+      method: "GET",
+      path: paths.request,
+      headers: {
+        ...forwardedHeaders(incoming.headers),
+        ...forwardedHeader(forwarded),
+        connection: "upgrade",
+        upgrade: "websocket"
+      }
+    })
+    const { answer, head: first, upstream } = await opened(sent)
+    settle()
+    if (upstream === undefined) {
+      if (isMoved(answer)) return "moved"
+      await passRefusal(socket, answer)
+      return "answered"
+    }
+    socket.write(handshakeAnswer(answer))
+    if (first !== undefined && first.length > 0) socket.write(first)
+    if (head.length > 0) upstream.write(head)
+    await join(socket, upstream)
+  } catch {
+    if (!socket.destroyed) return "moved"
+  } finally {
+    settle()
+    socket.off("close", end)
+    sent?.destroy()
+  }
+  return "answered"
+}

@@ -1,0 +1,237 @@
+/**
+ * Routes of calls: each runs on the runner that has the environment, wherever it arrives. A call that has
+ * not begun is repeated where the environment is next; one that has is not.
+ */
+import type { IncomingMessage } from "node:http"
+import { Clock, Context, Effect, Layer } from "effect"
+import type { FeatureUnavailable } from "#rpc/errors/codes"
+import { Unavailable } from "#rpc/errors/codes"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import type { EnvironmentId } from "#rpc/ids"
+import { RunnerStreams } from "#server/cluster/runner-port"
+import { monotonicMillis } from "#server/platform/monotonic"
+import { type Exchange, hasLeft, passRequest } from "../host/exchange.ts"
+import type { FunctionHost } from "../host/host.ts"
+import { FunctionHosts } from "../host/local.ts"
+import { type Handshake, passSocket } from "../host/socket.ts"
+import { RunnerConnections } from "./connections.ts"
+import { environmentHeader, paths } from "./forwarded.ts"
+import type { There } from "./leases.ts"
+import {
+  decodeOperation,
+  decodeReply,
+  encodeOperation,
+  encodeReply,
+  type Failure,
+  type Operation
+} from "./operations.ts"
+import { Moved, OutgoingCall, type Way } from "./outgoing-call.ts"
+import { passRequestOn, passSocketOn, type Passed } from "./pass-on.ts"
+import { Left, makePerform } from "./perform.ts"
+import { FunctionPlacement } from "./placement.ts"
+import { receiveFrom } from "./receive.ts"
+
+/** How a call may fail before it begins. */
+type Unplaced = FeatureUnavailable | Unavailable
+
+export class FunctionRoutes extends Context.Service<
+  FunctionRoutes,
+  {
+    /** Runs an operation where the environment is. */
+    readonly operate: (
+      environmentId: EnvironmentId,
+      operation: Operation
+    ) => Effect.Effect<unknown, Failure>
+    /** Answers a request of a client; returns what is a fault of the service. */
+    readonly serve: (
+      environmentId: EnvironmentId,
+      exchange: Exchange
+    ) => Effect.Effect<unknown, Unplaced>
+    /** Opens a socket of a client; returns what is a fault of the service. */
+    readonly upgrade: (
+      environmentId: EnvironmentId,
+      handshake: Handshake
+    ) => Effect.Effect<unknown, Unplaced>
+    /** Waits until the last change of an environment that runs elsewhere is in force. */
+    readonly settled: (environmentId: EnvironmentId) => Effect.Effect<void, Failure>
+  }
+>()("server/features/functions/runners/routes/FunctionRoutes") {
+  static readonly layer = Layer.effect(
+    FunctionRoutes,
+    Effect.gen(function* () {
+      const placement = yield* FunctionPlacement
+      const connections = yield* makeConnections
+      const perform = yield* makePerformHere
+      const route = yield* makeRoute(connections)
+      yield* receive(perform)
+      return FunctionRoutes.of({
+        operate: (environmentId, operation) =>
+          route<unknown, Failure>(environmentId, {
+            here: (host) => perform(environmentId, host, operation),
+            there: (way) => operateOn(way, environmentId, operation)
+          }),
+        serve: (environmentId, exchange) =>
+          route(environmentId, {
+            here: (host) => begun(() => passRequest(host(), exchange)),
+            there: (way) =>
+              answered(passRequestOn(way, exchange, { environmentId, ...factsOf(exchange) }))
+          }),
+        upgrade: (environmentId, handshake) =>
+          route(environmentId, {
+            here: (host) => begun(() => passSocket(host(), handshake)),
+            there: (way) =>
+              answered(passSocketOn(way, handshake, { environmentId, ...factsOf(handshake) }))
+          }),
+        settled: Effect.fnUntraced(function* (environmentId) {
+          const address = yield* placement.elsewhere(environmentId)
+          if (address === undefined || connections === undefined) return
+          const way = { connections, address, watchers: new Set<() => void>() }
+          yield* Effect.ignore(operateOn(way, environmentId, { kind: "settle" }))
+        })
+      })
+    })
+  )
+}
+
+const factsOf = ({ clientAddress, mount, playerId, url }: Exchange | Handshake) => ({
+  mount,
+  url,
+  clientAddress,
+  ...(playerId === undefined ? {} : { playerId })
+})
+
+/** Runs a call of a host; fails with {@link Left} if that ended before the call began. */
+const begun = (run: () => Promise<unknown>): Effect.Effect<unknown, Left> =>
+  Effect.flatMap(
+    // The host may end at any time.
+    Effect.promise(async () => run().catch((error: unknown) => error)),
+    (fault) => (hasLeft(fault) ? Effect.fail(new Left()) : Effect.succeed(fault))
+  )
+
+const answered = (passed: Promise<Passed>): Effect.Effect<undefined, Left> =>
+  Effect.flatMap(
+    Effect.promise(() => passed),
+    (outcome) => (outcome === "moved" ? Effect.fail(new Left()) : Effect.undefined)
+  )
+
+const readAll = async (answer: IncomingMessage): Promise<string> => {
+  const chunks: Array<Buffer> = []
+  let bytes = 0
+  for await (const chunk of answer) {
+    if (!Buffer.isBuffer(chunk)) continue
+    bytes += chunk.length
+    if (bytes > limits.operationMaxBytes) throw new Error("The answer of a runner is too large.")
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/** Runs an operation on another runner. */
+const operateOn = (
+  way: Way,
+  environmentId: EnvironmentId,
+  operation: Operation
+): Effect.Effect<unknown, Failure | Left> =>
+  Effect.tryPromise({
+    try: async () => {
+      const call = new OutgoingCall(way, {
+        method: "POST",
+        path: paths.operation,
+        headers: { ...environmentHeader(environmentId), "transfer-encoding": "chunked" },
+        onBegin: (sent) => void sent.end(encodeOperation(operation))
+      })
+      try {
+        return decodeReply(await readAll(await call.answer()))
+      } finally {
+        call.end()
+      }
+    },
+    catch: (error) => (error instanceof Moved ? new Left() : new Unavailable())
+  }).pipe(
+    Effect.flatMap((reply) =>
+      "failure" in reply ? Effect.fail(reply.failure) : Effect.succeed(reply.value)
+    )
+  )
+
+/** Connections to the other runners, if there can be any. */
+const makeConnections = Effect.gen(function* () {
+  const streams = yield* RunnerStreams
+  if (streams === undefined) return undefined
+  const runPromise = Effect.runPromiseWith(yield* Effect.context<never>())
+  return yield* Effect.acquireRelease(
+    Effect.sync(() => new RunnerConnections((address) => runPromise(streams.dial(address)))),
+    (connections) => Effect.sync(() => connections.close())
+  )
+})
+
+type Perform = Effect.Success<ReturnType<typeof makePerform>>
+
+const makePerformHere = Effect.gen(function* () {
+  const { local } = yield* FunctionHosts
+  if (typeof local === "string") return () => Effect.fail(new Left())
+  return yield* makePerform(local)
+})
+
+/** Where a call runs. */
+interface Ways<A, E> {
+  readonly here: (host: () => FunctionHost) => Effect.Effect<A, E | Left>
+  readonly there: (way: Way) => Effect.Effect<A, E | Left>
+}
+
+/** Returns how to run a call where the environment is, until it has begun. */
+const makeRoute = Effect.fnUntraced(function* (connections: RunnerConnections | undefined) {
+  const placement = yield* FunctionPlacement
+  const now = monotonicMillis(yield* Clock.Clock)
+  const onOther = <A, E>(
+    environmentId: EnvironmentId,
+    { address, watchers }: There,
+    run: Ways<A, E>["there"]
+  ): Effect.Effect<A, E | Left | Unavailable> =>
+    Effect.gen(function* () {
+      const leave = connections?.enter(environmentId)
+      if (connections === undefined || leave === undefined) return yield* new Unavailable()
+      return yield* Effect.ensuring(run({ connections, address, watchers }), Effect.sync(leave))
+    })
+  return Effect.fnUntraced(function* <A, E>(environmentId: EnvironmentId, ways: Ways<A, E>) {
+    const deadline = now() + limits.callWaitMillis
+    for (;;) {
+      const placed = yield* placement.place(environmentId)
+      const run =
+        placed.kind === "here" ? ways.here(placed.host) : onOther(environmentId, placed, ways.there)
+      const outcome = yield* Effect.catchIf(
+        run,
+        (error): error is Extract<E | Left | Unavailable, Left> => error instanceof Left,
+        () => Effect.succeed(new Left())
+      )
+      if (!(outcome instanceof Left)) return outcome
+      if (now() > deadline) return yield* new Unavailable()
+      yield* placement.moved(environmentId, placed)
+    }
+  })
+})
+
+/** Serves what other runners pass on. */
+const receive = Effect.fnUntraced(function* (perform: Perform) {
+  const streams = yield* RunnerStreams
+  if (streams === undefined) return
+  const { here } = yield* FunctionPlacement
+  const context = yield* Effect.context<never>()
+  const runFork = Effect.runForkWith(context)
+  const runPromise = Effect.runPromiseWith(context)
+  const operate = (environmentId: EnvironmentId, text: string) => {
+    const host = () => here(environmentId)
+    return perform(environmentId, host, decodeOperation(text)).pipe(
+      Effect.map((value = null) => encodeReply({ value })),
+      Effect.catch((failure) =>
+        Effect.succeed(failure instanceof Left ? undefined : encodeReply({ failure }))
+      )
+    )
+  }
+  streams.serve(
+    receiveFrom({
+      here,
+      operate: (environmentId, text) => runPromise(operate(environmentId, text)),
+      onFault: (fault) => void runFork(Effect.logWarning("Failed to serve another runner", fault))
+    })
+  )
+})
