@@ -65,9 +65,9 @@ const during = <A, E, R>(work: Effect.Effect<A, E, R>, runner: Runner, label: st
   Effect.gen(function* () {
     const failures: Array<string> = []
     let calls = 0
-    let isOver = false
+    const state = { isOver: false }
     const client = Effect.gen(function* () {
-      while (!isOver) {
+      while (!state.isOver) {
         const { status, text } = yield* fetchFrom(runner, label, "/steady")
         calls += 1
         if (status !== 200) failures.push(`${status} ${text}`)
@@ -77,7 +77,7 @@ const during = <A, E, R>(work: Effect.Effect<A, E, R>, runner: Runner, label: st
       [
         Effect.ensuring(
           work,
-          Effect.sync(() => (isOver = true))
+          Effect.sync(() => (state.isOver = true))
         ),
         ...Array.from({ length: 4 }, () => client)
       ],

@@ -1,6 +1,13 @@
 /** The runtime of functions over all runners. */
 import { Effect, Layer, Schema } from "effect"
-import { FeatureUnavailable, FunctionInvalid, Unavailable } from "#rpc/errors/codes"
+import {
+  FeatureUnavailable,
+  type FunctionCpuExceeded,
+  FunctionError,
+  FunctionInvalid,
+  type SqlError,
+  Unavailable
+} from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
 import { callError } from "./host/failures.ts"
@@ -8,7 +15,7 @@ import { FunctionHosts, type LocalFunctions } from "./host/local.ts"
 import type { FunctionBundle } from "./program.ts"
 import { answers, type Failure, type Operation } from "./runners/operations.ts"
 import { FunctionRoutes } from "./runners/routes.ts"
-import { FunctionsRuntime } from "./runtime.ts"
+import { type CallFailure, FunctionsRuntime, type NotRunning } from "./runtime.ts"
 import { FunctionSnapshots } from "./snapshots.ts"
 import { validate } from "./validate.ts"
 
@@ -41,40 +48,70 @@ const unavailableRuntime = (
 
 const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFunctions) {
   const routes = yield* FunctionRoutes
-  /** Each operation fails in its own ways only. */
-  const operate = <E>(environmentId: EnvironmentId, operation: Operation) =>
-    Effect.mapError(
-      routes.operate(environmentId, operation),
-      (failure: Failure) => failure as unknown as E
-    )
   const answer = <A, E>(
     schema: Schema.Codec<A, unknown>,
     environmentId: EnvironmentId,
-    operation: Operation
+    operation: Operation,
+    errorOf: (failure: Failure) => E
   ): Effect.Effect<A, E> =>
-    Effect.flatMap(operate<E>(environmentId, operation), (value) =>
-      Effect.orDie(Schema.decodeUnknownEffect(schema)(value))
+    routes.operate(environmentId, operation).pipe(
+      Effect.mapError(errorOf),
+      Effect.flatMap((value) => Effect.orDie(Schema.decodeUnknownEffect(schema)(value)))
     )
+  const run = (environmentId: EnvironmentId, operation: Operation) =>
+    Effect.mapError(Effect.asVoid(routes.operate(environmentId, operation)), callFailure)
   return FunctionsRuntime.of({
     unavailable: undefined,
     validate: (bundle) => validated(context, bundle),
     changed: (environmentId) => Effect.promise(async () => hosts.known(environmentId)?.reload()),
     settled: (environmentId) => Effect.ignore(routes.settled(environmentId)),
-    query: (environmentId, binding, sql, params) =>
-      answer(answers.query, environmentId, { kind: "query", binding, sql, params }),
-    migrate: (environmentId, binding, migrations) =>
-      answer(answers.migrate, environmentId, { kind: "migrate", binding, migrations }),
+    query: (environmentId, binding, sql, params) => {
+      const operation = { kind: "query", binding, sql, params } as const
+      return answer(answers.query, environmentId, operation, statementFailure)
+    },
+    migrate: (environmentId, binding, migrations) => {
+      const operation = { kind: "migrate", binding, migrations } as const
+      return answer(answers.migrate, environmentId, operation, migrationFailure)
+    },
     scheduled: (environmentId, cron, scheduledTime) =>
-      Effect.asVoid(operate(environmentId, { kind: "scheduled", cron, scheduledTime })),
-    deliver: (environmentId, queue, messages) =>
-      answer(answers.deliver, environmentId, { kind: "deliver", queue, messages }),
+      run(environmentId, { kind: "scheduled", cron, scheduledTime }),
+    deliver: (environmentId, queue, messages) => {
+      const operation = { kind: "deliver", queue, messages } as const
+      return answer(answers.deliver, environmentId, operation, callFailure)
+    },
     hook: (environmentId, hook, payload) =>
-      Effect.asVoid(operate(environmentId, { kind: "hook", hook, payload: jsonOf(payload) })),
-    resources: (environmentId) => answer(answers.resources, environmentId, { kind: "resources" }),
+      run(environmentId, { kind: "hook", hook, payload: jsonOf(payload) }),
+    resources: (environmentId) =>
+      answer(answers.resources, environmentId, { kind: "resources" }, unavailableFailure),
     stop: (environmentId) => Effect.promise(() => hosts.close(environmentId, limits.drainMillis)),
-    purge: (environmentId) => Effect.asVoid(operate(environmentId, { kind: "purge" }))
+    purge: (environmentId) =>
+      Effect.asVoid(
+        Effect.mapError(routes.operate(environmentId, { kind: "purge" }), () => new Unavailable())
+      )
   })
 })
+
+/** A call that sent too many requests has failed as one that threw. */
+const callFailure = (failure: Failure): CallFailure => {
+  if (failure._tag === "sql_error") return new Unavailable()
+  return failure._tag === "function_subrequests_exceeded"
+    ? new FunctionError({ message: failure.message })
+    : failure
+}
+
+/** A statement whose process ends meanwhile has no result. */
+const statementFailure = (failure: Failure): SqlError | NotRunning | FunctionCpuExceeded =>
+  failure._tag === "function_error" || failure._tag === "function_subrequests_exceeded"
+    ? new Unavailable()
+    : failure
+
+const migrationFailure = (failure: Failure): NotRunning | FunctionCpuExceeded => {
+  const known = statementFailure(failure)
+  return known._tag === "sql_error" ? new Unavailable() : known
+}
+
+const unavailableFailure = (failure: Failure): FeatureUnavailable | Unavailable =>
+  failure._tag === "feature_unavailable" ? failure : new Unavailable()
 
 const jsonOf = Schema.decodeUnknownSync(Schema.Json)
 

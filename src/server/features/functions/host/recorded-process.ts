@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises"
 const name = "process"
 const endMillis = 5000
 const lookMillis = 20
-/** The time of its start, after the name in parentheses: it tells a process from a later one with its id. */
+/** The time of its start, counted after the name in parentheses. A later process may have the same id. */
 const startField = 19
 
 const startOf = (pid: number): string | undefined => {

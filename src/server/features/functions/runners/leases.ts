@@ -275,10 +275,10 @@ export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, ad
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const find = yield* makeFind(known, local, address)
   const leaving = yield* makeLeave(known, local)
-  let isStopping = false
+  const state = { isStopping: false }
   yield* keepLeases(known, local, leaving)
   yield* Effect.addFinalizer(() => {
-    isStopping = true
+    state.isStopping = true
     return Effect.forEach([...entries.keys()], (id) => leaving.leave(id, true), {
       concurrency: "unbounded",
       discard: true
@@ -304,7 +304,7 @@ export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, ad
 
   const place = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     const deadline = now() + functionRuntime.callWaitMillis
-    while (!isStopping && now() < deadline) {
+    while (!state.isStopping && now() < deadline) {
       const entry = entries.get(environmentId) ?? (yield* open(environmentId, 0))
       if (entry.placed !== undefined && isSure(entry)) return entry.placed
       if (entry.placed !== undefined) yield* leaving.fence(environmentId, entry)
