@@ -1,6 +1,6 @@
 /**
  * Test projects: `house` (the rules of this repository), `service` (everything else, on one shared
- * Postgres), `simulation`, `chaos`, `fuzz`, `packages`, `functions`, `dashboard` and `calls`.
+ * Postgres), `simulation`, `chaos`, `fuzz`, `packages`, `functions`, `dashboard`, `calls` and `hosting`.
  * Simulation, chaos and fuzz have a short form, for `npm test`, and a long one
  * (`vitest.long.config.ts`). Simulation and chaos take every core, so they run alone.
  */
@@ -16,6 +16,7 @@ const packages = "test/packages/*.test.ts"
 const functions = "test/features/functions/long/*.test.ts"
 const dashboard = "test/dashboard/views/*.test.ts"
 const calls = "test/calls/*.test.ts"
+const hosting = "test/features/hosting/long/*.test.ts"
 const globalSetup = existsSync("test/support/global-setup.ts")
   ? ["test/support/global-setup.ts"]
   : []
@@ -65,6 +66,7 @@ export const configOf = (form: "short" | "long") =>
               functions,
               dashboard,
               calls,
+              hosting,
               "test/bench/peers/**",
               "**/node_modules/**"
             ],
@@ -89,6 +91,7 @@ export const configOf = (form: "short" | "long") =>
         },
         longOnly("calls", calls, 6),
         longOnly("functions", functions, 7),
+        longOnly("hosting", hosting, 8),
         {
           extends: true,
           test: { name: "chaos", include: [chaos], sequence: { groupOrder: 2 } }
