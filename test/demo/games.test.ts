@@ -22,7 +22,8 @@ const DemoLive = Layer.unwrap(
       PORT: String(port),
       SVC_BASE_URL: url,
       SVC_DEMO_GAMES: "on",
-      SVC_THROTTLES: "on"
+      SVC_THROTTLES: "on",
+      SVC_VOICE_UDP_PORTS: "0"
     })
     const demo = `http://demo-games--dev.localhost:${port}`
     return Layer.effect(Demo, Effect.as(TestApp, Demo.of({ url, demo }))).pipe(Layer.provide(app))
@@ -122,6 +123,13 @@ if (installed) {
         yield* Effect.promise(() => dora.page.fill("#talk input", "Again?"))
         yield* press(dora.page, "Enter")
         yield* sees(cleo.page, ".chat ol", "Dora: Again?")
+        for (const { page } of [cleo, dora]) yield* Effect.promise(() => page.click("#call"))
+        yield* sees(cleo.page, "#voice", "Dora")
+        yield* sees(dora.page, "#voice", "Cleo")
+        yield* Effect.promise(() => dora.page.click("#mute"))
+        yield* sees(dora.page, "#mute", "Unmute")
+        yield* Effect.promise(() => dora.page.click("#call"))
+        yield* sees(cleo.page, "#voice", "waiting for the other player")
         yield* Effect.promise(() => dora.page.click("#again"))
         yield* sees(cleo.page, "#status", "Your turn")
         const faults = yield* Effect.promise(() => violationsOf(cleo.page))

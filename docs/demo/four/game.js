@@ -1,9 +1,9 @@
 /**
- * Four in a row: a turn-based game with a chat, written to be copied.
+ * Four in a row: a turn-based game with a chat and voice, written to be copied.
  *
  * - The game is in the state of the room: board, turn and who plays which color. A reload shows it again.
  * - The page of the host is the referee: others send what they want to do, and the host changes the state.
- * - The chat is a channel, which has its own limits and moderation.
+ * - The chat is a channel, which has its own limits and moderation. The voice call is a part of the channel.
  */
 import { columns, computerMove, drop, emptyBoard, isFull, lineOf } from "./rules.js"
 
@@ -144,10 +144,58 @@ const openChat = async (room) => {
   } catch (error) {
     if (!isError(error, "channel_not_found")) throw error
   }
-  return client.channels.create({ channel: name, maxMembers: 2 }).catch((error) => {
-    if (isError(error, "channel_exists")) return join()
-    throw error
+  const create = (voice) => client.channels.create({ channel: name, maxMembers: 2, ...voice })
+  return create({ voice: { mode: "sfu" } })
+    .catch((error) => {
+      // Without voice in the config there is still a chat.
+      if (isError(error, "feature_disabled")) return create({})
+      throw error
+    })
+    .catch((error) => {
+      if (isError(error, "channel_exists")) return join()
+      throw error
+    })
+}
+
+// Voice: a call of the channel. The browser asks for the microphone at the first click.
+
+const startVoice = (room, channel) => {
+  let call
+  const show = () => {
+    const others = call?.members.filter(({ id }) => id !== room.me?.id) ?? []
+    const speaking = call?.speaking.map((id) => nameOf(room, id)) ?? []
+    $("#call").textContent = call === undefined ? "Talk" : "Hang up"
+    $("#mute").hidden = call === undefined
+    $("#mute").textContent = call?.muted ? "Unmute" : "Mute"
+    $("#voice span").textContent =
+      call === undefined
+        ? ""
+        : speaking.length > 0
+          ? `${speaking.join(", ")} speaks`
+          : others.length > 0
+            ? `with ${others.map(({ id }) => nameOf(room, id)).join(", ")}`
+            : "waiting for the other player"
+  }
+  const join = async () => {
+    call = await channel.voice.join({ microphone: true })
+    call.on("change", show)
+    call.on("closed", ({ reason }) => {
+      if (reason !== "left") toast(`The call has ended (${reason}).`)
+      call = undefined
+      show()
+    })
+  }
+  $("#call").addEventListener("click", async () => {
+    $("#call").disabled = true
+    const change = call === undefined ? join() : call.leave()
+    await change.catch((error) => toast(error.message))
+    $("#call").disabled = false
+    show()
   })
+  $("#mute").addEventListener("click", () =>
+    call?.mute(!call.muted).then(show, (error) => toast(error.message))
+  )
+  $("#voice").hidden = false
 }
 
 const startChat = async (room) => {
@@ -164,6 +212,7 @@ const startChat = async (room) => {
     if (type === "chat") say(from === room.me?.id ? "You" : nameOf(room, from), String(data))
   })
   channel.on("warn", ({ message }) => toast(message))
+  if (channel.settings.voice !== null) startVoice(room, channel)
   $("#talk").addEventListener("submit", (event) => {
     event.preventDefault()
     const text = $("#talk input").value.trim()
