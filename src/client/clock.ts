@@ -18,36 +18,32 @@ export interface GameClock {
   now(): number
 }
 
-export class ServerClock implements GameClock {
-  readonly #timers: Timers
-  /** Server time minus the monotonic clock. */
-  #offset: number | undefined
-  #roundTrip = Infinity
-  #measuredAt = 0
-  #latency: number | null = null
-
-  constructor(timers: Timers) {
-    this.#timers = timers
-  }
-
+/** The clock with its source. */
+export interface ServerClock extends GameClock {
   /** The last round trip in milliseconds; null before the first. */
-  get latency(): number | null {
-    return this.#latency
-  }
-
-  now(): number {
-    return this.#offset === undefined
-      ? this.#timers.now()
-      : Math.round(this.#offset + this.#timers.elapsed())
-  }
-
+  readonly latency: number | null
   /** Takes the service's time from a reply that has just arrived. */
-  measured(serverTime: number, roundTripMillis: number): void {
-    const elapsed = this.#timers.elapsed()
-    this.#latency = roundTripMillis
-    if (roundTripMillis > this.#roundTrip && elapsed - this.#measuredAt < trustMillis) return
-    this.#roundTrip = roundTripMillis
-    this.#measuredAt = elapsed
-    this.#offset = serverTime + roundTripMillis / 2 - elapsed
+  measured(serverTime: number, roundTripMillis: number): void
+}
+
+export const makeClock = (timers: Timers): ServerClock => {
+  /** Server time minus the monotonic clock. */
+  let offset: number | undefined
+  let shortest = Infinity
+  let measuredAt = 0
+  let latency: number | null = null
+  return {
+    get latency() {
+      return latency
+    },
+    now: () => (offset === undefined ? timers.now() : Math.round(offset + timers.elapsed())),
+    measured: (serverTime, roundTripMillis) => {
+      const elapsed = timers.elapsed()
+      latency = roundTripMillis
+      if (roundTripMillis > shortest && elapsed - measuredAt < trustMillis) return
+      shortest = roundTripMillis
+      measuredAt = elapsed
+      offset = serverTime + roundTripMillis / 2 - elapsed
+    }
   }
 }

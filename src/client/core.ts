@@ -2,13 +2,14 @@
  * What all modules of the client share: HTTP, tokens, the connection, clock and storage. A module is a
  * function of the core, so that a bundler leaves out the modules that a game does not use.
  */
-import { ServerClock } from "./clock.ts"
+import { makeClock, type ServerClock } from "./clock.ts"
 import { Connection } from "./connection.ts"
 import { Emitter } from "./emitter.ts"
-import { Http, urlOf } from "./http.ts"
+import { type Http, makeHttp } from "./http.ts"
 import { type Log, logOf } from "./log.ts"
 import type { ClientEvents, ClientOptions } from "./options.ts"
-import { defaultStorage, type SessionStorage, storedText } from "./storage.ts"
+import { defaultStorage, type SessionStorage } from "./storage.ts"
+import { storedSession } from "./stored-session.ts"
 import { systemTimers, type Timers } from "./timers.ts"
 import { Tokens } from "./tokens.ts"
 
@@ -26,17 +27,12 @@ export interface Core {
   readonly name: string
 }
 
-const baseOf = ({ baseUrl, key }: ClientOptions): URL => {
-  const isHttp = /^https?:\/\//.test(baseUrl)
+/** The base URL without slashes at its end. */
+const baseOf = ({ baseUrl, key }: ClientOptions): string => {
+  const isHttp = /^https?:\/\/[^/?#][^?#]*$/.test(baseUrl)
   if (!isHttp) throw new TypeError(`baseUrl must be an http or https URL, not "${baseUrl}"`)
   if (!key.startsWith("pk_")) throw new TypeError("key must be a publishable key, pk_...")
-  return new URL(baseUrl)
-}
-
-const socketUrl = (base: URL): string => {
-  const url = urlOf(base, "/v1/realtime")
-  url.protocol = url.protocol.replace("http", "ws")
-  return url.href
+  return baseUrl.replace(/\/+$/, "")
 }
 
 const webSocketOf = ({ WebSocket = globalThis.WebSocket }: ClientOptions) => {
@@ -51,12 +47,12 @@ export const makeCore = (options: ClientOptions): Core => {
   const fetch: typeof globalThis.fetch = (input, init) =>
     (options.fetch ?? globalThis.fetch)(input, init)
   const name = `player-backend:${key}`
-  const clock = new ServerClock(timers)
+  const clock = makeClock(timers)
   const events = new Emitter<ClientEvents>()
-  const http = new Http({ base, key, fetch, timers, log })
-  const tokens = new Tokens({ http, stored: storedText(storage, name), name, autoGuest, timers })
+  const http = makeHttp({ base, key, fetch, timers, log })
+  const tokens = new Tokens({ http, stored: storedSession(storage, name), name, autoGuest, timers })
   const connection = new Connection({
-    url: socketUrl(base),
+    url: `${base.replace("http", "ws")}/v1/realtime`,
     key,
     WebSocket: () => webSocketOf(options),
     tokens,

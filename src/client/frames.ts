@@ -27,8 +27,6 @@ export interface Reply {
   readonly error?: unknown
 }
 
-const bytes = new TextEncoder()
-
 /** Encodes a frame. Throws what the service would answer to a frame of this form or size. */
 export const encodeFrame = <F extends Frame>(
   frame: F,
@@ -37,7 +35,7 @@ export const encodeFrame = <F extends Frame>(
 ): string => {
   const text = jsonText("invalid_frame", { ...payload, t: frame, rid })
   // A UTF-16 unit takes at most three bytes, so short texts need no encoding.
-  if (text.length * 3 > frameMaxBytes && bytes.encode(text).length > frameMaxBytes) {
+  if (text.length * 3 > frameMaxBytes && new TextEncoder().encode(text).length > frameMaxBytes) {
     const details = { limit: frameMaxBytes }
     throw new ClientError("payload_too_large", "The frame is too large: send less.", details)
   }

@@ -27,7 +27,8 @@ export type Answer<R extends Route> = Endpoints[R]["response"]
 const requestMillis = 10_000
 
 interface HttpOptions {
-  readonly base: URL
+  /** The base URL, without a slash at its end. */
+  readonly base: string
   readonly key: string
   readonly fetch: typeof globalThis.fetch
   readonly timers: Timers
@@ -42,52 +43,21 @@ interface Parts {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The address of a path below the base URL. */
-export const urlOf = (base: URL, path: string): URL => {
-  const url = new URL(base)
-  url.pathname = base.pathname.replace(/\/$/, "") + path
-  return url
+export interface Http {
+  /** Sends a request and returns the body of the response. */
+  request<R extends Route>(route: R, input: Input<R>): Promise<Answer<R>>
 }
 
-export class Http {
-  readonly #options: HttpOptions
-
-  constructor(options: HttpOptions) {
-    this.#options = options
-  }
-
-  /** Sends a request and returns the body of the response. */
-  async request<R extends Route>(route: R, input: Input<R>): Promise<Answer<R>> {
-    const { log, timers } = this.#options
-    const started = timers.elapsed()
-    const aborter = new AbortController()
-    const timedOut = () => {
-      aborter.abort()
-      return new ClientError("timed_out", `No answer to ${route} within 10 seconds.`)
-    }
-    try {
-      const sent = this.#send(route, input, aborter.signal)
-      const answer = await withTimeout(timers, sent, requestMillis, timedOut)
-      log("http", route, `${Math.round(timers.elapsed() - started)} ms`)
-      // The definitions of the service promise this form; fields may be added.
-      return answer as Answer<R>
-    } catch (error) {
-      log("http", route, error)
-      throw error
-    }
-  }
-
-  async #send(route: string, parts: Parts, signal: AbortSignal): Promise<unknown> {
-    const { base, fetch, key } = this.#options
+export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http => {
+  const send = async (route: string, parts: Parts, signal: AbortSignal): Promise<unknown> => {
     const { body, params = {}, query = {}, token } = parts
-    const [method = "", path = ""] = route.split(" ")
-    const url = urlOf(
-      base,
-      path.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name]))
-    )
-    for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined) url.searchParams.set(name, String(value))
-    }
+    const [method = "", template = ""] = route.split(" ")
+    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name]))
+    // Without URL, which on React Native is incomplete.
+    const search = Object.entries(query)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+      .join("&")
     const headers: Record<string, string> = { "X-Svc-Key": key, ...parts.headers }
     if (token !== undefined) headers["authorization"] = `Bearer ${token}`
     const init: RequestInit = { method, headers, signal }
@@ -95,14 +65,37 @@ export class Http {
       headers["content-type"] = "application/json"
       init.body = jsonText("invalid_request", body)
     }
-    const response = await fetch(url, init).catch((cause: unknown) => {
-      const message = `Failed to reach ${url.origin}. Check the connection and baseUrl.`
-      throw new ClientError("network_error", message, undefined, cause)
-    })
+    const response = await fetch(`${base}${path}${search && `?${search}`}`, init).catch(
+      (cause: unknown) => {
+        const message = `Failed to reach ${base}. Check the connection and baseUrl.`
+        throw new ClientError("network_error", message, undefined, cause)
+      }
+    )
     const answer: unknown = await response.json().catch(() => undefined)
     if (response.ok && isRecord(answer)) return answer
-    const message = `${url.pathname} answered ${response.status} without the service's JSON.`
+    const message = `${path} answered ${response.status} without the service's JSON.`
     const error = isRecord(answer) ? fromWire(answer["error"]) : undefined
     throw error ?? new ClientError("unreadable_answer", message)
+  }
+
+  return {
+    request: async <R extends Route>(route: R, input: Input<R>) => {
+      const started = timers.elapsed()
+      const aborter = new AbortController()
+      const timedOut = () => {
+        aborter.abort()
+        return new ClientError("timed_out", `No answer to ${route} within 10 seconds.`)
+      }
+      try {
+        const sent = send(route, input, aborter.signal)
+        const answer = await withTimeout(timers, sent, requestMillis, timedOut)
+        log("http", route, `${Math.round(timers.elapsed() - started)} ms`)
+        // The definitions of the service promise this form; fields may be added.
+        return answer as Answer<R>
+      } catch (error) {
+        log("http", route, error)
+        throw error
+      }
+    }
   }
 }

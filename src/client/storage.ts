@@ -1,6 +1,5 @@
 /**
- * Storage of the session between visits: the page's `localStorage` if available, else memory. If the
- * storage fails, the session lives in memory.
+ * Storage of the session between visits: the page's `localStorage` if available, else memory.
  */
 
 /**
@@ -55,38 +54,5 @@ export const defaultStorage = (): SessionStorage => {
     return typeof document === "undefined" ? memoryStorage() : globalThis.localStorage
   } catch {
     return memoryStorage()
-  }
-}
-
-/** One entry of a storage. After the first failure it lives in memory. */
-export interface StoredText {
-  read(): Promise<string | null>
-  write(text: string | null): Promise<void>
-  /** Adds a listener for writes by others, such as another tab. */
-  watch(listener: () => void): void
-}
-
-export const storedText = (storage: SessionStorage, name: string): StoredText => {
-  let current = storage
-  const attempt = async <A>(use: (storage: SessionStorage) => A | Promise<A>): Promise<A> => {
-    try {
-      return await use(current)
-    } catch {
-      current = memoryStorage()
-      return use(current)
-    }
-  }
-  return {
-    read: () => attempt((it) => it.getItem(name)),
-    write: (text) =>
-      attempt((it) => (text === null ? it.removeItem(name) : it.setItem(name, text))),
-    watch: (listener) => {
-      storage.onChange?.(listener)
-      // The event of `clear` has a null key.
-      if (typeof document === "undefined") return
-      globalThis.addEventListener("storage", ({ key }) => {
-        if (key === name || key === null) listener()
-      })
-    }
   }
 }

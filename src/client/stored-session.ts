@@ -1,7 +1,7 @@
 /** The session that tabs share: one storage entry, checked on every read. */
 import { tokenWarningSeconds } from "#rpc/client-limits"
 import { ClientError, isRecord } from "./errors.ts"
-import type { StoredText } from "./storage.ts"
+import { memoryStorage, type SessionStorage } from "./storage.ts"
 import type { Player, Session } from "./wire.ts"
 
 /** `expiresAt`: expiry of the access token, in Unix milliseconds. */
@@ -38,12 +38,46 @@ const isStored = (value: unknown): value is StoredSession =>
   ) &&
   Number.isFinite(value["expiresAt"])
 
-/** Reads the stored session; undefined if there is none or it is malformed. */
-export const load = async (stored: StoredText): Promise<StoredSession | undefined> => {
-  try {
-    const value: unknown = JSON.parse((await stored.read()) ?? "null")
-    return isStored(value) ? value : undefined
-  } catch {
-    return undefined
+/** The entry of the session in a storage. After the first failure it lives in memory. */
+export interface SessionEntry {
+  /** Undefined if there is none or it is malformed. */
+  read(): Promise<StoredSession | undefined>
+  write(session: StoredSession | undefined): Promise<void>
+  /** Adds a listener for writes by others, such as another tab. */
+  watch(listener: () => void): void
+}
+
+export const storedSession = (storage: SessionStorage, name: string): SessionEntry => {
+  let current = storage
+  const attempt = async <A>(use: (storage: SessionStorage) => A | Promise<A>): Promise<A> => {
+    try {
+      return await use(current)
+    } catch {
+      current = memoryStorage()
+      return use(current)
+    }
+  }
+  return {
+    read: async () => {
+      const text = await attempt((it) => it.getItem(name))
+      try {
+        const value: unknown = JSON.parse(String(text))
+        return isStored(value) ? value : undefined
+      } catch {
+        return undefined
+      }
+    },
+    write: (session) =>
+      attempt((it) =>
+        session === undefined ? it.removeItem(name) : it.setItem(name, JSON.stringify(session))
+      ),
+    watch: (listener) => {
+      storage.onChange?.(listener)
+      // The event of `clear` has a null key.
+      if (typeof document === "undefined") return
+      globalThis.addEventListener("storage", ({ key }) => {
+        if (key === name || key === null) listener()
+      })
+    }
   }
 }

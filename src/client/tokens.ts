@@ -7,8 +7,7 @@ import { refreshRaceSeconds } from "#rpc/client-limits"
 import { Emitter } from "./emitter.ts"
 import { ClientError, codeOf, isError } from "./errors.ts"
 import type { Http } from "./http.ts"
-import type { StoredText } from "./storage.ts"
-import { fromResponse, isFresh, load, type StoredSession } from "./stored-session.ts"
+import { fromResponse, isFresh, type SessionEntry, type StoredSession } from "./stored-session.ts"
 import { pause, type Timers } from "./timers.ts"
 import { withWebLock } from "./web-lock.ts"
 import type { Player, Session } from "./wire.ts"
@@ -28,7 +27,7 @@ export const signedOut = () =>
 
 export interface TokenOptions {
   readonly http: Http
-  readonly stored: StoredText
+  readonly stored: SessionEntry
   /** Name of the Web Lock. */
   readonly name: string
   readonly autoGuest: boolean
@@ -133,7 +132,7 @@ export class Tokens {
 
   /** The session that the tabs share. */
   load(): Promise<StoredSession | undefined> {
-    return load(this.#options.stored)
+    return this.#options.stored.read()
   }
 
   #isFresh(session: StoredSession): boolean {
@@ -154,7 +153,7 @@ export class Tokens {
 
   /** Stores a session and uses it. Call it under the lock. */
   async store(session: StoredSession): Promise<StoredSession> {
-    await this.#options.stored.write(JSON.stringify(session))
+    await this.#options.stored.write(session)
     return this.#adopt(session)
   }
 
@@ -169,7 +168,7 @@ export class Tokens {
   /** Signs out all tabs and returns their session. Call it under the lock. */
   async signOutAllTabs(): Promise<StoredSession | undefined> {
     const session = (await this.load()) ?? this.#session
-    await this.#options.stored.write(null)
+    await this.#options.stored.write(undefined)
     this.#clear()
     return session
   }

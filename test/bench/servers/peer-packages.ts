@@ -6,20 +6,25 @@ import { fileURLToPath } from "node:url"
 import { freePort, launchServer, type RunningServer } from "../process.ts"
 
 const folder = fileURLToPath(new URL("../peers/", import.meta.url))
-/** npm writes it last: with it the installation is whole. */
-const installed = join(folder, "node_modules/.package-lock.json")
 
-/** Installs the packages of the peers, once. */
-function install(): void {
-  if (existsSync(installed)) return
-  process.stdout.write(`installing the peers' packages: npm ci in ${folder}\n`)
-  const { status } = spawnSync("npm", ["ci"], { cwd: folder, stdio: "inherit" })
-  if (status !== 0) throw new Error(`npm ci in ${folder} failed: run it there to see why`)
+/** Installs the packages of a folder, once. */
+function install(packages: string): void {
+  // npm writes it last: with it the installation is whole.
+  if (existsSync(join(packages, "node_modules/.package-lock.json"))) return
+  process.stdout.write(`installing the peers' packages: npm ci in ${packages}\n`)
+  const { status } = spawnSync("npm", ["ci"], { cwd: packages, stdio: "inherit" })
+  if (status !== 0) throw new Error(`npm ci in ${packages} failed: run it there to see why`)
+}
+
+/** Installs the packages of `../peers/clients`, and returns the path of a file in it. */
+export function peerClient(file: string): string {
+  install(join(folder, "clients"))
+  return join(folder, "clients", file)
 }
 
 /** Installs the packages, and returns the path of a program in `../peers`. */
 export function peerProgram(file: string): string {
-  install()
+  install(folder)
   return join(folder, file)
 }
 
@@ -30,7 +35,7 @@ export async function startPeer(
   args: ReadonlyArray<string> = [],
   runtime: "node" | "bun" = "node"
 ): Promise<RunningServer> {
-  install()
+  install(folder)
   const port = await freePort()
   const env = { ...process.env, NODE_ENV: "production", DEBUG: undefined }
   const options = { script: join(folder, file), core, port, args: [`${port}`, ...args], env }

@@ -1,0 +1,1 @@
+export { io } from "socket.io-client"
