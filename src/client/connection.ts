@@ -72,9 +72,9 @@ const makeReady = () => {
   return { promise, resolve, reject }
 }
 
-/** Whether the service may have closed the socket because it has ended the session. */
-const mayEndSession = ({ code, reason }: Closed): boolean =>
-  code === closeCodes.unauthorized || reason === "player_banned"
+/** Whether the token may be the cause: a refresh gets a new one, or finds out that the session has ended. */
+const needsToken = ({ code, reason }: Closed): boolean =>
+  code === closeCodes.unauthorized || code === closeCodes.tokenExpired || reason === "player_banned"
 
 /** The end of a socket on which nothing arrives. */
 const silent: Closed = { code: closeCodes.idle, reason: "timed_out" }
@@ -147,7 +147,7 @@ export class Connection {
     options?: { untimed: true }
   ): Promise<FrameData<F>> {
     if (this.#pendingCalls >= pendingCallsMax) {
-      const message = `${pendingCallsMax} calls are waiting for replies: await some of them.`
+      const message = "Too many calls wait for replies: await some."
       throw new ClientError("overloaded", message)
     }
     const timed = options?.untimed === true ? 0 : 1
@@ -181,8 +181,7 @@ export class Connection {
   /** Closes the socket. It stays closed until a call needs it. */
   close(reason: string): void {
     if (this.#status === "offline") return
-    const closed = { code: 1000, reason }
-    this.#terminate(closed, disconnected(closed))
+    this.#terminate({ code: 1000, reason })
   }
 
   /** Opens a socket with a fresh token. */
@@ -247,13 +246,8 @@ export class Connection {
     session.isWelcomed = true
     const { clock, timers, tokens } = this.#options
     clock.measured(welcome.serverTime, timers.elapsed() - session.since)
-    const ready = this.#ready
     await Promise.all(this.#listeners.map((listener) => listener.welcomed?.()))
     if (session !== this.#session) return
-    this.#setStatus("online")
-    // The player may have changed while the socket opened.
-    this.setPlayer(tokens.player)
-    ready.resolve(welcome)
     const stop = watchSocket({
       timers,
       heartbeatMillis: welcome.heartbeatSeconds * 1000,
@@ -262,12 +256,16 @@ export class Connection {
         session.received = false
         return received
       },
-      calls: () => ({ timed: this.#timedCalls, all: this.#pendingCalls }),
+      calls: () => [this.#timedCalls, this.#pendingCalls],
       ping: () => this.ping(),
       silent: () => this.#lost(session, silent)
     })
-    if (session === this.#session) session.stop.push(stop)
-    else stop()
+    session.stop.push(stop)
+    const { resolve } = this.#ready
+    this.#setStatus("online")
+    // The player may have changed while the socket opened.
+    this.setPlayer(tokens.player)
+    resolve(welcome)
   }
 
   /** Measures the round trip over the open socket. */
@@ -298,9 +296,7 @@ export class Connection {
     if (session !== this.#session) return
     const { timers, tokens } = this.#options
     this.#endSession()
-    if (closed.code === closeCodes.tokenExpired || mayEndSession(closed)) {
-      tokens.expire(session.token)
-    }
+    if (needsToken(closed)) tokens.expire(session.token)
     this.#reconnect(closed, timers.elapsed() - session.since)
   }
 
@@ -323,8 +319,8 @@ export class Connection {
 
   /** Ends the run. A refresh finds out whether the session has ended, which signs the player out. */
   async #end(closed: Closed): Promise<void> {
-    let error: unknown = disconnected(closed)
-    if (mayEndSession(closed)) {
+    let error: unknown
+    if (needsToken(closed)) {
       const run = this.#run
       this.#playerId = null
       this.transport.close(closed)
@@ -338,7 +334,7 @@ export class Connection {
   }
 
   /** The socket is closed, and stays closed until a call needs it. */
-  #terminate(closed: Closed, error: unknown): void {
+  #terminate(closed: Closed, error: unknown = disconnected(closed)): void {
     this.#run++
     this.#endSession()
     this.#cancelRetry?.()

@@ -30,14 +30,14 @@ export interface Core {
 /** The base URL without slashes at its end. */
 const baseOf = ({ baseUrl, key }: ClientOptions): string => {
   const isHttp = /^https?:\/\/[^/?#][^?#]*$/.test(baseUrl)
-  if (!isHttp) throw new TypeError(`baseUrl must be an http or https URL, not "${baseUrl}"`)
-  if (!key.startsWith("pk_")) throw new TypeError("key must be a publishable key, pk_...")
+  if (!isHttp) throw new TypeError(`baseUrl must be an http(s) URL, not "${baseUrl}"`)
+  if (!key.startsWith("pk_")) throw new TypeError("key must be a publishable key: pk_...")
   return baseUrl.replace(/\/+$/, "")
 }
 
 const webSocketOf = ({ WebSocket = globalThis.WebSocket }: ClientOptions) => {
   if (WebSocket !== undefined) return WebSocket
-  throw new TypeError("No WebSocket here: pass a class as the option WebSocket.")
+  throw new TypeError("Pass a class as the option WebSocket.")
 }
 
 export const makeCore = (options: ClientOptions): Core => {

@@ -9,8 +9,7 @@ export class Emitter<Events extends object> {
   readonly #listeners: Listeners<Events> = {}
 
   on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): Unsubscribe {
-    const listeners = this.#listeners[name] ?? new Set<(event: Events[Name]) => void>()
-    this.#listeners[name] = listeners
+    const listeners = (this.#listeners[name] ??= new Set())
     // The wrapper lets one function subscribe twice and unsubscribe independently.
     const own = (event: Events[Name]) => listener(event)
     listeners.add(own)

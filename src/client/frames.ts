@@ -37,7 +37,7 @@ export const encodeFrame = <F extends Frame>(
   // A UTF-16 unit takes at most three bytes, so short texts need no encoding.
   if (text.length * 3 > frameMaxBytes && new TextEncoder().encode(text).length > frameMaxBytes) {
     const details = { limit: frameMaxBytes }
-    throw new ClientError("payload_too_large", "The frame is too large: send less.", details)
+    throw new ClientError("payload_too_large", "The frame is too large.", details)
   }
   return text
 }
@@ -62,11 +62,11 @@ export const decodeFrame = (text: string): Reply | ServerEvent | undefined => {
   }
 }
 
+export const malformedReply = () =>
+  new ClientError("unreadable_answer", "The reply is malformed: update the client.")
+
 /** Returns the data of a reply, or throws its error. */
 export const readReply = <F extends Frame>(_frame: F, reply: Reply): FrameData<F> => {
   if (reply.ok && isRecord(reply.data)) return reply.data as FrameData<F>
-  throw (
-    fromWire(reply.error) ??
-    new ClientError("unreadable_answer", "The reply is malformed: update the client.")
-  )
+  throw fromWire(reply.error) ?? malformedReply()
 }

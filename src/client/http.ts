@@ -79,23 +79,21 @@ export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http =
   }
 
   return {
-    request: async <R extends Route>(route: R, input: Input<R>) => {
+    request: <R extends Route>(route: R, input: Input<R>) => {
       const started = timers.elapsed()
       const aborter = new AbortController()
       const timedOut = () => {
         aborter.abort()
         return new ClientError("timed_out", `No answer to ${route} within 10 seconds.`)
       }
-      try {
-        const sent = send(route, input, aborter.signal)
-        const answer = await withTimeout(timers, sent, requestMillis, timedOut)
-        log("http", route, `${Math.round(timers.elapsed() - started)} ms`)
-        // The definitions of the service promise this form; fields may be added.
-        return answer as Answer<R>
-      } catch (error) {
-        log("http", route, error)
-        throw error
-      }
+      const sent = send(route, input, aborter.signal)
+      const answer = withTimeout(timers, sent, requestMillis, timedOut)
+      answer.then(
+        () => log("http", route, `${Math.round(timers.elapsed() - started)} ms`),
+        (error: unknown) => log("http", route, error)
+      )
+      // The definitions of the service promise this form; fields may be added.
+      return answer as Promise<Answer<R>>
     }
   }
 }

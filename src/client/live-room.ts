@@ -29,12 +29,13 @@ const message = (type: string, data: unknown, { to }: SendOptions = {}) =>
 /** A change of the room's state or of this player's. */
 type StateChange = Extract<RoomEvent, { readonly t: "state" | "player_state" }>
 
+/** The player who makes a change, and the change. */
+const textOf = (change: StateChange): string =>
+  JSON.stringify([change.t === "state" ? change.from : change.playerId, change.patch])
+
 /** Whether an event confirms a change of this player. */
-const confirms = (event: RoomEvent, change: StateChange, myId: string): boolean =>
-  (event.t === "state" || event.t === "player_state") &&
-  event.t === change.t &&
-  (event.t === "state" ? event.from : event.playerId) === myId &&
-  JSON.stringify(event.patch) === JSON.stringify(change.patch)
+const confirms = (event: RoomEvent, change: StateChange): boolean =>
+  event.t === change.t && textOf(event as StateChange) === textOf(change)
 
 export class LiveRoom extends BufferedEmitter<RoomEvents> implements Room {
   readonly confirmed: ConfirmedChanges = {
@@ -131,9 +132,9 @@ export class LiveRoom extends BufferedEmitter<RoomEvents> implements Room {
     return this.#request("signal", step)
   }
 
-  async iceServers(): Promise<RtcServers> {
+  iceServers(): Promise<RtcServers> {
     // Nobody else has what was just received, so the game may change it.
-    return (await this.#request("iceServers", undefined)) as RtcServers
+    return this.#request("iceServers", undefined) as Promise<RtcServers>
   }
 
   async lock(locked = true): Promise<void> {
@@ -150,7 +151,7 @@ export class LiveRoom extends BufferedEmitter<RoomEvents> implements Room {
     if (this.#closed !== undefined) return
     const before = this.#shown
     this.#view = applyEvent(this.#view, event)
-    const first = this.#predicted.findIndex((change) => confirms(event, change, this.#myId))
+    const first = this.#predicted.findIndex((change) => confirms(event, change))
     this.#show(this.#predicted.filter((_, index) => index !== first))
     this.emit(event.t, event)
     if (this.#shown !== before) this.emit("change", this)
@@ -196,7 +197,6 @@ export class LiveRoom extends BufferedEmitter<RoomEvents> implements Room {
 
   #request<F extends Frame>(frame: F, payload: FramePayload<F>): Promise<FrameData<F>> {
     if (this.#closed === undefined) return this.#connection.request(frame, payload)
-    const message = "This room is closed: join it again, or another one."
-    return Promise.reject(new ClientError("not_in_room", message))
+    return Promise.reject(new ClientError("not_in_room", `${frame}: the room is closed.`))
   }
 }

@@ -152,10 +152,13 @@ export class LiveVoiceCall implements VoiceCall {
     this.#emitter.emit("reconnecting", this)
     this.#rejoining = new Promise<void>((resolve) => this.#timers.after(delayMillis, resolve))
       .then(() =>
-        retry(this.#timers, () => this.#return(), {
-          ...rejoin,
-          isTransient: (error) => this.closed === undefined && rejoinableErrors.has(codeOf(error))
-        })
+        retry(
+          this.#timers,
+          () => this.#return(),
+          (error) => this.closed === undefined && rejoinableErrors.has(codeOf(error)),
+          rejoin.firstMillis,
+          rejoin.timeoutMillis
+        )
       )
       .then(
         () => {

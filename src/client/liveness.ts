@@ -17,8 +17,8 @@ export interface Watched {
   readonly heartbeatMillis: number
   /** Whether a frame arrived since the last call. */
   readonly takeReceived: () => boolean
-  /** Calls that wait: those with a timeout, and all. */
-  readonly calls: () => { readonly timed: number; readonly all: number }
+  /** How many calls wait: those with a timeout, and all. */
+  readonly calls: () => readonly [timed: number, all: number]
   readonly ping: () => Promise<unknown>
   /** A ping stayed unanswered. */
   readonly silent: () => void
@@ -33,7 +33,7 @@ export const watchSocket = (watched: Watched): (() => void) => {
   let silentMillis = 0
 
   const check = () => {
-    const { all, timed } = calls()
+    const [timed, all] = calls()
     silentMillis = takeReceived() ? 0 : silentMillis + checkMillis
     const limit = timed > 0 ? checkMillis : all > 0 ? heartbeatMillis / 2 : heartbeatMillis
     if (silentMillis < limit) return checkLater()

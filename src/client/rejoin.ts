@@ -17,11 +17,13 @@ export const rejoin = async <F extends "resume" | "channelJoin">(
   view: { end(closed: { readonly reason: string }): void }
 ): Promise<void> => {
   try {
-    await retry(timers, () => connection.transport.call(frame, payload, rejoinMillis), {
+    await retry(
+      timers,
+      () => connection.transport.call(frame, payload, rejoinMillis),
+      (error) => transientErrors.includes(codeOf(error)),
       firstMillis,
-      timeoutMillis: rejoinMillis,
-      isTransient: (error) => transientErrors.includes(codeOf(error))
-    })
+      rejoinMillis
+    )
   } catch (error) {
     const reason = codeOf(error) ?? "failed"
     if (reason !== "disconnected") view.end({ reason })

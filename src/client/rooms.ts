@@ -6,12 +6,12 @@ import type { Module } from "./compose.ts"
 import type { ConnectionStatus } from "./connection.ts"
 import type { Core } from "./core.ts"
 import { ClientError, isError } from "./errors.ts"
-import type { FramePayload, ServerEvent } from "./frames.ts"
+import { type FramePayload, malformedReply, type ServerEvent } from "./frames.ts"
 import { LiveRoom } from "./live-room.ts"
 import { rejoin, rejoinMillis } from "./rejoin.ts"
 import type { AnyMessages, Room } from "./room.ts"
 import type { Closed } from "./socket.ts"
-import type { JsonObject, PublicRoom, RoomEvent, RoomRef } from "./wire.ts"
+import type { JsonObject, PublicRoom, RoomRef } from "./wire.ts"
 
 /** Filter of a room list. */
 export interface RoomFilter {
@@ -100,10 +100,6 @@ export interface Rooms {
   > | null>
 }
 
-/** Events of channels have the field `channel`. Further events of rooms come from newer services. */
-const isRoomEvent = (event: ServerEvent): event is RoomEvent =>
-  event.t !== "welcome" && event.t !== "warn" && !("channel" in event)
-
 const cancelled = () => new ClientError("match_cancelled", "The search was cancelled.")
 
 class LiveRooms {
@@ -167,7 +163,8 @@ class LiveRooms {
   receive(event: ServerEvent): void {
     const room = this.#activeRoom
     if (event.t === "warn") return room?.emit("warn", event)
-    if (!isRoomEvent(event)) return
+    // Events of channels have the field `channel`. Further events of rooms come from newer services.
+    if (event.t === "welcome" || "channel" in event) return
     try {
       if (event.t !== "room_joined" || room?.id === event.room.id) return room?.receive(event)
       room?.end({ reason: "left" })
@@ -214,10 +211,7 @@ class LiveRooms {
     const { roomId } = await entered
     // The service sends the snapshot before the reply.
     const room = this.#room
-    if (room?.id !== roomId) {
-      const message = "Failed to join the room: the reply came without a snapshot."
-      throw new ClientError("unreadable_answer", message)
-    }
+    if (room?.id !== roomId) throw malformedReply()
     this.#scheduleFlush(room)
     return room
   }

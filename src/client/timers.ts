@@ -37,25 +37,20 @@ export const withTimeout = <A>(
     promise.then(resolve, reject).finally(cancel)
   })
 
-export interface Retry {
-  /** Delay before the second attempt. It doubles with each further one. */
-  readonly firstMillis: number
-  readonly timeoutMillis: number
-  readonly isTransient: (error: unknown) => boolean
-}
-
 /** Retries with growing delays as long as the error is transient and time is left. */
 export const retry = async <A>(
   timers: Timers,
   attempt: () => Promise<A>,
-  { firstMillis, isTransient, timeoutMillis }: Retry
+  isTransient: (error: unknown) => boolean,
+  firstMillis: number,
+  timeoutMillis: number
 ): Promise<A> => {
-  const start = timers.elapsed()
+  const end = timers.elapsed() + timeoutMillis
   for (let delay = firstMillis; ; delay *= 2) {
     try {
       return await attempt()
     } catch (error) {
-      if (!isTransient(error) || timers.elapsed() - start + delay > timeoutMillis) throw error
+      if (!isTransient(error) || timers.elapsed() + delay > end) throw error
     }
     await pause(timers, delay)
   }

@@ -20,10 +20,7 @@ const raceStepMillis = 250
 const endedErrors: ReadonlyArray<string | undefined> = ["session_revoked", "invalid_refresh_token"]
 
 export const signedOut = () =>
-  new ClientError(
-    "signed_out",
-    "No player is signed in: call sessions.ensure() or another sign-in."
-  )
+  new ClientError("signed_out", "No player is signed in: call sessions.ensure().")
 
 export interface TokenOptions {
   readonly http: Http
@@ -120,13 +117,12 @@ export class Tokens {
   #syncFromStorage(): Promise<void> {
     return this.exclusive(async () => {
       const found = await this.load()
-      const known = this.#session
-      if (found === undefined) {
-        if (known !== undefined) this.#clear()
-        return
-      }
-      const same = found.accessToken === known?.accessToken
-      if (!same || JSON.stringify(found.player) !== JSON.stringify(known.player)) this.#adopt(found)
+      const [old, now] = [this.#session, found].map((session) =>
+        JSON.stringify([session?.accessToken, session?.player])
+      )
+      if (old === now) return
+      if (found === undefined) this.#clear()
+      else this.#adopt(found)
     })
   }
 

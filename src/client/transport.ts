@@ -117,7 +117,7 @@ export class FrameTransport {
     if (socket === undefined || !isOnline)
       return this.warn("disconnected", `${frame} was not sent: the socket is closed.`)
     if (socket.bufferedAmount > outboxMaxBytes) {
-      return this.warn("slow_connection", `${frame} was not sent: too much data is unsent.`)
+      return this.warn("slow_connection", `${frame} was not sent: the socket is slow.`)
     }
     try {
       this.#send(socket, encodeFrame(frame, payload))
