@@ -6,7 +6,7 @@ import type { Channel } from "./channel.ts"
 import type { Module } from "./compose.ts"
 import type { ConnectionStatus } from "./connection.ts"
 import type { Core } from "./core.ts"
-import { type FramePayload, malformedReply, type ServerEvent } from "./frames.ts"
+import { type FramePayload, unreadableReply, type ServerEvent } from "./frames.ts"
 import { LiveChannel } from "./live-channel.ts"
 import { rejoin } from "./rejoin.ts"
 import type { Closed } from "./socket.ts"
@@ -119,7 +119,7 @@ class LiveChannels implements Channels {
     const { channel: name } = await entered
     // The service sends the snapshot before the reply.
     const channel = this.#channels.get(name)
-    if (channel === undefined) throw malformedReply()
+    if (channel === undefined) throw unreadableReply()
     this.#scheduleFlush(channel)
     return channel
   }

@@ -147,7 +147,7 @@ export class Connection {
     options?: { untimed: true }
   ): Promise<FrameData<F>> {
     if (this.#pendingCalls >= pendingCallsMax) {
-      const message = "Too many calls wait for replies: await some."
+      const message = "Too many calls wait: await some."
       throw new ClientError("overloaded", message)
     }
     const timed = options?.untimed === true ? 0 : 1

@@ -30,7 +30,7 @@ export interface Core {
 /** The base URL without slashes at its end. */
 const baseOf = ({ baseUrl, key }: ClientOptions): string => {
   const isHttp = /^https?:\/\/[^/?#][^?#]*$/.test(baseUrl)
-  if (!isHttp) throw new TypeError(`baseUrl must be an http(s) URL, not "${baseUrl}"`)
+  if (!isHttp) throw new TypeError(`baseUrl is no http(s) URL: ${baseUrl}`)
   if (!key.startsWith("pk_")) throw new TypeError("key must be a publishable key: pk_...")
   return baseUrl.replace(/\/+$/, "")
 }

@@ -62,11 +62,11 @@ export const decodeFrame = (text: string): Reply | ServerEvent | undefined => {
   }
 }
 
-export const malformedReply = () =>
-  new ClientError("unreadable_answer", "The reply is malformed: update the client.")
+export const unreadableReply = () =>
+  new ClientError("unreadable_answer", "Unreadable answer: update the client.")
 
 /** Returns the data of a reply, or throws its error. */
 export const readReply = <F extends Frame>(_frame: F, reply: Reply): FrameData<F> => {
   if (reply.ok && isRecord(reply.data)) return reply.data as FrameData<F>
-  throw fromWire(reply.error) ?? malformedReply()
+  throw fromWire(reply.error) ?? unreadableReply()
 }

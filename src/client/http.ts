@@ -67,13 +67,13 @@ export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http =
     }
     const response = await fetch(`${base}${path}${search && `?${search}`}`, init).catch(
       (cause: unknown) => {
-        const message = `Failed to reach ${base}. Check the connection and baseUrl.`
+        const message = `Failed to reach ${base}: check baseUrl.`
         throw new ClientError("network_error", message, undefined, cause)
       }
     )
     const answer: unknown = await response.json().catch(() => undefined)
     if (response.ok && isRecord(answer)) return answer
-    const message = `${path} answered ${response.status} without the service's JSON.`
+    const message = `${path} answered ${response.status} and no JSON: check baseUrl.`
     const error = isRecord(answer) ? fromWire(answer["error"]) : undefined
     throw error ?? new ClientError("unreadable_answer", message)
   }

@@ -31,7 +31,7 @@ export class PendingReplies {
 
   /** The connection ended: settles every call without a reply. */
   end(): void {
-    const waiting = Array.from(this.#waiting.values())
+    const waiting = [...this.#waiting.values()]
     this.#waiting.clear()
     for (const settle of waiting) settle(undefined)
   }

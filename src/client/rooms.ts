@@ -6,7 +6,7 @@ import type { Module } from "./compose.ts"
 import type { ConnectionStatus } from "./connection.ts"
 import type { Core } from "./core.ts"
 import { ClientError, isError } from "./errors.ts"
-import { type FramePayload, malformedReply, type ServerEvent } from "./frames.ts"
+import { type FramePayload, unreadableReply, type ServerEvent } from "./frames.ts"
 import { LiveRoom } from "./live-room.ts"
 import { rejoin, rejoinMillis } from "./rejoin.ts"
 import type { AnyMessages, Room } from "./room.ts"
@@ -211,7 +211,7 @@ class LiveRooms {
     const { roomId } = await entered
     // The service sends the snapshot before the reply.
     const room = this.#room
-    if (room?.id !== roomId) throw malformedReply()
+    if (room?.id !== roomId) throw unreadableReply()
     this.#scheduleFlush(room)
     return room
   }

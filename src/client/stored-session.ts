@@ -27,7 +27,7 @@ export const fromResponse = (session: Session, now: number): StoredSession => {
   const { accessToken, expiresIn, player, refreshToken } = session
   const stored = { player, accessToken, refreshToken, expiresAt: now + expiresIn * 1000 }
   if (isStored(stored)) return stored
-  throw new ClientError("unreadable_answer", "The answer has no session: check baseUrl.")
+  throw new ClientError("unreadable_answer", "No session in the answer: check baseUrl.")
 }
 
 const isStored = (value: unknown): value is StoredSession =>
@@ -36,7 +36,7 @@ const isStored = (value: unknown): value is StoredSession =>
   [value["player"]["id"], value["accessToken"], value["refreshToken"]].every(
     (text) => typeof text === "string"
   ) &&
-  Number.isFinite(value["expiresAt"])
+  typeof value["expiresAt"] === "number"
 
 /** The entry of the session in a storage. After the first failure it lives in memory. */
 export interface SessionEntry {

@@ -78,37 +78,33 @@ export class FrameTransport {
   }
 
   /** Sends a frame and waits for its reply, for ever without a timeout. */
-  call<F extends Frame>(
+  async call<F extends Frame>(
     frame: F,
     payload: FramePayload<F>,
     timeoutMillis?: number
   ): Promise<FrameData<F>> {
+    const socket = this.#socket
+    if (socket === undefined) throw this.disconnected
     let rid = ""
-    const reply = new Promise<FrameData<F>>((resolve, reject) => {
-      const socket = this.#socket
-      if (socket === undefined) throw this.disconnected
-      rid = this.#pending.add((answer) => {
-        try {
-          if (answer === undefined) throw this.disconnected
-          resolve(readReply(frame, answer))
-        } catch (error) {
-          this.#log("refused", frame, error)
-          reject(error)
-        }
-      })
-      this.#send(socket, encodeFrame(frame, payload, rid))
+    const replied = new Promise<Reply | undefined>((resolve) => {
+      rid = this.#pending.add(resolve)
     })
-    const timedOut = () =>
-      new ClientError(
-        "timed_out",
-        `No answer to ${frame} within ${Number(timeoutMillis) / 1000} seconds.`
-      )
-    const settled =
-      timeoutMillis === undefined
-        ? reply
-        : withTimeout(this.#timers, reply, timeoutMillis, timedOut)
-    // The frame may not have been sent, and its caller may have given up.
-    return settled.finally(() => this.#pending.forget(rid))
+    try {
+      this.#send(socket, encodeFrame(frame, payload, rid))
+      const reply = await (timeoutMillis === undefined
+        ? replied
+        : withTimeout(this.#timers, replied, timeoutMillis, () => {
+            const message = `No answer to ${frame} within ${timeoutMillis / 1000} seconds.`
+            return new ClientError("timed_out", message)
+          }))
+      if (reply === undefined) throw this.disconnected
+      return readReply(frame, reply)
+    } catch (error) {
+      this.#log("refused", frame, error)
+      throw error
+    } finally {
+      this.#pending.forget(rid)
+    }
   }
 
   /** Sends a frame without a reply. Failures become warnings. */

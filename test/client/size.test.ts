@@ -43,9 +43,9 @@ describe("src/server/http/sdk/bundle.json", () => {
 })
 
 describe("the client in a browser bundle", () => {
-  it("takes at most 15.5 KiB, without effect, and 6 KiB on demand for calls and peers", async () => {
+  it("takes at most 15 KiB, without effect, and 6 KiB on demand for calls and peers", async () => {
     const { first, moduleIds, onDemand } = await bundled("src/client/client.ts")
-    assert.isAtMost(first, 15.5 * KiB)
+    assert.isAtMost(first, 15 * KiB)
     assert.isAtMost(onDemand, 6 * KiB)
     assert.deepStrictEqual(
       moduleIds.filter((id) => id.includes("node_modules")),
@@ -53,8 +53,8 @@ describe("the client in a browser bundle", () => {
     )
   })
 
-  it("takes at most 8.25 KiB for sign-in and rooms alone", async () => {
+  it("takes at most 8 KiB for sign-in and rooms alone", async () => {
     const { first } = await bundled("test/support/client/rooms-only.ts")
-    assert.isAtMost(first, 8.25 * KiB)
+    assert.isAtMost(first, 8 * KiB)
   })
 })
