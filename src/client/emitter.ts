@@ -18,7 +18,7 @@ export class Emitter<Events extends object> {
 
   /** Calls the listeners. An error of one is reported to the host and does not stop the others. */
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
-    for (const listener of [...(this.#listeners[name] ?? [])]) {
+    for (const listener of Array.from(this.#listeners[name] ?? [])) {
       try {
         listener(event)
       } catch (error) {
