@@ -80,7 +80,6 @@ export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http =
 
   return {
     request: <R extends Route>(route: R, input: Input<R>) => {
-      const started = timers.elapsed()
       const aborter = new AbortController()
       const timedOut = () => {
         aborter.abort()
@@ -89,7 +88,7 @@ export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http =
       const sent = send(route, input, aborter.signal)
       const answer = withTimeout(timers, sent, requestMillis, timedOut)
       answer.then(
-        () => log("http", route, `${Math.round(timers.elapsed() - started)} ms`),
+        () => log("http", route),
         (error: unknown) => log("http", route, error)
       )
       // The definitions of the service promise this form; fields may be added.

@@ -100,7 +100,7 @@ export interface Rooms {
   > | null>
 }
 
-const cancelled = () => new ClientError("match_cancelled", "The search was cancelled.")
+const cancelled = () => new ClientError("match_cancelled", "The search is cancelled.")
 
 class LiveRooms {
   readonly #core: Core
