@@ -87,7 +87,12 @@ export const configOf = (form: "short" | "long") =>
         longOnly("dashboard", dashboard, 5),
         {
           extends: true,
-          test: { name: "packages", include: [packages], sequence: { groupOrder: 4 } }
+          test: {
+            name: "packages",
+            include: [packages],
+            sequence: { groupOrder: 4 },
+            globalSetup: ["test/support/packages/build.ts"]
+          }
         },
         longOnly("calls", calls, 6),
         longOnly("functions", functions, 7),

@@ -308,13 +308,18 @@ export class Connection {
     const next = afterClose(attempts, end, timers.random())
     if (!next.reconnect) return void this.#end(closed)
     this.#attempts = next.attempts
-    if (this.#status === "online") this.#ready = makeReady()
     const run = this.#run
-    this.transport.close(closed)
-    this.#setStatus("connecting", closed)
+    this.#disconnect(closed)
     if (run !== this.#run) return
     if (next.delayMillis === 0) return void this.#attempt(run)
     this.#cancelRetry = timers.after(next.delayMillis, () => void this.#attempt(run))
+  }
+
+  /** Fails the calls that wait for replies; others wait for the next socket. */
+  #disconnect(closed: Closed): void {
+    if (this.#status === "online") this.#ready = makeReady()
+    this.transport.close(closed)
+    this.#setStatus("connecting", closed)
   }
 
   /** Ends the run. A refresh finds out whether the session has ended, which signs the player out. */
@@ -323,8 +328,7 @@ export class Connection {
     if (needsToken(closed)) {
       const run = this.#run
       this.#playerId = null
-      this.transport.close(closed)
-      this.#setStatus("connecting", closed)
+      this.#disconnect(closed)
       await this.#options.tokens.resume().catch((ended: unknown) => {
         error = ended
       })

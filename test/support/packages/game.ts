@@ -1,31 +1,17 @@
 /** A game in a folder of its own, with the packages of `npm run packages` installed. */
-import { execFileSync } from "node:child_process"
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync
-} from "node:fs"
+import { execFileSync, spawn } from "node:child_process"
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { inject } from "vitest"
+import { at } from "#testing/players"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const installed = join(root, "node_modules")
 
-/** Builds all packages and returns their archives. */
-export const buildPackages = (): ReadonlyArray<string> => {
-  execFileSync(process.execPath, ["src/server/packages.ts"], {
-    cwd: root,
-    env: { PATH: `${join(installed, ".bin")}:/usr/local/bin:/usr/bin:/bin` }
-  })
-  const folder = join(root, "dist/packages")
-  return readdirSync(folder)
-    .filter((file) => file.endsWith(".tgz"))
-    .map((file) => join(folder, file))
-}
+/** The archives of all packages, which are built once for all test files. */
+export const buildPackages = (): ReadonlyArray<string> => inject("archives")
 
 /** `client` of `player-backend-client-0.1.0.tgz`. */
 const nameOf = (archive: string): string => basename(archive).split("-")[2] ?? ""
@@ -47,6 +33,52 @@ export const makeGame = (
     symlinkSync(join(installed, name), join(game, "node_modules", name))
   }
   return game
+}
+
+/** A running service of the server package. */
+export interface GameService {
+  readonly baseUrl: string
+  readonly key: string
+  readonly stop: () => Promise<void>
+}
+
+/** Starts the service of the server package, which is installed in the game. */
+export const startService = async (game: string, port: number): Promise<GameService> => {
+  const program = join(game, "node_modules/@player-backend/server/src/server/main.js")
+  const data = join(game, "data")
+  const child = spawn(process.execPath, [program], {
+    cwd: game,
+    env: {
+      PATH: process.env["PATH"],
+      HOME: process.env["HOME"],
+      HOST: "127.0.0.1",
+      PORT: String(port),
+      SVC_DATA_DIR: data,
+      SVC_TURN_PORT: "0",
+      SVC_DEMO_GAMES: "off"
+    },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  let output = ""
+  await new Promise<void>((resolve, reject) => {
+    const read = (chunk: Buffer): void => {
+      output += chunk.toString()
+      if (output.includes("Demo project keys")) resolve()
+    }
+    child.stdout.on("data", read)
+    child.stderr.on("data", read)
+    child.once("exit", () => reject(new Error(`The service has ended:\n${output}`)))
+  })
+  const keys: unknown = JSON.parse(readFileSync(join(data, "dev-keys.json"), "utf8"))
+  return {
+    baseUrl: String(at(keys, "baseUrl")),
+    key: String(at(keys, "development", "publishableKey")),
+    stop: () =>
+      new Promise((resolve) => {
+        child.once("exit", () => resolve())
+        child.kill("SIGTERM")
+      })
+  }
 }
 
 /** Runs a program of this repository in the game, and returns its output. */
