@@ -34,9 +34,9 @@ class FuzzFirst extends BaseSequencer {
 }
 
 /** A project that `npm test` leaves out. */
-const longOnly = (name: string, include: string, groupOrder: number) => ({
+const longOnly = (name: string, include: string, groupOrder: number, setup = globalSetup) => ({
   extends: true as const,
-  test: { name, include: [include], sequence: { groupOrder }, globalSetup }
+  test: { name, include: [include], sequence: { groupOrder }, globalSetup: setup }
 })
 
 export const configOf = (form: "short" | "long") =>
@@ -85,15 +85,7 @@ export const configOf = (form: "short" | "long") =>
           }
         },
         longOnly("dashboard", dashboard, 5),
-        {
-          extends: true,
-          test: {
-            name: "packages",
-            include: [packages],
-            sequence: { groupOrder: 4 },
-            globalSetup: ["test/support/packages/build.ts"]
-          }
-        },
+        longOnly("packages", packages, 4, ["test/support/packages/build.ts"]),
         longOnly("calls", calls, 6),
         longOnly("functions", functions, 7),
         longOnly("hosting", hosting, 8),

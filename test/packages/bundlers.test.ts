@@ -150,7 +150,7 @@ describe("the client package in Chromium", () => {
 const asyncStorage = `
 export class AsyncStorage {
   texts = new Map<string, string>()
-  async getItem(key: string, callback?: (error?: Error | null, result?: string | null) => void): Promise<string | null> {
+  async getItem(key: string, callback?: (error?: Error | null, result?: string | null) => void) {
     await new Promise((resolve) => setTimeout(resolve, 1))
     callback?.(null, null)
     return this.texts.get(key) ?? null
@@ -171,7 +171,7 @@ import { createClient, type SessionStorage } from "@player-backend/client"
 import { AsyncStorage } from "./async-storage.ts"
 declare const process: { readonly argv: ReadonlyArray<string> }
 // React Native has no writable URL, no document and no locks.
-for (const name of ["hash", "href", "pathname", "protocol", "search", "searchParams"]) {
+for (const name of ["href", "pathname", "search", "searchParams"]) {
   const { get } = Object.getOwnPropertyDescriptor(URL.prototype, name) ?? {}
   const set = () => { throw new Error(name + " is not implemented") }
   Object.defineProperty(URL.prototype, name, { get, set, configurable: true })

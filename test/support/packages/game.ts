@@ -49,8 +49,8 @@ export const startService = async (game: string, port: number): Promise<GameServ
   const child = spawn(process.execPath, [program], {
     cwd: game,
     env: {
-      PATH: process.env["PATH"],
-      HOME: process.env["HOME"],
+      PATH: `${join(installed, ".bin")}:/usr/local/bin:/usr/bin:/bin`,
+      HOME: game,
       HOST: "127.0.0.1",
       PORT: String(port),
       SVC_DATA_DIR: data,
