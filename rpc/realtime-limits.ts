@@ -184,8 +184,15 @@ export const voice = {
   disconnectedSeconds: 15,
   /** Packets that a media process sends in a second; beyond it, it takes no new call. */
   forwardsPerSecond: 60_000,
-  /** Joins after which an empty media process is replaced: each keeps some memory. */
-  joinsPerProcess: 5000
+  /** Joins and memory after which an empty media process is replaced: each join keeps some memory. */
+  joinsPerProcess: 5000,
+  processSpentBytes: 512 * MiB,
+  /** A media process with more memory ends, and its members join again. */
+  processMaxBytes: 1536 * MiB,
+  /** A media process that reports nothing for so long ends, and its members join again. */
+  processSilentSeconds: 10,
+  /** Answers that wait for a media process; more fail with `voice_unavailable`. */
+  processAnswersMax: 1000
 } as const
 
 /** STUN and TURN servers for peer-to-peer connections. */

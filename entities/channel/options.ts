@@ -48,7 +48,7 @@ export const defaultOptions = (
   createdAt
 })
 
-const sameVoice = (a: ChannelVoice | null, b: ChannelVoice | null): boolean =>
+export const sameVoice = (a: ChannelVoice | null, b: ChannelVoice | null): boolean =>
   a?.mode === b?.mode && a?.relayOnly === b?.relayOnly
 
 const withLists = (before: Lists, { allow, speakers }: ChannelChanges): Lists => ({

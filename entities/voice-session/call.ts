@@ -50,6 +50,7 @@ export class VoiceCall implements MediaListener {
 
   /** Connects the call to its media. */
   useMedia(media: MediaCall): void {
+    if (this.#ended) return media.end()
     this.#media = media
   }
 
@@ -75,6 +76,12 @@ export class VoiceCall implements MediaListener {
 
   end(reason: VoiceCloseReason): void {
     this.run({ t: "end", reason })
+    this.abandon()
+  }
+
+  /** Ends a call that nobody is in: who was about to join it may not. */
+  abandon(): void {
+    if (this.state.members.size === 0) this.#close()
   }
 
   offered(offer: MediaOffer): void {
@@ -118,6 +125,7 @@ export class VoiceCall implements MediaListener {
         }
       }
     })
+    if (state === undefined) this.abandon()
   }
 
   #apply({ emissions, state }: CallDecision): void {

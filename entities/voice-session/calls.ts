@@ -3,6 +3,7 @@ import { Clock, Context, Effect, Exit, Layer, Scope, Semaphore } from "effect"
 import type { ChannelVoice } from "#rpc/channels"
 import type { VoiceCloseReason } from "#rpc/voice"
 import type { ChannelActor } from "../channel/actor.ts"
+import { sameVoice } from "../channel/options.ts"
 import { makeTimer } from "../timer.ts"
 import { VoiceCall } from "./call.ts"
 import { VoiceMedia } from "./media.ts"
@@ -35,6 +36,8 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
       const calls = new Map<ChannelActor, VoiceCall>()
       const runFork = Effect.runForkWith(yield* Effect.context<never>())
       const locks = new WeakMap<ChannelActor, Semaphore.Semaphore>()
+      /** Environments whose calls the operator has suspended since this node started. */
+      const suspended = new Set<string>()
       let sessions = 0
 
       const open = Effect.fnUntraced(function* (channel: ChannelActor, voice: ChannelVoice) {
@@ -70,13 +73,21 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
           return lock.withPermits(1)(
             Effect.suspend(() => {
               const call = calls.get(channel)
-              return call === undefined ? open(channel, voice) : Effect.succeed(call)
+              if (call !== undefined && sameVoice(call.state.voice, voice)) {
+                return Effect.succeed(call)
+              }
+              // The channel's voice changes only while nobody is in the call.
+              call?.abandon()
+              return open(channel, voice)
             })
           )
         },
         newSession: ({ epoch }: ChannelActor) => sessionId(epoch, ++sessions),
+        isSuspended: (environmentId: string) => suspended.has(environmentId),
+        resume: (environmentId: string) => void suspended.delete(environmentId),
         /** Ends all calls of an environment. */
         endAll: (environmentId: string, reason: VoiceCloseReason) => {
+          if (reason === "suspended") suspended.add(environmentId)
           for (const call of Array.from(calls.values())) {
             if (call.channel.state?.options.environmentId === environmentId) call.end(reason)
           }

@@ -4,6 +4,7 @@ import { Entity, type Sharding } from "effect/cluster"
 import { NotInChannel, VoiceDisabled, VoiceUnavailable } from "#rpc/errors/codes"
 import { LocalChannels } from "../channel/entity.ts"
 import { memberOf, selfOf } from "../channel/model.ts"
+import { sameVoice } from "../channel/options.ts"
 import { Lease } from "../lease.ts"
 import type { VoiceCall } from "./call.ts"
 import { VoiceCalls } from "./calls.ts"
@@ -51,20 +52,27 @@ const makeFind = Effect.gen(function* () {
 
 const run = (call: VoiceCall, command: CallCommand) => Effect.fromResult(call.run(command))
 
-const makeJoin = Effect.map(makeFind, ({ calls, channel }) =>
-  Effect.fnUntraced(function* (
-    request: Connection & { readonly relayOnly: boolean; readonly session?: string }
-  ) {
+type Join = Connection & { readonly relayOnly: boolean; readonly session?: string }
+
+const makeJoin = Effect.map(makeFind, ({ calls, channel }) => {
+  /** The channel, if the connection is its member's and it has voice. */
+  const admitted = Effect.fnUntraced(function* ({ connectionId, playerId }: Join) {
     const actor = yield* channel
-    const { connectionId, playerId, relayOnly } = request
     const { state } = actor
     const member = state === undefined ? undefined : memberOf(state, playerId)
     if (state === undefined || member?.attachment?.connectionId !== connectionId) {
       return yield* new NotInChannel()
     }
-    const { voice } = state.options
+    const { environmentId, voice } = state.options
     if (voice === null) return yield* new VoiceDisabled()
-    const call = yield* calls.ofOrOpen(actor, voice)
+    if (calls.isSuspended(environmentId)) return yield* new VoiceUnavailable()
+    return { actor, state, voice }
+  })
+  const enter = Effect.fnUntraced(function* (call: VoiceCall, request: Join) {
+    // While the media started, the channel may have changed.
+    const { actor, state, voice } = yield* admitted(request)
+    if (!sameVoice(voice, call.state.voice)) return yield* new VoiceUnavailable()
+    const { playerId, relayOnly } = request
     const { canSend: canSpeak } = selfOf(state, playerId, yield* Clock.currentTimeMillis)
     const newSession = calls.newSession(actor)
     yield* run(call, { t: "join", ...request, canSpeak, newSession })
@@ -72,7 +80,12 @@ const makeJoin = Effect.map(makeFind, ({ calls, channel }) =>
     if (session === undefined) return yield* new VoiceUnavailable()
     return { mode: voice.mode, session, relayOnly: voice.relayOnly || relayOnly }
   })
-)
+  return Effect.fnUntraced(function* (request: Join) {
+    const { actor, voice } = yield* admitted(request)
+    const call = yield* calls.ofOrOpen(actor, voice)
+    return yield* Effect.onError(enter(call, request), () => Effect.sync(() => call.abandon()))
+  })
+})
 
 /** The behaviour of voice sessions. The calls live in {@link VoiceCalls}, so an idle entity may end. */
 export const VoiceSessionLive: Layer.Layer<

@@ -78,7 +78,9 @@ const call: MediaCall = worker.start({
     })
   },
   speaking: () => undefined,
-  failed: (session) => console.error(`${session} failed`),
+  failed: (session) => {
+    if (peers.has(session)) console.error(`${session} failed`)
+  },
   lost: () => console.error("The media process has ended")
 })
 

@@ -55,6 +55,7 @@ const apply = Effect.fnUntraced(function* (environmentIds: ReadonlyArray<Environ
     )
     if (!config.features.multiplayer) withoutRooms.add(environmentId)
     if (!config.features.realtimeChannels) yield* closeChannels(environmentId)
+    if (!voiceSuspended) calls.resume(environmentId)
     if (voiceSuspended) calls.endAll(environmentId, "suspended")
     else if (!config.features.voice) calls.endAll(environmentId, "unavailable")
   }

@@ -20,6 +20,10 @@ export class MediaWorker {
   #state: "starting" | "ready" | "ended" = "starting"
   #count = 0
   #joins = 0
+  /** The memory that the process holds. */
+  #residentBytes = 0
+  /** Checks since the last message. */
+  #silentChecks = 0
   /** Packets that the process sent in the last second. */
   forwards = 0
 
@@ -56,9 +60,11 @@ export class MediaWorker {
     return this.#child.pid
   }
 
-  /** Whether the process is empty and has served so many joins that it is to be replaced. */
+  /** Whether the process is empty and has grown, so that it is to be replaced. */
   get isSpent(): boolean {
-    return this.#calls.size === 0 && this.#joins >= limits.joinsPerProcess
+    const hasGrown =
+      this.#joins >= limits.joinsPerProcess || this.#residentBytes >= limits.processSpentBytes
+    return this.#calls.size === 0 && hasGrown
   }
 
   get isBusy(): boolean {
@@ -76,7 +82,8 @@ export class MediaWorker {
 
   start(listener: MediaListener): MediaCall {
     const call = ++this.#count
-    this.#calls.set(call, listener)
+    if (this.#state === "ended") queueMicrotask(() => listener.lost())
+    else this.#calls.set(call, listener)
     return {
       open: (session) => {
         this.#joins += 1
@@ -98,9 +105,21 @@ export class MediaWorker {
     this.#child.kill("SIGKILL")
   }
 
+  /**
+   * Runs once a second. Returns why the process has to end, or undefined: it hangs, though a machine that
+   * pauses both processes counts as one check, or holds too much memory while its calls go on.
+   */
+  check(): string | undefined {
+    if (this.#state === "ended") return undefined
+    this.#silentChecks += 1
+    if (this.#silentChecks > limits.processSilentSeconds) return "it does not answer"
+    return this.#residentBytes >= limits.processMaxBytes ? "it holds too much memory" : undefined
+  }
+
   #answer(call: number, session: string, gen: number, sdp: string): Answer {
     return Effect.callback((resume) => {
-      if (this.#state !== "ready") return resume(Effect.fail(new VoiceUnavailable()))
+      const isBehind = this.#answers.size >= limits.processAnswersMax
+      if (this.#state !== "ready" || isBehind) return resume(Effect.fail(new VoiceUnavailable()))
       const id = ++this.#count
       this.#answers.set(id, resume)
       this.#send({ t: "answer", id, call, session, gen, sdp })
@@ -113,6 +132,7 @@ export class MediaWorker {
   }
 
   #receive(report: MediaReport): void {
+    this.#silentChecks = 0
     switch (report.t) {
       case "ready":
         this.#state = "ready"
@@ -140,6 +160,7 @@ export class MediaWorker {
         return this.#calls.get(report.call)?.failed(report.session)
       case "load":
         this.forwards = report.forwards
+        this.#residentBytes = report.residentBytes
     }
   }
 

@@ -2,7 +2,7 @@
  * The media processes of this runner, one per UDP port. The first call that needs one starts it. One that
  * ends is started again by the next call; one that fails to start is left alone for a while.
  */
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Layer, Schedule } from "effect"
 import { VoiceUnavailable } from "#rpc/errors/codes"
 import { VoiceMedia } from "#entities/voice-session/media"
 import { monotonicMillis } from "#server/platform/monotonic"
@@ -95,6 +95,14 @@ export const MediaWorkersLive = Layer.effect(
       }
       return place.worker ?? spawn(place)
     }
+
+    const checkAll = Effect.forEach(places, ({ worker }) => {
+      const reason = worker?.check()
+      if (reason === undefined) return Effect.void
+      worker?.stop()
+      return Effect.logWarning(`Ending a media process, whose members join again: ${reason}`)
+    })
+    yield* checkAll.pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
 
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

@@ -112,6 +112,7 @@ export const joinCall = Effect.fnUntraced(function* (
   return yield* Effect.gen(function* () {
     const join = callVoice(entity.Join(session === undefined ? request : { ...request, session }))
     const joined = yield* Effect.retry(join, joinRetries)
+    yield* checkEnvironment(connection)
     const servers = yield* iceServers(connection, joined)
     const isOver =
       membership.voiceClosings !== voiceClosings || epochOf(joined.session) < membership.link.epoch
@@ -119,11 +120,7 @@ export const joinCall = Effect.fnUntraced(function* (
     membership.voiceSession = joined.session
     return { ...joined, ...servers }
   }).pipe(
-    Effect.tapError((error) =>
-      error._tag === "voice_unavailable"
-        ? Effect.ignore(callVoice(entity.Leave({ playerId, connectionId })))
-        : Effect.void
-    )
+    Effect.tapError(() => Effect.ignore(callVoice(entity.Leave({ playerId, connectionId }))))
   )
 })
 

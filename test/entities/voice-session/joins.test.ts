@@ -1,0 +1,132 @@
+/** Joins of a call whose media takes a while to start, while the channel changes. */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { TestRunner } from "effect/cluster"
+import { LocalChannels } from "#entities/channel/entity"
+import { channelId } from "#entities/channel/protocol"
+import { VoiceCalls } from "#entities/voice-session/calls"
+import { VoiceSessionLive } from "#entities/voice-session/entity"
+import { type MediaCall, VoiceMedia } from "#entities/voice-session/media"
+import { VoiceSession } from "#entities/voice-session/protocol"
+import { ChannelHarness } from "../../support/channel-harness.ts"
+
+/** A managed channel with a call through the media server, whose media starts on demand. */
+const slowCall = Effect.gen(function* () {
+  const isAsked = yield* Deferred.make<void>()
+  const isStarted = yield* Deferred.make<void>()
+  const open = new Set<number>()
+  let starts = 0
+  const startMedia = Effect.gen(function* () {
+    starts += 1
+    const number = starts
+    yield* Deferred.succeed(isAsked, undefined)
+    yield* Deferred.await(isStarted)
+    open.add(number)
+    const media: MediaCall = {
+      open: () => undefined,
+      answer: () => Effect.succeed([]),
+      setMicrophone: () => undefined,
+      hint: () => undefined,
+      close: () => undefined,
+      end: () => void open.delete(number)
+    }
+    return media
+  })
+  const Media = Layer.succeed(VoiceMedia, { start: () => startMedia })
+  const harness = new ChannelHarness({ voice: { mode: "sfu", relayOnly: false } })
+  const { environmentId, name } = harness.state.options
+  for (const id of ["ann", "ben"]) harness.join(id)
+  // Its gateways read no events of calls.
+  for (const node of ["n1", "n2"] as const) harness.unwatch(node)
+  const services = yield* Layer.build(
+    VoiceSessionLive.pipe(
+      Layer.provideMerge(VoiceCalls.layer.pipe(Layer.provide(Media))),
+      Layer.provideMerge(LocalChannels.layer),
+      Layer.provideMerge(TestRunner.layer)
+    )
+  )
+  return yield* Effect.gen(function* () {
+    const id = channelId(environmentId, name)
+    const { actors } = yield* LocalChannels
+    actors.set(id, harness.actor)
+    const calls = yield* VoiceCalls
+    const entity = (yield* VoiceSession.client)(id)
+    const join = (playerId: string) => {
+      const connectionId = harness.gateways.n1.members.get(playerId)?.connectionId ?? ""
+      return Effect.match(entity.Join({ playerId, connectionId, relayOnly: false }), {
+        onFailure: ({ _tag }) => _tag,
+        onSuccess: ({ mode }) => mode
+      })
+    }
+    /** Joins, with a change of the world while the media starts. */
+    const joinDuring = Effect.fnUntraced(function* (playerId: string, change: () => void) {
+      const joining = yield* Effect.forkChild(join(playerId), { startImmediately: true })
+      yield* Deferred.await(isAsked)
+      change()
+      yield* Deferred.succeed(isStarted, undefined)
+      return yield* Fiber.join(joining)
+    })
+    const inCall = () => Array.from(calls.of(harness.actor)?.state.members.keys() ?? [])
+    return { harness, calls, open, join, joinDuring, inCall, environmentId }
+  }).pipe(Effect.provideContext(services))
+})
+
+const withCall = (
+  use: (call: Effect.Success<typeof slowCall>) => Effect.Effect<void>
+): Effect.Effect<void> => Effect.scoped(Effect.flatMap(slowCall, use))
+
+describe("a join while the media starts", () => {
+  it.live("leaves out who is banned meanwhile, and ends the media that nobody uses", () =>
+    withCall(({ harness, inCall, join, joinDuring, open }) =>
+      Effect.gen(function* () {
+        const ban = () => void harness.actor.moderate({ op: "ban", target: "ann" })
+        assert.strictEqual(yield* joinDuring("ann", ban), "not_in_channel")
+        assert.deepStrictEqual(inCall(), [])
+        assert.strictEqual(open.size, 0, "the media has ended")
+        assert.strictEqual(yield* join("ben"), "sfu")
+        assert.deepStrictEqual(inCall(), ["ben"])
+      })
+    )
+  )
+
+  it.live("makes no call in a mode that the channel has no more", () =>
+    withCall(({ harness, inCall, join, joinDuring, open }) =>
+      Effect.gen(function* () {
+        const outcome = yield* joinDuring("ann", () => {
+          const changes = { maxMembers: 8, voice: { mode: "p2p" } } as const
+          assert.strictEqual(harness.outcome(harness.actor.put(changes)), "ok")
+        })
+        assert.strictEqual(outcome, "voice_unavailable")
+        assert.strictEqual(open.size, 0, "the media has ended")
+        assert.strictEqual(yield* join("ann"), "p2p")
+        assert.deepStrictEqual(inCall(), ["ann"])
+        const sfu = { voice: { mode: "sfu" } } as const
+        assert.strictEqual(harness.outcome(harness.actor.put(sfu)), "voice_in_use")
+      })
+    )
+  )
+
+  it.live("fails while the operator suspends voice, until it is resumed", () =>
+    withCall(({ calls, environmentId, inCall, join, joinDuring, open }) =>
+      Effect.gen(function* () {
+        const suspend = () => calls.endAll(environmentId, "suspended")
+        assert.strictEqual(yield* joinDuring("ann", suspend), "voice_unavailable")
+        assert.strictEqual(yield* join("ann"), "voice_unavailable")
+        assert.deepStrictEqual([inCall(), open.size], [[], 0])
+        calls.resume(environmentId)
+        assert.strictEqual(yield* join("ann"), "sfu")
+      })
+    )
+  )
+
+  it.live("holds no call for a channel that has closed", () =>
+    withCall(({ calls, harness, joinDuring, open }) =>
+      Effect.gen(function* () {
+        const close = () => harness.actor.close("deleted")
+        assert.strictEqual(yield* joinDuring("ann", close), "not_in_channel")
+        assert.isUndefined(calls.of(harness.actor))
+        assert.strictEqual(open.size, 0)
+      })
+    )
+  )
+})
