@@ -177,6 +177,8 @@ export const voice = {
   /** Speakers that a call through the media server carries at the same time. */
   slots: 8,
   packetsPerSecond: 60,
+  /** Packets of a member between two ticks of its media process; one that sends more is cut off. */
+  packetsPerTick: 500,
   /** Offers that a member gets until its media counts as failed. */
   offersMax: 3,
   /** How long a member may take to connect, and stay disconnected. */

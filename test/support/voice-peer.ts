@@ -81,6 +81,11 @@ export class VoicePeer {
     }, packetMillis)
   }
 
+  /** Sends any packet, also one that no browser would send. */
+  raw(packet: Buffer): void {
+    this.#tracks.find((track) => track.direction() === "SendOnly")?.sendMessageBinary(packet)
+  }
+
   silence(): void {
     clearInterval(this.#timer)
   }

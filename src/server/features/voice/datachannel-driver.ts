@@ -78,7 +78,12 @@ class DataChannelPeer implements MediaPeer {
     this.#slots = ssrcs.map((ssrc, slot) => {
       const line = opusLine(slotMid(slot), "SendOnly")
       line.addSSRC(ssrc, "voice", slotMid(slot), slotMid(slot))
-      return this.#connection.addTrack(line)
+      const track = this.#connection.addTrack(line)
+      // Without a reader, the library would keep the member's reports (RTCP) on what it has received.
+      track.onMessage((packet) => {
+        if (!this.#isClosed) events.onPacket(packet)
+      })
+      return track
     })
     this.#connection.onStateChange((state) => {
       if (!this.#isClosed && state in states) {

@@ -25,6 +25,8 @@ interface Member {
   /** Tokens for packets, and when they were counted. */
   tokens: number
   countedAt: number
+  /** Packets of all kinds since the last tick. */
+  received: number
 }
 
 /** The SSRC of the first slot; the others follow. */
@@ -65,7 +67,8 @@ export class MediaRoom {
       failsAt: now + limits.connectSeconds * 1000,
       isHeard: false,
       tokens: limits.packetsPerSecond,
-      countedAt: now
+      countedAt: now,
+      received: 0
     }
     this.#members.set(session, member)
     this.#offer(member)
@@ -117,13 +120,15 @@ export class MediaRoom {
     this.#members.clear()
   }
 
-  /** Frees silent slots, and ends members that do not connect. */
+  /** Frees silent slots, and ends members that do not connect, or flood the process. */
   tick(): void {
     const now = this.#now()
     this.#slots.tick(now)
     this.#reportSpeaking()
     for (const member of Array.from(this.#members.values())) {
-      if (now >= member.failsAt) this.#fail(member.session)
+      const floods = member.received > limits.packetsPerTick
+      member.received = 0
+      if (floods || now >= member.failsAt) this.#fail(member.session)
     }
   }
 
@@ -171,11 +176,13 @@ export class MediaRoom {
   /** Forwards a packet to all others where its speaker has a slot. */
   #receive(session: string, packet: Buffer): void {
     const member = this.#members.get(session)
-    if (member === undefined || !member.isHeard) return
-    const now = this.#now()
-    if (!this.#takeToken(member, now)) return
+    if (member === undefined) return
+    member.received += 1
+    if (!member.isHeard) return
     const read = readPacket(packet)
     if (read === undefined) return
+    const now = this.#now()
+    if (!this.#takeToken(member, now)) return
     const slot = this.#slots.packet(session, read.level, now)
     this.#reportSpeaking()
     const rewriter = slot === undefined ? undefined : this.#rewriters[slot]

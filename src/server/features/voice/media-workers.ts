@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { VoiceUnavailable } from "#rpc/errors/codes"
-import { VoiceMedia } from "#entities/voice-session/media"
+import { type MediaListener, VoiceMedia } from "#entities/voice-session/media"
 import { monotonicMillis } from "#server/platform/monotonic"
 import { Settings } from "#server/platform/settings/settings"
 import { MediaWorker } from "./media-worker.ts"
@@ -52,8 +52,7 @@ const makeLog = Effect.gen(function* () {
   }
 })
 
-export const MediaWorkersLive = Layer.effect(
-  VoiceMedia,
+const makeMediaWorkers = (program: string | undefined) =>
   Effect.gen(function* () {
     const settings = yield* Settings
     const { ports, publicIp, workers } = settings.voice
@@ -77,7 +76,8 @@ export const MediaWorkersLive = Layer.effect(
             if (!wasReady) place.failedUntil = now() + failureMillis
             else if (!isClosing) runFork(Effect.logWarning("A media process has ended"))
           }
-        }
+        },
+        program
       )
       place.worker = worker
       return worker
@@ -112,7 +112,7 @@ export const MediaWorkersLive = Layer.effect(
     )
 
     return {
-      start: (listener) =>
+      start: (listener: MediaListener) =>
         Effect.suspend(() => {
           if (obstacleHere !== undefined) return unavailable(obstacleHere)
           const worker = isClosing ? undefined : choose()
@@ -127,4 +127,9 @@ export const MediaWorkersLive = Layer.effect(
         })
     }
   })
-)
+
+/** The media processes; tests and benchmarks run another program in them. */
+export const mediaWorkers = (program?: string) =>
+  Layer.effect(VoiceMedia, makeMediaWorkers(program))
+
+export const MediaWorkersLive = mediaWorkers()

@@ -119,9 +119,7 @@ export const joinCall = Effect.fnUntraced(function* (
     if (isOver) return yield* new VoiceUnavailable()
     membership.voiceSession = joined.session
     return { ...joined, ...servers }
-  }).pipe(
-    Effect.tapError(() => Effect.ignore(callVoice(entity.Leave({ playerId, connectionId }))))
-  )
+  }).pipe(Effect.tapError(() => Effect.ignore(callVoice(entity.Leave({ playerId, connectionId })))))
 })
 
 export const leaveCall = Effect.fnUntraced(function* (

@@ -1,0 +1,105 @@
+/** The media processes of a runner: when one is replaced, and when one is ended. */
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Deferred, Effect, Fiber, Layer, Schedule } from "effect"
+import { TestClock } from "effect/testing"
+import { voice as limits } from "#rpc/limits"
+import { type MediaCall, VoiceMedia } from "#entities/voice-session/media"
+import { mediaWorkers } from "#server/features/voice/media-workers"
+import { Settings } from "#server/platform/settings/settings"
+
+const program = fileURLToPath(new URL("../../support/fake-media-process.ts", import.meta.url))
+
+const Workers = mediaWorkers(program).pipe(
+  Layer.provide(Settings.layer),
+  Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: {} })))
+)
+
+/** A call, with the process of each session that it has opened. */
+const startCall = Effect.gen(function* () {
+  const media = yield* VoiceMedia
+  const lost = yield* Deferred.make<void>()
+  const waiting = new Map<string, (pid: string) => void>()
+  const call: MediaCall = yield* media.start({
+    offered: ({ sdp, session }) => waiting.get(session)?.(sdp),
+    speaking: () => undefined,
+    failed: () => undefined,
+    lost: () => Deferred.doneUnsafe(lost, Effect.void)
+  })
+  /** Opens a session; returns the process. */
+  const open = (session: string) =>
+    Effect.callback<string>((resume) => {
+      waiting.set(session, (pid) => resume(Effect.succeed(pid)))
+      call.open(session)
+    })
+  return { call, open, lost: Deferred.await(lost) }
+})
+
+/** Lets the clock run until the call is lost. */
+const untilLost = ({ lost }: Effect.Success<typeof startCall>) =>
+  Effect.gen(function* () {
+    const waiting = yield* Effect.forkChild(lost)
+    yield* TestClock.adjust("1 second").pipe(
+      Effect.andThen(Effect.yieldNow),
+      Effect.repeat({ until: () => waiting.pollUnsafe() !== undefined })
+    )
+    yield* Fiber.join(waiting)
+  })
+
+describe("the media processes of a runner", () => {
+  it.live("replaces one that has served many joins, as soon as it is empty", () =>
+    Effect.gen(function* () {
+      const first = yield* startCall
+      const pid = yield* first.open("s0")
+      for (let joins = 1; joins < limits.joinsPerProcess; joins++) first.call.open(`s${joins}`)
+      const second = yield* startCall
+      assert.strictEqual(yield* second.open("t0"), pid, "it is not empty")
+      first.call.end()
+      second.call.end()
+      const third = yield* startCall
+      const replacement = yield* third.open("u0")
+      assert.notStrictEqual(replacement, pid)
+      third.call.end()
+      const fourth = yield* startCall
+      assert.strictEqual(yield* fourth.open("v0"), replacement, "it has served few")
+    }).pipe(Effect.provide(Workers), Effect.scoped)
+  )
+
+  it.live("replaces one that has grown, as soon as it is empty", () =>
+    Effect.gen(function* () {
+      const mebibytes = limits.processSpentBytes / 2 ** 20
+      const first = yield* startCall
+      const pid = yield* first.open(`heavy-${mebibytes}`)
+      first.call.end()
+      const next = Effect.gen(function* () {
+        const { call, open } = yield* startCall
+        const other = yield* open("s0")
+        call.end()
+        return other
+      })
+      yield* next.pipe(
+        Effect.repeat({
+          until: (other) => other !== pid,
+          schedule: Schedule.spaced(20),
+          times: 500
+        }),
+        Effect.map((other) => assert.notStrictEqual(other, pid))
+      )
+    }).pipe(Effect.provide(Workers), Effect.scoped)
+  )
+
+  for (const [session, why] of [
+    ["stuck", "does not answer"],
+    [`heavy-${limits.processMaxBytes / 2 ** 20}`, "holds too much memory"]
+  ] as const) {
+    it.effect(`ends one that ${why}, and starts another`, () =>
+      Effect.gen(function* () {
+        const first = yield* startCall
+        const pid = yield* first.open(session)
+        yield* untilLost(first)
+        const second = yield* startCall
+        assert.notStrictEqual(yield* second.open("s0"), pid)
+      }).pipe(Effect.provide(Workers), Effect.scoped)
+    )
+  }
+})

@@ -1,0 +1,28 @@
+/**
+ * Program of a media process without media. Its offers are its process id; it reports as much memory as the
+ * session names, `heavy-<MiB>`, and stops where the session is `stuck`.
+ */
+import type { MediaReport, MediaRequest } from "#server/features/voice/media-messages"
+
+const report = (message: MediaReport): void => void process.send?.(message)
+
+process.on("message", (request: MediaRequest) => {
+  if (request.t !== "open") return
+  const { call, session } = request
+  report({
+    t: "offered",
+    call,
+    session,
+    gen: 1,
+    sdp: `${process.pid}`,
+    publishMid: "mic",
+    slots: []
+  })
+  const mebibytes = /^heavy-(\d+)$/.exec(session)?.[1]
+  if (mebibytes !== undefined) {
+    report({ t: "load", forwards: 0, residentBytes: Number(mebibytes) * 2 ** 20 })
+  }
+  if (session === "stuck") process.kill(process.pid, "SIGSTOP")
+})
+process.on("disconnect", () => process.exit(0))
+report({ t: "ready" })
