@@ -52,6 +52,15 @@ const makeLog = Effect.gen(function* () {
   }
 })
 
+/** Ends the processes that hang or hold too much memory. */
+const checkAll = (places: ReadonlyArray<Place>) =>
+  Effect.forEach(places, ({ worker }) => {
+    const reason = worker?.check()
+    if (reason === undefined) return Effect.void
+    worker?.stop()
+    return Effect.logWarning(`Ending a media process, whose members join again: ${reason}`)
+  })
+
 const makeMediaWorkers = (program: string | undefined) =>
   Effect.gen(function* () {
     const settings = yield* Settings
@@ -96,13 +105,7 @@ const makeMediaWorkers = (program: string | undefined) =>
       return place.worker ?? spawn(place)
     }
 
-    const checkAll = Effect.forEach(places, ({ worker }) => {
-      const reason = worker?.check()
-      if (reason === undefined) return Effect.void
-      worker?.stop()
-      return Effect.logWarning(`Ending a media process, whose members join again: ${reason}`)
-    })
-    yield* checkAll.pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
+    yield* checkAll(places).pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
 
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
