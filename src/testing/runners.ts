@@ -153,6 +153,8 @@ export const startCluster = (options: {
     readonly target: TestTarget
     /** Starts another runner, which stops with its own scope. */
     readonly join: Effect.Effect<Runner, RunnerError, Scope.Scope>
+    /** Starts a runner of another release, whose file starts the service. */
+    readonly joinAs: (main: string) => Effect.Effect<Runner, RunnerError, Scope.Scope>
   },
   RunnerError,
   Scope.Scope
@@ -175,6 +177,7 @@ export const startCluster = (options: {
     return {
       runners: [first, ...others],
       target: { url: first.url, ...keys.development },
-      join: startRunner({ databaseUrl, dataDir, env })
+      join: startRunner({ databaseUrl, dataDir, env }),
+      joinAs: (main) => startRunner({ databaseUrl, dataDir, env, main })
     }
   })

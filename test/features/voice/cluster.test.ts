@@ -1,13 +1,14 @@
 /** Voice calls on two runner processes: members on both, and the loss of the runner with the call. */
+import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { poolLayer } from "#sql/database"
 import { TestDatabase } from "#testing/app"
-import { at, configure } from "#testing/players"
+import { at, configure, type TestTarget } from "#testing/players"
 import { startCluster } from "#testing/runners"
 import type { ReceivedFrame } from "#testing/socket-client"
-import { manage } from "../../support/channel-calls.ts"
+import { errorCode, manage } from "../../support/channel-calls.ts"
 import { DatabaseLive } from "../../support/service.ts"
 import { awaitCall, joinCall, newMember } from "../../support/voice-calls.ts"
 import { connectVoice, eventually } from "../../support/voice-peer.ts"
@@ -31,6 +32,51 @@ const twoMembers = Effect.gen(function* () {
   for (const player of [ada, bob]) yield* joinCall(player, channel)
   for (const player of [ada, bob]) yield* awaitCall(player, [ada, bob])
   return { channel, ada, bob, runners, target }
+})
+
+/** Makes channels until one of each node has one; returns the name of one by its node. */
+const channelsByNode = Effect.fnUntraced(function* (target: TestTarget, nodes: number) {
+  const { url } = yield* TestDatabase
+  const names = new Map<string, string>()
+  yield* Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    for (let made = 0; names.size < nodes; made++) {
+      const name = `team-${made}`
+      yield* manage(target, "PUT", name, {
+        maxMembers: 8,
+        voice: { mode: "p2p", relayOnly: false }
+      })
+      const [row] = yield* sql`select node from channels where name = ${name}`
+      names.set(String(row?.["node"]), name)
+    }
+  }).pipe(Effect.provide(poolLayer({ url: Redacted.make(url), connections: 1 })))
+  return names
+})
+
+const olderRelease = fileURLToPath(new URL("../../support/main-without-voice.ts", import.meta.url))
+
+describe("a deployment beside runners of a release without voice", () => {
+  it.live("answers voice_unavailable for channels on these, and holds the calls of others", () =>
+    Effect.gen(function* () {
+      const { url: databaseUrl } = yield* TestDatabase
+      const { joinAs, runners, target } = yield* startCluster({ databaseUrl, size: 1 })
+      const older = yield* joinAs(olderRelease)
+      yield* configure(target, { features: { realtimeChannels: true, voice: true } })
+      const names = yield* channelsByNode(target, 2)
+      const channels = [runners[0]?.node, older.node].map((node) => names.get(node ?? "") ?? "")
+      for (const url of [target.url, older.url]) {
+        const outcomes = yield* Effect.forEach(
+          channels,
+          Effect.fnUntraced(function* (channel) {
+            const { socket } = yield* newMember({ ...target, url }, channel)
+            const reply = yield* socket.request({ t: "voiceJoin", channel })
+            return reply["ok"] === true ? "joined" : errorCode(reply)
+          })
+        )
+        assert.deepStrictEqual(outcomes, ["joined", "voice_unavailable"], url)
+      }
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
 })
 
 describe("a voice call on two runners", () => {

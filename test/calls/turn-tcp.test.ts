@@ -1,0 +1,102 @@
+/** Browser tabs whose network has no UDP, in a call through the media server: over coturn by TCP. */
+import { spawn } from "node:child_process"
+import { networkInterfaces } from "node:os"
+import { fileURLToPath } from "node:url"
+import { assert, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { freePort } from "#testing/runners"
+import { TestApp } from "#testing/app"
+import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
+import { DatabaseLive } from "../support/service.ts"
+import { hasCoturn, turnSecret } from "../support/turn-server.ts"
+
+declare global {
+  interface Window {
+    /** The protocols between the page and the relays that it uses. */
+    relayProtocols: () => Promise<ReadonlyArray<string>>
+  }
+}
+
+const shipped = fileURLToPath(new URL("../../deploy/turnserver.conf", import.meta.url))
+
+const own =
+  Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    .find(({ family, internal }) => family === "IPv4" && !internal)?.address ?? ""
+
+/** The shipped configuration, without UDP, and with the media server as the only private peer. */
+const startCoturn = Effect.fnUntraced(function* (port: number) {
+  let log = ""
+  yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const server = spawn("turnserver", [
+        ...["-c", shipped, "--realm=test", `--static-auth-secret=${turnSecret}`],
+        ...[`--listening-ip=${own}`, `--relay-ip=${own}`, `--listening-port=${port}`],
+        ...[`--allowed-peer-ip=${own}`, "--no-udp", "--no-tls", "--no-dtls"],
+        "--pidfile=/dev/null"
+      ])
+      for (const output of [server.stdout, server.stderr]) {
+        output.on("data", (chunk: Buffer) => (log += chunk.toString()))
+      }
+      return server
+    }),
+    (server) => Effect.sync(() => server.kill("SIGKILL"))
+  )
+  return () => log
+})
+
+const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
+
+/** Forces all connections of a page through a relay, as a network without UDP does. */
+const relayed = () => {
+  const Original = window.RTCPeerConnection
+  const peers: Array<RTCPeerConnection> = []
+  window.RTCPeerConnection = class extends Original {
+    constructor(configuration?: RTCConfiguration) {
+      super({ ...configuration, iceTransportPolicy: "relay" })
+      peers.push(this)
+    }
+  }
+  window.relayProtocols = async () => {
+    const open = peers.filter(({ connectionState }) => connectionState === "connected")
+    const reports = await Promise.all(open.map((peer) => peer.getStats()))
+    const all = reports.flatMap((report) => Array.from(report.values()))
+    return all
+      .filter(({ nominated, type }) => type === "candidate-pair" && nominated)
+      .map((pair) => all.find(({ id }) => id === pair.localCandidateId)?.relayProtocol)
+  }
+}
+
+it.live.skipIf(!installed || !hasCoturn || own === "")(
+  "a call through the media server reaches players over a TURN server by TCP",
+  () =>
+    Effect.gen(function* () {
+      const port = yield* freePort
+      const log = yield* startCoturn(port)
+      const app = yield* Layer.build(
+        TestApp.layerWith({
+          SVC_TURN_URLS: `turn:${own}:${port}?transport=tcp`,
+          SVC_TURN_SECRET: turnSecret,
+          SVC_VOICE_UDP_PORTS: "0",
+          SVC_VOICE_PUBLIC_IP: own
+        })
+      )
+      const { url } = Context.get(app, TestApp)
+      const visitor = yield* newVisitor()
+      yield* ask(() => visitor.addInitScript(relayed))
+      const open = Effect.gen(function* () {
+        const page = yield* ask(() => visitor.newPage())
+        yield* ask(() => page.goto(`${url}/dev/voice`))
+        yield* ask(() => page.selectOption("[name=mode]", "sfu"))
+        yield* ask(() => page.getByRole("button", { name: "Join" }).click())
+        return page
+      })
+      const tabs = [yield* open, yield* open]
+      for (const tab of tabs) {
+        yield* ask(() => tab.waitForSelector("li.speaking", { timeout: 60_000 }))
+        const protocols = yield* ask(() => tab.evaluate(() => window.relayProtocols()))
+        assert.deepStrictEqual(protocols, ["tcp"], log())
+      }
+    }).pipe(Effect.scoped, Effect.provide(Layer.mergeAll(Chromium.layer, DatabaseLive))),
+  180_000
+)
