@@ -30,9 +30,17 @@ const startCoturn = Effect.fnUntraced(function* (port: number) {
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       const server = spawn("turnserver", [
-        ...["-c", shipped, "--realm=test", `--static-auth-secret=${turnSecret}`],
-        ...[`--listening-ip=${own}`, `--relay-ip=${own}`, `--listening-port=${port}`],
-        ...[`--allowed-peer-ip=${own}`, "--no-udp", "--no-tls", "--no-dtls"],
+        "-c",
+        shipped,
+        "--realm=test",
+        `--static-auth-secret=${turnSecret}`,
+        `--listening-ip=${own}`,
+        `--listening-port=${port}`,
+        `--relay-ip=${own}`,
+        `--allowed-peer-ip=${own}`,
+        "--no-udp",
+        "--no-tls",
+        "--no-dtls",
         "--pidfile=/dev/null"
       ])
       for (const output of [server.stdout, server.stderr]) {

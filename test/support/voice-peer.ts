@@ -28,6 +28,13 @@ export const tonePacket = (options: {
   return packet
 }
 
+interface PeerOptions {
+  /** The address of this end. */
+  readonly bindAddress?: string
+  /** Receives all decrypted packets. */
+  readonly onPacket?: (packet: Buffer) => void
+}
+
 export class VoicePeer {
   readonly connection: PeerConnection
   /** Packets received on each slot. */
@@ -37,11 +44,16 @@ export class VoicePeer {
   sent = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(name: string) {
-    this.connection = new PeerConnection(name, { iceServers: [], disableAutoNegotiation: true })
+  constructor(name: string, { bindAddress, onPacket }: PeerOptions = {}) {
+    this.connection = new PeerConnection(name, {
+      iceServers: [],
+      disableAutoNegotiation: true,
+      ...(bindAddress === undefined ? {} : { bindAddress })
+    })
     this.connection.onTrack((track) => {
       this.#tracks.push(track)
       track.onMessage((packet) => {
+        onPacket?.(packet)
         if ((packet.readUInt8(1) & 0x7f) !== opus) return
         this.heard.set(track.mid(), this.total(track.mid()) + 1)
       })
@@ -83,7 +95,8 @@ export class VoicePeer {
 
   /** Sends any packet, also one that no browser would send. */
   raw(packet: Buffer): void {
-    this.#tracks.find((track) => track.direction() === "SendOnly")?.sendMessageBinary(packet)
+    const microphone = this.#tracks.find((track) => track.direction() === "SendOnly")
+    if (microphone?.isOpen() === true) microphone.sendMessageBinary(packet)
   }
 
   silence(): void {
@@ -103,7 +116,14 @@ export class VoicePeer {
 /** Joins the call of a channel, and connects to the media server. */
 export const connectVoice = Effect.fnUntraced(function* (
   { id, socket }: OnlinePlayer,
-  channel: string
+  channel: string,
+  /** `through` changes the candidates of the media server. */
+  {
+    through = (text) => text,
+    ...options
+  }: PeerOptions & {
+    readonly through?: (candidate: string) => string
+  } = {}
 ): Effect.fn.Return<{ readonly peer: VoicePeer; readonly session: string }, Error, Scope.Scope> {
   const joined = yield* Effect.repeat(socket.request({ t: "voiceJoin", channel }), {
     // On a busy machine a media process takes long to start.
@@ -113,7 +133,7 @@ export const connectVoice = Effect.fnUntraced(function* (
   const session = String(at(joined, "data", "session"))
   const offer = yield* socket.next("voice_sfu_offer", (frame) => frame["session"] === session)
   const peer = yield* Effect.acquireRelease(
-    Effect.sync(() => new VoicePeer(id)),
+    Effect.sync(() => new VoicePeer(id, options)),
     (held) => Effect.sync(() => held.close())
   )
   const sdp = yield* Effect.promise(() =>
@@ -125,7 +145,7 @@ export const connectVoice = Effect.fnUntraced(function* (
   if (!Array.isArray(candidates)) return yield* Effect.die(new Error(JSON.stringify(answered)))
   for (const candidate of candidates) {
     const [text, mid] = [at(candidate, "candidate"), at(candidate, "sdpMid")]
-    peer.connection.addRemoteCandidate(String(text), String(mid))
+    peer.connection.addRemoteCandidate(through(String(text)), String(mid))
   }
   yield* eventually(() => peer.connection.state() === "connected", `${id} connects`)
   return { peer, session }

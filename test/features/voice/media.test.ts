@@ -11,6 +11,7 @@ import {
   connectVoice,
   eventually,
   mediaProcesses,
+  tonePacket,
   type VoicePeer
 } from "../../support/voice-peer.ts"
 
@@ -46,6 +47,16 @@ const callOf = Effect.fnUntraced(function* (size: number) {
   const [ada = yield* Effect.die("nobody"), bob = ada, cat = bob] = members
   return { app, channel, ada, bob, cat }
 })
+
+/** What a receiver reports (RTCP) on the first slot, without naming a sender that the server knows. */
+const receiverReport = (): Buffer => {
+  const report = Buffer.alloc(32)
+  report.writeUInt16BE(0x81_c9, 0)
+  report.writeUInt16BE(7, 2)
+  report.writeUInt32BE(99, 4)
+  report.writeUInt32BE(0x53_56_43_01, 8)
+  return report
+}
 
 /** Packets on the first slot while the speaker on the second one is heard for a second. */
 const heardMeanwhile = Effect.fnUntraced(function* (peer: VoicePeer) {
@@ -100,6 +111,26 @@ layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("the media server", (it) =>
       assert.isBelow(yield* heardMeanwhile(bob.peer), 5)
     })
   )
+
+  for (const [what, packet] of [
+    ["sound", (sequence: number) => tonePacket({ ssrc: 77, sequence, level: 20 })],
+    ["reports on a slot", receiverReport]
+  ] as const) {
+    it.effect(`cuts off a member that floods it with ${what}, and nobody else`, () =>
+      Effect.gen(function* () {
+        const { ada, bob, cat } = yield* callOf(3)
+        const { received } = ada.player.socket
+        let sent = 0
+        yield* eventually(() => {
+          for (let i = 0; i < 2 * voice.packetsPerTick; i++) ada.peer.raw(packet(++sent))
+          return received.some(({ t }) => t === "voice_closed")
+        }, "ada is cut off")
+        bob.peer.speak()
+        yield* eventually(() => cat.peer.total() > 20, "cat hears bob")
+        assert.isEmpty(bob.player.socket.received.filter(({ t }) => t === "voice_closed"))
+      })
+    )
+  }
 
   it.effect("refuses answers that it cannot use, and offers again a few times", () =>
     Effect.gen(function* () {
