@@ -13,4 +13,4 @@ registerHooks({
       : next(url, context)
 })
 
-await import("../../src/server/main.ts")
+await import("#server/main")
