@@ -17,7 +17,7 @@ const keyOf = (environmentId: EnvironmentId, object: string): string =>
 const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
 
 /** A file that a snapshot gets. */
-interface NewFile {
+export interface NewFile {
   readonly path: string
   /** Where its bytes are. */
   readonly file: string
