@@ -1,0 +1,73 @@
+/** `npm run start:two`: two runners behind one port, for development only. */
+import { spawn } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Schedule } from "effect"
+import { TestDatabase } from "#testing/app"
+import { at, request } from "#testing/players"
+import { freePort } from "#testing/runners"
+import { DatabaseLive } from "../support/service.ts"
+
+const two = fileURLToPath(new URL("../../src/server/two.ts", import.meta.url))
+const bin = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))
+
+const start = (env: Readonly<Record<string, string>>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      let output = ""
+      const child = spawn("node", [two], { env: { PATH: bin, ...env } })
+      const ended = new Promise<number | null>((resolve) => child.once("exit", resolve))
+      child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))
+      child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()))
+      return { child, ended, output: () => output }
+    }),
+    ({ child, ended }) =>
+      Effect.promise(() => {
+        child.kill("SIGTERM")
+        return ended
+      })
+  )
+
+layer(DatabaseLive, { excludeTestServices: true })("two runners on one laptop", (it) => {
+  it.effect("answer behind one port", () =>
+    Effect.gen(function* () {
+      const { url: databaseUrl } = yield* TestDatabase
+      const port = yield* freePort
+      const dataDir = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "two-"))),
+        (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+      )
+      const { output } = yield* start({
+        HOST: "127.0.0.1",
+        PORT: `${port}`,
+        DATABASE_URL: databaseUrl,
+        SVC_DATA_DIR: dataDir,
+        SVC_DEMO_GAMES: "off"
+      })
+      const nodes = new Set<unknown>()
+      yield* Effect.tryPromise(async () => {
+        const answer = await fetch(`http://127.0.0.1:${port}/readyz`, {
+          headers: { connection: "close" }
+        })
+        nodes.add(at(await answer.json(), "node"))
+        if (nodes.size < 2) throw new Error("One runner only")
+      }).pipe(
+        Effect.retry({ times: 600, schedule: Schedule.spaced(100) }),
+        Effect.mapError(() => new Error(output()))
+      )
+      assert.strictEqual(nodes.size, 2)
+      assert.strictEqual((yield* request(`http://127.0.0.1:${port}/healthz`)).status, 200)
+    })
+  )
+
+  it.effect("are refused in production", () =>
+    Effect.gen(function* () {
+      const { ended, output } = yield* start({ NODE_ENV: "production" })
+      assert.strictEqual(yield* Effect.promise(() => ended), 1)
+      assert.include(output(), "for development only")
+    })
+  )
+})
