@@ -8,6 +8,7 @@ import { SecureRandom } from "effect/crypto"
 import { type HttpRouter, HttpServer } from "effect/http"
 import { inject } from "vitest"
 import { EnvironmentName } from "#rpc/auth"
+import { FeatureUnavailable } from "#rpc/errors/codes"
 import { type DeveloperId, type EnvironmentId, newId } from "#rpc/ids"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { ThisNode } from "#entities/local-actors"
@@ -84,11 +85,17 @@ const noChannels = Layer.succeed(
   })
 )
 
+/** No function runs on these nodes. */
+const noRoutes = Layer.mock(FunctionRoutes)({
+  serve: () => new FeatureUnavailable({ details: { features: ["functions"] } }),
+  upgrade: () => new FeatureUnavailable({ details: { features: ["functions"] } })
+})
+
 /** What functions need, with a runtime that only records its calls. */
 const fakeFunctions = FunctionsChanges.layer.pipe(
   Layer.provideMerge(FakeFunctionsRuntime),
   Layer.provideMerge(FakeRuntime.layer),
-  Layer.provideMerge(Layer.mock(FunctionRoutes)({})),
+  Layer.provideMerge(noRoutes),
   Layer.provideMerge(FunctionSurroundingsLive)
 )
 

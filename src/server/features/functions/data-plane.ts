@@ -131,14 +131,14 @@ const makePrepare = Effect.gen(function* () {
 
 /** Sends why a request was refused. */
 const refused = (
-  { cause }: Exit.Failure<unknown, Refusal>,
+  { cause }: Exit.Failure<unknown, Refusal | Unavailable>,
   send: (error: Refusal | Unavailable) => void
 ): Effect.Effect<void> => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (error !== undefined) return Effect.sync(() => send(error))
   return Effect.andThen(
     Effect.sync(() => send(new Unavailable())),
-    Effect.logWarning("Failed to find the function of a request", cause)
+    Effect.logWarning("Failed to pass a request to its function", cause)
   )
 }
 
@@ -161,16 +161,15 @@ export class FunctionDataPlane extends Context.Service<
       const routes = yield* FunctionRoutes
       const target = ({ headers, url = "" }: IncomingMessage) =>
         targetOf(url, headers.host ?? "", apps.isAppHost)
-      const report = <E extends Refusal | Unavailable>(
-        work: Effect.Effect<unknown, E>,
-        refuse: (error: E) => void
+      /** Sends why a call has not begun, and logs what went wrong in one that has. */
+      const report = (
+        work: Effect.Effect<unknown, Refusal | Unavailable>,
+        refuse: (error: Refusal | Unavailable) => void
       ) =>
-        Effect.matchEffect(work, {
-          onFailure: (error) => Effect.sync(() => refuse(error)),
-          onSuccess: (fault) =>
-            fault === undefined
-              ? Effect.void
-              : Effect.logWarning("Failed to call a function", fault)
+        Effect.flatMap(Effect.exit(work), (exit) => {
+          if (Exit.isFailure(exit)) return refused(exit, refuse)
+          if (exit.value === undefined) return Effect.void
+          return Effect.logWarning("Failed to call a function", exit.value)
         })
       return FunctionDataPlane.of({
         isFor: (request) => target(request) !== undefined,
