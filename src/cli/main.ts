@@ -9,6 +9,7 @@ import { agentCommand } from "./agent.ts"
 import { configCommand } from "./config.ts"
 import { hostingCommands } from "./deploy.ts"
 import { devCommand } from "./dev.ts"
+import { doctorCommand } from "./doctor/command.ts"
 import { domainsCommand } from "./domains.ts"
 import { Exit, exitCodes, Failure } from "./failures.ts"
 import { featureCommand } from "./feature.ts"
@@ -32,7 +33,7 @@ ENVIRONMENT
 
 EXIT CODES
   0  success (with config diff --exit-code: no difference)
-  1  the config is invalid, differs, or was changed by somebody else
+  1  the config is invalid, differs, or was changed by somebody else; a check of doctor failed
   2  the command line, the link or a file is invalid
   3  the service refused the key, or there is none
   4  the service is unreachable, or its response is unexpected`
@@ -51,6 +52,7 @@ const svc = Command.make("svc").pipe(
     functionsCommand,
     ...hostingCommands,
     domainsCommand,
+    doctorCommand,
     agentCommand
   ]),
   Command.withGlobalFlags([Json])

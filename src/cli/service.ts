@@ -89,7 +89,7 @@ interface SendOptions {
 }
 
 /** Sends a request and reads the response as text. */
-const send = Effect.fnUntraced(
+export const send = Effect.fnUntraced(
   function* (
     url: string,
     request: HttpClientRequest.HttpClientRequest,

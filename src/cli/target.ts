@@ -18,7 +18,7 @@ export const linkFile = "svc.link.json"
 export const Link = Schema.Struct({ url: Schema.String, project: Schema.String })
 export type Link = typeof Link.Type
 
-const Keys = Schema.Struct({ secretKey: Schema.String })
+const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
 
 /** The part of `dev-keys.json` that the CLI needs. */
 const DevKeys = Schema.Struct({
@@ -62,7 +62,9 @@ const nearest = Effect.fnUntraced(function* <A>(name: string, schema: Schema.Cod
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const Text = Schema.fromJsonString(schema)
-  const look = (folder: string): Effect.Effect<Option.Option<A>, Failure> =>
+  const look = (
+    folder: string
+  ): Effect.Effect<Option.Option<{ readonly file: string; readonly value: A }>, Failure> =>
     Effect.gen(function* () {
       const file = path.resolve(folder, name)
       if (yield* Effect.orElseSucceed(fs.exists(file), () => false)) {
@@ -72,30 +74,53 @@ const nearest = Effect.fnUntraced(function* <A>(name: string, schema: Schema.Cod
         ).pipe(
           Effect.mapError(() => usageFailure(`Failed to read ${file}: correct it, or delete it.`))
         )
-        return Option.some(value)
+        return Option.some({ file, value })
       }
       const parent = path.dirname(folder)
-      return parent === folder ? Option.none<A>() : yield* look(parent)
+      return parent === folder ? Option.none() : yield* look(parent)
     })
   return yield* look(path.resolve("."))
 })
 
 /** The link of this folder. */
-export const currentLink = nearest(linkFile, Link)
+export const currentLink = Effect.map(
+  nearest(linkFile, Link),
+  Option.map(({ value }) => value)
+)
 
 const keysFile = "dev-keys.json"
 
-/** The demo project of a service that was started in this folder. */
-export const localService = Effect.gen(function* () {
+const nearestKeys = Effect.gen(function* () {
   const path = yield* Path.Path
   const dataDir = (yield* variable("SVC_DATA_DIR")) ?? ".svc"
   return yield* nearest(path.join(dataDir, keysFile), DevKeys)
+})
+
+/** The demo project of a service that was started in this folder. */
+export const localService = Effect.map(
+  nearestKeys,
+  Option.map(({ value }) => value)
+)
+
+/** The data directory of that service. */
+export const localDataDirectory = Effect.gen(function* () {
+  const path = yield* Path.Path
+  return Option.map(yield* nearestKeys, ({ file }) => path.dirname(file))
 })
 
 /** The address in `SVC_URL`, if set. */
 export const urlFromEnvironment = Effect.flatMap(variable("SVC_URL"), (url) =>
   url === undefined ? Effect.succeed(undefined) : serviceUrl(url)
 )
+
+/** The address that commands of this folder use; undefined if there is none. */
+export const currentUrl = Effect.gen(function* () {
+  const given = yield* urlFromEnvironment
+  const link = Option.getOrUndefined(yield* currentLink)
+  const here = Option.getOrUndefined(yield* localService)
+  const url = given ?? link?.url ?? here?.baseUrl
+  return url === undefined ? undefined : yield* serviceUrl(url)
+})
 
 const unlinked = usageFailure(
   "This folder is not linked to a service.",

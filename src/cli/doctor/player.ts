@@ -1,0 +1,119 @@
+/**
+ * A player for `svc doctor`: a guest who signs in, opens a private room of a peer-to-peer mode, asks for
+ * the TURN servers, and is deleted.
+ */
+import { Effect, Schema } from "effect"
+import { HttpClientRequest } from "effect/http"
+import { IceServers } from "#rpc/peers"
+import { Reply } from "#rpc/realtime"
+import { read, send } from "../service.ts"
+import { type Check, failed, ok } from "./checks.ts"
+import { checkIceServers } from "./ice-servers.ts"
+
+interface PlayerTarget {
+  readonly url: string
+  readonly publishableKey: string
+}
+
+const Session = Schema.Struct({ accessToken: Schema.String })
+
+const signIn = Effect.fnUntraced(function* ({ publishableKey, url }: PlayerTarget) {
+  const request = HttpClientRequest.post(`${url}/v1/auth/guest`).pipe(
+    HttpClientRequest.setHeader("x-svc-key", publishableKey),
+    HttpClientRequest.bodyJsonUnsafe({ displayName: "svc doctor" })
+  )
+  return yield* read(url, Session, yield* send(url, request))
+})
+
+const remove = ({ publishableKey, url }: PlayerTarget, accessToken: string) =>
+  send(
+    url,
+    HttpClientRequest.delete(`${url}/v1/players/me`).pipe(
+      HttpClientRequest.setHeaders({
+        "x-svc-key": publishableKey,
+        authorization: `Bearer ${accessToken}`
+      })
+    )
+  )
+
+const EventName = Schema.Struct({ t: Schema.String })
+const decodeEvent = Schema.decodeUnknownOption(Schema.fromJsonString(EventName))
+const decodeReply = Schema.decodeUnknownOption(Schema.fromJsonString(Reply))
+
+/** Frames of the conversation, each sent after the answer to the one before. */
+const framesOf = (mode: string) => [
+  { t: "create", rid: "1", mode, private: true },
+  { t: "iceServers", rid: "2" }
+]
+
+/** Signs in on the socket and sends the frames; returns the data of the last reply, or why there is none. */
+const converse = (
+  socket: WebSocket,
+  { publishableKey }: PlayerTarget,
+  token: string,
+  mode: string
+) =>
+  Effect.callback<unknown, string>((resume) => {
+    const frames = framesOf(mode)
+    const transmit = (frame: unknown) => socket.send(JSON.stringify(frame))
+    socket.addEventListener("open", () => transmit({ t: "auth", key: publishableKey, token }))
+    socket.addEventListener("error", () => resume(Effect.fail("the socket does not open")))
+    socket.addEventListener("close", ({ code, reason }) =>
+      resume(Effect.fail(`the socket was closed with ${code} ${reason}`.trim()))
+    )
+    socket.addEventListener("message", ({ data }) => {
+      const text = String(data)
+      const event = decodeEvent(text)
+      const reply = decodeReply(text)
+      if (reply._tag === "Some" && !reply.value.ok) {
+        const { code = "no code", message = "" } = reply.value.error ?? {}
+        return resume(Effect.fail(`${message} (${code})`))
+      }
+      const isWelcome = event._tag === "Some" && event.value.t === "welcome"
+      if (!isWelcome && reply._tag === "None") return
+      const next = frames.shift()
+      if (next !== undefined) return transmit(next)
+      if (reply._tag === "Some") resume(Effect.succeed(reply.value.data))
+    })
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: "20 seconds",
+      orElse: () => Effect.fail("the socket gave no answer within 20 seconds")
+    })
+  )
+
+const openSocket = ({ url }: PlayerTarget) =>
+  Effect.acquireRelease(
+    Effect.sync(() => new WebSocket(`${url.replace(/^http/, "ws")}/v1/realtime`)),
+    (socket) => Effect.sync(() => socket.close())
+  )
+
+const socketRemedy =
+  "Let the proxy before the service pass WebSockets: its Upgrade and Connection headers."
+
+/** Checks the socket, and each TURN server that a player of this mode gets. */
+export const checkAsPlayer = Effect.fnUntraced(function* (target: PlayerTarget, mode: string) {
+  const session = Effect.acquireRelease(signIn(target), ({ accessToken }) =>
+    Effect.ignore(remove(target, accessToken))
+  )
+  const servers = Effect.gen(function* () {
+    const { accessToken } = yield* session
+    return yield* converse(yield* openSocket(target), target, accessToken, mode)
+  }).pipe(Effect.scoped)
+  return yield* servers.pipe(
+    Effect.flatMap(Schema.decodeUnknownEffect(IceServers)),
+    Effect.flatMap(({ iceServers }) => checkIceServers(iceServers)),
+    Effect.map((checks): ReadonlyArray<Check> => [
+      ok("player", "a guest signs in and opens a room"),
+      ...checks
+    ]),
+    Effect.catch((error) => {
+      const reason = typeof error === "string" ? error : error.message
+      const isTurn = reason.includes("turn_unavailable")
+      const remedy = isTurn
+        ? "Set SVC_TURN_URLS and SVC_TURN_SECRET for the service: docs/guides/peer-to-peer.md"
+        : socketRemedy
+      return Effect.succeed([failed(isTurn ? "turn" : "player", reason, remedy)])
+    })
+  )
+})
