@@ -16,7 +16,7 @@ const nodeOf = (secret: string) =>
   Layer.unwrap(
     Effect.map(TurnServer, ({ port }) =>
       TestApp.layerWith({
-        SVC_TURN_URLS: `turn:127.0.0.1:${port},stun:127.0.0.1:${port},turn:127.0.0.1:${port}?transport=tcp`,
+        SVC_TURN_URLS: `turn:127.0.0.1:${port},stun:127.0.0.1:${port}`,
         SVC_TURN_SECRET: secret
       })
     )
@@ -24,7 +24,9 @@ const nodeOf = (secret: string) =>
 
 const peerConfig = {
   features: { multiplayer: true },
-  multiplayer: { modes: [{ key: "duel", maxPlayers: 2, transport: "p2p" }] }
+  multiplayer: {
+    modes: [{ key: "duel", maxPlayers: 2, transport: "p2p", p2p: { relayOnly: false } }]
+  }
 }
 
 const setUp = Effect.gen(function* () {
@@ -78,7 +80,6 @@ layer(nodeOf(turnSecret), { excludeTestServices: true })("svc doctor", (it) => {
           "ok player",
           "ok turn turn:127.0.0.1:PORT",
           "ok turn stun:127.0.0.1:PORT",
-          "ok turn turn:127.0.0.1:PORT?transport=tcp",
           "ok disk"
         ]
       )
