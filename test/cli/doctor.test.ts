@@ -78,8 +78,8 @@ layer(nodeOf(turnSecret), { excludeTestServices: true })("svc doctor", (it) => {
           "ok config file",
           "ok features",
           "ok player",
-          "ok turn turn:127.0.0.1:PORT",
           "ok turn stun:127.0.0.1:PORT",
+          "ok turn turn:127.0.0.1:PORT",
           "ok disk"
         ]
       )
