@@ -72,7 +72,10 @@ const ask = ({ address, port, socket }: Peer, request: Buffer) =>
     socket.on("error", () => resume(Effect.fail(silent)))
     socket.send(request, port, address)
   }).pipe(
-    Effect.timeoutOrElse({ duration: "1 second", orElse: () => Effect.fail(silent) }),
+    Effect.timeoutOrElse({
+      duration: "1 second",
+      orElse: () => Effect.fail<typeof silent>(silent)
+    }),
     Effect.retry({ times: attempts - 1 })
   )
 
