@@ -15,7 +15,8 @@ interface PlayerTarget {
   readonly publishableKey: string
 }
 
-const Session = Schema.Struct({ accessToken: Schema.String })
+const Session = Schema.Struct({ accessToken: Schema.String, refreshToken: Schema.String })
+type Session = typeof Session.Type
 
 const signIn = Effect.fnUntraced(function* ({ publishableKey, url }: PlayerTarget) {
   const request = HttpClientRequest.post(`${url}/v1/auth/guest`).pipe(
@@ -26,11 +27,11 @@ const signIn = Effect.fnUntraced(function* ({ publishableKey, url }: PlayerTarge
 })
 
 /** Deletes the guest; says whether it is gone. */
-const remove = ({ publishableKey, url }: PlayerTarget, accessToken: string) =>
+const remove = ({ publishableKey, url }: PlayerTarget, { accessToken, refreshToken }: Session) =>
   send(
     url,
     HttpClientRequest.delete(`${url}/v1/players/me`).pipe(
-      HttpClientRequest.bodyJsonUnsafe({}),
+      HttpClientRequest.bodyJsonUnsafe({ refreshToken }),
       HttpClientRequest.setHeaders({
         "x-svc-key": publishableKey,
         authorization: `Bearer ${accessToken}`
@@ -118,9 +119,9 @@ const askForServers = Effect.fnUntraced(
 /** Checks the socket, and each TURN server that a player of this mode gets. */
 export const checkAsPlayer = Effect.fnUntraced(
   function* (target: PlayerTarget, mode: string) {
-    const { accessToken } = yield* signIn(target)
-    const servers = yield* askForServers(target, accessToken, mode)
-    const isGone = yield* remove(target, accessToken)
+    const session = yield* signIn(target)
+    const servers = yield* askForServers(target, session.accessToken, mode)
+    const isGone = yield* remove(target, session)
     const player = isGone
       ? ok("player", "a guest signs in, opens a room and is deleted")
       : warning(
