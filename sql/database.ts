@@ -183,6 +183,18 @@ const loader = Effect.gen(function* () {
   return yield* MigratorFileSystem.fromFileSystem(directory)
 })
 
+/** The newest migration of this release. */
+export const newestMigration = Effect.map(loader, (known) =>
+  Math.max(...known.map(([id]) => id))
+).pipe(Effect.provide(NodeServices.layer))
+
+/** Applies the migrations up to one: a restored backup has the tables of its release. */
+export const migrateTo = (newest: number) =>
+  Migrator.make({})({
+    loader: Effect.map(loader, (known) => known.filter(([id]) => id <= newest)),
+    table
+  }).pipe(Effect.asVoid, Effect.provide(NodeServices.layer))
+
 /** Applies the missing migrations. */
 export const migrate = Migrator.make({})({ loader, table }).pipe(
   Effect.asVoid,

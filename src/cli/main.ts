@@ -6,6 +6,7 @@ import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import manifest from "../../package.json" with { type: "json" }
 import { agentCommand } from "./agent.ts"
+import { backupCommands } from "./backup.ts"
 import { configCommand } from "./config.ts"
 import { hostingCommands } from "./deploy.ts"
 import { devCommand } from "./dev.ts"
@@ -52,7 +53,11 @@ const svc = Command.make("svc").pipe(
     functionsCommand,
     ...hostingCommands,
     domainsCommand,
+<<<<<<< HEAD
     doctorCommand,
+=======
+    ...backupCommands,
+>>>>>>> 9925b83 (Back up a running service with svc backup, and restore it with svc restore)
     agentCommand
   ]),
   Command.withGlobalFlags([Json])

@@ -116,8 +116,8 @@ const renamePaths = (folder: string): void => {
     const text = readFileSync(file, "utf8")
     const renamed = text
       .replaceAll(
-        /new URL\("(?:\.\.\/)+server\/main\.ts", import\.meta\.url\)/g,
-        `import.meta.resolve("${scope}/server/main")`
+        /new URL\("(?:\.\.\/)+server\/(?:(backup)\/)?main\.ts", import\.meta\.url\)/g,
+        (_, program: string = "main") => `import.meta.resolve("${scope}/server/${program}")`
       )
       .replaceAll(/(new URL\("[^"]+)\.ts(", import\.meta\.url\))/g, "$1.js$2")
     if (renamed !== text) writeFileSync(file, renamed)

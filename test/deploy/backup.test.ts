@@ -10,11 +10,12 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Answer, configure, guest, request, type TestTarget } from "#testing/players"
+import { request } from "#testing/players"
 import { startRunner } from "#testing/runners"
 import { programs, runClient, startServer } from "../support/debian-postgres.ts"
 import { targetOf } from "../support/runner-target.ts"
 import { masterKeyOf } from "../support/master-keys.ts"
+import { ok, play, readAll } from "../support/restorable-data.ts"
 
 const temporaryDirectory = (prefix: string) =>
   Effect.acquireRelease(
@@ -26,49 +27,6 @@ const execute = promisify(execFile)
 const modules = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))
 
 const masterKey = masterKeyOf(5)
-
-const ok = (answer: Answer): unknown => {
-  assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
-  return answer.body
-}
-
-const config = {
-  version: 1,
-  features: { saves: true, stats: true, multiplayer: true },
-  stats: [{ key: "kills" }]
-}
-
-/** A player with a save and a stat, and a stored secret of the environment. */
-const play = Effect.fnUntraced(function* (target: TestTarget) {
-  yield* configure(target, config)
-  const player = yield* guest(target, "Ada")
-  const headers = {
-    "x-svc-key": target.publishableKey,
-    authorization: `Bearer ${player.accessToken}`
-  }
-  const ask = (method: string, path: string, body?: unknown) =>
-    Effect.map(request(`${target.url}${path}`, { method, headers, body }), ok)
-  yield* ask("PUT", "/v1/saves/slot", { data: { level: 4 } })
-  yield* ask("POST", "/v1/stats", { stats: { kills: 7 } })
-  return { player, headers }
-})
-
-/** Reads the player's data, the config and a secret that is encrypted in the database. */
-const readAll = Effect.fnUntraced(function* (
-  target: TestTarget,
-  headers: Readonly<Record<string, string>>
-) {
-  const read = (path: string, as: Readonly<Record<string, string>>) =>
-    Effect.map(request(`${target.url}${path}`, { headers: as }), ok)
-  const server = { "x-svc-key": target.secretKey }
-  return {
-    me: yield* read("/v1/players/me", headers),
-    save: yield* read("/v1/saves/slot", headers),
-    stats: yield* read("/v1/stats", headers),
-    config: yield* read("/v1/config", server),
-    secret: yield* read("/v1/admin/integrity/webhook-secret", server)
-  }
-})
 
 /** Writes data, runs `loseAndRestore` on the database, and checks that all data is back. */
 const assertRestores = Effect.fnUntraced(function* (

@@ -122,6 +122,7 @@ export const featureWords = [
 
 /** Words of `sql` that are no feature: what repositories stand on, what platform and cluster store. */
 export const storageWords = [
+  "backup",
   "batching",
   "connection-shares",
   "database",

@@ -17,7 +17,7 @@ import {
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { systemDirectory } from "#server/platform/postgres/binaries"
-import { isPublic, ownUsers } from "#server/platform/workerd/programs"
+import { findPrograms, isPublic, ownUsers } from "#server/platform/workerd/programs"
 
 /** The directories and the user of an environment. */
 export interface Place {
@@ -39,13 +39,31 @@ const makePublic = (directory: string): string => {
   return directory
 }
 
+const insideOf = (full: string): string => join(full, "functions")
+
+const outsideOf = (full: string): string =>
+  join(systemDirectory, `functions-${hash("sha256", full).slice(0, 12)}`)
+
 /** The data of all environments: in the data directory, if other users can enter it. */
 const dataRoot = (dataDir: string, hasOwnUsers: boolean): string => {
   const full = resolve(dataDir)
   mkdirSync(full, { recursive: true })
-  const inside = join(full, "functions")
-  if (!hasOwnUsers || isPublic(full)) return inside
-  return join(systemDirectory, `functions-${hash("sha256", full).slice(0, 12)}`)
+  return !hasOwnUsers || isPublic(full) ? insideOf(full) : outsideOf(full)
+}
+
+/** Where the data of environments may be; a folder that does not exist holds none. */
+export const functionFolders = (dataDir: string): ReadonlyArray<string> => {
+  const full = resolve(dataDir)
+  return [insideOf(full), outsideOf(full)]
+}
+
+/** Makes the folder for restored data, and says whether each environment has a user of its own there. */
+export const makeRestoredFolder = async (dataDir: string) => {
+  const hasOwnUsers = await findPrograms().then(
+    (programs) => programs.hasOwnUsers,
+    () => false
+  )
+  return { root: makePublic(dataRoot(dataDir, hasOwnUsers)), hasOwnUsers }
 }
 
 const giveTo = async (uid: number, directory: string): Promise<void> => {

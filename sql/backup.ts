@@ -1,0 +1,179 @@
+/**
+ * Reads and writes whole tables for a backup, over one session. A row travels as the text of its composite
+ * type, which every Postgres since 14 writes and reads without loss.
+ *
+ * Unlogged tables and those of the cluster hold what is alive, and are left out.
+ */
+import type { PgConnection } from "@effect/sql-pg"
+import { Effect, Schema, Stream } from "effect"
+
+export type Session = Pick<PgConnection.PgConnection, "query" | "stream">
+
+/** A table, with its columns in the order of the row's text. */
+export const TableShape = Schema.Struct({
+  name: Schema.String,
+  columns: Schema.Array(Schema.String)
+})
+export type TableShape = typeof TableShape.Type
+
+/** The last value of a sequence. */
+export const SequenceValue = Schema.Struct({ name: Schema.String, value: Schema.String })
+export type SequenceValue = typeof SequenceValue.Type
+
+const decodeTables = Schema.decodeUnknownEffect(Schema.Array(TableShape))
+const decodeSequences = Schema.decodeUnknownEffect(Schema.Array(SequenceValue))
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+const rowsOf = (session: Session, sql: string, parameters: ReadonlyArray<unknown> = []) =>
+  Effect.map(session.query(sql, parameters, false), ({ rows }) => rows)
+
+/** The table of migrations, which a restore writes by migrating. */
+const migrationsTable = "migrations"
+
+/** The tables that a backup holds. */
+export const listTables = (session: Session) =>
+  Effect.flatMap(
+    rowsOf(
+      session,
+      `select c.relname as name, array_to_json(array_agg(a.attname order by a.attnum)) as columns
+       from pg_class c
+       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+       where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
+         and c.relpersistence = 'p' and c.relname not like 'cluster\\_%' and c.relname <> $1
+       group by c.relname order by c.relname`,
+      [migrationsTable]
+    ),
+    decodeTables
+  )
+
+/** The newest migration of the database; 0 without tables. */
+export const appliedMigration = Effect.fnUntraced(function* (session: Session) {
+  const [found] = yield* rowsOf(session, "select to_regclass($1) is not null as there", [
+    migrationsTable
+  ])
+  if (found?.["there"] !== true) return 0
+  const [row] = yield* rowsOf(
+    session,
+    `select coalesce(max(migration_id), 0)::int as id from ${migrationsTable}`
+  )
+  return Number(row?.["id"])
+})
+
+/** The sequences that were used. */
+export const listSequences = (session: Session) =>
+  Effect.flatMap(
+    rowsOf(
+      session,
+      `select sequencename as name, last_value::text as value from pg_sequences
+       where schemaname = current_schema() and last_value is not null
+         and sequencename not like 'cluster\\_%' order by 1`
+    ),
+    decodeSequences
+  )
+
+/** Begins a transaction in which every table is read as of the same moment. */
+export const beginSnapshot = (session: Session) =>
+  session.query("begin isolation level repeatable read read only", [], false)
+
+/** The rows of a table, each as the text of its composite type. */
+export const readRows = (session: Session, { name }: TableShape) =>
+  Stream.map(
+    session.stream(`select t::text as row from ${quoted(name)} t`),
+    ({ row }): string => `${row}`
+  )
+
+/** Whether the service has been used: it has a project or a developer. */
+export const isUsed = (session: Session) =>
+  Effect.map(
+    rowsOf(
+      session,
+      "select exists (select from projects) or exists (select from developers) as used"
+    ),
+    ([row]) => row?.["used"] === true
+  )
+
+/** Other sessions on this database, which may be runners. */
+export const otherSessions = (session: Session) =>
+  Effect.map(
+    rowsOf(
+      session,
+      `select count(*)::int as others from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()
+         and backend_type = 'client backend'`
+    ),
+    ([row]) => Number(row?.["others"])
+  )
+
+const decodeKeys = Schema.decodeUnknownEffect(
+  Schema.Array(
+    Schema.Struct({ table: Schema.String, name: Schema.String, definition: Schema.String })
+  )
+)
+
+const foreignKeys = (session: Session) =>
+  Effect.flatMap(
+    rowsOf(
+      session,
+      `select conrelid::regclass::text as table, quote_ident(conname) as name,
+         pg_get_constraintdef(oid) as definition
+       from pg_constraint
+       where contype = 'f' and connamespace = current_schema()::regnamespace and conparentid = 0`
+    ),
+    decodeKeys
+  )
+
+/** Writes rows: a JSON array of their texts. Returns how many. */
+export const writeRows = (session: Session, { columns, name }: TableShape, rows: string) => {
+  const names = columns.map(quoted)
+  return Effect.map(
+    session.query(
+      `insert into ${quoted(name)} (${names.join(", ")}) overriding system value
+       select ${names.map((column) => `(whole).${column}`).join(", ")}
+       from (select text::${quoted(name)} as whole
+             from json_array_elements_text($1::json) text offset 0) rows`,
+      [rows]
+    ),
+    ({ rowCount }) => rowCount ?? 0
+  )
+}
+
+const forEachTable = (
+  session: Session,
+  tables: ReadonlyArray<TableShape>,
+  statement: (table: string) => string
+) =>
+  Effect.forEach(tables, ({ name }) => session.query(statement(quoted(name)), [], false), {
+    discard: true
+  })
+
+/**
+ * Replaces the content of the tables, in one transaction. Triggers are off meanwhile: they would refuse
+ * changes of append-only tables, and count twice. Foreign keys are checked when all rows are there.
+ */
+export const replaceContent = <E, R>(
+  session: Session,
+  tables: ReadonlyArray<TableShape>,
+  sequences: ReadonlyArray<SequenceValue>,
+  write: Effect.Effect<void, E, R>
+) =>
+  Effect.gen(function* () {
+    yield* session.query("begin", [], false)
+    const keys = yield* foreignKeys(session)
+    for (const { name, table } of keys) {
+      yield* session.query(`alter table ${table} drop constraint ${name}`, [], false)
+    }
+    yield* forEachTable(session, tables, (table) => `alter table ${table} disable trigger user`)
+    yield* forEachTable(session, tables, (table) => `delete from ${table}`)
+    yield* write
+    for (const { name, value } of sequences) {
+      const set = "select setval(quote_ident($1)::regclass, $2::bigint)"
+      yield* session.query(set, [name, value])
+    }
+    yield* forEachTable(session, tables, (table) => `alter table ${table} enable trigger user`)
+    for (const { definition, name, table } of keys) {
+      yield* session.query(`alter table ${table} add constraint ${name} ${definition}`, [], false)
+    }
+    yield* session.query("commit", [], false)
+    yield* session.query("analyze", [], false)
+  }).pipe(Effect.onError(() => Effect.ignore(session.query("rollback", [], false))))

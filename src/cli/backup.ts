@@ -1,0 +1,65 @@
+/** `svc backup` and `svc restore`, which start the program of the service that has the database's driver. */
+import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { Effect, Option } from "effect"
+import { Argument, Command } from "effect/cli"
+import { Exit, exitCodes, usageFailure } from "./failures.ts"
+import { Json } from "./output.ts"
+
+const missing = usageFailure(
+  "The service is not installed here: a backup needs its Postgres driver.",
+  "npm install @player-backend/server   installs it"
+)
+
+/** The program. In the package it is that of `@player-backend/server`, which the game installs. */
+const program = Effect.try({
+  try: () => fileURLToPath(new URL("../server/backup/main.ts", import.meta.url)),
+  catch: () => missing
+})
+
+/** Runs the program on the terminal of this process. */
+const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
+  const file = yield* program
+  const all = [file, ...words, ...((yield* Json) ? ["--json"] : [])]
+  const code = yield* Effect.callback<number>((resume) => {
+    const child = spawn(process.execPath, all, { stdio: "inherit" })
+    child.once("error", () => resume(Effect.succeed(exitCodes.no)))
+    child.once("exit", (exitCode) => resume(Effect.succeed(exitCode ?? exitCodes.no)))
+    return Effect.sync(() => child.kill("SIGTERM"))
+  })
+  if (code !== 0) return yield* new Exit({ exitCode: exitCodes.no })
+})
+
+const backupCommand = Command.make(
+  "backup",
+  {
+    folder: Argument.String("folder").pipe(
+      Argument.withDescription("A new folder (default: svc-backup- and the time)"),
+      Argument.optional
+    )
+  },
+  ({ folder }) => run(["save", ...Option.toArray(folder)])
+).pipe(
+  Command.withDescription(
+    "Save the database, files of apps, data of functions and the master key, beside the running service"
+  ),
+  Command.withExamples([
+    { command: "svc backup", description: "The service of this folder (SVC_DATA_DIR, or .svc)" },
+    { command: "DATABASE_URL=postgres://... svc backup nightly", description: "Your own Postgres" }
+  ])
+)
+
+const restoreCommand = Command.make(
+  "restore",
+  {
+    folder: Argument.String("folder").pipe(Argument.withDescription("The folder of a backup"))
+  },
+  ({ folder }) => run(["restore", folder])
+).pipe(
+  Command.withDescription("Restore a backup into an empty service that does not run"),
+  Command.withExamples([
+    { command: "SVC_DATA_DIR=restored svc restore svc-backup-2026-11-23T04-00-00", description: "" }
+  ])
+)
+
+export const backupCommands = [backupCommand, restoreCommand] as const

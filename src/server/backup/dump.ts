@@ -1,0 +1,158 @@
+/** Writes a backup: the database as of one moment, then the data directory. */
+import { createWriteStream } from "node:fs"
+import { chmod, copyFile, mkdir, readFile, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { pipeline } from "node:stream/promises"
+import { createGzip } from "node:zlib"
+import { DateTime, Effect, Option, Redacted, Stream } from "effect"
+import manifestOfRelease from "../../../package.json" with { type: "json" }
+import {
+  appliedMigration,
+  beginSnapshot,
+  listSequences,
+  listTables,
+  readRows,
+  type Session,
+  type TableShape
+} from "#sql/backup"
+import { functionFolders } from "../features/functions/host/places.ts"
+import { copyFolder, entriesOf, ownerOf } from "./files.ts"
+import {
+  databaseFolder,
+  dataFolder,
+  keptFiles,
+  keyFile,
+  keyIdOf,
+  type Manifest,
+  manifestFile,
+  manifestFormat
+} from "./manifest.ts"
+import { databaseOf, openSession, type Place, refuse } from "./place.ts"
+import { failedTo, type Progress } from "./progress.ts"
+
+/** Rows as lines of JSON. */
+const writeTable = Effect.fnUntraced(function* (session: Session, table: TableShape, file: string) {
+  let rows = 0
+  const lines = readRows(session, table).pipe(
+    Stream.map((row) => {
+      rows += 1
+      return `${JSON.stringify(row)}\n`
+    })
+  )
+  const iterable = yield* Stream.toAsyncIterableEffect(lines)
+  yield* failedTo(`write ${file}`, () =>
+    pipeline(iterable, createGzip(), createWriteStream(file, { mode: 0o600 }))
+  )
+  return rows
+})
+
+const dumpDatabase = Effect.fnUntraced(function* (place: Place, folder: string, show: Progress) {
+  const session = yield* openSession(yield* databaseOf(place))
+  yield* beginSnapshot(session)
+  const migration = yield* appliedMigration(session)
+  if (migration === 0)
+    return yield* refuse("The database has no tables: there is nothing to back up.")
+  const shapes = yield* listTables(session)
+  const tables = yield* Effect.forEach(shapes, (shape, index) =>
+    Effect.gen(function* () {
+      yield* show(`table ${shape.name} (${index + 1} of ${shapes.length})`)
+      const rows = yield* writeTable(session, shape, join(folder, `${shape.name}.jsonl.gz`))
+      return { ...shape, rows }
+    })
+  )
+  // Sequences belong to no snapshot: read after the rows, they are beyond them.
+  const sequences = yield* listSequences(session)
+  yield* session.query("commit", [], false)
+  return { migration, tables, sequences }
+}, Effect.scoped)
+
+/** The master key: in the settings, which keep it, or in the data directory, from where it is copied. */
+const dumpKey = Effect.fnUntraced(function* ({ dataDir, masterKey }: Place, folder: string) {
+  if (Option.isSome(masterKey)) {
+    return { masterKey: { id: keyIdOf(Redacted.value(masterKey.value)), included: false } }
+  }
+  const file = join(dataDir, keyFile)
+  const key = yield* Effect.option(Effect.tryPromise(() => readFile(file, "utf8")))
+  if (Option.isNone(key)) return {}
+  yield* failedTo(`copy ${file}`, () =>
+    writeFile(join(folder, keyFile), key.value, { mode: 0o600 })
+  )
+  return { masterKey: { id: keyIdOf(key.value), included: true } }
+})
+
+const dumpKept = Effect.fnUntraced(function* ({ dataDir }: Place, folder: string) {
+  for (const name of keptFiles) {
+    const copy = join(folder, name)
+    const copied = Effect.tryPromise(async () => {
+      await copyFile(join(dataDir, name), copy)
+      await chmod(copy, 0o600)
+    })
+    // A service with developers of its own has none.
+    yield* Effect.ignore(copied)
+  }
+})
+
+const dumpFunctions = Effect.fnUntraced(function* (place: Place, folder: string, show: Progress) {
+  const found: Array<Manifest["functions"][number]> = []
+  for (const root of functionFolders(place.dataDir)) {
+    const entries = yield* failedTo(`read ${root}`, () => entriesOf(root))
+    for (const { name } of entries.filter((entry) => entry.isDirectory())) {
+      yield* show(`functions of ${name}`)
+      const from = join(root, name)
+      const owner = yield* failedTo(`read ${from}`, () => ownerOf(from))
+      yield* failedTo(`copy ${from}`, () => copyFolder(from, join(folder, "functions", name)))
+      found.push({ environmentId: name, owner })
+    }
+  }
+  return found
+})
+
+const dumpBlobs = Effect.fnUntraced(function* (place: Place, folder: string, show: Progress) {
+  if (place.hasBucket) return {}
+  const blobs = yield* failedTo(`copy ${place.blobs}`, () =>
+    copyFolder(place.blobs, join(folder, "blobs"), show.now)
+  )
+  return { blobs }
+})
+
+/** Makes the folder; an existing one must be empty. */
+const makeFolder = Effect.fnUntraced(function* (folder: string) {
+  const present = yield* failedTo(`read ${folder}`, () => entriesOf(folder))
+  if (present.length > 0) return yield* refuse(`${folder} is not empty: choose another folder.`)
+  for (const part of [databaseFolder, dataFolder]) {
+    const path = join(folder, part)
+    yield* failedTo(`create ${path}`, () => mkdir(path, { recursive: true, mode: 0o700 }))
+  }
+})
+
+/** Writes a backup into a folder and returns its manifest. */
+export const dump = Effect.fn("dump")(function* (place: Place, folder: string, show: Progress) {
+  if (Option.isNone(place.databaseUrl)) {
+    const entries = yield* failedTo(`read ${place.dataDir}`, () => entriesOf(place.dataDir))
+    if (!entries.some(({ name }) => name === "postgres")) {
+      return yield* refuse(
+        `${place.dataDir} has no database. Name the data directory in SVC_DATA_DIR, or the database in ` +
+          "DATABASE_URL."
+      )
+    }
+  }
+  const createdAt = DateTime.formatIso(yield* DateTime.now)
+  yield* makeFolder(folder)
+  const data = join(folder, dataFolder)
+  const database = yield* dumpDatabase(place, join(folder, databaseFolder), show)
+  const key = yield* dumpKey(place, data)
+  yield* dumpKept(place, data)
+  const manifest: Manifest = {
+    format: manifestFormat,
+    version: manifestOfRelease.version,
+    createdAt,
+    ...database,
+    ...key,
+    functions: yield* dumpFunctions(place, data, show),
+    ...(yield* dumpBlobs(place, data, show))
+  }
+  const file = join(folder, manifestFile)
+  const text = `${JSON.stringify(manifest, null, 2)}\n`
+  yield* failedTo(`write ${file}`, () => writeFile(file, text, { mode: 0o600 }))
+  return manifest
+})

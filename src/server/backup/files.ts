@@ -1,0 +1,69 @@
+/** Copies of the data directory: files of apps, and the data of functions. */
+import { chown, copyFile, lstat, mkdir, readdir } from "node:fs/promises"
+import { join } from "node:path"
+import { backup, DatabaseSync } from "node:sqlite"
+
+const privateDirectory = 0o700
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "ENOENT"
+
+/** The entries of a directory; none if it does not exist. */
+export const entriesOf = (directory: string) =>
+  readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
+    if (isMissing(error)) return []
+    throw error
+  })
+
+/** A database that is in use is copied by SQLite, as of one moment. */
+const copySqlite = async (from: string, to: string): Promise<void> => {
+  const database = new DatabaseSync(from, { readOnly: true })
+  try {
+    await backup(database, to)
+  } finally {
+    database.close()
+  }
+}
+
+const besideSqlite = /\.sqlite-(?:wal|shm|journal)$/
+
+/**
+ * Copies the files of a folder and its subfolders; returns how many. A file that is removed meanwhile is
+ * left out.
+ */
+export const copyFolder = async (
+  from: string,
+  to: string,
+  onFile: (count: number) => void = () => undefined
+): Promise<number> => {
+  let count = 0
+  const visit = async (source: string, target: string): Promise<void> => {
+    const entries = await entriesOf(source)
+    if (entries.length > 0) await mkdir(target, { recursive: true, mode: privateDirectory })
+    for (const entry of entries) {
+      const [file, copy] = [join(source, entry.name), join(target, entry.name)]
+      if (entry.isDirectory()) await visit(file, copy)
+      if (!entry.isFile() || besideSqlite.test(entry.name)) continue
+      const copied = entry.name.endsWith(".sqlite") ? copySqlite(file, copy) : copyFile(file, copy)
+      await copied.catch((error: unknown) => {
+        if (!isMissing(error)) throw error
+      })
+      onFile((count += 1))
+    }
+  }
+  await visit(from, to)
+  return count
+}
+
+/** The owner of a file or a folder. */
+export const ownerOf = async (path: string): Promise<number> => (await lstat(path)).uid
+
+/** Gives a folder and all in it to a user. */
+export const giveTo = async (folder: string, owner: number): Promise<void> => {
+  await chown(folder, owner, owner)
+  for (const entry of await entriesOf(folder)) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) await giveTo(path, owner)
+    else await chown(path, owner, owner)
+  }
+}

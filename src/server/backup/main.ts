@@ -1,0 +1,84 @@
+/**
+ * Backs the service up, and restores it: `node src/server/backup/main.ts save <folder>`, beside the running
+ * service, and `restore <folder>`, into an empty one. `svc backup` and `svc restore` start it.
+ */
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Console, DateTime, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { causeOf } from "#sql/database"
+import { failCommand } from "../start-error.ts"
+import { dump } from "./dump.ts"
+import { load } from "./load.ts"
+import type { Manifest } from "./manifest.ts"
+import { readPlace } from "./place.ts"
+import { makeProgress } from "./progress.ts"
+
+const json = Flag.Boolean("json").pipe(
+  Flag.withDescription("Print the result as one JSON value"),
+  Flag.withDefault(false)
+)
+
+const rowsOf = ({ tables }: Manifest): number => tables.reduce((sum, { rows }) => sum + rows, 0)
+
+const report = (action: string, folder: string, manifest: Manifest, asJson: boolean) => {
+  const { blobs = 0, createdAt, functions, masterKey, version } = manifest
+  const rows = rowsOf(manifest)
+  const keyIncluded = masterKey?.included === true
+  if (asJson) {
+    const counts = { tables: manifest.tables.length, rows, blobs, functions: functions.length }
+    return Console.log(JSON.stringify({ folder, createdAt, version, ...counts, keyIncluded }))
+  }
+  return Console.log(
+    `${action}: ${rows} rows of ${manifest.tables.length} tables, ${blobs} files of apps, functions of ` +
+      `${functions.length} environments, ${keyIncluded ? "with" : "without"} the master key.`
+  )
+}
+
+const keyNote = ({ masterKey }: Manifest, folder: string): string =>
+  masterKey?.included === true
+    ? `${folder} holds the master key: who reads it can read all secrets.`
+    : "Keep SVC_MASTER_KEY beside it: a restore needs it."
+
+const progress = makeProgress(process.stderr)
+
+const defaultFolder = Effect.map(
+  DateTime.now,
+  (now) => `svc-backup-${DateTime.formatIso(now).slice(0, 19).replaceAll(":", "-")}`
+)
+
+const save = Command.make(
+  "save",
+  { folder: Argument.String("folder").pipe(Argument.optional), json },
+  Effect.fn(function* (options) {
+    const folder = Option.isSome(options.folder) ? options.folder.value : yield* defaultFolder
+    const place = yield* readPlace
+    const manifest = yield* Effect.ensuring(dump(place, folder, progress), progress.clear)
+    yield* report(`Saved to ${folder}`, folder, manifest, options.json)
+    if (!options.json) yield* Console.log(keyNote(manifest, folder))
+  })
+).pipe(Command.withDescription("Save database, files of apps, functions and keys to a folder"))
+
+const restore = Command.make(
+  "restore",
+  { folder: Argument.String("folder"), json },
+  Effect.fn(function* ({ folder, json: asJson }) {
+    const place = yield* readPlace
+    const manifest = yield* Effect.ensuring(load(place, folder, progress), progress.clear)
+    yield* report(`Restored ${folder} of ${manifest.createdAt}`, folder, manifest, asJson)
+  })
+).pipe(Command.withDescription("Restore such a folder into an empty service"))
+
+const program = Command.make("backup").pipe(
+  Command.withDescription("Backs up and restores the service of DATABASE_URL and SVC_DATA_DIR"),
+  Command.withSubcommands([save, restore])
+)
+
+Command.run(program, { version: "1" }).pipe(
+  Effect.catchTag("BackupError", ({ message }) => failCommand(message)),
+  Effect.catchTag("SqlError", (error) =>
+    failCommand(`The database refused: ${causeOf(error)}. Nothing was restored.`)
+  ),
+  Effect.scoped,
+  Effect.provide(NodeServices.layer),
+  NodeRuntime.runMain
+)

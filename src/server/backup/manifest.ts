@@ -1,0 +1,38 @@
+/** The manifest of a backup, `manifest.json`. It is written last: a folder without one is no whole backup. */
+import { hash } from "node:crypto"
+import { Schema } from "effect"
+import { SequenceValue, TableShape } from "#sql/backup"
+
+/** The version of the format. */
+const format = 1
+
+export const Manifest = Schema.Struct({
+  format: Schema.Literal(format),
+  /** The release that wrote it. */
+  version: Schema.String,
+  createdAt: Schema.String,
+  /** The newest migration of the database. */
+  migration: Schema.Int,
+  tables: Schema.Array(Schema.Struct({ ...TableShape.fields, rows: Schema.Int })),
+  sequences: Schema.Array(SequenceValue),
+  /** An id of the master key; absent if no key was at hand. */
+  masterKey: Schema.optionalKey(Schema.Struct({ id: Schema.String, included: Schema.Boolean })),
+  /** Files of hosted apps; absent if they are in a bucket. */
+  blobs: Schema.optionalKey(Schema.Int),
+  /** Who owns the data of functions, by environment, where each has a user of its own. */
+  functions: Schema.Array(Schema.Struct({ environmentId: Schema.String, owner: Schema.Int }))
+})
+export type Manifest = typeof Manifest.Type
+export const manifestFormat = format
+
+export const manifestFile = "manifest.json"
+export const databaseFolder = "database"
+export const dataFolder = "data"
+export const keyFile = "master.key"
+
+/** Files of the data directory that go along, beside the folders. */
+export const keptFiles = ["dev-keys.json"] as const
+
+/** An id that does not reveal the key. */
+export const keyIdOf = (key: string): string =>
+  hash("sha256", Buffer.from(key.trim(), "base64"), "base64url").slice(0, 8)

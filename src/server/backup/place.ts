@@ -1,0 +1,38 @@
+/** What a backup copies or a restore fills: the database and the data directory of the settings. */
+import { join } from "node:path"
+import * as PgConnection from "@effect/sql-pg/PgConnection"
+import { Config, Effect, Option, Redacted, Schema } from "effect"
+import { embeddedPostgres } from "../platform/postgres/embedded.ts"
+
+/** The command does nothing; the message says why, and what to do. */
+export class BackupError extends Schema.TaggedError<BackupError>()("BackupError", {
+  message: Schema.String
+}) {}
+
+export const refuse = (message: string) => Effect.fail(new BackupError({ message }))
+
+const variable = (name: string) =>
+  Effect.map(Effect.orDie(Config.option(Config.String(name))), (value) =>
+    Option.filter(value, (text) => text !== "")
+  )
+
+/** The settings that decide where the data is. */
+export const readPlace = Effect.gen(function* () {
+  const databaseUrl = Option.map(yield* variable("DATABASE_URL"), (url) => Redacted.make(url))
+  const dataDir = Option.getOrElse(yield* variable("SVC_DATA_DIR"), () => ".svc")
+  const masterKey = Option.map(yield* variable("SVC_MASTER_KEY"), (key) => Redacted.make(key))
+  const hasBucket = Option.isSome(yield* variable("SVC_BLOBS_URL"))
+  return { databaseUrl, dataDir, masterKey, hasBucket, blobs: join(dataDir, "blobs") }
+})
+export type Place = Effect.Success<typeof readPlace>
+
+/** The URL of the database; starts the embedded Postgres, or finds it running. */
+export const databaseOf = ({ databaseUrl, dataDir }: Place) =>
+  Option.isSome(databaseUrl)
+    ? Effect.succeed(databaseUrl.value)
+    : Effect.catchTag(embeddedPostgres({ dataDir }), "EmbeddedPostgresError", ({ message }) =>
+        refuse(message)
+      )
+
+export const openSession = (url: Redacted.Redacted) =>
+  PgConnection.make({ url, applicationName: "svc backup" })

@@ -1,0 +1,137 @@
+/** `svc backup` beside a running service, and `svc restore` into an empty one: all rows, files and keys. */
+import { appendFile, chmod, cp, mkdir, readdir, readFile, rm, truncate } from "node:fs/promises"
+import { join } from "node:path"
+import { gunzipSync } from "node:zlib"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { at, request } from "#testing/players"
+import { startRunner } from "#testing/runners"
+import { makeFolder } from "../support/cli/svc.ts"
+import { play, readAll } from "../support/restorable-data.ts"
+import { targetOf } from "../support/runner-target.ts"
+
+const filesIn = async (folder: string): Promise<ReadonlyArray<string>> =>
+  (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length))
+    .toSorted()
+
+/** The rows of each table, in any order. */
+const rowsOf = async (backup: string) => {
+  const tables = await readdir(join(backup, "database"))
+  return Promise.all(
+    tables.toSorted().map(async (name) => {
+      const text = gunzipSync(await readFile(join(backup, "database", name))).toString()
+      return [name, text.split("\n").toSorted()] as const
+    })
+  )
+}
+
+const manifestOf = async (backup: string): Promise<unknown> =>
+  JSON.parse(await readFile(join(backup, "manifest.json"), "utf8"))
+
+/** Like the data of functions: a folder of an environment with a file. */
+const writeFunctionData = async (dataDir: string) => {
+  const folder = join(dataDir, "functions/env_1/kv")
+  await mkdir(folder, { recursive: true })
+  await appendFile(join(folder, "entry"), "value")
+}
+
+describe("svc backup", () => {
+  it.live("saves a running service as of one moment, and restores all of it elsewhere", () =>
+    Effect.gen(function* () {
+      const folder = yield* makeFolder()
+      // As root, Postgres runs as an unprivileged user, who must be able to enter.
+      yield* Effect.promise(() => chmod(folder.path, 0o755))
+      const [first, second] = [join(folder.path, "first"), join(folder.path, "second")]
+      const env = (dataDir: string) => ({ env: { SVC_DATA_DIR: dataDir } })
+      const run = Effect.fnUntraced(function* (words: string, dataDir: string) {
+        const { code, stderr, stdout } = yield* folder.svc(words, env(dataDir))
+        assert.deepStrictEqual([code, stderr], [0, ""], words)
+        return stdout
+      })
+      const saved = join(folder.path, "saved")
+
+      const { before, headers } = yield* Effect.gen(function* () {
+        const runner = yield* startRunner({ databaseUrl: "", dataDir: first })
+        const target = yield* targetOf(first, runner.url)
+        const { headers } = yield* play(target)
+        yield* Effect.promise(() => writeFunctionData(first))
+        const before = yield* readAll(target, headers)
+        assert.match(yield* run("backup saved", first), /^Saved to saved: \d+ rows of \d+ tables/)
+        const later = { method: "PUT", headers, body: { data: "after the backup" } }
+        yield* request(`${target.url}/v1/saves/later`, later)
+        const busy = yield* folder.svc("restore saved", env(first))
+        assert.strictEqual(busy.code, 1)
+        assert.include(busy.stderr, "stop every runner first")
+        yield* runner.stop
+        return { before, headers }
+      }).pipe(Effect.scoped)
+
+      const used = yield* folder.svc("restore saved", env(first))
+      assert.strictEqual(used.code, 1)
+      assert.include(used.stderr, "empty service")
+
+      assert.match(yield* run("restore saved", second), /^Restored saved of 20/)
+      yield* run("backup again", second)
+      const again = join(folder.path, "again")
+      const [one, two] = yield* Effect.promise(() => Promise.all([saved, again].map(rowsOf)))
+      assert.deepStrictEqual(two, one)
+      const manifests = yield* Effect.promise(() => Promise.all([saved, again].map(manifestOf)))
+      for (const name of ["tables", "sequences", "masterKey", "migration", "blobs"]) {
+        assert.deepStrictEqual(at(manifests[1], name), at(manifests[0], name), name)
+      }
+      const files = yield* Effect.promise(() => Promise.all([saved, again].map(filesIn)))
+      assert.deepStrictEqual(files[1], files[0])
+      assert.include(files[0], "/data/master.key")
+
+      const runner = yield* startRunner({ databaseUrl: "", dataDir: second })
+      const target = yield* targetOf(second, runner.url)
+      assert.deepStrictEqual(yield* readAll(target, headers), before)
+      const later = yield* request(`${target.url}/v1/saves/later`, { headers })
+      assert.strictEqual(later.status, 404, "a write after the backup is in it")
+      // Identities of new rows begin behind those of the backup, and all triggers and keys are back.
+      yield* play(target)
+      const deleted = yield* request(`${target.url}/v1/players/me`, { method: "DELETE", headers })
+      assert.strictEqual(deleted.status, 200)
+      const fresh = yield* readAll(target, (yield* play(target)).headers)
+      assert.deepStrictEqual(at(fresh.stats, "stats"), at(before.stats, "stats"))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("refuses what is no whole backup, another key, and a folder in use", () =>
+    Effect.gen(function* () {
+      const folder = yield* makeFolder({ SVC_DATA_DIR: "data" })
+      yield* Effect.promise(() => chmod(folder.path, 0o755))
+      const refusal = Effect.fnUntraced(function* (
+        words: string,
+        env: Readonly<Record<string, string>> = {}
+      ) {
+        const { code, stderr } = yield* folder.svc(words, { env })
+        assert.strictEqual(code, 1, words)
+        return stderr
+      })
+      assert.include(yield* refusal("backup"), "has no database")
+      assert.include(yield* refusal("restore nowhere"), "no whole backup")
+      const dataDir = join(folder.path, "data")
+      yield* Effect.scoped(startRunner({ databaseUrl: "", dataDir }))
+      assert.strictEqual((yield* folder.svc("backup saved --json")).code, 0)
+      assert.include(yield* refusal("backup saved"), "is not empty")
+      const otherKey = Buffer.alloc(32, 1).toString("base64")
+      assert.include(
+        yield* refusal("restore saved", { SVC_DATA_DIR: "other", SVC_MASTER_KEY: otherKey }),
+        "another key"
+      )
+      const damaged = join(folder.path, "damaged")
+      yield* Effect.promise(async () => {
+        await cp(join(folder.path, "saved"), damaged, { recursive: true })
+        await truncate(join(damaged, "database/projects.jsonl.gz"), 30)
+      })
+      const restored = { SVC_DATA_DIR: "restored" }
+      assert.match(yield* refusal("restore damaged", restored), /Failed to read .*projects/)
+      assert.deepStrictEqual((yield* folder.svc("restore saved", { env: restored })).code, 0)
+      yield* Effect.promise(() => rm(join(damaged, "manifest.json")))
+      assert.include(yield* refusal("restore damaged"), "no whole backup")
+    }).pipe(Effect.scoped)
+  )
+})
