@@ -53,11 +53,8 @@ const svc = Command.make("svc").pipe(
     functionsCommand,
     ...hostingCommands,
     domainsCommand,
-<<<<<<< HEAD
     doctorCommand,
-=======
     ...backupCommands,
->>>>>>> 9925b83 (Back up a running service with svc backup, and restore it with svc restore)
     agentCommand
   ]),
   Command.withGlobalFlags([Json])
