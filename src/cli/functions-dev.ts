@@ -1,5 +1,4 @@
 /** `svc functions dev`: deploys to development on each change, and prints the logs. */
-import { watch } from "node:fs"
 import { Effect, Queue, Schedule, Stream } from "effect"
 import { Command } from "effect/cli"
 import type { Failure } from "./failures.ts"
@@ -9,6 +8,7 @@ import { deployFolder, folderArgument } from "./functions-deploy.ts"
 import { followLogs } from "./functions-logs.ts"
 import { applyMigrations } from "./functions-migrations.ts"
 import { readSettings } from "./functions-project.ts"
+import { watchFolder } from "./watch-folder.ts"
 
 const err = styled("stderr")
 
@@ -19,14 +19,8 @@ const settleMillis = 150
 const changesOf = (folder: string) =>
   Stream.callback<void>((queue) =>
     Effect.acquireRelease(
-      Effect.sync(() =>
-        watch(folder, { recursive: true }, (_event, name) => {
-          if (name !== null && !/(?:^|[\\/])(?:node_modules|\.)/.test(name)) {
-            Queue.offerUnsafe(queue, undefined)
-          }
-        })
-      ),
-      (watcher) => Effect.sync(() => watcher.close())
+      Effect.sync(() => watchFolder(folder, () => Queue.offerUnsafe(queue, undefined))),
+      (stop) => Effect.sync(stop)
     )
   ).pipe(Stream.debounce(settleMillis))
 

@@ -1,6 +1,7 @@
 /** `svc backup` beside a running service, and `svc restore` into an empty one: all rows, files and keys. */
 import { appendFile, chmod, cp, mkdir, readdir, readFile, rm, truncate } from "node:fs/promises"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { gunzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -9,6 +10,11 @@ import { startRunner } from "#testing/runners"
 import { makeFolder } from "../support/cli/svc.ts"
 import { play, readAll } from "../support/restorable-data.ts"
 import { targetOf } from "../support/runner-target.ts"
+
+const modules = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))
+
+/** A runner with the embedded Postgres. */
+const embedded = { databaseUrl: "", env: { PATH: `${modules}:/usr/bin:/bin` } }
 
 const filesIn = async (folder: string): Promise<ReadonlyArray<string>> =>
   (await readdir(folder, { recursive: true, withFileTypes: true }))
@@ -53,7 +59,7 @@ describe("svc backup", () => {
       const saved = join(folder.path, "saved")
 
       const { before, headers } = yield* Effect.gen(function* () {
-        const runner = yield* startRunner({ databaseUrl: "", dataDir: first })
+        const runner = yield* startRunner({ ...embedded, dataDir: first })
         const target = yield* targetOf(first, runner.url)
         const { headers } = yield* play(target)
         yield* Effect.promise(() => writeFunctionData(first))
@@ -85,14 +91,18 @@ describe("svc backup", () => {
       assert.deepStrictEqual(files[1], files[0])
       assert.include(files[0], "/data/master.key")
 
-      const runner = yield* startRunner({ databaseUrl: "", dataDir: second })
+      const runner = yield* startRunner({ ...embedded, dataDir: second })
       const target = yield* targetOf(second, runner.url)
       assert.deepStrictEqual(yield* readAll(target, headers), before)
       const later = yield* request(`${target.url}/v1/saves/later`, { headers })
       assert.strictEqual(later.status, 404, "a write after the backup is in it")
       // Identities of new rows begin behind those of the backup, and all triggers and keys are back.
       yield* play(target)
-      const deleted = yield* request(`${target.url}/v1/players/me`, { method: "DELETE", headers })
+      const deleted = yield* request(`${target.url}/v1/players/me`, {
+        method: "DELETE",
+        headers,
+        body: {}
+      })
       assert.strictEqual(deleted.status, 200)
       const fresh = yield* readAll(target, (yield* play(target)).headers)
       assert.deepStrictEqual(at(fresh.stats, "stats"), at(before.stats, "stats"))
@@ -114,7 +124,7 @@ describe("svc backup", () => {
       assert.include(yield* refusal("backup"), "has no database")
       assert.include(yield* refusal("restore nowhere"), "no whole backup")
       const dataDir = join(folder.path, "data")
-      yield* Effect.scoped(startRunner({ databaseUrl: "", dataDir }))
+      yield* Effect.scoped(startRunner({ ...embedded, dataDir }))
       assert.strictEqual((yield* folder.svc("backup saved --json")).code, 0)
       assert.include(yield* refusal("backup saved"), "is not empty")
       const otherKey = Buffer.alloc(32, 1).toString("base64")
