@@ -58,10 +58,10 @@ describe("svc backup", () => {
       })
       const saved = join(folder.path, "saved")
 
-      const { before, headers } = yield* Effect.gen(function* () {
+      const { before, headers, refreshToken } = yield* Effect.gen(function* () {
         const runner = yield* startRunner({ ...embedded, dataDir: first })
         const target = yield* targetOf(first, runner.url)
-        const { headers } = yield* play(target)
+        const { headers, player } = yield* play(target)
         yield* Effect.promise(() => writeFunctionData(first))
         const before = yield* readAll(target, headers)
         assert.match(yield* run("backup saved", first), /^Saved to saved: \d+ rows of \d+ tables/)
@@ -71,7 +71,7 @@ describe("svc backup", () => {
         assert.strictEqual(busy.code, 1)
         assert.include(busy.stderr, "stop every runner first")
         yield* runner.stop
-        return { before, headers }
+        return { before, headers, refreshToken: player.refreshToken }
       }).pipe(Effect.scoped)
 
       const used = yield* folder.svc("restore saved", env(first))
@@ -101,7 +101,7 @@ describe("svc backup", () => {
       const deleted = yield* request(`${target.url}/v1/players/me`, {
         method: "DELETE",
         headers,
-        body: {}
+        body: { refreshToken }
       })
       assert.strictEqual(deleted.status, 200)
       const fresh = yield* readAll(target, (yield* play(target)).headers)

@@ -1,0 +1,144 @@
+/**
+ * `npx @player-backend/cli init` from a registry, as a newcomer does it: each starter is installed, built,
+ * and played by two tabs.
+ */
+import { type ChildProcess, spawn } from "node:child_process"
+import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Page } from "playwright-core"
+import { freePort } from "#testing/runners"
+import { installed, launch } from "../support/client/chromium.ts"
+import { buildPackages } from "../support/packages/game.ts"
+import { serveArchives } from "../support/packages/registry.ts"
+
+/** Building and installing take a minute alone, and many on a busy machine. */
+const setUpMillis = 900_000
+const gameMillis = 600_000
+
+let registry: Awaited<ReturnType<typeof serveArchives>> | undefined
+const home = mkdtempSync(join(tmpdir(), "svc-starters-"))
+
+beforeAll(async () => {
+  registry = await serveArchives(buildPackages())
+  registry.use(home)
+}, setUpMillis)
+
+afterAll(() => registry?.stop())
+
+/** The environment of a newcomer: none of the settings of this repository. */
+const env = {
+  PATH: process.env["PATH"],
+  HOME: process.env["HOME"],
+  npm_config_userconfig: join(home, ".npmrc"),
+  npm_config_prefer_offline: "true",
+  npm_config_audit: "false",
+  npm_config_fund: "false",
+  npm_config_yes: "true"
+}
+
+/** Runs a program to its end; fails with its output. */
+const run = (cwd: string, program: string, ...words: ReadonlyArray<string>): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(program, words, { cwd, env, stdio: ["ignore", "pipe", "pipe"] })
+    let output = ""
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (chunk: Buffer) => (output += chunk.toString()))
+    }
+    child.once("error", reject)
+    child.once("close", (code) =>
+      code === 0
+        ? resolve(output)
+        : reject(new Error(`${program} ${words.join(" ")} ended with ${code}:\n${output}`))
+    )
+  })
+
+const ports = () => Effect.runPromise(Effect.scoped(Effect.all([freePort, freePort])))
+
+/** `svc dev` of a game, until its address is printed. */
+const startDev = (game: string, port: number): Promise<ChildProcess> => {
+  const svc = join(game, "node_modules/.bin/svc")
+  const words = ["dev", "--no-open", "--port", String(port)]
+  const child = spawn(svc, words, { cwd: game, env, stdio: "pipe" })
+  let output = ""
+  return new Promise((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (chunk: Buffer) => {
+        output += chunk.toString()
+        if (output.includes("Local:")) resolve(child)
+      })
+    }
+    child.once("exit", () => reject(new Error(`svc dev has ended:\n${output}`)))
+  })
+}
+
+const ended = (child: ChildProcess) =>
+  new Promise((resolve) => {
+    child.once("exit", resolve)
+    child.kill("SIGTERM")
+  })
+
+/** How many players a tab shows. */
+const shown: Readonly<Record<string, () => number>> = {
+  vanilla: () => (document.querySelector("#status")?.textContent ?? "").split(",").length,
+  phaser: () => (document.querySelector("#status")?.textContent ?? "").split(",").length,
+  react: () => document.querySelectorAll("li").length
+}
+
+/** Both tabs come to one room; the second comes when the first has its room. */
+const meet = async (pages: ReadonlyArray<Page>, url: string, starter: string): Promise<void> => {
+  const count = shown[starter]
+  if (count === undefined) throw new Error(`No such starter: ${starter}`)
+  for (const page of pages) {
+    await page.goto(url)
+    await page.waitForFunction(() =>
+      document.querySelector("#status")?.textContent?.startsWith("Room ")
+    )
+  }
+  for (const page of pages) await page.waitForFunction(`(${count.toString()})() === 2`)
+}
+
+describe("a game from the registry", () => {
+  for (const starter of ["vanilla", "react", "phaser"]) {
+    it.skipIf(!installed)(
+      `is made by npx, built, and played by two tabs: ${starter}`,
+      async () => {
+        const name = `game-${starter}`
+        const made = await run(
+          home,
+          ...(["npx", "@player-backend/cli", "init", name, "--starter", starter] as const)
+        )
+        assert.include(made, `Created ${name}`)
+        const game = join(home, name)
+        const [port, servicePort] = await ports()
+        const settings = { HOST: "127.0.0.1", SVC_TURN_PORT: "0", SVC_DEMO_GAMES: "off" }
+        await run(game, "npm", "install")
+        await run(game, "npm", "run", "build")
+        assert.isTrue(existsSync(join(game, "dist/index.html")))
+        assert.isNotEmpty(readdirSync(join(game, "dist/assets")))
+        writeFileSync(
+          join(game, "vite.config.js"),
+          `import { playerBackend } from "@player-backend/cli/vite"
+           const options = ${JSON.stringify({ port: servicePort, env: settings })}
+           export default { plugins: [playerBackend(options)] }`
+        )
+        const dev = await startDev(game, port)
+        const browser = await launch()
+        try {
+          const context = await browser.newContext()
+          const pages = [await context.newPage(), await context.newPage()]
+          const errors: Array<string> = []
+          for (const page of pages) page.on("pageerror", ({ message }) => errors.push(message))
+          await meet(pages, `http://localhost:${port}/`, starter)
+          assert.deepStrictEqual(errors, [])
+        } finally {
+          await browser.close()
+          await ended(dev)
+        }
+      },
+      gameMillis
+    )
+  }
+})
