@@ -1,8 +1,8 @@
 /** `svc doctor`: a service that is well, and each fault with what to do about it. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { clockCheck, diskCheck, isAtLeast, nodeCheck } from "#cli/doctor/checks"
-import { placeOf } from "#cli/doctor/ice-servers"
+import { clockCheck, diskCheck, isAtLeast, nodeCheck } from "#cli/doctor-checks"
+import { placeOf } from "#cli/ice-servers"
 import { TestApp } from "#testing/app"
 import { at, configure, request } from "#testing/players"
 import manifest from "../../package.json" with { type: "json" }

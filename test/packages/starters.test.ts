@@ -28,21 +28,19 @@ beforeAll(async () => {
 
 afterAll(() => registry?.stop())
 
-/** The environment of a newcomer: none of the settings of this repository. */
-const env = {
-  PATH: process.env["PATH"],
-  HOME: process.env["HOME"],
-  npm_config_userconfig: join(home, ".npmrc"),
-  npm_config_prefer_offline: "true",
-  npm_config_audit: "false",
-  npm_config_fund: "false",
-  npm_config_yes: "true"
-}
+/** npm asks the registry for the scope, and its cache for the rest. */
+const flags = [
+  `--userconfig=${join(home, ".npmrc")}`,
+  "--prefer-offline",
+  "--no-audit",
+  "--no-fund",
+  "--yes"
+]
 
 /** Runs a program to its end; fails with its output. */
 const run = (cwd: string, program: string, ...words: ReadonlyArray<string>): Promise<string> =>
   new Promise((resolve, reject) => {
-    const child = spawn(program, words, { cwd, env, stdio: ["ignore", "pipe", "pipe"] })
+    const child = spawn(program, words, { cwd, stdio: ["ignore", "pipe", "pipe"] })
     let output = ""
     for (const stream of [child.stdout, child.stderr]) {
       stream.on("data", (chunk: Buffer) => (output += chunk.toString()))
@@ -61,7 +59,7 @@ const ports = () => Effect.runPromise(Effect.scoped(Effect.all([freePort, freePo
 const startDev = (game: string, port: number): Promise<ChildProcess> => {
   const svc = join(game, "node_modules/.bin/svc")
   const words = ["dev", "--no-open", "--port", String(port)]
-  const child = spawn(svc, words, { cwd: game, env, stdio: "pipe" })
+  const child = spawn(svc, words, { cwd: game, stdio: "pipe" })
   let output = ""
   return new Promise((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
@@ -106,15 +104,13 @@ describe("a game from the registry", () => {
       `is made by npx, built, and played by two tabs: ${starter}`,
       async () => {
         const name = `game-${starter}`
-        const made = await run(
-          home,
-          ...(["npx", "@player-backend/cli", "init", name, "--starter", starter] as const)
-        )
+        const words = ["@player-backend/cli", "init", name, "--starter", starter]
+        const made = await run(home, "npx", ...flags, ...words)
         assert.include(made, `Created ${name}`)
         const game = join(home, name)
         const [port, servicePort] = await ports()
         const settings = { HOST: "127.0.0.1", SVC_TURN_PORT: "0", SVC_DEMO_GAMES: "off" }
-        await run(game, "npm", "install")
+        await run(game, "npm", "install", ...flags)
         await run(game, "npm", "run", "build")
         assert.isTrue(existsSync(join(game, "dist/index.html")))
         assert.isNotEmpty(readdirSync(join(game, "dist/assets")))

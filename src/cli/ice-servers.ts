@@ -3,7 +3,7 @@ import { createSocket, type Socket } from "node:dgram"
 import { lookup } from "node:dns/promises"
 import { Effect } from "effect"
 import type { IceServer } from "#rpc/peers"
-import { type Check, failed, ok } from "./checks.ts"
+import { type Check, failed, ok } from "./doctor-checks.ts"
 import { connects } from "./connects.ts"
 import { methods, readStunResponse, stunRequest } from "./stun.ts"
 

@@ -2,14 +2,14 @@
 import { Config, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
-import manifest from "../../../package.json" with { type: "json" }
-import { Exit, exitCodes } from "../failures.ts"
-import { environmentFlag } from "../files.ts"
-import { printResult, styled } from "../output.ts"
-import { currentUrl, localDataDirectory, localService, resolveTarget } from "../target.ts"
-import { type Check, type CheckStatus, failed, nodeCheck } from "./checks.ts"
-import { checkDatabase, checkDataDirectory, installedPackages } from "./local.ts"
-import { checkService } from "./service.ts"
+import manifest from "../../package.json" with { type: "json" }
+import { Exit, exitCodes } from "./failures.ts"
+import { environmentFlag } from "./files.ts"
+import { printResult, styled } from "./output.ts"
+import { currentUrl, localDataDirectory, localService, resolveTarget } from "./target.ts"
+import { type Check, type CheckStatus, failed, nodeCheck } from "./doctor-checks.ts"
+import { checkDatabase, checkDataDirectory, installedPackages } from "./doctor-local.ts"
+import { checkService } from "./doctor-service.ts"
 
 const out = styled("stdout")
 

@@ -4,7 +4,7 @@ import { stat, statfs } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import { Effect, Option, Schema } from "effect"
-import { type Check, diskCheck, failed, ok, warning } from "./checks.ts"
+import { type Check, diskCheck, failed, ok, warning } from "./doctor-checks.ts"
 import { connects } from "./connects.ts"
 
 const scope = "@player-backend"

@@ -6,8 +6,8 @@ import { Effect, Schema } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { IceServers } from "#rpc/peers"
 import { Reply } from "#rpc/realtime"
-import { read, send } from "../service.ts"
-import { type Check, failed, ok, warning } from "./checks.ts"
+import { read, send } from "./service.ts"
+import { type Check, failed, ok, warning } from "./doctor-checks.ts"
 import { checkIceServers } from "./ice-servers.ts"
 
 interface PlayerTarget {

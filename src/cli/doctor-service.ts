@@ -5,11 +5,11 @@ import { decodeConfig } from "#rpc/config-document/document"
 import { modesOf } from "#rpc/config-document/multiplayer"
 import { isLoopback } from "#rpc/config-document/origins"
 import { changedPaths } from "#rpc/config-document/changes"
-import { parseConfig, validateConfig, withoutSchema } from "../document.ts"
-import type { Failure } from "../failures.ts"
-import { readText } from "../files.ts"
-import { read, readConfig, readFeatures, send } from "../service.ts"
-import { nameOf, type Target } from "../target.ts"
+import { parseConfig, validateConfig, withoutSchema } from "./document.ts"
+import type { Failure } from "./failures.ts"
+import { readText } from "./files.ts"
+import { read, readConfig, readFeatures, send } from "./service.ts"
+import { nameOf, type Target } from "./target.ts"
 import {
   type Check,
   clockCheck,
@@ -19,8 +19,8 @@ import {
   skipped,
   versionChecks,
   warning
-} from "./checks.ts"
-import { checkAsPlayer } from "./player.ts"
+} from "./doctor-checks.ts"
+import { checkAsPlayer } from "./doctor-player.ts"
 
 const Info = Schema.Struct({ version: Schema.String })
 
