@@ -51,6 +51,14 @@ export const functionRuntime = {
   messageDelaySeconds: 43_200
 } as const
 
+/** What an environment stores on the disk of its runner. */
+export const functionStorage = {
+  megabytesDefault: 1024,
+  /** Milliseconds between two measurements of an environment that is called. */
+  measureMillis: 10_000,
+  measureTimeoutMillis: 60_000
+} as const
+
 /** Snapshots of the data of functions. */
 export const functionSnapshots = {
   secondsDefault: 10,

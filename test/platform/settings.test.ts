@@ -53,7 +53,12 @@ describe("settings", () => {
           guestBytes: 16_777_216,
           environmentBytes: 53_687_091_200
         },
-        functions: { processes: 32, memoryBytes: 256 * 1024 * 1024, snapshotSeconds: 10 },
+        functions: {
+          processes: 32,
+          memoryBytes: 256 * 1024 * 1024,
+          storageBytes: 1024 * 1024 * 1024,
+          snapshotSeconds: 10
+        },
         hosting: {
           domain: "localhost",
           environmentBytes: 10_737_418_240,

@@ -56,7 +56,7 @@ const outgoing = `
     return new Response("all sent")
   } }`
 
-layer(withFunctions(), live)("functions", (it) => {
+layer(withFunctions({ SVC_FUNCTIONS_STORAGE_MB: "2" }), live)("functions", (it) => {
   it.effect("drops headers that mean something to the service, in both directions", () =>
     Effect.gen(function* () {
       const id = (yield* FunctionsWorld).live(program(mirror))
@@ -180,6 +180,58 @@ layer(withFunctions(), live)("functions", (it) => {
       const codes = new Set(answers.map(({ text }) => JSON.parse(text).error.code))
       assert.deepStrictEqual([...codes], ["function_cpu_exceeded"])
     })
+  )
+
+  it.effect(
+    "stores no more when the storage is full, reads on, and stores again after a delete",
+    () =>
+      Effect.gen(function* () {
+        const world = yield* FunctionsWorld
+        const source = `
+        import { env as imported } from "cloudflare:workers"
+        const attempt = async (run) => {
+          try { await run(); return "stored" } catch (error) { return error.message }
+        }
+        export default { async fetch(request, env) {
+          const { pathname } = new URL(request.url)
+          if (pathname === "/fill") await env.FILES.put("big", new Uint8Array(3e6))
+          if (pathname === "/free") await env.FILES.delete("big")
+          if (pathname === "/read") return Response.json([
+            (await env.DB.prepare("select count(*) as n from t").first()).n,
+            await env.CACHE.get("a"),
+            (await env.FILES.get("big"))?.size ?? 0
+          ])
+          await attempt(() => env.DB.exec("create table if not exists t (a)"))
+          return Response.json(await Promise.all([
+            attempt(() => env.DB.prepare("insert into t values (1)").run()),
+            attempt(() => env.DB.withSession().prepare("insert into t values (1)").run()),
+            attempt(() => env.CACHE.put("a", "1")),
+            attempt(() => imported.CACHE.put("b", "1")),
+            attempt(() => env.FILES.put("a", "1")),
+            attempt(() => env.FILES.createMultipartUpload("c"))
+          ]))
+        } }`
+        const id = world.live(
+          program(source, {
+            bindings: [
+              { name: "DB", type: "db" },
+              { name: "CACHE", type: "kv" },
+              { name: "FILES", type: "files" }
+            ]
+          })
+        )
+        const answersOf = (path: string) =>
+          Effect.map(get(id, path), ({ text }) => new Set<string>(JSON.parse(text)))
+        assert.deepStrictEqual([...(yield* answersOf("fill"))], ["stored"])
+        const full = yield* Effect.repeat(answersOf(""), { until: (one) => !one.has("stored") })
+        assert.match([...full].join(), /^The storage of this environment is full[^,]*$/)
+        const [rows, value, size] = JSON.parse((yield* get(id, "read")).text)
+        assert.isAbove(rows, 0)
+        assert.deepStrictEqual([value, size], ["1", 3e6])
+        yield* get(id, "free")
+        const free = yield* Effect.repeat(answersOf(""), { until: (one) => one.has("stored") })
+        assert.deepStrictEqual([...free], ["stored"])
+      })
   )
 
   it.effect("ends the connection of an upload that it refuses", () =>

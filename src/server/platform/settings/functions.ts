@@ -7,6 +7,8 @@ export interface FunctionSettings {
   readonly processes: number
   /** Memory at which a process is ended. */
   readonly memoryBytes: number
+  /** Bytes on disk beyond which an environment stores no more; 0: there is no limit. */
+  readonly storageBytes: number
   /** Seconds between two snapshots of data that changes; 0: there are none. */
   readonly snapshotSeconds: number
 }
@@ -14,6 +16,7 @@ export interface FunctionSettings {
 export const functionVariables = {
   SVC_FUNCTIONS_PROCESSES: whole(0, 10_000),
   SVC_FUNCTIONS_MEMORY_MB: whole(128, 16_384),
+  SVC_FUNCTIONS_STORAGE_MB: whole(0, 1024 * 1024),
   SVC_FUNCTIONS_SNAPSHOT_SECONDS: whole(0, 86_400)
 }
 
@@ -24,5 +27,6 @@ const mebibyte = 1024 * 1024
 export const functionsOf = (env: typeof Variables.Type): FunctionSettings => ({
   processes: env.SVC_FUNCTIONS_PROCESSES,
   memoryBytes: env.SVC_FUNCTIONS_MEMORY_MB * mebibyte,
+  storageBytes: env.SVC_FUNCTIONS_STORAGE_MB * mebibyte,
   snapshotSeconds: env.SVC_FUNCTIONS_SNAPSHOT_SECONDS
 })

@@ -1,6 +1,6 @@
 /** Every environment variable that the service reads; `docs/operations/settings.md` lists them. */
 import { featureTable } from "#rpc/config-document/features"
-import { functionSnapshots } from "#rpc/function-runtime-limits"
+import { functionSnapshots, functionStorage } from "#rpc/function-runtime-limits"
 import { guests, hosting, saves, turn } from "#rpc/limits"
 
 /** Long enough that it cannot be guessed. */
@@ -251,6 +251,12 @@ export const variables = {
   SVC_FUNCTIONS_MEMORY_MB: {
     default: "256",
     description: "Memory, in MiB, at which the process of an environment's functions is ended."
+  },
+  SVC_FUNCTIONS_STORAGE_MB: {
+    default: String(functionStorage.megabytesDefault),
+    description:
+      "The most MiB that the functions of an environment store on disk. What is written within ten seconds " +
+      "may exceed it. 0: no limit."
   },
   SVC_FUNCTIONS_SNAPSHOT_SECONDS: {
     default: String(functionSnapshots.secondsDefault),

@@ -56,6 +56,14 @@ const moduleOf = ({ content, name, type }: FunctionModule): Module => {
   return { type: kinds[type], path, contents: isBinary ? content : text(content) }
 }
 
+/** The types of the bindings that store. */
+const storesOf = (bindings: ReadonlyArray<FunctionBinding>): Record<string, string> =>
+  Object.fromEntries(
+    bindings
+      .filter(({ type }) => type === "db" || type === "kv" || type === "files")
+      .map(({ name, type }) => [name, type])
+  )
+
 /** The module that starts first: it prepares `fetch` before any module of the player runs. */
 const entryOf = ({ bindings, mainModule }: CompileInput): string => {
   const main = JSON.stringify(`./${mainModule}`)
@@ -68,7 +76,7 @@ const entryOf = ({ bindings, mainModule }: CompileInput): string => {
     ...(classes.length === 0
       ? []
       : [`export { ${[...new Set(classes)].join(", ")} } from ${main}`]),
-    "export default serve(program)"
+    `export default serve(program, ${JSON.stringify(storesOf(bindings))})`
   ].join("\n")
 }
 
@@ -100,6 +108,7 @@ const mainWorker = (input: CompileInput): WorkerOptions => {
     modules: [
       { type: "ESModule", path: `${root}/${ownPrefix}entry.mjs`, contents: entryOf(input) },
       { type: "ESModule", path: `${root}/${ownPrefix}calls.mjs`, contents: source("calls") },
+      { type: "ESModule", path: `${root}/${ownPrefix}storage.mjs`, contents: source("storage") },
       ...modules.map(moduleOf)
     ],
     compatibilityDate,

@@ -26,6 +26,7 @@ import { CallTokens } from "./call-tokens.ts"
 import { type HostHandler, listenForBindings } from "./host-socket.ts"
 import { LogBuffer } from "./log-buffer.ts"
 import type { Place, Places } from "./places.ts"
+import { StorageUse } from "./storage-use.ts"
 import { postJson, type WorkerReply } from "./worker-http.ts"
 
 /** The environment has nothing that could run. */
@@ -45,6 +46,8 @@ export interface HostContext {
   readonly places: Places
   readonly runtimeDate: string
   readonly memoryBytes: number
+  /** Bytes on disk beyond which databases, KV and files refuse more; 0: there is no limit. */
+  readonly storageBytes: number
   readonly deniedAddresses: ReadonlyArray<string>
   readonly now: () => number
   /** Milliseconds since 1970. */
@@ -116,9 +119,11 @@ export class FunctionHost {
   #server: Server | undefined
   #notLive: { readonly kind: "absent" | "suspended"; readonly until: number } | undefined
   #starts = 0
+  readonly #storage: StorageUse
 
   constructor(context: HostContext, options: HostOptions) {
     this.#context = context
+    this.#storage = new StorageUse(context.storageBytes, context.now)
     this.#options = options
     this.supervisor = new Supervisor<RunningFunction>({
       start: () => this.#start(),
@@ -168,6 +173,14 @@ export class FunctionHost {
     this.#usage = { requests: 0, cpuMillis: 0, bytes: 0 }
   }
 
+  /** Looks how much is stored, if anything was called since. */
+  measure(): void {
+    const { lastUsedAt, load } = this.supervisor
+    const usedAt = load > 0 ? this.#context.now() : lastUsedAt
+    const directory = this.#context.places.dataOf(this.#options.environmentId)
+    this.#storage.refresh(directory, usedAt)
+  }
+
   /** Whether durable objects wait for an alarm. */
   hasAlarms(): boolean {
     const isPossible = this.#program?.bindings.some(({ type }) => type === "durableObject") === true
@@ -186,7 +199,11 @@ export class FunctionHost {
 
   /** Headers by which the entry point knows a call. */
   callHeaders(kind: string): Record<string, string> {
-    return { "x-svc-kind": kind, "x-svc-call": this.#tokens.next(this.#context.wallClock()) }
+    return {
+      "x-svc-kind": kind,
+      "x-svc-call": this.#tokens.next(this.#context.wallClock()),
+      "x-svc-full": this.#storage.isFull ? "1" : "0"
+    }
   }
 
   async #post(

@@ -96,6 +96,7 @@ const makeLocalFunctions = Effect.fnUntraced(function* (programs: Programs) {
     places: new Places(settings.dataDir, sockets, programs.hasOwnUsers),
     runtimeDate: programs.releaseDay,
     memoryBytes: settings.functions.memoryBytes,
+    storageBytes: settings.functions.storageBytes,
     deniedAddresses: deniedAddresses(),
     now,
     wallClock: () => clock.currentTimeMillisUnsafe()

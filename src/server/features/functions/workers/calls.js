@@ -3,6 +3,8 @@
  * handlers, and gives each request that they send the signed id of the call that sends it.
  */
 import { AsyncLocalStorage } from "node:async_hooks"
+import { withEnv } from "cloudflare:workers"
+import { guardedEnv, setFull } from "./__svc_storage.mjs"
 
 const current = new AsyncLocalStorage()
 const send = globalThis.fetch
@@ -116,12 +118,14 @@ const kinds = {
 const hooks = ["onStats", "onRoomClosed", "onPlayerCreated"]
 
 /** The entry point of the service. Nothing else can call it: the socket is the service's own. */
-export const serve = (program) => ({
-  async fetch(request, env, ctx) {
+export const serve = (program, stores) => ({
+  async fetch(request, bare, ctx) {
+    setFull(request.headers.get("x-svc-full") === "1")
+    const env = guardedEnv(bare, stores)
     const call = { token: request.headers.get("x-svc-call") ?? "", hasExceeded: false }
     const run = kinds[request.headers.get("x-svc-kind")]
     try {
-      return await current.run(call, () => run(program, env, ctx, request))
+      return await current.run(call, () => withEnv(env, () => run(program, env, ctx, request)))
     } catch (error) {
       return failure(call, error)
     }
