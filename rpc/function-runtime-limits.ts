@@ -55,7 +55,7 @@ export const functionRuntime = {
 export const functionStorage = {
   megabytesDefault: 1024,
   /** Milliseconds between two measurements of an environment that is called. */
-  measureMillis: 10_000,
+  measureMillis: 5000,
   measureTimeoutMillis: 60_000
 } as const
 

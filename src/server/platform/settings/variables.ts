@@ -255,7 +255,7 @@ export const variables = {
   SVC_FUNCTIONS_STORAGE_MB: {
     default: String(functionStorage.megabytesDefault),
     description:
-      "The most MiB that the functions of an environment store on disk. What is written within ten seconds " +
+      "The most MiB that the functions of an environment store on disk. What is written within five seconds " +
       "may exceed it. 0: no limit."
   },
   SVC_FUNCTIONS_SNAPSHOT_SECONDS: {
