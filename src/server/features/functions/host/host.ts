@@ -9,7 +9,6 @@ import { join } from "node:path"
 import { Data, Redacted } from "effect"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { readUsage } from "#server/platform/workerd/process-usage"
-import type { Programs } from "#server/platform/workerd/programs"
 import { type WorkerdOptions, WorkerdProcess } from "#server/platform/workerd/process"
 import {
   type Call,
@@ -17,15 +16,15 @@ import {
   type Supervised,
   Supervisor
 } from "#server/platform/workerd/supervisor"
-import type { Compiler } from "../compiler/compiler.ts"
 import { socketNames } from "../compiler/socket-names.ts"
 import type { FunctionBundle, FunctionProgram, FunctionState } from "../program.ts"
 import type { FunctionLogLine, FunctionUsage } from "../surroundings.ts"
 import { hasAlarms } from "./alarms.ts"
 import { CallTokens } from "./call-tokens.ts"
+import type { HostContext } from "./host-context.ts"
 import { type HostHandler, listenForBindings } from "./host-socket.ts"
 import { LogBuffer } from "./log-buffer.ts"
-import type { Place, Places } from "./places.ts"
+import type { Place } from "./places.ts"
 import { StorageUse } from "./storage-use.ts"
 import { postJson, type WorkerReply } from "./worker-http.ts"
 
@@ -38,23 +37,6 @@ export class NotLive extends Data.TaggedError("NotLive")<{
 export class CallEnded extends Data.TaggedError("CallEnded")<{
   readonly reason: EndReason | "late"
 }> {}
-
-/** What all hosts of a runner share. */
-export interface HostContext {
-  readonly programs: Programs
-  readonly compiler: Compiler
-  readonly places: Places
-  readonly runtimeDate: string
-  readonly memoryBytes: number
-  /** Bytes on disk beyond which databases, KV and files refuse more; 0: there is no limit. */
-  readonly storageBytes: number
-  readonly deniedAddresses: ReadonlyArray<string>
-  readonly now: () => number
-  /** Milliseconds since 1970. */
-  readonly wallClock: () => number
-  /** Waits until the process of another call may be started; returns how to end the turn. */
-  readonly takeTurn: () => Promise<() => void>
-}
 
 /** What a host needs of its environment. */
 export interface HostOptions {

@@ -4,7 +4,8 @@
  */
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { GateClosed } from "#server/platform/workerd/supervisor"
-import { FunctionHost, type HostContext, type HostOptions } from "./host.ts"
+import { FunctionHost, type HostOptions } from "./host.ts"
+import type { HostContext } from "./host-context.ts"
 
 export interface HostsOptions {
   readonly context: Omit<HostContext, "takeTurn">
