@@ -8,7 +8,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { arrows, cycles, folderCycles, importForms } from "./imports.ts"
 import { hiddenInputs, machinePaths, marks, types } from "./language.ts"
 import { citations, titles, wordings } from "./prose.ts"
-import { functionSizes, header, names, sizes, topFolders, twins, words } from "./shape.ts"
+import {
+  functionSizes,
+  header,
+  migrationNumbers,
+  names,
+  sizes,
+  topFolders,
+  twins,
+  words
+} from "./shape.ts"
 import { parse, type Problem, type Source, type TextFile } from "./source.ts"
 import { readTree } from "./tree.ts"
 
@@ -80,6 +89,22 @@ describe("shape", () => {
     )
     refuses(twins([file("rpc/saves.ts"), file("sql/saves/limits.ts")]))
     holds(twins(files))
+  })
+
+  it("gives each migration a number of its own", () => {
+    refuses(
+      migrationNumbers([
+        file("sql/migrations/0007_rooms.ts"),
+        file("sql/migrations/0008_saves.ts"),
+        file("sql/migrations/0008_stats.ts")
+      ]),
+      "sql/migrations/0008_stats.ts:1 0008 is the number of saves: take the next free one"
+    )
+    refuses(
+      migrationNumbers([file("sql/migrations/0007_rooms.ts"), file("sql/migrations/0008_rooms.ts")])
+    )
+    assert.isAbove(typescript.filter(({ path }) => path.startsWith("sql/migrations/0")).length, 9)
+    holds(migrationNumbers(typescript))
   })
 
   it("opens every module with a doc comment", () => {

@@ -63,6 +63,20 @@ export const twins = (files: ReadonlyArray<TextFile>): ReadonlyArray<Problem> =>
   })
 }
 
+/** Each migration has a number of its own, since a number runs once: the second would be skipped. */
+export const migrationNumbers = (files: ReadonlyArray<TextFile>): ReadonlyArray<Problem> => {
+  const first = new Map<string, string>()
+  return files.flatMap((file) => {
+    const [, number, name] = /^sql\/migrations\/(\d+)_(.*)\.ts$/.exec(file.path) ?? []
+    if (number === undefined || name === undefined) return []
+    const other = first.get(number)
+    if (other === undefined) first.set(number, name)
+    return other === undefined
+      ? []
+      : [problem(file, 0, `${number} is the number of ${other}: take the next free one`)]
+  })
+}
+
 /** The folders that a path is in, from the outermost. */
 const foldersOf = (path: string): ReadonlyArray<string> => {
   const parts = path.split("/").slice(0, -1)
