@@ -1,6 +1,6 @@
 /**
  * Test projects: `house` (the rules of this repository), `service` (everything else, on one shared
- * Postgres), `simulation`, `chaos`, `fuzz`, `packages`, `functions`, `dashboard`, `calls` and `hosting`.
+ * Postgres), `simulation`, `chaos`, `fuzz`, `packages`, `functions`, `dashboard`, `calls`, `hosting` and `demo`.
  * Simulation, chaos and fuzz have a short form, for `npm test`, and a long one
  * (`vitest.long.config.ts`). Simulation and chaos take every core, so they run alone.
  */
@@ -16,6 +16,7 @@ const packages = "test/packages/*.test.ts"
 const functions = "test/features/functions/long/*.test.ts"
 const dashboard = "test/dashboard/views/*.test.ts"
 const calls = "test/calls/*.test.ts"
+const demo = "test/demo/long/*.test.ts"
 const hosting = "test/features/hosting/long/*.test.ts"
 const globalSetup = existsSync("test/support/global-setup.ts")
   ? ["test/support/global-setup.ts"]
@@ -66,6 +67,7 @@ export const configOf = (form: "short" | "long") =>
               functions,
               dashboard,
               calls,
+              demo,
               hosting,
               "test/bench/peers/**",
               "**/node_modules/**"
@@ -89,6 +91,7 @@ export const configOf = (form: "short" | "long") =>
         longOnly("calls", calls, 6),
         longOnly("functions", functions, 7),
         longOnly("hosting", hosting, 8),
+        longOnly("demo", demo, 9),
         {
           extends: true,
           test: { name: "chaos", include: [chaos], sequence: { groupOrder: 2 } }

@@ -22,6 +22,8 @@ import { VoiceSessionLive } from "#entities/voice-session/entity"
 import { ClusterLive, ReadinessLive } from "./cluster/cluster.ts"
 import { DemoGamesLive } from "./demo/games.ts"
 import { DemoPage } from "./demo/route.ts"
+import { DemoRunners } from "./demo/runners-route.ts"
+import { TwoRunnersLive } from "./demo/two-runners.ts"
 import { AgesHttp } from "./features/ages/handlers.ts"
 import { AppealsHttp } from "./features/appeals/handlers.ts"
 import { AuditHttp } from "./features/audit/handlers.ts"
@@ -273,6 +275,7 @@ export const Routes = Layer.mergeAll(
   DashboardPages,
   DashboardSessions,
   DemoPage,
+  DemoRunners,
   DevMailPage,
   DocsSite,
   EmailPages,
@@ -305,6 +308,7 @@ const EndpointsLive = Layer.mergeAll(
   RealtimeDoorLive,
   RpcServerLive,
   SeenPlayers,
+  TwoRunnersLive,
   serveHttp(Layer.mergeAll(Routes, MetricsRoute)).pipe(Layer.provide(ReadinessLive)),
   DashboardPort
 ).pipe(

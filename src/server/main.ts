@@ -1,4 +1,5 @@
 /** Entry of the service: starts it, prints where it listens, and explains a failed start. */
+import cluster from "node:cluster"
 import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
@@ -15,10 +16,16 @@ const dashboardLine = (port: number | string, code: string | undefined): string 
   `  dashboard       http://localhost:${port}${paths.dashboard}` +
   (code === undefined ? "" : `#code=${code}`)
 
+/** Whether `npm run start:two` started this process after its first runner, which printed the start message. */
+const isFurtherRunner = (cluster.worker?.id ?? 1) > 1
+
 /** Printed once the service accepts requests: one log line as JSON, or a short text for a terminal. */
 const StartMessage = Layer.effectDiscard(
   Effect.gen(function* () {
     const { baseUrl, dashboard, dataDir, logs, production, runner, warnings } = yield* Settings
+    if (isFurtherRunner && runner !== undefined && logs.format !== "json") {
+      return yield* Console.log(`  runner          ${runner.host}:${runner.port}`)
+    }
     const code = Option.getOrUndefined(yield* (yield* SignInLinks).create)
     for (const warning of warnings) yield* Effect.logWarning(warning)
     const { address } = yield* HttpServer.HttpServer

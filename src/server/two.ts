@@ -1,12 +1,14 @@
 /**
  * Two runners on one laptop: two processes with one database behind one port, to see a room survive the
- * loss of its runner. The operating system's listening socket is shared, so a client that reconnects
- * reaches the runner that is left. A runner that ends is started again. Refused in production.
+ * loss of its runner. The listening socket is shared, so a client that reconnects reaches the runner that is
+ * left. A runner that ends is started again. Relays between the runners what the demo games ask for. Refused
+ * in production.
  */
 import cluster, { type Worker } from "node:cluster"
 import { fileURLToPath } from "node:url"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Config, Console, Effect } from "effect"
+import { Config, Console, Effect, Option } from "effect"
+import { decodeKillRunner } from "./demo/kill-message.ts"
 import { npmEnd } from "./platform/npm-parent.ts"
 import { freePort } from "./platform/settings/free-port.ts"
 import { failCommand } from "./start-error.ts"
@@ -39,9 +41,19 @@ const keepRunner = Effect.gen(function* () {
   yield* Effect.sleep(restartMillis)
 })
 
+const workersOf = () => Object.values(cluster.workers ?? {}).flatMap((worker) => worker ?? [])
+
+/** Passes on to all runners the request to kill that of a room. */
+const relayKills = Effect.sync(() =>
+  cluster.on("message", (_, message: unknown) => {
+    const kill = decodeKillRunner(message)
+    if (Option.isNone(kill)) return
+    for (const worker of workersOf()) if (worker.isConnected()) worker.send(kill.value)
+  })
+)
+
 const stopRunners = Effect.suspend(() => {
-  const workers = Object.values(cluster.workers ?? {}).flatMap((worker) => worker ?? [])
-  const ends = workers.map((worker) => {
+  const ends = workersOf().map((worker) => {
     const end = ended(worker)
     worker.process.kill("SIGTERM")
     return end
@@ -57,6 +69,7 @@ Effect.gen(function* () {
   yield* Effect.sync(() =>
     cluster.setupPrimary({ exec: fileURLToPath(new URL("main.ts", import.meta.url)) })
   )
+  yield* relayKills
   yield* Effect.raceFirst(
     Effect.all([Effect.forever(keepRunner), Effect.forever(keepRunner)], {
       concurrency: "unbounded"

@@ -59,6 +59,15 @@ layer(DatabaseLive, { excludeTestServices: true })("two runners on one laptop", 
         Effect.mapError(() => new Error(output()))
       )
       assert.strictEqual(nodes.size, 2)
+      // The start message ends with a runner; the other prints its line only.
+      yield* Effect.sync(() => output().split("  runner  ").length).pipe(
+        Effect.filterOrFail(
+          (parts) => parts === 3,
+          () => new Error(output())
+        ),
+        Effect.retry({ times: 600, schedule: Schedule.spaced(100) })
+      )
+      assert.strictEqual(output().split("Player backend listening").length, 2, output())
       assert.strictEqual((yield* request(`http://127.0.0.1:${port}/healthz`)).status, 200)
     })
   )

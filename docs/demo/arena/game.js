@@ -304,6 +304,16 @@ const keepCompany = (room) => {
   }, aloneMillis)
 }
 
+/** On the machine of a service with two runners: a button that kills the one with this room. */
+const offerKill = async (room) => {
+  if (location.hostname !== "demo-games--dev.localhost") return
+  const { runners } = await (await fetch(`${baseUrl}/demo/runners`)).json()
+  const body = JSON.stringify({ roomId: room.id })
+  const kill = () => fetch(`${baseUrl}/demo/kill-runner`, { method: "POST", body }).catch(() => {})
+  $("#kill").addEventListener("click", kill)
+  $("#kill").hidden = runners !== 2
+}
+
 // The game.
 
 const play = (client, room) => {
@@ -352,6 +362,7 @@ const play = (client, room) => {
   requestAnimationFrame(frame)
   show()
   keepCompany(room)
+  offerKill(room).catch(() => undefined)
 }
 
 $("form").addEventListener("submit", async (event) => {

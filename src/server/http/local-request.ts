@@ -21,16 +21,19 @@ const forwardingHeaders = [
 const isForwarded = (header: string): boolean => forwardingHeaders.some((form) => form.test(header))
 
 /**
- * Whether a program or a page of this machine asks for itself. A navigation sends no origin. A script of
- * another page does, or reaches this host under a foreign name. Browsers and tools speak HTTP/1.1;
- * nginx with its defaults speaks HTTP/1.0 and adds no header.
+ * Whether a program or a page of this machine asks for itself, or a page of `ownOrigin`. A navigation sends
+ * no origin. A script of another page does, or reaches this host under a foreign name. Browsers and tools
+ * speak HTTP/1.1; nginx with its defaults speaks HTTP/1.0 and adds no header.
  */
-export const isLocalRequest = (request: HttpServerRequest.HttpServerRequest): boolean => {
+export const isLocalRequest = (
+  request: HttpServerRequest.HttpServerRequest,
+  ownOrigin?: string
+): boolean => {
   const { headers, remoteAddress } = request
   const { host, origin } = headers
   const name = URL.parse(`http://${host}`)?.hostname ?? ""
   return (
-    origin === undefined &&
+    (origin === undefined || origin === ownOrigin) &&
     isLoopback(name) &&
     NodeHttpServerRequest.toIncomingMessage(request).httpVersion !== "1.0" &&
     ownAddresses.has(resolveClientAddress(Option.getOrUndefined(remoteAddress), undefined, [])) &&
