@@ -1,4 +1,6 @@
 /** Functions on several runners: each environment runs on one of them, and every runner answers its calls. */
+import { request } from "node:http"
+import { text as readText } from "node:stream/consumers"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { WebSocket } from "ws"
@@ -60,6 +62,17 @@ const echo = (url: string) =>
     socket.once("error", (error) => resume(Effect.die(error)))
   })
 
+/** Sends a body once the runner has asked for it; returns what was answered. */
+const sendWhenAsked = (url: string) =>
+  Effect.callback<string>((resume) => {
+    const headers = { expect: "100-continue", "content-length": "5" }
+    const sent = request(url, { method: "POST", headers })
+    sent.once("continue", () => sent.end("12345"))
+    sent.once("response", (answer) => resume(Effect.promise(() => readText(answer))))
+    sent.once("error", (error) => resume(Effect.die(error)))
+    sent.flushHeaders()
+  })
+
 /** Calls until the effect ends; returns what failed. */
 const during = <A, E, R>(work: Effect.Effect<A, E, R>, runner: Runner, label: string) =>
   Effect.gen(function* () {
@@ -111,6 +124,7 @@ layer(TwoRunners.layerWith(), patient)("functions on several runners", (it) => {
         const bytes = new Uint8Array(3_000_000).fill(65)
         const sized = yield* fetchFrom(runner, label, "/size", { method: "POST", body: bytes })
         assert.deepStrictEqual(sized, { status: 200, text: "3000000" })
+        assert.strictEqual(yield* sendWhenAsked(`${runner.url}/fn/${label}/size`), "5")
         const stream = new Blob([bytes]).stream()
         const init = { method: "POST", body: stream, duplex: "half" } as RequestInit
         const back = yield* fetchFrom(runner, label, "/back", init)

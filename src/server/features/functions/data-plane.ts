@@ -129,6 +129,11 @@ const makePrepare = Effect.gen(function* () {
   })
 })
 
+/** Says to a client that waits before it sends the body that a function takes it. */
+const askForBody = ({ headers }: IncomingMessage, response: ServerResponse): void => {
+  if (/^100-continue$/i.test(headers.expect ?? "")) response.writeContinue()
+}
+
 /** Sends why a request was refused. */
 const refused = (
   { cause }: Exit.Failure<unknown, Refusal | Unavailable>,
@@ -180,12 +185,13 @@ export class FunctionDataPlane extends Context.Service<
             request,
             limits.answerMillis + (bytes / http.slowestBytesPerSecond) * 1000
           )
+          const onBegin = (): void => askForBody(request, response)
           runFork(
             Effect.flatMap(Effect.exit(prepare(request, target(request))), (exit) => {
               if (Exit.isSuccess(exit)) {
                 const { environmentId, facts } = exit.value
                 return report(
-                  routes.serve(environmentId, { request, response, ...facts }),
+                  routes.serve(environmentId, { request, response, onBegin, ...facts }),
                   (error) => sendError(response, error)
                 )
               }

@@ -32,7 +32,7 @@ const copy = async (answer: IncomingMessage, response: ServerResponse): Promise<
 /** Answers a request with the function on another runner. */
 export const passRequestOn = async (
   way: Way,
-  { request: incoming, response }: Pick<Exchange, "request" | "response">,
+  { onBegin, request: incoming, response }: Pick<Exchange, "onBegin" | "request" | "response">,
   forwarded: Forwarded
 ): Promise<Passed> => {
   const isChunked = hasBody(incoming) && incoming.headers["content-length"] === undefined
@@ -44,7 +44,10 @@ export const passRequestOn = async (
       ...forwardedHeader(forwarded),
       ...(isChunked ? { "transfer-encoding": "chunked" } : {})
     },
-    onBegin: (sent) => upload(incoming, sent)
+    onBegin: (sent) => {
+      onBegin?.()
+      upload(incoming, sent)
+    }
   })
   response.once("close", call.end)
   try {
