@@ -165,8 +165,9 @@ export const voice = {
   graceSeconds: 10,
   /** The list of members is sent at most this often. */
   stateMillis: 250,
-  /** When the members of a lost call may join again. */
-  retryMillis: 200,
+  /** When a member of a lost call may join again: a random time of these, so that not all come at once. */
+  retryMinMillis: 200,
+  retryMaxMillis: 1500,
   signalDataMaxBytes: 8 * KiB,
   sdpMaxCharacters: 32 * KiB,
   /** Frames of one connection to the call of one channel; a join counts as `joinFrames`. */
@@ -193,6 +194,12 @@ export const voice = {
   processMaxBytes: 1536 * MiB,
   /** A media process that reports nothing for so long ends, and its members join again. */
   processSilentSeconds: 10,
+  /**
+   * Joins under way at the media processes of a runner: until the member is connected, and a second at
+   * least. One environment may have at most `share` times as many as remain free.
+   */
+  joinsUnderWay: { permits: 250, share: 4 },
+  joinMillis: 1000,
   /** Answers that wait for a media process; more fail with `voice_unavailable`. */
   processAnswersMax: 1000
 } as const

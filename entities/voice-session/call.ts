@@ -4,7 +4,6 @@
  */
 import { Result } from "effect"
 import { VoiceUnavailable } from "#rpc/errors/codes"
-import { voice as limits } from "#rpc/limits"
 import type { VoiceCloseReason, VoiceEvent } from "#rpc/voice"
 import type { ChannelActor } from "../channel/actor.ts"
 import { type ChannelState, memberOf, nodesOf, selfOf } from "../channel/model.ts"
@@ -15,13 +14,16 @@ import {
   type CallEmission,
   type CallError,
   type CallState,
-  memberWith
+  memberWith,
+  retryAfter
 } from "./model.ts"
 import { decide, listed, nextDeadline } from "./state.ts"
 
 /** What a call needs of its process. */
 export interface CallRuntime {
   readonly now: () => number
+  /** A number in [0, 1). */
+  readonly random: () => number
   /** Calls `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
   /** The call has no members any more. */
@@ -61,7 +63,12 @@ export class VoiceCall implements MediaListener {
   run(command: CallCommand): Result.Result<void, CallError> {
     if (this.#ended) return Result.fail(new VoiceUnavailable())
     const now = this.#runtime.now()
-    return Result.map(decide(this.state, command, now), (decision) => {
+    const decided = Result.filterOrFail(
+      decide(this.state, command, now),
+      (decision) => this.#admits(decision),
+      () => new VoiceUnavailable({ message: "Too many players join voice calls: try again." })
+    )
+    return Result.map(decided, (decision) => {
       this.#apply(decision)
       this.#apply(listed(this.state, now))
       if (command.t === "join") this.#sendSlots([command.playerId], this.#slots)
@@ -99,11 +106,12 @@ export class VoiceCall implements MediaListener {
   }
 
   failed(session: string): void {
-    this.run({ t: "failed", session })
+    this.run({ t: "failed", session, retryAfterMs: retryAfter(this.#runtime.random()) })
   }
 
   lost(): void {
-    this.run({ t: "end", reason: "unavailable", retryAfterMs: limits.retryMillis })
+    const retryAfterMs = () => retryAfter(this.#runtime.random())
+    this.run({ t: "end", reason: "unavailable", retryAfterMs })
     this.#close()
   }
 
@@ -126,6 +134,13 @@ export class VoiceCall implements MediaListener {
       }
     })
     if (state === undefined) this.abandon()
+  }
+
+  /** Whether the media takes the sessions that the decision opens. */
+  #admits({ emissions }: CallDecision): boolean {
+    return emissions.every(
+      (emission) => emission.kind !== "opened" || this.#media?.reserve(emission.session) !== false
+    )
   }
 
   #apply({ emissions, state }: CallDecision): void {

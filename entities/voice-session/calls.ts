@@ -1,6 +1,7 @@
 /** The voice calls of this node. A call lives where its channel lives, as long as it has members. */
-import { Clock, Context, Effect, Exit, Layer, Scope, Semaphore } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Random, Scope, Semaphore } from "effect"
 import type { ChannelVoice } from "#rpc/channels"
+import { VoiceUnavailable } from "#rpc/errors/codes"
 import type { VoiceCloseReason } from "#rpc/voice"
 import type { ChannelActor } from "../channel/actor.ts"
 import { sameVoice } from "../channel/options.ts"
@@ -16,11 +17,13 @@ const makeCall = Effect.fnUntraced(function* (
   ended: (call: VoiceCall) => void
 ) {
   const clock = yield* Clock.Clock
+  const random = yield* Random.Random
   const now = () => clock.currentTimeMillisUnsafe()
   const wakeAt = yield* makeTimer(() => call.tick())
   const name = channel.state?.options.name ?? ""
   const call: VoiceCall = new VoiceCall(channel, openCall({ channel: name, voice }, now()), {
     now,
+    random: () => random.nextDoubleUnsafe(),
     wakeAt,
     ended
   })
@@ -41,6 +44,8 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
       let sessions = 0
 
       const open = Effect.fnUntraced(function* (channel: ChannelActor, voice: ChannelVoice) {
+        const environmentId = channel.state?.options.environmentId
+        if (environmentId === undefined) return yield* new VoiceUnavailable()
         const own = yield* Scope.fork(scope)
         const call = yield* Scope.provide(
           makeCall(channel, voice, (ending) => {
@@ -52,7 +57,7 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
         calls.set(channel, call)
         if (voice.mode === "p2p") return call
         // Also when the join is interrupted: no call may stay without media.
-        const started = yield* Effect.onExit(media.start(call), (exit) =>
+        const started = yield* Effect.onExit(media.start(call, environmentId), (exit) =>
           Effect.sync(() => {
             if (Exit.isFailure(exit)) call.lost()
           })

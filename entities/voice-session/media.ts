@@ -30,6 +30,8 @@ export interface MediaListener {
 
 /** The media of one call. */
 export interface MediaCall {
+  /** Takes a place among the joins under way for a new session; false where there is none. */
+  readonly reserve: (session: string) => boolean
   /** Makes an offer for a session. */
   readonly open: (session: string) => void
   readonly answer: (
@@ -46,7 +48,10 @@ export interface MediaCall {
 
 export const VoiceMedia = Context.Reference<{
   /** Starts the media of a call. */
-  readonly start: (listener: MediaListener) => Effect.Effect<MediaCall, VoiceUnavailable>
+  readonly start: (
+    listener: MediaListener,
+    environmentId: string
+  ) => Effect.Effect<MediaCall, VoiceUnavailable>
 }>("entities/voice-session/media/VoiceMedia", {
   defaultValue: () => ({ start: () => Effect.fail(new VoiceUnavailable()) })
 })

@@ -74,10 +74,15 @@ export type CallCommand =
       readonly on: boolean
     }
   /** The media of a session has failed. */
-  | { readonly t: "failed"; readonly session: string }
+  | { readonly t: "failed"; readonly session: string; readonly retryAfterMs: number }
   /** The channel has changed; `memberOf` returns undefined for players who are no members. */
   | { readonly t: "follow"; readonly memberOf: (id: string) => ChannelMember | undefined }
-  | { readonly t: "end"; readonly reason: VoiceCloseReason; readonly retryAfterMs?: number }
+  /** `retryAfterMs` returns when a member may join again. */
+  | {
+      readonly t: "end"
+      readonly reason: VoiceCloseReason
+      readonly retryAfterMs?: () => number
+    }
   | { readonly t: "tick" }
 
 /** An effect of a command on the outside, in order. */
@@ -111,6 +116,10 @@ export const openCall = (
   listedAt: Number.NEGATIVE_INFINITY,
   changed: false
 })
+
+/** When a member of a lost call may join again; the fraction is random, in [0, 1). */
+export const retryAfter = (fraction: number): number =>
+  limits.retryMinMillis + Math.floor(fraction * (limits.retryMaxMillis - limits.retryMinMillis + 1))
 
 /** The id of a session, unique over all activations of the channel. */
 export const sessionId = (epoch: number, count: number): string => `${epoch}-${count}`

@@ -177,17 +177,18 @@ const end = (
   { reason, retryAfterMs }: Pick<Command<"end">, "reason" | "retryAfterMs">
 ): CallDecision => {
   if (members.length === 0) return { state, emissions: [] }
-  const event: VoiceEvent = {
-    t: "voice_closed",
-    channel: state.channel,
-    reason,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs })
-  }
+  const closed = { t: "voice_closed", channel: state.channel, reason } as const
+  const ids = members.map(({ id }) => id)
+  const events: ReadonlyArray<CallEmission> =
+    retryAfterMs === undefined
+      ? [{ kind: "event", to: ids, event: closed }]
+      : ids.map((id) => ({
+          kind: "event",
+          to: [id],
+          event: { ...closed, retryAfterMs: retryAfterMs() }
+        }))
   const { emissions, state: ended } = removed(state, members)
-  return {
-    state: ended,
-    emissions: [{ kind: "event", to: members.map(({ id }) => id), event }, ...emissions]
-  }
+  return { state: ended, emissions: [...events, ...emissions] }
 }
 
 const listDueAt = (state: CallState): number =>
@@ -250,7 +251,7 @@ export const decide = (
     case "failed": {
       const member = memberWith(state, command.session)
       const members = member === undefined ? [] : [member]
-      const retryAfterMs = limits.retryMillis
+      const retryAfterMs = () => command.retryAfterMs
       return Result.succeed(end(state, members, { reason: "unavailable", retryAfterMs }))
     }
     case "follow":

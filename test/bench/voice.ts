@@ -9,8 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { Effect } from "effect"
-import type { MediaCall } from "#entities/voice-session/media"
-import { MediaWorker } from "#server/features/voice/media-worker"
+import { MediaWorker, type WorkerCall } from "#server/features/voice/media-worker"
 import { peerProgram } from "./servers/peer-packages.ts"
 import { VoicePeer } from "../support/voice-peer.ts"
 
@@ -43,6 +42,7 @@ const worker = new MediaWorker(
   { port: 0, publicIp: "127.0.0.1" },
   {
     onLog: (level, message) => console.error(level, message),
+    onConnected: () => undefined,
     onEnd: () => undefined
   },
   program
@@ -65,7 +65,7 @@ const residentBytes = async (): Promise<number> => {
 const peers = new Map<string, VoicePeer>()
 const connected = new Map<string, () => void>()
 
-const call: MediaCall = worker.start({
+const call: WorkerCall = worker.start({
   offered: ({ gen, publishMid, sdp, session }) => {
     const peer = peers.get(session)
     if (peer === undefined) return

@@ -72,6 +72,7 @@ const makeLink = Effect.gen(function* () {
     context: {
       node: "n1",
       scheduler: new FlushScheduler(() => 0),
+      random: () => 0,
       nextAttachment: () => ++attachments,
       reattachment: Effect.void,
       run: (effect) => Fiber.runIn(runFork(effect), scope)

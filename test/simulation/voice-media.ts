@@ -20,6 +20,10 @@ export class SimulatedMedia implements MediaCall {
     if (this.sessions.size > 0) this.#listener.lost()
   }
 
+  reserve(): boolean {
+    return true
+  }
+
   open(session: string): void {
     this.sessions.set(session, false)
   }

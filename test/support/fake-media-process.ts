@@ -1,6 +1,7 @@
 /**
  * Program of a media process without media. Its offers are its process id; it reports as much memory as the
- * session names, `heavy-<MiB>`, and stops where the session is `stuck`.
+ * session names, `heavy-<MiB>`, that another one is connected, `connects-<session>`, and stops where the
+ * session is `stuck`.
  */
 import type { MediaReport, MediaRequest } from "#server/features/voice/media-messages"
 
@@ -9,6 +10,8 @@ const report = (message: MediaReport): void => void process.send?.(message)
 process.on("message", (request: MediaRequest) => {
   if (request.t !== "open") return
   const { call, session } = request
+  const connecting = /^connects-(.+)$/.exec(session)?.[1]
+  if (connecting !== undefined) report({ t: "connected", session: connecting })
   report({
     t: "offered",
     call,

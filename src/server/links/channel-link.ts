@@ -4,11 +4,10 @@
  */
 import { Effect, Stream } from "effect"
 import { ChannelNotFound, type CodedError, fromWire, Unavailable } from "#rpc/errors/codes"
-import { voice } from "#rpc/limits"
 import type { LocalChannels } from "#entities/channel/entity"
 import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/channel/messages"
 import type { Channel } from "#entities/channel/protocol"
-import { epochOf } from "#entities/voice-session/model"
+import { epochOf, retryAfter } from "#entities/voice-session/model"
 import { Frame } from "#server/platform/socket-outbox"
 import type { ChannelMembership } from "./channel-memberships.ts"
 import {
@@ -30,8 +29,6 @@ interface Member {
   /** The connection's membership that came with it. */
   readonly membership: ChannelMembership<ChannelHandle> | undefined
 }
-
-const { retryMillis: retryAfterMs } = voice
 
 /** How the event begins by which a call ends for a connection. */
 const voiceClosed = '{"t":"voice_closed"'
@@ -216,6 +213,7 @@ export class ChannelLink
       const session = membership?.voiceSession
       if (session === undefined || epochOf(session) === this.epoch) continue
       endVoice(membership)
+      const retryAfterMs = retryAfter(this.context.random())
       const closed = { t: "voice_closed", channel: this.name, reason: "unavailable", retryAfterMs }
       subscriber.sink.push(Frame.of(closed))
     }

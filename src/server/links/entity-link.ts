@@ -39,6 +39,8 @@ export interface NodeContext {
   readonly scheduler: FlushScheduler
   /** Numbers the links of this node and their attachments, counting up. */
   readonly nextAttachment: () => number
+  /** A number in [0, 1). */
+  readonly random: () => number
   /** Waits until a link that has lost its entity may attach again. */
   readonly reattachment: Effect.Effect<void>
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>

@@ -2,7 +2,7 @@
  * Hub of a node: its connections, and one link to each room, queue, channel and bucket of player
  * sessions that they use. Batching, order and fan-out happen here; entities decide.
  */
-import { Clock, Context, Effect, Fiber, Layer } from "effect"
+import { Clock, Context, Effect, Fiber, Layer, Random } from "effect"
 import { LocalChannels } from "#entities/channel/entity"
 import { Channel, channelId } from "#entities/channel/protocol"
 import { ThisNode } from "#entities/local-actors"
@@ -30,12 +30,14 @@ const makeContexts = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const clock = yield* Clock.Clock
   const timers = yield* FlushTimers
+  const random = yield* Random.Random
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   let attachments = 0
   const context: NodeContext = {
     node,
     scheduler: yield* NodeFlush,
     nextAttachment: () => ++attachments,
+    random: () => random.nextDoubleUnsafe(),
     reattachment: yield* makeReattachments,
     /** Runs a fiber that ends with the hub. */
     run: (effect: Effect.Effect<void>): Fiber.Fiber<void> => Fiber.runIn(runFork(effect), scope)

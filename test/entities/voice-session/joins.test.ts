@@ -15,6 +15,8 @@ const slowCall = Effect.gen(function* () {
   const isAsked = yield* Deferred.make<void>()
   const isStarted = yield* Deferred.make<void>()
   const open = new Set<number>()
+  /** How many joins the media takes. */
+  const places = { left: 10 }
   let starts = 0
   const startMedia = Effect.gen(function* () {
     starts += 1
@@ -23,6 +25,7 @@ const slowCall = Effect.gen(function* () {
     yield* Deferred.await(isStarted)
     open.add(number)
     const media: MediaCall = {
+      reserve: () => places.left-- > 0,
       open: () => undefined,
       answer: () => Effect.succeed([]),
       setMicrophone: () => undefined,
@@ -67,7 +70,7 @@ const slowCall = Effect.gen(function* () {
       return yield* Fiber.join(joining)
     })
     const inCall = () => Array.from(calls.of(harness.actor)?.state.members.keys() ?? [])
-    return { harness, calls, open, join, joinDuring, inCall, environmentId }
+    return { harness, calls, open, places, join, joinDuring, inCall, environmentId }
   }).pipe(Effect.provideContext(services))
 })
 
@@ -115,6 +118,20 @@ describe("a join while the media starts", () => {
         assert.deepStrictEqual([inCall(), open.size], [[], 0])
         calls.resume(environmentId)
         assert.strictEqual(yield* join("ann"), "sfu")
+      })
+    )
+  )
+
+  it.live("fails while too many joins are under way, and makes no call for it", () =>
+    withCall(({ inCall, join, joinDuring, open, places }) =>
+      Effect.gen(function* () {
+        const noPlace = () => void (places.left = 0)
+        assert.strictEqual(yield* joinDuring("ann", noPlace), "voice_unavailable")
+        assert.deepStrictEqual([inCall(), open.size], [[], 0])
+        places.left = 1
+        assert.strictEqual(yield* join("ann"), "sfu")
+        assert.strictEqual(yield* join("ben"), "voice_unavailable")
+        assert.deepStrictEqual(inCall(), ["ann"])
       })
     )
   )

@@ -7,7 +7,8 @@ import {
   type CallEmission,
   type CallState,
   type ChannelMember,
-  openCall
+  openCall,
+  retryAfter
 } from "#entities/voice-session/model"
 import { decide, listed, nextDeadline } from "#entities/voice-session/state"
 
@@ -140,14 +141,38 @@ describe("a voice call", () => {
     call.run({ t: "leave", playerId: "ann", connectionId: "cn_ann" })
     assert.deepStrictEqual(closed(), ["s3"])
     call.join("ben")
-    call.run({ t: "failed", session: "s4" })
-    const failed = call.take()
-    assert.deepInclude(eventsOf(failed).at(-1), { t: "voice_closed", reason: "unavailable" })
+    call.run({ t: "failed", session: "s4", retryAfterMs: 300 })
+    assert.deepStrictEqual(eventsOf(call.take()).at(-1), {
+      t: "voice_closed",
+      channel: "lobby",
+      reason: "unavailable",
+      retryAfterMs: 300
+    })
     assert.deepStrictEqual(call.members, [])
     call.join("cat")
     call.take()
     call.follow("cat", undefined)
     assert.deepStrictEqual(closed(), ["s5"])
+  })
+
+  it("tells each member of a lost call its own time to join again", () => {
+    const call = new CallHarness()
+    const ids = ["ann", "ben", "cat"]
+    for (const id of ids) call.join(id)
+    call.take()
+    const fractions = [0, 0.5, 1 - Number.EPSILON]
+    const retryAfterMs = () => retryAfter(fractions.shift() ?? 0)
+    call.run({ t: "end", reason: "unavailable", retryAfterMs })
+    const told = call
+      .take()
+      .flatMap((it) =>
+        it.kind === "event" && it.event.t === "voice_closed" ? [[it.to, it.event.retryAfterMs]] : []
+      )
+    assert.deepStrictEqual(told, [
+      [["ann"], 200],
+      [["ben"], 850],
+      [["cat"], 1500]
+    ])
   })
 
   it("hides addresses when one of two members must be relayed", () => {

@@ -15,7 +15,11 @@ const startWorker = Effect.acquireRelease(
     const logs: Array<string> = []
     const worker = new MediaWorker(
       { port: 0, publicIp: "127.0.0.1" },
-      { onLog: (level, message) => logs.push(`${level} ${message}`), onEnd: () => undefined }
+      {
+        onLog: (level, message) => logs.push(`${level} ${message}`),
+        onConnected: () => undefined,
+        onEnd: () => undefined
+      }
     )
     return { worker, logs }
   }),

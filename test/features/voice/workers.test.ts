@@ -16,24 +16,35 @@ const Workers = mediaWorkers(program).pipe(
 )
 
 /** A call, with the process of each session that it has opened. */
-const startCall = Effect.gen(function* () {
+const startCallOf = Effect.fnUntraced(function* (environmentId: string) {
   const media = yield* VoiceMedia
   const lost = yield* Deferred.make<void>()
   const waiting = new Map<string, (pid: string) => void>()
-  const call: MediaCall = yield* media.start({
-    offered: ({ sdp, session }) => waiting.get(session)?.(sdp),
-    speaking: () => undefined,
-    failed: () => undefined,
-    lost: () => Deferred.doneUnsafe(lost, Effect.void)
-  })
+  const call: MediaCall = yield* media.start(
+    {
+      offered: ({ sdp, session }) => waiting.get(session)?.(sdp),
+      speaking: () => undefined,
+      failed: () => undefined,
+      lost: () => Deferred.doneUnsafe(lost, Effect.void)
+    },
+    environmentId
+  )
   /** Opens a session; returns the process. */
   const open = (session: string) =>
     Effect.callback<string>((resume) => {
       waiting.set(session, (pid) => resume(Effect.succeed(pid)))
       call.open(session)
     })
-  return { call, open, lost: Deferred.await(lost) }
+  /** Reserves joins until there is no place left; returns how many. */
+  const flood = (name: string) => {
+    let joins = 0
+    while (call.reserve(`${name}-${joins}`)) joins += 1
+    return joins
+  }
+  return { call, open, flood, lost: Deferred.await(lost) }
 })
+
+const startCall = startCallOf("env_a")
 
 /** Lets the clock run until the call is lost. */
 const untilLost = ({ lost }: Effect.Success<typeof startCall>) =>
@@ -85,6 +96,38 @@ describe("the media processes of a runner", () => {
         }),
         Effect.map((other) => assert.notStrictEqual(other, pid))
       )
+    }).pipe(Effect.provide(Workers), Effect.scoped)
+  )
+
+  it.effect("leaves places for joins of other environments, however many one of them makes", () =>
+    Effect.gen(function* () {
+      const [one, other] = [yield* startCallOf("env_a"), yield* startCallOf("env_b")]
+      const joins = one.flood("one")
+      assert.isAtLeast(joins, 100, "a whole call joins at once")
+      assert.isBelow(joins, limits.joinsUnderWay.permits)
+      assert.isAtLeast(other.flood("other"), 10)
+      const again = yield* startCallOf("env_a")
+      assert.strictEqual(again.flood("again"), 0, "the share is of all calls together")
+      for (let i = 0; i < joins; i++) one.call.close(`one-${i}`)
+      assert.strictEqual(one.flood("early"), 0, "a place is held for a second")
+      yield* TestClock.adjust("2 seconds")
+      assert.isAtLeast(one.flood("later"), 100)
+      one.call.end()
+      yield* TestClock.adjust("2 seconds")
+      assert.isAtLeast(again.flood("last"), 100, "the joins of a call end with it")
+    }).pipe(Effect.provide(Workers), Effect.scoped)
+  )
+
+  it.effect("frees the place of a member that has connected", () =>
+    Effect.gen(function* () {
+      const { call, flood, open } = yield* startCall
+      const joins = flood("slow")
+      yield* TestClock.adjust("5 seconds")
+      assert.isFalse(call.reserve("late"), "nobody has connected")
+      yield* open("connects-slow-0")
+      yield* TestClock.adjust("2 seconds")
+      assert.isTrue(call.reserve("late"))
+      assert.isAbove(joins, 1)
     }).pipe(Effect.provide(Workers), Effect.scoped)
   )
 

@@ -47,6 +47,7 @@ export type MediaReport =
       readonly id: number
       readonly candidates: ReadonlyArray<Candidate>
     }
+  | { readonly t: "connected"; readonly session: string }
   | { readonly t: "refused"; readonly id: number; readonly message: string }
   | {
       readonly t: "speaking"

@@ -6,6 +6,7 @@ import { SpeakerSlots } from "./speaker-slots.ts"
 
 export interface RoomEvents {
   readonly offered: (session: string, gen: number, sdp: string) => void
+  readonly connected: (session: string) => void
   readonly failed: (session: string) => void
   /** Sessions by slot, for the slots that have changed. */
   readonly speaking: (
@@ -140,6 +141,7 @@ export class MediaRoom {
         const member = this.#members.get(session)
         if (member === undefined || member.peer !== peer) return
         if (state === "closed") return this.#fail(session)
+        if (state === "connected") this.#events.connected(session)
         member.failsAt =
           state === "connected"
             ? Number.POSITIVE_INFINITY

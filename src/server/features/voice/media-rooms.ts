@@ -59,6 +59,7 @@ export class MediaRooms {
       {
         offered: (session, gen, sdp) =>
           this.#report({ t: "offered", call, session, gen, sdp, publishMid: microphoneMid, slots }),
+        connected: (session) => this.#report({ t: "connected", session }),
         failed: (session) => this.#report({ t: "failed", call, session }),
         speaking: (changes) =>
           this.#report({

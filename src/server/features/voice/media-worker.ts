@@ -11,9 +11,13 @@ type Answer = Effect.Effect<ReadonlyArray<MediaCandidate>, InvalidFrame | VoiceU
 
 const entry = fileURLToPath(new URL("./media-process.ts", import.meta.url))
 
+/** A call of a process, whatever joins are under way. */
+export type WorkerCall = Omit<MediaCall, "reserve">
+
 export class MediaWorker {
   readonly #child: ChildProcess
   readonly #onLog: (level: string, message: string) => void
+  readonly #onConnected: (session: string) => void
   readonly #calls = new Map<number, MediaListener>()
   readonly #answers = new Map<number, (answer: Answer) => void>()
   readonly #onReady = new Set<(isReady: boolean) => void>()
@@ -31,12 +35,14 @@ export class MediaWorker {
     options: MediaOptions,
     events: {
       readonly onLog: (level: string, message: string) => void
+      readonly onConnected: (session: string) => void
       readonly onEnd: (wasReady: boolean) => void
     },
     /** The program of the process; benchmarks compare others. */
     program = entry
   ) {
     this.#onLog = events.onLog
+    this.#onConnected = events.onConnected
     this.#child = fork(program, [JSON.stringify(options)], {
       env: {},
       execArgv: [],
@@ -80,7 +86,7 @@ export class MediaWorker {
     return Effect.sync(() => this.#onReady.delete(settle))
   })
 
-  start(listener: MediaListener): MediaCall {
+  start(listener: MediaListener): WorkerCall {
     const call = ++this.#count
     if (this.#state === "ended") queueMicrotask(() => listener.lost())
     else this.#calls.set(call, listener)
@@ -143,6 +149,8 @@ export class MediaWorker {
         const { call, gen, publishMid, sdp, session, slots } = report
         return this.#calls.get(call)?.offered({ session, gen, sdp, publishMid, slots })
       }
+      case "connected":
+        return this.#onConnected(report.session)
       case "answered":
         return this.#settleAnswer(report.id, Effect.succeed(report.candidates))
       case "refused": {

@@ -7,6 +7,7 @@ import { VoiceUnavailable } from "#rpc/errors/codes"
 import { type MediaListener, VoiceMedia } from "#entities/voice-session/media"
 import { monotonicMillis } from "#server/platform/monotonic"
 import { Settings } from "#server/platform/settings/settings"
+import { JoinsUnderWay } from "./joins-under-way.ts"
 import { MediaWorker } from "./media-worker.ts"
 
 /** How long a process may take to start, within the time that a call waits for its entity. */
@@ -73,6 +74,7 @@ const makeMediaWorkers = (program: string | undefined) =>
       .slice(0, workers)
       .map((port): Place => ({ port, worker: undefined, failedUntil: 0 }))
     const log = yield* makeLog
+    const joins = new JoinsUnderWay(now)
     let isClosing = false
 
     const spawn = (place: Place): MediaWorker => {
@@ -80,6 +82,7 @@ const makeMediaWorkers = (program: string | undefined) =>
         { port: place.port, ...(publicIp === undefined ? {} : { publicIp }) },
         {
           onLog: log,
+          onConnected: (session) => joins.settle(session),
           onEnd: (wasReady) => {
             if (place.worker === worker) place.worker = undefined
             if (!wasReady) place.failedUntil = now() + failureMillis
@@ -105,7 +108,11 @@ const makeMediaWorkers = (program: string | undefined) =>
       return place.worker ?? spawn(place)
     }
 
-    yield* checkAll(places).pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
+    yield* checkAll(places).pipe(
+      Effect.andThen(Effect.sync(() => joins.releaseSettled())),
+      Effect.repeat(Schedule.spaced("1 second")),
+      Effect.forkScoped
+    )
 
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
@@ -115,7 +122,7 @@ const makeMediaWorkers = (program: string | undefined) =>
     )
 
     return {
-      start: (listener: MediaListener) =>
+      start: (listener: MediaListener, environmentId: string) =>
         Effect.suspend(() => {
           if (obstacleHere !== undefined) return unavailable(obstacleHere)
           const worker = isClosing ? undefined : choose()
@@ -125,7 +132,7 @@ const makeMediaWorkers = (program: string | undefined) =>
               duration: startTimeout,
               orElse: () => unavailable("The media server is starting.")
             }),
-            Effect.map(() => worker.start(listener))
+            Effect.map(() => joins.bound(worker.start(listener), environmentId))
           )
         })
     }
