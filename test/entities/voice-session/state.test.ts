@@ -155,7 +155,7 @@ describe("a voice call", () => {
     assert.deepStrictEqual(closed(), ["s5"])
   })
 
-  it("tells each member of a lost call its own time to join again", () => {
+  it("sends each member of a lost call a time of its own to join again", () => {
     const call = new CallHarness()
     const ids = ["ann", "ben", "cat"]
     for (const id of ids) call.join(id)
@@ -163,12 +163,12 @@ describe("a voice call", () => {
     const fractions = [0, 0.5, 1 - Number.EPSILON]
     const retryAfterMs = () => retryAfter(fractions.shift() ?? 0)
     call.run({ t: "end", reason: "unavailable", retryAfterMs })
-    const told = call
+    const closed = call
       .take()
       .flatMap((it) =>
         it.kind === "event" && it.event.t === "voice_closed" ? [[it.to, it.event.retryAfterMs]] : []
       )
-    assert.deepStrictEqual(told, [
+    assert.deepStrictEqual(closed, [
       [["ann"], 200],
       [["ben"], 850],
       [["cat"], 1500]

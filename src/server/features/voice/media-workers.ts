@@ -62,6 +62,12 @@ const checkAll = (places: ReadonlyArray<Place>) =>
     return Effect.logWarning(`Ending a media process, whose members join again: ${reason}`)
   })
 
+const supervise = (places: ReadonlyArray<Place>, joins: JoinsUnderWay) =>
+  checkAll(places).pipe(
+    Effect.andThen(Effect.sync(() => joins.releaseSettled())),
+    Effect.repeat(Schedule.spaced("1 second"))
+  )
+
 const makeMediaWorkers = (program: string | undefined) =>
   Effect.gen(function* () {
     const settings = yield* Settings
@@ -108,11 +114,7 @@ const makeMediaWorkers = (program: string | undefined) =>
       return place.worker ?? spawn(place)
     }
 
-    yield* checkAll(places).pipe(
-      Effect.andThen(Effect.sync(() => joins.releaseSettled())),
-      Effect.repeat(Schedule.spaced("1 second")),
-      Effect.forkScoped
-    )
+    yield* Effect.forkScoped(supervise(places, joins))
 
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
