@@ -22,6 +22,8 @@ interface Place {
   failedUntil: number
 }
 
+const placeOf = (port: number): Place => ({ port, worker: undefined, failedUntil: 0 })
+
 const unavailable = (message: string) => Effect.fail(new VoiceUnavailable({ message }))
 
 /** Why the settings allow no media server; undefined if they do. */
@@ -76,9 +78,7 @@ const makeMediaWorkers = (program: string | undefined) =>
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const obstacleHere = obstacle(settings)
     if (obstacleHere !== undefined && workers > 0) yield* Effect.logWarning(obstacleHere)
-    const places = ports
-      .slice(0, workers)
-      .map((port): Place => ({ port, worker: undefined, failedUntil: 0 }))
+    const places = ports.slice(0, workers).map(placeOf)
     const log = yield* makeLog
     const joins = new JoinsUnderWay(now)
     let isClosing = false
