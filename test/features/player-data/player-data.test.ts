@@ -45,6 +45,7 @@ const tablesWithoutPlayers = [
   "function_data",
   "function_deliveries",
   "function_deployments",
+  "function_hosts",
   "function_logs",
   "function_secrets",
   "function_snapshot_objects",
