@@ -9,10 +9,10 @@ import { openRawConnection } from "../support/malformed/raw-connection.ts"
 import { ban, operate } from "../support/moderation-calls.ts"
 import { live } from "../support/security/security-harness.ts"
 
-const saves = 24
+const saves = 48
 const saveBytes = 1024 * 1024
 
-/** A player with more saves than the operating system buffers for a connection. */
+/** A player with more saves than the operating system buffers for a connection: up to 36 MiB on Linux. */
 const richPlayer = Effect.gen(function* () {
   const app = yield* TestApp
   const sql = yield* SqlClient.SqlClient

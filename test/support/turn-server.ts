@@ -57,13 +57,19 @@ const freeUdpPort = Effect.callback<number>((resume) => {
 
 const bindingRequest = Buffer.from(`000100002112a442${"00".repeat(12)}`, "hex")
 const probeMillis = 50
+const readyMillis = 5000
 
-/** Waits until the server replies to a STUN binding request. */
-const untilReady = (port: number) =>
-  Effect.callback<void>((resume) => {
+/** Waits until the server replies to a STUN binding request; in real time, whatever clock the test has. */
+const untilReady = (port: number, log: () => string) =>
+  Effect.callback<void, Error>((resume) => {
     const socket = createSocket("udp4")
     const probe = setInterval(() => socket.send(bindingRequest, port, host), probeMillis)
+    const deadline = setTimeout(() => {
+      stop()
+      resume(Effect.fail(new Error(`The TURN server does not start:\n${log()}`)))
+    }, readyMillis)
     const stop = () => {
+      clearTimeout(deadline)
       clearInterval(probe)
       socket.close()
     }
@@ -209,9 +215,10 @@ export class TurnServer extends Context.Service<
       Effect.gen(function* () {
         const port = yield* freeUdpPort
         const log = yield* hasCoturn ? startCoturn(port, peers) : startEmbedded(port, peers)
-        yield* untilReady(port)
+        yield* untilReady(port, log)
         return TurnServer.of({ port, log })
-      })
+        // Another program may take the port before the server does.
+      }).pipe(Effect.retry({ times: 3 }), Effect.orDie)
     )
   }
 }

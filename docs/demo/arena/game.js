@@ -386,7 +386,9 @@ $("#second").addEventListener("click", () =>
   open(`${location.pathname}?name=Second`, "_blank", "noopener")
 )
 drawWorld({ x: world.width / 2, y: world.height / 2 })
-$("input").value =
-  sessionStorage.getItem("name") ?? new URLSearchParams(location.search).get("name") ?? ""
-if ($("input").value !== "") $("form").requestSubmit()
-else $("input").focus()
+// The player may type already: only a name of before replaces that.
+const known = sessionStorage.getItem("name") ?? new URLSearchParams(location.search).get("name")
+if (known) {
+  $("input").value = known
+  $("form").requestSubmit()
+} else $("input").focus()

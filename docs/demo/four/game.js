@@ -258,7 +258,9 @@ $("#start").addEventListener("submit", async (event) => {
 $("#second").addEventListener("click", () =>
   open(`${location.pathname}?name=Second`, "_blank", "noopener")
 )
-$("#start input").value =
-  sessionStorage.getItem("name") ?? new URLSearchParams(location.search).get("name") ?? ""
-if ($("#start input").value !== "") $("#start").requestSubmit()
-else $("#start input").focus()
+// The player may type already: only a name of before replaces that.
+const known = sessionStorage.getItem("name") ?? new URLSearchParams(location.search).get("name")
+if (known) {
+  $("#start input").value = known
+  $("#start").requestSubmit()
+} else $("#start input").focus()

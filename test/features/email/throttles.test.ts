@@ -94,9 +94,10 @@ layer(NodeLive({ SVC_THROTTLES: "on" }))("throttles of reset links", (it) => {
       const forgot = post("password/forgot", { email: "ada@example.com" })
       const answers = yield* Effect.all([forgot, forgot, forgot])
       for (const answer of answers) assert.deepStrictEqual([answer.status, answer.body], [200, {}])
+      // Before the clock moves: a mail that is on its way for a minute counts as failed.
+      yield* inbox.next("ada@example.com")
       yield* TestClock.adjust("1 minute")
       yield* forgot
-      yield* inbox.next("ada@example.com")
       yield* inbox.next("ada@example.com")
       // The verification mail has permits of its own.
       assert.strictEqual(inbox.countAttempts("ada@example.com"), 3)
