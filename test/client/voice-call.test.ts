@@ -17,6 +17,8 @@ declare global {
     /** The call of the page, and the connections that it has made. */
     call: VoiceCall
     peers: Array<RTCPeerConnection>
+    /** The audio elements that the page has made. */
+    sounds: Array<HTMLAudioElement>
     /** Counts the streams that carry sound; the kinds of the candidates that carry them. */
     heard: () => Promise<{ readonly streams: number; readonly kinds: ReadonlyArray<string> }>
   }
@@ -24,8 +26,16 @@ declare global {
 
 const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 
-/** Notes the connections of a page, and measures them. */
+/** Notes the connections and sounds of a page, and measures them. */
 const watch = (isRelayed: boolean) => {
+  const sounds: Array<HTMLAudioElement> = []
+  window.sounds = sounds
+  window.Audio = class extends Audio {
+    constructor(source?: string) {
+      super(source)
+      sounds.push(this)
+    }
+  }
   const peers: Array<RTCPeerConnection> = []
   const Original = window.RTCPeerConnection
   window.peers = peers
@@ -100,6 +110,17 @@ const speaks = (page: Page, id: string) =>
 const silent = (page: Page, id: string) =>
   ask(() => page.waitForFunction((id) => !window.call.speaking.includes(id), id))
 
+/** Waits until this many sounds of a page have the volume. */
+const sounding = (page: Page, volume: number, count: number) =>
+  ask(() =>
+    page.waitForFunction(
+      ({ count, volume }) =>
+        window.sounds.filter((sound) => sound.srcObject !== null && sound.volume === volume)
+          .length === count,
+      { count, volume }
+    )
+  )
+
 const members = (page: Page, count: number) =>
   ask(() => page.waitForFunction((count) => window.call.members.length === count, count))
 
@@ -142,6 +163,10 @@ layer(VoiceLive, live)("voice calls between pages in Chromium", (it) => {
           )
           assert.isAbove(devices, 0)
           assert.includeMembers(levels, [one.id, two.id])
+          yield* ask(() => one.page.evaluate((id) => window.call.setVolume(id, 0.25), two.id))
+          yield* sounding(one.page, 0.25, 1)
+          yield* ask(() => one.page.evaluate((id) => window.call.setVolume(id, 2), two.id))
+          yield* sounding(one.page, 0.25, 0)
           yield* ask(() => two.page.evaluate(() => window.call.mute()))
           yield* silent(one.page, two.id)
           yield* ask(() => two.page.evaluate(() => window.call.mute(false)))
