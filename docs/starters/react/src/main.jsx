@@ -1,17 +1,11 @@
 /** The players of the room, and a counter that all of them share. */
-import { StrictMode, useEffect, useState } from "react"
+import { StrictMode } from "react"
 import { createRoot } from "react-dom/client"
+import { useRoom } from "@player-backend/client/react"
 import { enterRoom } from "./room.js"
 
-/** The room as a value that React draws: it changes with each change of the room. */
-const useRoom = (room) => {
-  const [view, setView] = useState(room.snapshot)
-  useEffect(() => room.on("change", () => setView(room.snapshot)), [room])
-  return view
-}
-
 const Game = ({ room }) => {
-  const { players, state } = useRoom(room)
+  const { me, players, state } = useRoom(room)
   const count = state.count ?? 0
   return (
     <main style={{ padding: 24 }}>
@@ -19,7 +13,7 @@ const Game = ({ room }) => {
       <ul>
         {players.map(({ connected, displayName, id }) => (
           <li key={id} style={{ opacity: connected ? 1 : 0.5 }}>
-            {displayName} {id === room.me?.id ? "(you)" : ""}
+            {displayName} {id === me?.id ? "(you)" : ""}
           </li>
         ))}
       </ul>
