@@ -7,7 +7,7 @@ import { globals, root, type Sample, samplesOf } from "../support/docs/samples.t
 
 /** Samples of the test kit run as tests, in test/testing/examples.test.ts; compiling them takes the whole service. */
 const isOfTestKit = ({ place, text }: Sample): boolean =>
-  place.startsWith("docs/guides/testing.md") || text.includes("@player-backend/testing")
+  /^docs\/(?:guides|packages)\/testing\.md/.test(place) || text.includes("@player-backend/testing")
 
 const fileOf = ({ place }: Sample): string =>
   place.replaceAll("/", "-").replace(".md:", "-line-").concat(".ts")

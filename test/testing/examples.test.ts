@@ -1,4 +1,4 @@
-/** The examples of `docs/guides/testing.md`, as they stand there. */
+/** The examples of the test kit, as they stand in its guide and in the README of its package. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
@@ -68,14 +68,13 @@ describe("my game on two runners", () => {
   )
 })
 
-describe("docs/guides/testing.md", () => {
+describe.each(["docs/guides/testing.md", "docs/packages/testing.md"])("%s", (page) => {
   it("shows the examples as they run here", () => {
     const read = (path: string) => readFileSync(join(import.meta.dirname, "../..", path), "utf8")
     const squeezed = (text: string) => text.replaceAll(/\s+/g, " ").trim()
     const source = squeezed(read("test/testing/examples.test.ts"))
-    const blocks = Array.from(
-      read("docs/guides/testing.md").matchAll(/^```ts\n([^]*?)^```$/gm),
-      ([, block = ""]) => squeezed(block)
+    const blocks = Array.from(read(page).matchAll(/^```ts\n([^]*?)^```$/gm), ([, block = ""]) =>
+      squeezed(block)
     ).filter((block) => block.startsWith("it."))
     assert.lengthOf(blocks, 3)
     for (const block of blocks) assert.include(source, block)
