@@ -8,16 +8,19 @@ import { BodyMaxBytes, FeatureGate, RequiredFeature, Requests, SecretKey } from 
 import {
   BlobHashMismatch,
   BlobsMissing,
+  DomainNotVerified,
   NotFound,
   StorageQuotaExceeded,
+  TooManyDomains,
   wire
 } from "../errors/codes.ts"
 import { DeploymentId } from "../ids.ts"
 import { hosting as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underProject } from "../mounts.ts"
 import { PageLimit } from "../pages.ts"
+import { Deleted } from "../responses.ts"
 import { textUpTo, Timestamp } from "../text.ts"
-import { domainEndpoints } from "./domains.ts"
+import { CustomDomain, DomainList, DomainName } from "./domains.ts"
 
 /** SHA-256 of a file's bytes, in lower-case hexadecimal digits. */
 export const Sha256 = Schema.String.check(
@@ -176,8 +179,36 @@ const reads = <P extends MountParams>(params: P) =>
     )
   ] as const
 
+const domains = <P extends MountParams>(params: P) =>
+  [
+    HttpApiEndpoint.get("listDomains", "/hosting/domains", {
+      params,
+      success: DomainList
+    }).annotate(OpenApi.Summary, "List the custom domains of the app"),
+    HttpApiEndpoint.post("addDomain", "/hosting/domains", {
+      params,
+      payload: Schema.Struct({ domain: DomainName }),
+      success: CustomDomain,
+      error: wire(TooManyDomains)
+    })
+      .annotate(RequiredFeature, feature)
+      .annotate(OpenApi.Summary, "Add a custom domain; the response says how to prove it"),
+    HttpApiEndpoint.post("verifyDomain", "/hosting/domains/:domain/verify", {
+      params: { ...params, domain: Schema.String },
+      success: CustomDomain,
+      error: [wire(DomainNotVerified), wire(NotFound)]
+    })
+      .annotate(RequiredFeature, feature)
+      .annotate(OpenApi.Summary, "Look for the TXT record of a custom domain, and serve it"),
+    HttpApiEndpoint.delete("removeDomain", "/hosting/domains/:domain", {
+      params: { ...params, domain: Schema.String },
+      success: Deleted,
+      error: wire(NotFound)
+    }).annotate(OpenApi.Summary, `Remove a custom domain; an app has at most ${limits.domainsMax}`)
+  ] as const
+
 const endpoints = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id).add(...writes(params), ...reads(params), ...domainEndpoints(params))
+  HttpApiGroup.make(id).add(...writes(params), ...reads(params), ...domains(params))
 
 /** `/v1/deployments`, `/v1/blobs` and `/v1/hosting`, with the secret key. */
 export class HostingApi extends endpoints("hosting", keyParams)

@@ -3,12 +3,6 @@
  * that only this environment gets.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, OpenApi } from "effect/http-api"
-import { RequiredFeature } from "../auth.ts"
-import { DomainNotVerified, NotFound, TooManyDomains, wire } from "../errors/codes.ts"
-import { hosting as limits } from "../limits.ts"
-import type { MountParams } from "../mounts.ts"
-import { Deleted } from "../responses.ts"
 import { Timestamp } from "../text.ts"
 
 /** Names of at least two labels, in lower case and without the root's dot. */
@@ -43,38 +37,7 @@ export const CustomDomain = Schema.Struct({
 })
 export type CustomDomain = typeof CustomDomain.Type
 
-const DomainList = Schema.Struct({ domains: Schema.Array(CustomDomain) }).annotate({
+export const DomainList = Schema.Struct({ domains: Schema.Array(CustomDomain) }).annotate({
   identifier: "CustomDomains",
   description: "The domains of the app, oldest first."
 })
-
-const feature = "hosting"
-
-/** The endpoints of one mount. */
-export const domainEndpoints = <P extends MountParams>(params: P) =>
-  [
-    HttpApiEndpoint.get("listDomains", "/hosting/domains", {
-      params,
-      success: DomainList
-    }).annotate(OpenApi.Summary, "List the custom domains of the app"),
-    HttpApiEndpoint.post("addDomain", "/hosting/domains", {
-      params,
-      payload: Schema.Struct({ domain: DomainName }),
-      success: CustomDomain,
-      error: wire(TooManyDomains)
-    })
-      .annotate(RequiredFeature, feature)
-      .annotate(OpenApi.Summary, "Add a custom domain; the response says how to prove it"),
-    HttpApiEndpoint.post("verifyDomain", "/hosting/domains/:domain/verify", {
-      params: { ...params, domain: Schema.String },
-      success: CustomDomain,
-      error: [wire(DomainNotVerified), wire(NotFound)]
-    })
-      .annotate(RequiredFeature, feature)
-      .annotate(OpenApi.Summary, "Look for the TXT record of a custom domain, and serve it"),
-    HttpApiEndpoint.delete("removeDomain", "/hosting/domains/:domain", {
-      params: { ...params, domain: Schema.String },
-      success: Deleted,
-      error: wire(NotFound)
-    }).annotate(OpenApi.Summary, `Remove a custom domain; an app has at most ${limits.domainsMax}`)
-  ] as const

@@ -2,6 +2,7 @@
  * Process that compiles configurations with miniflare, one at a time, for the service that has forked it.
  * Miniflare is a library for development: nothing of it runs in the service, or while functions run.
  */
+import type { MiniflareOptions } from "miniflare"
 import { captured, captureSpawns } from "./capture.ts"
 import { type CompileInput, miniflareOptions } from "./worker-options.ts"
 
@@ -20,11 +21,12 @@ captureSpawns()
 const { Log, LogLevel, Miniflare } = await import("miniflare")
 
 const compile = async (input: CompileInput): Promise<Uint8Array> => {
+  const options: Partial<MiniflareOptions> = miniflareOptions(input)
   const miniflare = new Miniflare({
-    ...miniflareOptions(input),
+    ...options,
     log: new Log(LogLevel.NONE),
     handleRuntimeStdio: () => undefined
-  })
+  } as MiniflareOptions)
   try {
     return await captured(() => miniflare.ready)
   } finally {

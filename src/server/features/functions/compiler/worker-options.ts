@@ -133,8 +133,7 @@ const mainWorker = (input: CompileInput): WorkerOptions => {
 const ownWorker = (name: string, script: string, options: Partial<WorkerOptions>) =>
   ({ name, modules: true, script: source(script), ...options }) as WorkerOptions
 
-/** The options of miniflare for an environment. */
-export const miniflareOptions = (input: CompileInput): MiniflareOptions => {
+const optionsOf = (input: CompileInput): MiniflareOptions => {
   const { callKey, compatibilityDate, dataDirectory, deniedAddresses, subRequests } = input
   const host = { external: { address: `unix:${input.hostSocket}`, http: {} } }
   return {
@@ -169,3 +168,9 @@ export const miniflareOptions = (input: CompileInput): MiniflareOptions => {
     ]
   }
 }
+
+/**
+ * The options of miniflare for an environment. Their type stays in here: the declarations of miniflare need
+ * a package that users of ours do not have.
+ */
+export const miniflareOptions: (input: CompileInput) => object = optionsOf
