@@ -72,11 +72,15 @@ layer(TwoRunners.layerWith(), live)("channels on two runners", (it) => {
       assert.strictEqual((yield* near.socket.next("channel_closed"))["reason"], "banned")
       const left = yield* listener.next("channel_player_left")
       assert.deepInclude(left, { playerId: near.id, reason: "banned" })
-      for (const online of [near, yield* authenticate(farAt, near)]) {
-        if (online !== near) yield* online.socket.next("welcome")
-        const back = yield* online.socket.request({ t: "channelJoin", channel: name })
+      // One after the other: the second connection of a player replaces the first.
+      const isRefused = Effect.fnUntraced(function* ({ socket }: OnlinePlayer) {
+        const back = yield* socket.request({ t: "channelJoin", channel: name })
         assert.strictEqual(errorCode(back), "channel_banned")
-      }
+      })
+      yield* isRefused(near)
+      const elsewhere = yield* authenticate(farAt, near)
+      yield* elsewhere.socket.next("welcome")
+      yield* isRefused(elsewhere)
     })
   )
 
