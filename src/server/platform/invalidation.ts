@@ -60,8 +60,16 @@ const decode = Schema.decodeUnknownOption(Message)
 /** The pause before the listening session reconnects. */
 const retryMillis = 250
 
-/** A node that has not acknowledged by then may be frozen: nobody waits longer. */
-const acknowledgementTimeout = "1 second"
+/**
+ * A node that has not acknowledged by then may be frozen, or have just left: nobody waits longer. It is real
+ * time, also on a test clock, which the sessions of other nodes do not follow.
+ */
+const acknowledgementMillis = 1000
+
+const acknowledgementsOverdue = Effect.callback<void>((resume) => {
+  const timer = setTimeout(() => resume(Effect.void), acknowledgementMillis)
+  return Effect.sync(() => clearTimeout(timer))
+})
 
 /** An id for the request, and the number of sessions that listen on the channel. */
 const Request = Schema.Tuple([Schema.Struct({ id: Schema.String, count: Schema.Int })])
@@ -128,7 +136,7 @@ const makeAcknowledgements = (sql: SqlClient.SqlClient, publish: Listener) => {
       Effect.andThen(publish({ kind: "asked", id }), Deferred.await(all)),
       Effect.sync(() => pending.delete(id))
     )
-  }).pipe(Effect.timeoutOption(acknowledgementTimeout), Effect.ignoreCause)
+  }).pipe(Effect.raceFirst(acknowledgementsOverdue), Effect.ignoreCause)
   const acknowledge: Listener = ({ id, kind }) => {
     if (kind === "asked") return Effect.asVoid(Effect.forkDetach(publish({ kind: "heard", id })))
     const request = kind === "heard" ? pending.get(id) : undefined
