@@ -28,6 +28,8 @@ export const functionRuntime = {
   socketsMax: 1000,
   /** Milliseconds until the headers of a response. */
   answerMillis: 30_000,
+  /** Milliseconds for which a connection to a process is kept for the next call. */
+  idleConnectionMillis: 3000,
   bodyMaxBytes: 100 * mebibyte,
   /** Answers of statements, migrations, crons and queues. */
   replyMaxBytes: 16 * mebibyte,

@@ -1,4 +1,5 @@
 /** Calls of functions on real workerd: bindings, streams, sockets, limits and what a caller may not do. */
+import { EventEmitter, once } from "node:events"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { WebSocket } from "ws"
@@ -216,6 +217,25 @@ layer(withFunctions(), live)("functions", (it) => {
       process.kill(pid, "SIGKILL")
       yield* eventually(() => !isAlive(pid), "the process ends")
       assert.strictEqual((yield* get(id)).text, "ok")
+    })
+  )
+
+  it.effect("closes an idle connection before the process does", () =>
+    Effect.gen(function* () {
+      const world = yield* FunctionsWorld
+      const { local } = yield* FunctionHosts
+      assert.isObject(local)
+      const id = world.live(program("export default { fetch: () => new Response('ok') }"))
+      yield* get(id)
+      const process =
+        typeof local === "object" ? local.hosts.known(id)?.supervisor.process : undefined
+      const [idle] = Object.values(process?.agent.freeSockets ?? {}).flatMap((some) => some ?? [])
+      assert.isDefined(idle)
+      const socket = idle ?? new EventEmitter()
+      const ended = Effect.promise(() =>
+        Promise.race(["timeout", "close"].map((event) => once(socket, event).then(() => event)))
+      )
+      assert.strictEqual(yield* ended, "timeout", "the process has closed it")
     })
   )
 

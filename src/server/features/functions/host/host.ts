@@ -54,7 +54,12 @@ export interface HostOptions {
 export class RunningFunction implements Supervised {
   readonly program: FunctionProgram
   readonly sockets: { readonly main: string; readonly admin: string; readonly entry: string }
-  readonly agent = new Agent({ keepAlive: true, maxSockets: limits.callsMax })
+  /** The process closes a connection after five seconds without a request: it must not be used then. */
+  readonly agent = new Agent({
+    keepAlive: true,
+    maxSockets: limits.callsMax,
+    timeout: limits.idleConnectionMillis
+  })
   readonly tokens: CallTokens
   readonly #process: WorkerdProcess
 
