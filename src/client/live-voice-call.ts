@@ -16,6 +16,7 @@ type Joined = FrameData<"voiceJoin">
 /** Credentials last ten minutes. */
 const serversMillis = 480_000
 const speakingMillis = 250
+/** The first pause is random, from the half to the whole, so that not all members try at once. */
 const rejoin = { firstMillis: 500, timeoutMillis: 30_000 }
 const rejoinableErrors: ReadonlySet<string | undefined> = new Set([
   "disconnected",
@@ -149,6 +150,7 @@ export class LiveVoiceCall implements VoiceCall {
   /** Joins again until it succeeds or time is up. */
   rejoin(delayMillis: number): void {
     if (this.#rejoining !== undefined || this.closed !== undefined) return
+    const pauseMillis = (rejoin.firstMillis / 2) * (1 + this.#timers.random())
     this.#emitter.emit("reconnecting", this)
     this.#rejoining = new Promise<void>((resolve) => this.#timers.after(delayMillis, resolve))
       .then(() =>
@@ -156,7 +158,7 @@ export class LiveVoiceCall implements VoiceCall {
           this.#timers,
           () => this.#return(),
           (error) => this.closed === undefined && rejoinableErrors.has(codeOf(error)),
-          rejoin.firstMillis,
+          pauseMillis,
           rejoin.timeoutMillis
         )
       )

@@ -39,7 +39,6 @@ const joins = Number(values.joins)
 
 const program = values.driver === "werift" ? peerProgram("voice-werift.mjs") : undefined
 const worker = new MediaWorker(
-  { port: 0, publicIp: "127.0.0.1" },
   {
     onLog: (level, message) => console.error(level, message),
     onConnected: () => undefined,
@@ -47,6 +46,7 @@ const worker = new MediaWorker(
   },
   program
 )
+worker.bind({ port: 0, publicIp: "127.0.0.1" })
 await Effect.runPromise(worker.ready)
 const pid = worker.pid ?? 0
 

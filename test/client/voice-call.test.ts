@@ -66,6 +66,12 @@ const inCall = Effect.fnUntraced(function* (
   const visitor = yield* newVisitor()
   yield* ask(() => visitor.addInitScript(watch, isRelayed))
   const page = yield* ask(() => visitor.newPage())
+  const frames: Array<string> = []
+  page.on("websocket", (socket) => {
+    const see = ({ payload }: { readonly payload: string | Buffer }) => frames.push(String(payload))
+    socket.on("framesent", see)
+    socket.on("framereceived", see)
+  })
   const { url } = yield* GamePages
   yield* ask(() => page.goto(url))
   yield* ask(() => page.waitForFunction(() => document.title === "Ready"))
@@ -89,8 +95,14 @@ const inCall = Effect.fnUntraced(function* (
       { channel, microphone }
     )
   )
-  return { page, id }
+  return { page, id, frames }
 })
+
+/** The names of the frames of calls, from the end of the call on. */
+const framesOfReturn = (frames: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const names = frames.flatMap((frame) => /"t":"(voice\w+)"/.exec(frame)?.[1] ?? [])
+  return names.slice(names.indexOf("voice_closed"))
+}
 
 /** Waits until a page hears this many others; returns how its sound travels. */
 const hears = (page: Page, streams: number) =>
@@ -226,6 +238,11 @@ layer(VoiceLive, live)("voice calls between pages in Chromium", (it) => {
       yield* ask(() => Promise.all(back))
       yield* speaks(listener.page, speaker.id)
       yield* hears(listener.page, 1)
+      for (const { frames } of [speaker, listener]) {
+        const names = framesOfReturn(frames)
+        assert.deepStrictEqual(names.slice(0, 2), ["voice_closed", "voiceJoin"], names.join())
+        assert.notInclude(names, "voiceLeave", "the client did not wait for its connection to fail")
+      }
     })
   )
 })

@@ -8,6 +8,7 @@ import type { MediaReport, MediaRequest } from "#server/features/voice/media-mes
 const report = (message: MediaReport): void => void process.send?.(message)
 
 process.on("message", (request: MediaRequest) => {
+  if (request.t === "bind") report({ t: "ready" })
   if (request.t !== "open") return
   const { call, session } = request
   const connecting = /^connects-(.+)$/.exec(session)?.[1]
@@ -28,4 +29,3 @@ process.on("message", (request: MediaRequest) => {
   if (session === "stuck") process.kill(process.pid, "SIGSTOP")
 })
 process.on("disconnect", () => process.exit(0))
-report({ t: "ready" })

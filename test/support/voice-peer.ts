@@ -151,14 +151,17 @@ export const connectVoice = Effect.fnUntraced(function* (
   return { peer, session }
 })
 
-/** The media processes that this process has started. */
-export const mediaProcesses = Effect.sync((): ReadonlyArray<number> => {
+/** The media processes that a process has started, the oldest first; one of them is a spare. */
+export const mediaProcessesOf = (runner: number): ReadonlyArray<number> => {
   const list = spawnSync("ps", ["-A", "-o", "pid=,ppid=,args="], { encoding: "utf8" }).stdout
   return list.split("\n").flatMap((line) => {
     const [pid, parent] = line.trim().split(/\s+/)
-    return Number(parent) === process.pid && line.includes("media-process.ts") ? [Number(pid)] : []
+    return Number(parent) === runner && line.includes("media-process.ts") ? [Number(pid)] : []
   })
-})
+}
+
+/** Those of this process. */
+export const mediaProcesses = Effect.sync(() => mediaProcessesOf(process.pid))
 
 /** Waits until a condition holds. */
 export const eventually = (condition: () => boolean, what: string): Effect.Effect<void> =>

@@ -13,15 +13,12 @@ const answers = 60
 const startWorker = Effect.acquireRelease(
   Effect.sync(() => {
     const logs: Array<string> = []
-    const worker = new MediaWorker(
-      { port: 0, publicIp: "127.0.0.1" },
-      {
-        onLog: (level, message) => logs.push(`${level} ${message}`),
-        onConnected: () => undefined,
-        onEnd: () => undefined
-      }
-    )
-    return { worker, logs }
+    const worker = new MediaWorker({
+      onLog: (level, message) => logs.push(`${level} ${message}`),
+      onConnected: () => undefined,
+      onEnd: () => undefined
+    })
+    return { worker: worker.bind({ port: 0, publicIp: "127.0.0.1" }), logs }
   }),
   ({ worker }) => Effect.sync(() => worker.stop())
 )

@@ -7,6 +7,7 @@ import { voice as limits } from "#rpc/limits"
 import { type MediaCall, VoiceMedia } from "#entities/voice-session/media"
 import { mediaWorkers } from "#server/features/voice/media-workers"
 import { Settings } from "#server/platform/settings/settings"
+import { mediaProcesses } from "../../support/voice-peer.ts"
 
 const program = fileURLToPath(new URL("../../support/fake-media-process.ts", import.meta.url))
 
@@ -96,6 +97,27 @@ describe("the media processes of a runner", () => {
         }),
         Effect.map((other) => assert.notStrictEqual(other, pid))
       )
+    }).pipe(Effect.provide(Workers), Effect.scoped)
+  )
+
+  it.effect("keeps a spare one, which serves when one dies", () =>
+    Effect.gen(function* () {
+      const before = yield* mediaProcesses
+      const first = yield* startCall
+      const pid = Number(yield* first.open("s0"))
+      const others = (known: ReadonlyArray<number>) =>
+        Effect.map(mediaProcesses, (all) =>
+          all.filter((each) => !before.includes(each) && !known.includes(each))
+        )
+      assert.isEmpty(yield* others([pid]), "a spare one comes after the first call")
+      yield* TestClock.adjust("1 second")
+      const [spare = yield* Effect.die("no spare process")] = yield* others([pid])
+      process.kill(pid, "SIGKILL")
+      yield* first.lost
+      const second = yield* startCall
+      assert.strictEqual(Number(yield* second.open("t0")), spare)
+      yield* TestClock.adjust("1 second")
+      assert.lengthOf(yield* others([pid, spare]), 1, "another spare one")
     }).pipe(Effect.provide(Workers), Effect.scoped)
   )
 

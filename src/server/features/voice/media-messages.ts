@@ -1,7 +1,7 @@
 /** Messages between a runner and its media processes: control only, media never crosses. */
 import type { Candidate } from "./media-driver.ts"
 
-/** What a media process starts with, as JSON in its first argument. */
+/** Where a media process serves. */
 export interface MediaOptions {
   /** 0 for any free port. */
   readonly port: number
@@ -10,6 +10,8 @@ export interface MediaOptions {
 
 /** A message to a media process. */
 export type MediaRequest =
+  /** Serves from now on. */
+  | ({ readonly t: "bind" } & MediaOptions)
   | { readonly t: "open"; readonly call: number; readonly session: string }
   | {
       readonly t: "answer"

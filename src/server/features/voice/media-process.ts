@@ -4,7 +4,7 @@
  */
 import { createSocket } from "node:dgram"
 import { setTimeout } from "node:timers/promises"
-import { Clock, Effect } from "effect"
+import * as Clock from "effect/Clock"
 import { monotonicMillis } from "#server/platform/monotonic"
 import type { MediaDriver } from "./media-driver.ts"
 import type { MediaOptions, MediaReport, MediaRequest } from "./media-messages.ts"
@@ -27,39 +27,57 @@ const freePort = () =>
   })
 
 /** A process that had the port before may still be ending. */
-const bindTries = 10
+const bindMillis = 20
+const bindTries = 50
 
-const makeDriver = async ({ port: wanted, publicIp }: MediaOptions): Promise<MediaDriver> => {
-  // Imported here, so that a platform without the library is a report, not a crash.
-  const { dataChannelDriver } = await import("./datachannel-driver.ts")
+// Imported here, so that a platform without the library is a report, not a crash.
+const loadDriver = async () => (await import("./datachannel-driver.ts")).dataChannelDriver
+
+const bind = async (
+  makeDriver: Awaited<ReturnType<typeof loadDriver>>,
+  { port: wanted, publicIp }: MediaOptions
+): Promise<MediaDriver> => {
   const onLog = (level: string, message: string) => report({ t: "log", level, message })
   for (let tries = 1; ; tries++) {
     const port = wanted === 0 ? await freePort() : wanted
     try {
-      return dataChannelDriver({ port, publicIp, onLog })
+      return makeDriver({ port, publicIp, onLog })
     } catch (error) {
       if (tries >= bindTries) throw new Error(`Failed to bind UDP port ${port}`, { cause: error })
-      await setTimeout(tickMillis)
+      await setTimeout(bindMillis)
     }
   }
 }
 
-const serve = async (options: MediaOptions): Promise<void> => {
-  const now = monotonicMillis(Effect.runSync(Clock.Clock))
-  const rooms = new MediaRooms(await makeDriver(options), report, now)
-  process.on("message", (request: MediaRequest) => rooms.handle(request))
-  process.on("disconnect", () => process.exit(0))
-  setInterval(() => rooms.tick(), tickMillis)
-  let before = 0
-  setInterval(() => {
-    const forwards = rooms.forwarded - before
-    before = rooms.forwarded
-    report({ t: "load", forwards, residentBytes: process.memoryUsage.rss() })
-  }, loadMillis)
-  report({ t: "ready" })
-}
-
-serve(JSON.parse(process.argv[2] ?? "{}")).catch((error: unknown) => {
+const fail = (error: unknown): void => {
   const message = error instanceof Error ? error.message : String(error)
   process.send?.({ t: "log", level: "Fatal", message }, () => process.exit(1))
-})
+}
+
+const serve = (driver: MediaDriver): MediaRooms => {
+  const rooms = new MediaRooms(driver, report, monotonicMillis(Clock.Clock.defaultValue()))
+  setInterval(() => rooms.tick(), tickMillis)
+  report({ t: "ready" })
+  return rooms
+}
+
+/** Loads all that it needs, and waits for its port: until then it is a spare process. */
+const start = async (): Promise<void> => {
+  const makeDriver = await loadDriver()
+  let rooms: MediaRooms | undefined
+  let before = 0
+  setInterval(() => {
+    const sent = rooms?.forwarded ?? 0
+    report({ t: "load", forwards: sent - before, residentBytes: process.memoryUsage.rss() })
+    before = sent
+  }, loadMillis)
+  process.on("disconnect", () => process.exit(0))
+  process.on("message", (request: MediaRequest) => {
+    if (request.t !== "bind") return rooms?.handle(request)
+    bind(makeDriver, request).then((driver) => {
+      rooms = serve(driver)
+    }, fail)
+  })
+}
+
+start().catch(fail)

@@ -4,6 +4,8 @@ import { type MediaDriver, microphoneMid, slotMid } from "./media-driver.ts"
 import type { MediaReport, MediaRequest } from "./media-messages.ts"
 import { MediaRoom } from "./media-room.ts"
 
+/** A request for a process that serves. */
+type RoomRequest = Exclude<MediaRequest, { t: "bind" }>
 type Answer = Extract<MediaRequest, { t: "answer" }>
 
 const slots = Array.from({ length: limits.slots }, (_, slot) => slotMid(slot))
@@ -33,7 +35,7 @@ export class MediaRooms {
     for (const room of this.#rooms.values()) room.tick()
   }
 
-  handle(request: MediaRequest): void {
+  handle(request: RoomRequest): void {
     const room = this.#rooms.get(request.call)
     switch (request.t) {
       case "open":

@@ -32,7 +32,6 @@ export class MediaWorker {
   forwards = 0
 
   constructor(
-    options: MediaOptions,
     events: {
       readonly onLog: (level: string, message: string) => void
       readonly onConnected: (session: string) => void
@@ -43,7 +42,7 @@ export class MediaWorker {
   ) {
     this.#onLog = events.onLog
     this.#onConnected = events.onConnected
-    this.#child = fork(program, [JSON.stringify(options)], {
+    this.#child = fork(program, [], {
       env: {},
       execArgv: [],
       stdio: ["ignore", "ignore", "ignore", "ipc"]
@@ -52,14 +51,20 @@ export class MediaWorker {
     const ended = () => {
       if (this.#state === "ended") return
       const wasReady = this.#state === "ready"
-      this.#end()
+      this.#state = "ended"
+      // First of all another one takes its place: members may join again at once.
       events.onEnd(wasReady)
+      this.#end()
     }
     this.#child.once("error", (error) => {
       this.#onLog("Fatal", error.message)
       ended()
     })
     this.#child.once("exit", ended)
+  }
+
+  get isReady(): boolean {
+    return this.#state === "ready"
   }
 
   get pid(): number | undefined {
@@ -85,6 +90,12 @@ export class MediaWorker {
     this.#onReady.add(settle)
     return Effect.sync(() => this.#onReady.delete(settle))
   })
+
+  /** Serves from now on; a process that waits for its port is ready at once. */
+  bind(options: MediaOptions): this {
+    this.#send({ t: "bind", ...options })
+    return this
+  }
 
   start(listener: MediaListener): WorkerCall {
     const call = ++this.#count
@@ -183,7 +194,6 @@ export class MediaWorker {
   }
 
   #end(): void {
-    this.#state = "ended"
     this.#settleReady(false)
     for (const id of Array.from(this.#answers.keys())) {
       this.#settleAnswer(id, Effect.fail(new VoiceUnavailable()))

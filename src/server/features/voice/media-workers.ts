@@ -1,7 +1,4 @@
-/**
- * The media processes of this runner, one per UDP port. The first call that needs one starts it. One that
- * ends is started again by the next call; one that fails to start is left alone for a while.
- */
+/** The media server of this runner: the calls in its processes, which the first call starts. */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { VoiceUnavailable } from "#rpc/errors/codes"
 import { type MediaListener, VoiceMedia } from "#entities/voice-session/media"
@@ -9,20 +6,10 @@ import { monotonicMillis } from "#server/platform/monotonic"
 import { Settings } from "#server/platform/settings/settings"
 import { JoinsUnderWay } from "./joins-under-way.ts"
 import { MediaWorker } from "./media-worker.ts"
+import { WorkerPool } from "./worker-pool.ts"
 
 /** How long a process may take to start, within the time that a call waits for its entity. */
 const startTimeout = "2500 millis"
-/** How long a port is left alone after its process failed to start. */
-const failureMillis = 30_000
-
-interface Place {
-  readonly port: number
-  worker: MediaWorker | undefined
-  /** Monotonic milliseconds. */
-  failedUntil: number
-}
-
-const placeOf = (port: number): Place => ({ port, worker: undefined, failedUntil: 0 })
 
 const unavailable = (message: string) => Effect.fail(new VoiceUnavailable({ message }))
 
@@ -55,20 +42,15 @@ const makeLog = Effect.gen(function* () {
   }
 })
 
-/** Ends the processes that hang or hold too much memory. */
-const checkAll = (places: ReadonlyArray<Place>) =>
-  Effect.forEach(places, ({ worker }) => {
-    const reason = worker?.check()
-    if (reason === undefined) return Effect.void
-    worker?.stop()
-    return Effect.logWarning(`Ending a media process, whose members join again: ${reason}`)
-  })
-
-const supervise = (places: ReadonlyArray<Place>, joins: JoinsUnderWay) =>
-  checkAll(places).pipe(
-    Effect.andThen(Effect.sync(() => joins.releaseSettled())),
-    Effect.repeat(Schedule.spaced("1 second"))
-  )
+const supervise = (pool: WorkerPool, joins: JoinsUnderWay) =>
+  Effect.suspend(() => {
+    joins.releaseSettled()
+    const reasons = pool.check()
+    pool.keepSpare()
+    return Effect.forEach(reasons, (reason) =>
+      Effect.logWarning(`Ending a media process, whose members join again: ${reason}`)
+    )
+  }).pipe(Effect.repeat(Schedule.spaced("1 second")))
 
 const makeMediaWorkers = (program: string | undefined) =>
   Effect.gen(function* () {
@@ -78,56 +60,25 @@ const makeMediaWorkers = (program: string | undefined) =>
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const obstacleHere = obstacle(settings)
     if (obstacleHere !== undefined && workers > 0) yield* Effect.logWarning(obstacleHere)
-    const places = ports.slice(0, workers).map(placeOf)
-    const log = yield* makeLog
+    const onLog = yield* makeLog
     const joins = new JoinsUnderWay(now)
-    let isClosing = false
-
-    const spawn = (place: Place): MediaWorker => {
-      const worker: MediaWorker = new MediaWorker(
-        { port: place.port, ...(publicIp === undefined ? {} : { publicIp }) },
-        {
-          onLog: log,
-          onConnected: (session) => joins.settle(session),
-          onEnd: (wasReady) => {
-            if (place.worker === worker) place.worker = undefined
-            if (!wasReady) place.failedUntil = now() + failureMillis
-            else if (!isClosing) runFork(Effect.logWarning("A media process has ended"))
-          }
-        },
-        program
-      )
-      place.worker = worker
-      return worker
-    }
-
-    /** The process for a new call: the one that sends least. */
-    const choose = (): MediaWorker | undefined => {
-      const [place] = places
-        .filter(({ failedUntil, worker }) => now() >= failedUntil && worker?.isBusy !== true)
-        .toSorted((a, b) => (a.worker?.forwards ?? 0) - (b.worker?.forwards ?? 0))
-      if (place === undefined) return undefined
-      if (place.worker?.isSpent === true) {
-        place.worker.stop()
-        place.worker = undefined
-      }
-      return place.worker ?? spawn(place)
-    }
-
-    yield* Effect.forkScoped(supervise(places, joins))
-
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        isClosing = true
-        for (const { worker } of places) worker?.stop()
-      })
-    )
+    const pool = new WorkerPool({
+      places: ports
+        .slice(0, workers)
+        .map((port) => ({ port, ...(publicIp === undefined ? {} : { publicIp }) })),
+      launch: (onEnd) =>
+        new MediaWorker({ onLog, onConnected: (session) => joins.settle(session), onEnd }, program),
+      onLost: () => runFork(Effect.logWarning("A media process has ended")),
+      now
+    })
+    yield* Effect.forkScoped(supervise(pool, joins))
+    yield* Effect.addFinalizer(() => Effect.sync(() => pool.stop()))
 
     return {
       start: (listener: MediaListener, environmentId: string) =>
         Effect.suspend(() => {
           if (obstacleHere !== undefined) return unavailable(obstacleHere)
-          const worker = isClosing ? undefined : choose()
+          const worker = pool.choose()
           if (worker === undefined) return unavailable("The media server is busy or has failed.")
           return worker.ready.pipe(
             Effect.timeoutOrElse({

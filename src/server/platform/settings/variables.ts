@@ -154,7 +154,9 @@ export const variables = {
   },
   SVC_VOICE_WORKERS: {
     default: "1",
-    description: "Processes of the media server, at most one per UDP port. 0 turns it off."
+    description:
+      "Processes of the media server, at most one per UDP port; a spare one comes with the first call. " +
+      "0 turns it off."
   },
   SVC_OAUTH_GOOGLE_URL: { description: oauthOverride("Google") },
   SVC_OAUTH_DISCORD_URL: { description: oauthOverride("Discord") },

@@ -1,0 +1,107 @@
+/**
+ * The media processes of a runner: at most one per UDP port, and a spare one without a port once a call
+ * has needed one. The spare takes the place of a process that ends: a new one loads for longer than the
+ * members of its calls shall wait.
+ */
+import type { MediaOptions } from "./media-messages.ts"
+import type { MediaWorker } from "./media-worker.ts"
+
+/** How long a port is left alone after its process failed to start. */
+const failureMillis = 30_000
+
+interface Place {
+  readonly options: MediaOptions
+  worker: MediaWorker | undefined
+  /** Monotonic milliseconds. */
+  failedUntil: number
+}
+
+interface PoolOptions {
+  /** One for each process. */
+  readonly places: ReadonlyArray<MediaOptions>
+  /** Starts a process, and calls `onEnd` once it has ended. */
+  readonly launch: (onEnd: (wasReady: boolean) => void) => MediaWorker
+  /** A process that served has ended. */
+  readonly onLost: () => void
+  readonly now: () => number
+}
+
+export class WorkerPool {
+  readonly #options: PoolOptions
+  readonly #places: ReadonlyArray<Place>
+  #spare: MediaWorker | undefined
+  #spareFailedUntil = 0
+  #isClosing = false
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+    this.#places = options.places.map((each) => ({
+      options: each,
+      worker: undefined,
+      failedUntil: 0
+    }))
+  }
+
+  /** The process for a new call: the one that sends least. */
+  choose(): MediaWorker | undefined {
+    if (this.#isClosing) return undefined
+    const now = this.#options.now()
+    const [place] = this.#places
+      .filter(({ failedUntil, worker }) => now >= failedUntil && worker?.isBusy !== true)
+      .toSorted((a, b) => (a.worker?.forwards ?? 0) - (b.worker?.forwards ?? 0))
+    if (place === undefined) return undefined
+    if (place.worker?.isSpent === true) {
+      place.worker.stop()
+      place.worker = undefined
+    }
+    return place.worker ?? this.#fill(place)
+  }
+
+  /** Ends the processes that hang or hold too much memory; returns why, for each one. */
+  check(): ReadonlyArray<string> {
+    return [...this.#places.map(({ worker }) => worker), this.#spare].flatMap((worker) => {
+      const reason = worker?.check()
+      if (reason === undefined) return []
+      worker?.stop()
+      return [reason]
+    })
+  }
+
+  /** Starts a spare process where there is none, and calls may need one. */
+  keepSpare(): void {
+    const isNeeded = this.#places.some(({ worker }) => worker?.isReady === true)
+    const mayStart = !this.#isClosing && this.#options.now() >= this.#spareFailedUntil
+    if (this.#spare === undefined && isNeeded && mayStart) this.#spare = this.#launch()
+  }
+
+  stop(): void {
+    this.#isClosing = true
+    for (const { worker } of this.#places) worker?.stop()
+    this.#spare?.stop()
+  }
+
+  #fill(place: Place): MediaWorker {
+    const worker = this.#spare ?? this.#launch()
+    this.#spare = undefined
+    place.worker = worker
+    return worker.bind(place.options)
+  }
+
+  #launch(): MediaWorker {
+    const worker = this.#options.launch((wasReady) => this.#ended(worker, wasReady))
+    return worker
+  }
+
+  #ended(worker: MediaWorker, wasReady: boolean): void {
+    const failedUntil = this.#options.now() + failureMillis
+    if (this.#spare === worker) {
+      this.#spare = undefined
+      this.#spareFailedUntil = failedUntil
+    }
+    const place = this.#places.find((each) => each.worker === worker)
+    if (place === undefined) return
+    place.worker = undefined
+    if (!wasReady) place.failedUntil = failedUntil
+    else if (!this.#isClosing) this.#options.onLost()
+  }
+}
