@@ -173,8 +173,11 @@ const makeServer = Effect.gen(function* () {
   }
   const server = createServer((request, response) => {
     const { facts, host } = factsOf(request)
+    const { process } = host.supervisor
     void passRequest(host, { request, response, ...facts }).then((fault) => {
-      if (fault !== undefined) throw fault
+      if (fault === undefined) return
+      const state = host.supervisor.process === process ? "is the same" : "has been replaced"
+      throw new Error(`${request.url} failed; process ${process?.pid} ${state}`, { cause: fault })
     })
   })
   server.on("upgrade", (request, socket, head) => {
