@@ -1,14 +1,12 @@
 /** Browser tabs whose network has no UDP, in a call through the media server: over coturn by TCP. */
-import { spawn } from "node:child_process"
 import { networkInterfaces } from "node:os"
-import { fileURLToPath } from "node:url"
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { freePort } from "#testing/runners"
 import { TestApp } from "#testing/app"
 import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
 import { DatabaseLive } from "../support/service.ts"
-import { hasCoturn, turnSecret } from "../support/turn-server.ts"
+import { hasCoturn, shipped, spawnCoturn, turnSecret } from "../support/turn-server.ts"
 
 declare global {
   interface Window {
@@ -17,41 +15,20 @@ declare global {
   }
 }
 
-const shipped = fileURLToPath(new URL("../../deploy/turnserver.conf", import.meta.url))
-
 const own =
   Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
     .find(({ family, internal }) => family === "IPv4" && !internal)?.address ?? ""
 
 /** The shipped configuration, without UDP, and with the media server as the only private peer. */
-const startCoturn = Effect.fnUntraced(function* (port: number) {
-  let log = ""
-  yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      const server = spawn("turnserver", [
-        "-c",
-        shipped,
-        "--realm=test",
-        `--static-auth-secret=${turnSecret}`,
-        `--listening-ip=${own}`,
-        `--listening-port=${port}`,
-        `--relay-ip=${own}`,
-        `--allowed-peer-ip=${own}`,
-        "--no-udp",
-        "--no-tls",
-        "--no-dtls",
-        "--pidfile=/dev/null"
-      ])
-      for (const output of [server.stdout, server.stderr]) {
-        output.on("data", (chunk: Buffer) => (log += chunk.toString()))
-      }
-      return server
-    }),
-    (server) => Effect.sync(() => server.kill("SIGKILL"))
-  )
-  return () => log
-})
+const coturnOptions = [
+  "-c",
+  shipped,
+  `--listening-ip=${own}`,
+  `--relay-ip=${own}`,
+  `--allowed-peer-ip=${own}`,
+  "--no-udp"
+]
 
 const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 
@@ -80,7 +57,7 @@ it.live.skipIf(!installed || !hasCoturn || own === "")(
   () =>
     Effect.gen(function* () {
       const port = yield* freePort
-      const log = yield* startCoturn(port)
+      const log = yield* spawnCoturn(port, coturnOptions)
       const app = yield* Layer.build(
         TestApp.layerWith({
           SVC_TURN_URLS: `turn:${own}:${port}?transport=tcp`,

@@ -24,7 +24,7 @@ const realm = "test"
 const relayHost = process.platform === "linux" ? "127.0.0.2" : host
 
 /** The configuration that operators deploy. */
-const shipped = fileURLToPath(new URL("../../deploy/turnserver.conf", import.meta.url))
+export const shipped = fileURLToPath(new URL("../../deploy/turnserver.conf", import.meta.url))
 
 export const hasCoturn = spawnSync("turnserver", ["--version"]).error === undefined
 
@@ -98,17 +98,19 @@ const coturnOptions: Readonly<Record<Peers, ReadonlyArray<string>>> = {
   relayOnly: [...shippedOptions, ...relayOnlyOptions]
 }
 
-const startCoturn = Effect.fnUntraced(function* (port: number, peers: Peers) {
+/** Starts coturn and returns its log; `options` name the configuration, the addresses and the transports. */
+export const spawnCoturn = Effect.fnUntraced(function* (
+  port: number,
+  options: ReadonlyArray<string>
+) {
   let log = ""
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       const server = spawn("turnserver", [
-        ...coturnOptions[peers],
+        ...options,
         `--realm=${realm}`,
         `--static-auth-secret=${turnSecret}`,
-        `--listening-ip=${host}`,
         `--listening-port=${port}`,
-        `--relay-ip=${relayHost}`,
         "--no-tls",
         "--no-dtls",
         "--pidfile=/dev/null"
@@ -122,6 +124,9 @@ const startCoturn = Effect.fnUntraced(function* (port: number, peers: Peers) {
   )
   return () => log
 })
+
+const startCoturn = (port: number, peers: Peers) =>
+  spawnCoturn(port, [...coturnOptions[peers], `--listening-ip=${host}`, `--relay-ip=${relayHost}`])
 
 /** The peers that `denied-peer-ip` and `no-multicast-peers` of the shipped configuration refuse. */
 const shippedDenials = () => {
