@@ -11,7 +11,7 @@
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { failOnTimeout, isRefused, orDieWithTimeout } from "./database.ts"
-import { batchWrites } from "./batching.ts"
+import { batchReads, batchWrites } from "./batching.ts"
 import { insertEvents, isoTime } from "./functions/events.ts"
 
 /** A row of `rooms`; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
@@ -176,11 +176,11 @@ const reads = (sql: SqlClient.SqlClient) => ({
     execute: ({ code, environmentId }) => sql`
       select id from rooms where environment_id = ${environmentId} and code = ${code}`
   }),
-  byId: SqlSchema.findAll({
-    Request: Schema.Struct({ environmentId: Schema.String, id: Schema.String }),
+  byIds: SqlSchema.findAll({
+    Request: Schema.Struct({ environmentId: Schema.String, ids: Schema.Array(Schema.String) }),
     Result: IdRow,
-    execute: ({ environmentId, id }) => sql`
-      select id from rooms where environment_id = ${environmentId} and id = ${id}`
+    execute: ({ environmentId, ids }) => sql`
+      select id from rooms where environment_id = ${environmentId} and id = any(${[...ids]}::text[])`
   }),
   list: SqlSchema.findAll({
     Request: InMode,
@@ -271,8 +271,14 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
     const statements = writes(sql)
     const { epoch, save } = statements
     const remove = removal(sql)
-    const { byCode, byId, list, open, overdue, seats, unclaimed } = reads(sql)
+    const { byCode, byIds, list, open, overdue, seats, unclaimed } = reads(sql)
     const { claims, inserts } = yield* batchedStatements(statements)
+    const found = yield* batchReads<string>((environmentId, ids) =>
+      Effect.map(
+        orDieWithTimeout(byIds({ environmentId, ids })),
+        (rows) => new Map(rows.map(({ id }) => [id, id]))
+      )
+    )
     return {
       /** Takes the next epoch for a room, and returns its snapshot if there is a row. */
       claim: claims,
@@ -313,7 +319,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
       findByCode: (environmentId: string, code: string) =>
         Effect.map(orDieWithTimeout(byCode({ environmentId, code })), firstId),
       findById: (environmentId: string, id: string) =>
-        Effect.map(orDieWithTimeout(byId({ environmentId, id })), firstId),
+        Effect.map(found(environmentId, [id]), (ids) => Option.fromNullishOr(ids.get(id))),
       /** Listed rooms, newest first. */
       list: (environmentId: string, mode: string | undefined, limit: number) =>
         orDieWithTimeout(list({ environmentId, mode: mode ?? null, limit })),

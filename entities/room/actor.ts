@@ -6,11 +6,13 @@
 import { Result } from "effect"
 import { NotInRoom, RoomNotFound, toWire, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
+import type { HeldSeat } from "#rpc/realtime"
 import type { CloseReason, JsonObject, RoomEvent } from "#rpc/rooms"
 import { ExecutedCommands, type LinkCommands, type StoredLink } from "../executed-commands.ts"
 import type { MemberReports } from "../local-actors.ts"
 import { refreshMillis } from "../overdue.ts"
 import { type Watcher, Watchers } from "../watchers.ts"
+import { heldSeat } from "./held-seat.ts"
 import { isElsewhere, isRestorable } from "./late-commands.ts"
 import type { RoomInput, RoomOutput } from "./messages.ts"
 import {
@@ -98,6 +100,15 @@ export class RoomActor {
     }
     this.#flush()
     if (this.#pendingWrites.hasReplies) this.#runtime.flushSoon()
+  }
+
+  /**
+   * The seat of a player, or null; undefined if this activation does not act for the room, which another
+   * one may know better.
+   */
+  peek(playerId: string): HeldSeat | null | undefined {
+    if (!this.#isActive || this.state === undefined) return undefined
+    return heldSeat(this.state, playerId, this.#runtime.now())
   }
 
   /** Begins a write of the state; pass the result to `commitWrite`. */

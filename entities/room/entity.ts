@@ -8,7 +8,6 @@ import { Entity } from "effect/cluster"
 import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import { readableCode } from "#rpc/ids"
 import { rooms } from "#rpc/limits"
-import type { HeldSeat } from "#rpc/realtime"
 import { RoomRepository } from "#sql/rooms"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalGroups, makeLocalGroups, Sink, ThisNode } from "../local-actors.ts"
@@ -16,10 +15,11 @@ import { makeOutputQueue } from "../output-queue.ts"
 import { makeTimer } from "../timer.ts"
 import { RoomActor, type RoomRuntime } from "./actor.ts"
 import { type RemoteRoomOutputs, RemoteRooms } from "./remote.ts"
-import { iso, type JoiningPlayer, openRoom, type RoomState } from "./model.ts"
+import { type JoiningPlayer, openRoom, type RoomState } from "./model.ts"
+import { heldSeat } from "./held-seat.ts"
 import type { OpenRoom, RoomOutput } from "./messages.ts"
 import { Room, RoomMissing } from "./protocol.ts"
-import { graceEnd, seat } from "./seats.ts"
+import { seat } from "./seats.ts"
 import { decodeSnapshot, fromStored, toRow } from "./snapshot.ts"
 import { RoomWriter } from "./writer.ts"
 
@@ -136,21 +136,9 @@ const seatPlayers = (actor: RoomActor, joiningPlayers: ReadonlyArray<JoiningPlay
   return Effect.fail(locked ? new RoomLocked() : new RoomNotFound())
 }
 
-const peekSeat = Effect.fnUntraced(function* (
-  actor: RoomActor,
-  playerId: string
-): Effect.fn.Return<HeldSeat | null> {
-  const state = actor.state
-  const member = state?.closed === null ? state.members.get(playerId) : undefined
-  if (state === undefined || member === undefined) return null
-  const now = yield* Clock.currentTimeMillis
-  const until = graceEnd(state, member) ?? now + state.settings.graceSeconds * 1000
-  return {
-    roomId: actor.id,
-    code: state.settings.code,
-    mode: state.settings.mode,
-    graceUntil: iso(until)
-  }
+const peekSeat = Effect.fnUntraced(function* ({ state }: RoomActor, playerId: string) {
+  if (state === undefined) return null
+  return heldSeat(state, playerId, yield* Clock.currentTimeMillis)
 })
 
 const fail = (error: RoomMissing | RoomNotFound | Unavailable) => Effect.fail(error)

@@ -12,7 +12,6 @@ import type { HeldSeat, Welcome } from "#rpc/realtime"
 import { sha256 } from "#server/platform/secrets"
 import { strangers, Tenant } from "#server/platform/tenant"
 import { Usage } from "#server/platform/usage"
-import { callEntityWithRetry } from "#server/links/entity-call"
 import type { EnabledFeatures } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import { PlayerConnection } from "#server/links/player-connection"
@@ -158,7 +157,7 @@ const makeConnection = Effect.fnUntraced(function* (player: PlayerCaller, sink: 
     playerId,
     calls: {
       session: (command) => hub.sessions.open(environmentId, playerId).request(command),
-      peek: (roomId) => callEntityWithRetry(hub.roomClient(roomId).Peek({ playerId }))
+      peek: (roomId) => hub.peekSeat(roomId, playerId)
     }
   })
   return new PlayerConnection({

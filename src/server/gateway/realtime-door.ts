@@ -7,7 +7,7 @@ import { paths } from "#rpc/paths"
 import { AuthFrame } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
 import { Tenant } from "#server/platform/tenant"
-import { traced } from "#server/links/frame-effects"
+import { traced, withServices } from "#server/links/frame-effects"
 import type { FrameMembers } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import { Listener } from "#server/links/listener"
@@ -130,8 +130,9 @@ export const RealtimeDoorLive = Layer.effectDiscard(
     const services = yield* Effect.context<AdmissionServices>()
     const anonymous = new AnonymousCount()
     const asTrace = traced(services, "auth")
+    const provide = withServices(services)
     const handle = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
-      asTrace(Effect.provideContext(effect, services)).pipe(
+      asTrace(provide(effect)).pipe(
         Effect.tapDefect((defect) => Effect.logError("Failed to admit a socket", defect)),
         Effect.catchDefect(() => Effect.fail<CodedError>(new InvalidKey()))
       )

@@ -1,6 +1,7 @@
 /** Runs the effect of a frame for a connection, and replies with its outcome. */
 import { Cause, Context, Effect, Option, References } from "effect"
 import { type CodedError, Unavailable } from "#rpc/errors/codes"
+import { Tenant } from "#server/platform/tenant"
 import {
   type FrameData,
   type FramePayload,
@@ -25,10 +26,28 @@ export const traced = (
   return (work) => Effect.withSpan(work, `frame ${t}`, options)
 }
 
+/**
+ * Runs effects with the services of a layer, and with the tenant of their fiber. Providing the services
+ * would copy all of them for each effect: these are short and many. Where tracing is on, the span of the
+ * fiber is needed, too.
+ */
+export const withServices = <Services>(
+  services: Context.Context<Services>
+): (<A, E>(work: Effect.Effect<A, E, Services>) => Effect.Effect<A, E>) => {
+  if (Context.get(services, References.TracerEnabled)) {
+    return (work) => Effect.provideContext(work, services)
+  }
+  const flat = Context.makeUnsafe<Services>(services.mapUnsafe)
+  return (work) =>
+    Effect.updateContext(work, (fiber: Context.Context<never>) =>
+      Context.add(flat, Tenant, Context.get(fiber, Tenant))
+    )
+}
+
 /** Makes a handler of an effect. An interrupted effect has no reply: its connection is closed. */
-export const replyWith =
-  <Services>(services: Context.Context<Services>) =>
-  <T extends FrameType, Connection extends WorkingConnection>(
+export const replyWith = <Services>(services: Context.Context<Services>) => {
+  const provide = withServices(services)
+  return <T extends FrameType, Connection extends WorkingConnection>(
     t: T,
     effect: (
       connection: Connection,
@@ -38,18 +57,20 @@ export const replyWith =
     const asTrace = traced(services, t)
     return (connection, payload, onReply) =>
       connection.start(
-        asTrace(Effect.provideContext(effect(connection, payload), services)).pipe(
+        asTrace(provide(effect(connection, payload))).pipe(
           Effect.tapDefect((defect) => Effect.logError("Failed to handle a frame", defect)),
           Effect.matchCause({
             onSuccess: (data) => onReply?.({ ok: true, data }),
             onFailure: (cause) => {
+              if (Cause.hasInterruptsOnly(cause)) return
               const error = Option.getOrElse(
                 Cause.findErrorOption(cause),
                 (): CodedError => new Unavailable()
               )
-              if (!Cause.hasInterruptsOnly(cause)) refuse(connection, onReply, error)
+              refuse(connection, onReply, error)
             }
           })
         )
       )
   }
+}

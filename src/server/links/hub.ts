@@ -23,6 +23,7 @@ import { QueueLink } from "./queue-link.ts"
 import { makeReattachments } from "./reattachments.ts"
 import { localRoomId } from "./room-ids.ts"
 import { RoomLink } from "./room-link.ts"
+import { makePeekSeat } from "./room-seats.ts"
 import { SessionLink } from "./session-link.ts"
 
 const makeContexts = Effect.gen(function* () {
@@ -60,7 +61,12 @@ const makeRooms = Effect.fnUntraced(function* (context: NodeContext, connections
     receivers: local.receivers
   })
   local.remoteOutputs.register((batch) => rooms.byId(batch.room)?.receiveRemote(batch))
-  return { client, rooms }
+  const knowsRoom = (environmentId: string, roomId: string): boolean => {
+    const state = local.actors.get(roomId)?.state
+    const isHere = state?.closed === null && state.settings.environmentId === environmentId
+    return isHere || rooms.get(environmentId, roomId) !== undefined
+  }
+  return { client, rooms, knowsRoom, peekSeat: makePeekSeat(client, local) }
 })
 
 const makeChannels = Effect.fnUntraced(function* (context: NodeContext) {
@@ -101,7 +107,7 @@ export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
   make: Effect.gen(function* () {
     const { context, prompt } = yield* makeContexts
     const connections = new Connections()
-    const { client: roomClient, rooms } = yield* makeRooms(context, connections)
+    const { client: roomClient, knowsRoom, peekSeat, rooms } = yield* makeRooms(context, connections)
     const { channels, client: channelClient } = yield* makeChannels(context)
     return {
       node: context.node,
@@ -118,6 +124,10 @@ export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
       /** Links by channel name. */
       channels,
       roomClient,
+      /** Whether the room lives on this node, or has a link from here: then it exists. */
+      knowsRoom,
+      /** The seat that a room keeps for a player. */
+      peekSeat,
       /** Draws the id of a room near this node's players. */
       newRoomId: yield* localRoomId,
       /** Calls to a channel, for requests that need no link. */

@@ -93,7 +93,7 @@ const findRoom = Effect.fnUntraced(function* (
   const { environmentId } = connection
   if (!isReference(code ?? roomId)) return Option.none<string>()
   if (code !== undefined) return yield* findByCode(connection, code.toUpperCase())
-  if (hub.rooms.get(environmentId, roomId) !== undefined) return Option.some(roomId)
+  if (hub.knowsRoom(environmentId, roomId)) return Option.some(roomId)
   return yield* repository.findById(environmentId, roomId)
 })
 
