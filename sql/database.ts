@@ -5,7 +5,7 @@
  * Statements never use the database's clock. Expiry and order use Effect's Clock, passed as a parameter,
  * so that tests run on virtual time.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgClient } from "@effect/sql-pg"
 import {
   Clock,

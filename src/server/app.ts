@@ -2,7 +2,8 @@
  * The architecture of the service: lists of layers, one for each floor, from the database up to the
  * endpoints. A floor uses only floors above it in this file; {@link ServiceLive} stacks them.
  */
-import { NodeCrypto, NodeServices } from "@effect/platform-node"
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"

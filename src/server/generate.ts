@@ -1,5 +1,6 @@
 /** Writes the files that are derived from the definitions in `rpc/`: `npm run generate`. */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Path } from "effect"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
 import { clientBundleText } from "./client-bundle.ts"

@@ -1,80 +1,11 @@
-/** Entry of the service: starts it, prints where it listens, and explains a failed start. */
-import cluster from "node:cluster"
-import { NodeRuntime } from "@effect/platform-node"
-import { Console, Effect, Layer, Option } from "effect"
-import { HttpServer } from "effect/http"
-import { paths } from "#rpc/paths"
-import { ServiceLive } from "./app.ts"
-import { demoAddress } from "./demo/games.ts"
-import { SignInLinks } from "./features/developers/sign-in-links.ts"
-import { npmEnd } from "./platform/npm-parent.ts"
-import { Settings } from "./platform/settings/settings.ts"
-import { failStart } from "./start-error.ts"
+/**
+ * Entry of the service. Compiled code is kept for the next start: to compile all modules anew takes half a
+ * second of CPU, while the players of the process before knock.
+ */
+import { enableCompileCache } from "node:module"
+import { fileURLToPath } from "node:url"
 
-/** The address of the dashboard; in development with a code that signs in once. */
-const dashboardLine = (port: number | string, code: string | undefined): string =>
-  `  dashboard       http://localhost:${port}${paths.dashboard}` +
-  (code === undefined ? "" : `#code=${code}`)
+// Only the owner of the code can write to this directory. Without it the start just takes longer.
+enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/service", import.meta.url)))
 
-/** Whether `npm run start:two` started this process after its first runner, which printed the start message. */
-const isFurtherRunner = (cluster.worker?.id ?? 1) > 1
-
-/** Printed once the service accepts requests: one log line as JSON, or a short text for a terminal. */
-const StartMessage = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const { baseUrl, dashboard, dataDir, logs, production, runner, warnings } = yield* Settings
-    if (isFurtherRunner && runner !== undefined && logs.format !== "json") {
-      return yield* Console.log(`  runner          ${runner.host}:${runner.port}`)
-    }
-    const code = Option.getOrUndefined(yield* (yield* SignInLinks).create)
-    for (const warning of warnings) yield* Effect.logWarning(warning)
-    const { address } = yield* HttpServer.HttpServer
-    const port = "port" in address ? address.port : ""
-    const url = `http://localhost:${port}`
-    if (logs.format === "json") return yield* Effect.logInfo(`Listening on port ${port}`)
-    const demo = yield* demoAddress
-    const lines = [
-      `Player backend listening on ${url}`,
-      `  for players     ${baseUrl}`,
-      ...(dashboard === "off" ? [] : [dashboardLine(dashboard === "on" ? port : dashboard, code)]),
-      ...(demo === undefined ? [] : [`  demo games      ${demo}`]),
-      `  documentation   ${url}/docs`,
-      ...(production ? [] : [`  project keys    ${dataDir}/dev-keys.json (project demo)`]),
-      ...(runner === undefined ? [] : [`  runner          ${runner.host}:${runner.port}`]),
-      "Next: README.md, section First game. Ctrl-C stops the service."
-    ]
-    yield* Console.log(lines.join("\n"))
-  })
-)
-
-/** The process exits after this long, even if a part of the service does not stop. */
-const stopMillis = 20_000
-
-for (const signal of ["SIGTERM", "SIGINT"]) {
-  process.once(signal, () => setTimeout(() => process.exit(1), stopMillis).unref())
-}
-
-/** Stops the service when the npm that started it is gone. */
-const StopWithNpm = npmEnd.pipe(
-  Effect.andThen(Effect.sync(() => process.kill(process.pid, "SIGTERM"))),
-  Effect.forkScoped,
-  Layer.effectDiscard
-)
-
-Layer.launch(Layer.merge(StopWithNpm, StartMessage.pipe(Layer.provide(ServiceLive)))).pipe(
-  Effect.catchTag("SettingsError", ({ issues }) =>
-    failStart(
-      [
-        ...issues.map((issue) => `  ${issue}`),
-        "Set these environment variables; docs/operations/settings.md describes all of them."
-      ].join("\n")
-    )
-  ),
-  Effect.catchTag(["DatabaseStartError", "EmbeddedPostgresError", "SecretError"], ({ message }) =>
-    failStart(message)
-  ),
-  Effect.catchTag(["ServeError", "SocketServerError"], ({ cause }) =>
-    failStart(`${String(cause)}\nChoose another address or port (HOST, PORT, SVC_RUNNER_PORT).`)
-  ),
-  NodeRuntime.runMain
-)
+await import("./start.ts")

@@ -1,5 +1,6 @@
 /** Migrates the database of DATABASE_URL and ends: for a role that owns the tables, before the service starts. */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Config, Console, Effect, Layer } from "effect"
 import { migrate, poolLayer } from "#sql/database"
 import { startDatabase } from "./platform/database-start.ts"

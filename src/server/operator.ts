@@ -3,7 +3,8 @@
  * `node src/server/operator.ts voice suspend <environment id>`, the same with `functions`,
  * `invite create --uses 10`, `money credit <developer> <cents>`, or `runners`.
  */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Config, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Command } from "effect/cli"

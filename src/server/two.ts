@@ -6,7 +6,8 @@
  */
 import cluster, { type Worker } from "node:cluster"
 import { fileURLToPath } from "node:url"
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Config, Console, Effect, Option } from "effect"
 import { decodeKillRunner } from "./demo/kill-message.ts"
 import { npmEnd } from "./platform/npm-parent.ts"

@@ -2,7 +2,8 @@
  * Backs the service up, and restores it: `node src/server/backup/main.ts save <folder>`, beside the running
  * service, and `restore <folder>`, into an empty one. `svc backup` and `svc restore` start it.
  */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, DateTime, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { causeOf } from "#sql/database"

@@ -3,7 +3,7 @@
  * keeps its connections open; the ping makes calls to it fail, so that they are retried on the runner
  * that owns the entities now.
  */
-import { NodeSocket } from "@effect/platform-node"
+import * as NodeSocket from "@effect/platform-node/NodeSocket"
 import { Effect, Layer } from "effect"
 import { RunnerAddress, Runners } from "effect/cluster"
 import { RpcClient, RpcSerialization } from "effect/rpc"

@@ -6,7 +6,8 @@
  * change packets on the way: use TLS where the network between runners is not trusted.
  */
 import { connect, type Socket } from "node:net"
-import { NodeSocket, NodeSocketServer } from "@effect/platform-node"
+import * as NodeSocket from "@effect/platform-node/NodeSocket"
+import * as NodeSocketServer from "@effect/platform-node/NodeSocketServer"
 import { Cause, Context, Effect, Layer, Option } from "effect"
 import { type RunnerAddress, RunnerStorage } from "effect/cluster"
 import { SecureRandom } from "effect/crypto"

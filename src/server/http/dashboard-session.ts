@@ -2,7 +2,7 @@
  * Session cookie of the dashboard. It holds the developer's token, which scripts cannot read. A request
  * may use it only if it carries the dashboard's header and does not come from another origin.
  */
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { dashboardHeader } from "#rpc/dashboard"

@@ -2,7 +2,7 @@
  * Requests from this machine, the only ones that development pages answer. A reverse proxy on the same
  * machine connects from loopback, too, so a request with any trace of a proxy counts as foreign.
  */
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { isLoopback } from "#rpc/config-document/origins"

@@ -5,7 +5,7 @@
  */
 import { isUtf8 } from "node:buffer"
 import type { Readable } from "node:stream"
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { ByteSize, Data, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerError, type HttpServerRequest } from "effect/http"
 import { http as limits } from "#rpc/limits"

@@ -5,7 +5,7 @@
 import { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Duplex } from "node:stream"
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { monotonicMillis } from "#server/platform/monotonic"

@@ -3,7 +3,7 @@
  * each, by its size. A client beyond either loses its connection. A response that the operating system
  * takes at once counts for a moment only.
  */
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Stream } from "effect"
 import { HttpBody, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { http as limits } from "#rpc/limits"

@@ -1,5 +1,5 @@
 /** The database: the one of `DATABASE_URL`, or the embedded Postgres in the data directory. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { DateTime, type Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { migrate, migrationLevels, roleRights } from "#sql/database"

@@ -7,7 +7,7 @@
  * exist.
  */
 import { timingSafeEqual } from "node:crypto"
-import { NodeCrypto } from "@effect/platform-node"
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Context, Effect, Layer } from "effect"
 import { Kdf, SecureRandom } from "effect/crypto"
 import { Unavailable } from "#rpc/errors/codes"

@@ -1,6 +1,6 @@
 /** Hosting over HTTP, for secret keys and for developers of the project. */
 import { IncomingMessage } from "node:http"
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Layer } from "effect"
 import { HttpServerError, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"

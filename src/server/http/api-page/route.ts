@@ -25,21 +25,29 @@ const headers = {
 
 const compress = promisify(gzip)
 
-/** The page, built and compressed once. */
+/** The page, built and compressed once, when it is first asked for: a start has no time to spare. */
 export const ApiPage = Layer.unwrap(
   Effect.gen(function* () {
-    const text = new TextEncoder().encode(pageText(apiDocument()))
-    const compressed = yield* Effect.promise(() => compress(text))
-    const plain = HttpServerResponse.uint8Array(text, { headers })
-    const small = HttpServerResponse.uint8Array(new Uint8Array(compressed), {
-      headers: { ...headers, "content-encoding": "gzip" }
-    })
+    const page = yield* Effect.cached(
+      Effect.gen(function* () {
+        const text = new TextEncoder().encode(pageText(apiDocument()))
+        const compressed = yield* Effect.promise(() => compress(text))
+        return {
+          plain: HttpServerResponse.uint8Array(text, { headers }),
+          small: HttpServerResponse.uint8Array(new Uint8Array(compressed), {
+            headers: { ...headers, "content-encoding": "gzip" }
+          })
+        }
+      })
+    )
     return HttpRouter.add(
       "GET",
       paths.apiPage,
-      Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
-        /\bgzip\b/.test(request.headers["accept-encoding"] ?? "") ? small : plain
-      )
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const { plain, small } = yield* page
+        return /\bgzip\b/.test(request.headers["accept-encoding"] ?? "") ? small : plain
+      })
     )
   })
 )

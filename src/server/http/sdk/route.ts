@@ -12,7 +12,7 @@ import bundle from "./bundle.json" with { type: "json" }
 
 const maxAgeSeconds = 300
 
-/** A text with `ETag`, compressed once. `If-None-Match` with its tag gets 304. */
+/** A text with `ETag`, compressed once it is asked for. `If-None-Match` with its tag gets 304. */
 const file = (path: "/sdk/client.js" | "/sdk/client.js.map", text: string, contentType: string) => {
   const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`
   const headers = {
@@ -23,10 +23,12 @@ const file = (path: "/sdk/client.js" | "/sdk/client.js.map", text: string, conte
     vary: "accept-encoding"
   }
   const plain = HttpServerResponse.text(text, { contentType, headers })
-  const compressed = HttpServerResponse.uint8Array(gzipSync(text, { level: 9 }), {
-    contentType,
-    headers: { ...headers, "content-encoding": "gzip" }
-  })
+  let compressed: HttpServerResponse.HttpServerResponse | undefined
+  const compress = () =>
+    HttpServerResponse.uint8Array(gzipSync(text, { level: 9 }), {
+      contentType,
+      headers: { ...headers, "content-encoding": "gzip" }
+    })
   const unchanged = HttpServerResponse.empty({ status: 304, headers })
   return HttpRouter.add(
     "GET",
@@ -34,7 +36,9 @@ const file = (path: "/sdk/client.js" | "/sdk/client.js.map", text: string, conte
     Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
       const tags = request.headers["if-none-match"]
       if (tags !== undefined && matchesTag(tags, etag)) return unchanged
-      return /\bgzip\b/.test(request.headers["accept-encoding"] ?? "") ? compressed : plain
+      if (!/\bgzip\b/.test(request.headers["accept-encoding"] ?? "")) return plain
+      compressed ??= compress()
+      return compressed
     })
   )
 }
