@@ -1,4 +1,4 @@
-/** The seat that a room keeps for a player, as the welcome of its next connection tells it. */
+/** The seat that a room keeps for a player, as the welcome of the next connection reports it. */
 import type { HeldSeat } from "#rpc/realtime"
 import { iso, type RoomState } from "./model.ts"
 import { graceEnd } from "./seats.ts"

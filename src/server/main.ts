@@ -1,5 +1,5 @@
 /**
- * Entry of the service. Compiled code is kept for the next start: to compile all modules anew takes half a
+ * Entry of the service. Compiled code is kept for the next start: to compile all modules again takes half a
  * second of CPU, while the players of the process before knock.
  */
 import { enableCompileCache } from "node:module"
