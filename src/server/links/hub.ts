@@ -107,7 +107,12 @@ export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
   make: Effect.gen(function* () {
     const { context, prompt } = yield* makeContexts
     const connections = new Connections()
-    const { client: roomClient, knowsRoom, peekSeat, rooms } = yield* makeRooms(context, connections)
+    const {
+      client: roomClient,
+      knowsRoom,
+      peekSeat,
+      rooms
+    } = yield* makeRooms(context, connections)
     const { channels, client: channelClient } = yield* makeChannels(context)
     return {
       node: context.node,
