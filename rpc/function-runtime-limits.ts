@@ -26,10 +26,12 @@ export const functionRuntime = {
   /** Calls and sockets of an environment under way. */
   callsMax: 1000,
   socketsMax: 1000,
-  /** Milliseconds until the headers of a response. */
+  /** Milliseconds until the headers of a response in which no part of the body moves. */
   answerMillis: 30_000,
   /** Milliseconds for which a connection to a process is kept for the next call. */
   idleConnectionMillis: 3000,
+  /** The same for a call that another runner passes on, with its wait for the process. Ids of calls are as old. */
+  passedAnswerMillis: 60_000,
   bodyMaxBytes: 100 * mebibyte,
   /** Answers of statements, migrations, crons and queues. */
   replyMaxBytes: 16 * mebibyte,

@@ -7,6 +7,7 @@ import { WebSocket } from "ws"
 import { at } from "#testing/players"
 import type { Runner } from "#testing/runners"
 import { call, deploy, enable } from "../../support/function-calls.ts"
+import { upload } from "../../support/function-uploads.ts"
 import { TwoRunners } from "../../support/two-runners.ts"
 
 const code = `
@@ -19,6 +20,7 @@ const code = `
       return new Response(null, { status: 101, webSocket: client })
     }
     if (pathname === "/size") return Response.json((await request.arrayBuffer()).byteLength)
+    if (pathname === "/refused") return new Response("no", { status: 403 })
     if (pathname === "/back") return new Response(request.body)
     await env.DB.exec("create table if not exists notes (text text)")
     if (pathname === "/count") {
@@ -99,6 +101,8 @@ const during = <A, E, R>(work: Effect.Effect<A, E, R>, runner: Runner, label: st
     return { calls, failures }
   })
 
+const refusedUploads = 6
+
 const patient = { excludeTestServices: true, timeout: "240 seconds" } as const
 
 layer(TwoRunners.layerWith(), patient)("functions on several runners", (it) => {
@@ -129,6 +133,12 @@ layer(TwoRunners.layerWith(), patient)("functions on several runners", (it) => {
         const init = { method: "POST", body: stream, duplex: "half" } as RequestInit
         const back = yield* fetchFrom(runner, label, "/back", init)
         assert.strictEqual(back.text.length, 3_000_000)
+        // An answer before the body has been read.
+        for (let i = 0; i < refusedUploads; i += 1) {
+          const url = `${runner.url}/fn/${label}/refused`
+          const answer = yield* Effect.promise(() => upload({ url, bytes: 20_000_000 }))
+          assert.match(answer, /^HTTP\/1\.1 403 [^]*no/)
+        }
         assert.strictEqual(yield* echo(`${runner.socketUrl}/fn/${label}/`), "echo hello")
       }
       // A deployment is in force on both at once.

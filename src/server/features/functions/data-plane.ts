@@ -12,9 +12,8 @@ import {
   type TokenExpired,
   Unavailable
 } from "#rpc/errors/codes"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { caches, http } from "#rpc/limits"
+import { caches } from "#rpc/limits"
 import { AppRepository } from "#sql/hosting/apps"
 import { extendBodyDeadline } from "#server/platform/body-deadlines"
 import { addressOf } from "#server/platform/client-address"
@@ -23,6 +22,7 @@ import { hostOf, parseLabel } from "../hosting/addresses.ts"
 import { HostedApps } from "../hosting/apps.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
+import { uploadMillis } from "./host/call-deadline.ts"
 import { sendError } from "./host/exchange.ts"
 import type { CallFacts } from "./host/headers.ts"
 import { refuseSocket } from "./host/socket.ts"
@@ -179,12 +179,7 @@ export class FunctionDataPlane extends Context.Service<
       return FunctionDataPlane.of({
         isFor: (request) => target(request) !== undefined,
         serve: (request, response) => {
-          const length = Number(request.headers["content-length"] ?? limits.bodyMaxBytes)
-          const bytes = Math.min(length, limits.bodyMaxBytes)
-          extendBodyDeadline(
-            request,
-            limits.answerMillis + (bytes / http.slowestBytesPerSecond) * 1000
-          )
+          extendBodyDeadline(request, uploadMillis(request))
           const onBegin = (): void => askForBody(request, response)
           runFork(
             Effect.flatMap(Effect.exit(prepare(request, target(request))), (exit) => {

@@ -5,6 +5,7 @@ import { pipeline } from "node:stream/promises"
 import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { GateClosed } from "#server/platform/workerd/supervisor"
+import { CallDeadline, uploadMillis } from "./call-deadline.ts"
 import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { type CallFacts, requestHeaders, responseHeaders } from "./headers.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
@@ -25,6 +26,20 @@ const endUpload = ({ req }: ServerResponse): void => {
   if (req.complete) return
   const cut = setTimeout(() => req.socket.destroy(), lingerMillis)
   for (const event of ["end", "close"]) req.once(event, () => clearTimeout(cut))
+}
+
+/**
+ * Waits until the client has sent its body, if the connection closes after the response: a client that still
+ * sends would lose the response to the reset.
+ */
+export const bodySent = async ({ req, shouldKeepAlive }: ServerResponse): Promise<void> => {
+  if (req.complete || shouldKeepAlive) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, lingerMillis)
+  for (const event of ["end", "close"]) req.once(event, resolve)
+  req.resume()
+  await promise
+  clearTimeout(timer)
 }
 
 /** Sends an error, unless the response has begun: then only a cut connection shows that it is not whole. */
@@ -65,6 +80,7 @@ class Passage {
   readonly #exchange: Exchange
   readonly #call: FunctionCall
   readonly #sent: ClientRequest
+  readonly #deadline: CallDeadline
   #reason: CallEnded["reason"] | undefined
 
   constructor(host: FunctionHost, exchange: Exchange, call: FunctionCall) {
@@ -82,26 +98,28 @@ class Passage {
         callHeaders: host.callHeaders("fetch")
       })
     })
+    const uploading = uploadMillis(exchange.request)
+    this.#deadline = new CallDeadline(limits.answerMillis, uploading, () => this.#end("late"))
+    call.onEnd = this.#end
+  }
+
+  readonly #end = (reason: CallEnded["reason"]): void => {
+    this.#reason ??= reason
+    this.#sent.destroy(new CallEnded({ reason }))
   }
 
   async run(): Promise<void> {
     const { request: incoming, response } = this.#exchange
-    const end = (reason: CallEnded["reason"]): void => {
-      this.#reason ??= reason
-      this.#sent.destroy(new CallEnded({ reason }))
-    }
-    this.#call.onEnd = end
-    const deadline = setTimeout(() => end("late"), limits.answerMillis)
     const onGone = (): void => void this.#sent.destroy()
     response.once("close", onGone)
     try {
       const answered = this.#answered()
       if (!hasBody(incoming)) this.#sent.end()
       const answer = await (hasBody(incoming) ? Promise.race([answered, this.#upload()]) : answered)
-      clearTimeout(deadline)
+      this.#deadline.end()
       await this.#answer(answer)
     } finally {
-      clearTimeout(deadline)
+      this.#deadline.end()
       response.off("close", onGone)
       this.#sent.destroy()
     }
@@ -128,7 +146,10 @@ class Passage {
   #upload(): Promise<never> {
     const { request: incoming } = this.#exchange
     return new Promise((_resolve, reject) => {
-      const count = counting(limits.bodyMaxBytes, (bytes) => this.#host.count(0, bytes))
+      const count = counting(limits.bodyMaxBytes, (bytes) => {
+        this.#host.count(0, bytes)
+        this.#deadline.progressed()
+      })
       const drop = (): void => {
         incoming.unpipe(count)
         incoming.resume()
@@ -154,7 +175,10 @@ class Passage {
       this.#host.count(0, bytes)
       this.#host.supervisor.progressed()
     })
-    await pipeline(answer, count, response)
+    await pipeline(answer, count, response, { end: false })
+    this.#sent.destroy()
+    await bodySent(response)
+    response.end()
   }
 }
 

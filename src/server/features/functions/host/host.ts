@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto"
 import { rmSync } from "node:fs"
-import { Agent, type Server } from "node:http"
+import type { Server } from "node:http"
 import { join } from "node:path"
 import { Data, Redacted } from "effect"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
@@ -25,6 +25,7 @@ import type { HostContext } from "./host-context.ts"
 import { type HostHandler, listenForBindings } from "./host-socket.ts"
 import { LogBuffer } from "./log-buffer.ts"
 import type { Place } from "./places.ts"
+import { ProcessAgent } from "./process-agent.ts"
 import { StorageUse } from "./storage-use.ts"
 import { postJson, type WorkerReply } from "./worker-http.ts"
 
@@ -55,7 +56,7 @@ export class RunningFunction implements Supervised {
   readonly program: FunctionProgram
   readonly sockets: { readonly main: string; readonly admin: string; readonly entry: string }
   /** The process closes a connection after five seconds without a request: it must not be used then. */
-  readonly agent = new Agent({
+  readonly agent = new ProcessAgent({
     keepAlive: true,
     maxSockets: limits.callsMax,
     timeout: limits.idleConnectionMillis
@@ -91,15 +92,13 @@ export class RunningFunction implements Supervised {
 
 export type FunctionCall = Call<RunningFunction>
 
-const tokenMillis = limits.answerMillis * 2
-
 export class FunctionHost {
   readonly supervisor: Supervisor<RunningFunction>
   readonly #context: HostContext
   readonly #options: HostOptions
   readonly #logs = new LogBuffer()
   readonly #callKey = randomBytes(32)
-  readonly #tokens = new CallTokens(this.#callKey, tokenMillis)
+  readonly #tokens = new CallTokens(this.#callKey, limits.passedAnswerMillis)
   #usage = { requests: 0, cpuMillis: 0, bytes: 0 }
   #program: FunctionProgram | undefined
   #config: { readonly program: FunctionProgram; readonly bytes: Uint8Array } | undefined

@@ -9,6 +9,7 @@ import {
   request
 } from "node:http"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { CallDeadline } from "../host/call-deadline.ts"
 import type { RunnerConnections } from "./connections.ts"
 import { isMoved } from "./forwarded.ts"
 
@@ -27,20 +28,20 @@ export interface CallOptions {
   readonly method: string | undefined
   readonly path: string
   readonly headers: OutgoingHttpHeaders
+  /** Milliseconds that the body may take while it moves. */
+  readonly uploadMillis?: number
   /** Sends the body and ends the request. */
   readonly onBegin: (sent: ClientRequest) => void
 }
 
-const answerMillis = limits.answerMillis * 2
-
 export class OutgoingCall {
   readonly #sent: ClientRequest
   readonly #watchers: Set<() => void>
-  readonly #deadline: NodeJS.Timeout
+  readonly #deadline: CallDeadline
   #hasBegun = false
   /** Ends the call. */
   readonly end = (): void => {
-    clearTimeout(this.#deadline)
+    this.#deadline.end()
     this.#watchers.delete(this.end)
     this.#sent.destroy()
   }
@@ -54,13 +55,22 @@ export class OutgoingCall {
       headers: { ...headers, expect: "100-continue" }
     })
     this.#watchers = watchers.add(this.end)
-    this.#deadline = setTimeout(this.end, answerMillis)
+    this.#deadline = new CallDeadline(
+      limits.passedAnswerMillis,
+      options.uploadMillis ?? 0,
+      this.end
+    )
     this.#sent.once("continue", () => {
       this.#hasBegun = true
       watchers.delete(this.end)
       onBegin(this.#sent)
     })
     this.#sent.flushHeaders()
+  }
+
+  /** A part of the body has moved. */
+  progressed(): void {
+    this.#deadline.progressed()
   }
 
   /** The answer; fails with {@link Moved} if the call has not begun. */
@@ -71,7 +81,7 @@ export class OutgoingCall {
         this.#sent.on("error", reject)
         this.#sent.once("close", () => reject(new Error("The connection has ended.")))
       })
-      clearTimeout(this.#deadline)
+      this.#deadline.end()
       this.#watchers.delete(this.end)
       if (!isMoved(answer)) return answer
       this.#hasBegun = false

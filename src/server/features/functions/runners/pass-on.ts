@@ -4,7 +4,8 @@ import type { Duplex } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
-import { type Exchange, hasBody, sendError } from "../host/exchange.ts"
+import { uploadMillis } from "../host/call-deadline.ts"
+import { bodySent, type Exchange, hasBody, sendError } from "../host/exchange.ts"
 import { forwardedHeaders, returnedHeaders } from "../host/headers.ts"
 import { handshakeAnswer, type Handshake, join, passRefusal } from "../host/socket.ts"
 import { type Forwarded, forwardedHeader, isMoved, paths } from "./forwarded.ts"
@@ -14,19 +15,27 @@ import { Moved, OutgoingCall, type Way } from "./outgoing-call.ts"
 export type Passed = "answered" | "moved"
 
 /** Sends the body; what is left of it when the answer has come is read and dropped. */
-const upload = (incoming: IncomingMessage, sent: ClientRequest): void => {
+const upload = (incoming: IncomingMessage, sent: ClientRequest, onProgress: () => void): void => {
   sent.once("close", () => {
     incoming.unpipe(sent)
     incoming.resume()
   })
-  if (hasBody(incoming)) incoming.pipe(sent)
-  else sent.end()
+  if (!hasBody(incoming)) return void sent.end()
+  incoming.pipe(sent)
+  incoming.on("data", onProgress)
 }
 
-const copy = async (answer: IncomingMessage, response: ServerResponse): Promise<void> => {
+const copy = async (
+  call: OutgoingCall,
+  answer: IncomingMessage,
+  response: ServerResponse
+): Promise<void> => {
   response.writeHead(answer.statusCode ?? 500, returnedHeaders(answer.headers))
   response.flushHeaders()
-  await pipeline(answer, response)
+  await pipeline(answer, response, { end: false })
+  call.end()
+  await bodySent(response)
+  response.end()
 }
 
 /** Answers a request with the function on another runner. */
@@ -39,6 +48,7 @@ export const passRequestOn = async (
   const call = new OutgoingCall(way, {
     method: incoming.method,
     path: paths.request,
+    uploadMillis: uploadMillis(incoming),
     headers: {
       ...forwardedHeaders(incoming.headers),
       ...forwardedHeader(forwarded),
@@ -46,12 +56,12 @@ export const passRequestOn = async (
     },
     onBegin: (sent) => {
       onBegin?.()
-      upload(incoming, sent)
+      upload(incoming, sent, () => call.progressed())
     }
   })
   response.once("close", call.end)
   try {
-    await copy(await call.answer(), response)
+    await copy(call, await call.answer(), response)
   } catch (error) {
     if (response.destroyed || response.writableFinished) return "answered"
     if (error instanceof Moved) return "moved"
@@ -82,7 +92,7 @@ export const passSocketOn = async (
 ): Promise<Passed> => {
   let sent: ClientRequest | undefined
   const end = (): void => void sent?.destroy()
-  const deadline = setTimeout(end, limits.answerMillis * 2)
+  const deadline = setTimeout(end, limits.passedAnswerMillis)
   const settle = (): void => {
     clearTimeout(deadline)
     watchers.delete(end)

@@ -1,0 +1,48 @@
+/**
+ * Connections to a process that may answer a request before it has read the body. The process then closes its
+ * end: what is still written fails, but the answer waits to be read. Node would drop it with the connection.
+ */
+import { Agent, type ClientRequestArgs } from "node:http"
+import { type NetConnectOpts, Socket } from "node:net"
+import type { Duplex } from "node:stream"
+
+type Done = (error?: Error | null) => void
+
+const isClosedByPeer = (error: Error | null | undefined): boolean =>
+  error instanceof Error &&
+  "code" in error &&
+  (error.code === "EPIPE" || error.code === "ECONNRESET")
+
+/** A socket that drops what its peer reads no more. Whether the connection has ended, reading it shows. */
+class ReadToEndSocket extends Socket {
+  isCut = false
+
+  override _write(chunk: unknown, encoding: BufferEncoding, done: Done): void {
+    if (this.isCut) done()
+    else super._write(chunk, encoding, this.#dropping(done))
+  }
+
+  override _writev(chunks: Array<{ chunk: unknown; encoding: BufferEncoding }>, done: Done): void {
+    if (this.isCut) done()
+    else super._writev?.(chunks, this.#dropping(done))
+  }
+
+  #dropping(done: Done): Done {
+    return (error) => {
+      if (isClosedByPeer(error)) this.isCut = true
+      done(this.isCut ? undefined : error)
+    }
+  }
+}
+
+export class ProcessAgent extends Agent {
+  override createConnection(options: ClientRequestArgs & NetConnectOpts): Duplex {
+    return new ReadToEndSocket(options).connect(options)
+  }
+
+  override keepSocketAlive(socket: Duplex): void {
+    return socket instanceof ReadToEndSocket && socket.isCut
+      ? undefined
+      : super.keepSocketAlive(socket)
+  }
+}
