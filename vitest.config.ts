@@ -2,7 +2,8 @@
  * Test projects: `house` (the rules of this repository), `service` (everything else, on one shared
  * Postgres), `simulation`, `chaos`, `fuzz`, `packages`, `functions`, `dashboard`, `calls`, `hosting` and `demo`.
  * Simulation, chaos and fuzz have a short form, for `npm test`, and a long one
- * (`vitest.long.config.ts`). Simulation and chaos take every core, so they run alone.
+ * (`vitest.long.config.ts`). Of the service, tags name the tests of the long form. Simulation and chaos
+ * take every core, so they run alone.
  */
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
@@ -21,6 +22,12 @@ const hosting = "test/features/hosting/long/*.test.ts"
 const globalSetup = existsSync("test/support/global-setup.ts")
   ? ["test/support/global-setup.ts"]
   : []
+
+/** Tests that take several processes, a frozen one or many seconds are `long`. */
+const tags = [
+  { name: "long", description: "`npm test` leaves it out, `npm run test:long` runs it" },
+  { name: "sized", description: "both run it, `npm run test:long` with more rounds" }
+]
 
 /** A test that hangs ends here. No test may depend on it: a busy machine is ten times as slow. */
 const hangMillis = 120_000
@@ -44,6 +51,7 @@ export const configOf = (form: "short" | "long") =>
   defineConfig({
     test: {
       environment: "node",
+      tags,
       pool: "forks",
       // One more than cores, since the fuzz test mostly waits.
       maxWorkers: 3,

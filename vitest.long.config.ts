@@ -1,4 +1,4 @@
-/** The long forms of the simulation, chaos and fuzz tests: `npm run test:long`. */
+/** The long forms of tests: `npm run test:long`. */
 import { configOf } from "./vitest.config.ts"
 
 export default configOf("long")

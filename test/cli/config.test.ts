@@ -99,48 +99,57 @@ layer(Node)("svc config", (it) => {
     })
   )
 
-  it.effect("refuses a push over a config change that the user has not seen", () =>
-    Effect.gen(function* () {
-      const { development, folder, currentConfig } = yield* newProject
-      yield* configure(development, { features: { saves: true } })
-      yield* folder.svc("config pull")
-      yield* configure(development, { features: { saves: true, stats: true } })
-      yield* folder.write("svc.config.json", { features: { saves: false } })
-      const refused = yield* folder.svc("config push")
-      assert.strictEqual(refused.code, 1)
-      assert.match(refused.stderr, /the current version is 2, you last saw 1/)
-      assert.match(refused.stderr, /features\.stats/)
-      assert.deepStrictEqual(yield* currentConfig(development.secretKey), {
-        features: { saves: true, stats: true }
-      })
-      // A diff or --force allows the push.
-      assert.strictEqual((yield* folder.svc("config diff")).code, 0)
-      assert.strictEqual((yield* folder.svc("config push")).code, 0)
-      yield* configure(development, { features: { saves: true } })
-      assert.strictEqual((yield* folder.svc("config push")).code, 1)
-      assert.strictEqual((yield* folder.svc("config push --force")).code, 0)
-      assert.deepStrictEqual(yield* currentConfig(development.secretKey), {
-        features: { saves: false }
-      })
-    })
+  it.effect(
+    "refuses a push over a config change that the user has not seen",
+    () =>
+      Effect.gen(function* () {
+        const { development, folder, currentConfig } = yield* newProject
+        yield* configure(development, { features: { saves: true } })
+        yield* folder.svc("config pull")
+        yield* configure(development, { features: { saves: true, stats: true } })
+        yield* folder.write("svc.config.json", { features: { saves: false } })
+        const refused = yield* folder.svc("config push")
+        assert.strictEqual(refused.code, 1)
+        assert.match(refused.stderr, /the current version is 2, you last saw 1/)
+        assert.match(refused.stderr, /features\.stats/)
+        assert.deepStrictEqual(yield* currentConfig(development.secretKey), {
+          features: { saves: true, stats: true }
+        })
+        // A diff or --force allows the push.
+        assert.strictEqual((yield* folder.svc("config diff")).code, 0)
+        assert.strictEqual((yield* folder.svc("config push")).code, 0)
+        yield* configure(development, { features: { saves: true } })
+        assert.strictEqual((yield* folder.svc("config push")).code, 1)
+        assert.strictEqual((yield* folder.svc("config push --force")).code, 0)
+        assert.deepStrictEqual(yield* currentConfig(development.secretKey), {
+          features: { saves: false }
+        })
+      }),
+    { tags: "long" }
   )
 
-  it.effect("refuses a pull over edits that were never pushed", () =>
-    Effect.gen(function* () {
-      const { development, folder } = yield* newProject
-      yield* folder.svc("config pull")
-      yield* configure(development, { features: { saves: true } })
-      // The file is unchanged since the last pull, so a pull replaces it.
-      assert.strictEqual((yield* folder.svc("config pull")).code, 0)
-      yield* folder.write("svc.config.json", { features: { stats: true } })
-      const refused = yield* folder.svc("config pull")
-      assert.strictEqual(refused.code, 1)
-      assert.deepStrictEqual(json(yield* folder.read("svc.config.json")), {
-        features: { stats: true }
-      })
-      assert.strictEqual((yield* folder.svc("config pull --force")).code, 0)
-      assert.strictEqual(at(json(yield* folder.read("svc.config.json")), "features", "saves"), true)
-    })
+  it.effect(
+    "refuses a pull over edits that were never pushed",
+    () =>
+      Effect.gen(function* () {
+        const { development, folder } = yield* newProject
+        yield* folder.svc("config pull")
+        yield* configure(development, { features: { saves: true } })
+        // The file is unchanged since the last pull, so a pull replaces it.
+        assert.strictEqual((yield* folder.svc("config pull")).code, 0)
+        yield* folder.write("svc.config.json", { features: { stats: true } })
+        const refused = yield* folder.svc("config pull")
+        assert.strictEqual(refused.code, 1)
+        assert.deepStrictEqual(json(yield* folder.read("svc.config.json")), {
+          features: { stats: true }
+        })
+        assert.strictEqual((yield* folder.svc("config pull --force")).code, 0)
+        assert.strictEqual(
+          at(json(yield* folder.read("svc.config.json")), "features", "saves"),
+          true
+        )
+      }),
+    { tags: "long" }
   )
 
   it.effect("prints the position in the file for each problem that the service reports", () =>
@@ -156,30 +165,33 @@ layer(Node)("svc config", (it) => {
     })
   )
 
-  it.effect("ignores the order of names in a diff", () =>
-    Effect.gen(function* () {
-      const { development, folder } = yield* newProject
-      yield* configure(development, { features: { saves: true, stats: true }, audience: "kids" })
-      yield* folder.write("svc.config.json", {
-        audience: "kids",
-        features: { stats: true, saves: true }
-      })
-      const same = yield* folder.svc("config diff --exit-code")
-      assert.deepStrictEqual([same.code, same.stdout], [0, ""])
-      yield* folder.write("svc.config.json", {
-        audience: "mixed",
-        features: { stats: true, saves: true }
-      })
-      const other = yield* folder.svc("config diff")
-      assert.strictEqual(other.code, 0)
-      assert.deepStrictEqual(
-        other.stdout.split("\n").filter((line) => /^[-+] /.test(line)),
-        ['-  "audience": "kids",', '+  "audience": "mixed",']
-      )
-      assert.strictEqual((yield* folder.svc("config diff --exit-code")).code, 1)
-      const machine = yield* folder.svc("config diff --json")
-      assert.deepStrictEqual(at(json(machine.stdout), "changed"), ["audience"])
-    })
+  it.effect(
+    "ignores the order of names in a diff",
+    () =>
+      Effect.gen(function* () {
+        const { development, folder } = yield* newProject
+        yield* configure(development, { features: { saves: true, stats: true }, audience: "kids" })
+        yield* folder.write("svc.config.json", {
+          audience: "kids",
+          features: { stats: true, saves: true }
+        })
+        const same = yield* folder.svc("config diff --exit-code")
+        assert.deepStrictEqual([same.code, same.stdout], [0, ""])
+        yield* folder.write("svc.config.json", {
+          audience: "mixed",
+          features: { stats: true, saves: true }
+        })
+        const other = yield* folder.svc("config diff")
+        assert.strictEqual(other.code, 0)
+        assert.deepStrictEqual(
+          other.stdout.split("\n").filter((line) => /^[-+] /.test(line)),
+          ['-  "audience": "kids",', '+  "audience": "mixed",']
+        )
+        assert.strictEqual((yield* folder.svc("config diff --exit-code")).code, 1)
+        const machine = yield* folder.svc("config diff --json")
+        assert.deepStrictEqual(at(json(machine.stdout), "changed"), ["audience"])
+      }),
+    { tags: "long" }
   )
 
   it.effect("reads the same schema that the service publishes without a key", () =>
@@ -250,31 +262,34 @@ describe("svc config push", () => {
 })
 
 describe("svc config validate", () => {
-  it.effect("finds every problem without a service, with its position in the file", () =>
-    Effect.gen(function* () {
-      const folder = yield* makeFolder()
-      yield* folder.write(
-        "svc.config.json",
-        '{\n  "features": { "tortoise": true },\n  "multiplayer": { "modes": [\n' +
-          '    { "key": "duel", "minPlayers": 9, "maxPlayers": 2 },\n    { "title": "No key" }\n  ] }\n}\n'
-      )
-      const text = yield* folder.svc("config validate")
-      assert.deepStrictEqual([text.code, text.stdout], [1, ""])
-      assert.match(
-        text.stderr,
-        /^svc\.config\.json:2:17 {2}error {2}features\.tortoise: unknown feature/
-      )
-      assert.match(
-        text.stderr,
-        /^svc\.config\.json:5:5 {2}error {2}.*modes\[1\]\.key: is required$/m
-      )
-      const machine = yield* folder.svc("--json config validate")
-      assert.deepStrictEqual([machine.code, machine.stderr], [1, ""])
-      assert.strictEqual(at(json(machine.stdout), "issues", 0, "path"), "features.tortoise")
-      yield* folder.write("svc.config.json", { features: { saves: true } })
-      const valid = yield* folder.svc("config validate")
-      assert.deepStrictEqual([valid.code, valid.stdout], [0, "svc.config.json is valid.\n"])
-    })
+  it.effect(
+    "finds every problem without a service, with its position in the file",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* makeFolder()
+        yield* folder.write(
+          "svc.config.json",
+          '{\n  "features": { "tortoise": true },\n  "multiplayer": { "modes": [\n' +
+            '    { "key": "duel", "minPlayers": 9, "maxPlayers": 2 },\n    { "title": "No key" }\n  ] }\n}\n'
+        )
+        const text = yield* folder.svc("config validate")
+        assert.deepStrictEqual([text.code, text.stdout], [1, ""])
+        assert.match(
+          text.stderr,
+          /^svc\.config\.json:2:17 {2}error {2}features\.tortoise: unknown feature/
+        )
+        assert.match(
+          text.stderr,
+          /^svc\.config\.json:5:5 {2}error {2}.*modes\[1\]\.key: is required$/m
+        )
+        const machine = yield* folder.svc("--json config validate")
+        assert.deepStrictEqual([machine.code, machine.stderr], [1, ""])
+        assert.strictEqual(at(json(machine.stdout), "issues", 0, "path"), "features.tortoise")
+        yield* folder.write("svc.config.json", { features: { saves: true } })
+        const valid = yield* folder.svc("config validate")
+        assert.deepStrictEqual([valid.code, valid.stdout], [0, "svc.config.json is valid.\n"])
+      }),
+    { tags: "long" }
   )
 
   it.effect("reports malformed JSON, and a missing file", () =>

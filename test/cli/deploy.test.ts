@@ -103,18 +103,24 @@ layer(Node, { timeout: "60 seconds" })("svc deploy", (it) => {
         const reserved = yield* folder.svc("deploy")
         assert.strictEqual(reserved.code, 2)
         assert.include(reserved.stderr, ".svc/config.js")
-      })
+      }),
+    { tags: "long" }
   )
 
-  it.effect("explains a feature that is off, and a wrong key", () =>
-    Effect.gen(function* () {
-      const { folder, target } = yield* setUp
-      yield* configure(target, {})
-      const off = yield* folder.svc("deploy")
-      assert.strictEqual(off.code, 3)
-      assert.include(off.stderr, "feature_disabled")
-      const wrong = yield* folder.svc("deploy", { env: { SVC_SECRET_KEY: `sk_${"x".repeat(43)}` } })
-      assert.strictEqual(wrong.code, 3)
-    })
+  it.effect(
+    "explains a feature that is off, and a wrong key",
+    () =>
+      Effect.gen(function* () {
+        const { folder, target } = yield* setUp
+        yield* configure(target, {})
+        const off = yield* folder.svc("deploy")
+        assert.strictEqual(off.code, 3)
+        assert.include(off.stderr, "feature_disabled")
+        const wrong = yield* folder.svc("deploy", {
+          env: { SVC_SECRET_KEY: `sk_${"x".repeat(43)}` }
+        })
+        assert.strictEqual(wrong.code, 3)
+      }),
+    { tags: "long" }
   )
 })

@@ -91,28 +91,35 @@ layer(nodeOf(turnSecret), { excludeTestServices: true })("svc doctor", (it) => {
     })
   )
 
-  it.effect("says how a config file differs, and that TURN needs a publishable key", () =>
-    Effect.gen(function* () {
-      const { development, folder, url } = yield* setUp
-      const differs = yield* diagnose(folder)
-      assert.strictEqual(differs.code, 0)
-      assert.strictEqual(differs.status("config file"), "warning")
-      yield* configure(development, peerConfig)
-      yield* folder.write("svc.config.json", { features: { multiplayers: true } })
-      const invalid = yield* diagnose(folder, { DATABASE_URL: "postgres://127.0.0.1:2/svc" })
-      assert.strictEqual(invalid.code, 1)
-      assert.strictEqual(invalid.status("config file"), "failed")
-      assert.strictEqual(invalid.status("database"), "failed")
-      const env = { SVC_URL: url, SVC_SECRET_KEY: development.secretKey, SVC_DATA_DIR: "elsewhere" }
-      const keyed = yield* diagnose(folder, env)
-      assert.strictEqual(keyed.status("turn"), "skipped")
-      assert.match(String(at(keyed.of("turn"), "remedy")), /SVC_PUBLISHABLE_KEY/)
-      const wrongKey = yield* diagnose(folder, { ...env, SVC_SECRET_KEY: "sk_dev_wrong" })
-      assert.strictEqual(wrongKey.code, 1)
-      assert.strictEqual(wrongKey.status("key"), "failed")
-      const swapped = { ...env, SVC_SECRET_KEY: development.publishableKey }
-      assert.strictEqual((yield* diagnose(folder, swapped)).status("key"), "failed")
-    })
+  it.effect(
+    "says how a config file differs, and that TURN needs a publishable key",
+    () =>
+      Effect.gen(function* () {
+        const { development, folder, url } = yield* setUp
+        const differs = yield* diagnose(folder)
+        assert.strictEqual(differs.code, 0)
+        assert.strictEqual(differs.status("config file"), "warning")
+        yield* configure(development, peerConfig)
+        yield* folder.write("svc.config.json", { features: { multiplayers: true } })
+        const invalid = yield* diagnose(folder, { DATABASE_URL: "postgres://127.0.0.1:2/svc" })
+        assert.strictEqual(invalid.code, 1)
+        assert.strictEqual(invalid.status("config file"), "failed")
+        assert.strictEqual(invalid.status("database"), "failed")
+        const env = {
+          SVC_URL: url,
+          SVC_SECRET_KEY: development.secretKey,
+          SVC_DATA_DIR: "elsewhere"
+        }
+        const keyed = yield* diagnose(folder, env)
+        assert.strictEqual(keyed.status("turn"), "skipped")
+        assert.match(String(at(keyed.of("turn"), "remedy")), /SVC_PUBLISHABLE_KEY/)
+        const wrongKey = yield* diagnose(folder, { ...env, SVC_SECRET_KEY: "sk_dev_wrong" })
+        assert.strictEqual(wrongKey.code, 1)
+        assert.strictEqual(wrongKey.status("key"), "failed")
+        const swapped = { ...env, SVC_SECRET_KEY: development.publishableKey }
+        assert.strictEqual((yield* diagnose(folder, swapped)).status("key"), "failed")
+      }),
+    { tags: "long" }
   )
 })
 

@@ -49,47 +49,53 @@ layer(Node, { timeout: "60 seconds" })("svc functions", (it) => {
     })
   )
 
-  it.effect("explains code that does not build and settings that are wrong", () =>
-    Effect.gen(function* () {
-      const { folder } = yield* setUp
-      assert.include((yield* folder.svc("functions deploy")).stderr, "svc functions init")
-      yield* folder.svc("functions init")
-      yield* folder.write("functions/index.ts", "import './missing.ts'\n")
-      const unresolved = yield* folder.svc("functions deploy --enable")
-      assert.deepStrictEqual([unresolved.code, unresolved.stdout], [1, ""])
-      assert.include(unresolved.stderr, "missing.ts")
-      yield* folder.write("functions/index.ts", "export default {}\n")
-      yield* folder.write(
-        "functions/svc.functions.json",
-        JSON.stringify({ main: "index.ts", crons: ["never"] })
-      )
-      const cron = yield* folder.svc("functions deploy --enable")
-      assert.strictEqual(cron.code, 1)
-      assert.include(cron.stderr, "crons[0]")
-      yield* folder.write("functions/svc.functions.json", '{ "main": 1 }')
-      assert.strictEqual((yield* folder.svc("functions deploy")).code, 2)
-    })
+  it.effect(
+    "explains code that does not build and settings that are wrong",
+    () =>
+      Effect.gen(function* () {
+        const { folder } = yield* setUp
+        assert.include((yield* folder.svc("functions deploy")).stderr, "svc functions init")
+        yield* folder.svc("functions init")
+        yield* folder.write("functions/index.ts", "import './missing.ts'\n")
+        const unresolved = yield* folder.svc("functions deploy --enable")
+        assert.deepStrictEqual([unresolved.code, unresolved.stdout], [1, ""])
+        assert.include(unresolved.stderr, "missing.ts")
+        yield* folder.write("functions/index.ts", "export default {}\n")
+        yield* folder.write(
+          "functions/svc.functions.json",
+          JSON.stringify({ main: "index.ts", crons: ["never"] })
+        )
+        const cron = yield* folder.svc("functions deploy --enable")
+        assert.strictEqual(cron.code, 1)
+        assert.include(cron.stderr, "crons[0]")
+        yield* folder.write("functions/svc.functions.json", '{ "main": 1 }')
+        assert.strictEqual((yield* folder.svc("functions deploy")).code, 2)
+      }),
+    { tags: "long" }
   )
 
-  it.effect("migrates and queries databases, and manages secrets without printing them", () =>
-    Effect.gen(function* () {
-      const { folder, target } = yield* setUp
-      yield* folder.svc("functions init")
-      yield* folder.svc("functions deploy --enable")
-      const migrated = yield* folder.svc("functions db migrate DB --json")
-      assert.deepStrictEqual(at(json(migrated.stdout), "applied"), ["0001_visits"])
-      const rows = yield* folder.svc("functions db query DB select(1)")
-      assert.strictEqual(rows.code, 0)
-      const set = yield* folder.svc("functions secrets set API_KEY", { stdin: "top secret\n" })
-      assert.deepStrictEqual([set.code, set.stderr], [0, ""])
-      const status = yield* call(target, "GET")
-      assert.deepStrictEqual(at(status.body, "secrets"), ["API_KEY"])
-      const listed = yield* folder.svc("functions secrets list")
-      assert.include(listed.stdout, "API_KEY")
-      assert.notInclude(listed.stdout, "top secret")
-      assert.strictEqual((yield* folder.svc("functions secrets delete API_KEY")).code, 0)
-      assert.strictEqual((yield* folder.svc("functions secrets delete API_KEY")).code, 2)
-      assert.strictEqual((yield* folder.svc("functions logs")).code, 0)
-    })
+  it.effect(
+    "migrates and queries databases, and manages secrets without printing them",
+    () =>
+      Effect.gen(function* () {
+        const { folder, target } = yield* setUp
+        yield* folder.svc("functions init")
+        yield* folder.svc("functions deploy --enable")
+        const migrated = yield* folder.svc("functions db migrate DB --json")
+        assert.deepStrictEqual(at(json(migrated.stdout), "applied"), ["0001_visits"])
+        const rows = yield* folder.svc("functions db query DB select(1)")
+        assert.strictEqual(rows.code, 0)
+        const set = yield* folder.svc("functions secrets set API_KEY", { stdin: "top secret\n" })
+        assert.deepStrictEqual([set.code, set.stderr], [0, ""])
+        const status = yield* call(target, "GET")
+        assert.deepStrictEqual(at(status.body, "secrets"), ["API_KEY"])
+        const listed = yield* folder.svc("functions secrets list")
+        assert.include(listed.stdout, "API_KEY")
+        assert.notInclude(listed.stdout, "top secret")
+        assert.strictEqual((yield* folder.svc("functions secrets delete API_KEY")).code, 0)
+        assert.strictEqual((yield* folder.svc("functions secrets delete API_KEY")).code, 2)
+        assert.strictEqual((yield* folder.svc("functions logs")).code, 0)
+      }),
+    { tags: "long" }
   )
 })

@@ -50,23 +50,26 @@ layer(Node)("svc link and login", (it) => {
     })
   )
 
-  it.effect("stores one key for each environment, and refuses the key of the other one", () =>
-    Effect.gen(function* () {
-      const url = yield* addressOfNode
-      const { development, production } = yield* makeTenants
-      yield* configure(production, { audience: "kids" })
-      const folder = yield* makeFolder()
-      yield* folder.write("svc.link.json", { url, project: "duel" })
-      yield* folder.svc("login --key -", { stdin: development.secretKey })
-      const same = yield* folder.svc("login --env production --key -", {
-        stdin: development.secretKey
-      })
-      assert.strictEqual(same.code, 2)
-      assert.match(same.stderr, /the key of development/)
-      yield* folder.svc("login --env production --key -", { stdin: production.secretKey })
-      const other = yield* folder.svc("config pull - --env production")
-      assert.deepStrictEqual(json(other.stdout), { audience: "kids" })
-    })
+  it.effect(
+    "stores one key for each environment, and refuses the key of the other one",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* addressOfNode
+        const { development, production } = yield* makeTenants
+        yield* configure(production, { audience: "kids" })
+        const folder = yield* makeFolder()
+        yield* folder.write("svc.link.json", { url, project: "duel" })
+        yield* folder.svc("login --key -", { stdin: development.secretKey })
+        const same = yield* folder.svc("login --env production --key -", {
+          stdin: development.secretKey
+        })
+        assert.strictEqual(same.code, 2)
+        assert.match(same.stderr, /the key of development/)
+        yield* folder.svc("login --env production --key -", { stdin: production.secretKey })
+        const other = yield* folder.svc("config pull - --env production")
+        assert.deepStrictEqual(json(other.stdout), { audience: "kids" })
+      }),
+    { tags: "long" }
   )
 
   it.effect(
@@ -91,7 +94,8 @@ layer(Node)("svc link and login", (it) => {
         assert.strictEqual(asked.code, 2)
         assert.match(asked.stderr, /no terminal/)
         assert.strictEqual((yield* folder.svc("config pull -")).code, 3)
-      })
+      }),
+    { tags: "long" }
   )
 
   it.effect("needs no link with SVC_SECRET_KEY, nor for a local service", () =>
@@ -114,27 +118,30 @@ layer(Node)("svc link and login", (it) => {
     })
   )
 
-  it.effect("lists features in a table, and as JSON", () =>
-    Effect.gen(function* () {
-      const url = yield* addressOfNode
-      const { development } = yield* makeTenants
-      yield* configure(development, { features: { saves: true } })
-      const folder = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: development.secretKey })
-      const text = yield* folder.svc("features --env production")
-      assert.deepStrictEqual([text.code, text.stderr], [0, ""])
-      const rows = text.stdout.split("\n").map((line) => line.trim().split(/ {2,}/))
-      const rowOf = (key: string) => rows.find(([first]) => first === key)
-      assert.deepStrictEqual(rows[0], ["FEATURE", "STATE", "SWITCH", "TITLE"])
-      assert.deepStrictEqual(rowOf("saves"), ["saves", "on", "features.saves", "Cloud saves"])
-      assert.deepStrictEqual(rowOf("stats"), ["stats", "off", "features.stats", "Stats"])
-      const functions = ["functions", "off", "an endpoint of its own", "Functions"]
-      assert.deepStrictEqual(rowOf("functions"), functions)
-      const machine = yield* folder.svc("features --json")
-      const answer = yield* request(`${url}/v1/admin/features`, {
-        headers: { "x-svc-key": development.secretKey }
-      })
-      assert.deepStrictEqual(at(json(machine.stdout), "features"), at(answer.body, "features"))
-    })
+  it.effect(
+    "lists features in a table, and as JSON",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* addressOfNode
+        const { development } = yield* makeTenants
+        yield* configure(development, { features: { saves: true } })
+        const folder = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: development.secretKey })
+        const text = yield* folder.svc("features --env production")
+        assert.deepStrictEqual([text.code, text.stderr], [0, ""])
+        const rows = text.stdout.split("\n").map((line) => line.trim().split(/ {2,}/))
+        const rowOf = (key: string) => rows.find(([first]) => first === key)
+        assert.deepStrictEqual(rows[0], ["FEATURE", "STATE", "SWITCH", "TITLE"])
+        assert.deepStrictEqual(rowOf("saves"), ["saves", "on", "features.saves", "Cloud saves"])
+        assert.deepStrictEqual(rowOf("stats"), ["stats", "off", "features.stats", "Stats"])
+        const functions = ["functions", "off", "an endpoint of its own", "Functions"]
+        assert.deepStrictEqual(rowOf("functions"), functions)
+        const machine = yield* folder.svc("features --json")
+        const answer = yield* request(`${url}/v1/admin/features`, {
+          headers: { "x-svc-key": development.secretKey }
+        })
+        assert.deepStrictEqual(at(json(machine.stdout), "features"), at(answer.body, "features"))
+      }),
+    { tags: "long" }
   )
 })
 
@@ -150,43 +157,49 @@ describe("svc", () => {
     })
   )
 
-  it.effect("exits with 4 for a redirect, a foreign server and an unreachable service", () =>
-    Effect.gen(function* () {
-      const elsewhere = yield* fakeService({
-        "GET /v1/config": { status: 302, headers: { location: "http://127.0.0.1:1/stolen" } },
-        "GET /v1/admin/features": { body: "hello" }
-      })
-      const there = yield* makeFolder({ SVC_URL: elsewhere.url, SVC_SECRET_KEY: "sk_1" })
-      const redirected = yield* there.svc("config pull -")
-      assert.strictEqual(redirected.code, 4)
-      assert.match(redirected.stderr, /redirects to/)
-      assert.strictEqual((yield* there.svc("features")).code, 4)
-      assert.strictEqual((yield* there.svc("link")).code, 4)
-      const nobody = yield* makeFolder({
-        SVC_URL: `http://127.0.0.1:${yield* freePort}`,
-        SVC_SECRET_KEY: "sk_1"
-      })
-      const refused = yield* nobody.svc("config pull -")
-      assert.strictEqual(refused.code, 4)
-      assert.match(refused.stderr, /no service listens there/)
-      const wrong = yield* nobody.svc("config pull -", { env: { SVC_URL: "play.example.com" } })
-      assert.strictEqual(wrong.code, 2)
-    })
+  it.effect(
+    "exits with 4 for a redirect, a foreign server and an unreachable service",
+    () =>
+      Effect.gen(function* () {
+        const elsewhere = yield* fakeService({
+          "GET /v1/config": { status: 302, headers: { location: "http://127.0.0.1:1/stolen" } },
+          "GET /v1/admin/features": { body: "hello" }
+        })
+        const there = yield* makeFolder({ SVC_URL: elsewhere.url, SVC_SECRET_KEY: "sk_1" })
+        const redirected = yield* there.svc("config pull -")
+        assert.strictEqual(redirected.code, 4)
+        assert.match(redirected.stderr, /redirects to/)
+        assert.strictEqual((yield* there.svc("features")).code, 4)
+        assert.strictEqual((yield* there.svc("link")).code, 4)
+        const nobody = yield* makeFolder({
+          SVC_URL: `http://127.0.0.1:${yield* freePort}`,
+          SVC_SECRET_KEY: "sk_1"
+        })
+        const refused = yield* nobody.svc("config pull -")
+        assert.strictEqual(refused.code, 4)
+        assert.match(refused.stderr, /no service listens there/)
+        const wrong = yield* nobody.svc("config pull -", { env: { SVC_URL: "play.example.com" } })
+        assert.strictEqual(wrong.code, 2)
+      }),
+    { tags: "long" }
   )
 
-  it.effect("exits with 2 for an invalid command line, with the usage on standard error", () =>
-    Effect.gen(function* () {
-      const folder = yield* makeFolder()
-      for (const args of ["config psh", "config push --env prod", "features --frobnicate"]) {
-        const run = yield* folder.svc(args)
-        assert.deepStrictEqual([run.code, run.stdout], [2, ""], args)
-        assert.match(run.stderr, /--help/)
-      }
-      const help = yield* folder.svc("--help")
-      assert.strictEqual(help.code, 0)
-      assert.match(help.stdout, /EXIT CODES/)
-      assert.match((yield* folder.svc("--completions bash")).stdout, /svc/)
-    })
+  it.effect(
+    "exits with 2 for an invalid command line, with the usage on standard error",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* makeFolder()
+        for (const args of ["config psh", "config push --env prod", "features --frobnicate"]) {
+          const run = yield* folder.svc(args)
+          assert.deepStrictEqual([run.code, run.stdout], [2, ""], args)
+          assert.match(run.stderr, /--help/)
+        }
+        const help = yield* folder.svc("--help")
+        assert.strictEqual(help.code, 0)
+        assert.match(help.stdout, /EXIT CODES/)
+        assert.match((yield* folder.svc("--completions bash")).stdout, /svc/)
+      }),
+    { tags: "long" }
   )
 
   it.effect("starts the Node of the package under a Node without TypeScript support", () =>

@@ -96,13 +96,16 @@ describe("two runners", () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("shares a room over mutual TLS", () =>
-    Effect.gen(function* () {
-      const { far, near, runners } = yield* twoPlayersWith(yield* tlsFiles(certified))
-      yield* assertDelivered(near, far, "there")
-      yield* assertDelivered(far, near, "back")
-      for (const runner of runners) assert.notMatch(runner.output(), /handshake failed/)
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  it.live(
+    "shares a room over mutual TLS",
+    () =>
+      Effect.gen(function* () {
+        const { far, near, runners } = yield* twoPlayersWith(yield* tlsFiles(certified))
+        yield* assertDelivered(near, far, "there")
+        yield* assertDelivered(far, near, "back")
+        for (const runner of runners) assert.notMatch(runner.output(), /handshake failed/)
+      }).pipe(Effect.provide(DatabaseLive), Effect.scoped),
+    { tags: "long" }
   )
 
   it.live("recovers a room on the other runner when its owner is killed", () =>
@@ -126,42 +129,57 @@ describe("two runners", () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("hands a room over without loss when its owner stops gracefully", () =>
-    Effect.gen(function* () {
-      const { far, near, owner } = yield* twoPlayers
-      yield* near.socket.request({ t: "setState", patch: { last: "word" } })
-      yield* Effect.forkChild(owner.stop)
-      const recovered = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
-      assert.strictEqual(at(recovered, "room", "state", "last"), "word")
-      const closed = yield* near.socket.closed
-      assert.strictEqual(closed.code, 1012)
-      const still = yield* far.socket.request({ t: "setState", patch: { next: 1 } })
-      assert.strictEqual(at(still, "ok"), true)
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  it.live(
+    "hands a room over without loss when its owner stops gracefully",
+    () =>
+      Effect.gen(function* () {
+        const { far, near, owner } = yield* twoPlayers
+        yield* near.socket.request({ t: "setState", patch: { last: "word" } })
+        yield* Effect.forkChild(owner.stop)
+        const recovered = yield* far.socket.next(
+          "room_joined",
+          (frame) => frame["resumed"] === true
+        )
+        assert.strictEqual(at(recovered, "room", "state", "last"), "word")
+        const closed = yield* near.socket.closed
+        assert.strictEqual(closed.code, 1012)
+        const still = yield* far.socket.request({ t: "setState", patch: { next: 1 } })
+        assert.strictEqual(at(still, "ok"), true)
+      }).pipe(Effect.provide(DatabaseLive), Effect.scoped),
+    { tags: "long" }
   )
 
-  it.live("denies a frozen runner its rooms when it wakes up", () =>
-    Effect.gen(function* () {
-      const { far, near, owner, roomId, target } = yield* twoPlayers
-      yield* owner.signal("SIGSTOP")
-      const recovered = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
-      assert.strictEqual(at(recovered, "room", "id"), roomId)
-      yield* far.socket.request({ t: "setState", patch: { score: 8 } })
-      yield* far.socket.next("player_disconnected")
-      // The frozen runner reads this frame first when it wakes up.
-      yield* near.socket.send({ t: "setState", rid: "late", patch: { late: true } })
-      yield* owner.signal("SIGCONT")
-      const rejoined = yield* near.socket.next("room_joined", (frame) => frame["resumed"] === true)
-      assert.strictEqual(at(rejoined, "room", "state", "score"), 8)
-      const late = yield* near.socket.next("reply", (frame) => frame["rid"] === "late")
-      assert.strictEqual(at(late, "ok"), true)
-      yield* retryUntilDelivered(near, far, "again")
-      yield* retryUntilDelivered(far, near, "and again")
-      // A new player sees the writes of both: there is one room.
-      const cleo = yield* newPlayer(target, "Cleo")
-      yield* cleo.socket.request({ t: "join", roomId })
-      const joined = yield* cleo.socket.next("room_joined")
-      assert.deepStrictEqual(at(joined, "room", "state"), { score: 8, late: true })
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  it.live(
+    "denies a frozen runner its rooms when it wakes up",
+    () =>
+      Effect.gen(function* () {
+        const { far, near, owner, roomId, target } = yield* twoPlayers
+        yield* owner.signal("SIGSTOP")
+        const recovered = yield* far.socket.next(
+          "room_joined",
+          (frame) => frame["resumed"] === true
+        )
+        assert.strictEqual(at(recovered, "room", "id"), roomId)
+        yield* far.socket.request({ t: "setState", patch: { score: 8 } })
+        yield* far.socket.next("player_disconnected")
+        // The frozen runner reads this frame first when it wakes up.
+        yield* near.socket.send({ t: "setState", rid: "late", patch: { late: true } })
+        yield* owner.signal("SIGCONT")
+        const rejoined = yield* near.socket.next(
+          "room_joined",
+          (frame) => frame["resumed"] === true
+        )
+        assert.strictEqual(at(rejoined, "room", "state", "score"), 8)
+        const late = yield* near.socket.next("reply", (frame) => frame["rid"] === "late")
+        assert.strictEqual(at(late, "ok"), true)
+        yield* retryUntilDelivered(near, far, "again")
+        yield* retryUntilDelivered(far, near, "and again")
+        // A new player sees the writes of both: there is one room.
+        const cleo = yield* newPlayer(target, "Cleo")
+        yield* cleo.socket.request({ t: "join", roomId })
+        const joined = yield* cleo.socket.next("room_joined")
+        assert.deepStrictEqual(at(joined, "room", "state"), { score: 8, late: true })
+      }).pipe(Effect.provide(DatabaseLive), Effect.scoped),
+    { tags: "long" }
   )
 })

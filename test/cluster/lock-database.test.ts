@@ -1,4 +1,7 @@
-/** Two runner processes whose list and shard locks are in a database of their own. */
+/**
+ * Two runner processes whose list and shard locks are in a database of their own.
+ * @module-tag long
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted, Schedule } from "effect"

@@ -1,4 +1,7 @@
-/** Runner processes of two releases that cannot work together: both say so, and the older ones drain. */
+/**
+ * Runner processes of two releases that cannot work together: both say so, and the older ones drain.
+ * @module-tag long
+ */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

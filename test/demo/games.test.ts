@@ -87,25 +87,28 @@ layer(DemoLive, options)("the demo games", (it) => {
 
 if (installed) {
   layer(Layer.merge(DemoLive, Chromium.layer), options)("two pages", (it) => {
-    it.effect("play Star rush: a bot comes to who is alone, and leaves when a player comes", () =>
-      Effect.gen(function* () {
-        const ada = yield* enter("/arena/", "Ada")
-        yield* sees(ada.page, ".hud", "Ada (host)")
-        yield* sees(ada.page, ".hud", "Robo")
-        const bob = yield* enter("/arena/", "Bob")
-        yield* sees(ada.page, ".hud", "Bob")
-        yield* sees(bob.page, ".hud", "Ada (host)")
-        yield* Effect.promise(() =>
-          bob.page.waitForFunction(
-            () => !document.querySelector(".hud")?.textContent?.includes("Robo")
+    it.effect(
+      "play Star rush: a bot comes to who is alone, and leaves when a player comes",
+      () =>
+        Effect.gen(function* () {
+          const ada = yield* enter("/arena/", "Ada")
+          yield* sees(ada.page, ".hud", "Ada (host)")
+          yield* sees(ada.page, ".hud", "Robo")
+          const bob = yield* enter("/arena/", "Bob")
+          yield* sees(ada.page, ".hud", "Bob")
+          yield* sees(bob.page, ".hud", "Ada (host)")
+          yield* Effect.promise(() =>
+            bob.page.waitForFunction(
+              () => !document.querySelector(".hud")?.textContent?.includes("Robo")
+            )
           )
-        )
-        // A reload returns to the same seat.
-        yield* Effect.promise(() => bob.page.reload())
-        yield* sees(bob.page, ".hud", "Ada (host)")
-        yield* sees(bob.page, ".hud", "Bob")
-        assert.deepStrictEqual([...ada.faults, ...bob.faults], [])
-      })
+          // A reload returns to the same seat.
+          yield* Effect.promise(() => bob.page.reload())
+          yield* sees(bob.page, ".hud", "Ada (host)")
+          yield* sees(bob.page, ".hud", "Bob")
+          assert.deepStrictEqual([...ada.faults, ...bob.faults], [])
+        }),
+      { tags: "long" }
     )
 
     it.effect("play Four in a row to its end and chat, after the computer made room", () =>

@@ -1,6 +1,7 @@
 /**
  * Runs the commands of `docs/operations/backup.md`: back up, delete, restore, compare. Covers a copy of the
  * stopped embedded database, and `pg_dump` of an external one.
+ * @module-tag long
  */
 import { execFile } from "node:child_process"
 import { chmod, mkdtemp, rm } from "node:fs/promises"

@@ -125,7 +125,8 @@ describe("the two roles of the database", () => {
         // Run again, on tables that exist, it changes nothing.
         yield* makeRoles
         assert.match(yield* refused("svc_app", "delete from audit"), /permission denied/)
-      }).pipe(Effect.scoped)
+      }).pipe(Effect.scoped),
+    { tags: "long" }
   )
 
   it.live.skipIf(programs === undefined)(

@@ -111,39 +111,42 @@ describe("svc backup", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("refuses what is no whole backup, another key, and a folder in use", () =>
-    Effect.gen(function* () {
-      const folder = yield* makeFolder({ SVC_DATA_DIR: "data" })
-      yield* Effect.promise(() => chmod(folder.path, 0o755))
-      const refusal = Effect.fnUntraced(function* (
-        words: string,
-        env: Readonly<Record<string, string>> = {}
-      ) {
-        const { code, stderr } = yield* folder.svc(words, { env })
-        assert.strictEqual(code, 1, words)
-        return stderr
-      })
-      assert.include(yield* refusal("backup"), "has no database")
-      assert.include(yield* refusal("restore nowhere"), "no whole backup")
-      const dataDir = join(folder.path, "data")
-      yield* Effect.scoped(startRunner({ ...embedded, dataDir }))
-      assert.strictEqual((yield* folder.svc("backup saved --json")).code, 0)
-      assert.include(yield* refusal("backup saved"), "is not empty")
-      const otherKey = Buffer.alloc(32, 1).toString("base64")
-      assert.include(
-        yield* refusal("restore saved", { SVC_DATA_DIR: "other", SVC_MASTER_KEY: otherKey }),
-        "another key"
-      )
-      const damaged = join(folder.path, "damaged")
-      yield* Effect.promise(async () => {
-        await cp(join(folder.path, "saved"), damaged, { recursive: true })
-        await truncate(join(damaged, "database/projects.jsonl.gz"), 30)
-      })
-      const restored = { SVC_DATA_DIR: "restored" }
-      assert.match(yield* refusal("restore damaged", restored), /Failed to read .*projects/)
-      assert.deepStrictEqual((yield* folder.svc("restore saved", { env: restored })).code, 0)
-      yield* Effect.promise(() => rm(join(damaged, "manifest.json")))
-      assert.include(yield* refusal("restore damaged"), "no whole backup")
-    }).pipe(Effect.scoped)
+  it.live(
+    "refuses what is no whole backup, another key, and a folder in use",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* makeFolder({ SVC_DATA_DIR: "data" })
+        yield* Effect.promise(() => chmod(folder.path, 0o755))
+        const refusal = Effect.fnUntraced(function* (
+          words: string,
+          env: Readonly<Record<string, string>> = {}
+        ) {
+          const { code, stderr } = yield* folder.svc(words, { env })
+          assert.strictEqual(code, 1, words)
+          return stderr
+        })
+        assert.include(yield* refusal("backup"), "has no database")
+        assert.include(yield* refusal("restore nowhere"), "no whole backup")
+        const dataDir = join(folder.path, "data")
+        yield* Effect.scoped(startRunner({ ...embedded, dataDir }))
+        assert.strictEqual((yield* folder.svc("backup saved --json")).code, 0)
+        assert.include(yield* refusal("backup saved"), "is not empty")
+        const otherKey = Buffer.alloc(32, 1).toString("base64")
+        assert.include(
+          yield* refusal("restore saved", { SVC_DATA_DIR: "other", SVC_MASTER_KEY: otherKey }),
+          "another key"
+        )
+        const damaged = join(folder.path, "damaged")
+        yield* Effect.promise(async () => {
+          await cp(join(folder.path, "saved"), damaged, { recursive: true })
+          await truncate(join(damaged, "database/projects.jsonl.gz"), 30)
+        })
+        const restored = { SVC_DATA_DIR: "restored" }
+        assert.match(yield* refusal("restore damaged", restored), /Failed to read .*projects/)
+        assert.deepStrictEqual((yield* folder.svc("restore saved", { env: restored })).code, 0)
+        yield* Effect.promise(() => rm(join(damaged, "manifest.json")))
+        assert.include(yield* refusal("restore damaged"), "no whole backup")
+      }).pipe(Effect.scoped),
+    { tags: "long" }
   )
 })

@@ -110,38 +110,41 @@ const formats = (sql: SqlClient.SqlClient) => ({
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
   "a snapshot in a format that this release cannot read",
   (it) => {
-    it.effect("leaves its room unavailable and unchanged until a release that reads it", () =>
-      Effect.gen(function* () {
-        const app = yield* TestApp
-        const sql = yield* SqlClient.SqlClient
-        const ada = yield* newPlayer(app, "Ada")
-        const bob = yield* newPlayer(app, "Bob")
-        const made = yield* ada.socket.request({ t: "create", mode: "default" })
-        yield* ada.socket.request({ t: "setState", patch: { round: 7 } })
-        const id = String(at(made, "data", "roomId"))
-        const written = sql`select 1 from rooms where id = ${id} and snapshot like '%round%'`
-        yield* app.eventually(
-          Effect.map(written, (rows) => rows.length === 1),
-          "the snapshot is written"
-        )
-        const copy = { id: `${id}x`, code: "WWWWWW" }
-        yield* formats(sql).copyRoom(id, copy, 2)
-        const snapshot = Effect.map(
-          sql<{ snapshot: string }>`select snapshot from rooms where id = ${copy.id}`,
-          ([row]) => row?.snapshot
-        )
-        const before = yield* snapshot
-        const refused = yield* bob.socket.request({ t: "join", roomId: copy.id })
-        assert.strictEqual(errorCode(refused), "unavailable")
-        assert.strictEqual(yield* snapshot, before)
+    it.effect(
+      "leaves its room unavailable and unchanged until a release that reads it",
+      () =>
+        Effect.gen(function* () {
+          const app = yield* TestApp
+          const sql = yield* SqlClient.SqlClient
+          const ada = yield* newPlayer(app, "Ada")
+          const bob = yield* newPlayer(app, "Bob")
+          const made = yield* ada.socket.request({ t: "create", mode: "default" })
+          yield* ada.socket.request({ t: "setState", patch: { round: 7 } })
+          const id = String(at(made, "data", "roomId"))
+          const written = sql`select 1 from rooms where id = ${id} and snapshot like '%round%'`
+          yield* app.eventually(
+            Effect.map(written, (rows) => rows.length === 1),
+            "the snapshot is written"
+          )
+          const copy = { id: `${id}x`, code: "WWWWWW" }
+          yield* formats(sql).copyRoom(id, copy, 2)
+          const snapshot = Effect.map(
+            sql<{ snapshot: string }>`select snapshot from rooms where id = ${copy.id}`,
+            ([row]) => row?.snapshot
+          )
+          const before = yield* snapshot
+          const refused = yield* bob.socket.request({ t: "join", roomId: copy.id })
+          assert.strictEqual(errorCode(refused), "unavailable")
+          assert.strictEqual(yield* snapshot, before)
 
-        yield* sql`update rooms set snapshot = ${(before ?? "").replace(/"format": ?2/, '"format":1')}
+          yield* sql`update rooms set snapshot = ${(before ?? "").replace(/"format": ?2/, '"format":1')}
           where id = ${copy.id}`
-        const joined = yield* bob.socket.request({ t: "join", roomId: copy.id })
-        assert.strictEqual(at(joined, "ok"), true, JSON.stringify(joined))
-        const { room } = yield* bob.socket.next("room_joined")
-        assert.deepStrictEqual(at(room, "state"), { round: 7 })
-      })
+          const joined = yield* bob.socket.request({ t: "join", roomId: copy.id })
+          assert.strictEqual(at(joined, "ok"), true, JSON.stringify(joined))
+          const { room } = yield* bob.socket.next("room_joined")
+          assert.deepStrictEqual(at(room, "state"), { round: 7 })
+        }),
+      { tags: "long" }
     )
 
     it.effect("leaves its channel unavailable and unchanged until a release that reads it", () =>

@@ -210,7 +210,7 @@ layer(serviceWith())("misbehaving sockets", (it) => {
           yield* pass(limits.idleSeconds + 4)
         })
       ),
-    testTimeoutMillis
+    { timeout: testTimeoutMillis, tags: "long" }
   )
 
   it.effect(
@@ -260,7 +260,7 @@ layer(serviceWith())("misbehaving sockets", (it) => {
           yield* pass(limits.idleSeconds + 2)
         })
       ),
-    testTimeoutMillis
+    { timeout: testTimeoutMillis, tags: "long" }
   )
 })
 

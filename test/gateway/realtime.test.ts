@@ -232,25 +232,28 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
     })
   )
 
-  it.effect("closes a client that never reads, and its room continues", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const ada = yield* newPlayer(app)
-      const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
-      yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
-      bob.socket.ws.pause()
-      const data = "x".repeat(16_000)
-      yield* app.eventually(
-        Effect.gen(function* () {
-          yield* ada.socket.send({ t: "send", type: "flood", data })
-          return ada.socket.received.some((frame) => frame.t === "player_disconnected")
-        }),
-        "the slow reader is dropped"
-      )
-      const still = yield* ada.socket.request({ t: "setState", patch: { on: true } })
-      assert.strictEqual(at(still, "ok"), true)
-    })
+  it.effect(
+    "closes a client that never reads, and its room continues",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const ada = yield* newPlayer(app)
+        const bob = yield* newPlayer(app)
+        const created = yield* ada.socket.request({ t: "create", mode: "default" })
+        yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+        bob.socket.ws.pause()
+        const data = "x".repeat(16_000)
+        yield* app.eventually(
+          Effect.gen(function* () {
+            yield* ada.socket.send({ t: "send", type: "flood", data })
+            return ada.socket.received.some((frame) => frame.t === "player_disconnected")
+          }),
+          "the slow reader is dropped"
+        )
+        const still = yield* ada.socket.request({ t: "setState", patch: { on: true } })
+        assert.strictEqual(at(still, "ok"), true)
+      }),
+    { tags: "long" }
   )
 
   it.effect("renews a token on the open socket; the token of another player closes it", () =>

@@ -1,6 +1,7 @@
 /**
  * Sockets that do not read, while the budget of all sockets of the node is exhausted: the environment with
  * the most unread bytes loses sockets, and rooms of the other miss nothing.
+ * @module-tag long
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"

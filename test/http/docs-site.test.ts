@@ -130,25 +130,31 @@ if (installed) {
       })
     )
 
-    it.effect("passes axe in light and dark, and fits a phone", () =>
-      Effect.gen(function* () {
-        const url = yield* addressOfNode
-        for (const colorScheme of ["light", "dark"] as const) {
-          const visitor = yield* newVisitor({ colorScheme, viewport: { width: 390, height: 844 } })
-          const faults = yield* Effect.promise(async () => {
-            const page = await visitor.newPage()
-            const all: Array<string> = []
-            for (const path of pagesToCheck[colorScheme]) {
-              await page.goto(url + path)
-              all.push(...(await violationsOf(page)).map((fault) => `${path} ${fault}`))
-              const width = await page.evaluate(() => document.documentElement.scrollWidth)
-              if (width > 390) all.push(`${path} is ${width} px wide`)
-            }
-            return all
-          })
-          assert.deepStrictEqual(faults, [], colorScheme)
-        }
-      })
+    it.effect(
+      "passes axe in light and dark, and fits a phone",
+      () =>
+        Effect.gen(function* () {
+          const url = yield* addressOfNode
+          for (const colorScheme of ["light", "dark"] as const) {
+            const visitor = yield* newVisitor({
+              colorScheme,
+              viewport: { width: 390, height: 844 }
+            })
+            const faults = yield* Effect.promise(async () => {
+              const page = await visitor.newPage()
+              const all: Array<string> = []
+              for (const path of pagesToCheck[colorScheme]) {
+                await page.goto(url + path)
+                all.push(...(await violationsOf(page)).map((fault) => `${path} ${fault}`))
+                const width = await page.evaluate(() => document.documentElement.scrollWidth)
+                if (width > 390) all.push(`${path} is ${width} px wide`)
+              }
+              return all
+            })
+            assert.deepStrictEqual(faults, [], colorScheme)
+          }
+        }),
+      { tags: "long" }
     )
 
     it.effect("opens the menu on a phone and keeps the chosen theme", () =>

@@ -56,15 +56,18 @@ layer(SharedDatabase.layer)("faults", (it) => {
     })
   )
 
-  it.effect("answers 503 after 5 seconds when the database is frozen", () =>
-    Effect.gen(function* () {
-      const { guest, proxy } = yield* startNode
-      yield* proxy.freeze
-      const answer = yield* Effect.forkChild(guest)
-      yield* Effect.repeat(proxy.hasDropped, { until: (dropped) => dropped })
-      yield* TestClock.adjust("5 seconds")
-      assertUnavailable(yield* Fiber.join(answer))
-    })
+  it.effect(
+    "answers 503 after 5 seconds when the database is frozen",
+    () =>
+      Effect.gen(function* () {
+        const { guest, proxy } = yield* startNode
+        yield* proxy.freeze
+        const answer = yield* Effect.forkChild(guest)
+        yield* Effect.repeat(proxy.hasDropped, { until: (dropped) => dropped })
+        yield* TestClock.adjust("5 seconds")
+        assertUnavailable(yield* Fiber.join(answer))
+      }),
+    { tags: "long" }
   )
 
   it.effect("answers 503 to requests that are pending when the process stops", () =>

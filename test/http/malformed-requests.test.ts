@@ -196,7 +196,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("broken re
           )
         )
       }),
-    testTimeoutMillis
+    { timeout: testTimeoutMillis, tags: "long" }
   )
 
   it.effect(
@@ -212,6 +212,6 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("broken re
           })
         )
       }),
-    testTimeoutMillis
+    { timeout: testTimeoutMillis, tags: "long" }
   )
 })

@@ -109,30 +109,33 @@ describe("an accepted mail", () => {
     }).pipe(withOwnServers)
   )
 
-  it.effect("sends an accepted mail by another node when the claim of a killed node expires", () =>
-    Effect.gen(function* () {
-      const inbox = yield* Inbox
-      const { first, project } = yield* startNodes(1)
-      yield* inbox.policy("hold")
-      yield* project.signUp("bea@example.com")
-      yield* inbox.attempted("bea@example.com")
-      yield* first.stop
-      yield* inbox.policy("accept")
-      // The state that a killed process leaves: claimed until `claimSeconds` have passed.
-      const now = (yield* Clock.currentTimeMillis) / 1000
-      const claimEnds = now + limits.claimSeconds
-      const claimed = Effect.flatMap(
-        SqlClient.SqlClient,
-        (sql) => sql`update mails set due_at = to_timestamp(${claimEnds})`
-      )
-      const url = yield* SharedDatabase
-      yield* Effect.provide(claimed, poolLayer({ url, connections: 1 }))
-      const next = yield* startNode()
-      yield* whileAdvancing(inbox.next("bea@example.com"))
-      assert.isAtLeast((yield* Clock.currentTimeMillis) / 1000, claimEnds)
-      assert.strictEqual(inbox.countAttempts("bea@example.com"), 2)
-      yield* next.stop
-    }).pipe(withOwnServers)
+  it.effect(
+    "sends an accepted mail by another node when the claim of a killed node expires",
+    () =>
+      Effect.gen(function* () {
+        const inbox = yield* Inbox
+        const { first, project } = yield* startNodes(1)
+        yield* inbox.policy("hold")
+        yield* project.signUp("bea@example.com")
+        yield* inbox.attempted("bea@example.com")
+        yield* first.stop
+        yield* inbox.policy("accept")
+        // The state that a killed process leaves: claimed until `claimSeconds` have passed.
+        const now = (yield* Clock.currentTimeMillis) / 1000
+        const claimEnds = now + limits.claimSeconds
+        const claimed = Effect.flatMap(
+          SqlClient.SqlClient,
+          (sql) => sql`update mails set due_at = to_timestamp(${claimEnds})`
+        )
+        const url = yield* SharedDatabase
+        yield* Effect.provide(claimed, poolLayer({ url, connections: 1 }))
+        const next = yield* startNode()
+        yield* whileAdvancing(inbox.next("bea@example.com"))
+        assert.isAtLeast((yield* Clock.currentTimeMillis) / 1000, claimEnds)
+        assert.strictEqual(inbox.countAttempts("bea@example.com"), 2)
+        yield* next.stop
+      }).pipe(withOwnServers),
+    { tags: "long" }
   )
 
   it.effect("sends a mail once and without delay when two nodes run", () =>
@@ -153,18 +156,21 @@ describe("an accepted mail", () => {
     }).pipe(withOwnServers)
   )
 
-  it.effect("retries a mail while the mail server is down, and sends it when it is up", () =>
-    Effect.gen(function* () {
-      const inbox = yield* Inbox
-      const { first, project } = yield* startNodes(1)
-      yield* inbox.close
-      yield* project.signUp("cara@example.com")
-      const waiting = Effect.provide(waitingMails, first.context)
-      yield* whileAdvancing(eventually(waiting, ([row]) => (row?.attempts ?? 0) > 2))
-      yield* inbox.reopen
-      yield* whileAdvancing(inbox.next("cara@example.com"))
-      yield* eventually(waiting, (rows) => rows.length === 0)
-    }).pipe(withOwnServers)
+  it.effect(
+    "retries a mail while the mail server is down, and sends it when it is up",
+    () =>
+      Effect.gen(function* () {
+        const inbox = yield* Inbox
+        const { first, project } = yield* startNodes(1)
+        yield* inbox.close
+        yield* project.signUp("cara@example.com")
+        const waiting = Effect.provide(waitingMails, first.context)
+        yield* whileAdvancing(eventually(waiting, ([row]) => (row?.attempts ?? 0) > 2))
+        yield* inbox.reopen
+        yield* whileAdvancing(inbox.next("cara@example.com"))
+        yield* eventually(waiting, (rows) => rows.length === 0)
+      }).pipe(withOwnServers),
+    { tags: "long" }
   )
 
   it.effect("discards a mail after the mail server rejects it permanently", () =>

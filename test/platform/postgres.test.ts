@@ -169,105 +169,117 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
     })
   )
 
-  it.effect("shares Postgres between processes that start together, and survives their kill", () =>
-    Effect.gen(function* () {
-      const dataDir = yield* makeDataDir
-      const [first, second] = yield* Effect.all([spawnService(dataDir), spawnService(dataDir)], {
-        concurrency: "unbounded"
-      })
-      assert.strictEqual(portOf(first.url), portOf(second.url))
-      yield* first.kill
-      yield* assertRuns(second.url)
-      yield* second.kill
-      yield* assertRuns(second.url)
-
-      const next = yield* startService(dataDir)
-      assert.strictEqual(portOf(next.url), portOf(second.url))
-      yield* next.stop
-      yield* assertStopped(next.url)
-    })
-  )
-
-  it.effect("stops Postgres and its watcher once every service is killed, and not before", () =>
-    Effect.gen(function* () {
-      const path = yield* Path.Path
-      const dataDir = yield* makeDataDir
-      const isHeld = (file: string) =>
-        Effect.sync(() => {
-          const lock = new DatabaseSync(path.join(dataDir, file), { timeout: 0 })
-          try {
-            lock.exec("begin exclusive")
-            return false
-          } catch {
-            return true
-          } finally {
-            lock.close()
-          }
+  it.effect(
+    "shares Postgres between processes that start together, and survives their kill",
+    () =>
+      Effect.gen(function* () {
+        const dataDir = yield* makeDataDir
+        const [first, second] = yield* Effect.all([spawnService(dataDir), spawnService(dataDir)], {
+          concurrency: "unbounded"
         })
-      const until = (file: string, held: boolean) =>
-        isHeld(file).pipe(
-          Effect.filterOrFail((found) => found === held),
-          Effect.retry({ times: 1200, schedule: Schedule.spaced("50 millis") })
-        )
-      const first = yield* spawnService(dataDir, 600)
-      const second = yield* spawnService(dataDir, 600)
-      yield* until(lockFiles.watcher, true)
-      yield* first.kill
-      assert.isTrue(yield* isHeld(lockFiles.users), "the second service uses it")
-      yield* assertRuns(second.url)
-      yield* second.kill
-      yield* until(lockFiles.users, false)
-      yield* until(lockFiles.watcher, false)
-      yield* assertStopped(second.url)
+        assert.strictEqual(portOf(first.url), portOf(second.url))
+        yield* first.kill
+        yield* assertRuns(second.url)
+        yield* second.kill
+        yield* assertRuns(second.url)
 
-      // The watcher of a start ends with a graceful stop, too, and the next start has one again.
-      const third = yield* startService(dataDir, 600)
-      yield* until(lockFiles.watcher, true)
-      yield* third.stop
-      yield* assertStopped(third.url)
-      yield* until(lockFiles.watcher, false)
-    })
+        const next = yield* startService(dataDir)
+        assert.strictEqual(portOf(next.url), portOf(second.url))
+        yield* next.stop
+        yield* assertStopped(next.url)
+      }),
+    { tags: "long" }
   )
 
-  it.effect("starts after a crash, even when another program has the server's old pid", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const dataDir = yield* DataDir
-      const crashed = yield* spawnService(dataDir)
-      yield* query(crashed.url, "create table entry as select 'kept' as text")
-      yield* crashed.kill
-      const { file, pid, rest } = yield* postmasterPid(dataDir)
-      process.kill(pid, "SIGKILL")
-      yield* fs.writeFileString(file, [process.ppid, ...rest].join("\n"))
+  it.effect(
+    "stops Postgres and its watcher once every service is killed, and not before",
+    () =>
+      Effect.gen(function* () {
+        const path = yield* Path.Path
+        const dataDir = yield* makeDataDir
+        const isHeld = (file: string) =>
+          Effect.sync(() => {
+            const lock = new DatabaseSync(path.join(dataDir, file), { timeout: 0 })
+            try {
+              lock.exec("begin exclusive")
+              return false
+            } catch {
+              return true
+            } finally {
+              lock.close()
+            }
+          })
+        const until = (file: string, held: boolean) =>
+          isHeld(file).pipe(
+            Effect.filterOrFail((found) => found === held),
+            Effect.retry({ times: 1200, schedule: Schedule.spaced("50 millis") })
+          )
+        const first = yield* spawnService(dataDir, 600)
+        const second = yield* spawnService(dataDir, 600)
+        yield* until(lockFiles.watcher, true)
+        yield* first.kill
+        assert.isTrue(yield* isHeld(lockFiles.users), "the second service uses it")
+        yield* assertRuns(second.url)
+        yield* second.kill
+        yield* until(lockFiles.users, false)
+        yield* until(lockFiles.watcher, false)
+        yield* assertStopped(second.url)
 
-      const next = yield* startService(dataDir)
-      assert.deepStrictEqual(yield* query(next.url, "select text from entry"), [{ text: "kept" }])
-    })
+        // The watcher of a start ends with a graceful stop, too, and the next start has one again.
+        const third = yield* startService(dataDir, 600)
+        yield* until(lockFiles.watcher, true)
+        yield* third.stop
+        yield* assertStopped(third.url)
+        yield* until(lockFiles.watcher, false)
+      }),
+    { tags: "long" }
   )
 
-  it.effect("waits for the lock until its holder dies, and removes an incomplete cluster", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
-      const dataDir = yield* makeDataDir
-      const incomplete = path.join(dataDir, "postgres.new", "data")
-      yield* fs.makeDirectory(incomplete, { recursive: true })
-      yield* fs.writeFileString(path.join(incomplete, "PG_VERSION"), "18\n")
-      const lock = path.join(dataDir, "postgres.lock")
-      const holder = yield* spawnNode(
-        `import { DatabaseSync } from "node:sqlite"
+  it.effect(
+    "starts after a crash, even when another program has the server's old pid",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const dataDir = yield* DataDir
+        const crashed = yield* spawnService(dataDir)
+        yield* query(crashed.url, "create table entry as select 'kept' as text")
+        yield* crashed.kill
+        const { file, pid, rest } = yield* postmasterPid(dataDir)
+        process.kill(pid, "SIGKILL")
+        yield* fs.writeFileString(file, [process.ppid, ...rest].join("\n"))
+
+        const next = yield* startService(dataDir)
+        assert.deepStrictEqual(yield* query(next.url, "select text from entry"), [{ text: "kept" }])
+      }),
+    { tags: "long" }
+  )
+
+  it.effect(
+    "waits for the lock until its holder dies, and removes an incomplete cluster",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const dataDir = yield* makeDataDir
+        const incomplete = path.join(dataDir, "postgres.new", "data")
+        yield* fs.makeDirectory(incomplete, { recursive: true })
+        yield* fs.writeFileString(path.join(incomplete, "PG_VERSION"), "18\n")
+        const lock = path.join(dataDir, "postgres.lock")
+        const holder = yield* spawnNode(
+          `import { DatabaseSync } from "node:sqlite"
         new DatabaseSync(process.argv[1]).exec("begin exclusive")
         setInterval(() => {}, 1000)
         console.log("held")`,
-        lock
-      )
-      assert.throws(() => new DatabaseSync(lock).exec("begin exclusive"), /locked/)
-      const starting = yield* Effect.forkScoped(startService(dataDir))
-      yield* holder.kill
-      const { url } = yield* Fiber.join(starting)
-      yield* assertRuns(url)
-      assert.isFalse(yield* fs.exists(path.join(dataDir, "postgres.new")))
-    })
+          lock
+        )
+        assert.throws(() => new DatabaseSync(lock).exec("begin exclusive"), /locked/)
+        const starting = yield* Effect.forkScoped(startService(dataDir))
+        yield* holder.kill
+        const { url } = yield* Fiber.join(starting)
+        yield* assertRuns(url)
+        assert.isFalse(yield* fs.exists(path.join(dataDir, "postgres.new")))
+      }),
+    { tags: "long" }
   )
 
   it.effect("names the settings to change when the data directory is unusable", () =>
@@ -322,6 +334,7 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
         const error = yield* Effect.flip(startService(dataDir))
         assert.include(error.message, `${home}, which does not exist`)
         yield* fs.rename(`${home}.away`, home)
-      })
+      }),
+    { tags: "long" }
   )
 })

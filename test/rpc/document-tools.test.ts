@@ -116,17 +116,20 @@ const { diagnostics } = await new Parser().parse(await readFile("asyncapi.json",
 console.log(JSON.stringify(diagnostics.map(({ message, path }) => [message, path.join(".")])))`
 
 layer(Node)("the documents of the API under foreign tools", (it) => {
-  it.effect("parse the AsyncAPI document without a remark", () =>
-    Effect.gen(function* () {
-      const folder = yield* projectFolder
-      const diagnostics = yield* Effect.promise(async () => {
-        await writeFile(join(folder, "asyncapi.json"), asyncapiText())
-        await writeFile(join(folder, "parse.js"), parse)
-        const printed: unknown = JSON.parse(await exec("node", ["parse.js"], folder))
-        return printed
-      })
-      assert.deepStrictEqual(diagnostics, [])
-    })
+  it.effect(
+    "parse the AsyncAPI document without a remark",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* projectFolder
+        const diagnostics = yield* Effect.promise(async () => {
+          await writeFile(join(folder, "asyncapi.json"), asyncapiText())
+          await writeFile(join(folder, "parse.js"), parse)
+          const printed: unknown = JSON.parse(await exec("node", ["parse.js"], folder))
+          return printed
+        })
+        assert.deepStrictEqual(diagnostics, [])
+      }),
+    { tags: "long" }
   )
 
   for (const [name, { generator, program }] of Object.entries(programs)) {

@@ -97,7 +97,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
       Effect.gen(function* () {
         const { post, me, signUp, target } = yield* makeFixture
         const owner = yield* signUp("ada@example.com")
-        const times = yield* sampleSize(10_000)
+        const times = sampleSize(10_000)
         const counts = yield* guessing(times, (index) =>
           post(
             "email/login",
@@ -122,7 +122,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
         )
         assert.strictEqual(fromOwner.status, 200)
       }),
-    600_000
+    { timeout: 600_000, tags: "sized" }
   )
 
   it.effect(
@@ -131,7 +131,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
       Effect.gen(function* () {
         const { post, me, signUp, target } = yield* makeFixture
         const owner = yield* signUp("bea@example.com")
-        const times = yield* sampleSize(10_000)
+        const times = sampleSize(10_000)
         const counts = yield* guessing(times, (index) =>
           post(
             "email/login",
@@ -152,7 +152,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
         assert.strictEqual((yield* me(owner)).status, 200)
         assert.strictEqual((yield* refresh(target, owner.refreshToken)).status, 200)
       }),
-    600_000
+    { timeout: 600_000, tags: "sized" }
   )
 
   it.effect(
@@ -201,7 +201,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
         const { post } = yield* makeFixture
         assert.isAtLeast(alphabetSize ** transfer.codeCharacters, 25e9)
         const { limit } = rateWindows.redeemPerAddress
-        const times = yield* sampleSize(10_000)
+        const times = sampleSize(10_000)
         const counts = yield* guessing(times, (index) =>
           post("transfer/redeem", { code: `${index}`.padStart(8, "6") }, undefined, from("9.9.9.1"))
         )
@@ -211,7 +211,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
         })
         assert.isAtMost(limit, times / 100)
       }),
-    600_000
+    { timeout: 600_000, tags: "sized" }
   )
 
   it.effect("ten spellings of one IPv6 network share one bucket", () =>
@@ -242,7 +242,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
       Effect.gen(function* () {
         const { post, signUp } = yield* makeFixture
         const network = (index: number) => `2001:db8:7:${index.toString(16)}::1`
-        const times = yield* sampleSize(10_000)
+        const times = sampleSize(10_000)
         const { limit } = rateWindows.redeemPerAddress
         const counts = yield* guessing(times, (index) =>
           post(
@@ -273,7 +273,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
         const logins = yield* guessing(burst * siteFactor + 50, (index) => email(network(index)))
         assert.isAtMost(logins["401 invalid_credentials"] ?? 0, burst * siteFactor)
       }),
-    600_000
+    { timeout: 600_000, tags: "sized" }
   )
 
   it.effect("a forged client address in a header does not change the bucket", () =>

@@ -1,6 +1,7 @@
 /**
  * Resource leaks: after players connect, play and disconnect in several ways, every gauge of the service and
  * every timer and handle of the process returns to its earlier value.
+ * @module-tag long
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"

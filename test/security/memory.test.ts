@@ -88,44 +88,47 @@ layer(appWithSql(), live)("memory of slow clients", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("cuts clients that do not read when unread responses are too many", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      yield* configure(app, { features: { saves: true } })
-      const { accessToken } = yield* guest(app)
-      const headers = {
-        "x-svc-key": app.publishableKey,
-        authorization: `Bearer ${accessToken}`
-      }
-      const url = `${app.url}/v1/saves/large`
-      const saved = yield* request(url, {
-        method: "PUT",
-        headers,
-        body: { data: "x".repeat(mebibyte - 2) }
-      })
-      assert.strictEqual(saved.status, 200)
-      // The operating system holds the first responses of a connection, this process at most one.
-      const sent =
-        `GET /v1/saves/large HTTP/1.1\r\nHost: a\r\nX-Svc-Key: ${app.publishableKey}\r\n` +
-        `Authorization: Bearer ${accessToken}\r\n\r\n`
-      const connections = yield* Effect.forEach(Array.from({ length: 80 }), () =>
-        Effect.gen(function* () {
-          const connection = yield* openRawConnection(app.url)
-          connection.stopReading()
-          connection.send(sent.repeat(12))
-          return connection
+  it.effect(
+    "cuts clients that do not read when unread responses are too many",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        yield* configure(app, { features: { saves: true } })
+        const { accessToken } = yield* guest(app)
+        const headers = {
+          "x-svc-key": app.publishableKey,
+          authorization: `Bearer ${accessToken}`
+        }
+        const url = `${app.url}/v1/saves/large`
+        const saved = yield* request(url, {
+          method: "PUT",
+          headers,
+          body: { data: "x".repeat(mebibyte - 2) }
         })
-      )
-      const cut = Effect.gen(function* () {
-        const unread = yield* readMetric(app.url, "svc_http_unread_bytes")
-        assert.isAtMost(unread, 48 * mebibyte)
-        const open = yield* readMetric(app.url, "svc_connections")
-        return open < connections.length ? { unread, open } : undefined
-      })
-      yield* app.eventually(cut, "connections are cut")
-      const read = yield* request(url, { headers })
-      assert.strictEqual(at(read.body, "size"), mebibyte)
-    }).pipe(Effect.scoped)
+        assert.strictEqual(saved.status, 200)
+        // The operating system holds the first responses of a connection, this process at most one.
+        const sent =
+          `GET /v1/saves/large HTTP/1.1\r\nHost: a\r\nX-Svc-Key: ${app.publishableKey}\r\n` +
+          `Authorization: Bearer ${accessToken}\r\n\r\n`
+        const connections = yield* Effect.forEach(Array.from({ length: 80 }), () =>
+          Effect.gen(function* () {
+            const connection = yield* openRawConnection(app.url)
+            connection.stopReading()
+            connection.send(sent.repeat(12))
+            return connection
+          })
+        )
+        const cut = Effect.gen(function* () {
+          const unread = yield* readMetric(app.url, "svc_http_unread_bytes")
+          assert.isAtMost(unread, 48 * mebibyte)
+          const open = yield* readMetric(app.url, "svc_connections")
+          return open < connections.length ? { unread, open } : undefined
+        })
+        yield* app.eventually(cut, "connections are cut")
+        const read = yield* request(url, { headers })
+        assert.strictEqual(at(read.body, "size"), mebibyte)
+      }).pipe(Effect.scoped),
+    { tags: "long" }
   )
 
   it.effect("closes a connection that sends many requests without reading a response", () =>

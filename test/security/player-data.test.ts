@@ -1,6 +1,7 @@
 /**
  * Failures of export and deletion: an export without a row, a deletion that leaves a name, and a restart
  * or a restored room that brings a deleted player back.
+ * @module-tag long
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"

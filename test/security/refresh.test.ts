@@ -28,7 +28,7 @@ layer(Node, { timeout: "120 seconds" })("refresh tokens (API2, ASVS 7)", (it) =>
     () =>
       Effect.gen(function* () {
         const { here, there } = yield* twoNodes
-        const rounds = yield* sampleSize(200)
+        const rounds = sampleSize(200)
         let { refreshToken: current } = yield* guest(here)
         const older: Array<string> = []
         for (let round = 0; round < rounds; round++) {
@@ -58,7 +58,7 @@ layer(Node, { timeout: "120 seconds" })("refresh tokens (API2, ASVS 7)", (it) =>
           }
         }
       }),
-    600_000
+    { timeout: 600_000, tags: "sized" }
   )
 
   it.effect("a replaced token after ten seconds revokes the session on every node", () =>

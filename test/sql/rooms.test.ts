@@ -26,31 +26,34 @@ const database = Effect.gen(function* () {
 })
 
 layer(SharedDatabase.layer)("a snapshot", (it) => {
-  it.effect("fails a snapshot in time on a dead connection, and writes the next on another", () =>
-    Effect.gen(function* () {
-      const address = new URL(Redacted.value(yield* SharedDatabase))
-      const proxy = yield* proxyTo(Number(address.port))
-      address.port = `${proxy.port}`
-      const pool = poolLayer({ url: Redacted.make(address.href), connections: 2 })
-      const rows = Context.get(
-        yield* Layer.build(Layer.provide(RoomRepository.layer, pool)),
-        RoomRepository
-      )
-      yield* rows.insert(row)
-      yield* proxy.freeze
-      const late = yield* Effect.forkChild(Effect.exit(rows.save([snapshot])))
-      yield* Effect.repeat(proxy.hasDropped, { until: (dropped) => dropped })
-      yield* TestClock.adjust("5 seconds")
-      const failed = yield* Fiber.join(late)
-      assert.isTrue(Exit.isFailure(failed) && !Exit.hasDies(failed))
-      yield* proxy.thaw
-      // A connection that was opened meanwhile is given up first.
-      const saved = Effect.retry(rows.save([snapshot]), { times: 2 })
-      const passing = Effect.forever(Effect.andThen(pause(50), TestClock.adjust("100 millis")))
-      const written = yield* Effect.raceFirst(saved, passing)
-      assert.isTrue(written.has(row.id))
-      yield* rows.remove([row])
-    })
+  it.effect(
+    "fails a snapshot in time on a dead connection, and writes the next on another",
+    () =>
+      Effect.gen(function* () {
+        const address = new URL(Redacted.value(yield* SharedDatabase))
+        const proxy = yield* proxyTo(Number(address.port))
+        address.port = `${proxy.port}`
+        const pool = poolLayer({ url: Redacted.make(address.href), connections: 2 })
+        const rows = Context.get(
+          yield* Layer.build(Layer.provide(RoomRepository.layer, pool)),
+          RoomRepository
+        )
+        yield* rows.insert(row)
+        yield* proxy.freeze
+        const late = yield* Effect.forkChild(Effect.exit(rows.save([snapshot])))
+        yield* Effect.repeat(proxy.hasDropped, { until: (dropped) => dropped })
+        yield* TestClock.adjust("5 seconds")
+        const failed = yield* Fiber.join(late)
+        assert.isTrue(Exit.isFailure(failed) && !Exit.hasDies(failed))
+        yield* proxy.thaw
+        // A connection that was opened meanwhile is given up first.
+        const saved = Effect.retry(rows.save([snapshot]), { times: 2 })
+        const passing = Effect.forever(Effect.andThen(pause(50), TestClock.adjust("100 millis")))
+        const written = yield* Effect.raceFirst(saved, passing)
+        assert.isTrue(written.has(row.id))
+        yield* rows.remove([row])
+      }),
+    { tags: "long" }
   )
 
   it.effect("writes a snapshot whose row is missing once after a crash, and at no other time", () =>

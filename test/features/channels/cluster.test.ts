@@ -123,31 +123,40 @@ layer(TwoRunners.layerWith(), live)("channels on two runners", (it) => {
 })
 
 describe("a runner that leaves for a while or for good", () => {
-  it.live("hands channels over from a runner that stops gracefully", () =>
-    Effect.gen(function* () {
-      const { far, name, near, owner } = yield* twoMembers("lobby")
-      yield* assertDelivery(near, far, name, "before")
-      yield* Effect.forkChild(owner.stop)
-      assert.strictEqual((yield* near.socket.closed).code, 1012)
-      yield* far.socket.next("channel_joined", (frame) => at(frame, "members", 0, "id") === far.id)
-      const reply = yield* far.socket.request({ t: "channelSend", channel: name, type: "after" })
-      assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
-    }).pipe(Effect.provide(TwoRunners.layerWith()), Effect.scoped)
+  it.live(
+    "hands channels over from a runner that stops gracefully",
+    () =>
+      Effect.gen(function* () {
+        const { far, name, near, owner } = yield* twoMembers("lobby")
+        yield* assertDelivery(near, far, name, "before")
+        yield* Effect.forkChild(owner.stop)
+        assert.strictEqual((yield* near.socket.closed).code, 1012)
+        yield* far.socket.next(
+          "channel_joined",
+          (frame) => at(frame, "members", 0, "id") === far.id
+        )
+        const reply = yield* far.socket.request({ t: "channelSend", channel: name, type: "after" })
+        assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
+      }).pipe(Effect.provide(TwoRunners.layerWith()), Effect.scoped),
+    { tags: "long" }
   )
 
-  it.live("denies a frozen runner its channels when it resumes", () =>
-    Effect.gen(function* () {
-      const { far, farAt, name, near, owner } = yield* twoMembers("lobby")
-      yield* owner.signal("SIGSTOP")
-      yield* far.socket.next("channel_joined")
-      yield* manage(farAt, "PUT", name, { maxMembers: 5 })
-      // What waits in the frozen runner's sockets is the first thing that it reads.
-      yield* near.socket.send({ t: "channelSend", channel: name, type: "late" })
-      yield* owner.signal("SIGCONT")
-      const rejoined = yield* near.socket.next("channel_joined")
-      assert.strictEqual(at(rejoined, "channel", "maxMembers"), 5)
-      yield* assertDelivery(far, near, name, "again")
-      yield* assertDelivery(near, far, name, "and again")
-    }).pipe(Effect.provide(TwoRunners.layerWith()), Effect.scoped)
+  it.live(
+    "denies a frozen runner its channels when it resumes",
+    () =>
+      Effect.gen(function* () {
+        const { far, farAt, name, near, owner } = yield* twoMembers("lobby")
+        yield* owner.signal("SIGSTOP")
+        yield* far.socket.next("channel_joined")
+        yield* manage(farAt, "PUT", name, { maxMembers: 5 })
+        // What waits in the frozen runner's sockets is the first thing that it reads.
+        yield* near.socket.send({ t: "channelSend", channel: name, type: "late" })
+        yield* owner.signal("SIGCONT")
+        const rejoined = yield* near.socket.next("channel_joined")
+        assert.strictEqual(at(rejoined, "channel", "maxMembers"), 5)
+        yield* assertDelivery(far, near, name, "again")
+        yield* assertDelivery(near, far, name, "and again")
+      }).pipe(Effect.provide(TwoRunners.layerWith()), Effect.scoped),
+    { tags: "long" }
   )
 })

@@ -231,7 +231,8 @@ layer(withFunctions({ SVC_FUNCTIONS_STORAGE_MB: "2" }), live)("functions", (it) 
         yield* get(id, "free")
         const free = yield* Effect.repeat(answersOf(""), { until: (one) => one.has("stored") })
         assert.deepStrictEqual([...free], ["stored"])
-      })
+      }),
+    { tags: "long" }
   )
 
   it.effect("ends the connection of an upload that it refuses", () =>

@@ -1,4 +1,7 @@
-/** Functions on several runners: each environment runs on one of them, and every runner answers its calls. */
+/**
+ * Functions on several runners: each environment runs on one of them, and every runner answers its calls.
+ * @module-tag long
+ */
 import { request } from "node:http"
 import { text as readText } from "node:stream/consumers"
 import { assert, layer } from "@effect/vitest"

@@ -299,13 +299,16 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
     })
   )
 
-  it.effect("is unavailable to prove while no name server answers", () =>
-    Effect.gen(function* () {
-      const { domain, live, records } = yield* setUp
-      yield* add(live, domain)
-      records.set(`_svc.${domain}`, undefined)
-      const { body, status } = yield* verify(live, domain)
-      assert.deepStrictEqual([status, at(body, "error", "code")], [503, "unavailable"])
-    })
+  it.effect(
+    "is unavailable to prove while no name server answers",
+    () =>
+      Effect.gen(function* () {
+        const { domain, live, records } = yield* setUp
+        yield* add(live, domain)
+        records.set(`_svc.${domain}`, undefined)
+        const { body, status } = yield* verify(live, domain)
+        assert.deepStrictEqual([status, at(body, "error", "code")], [503, "unavailable"])
+      }),
+    { tags: "long" }
   )
 })

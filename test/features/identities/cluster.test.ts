@@ -1,4 +1,7 @@
-/** Revocation across two runner processes: one revokes the session, the other holds its socket. */
+/**
+ * Revocation across two runner processes: one revokes the session, the other holds its socket.
+ * @module-tag long
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestDatabase } from "#testing/app"

@@ -1,4 +1,7 @@
-/** A new display name reaches the rooms and channels of its player, on every runner. */
+/**
+ * A new display name reaches the rooms and channels of its player, on every runner.
+ * @module-tag long
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { TestDatabase } from "#testing/app"

@@ -55,13 +55,16 @@ const failedStarts = Effect.fnUntraced(function* (port: number, program?: string
 })
 
 describe("a media server that cannot start", () => {
-  it.effect("says once that its UDP port is taken", () =>
-    Effect.gen(function* () {
-      const { port } = yield* takenPort
-      const [line, ...more] = yield* failedStarts(port)
-      assert.include(line, `Failed to bind UDP port ${port}`)
-      assert.isEmpty(more)
-    }).pipe(Effect.scoped)
+  it.effect(
+    "says once that its UDP port is taken",
+    () =>
+      Effect.gen(function* () {
+        const { port } = yield* takenPort
+        const [line, ...more] = yield* failedStarts(port)
+        assert.include(line, `Failed to bind UDP port ${port}`)
+        assert.isEmpty(more)
+      }).pipe(Effect.scoped),
+    { tags: "long" }
   )
 
   it.effect("says once that the platform has no library", () =>

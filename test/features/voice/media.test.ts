@@ -116,19 +116,22 @@ layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("the media server", (it) =>
     ["sound", (sequence: number) => tonePacket({ ssrc: 77, sequence, level: 20 })],
     ["reports on a slot", receiverReport]
   ] as const) {
-    it.effect(`cuts off a member that floods it with ${what}, and nobody else`, () =>
-      Effect.gen(function* () {
-        const { ada, bob, cat } = yield* callOf(3)
-        const { received } = ada.player.socket
-        let sent = 0
-        yield* eventually(() => {
-          for (let i = 0; i < 2 * voice.packetsPerTick; i++) ada.peer.raw(packet(++sent))
-          return received.some(({ t }) => t === "voice_closed")
-        }, "ada is cut off")
-        bob.peer.speak()
-        yield* eventually(() => cat.peer.total() > 20, "cat hears bob")
-        assert.isEmpty(bob.player.socket.received.filter(({ t }) => t === "voice_closed"))
-      })
+    it.effect(
+      `cuts off a member that floods it with ${what}, and nobody else`,
+      () =>
+        Effect.gen(function* () {
+          const { ada, bob, cat } = yield* callOf(3)
+          const { received } = ada.player.socket
+          let sent = 0
+          yield* eventually(() => {
+            for (let i = 0; i < 2 * voice.packetsPerTick; i++) ada.peer.raw(packet(++sent))
+            return received.some(({ t }) => t === "voice_closed")
+          }, "ada is cut off")
+          bob.peer.speak()
+          yield* eventually(() => cat.peer.total() > 20, "cat hears bob")
+          assert.isEmpty(bob.player.socket.received.filter(({ t }) => t === "voice_closed"))
+        }),
+      { tags: "long" }
     )
   }
 
@@ -165,25 +168,28 @@ layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("the media server", (it) =>
 })
 
 layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("a media process that is killed", (it) => {
-  it.effect("ends its calls with unavailable, and another one serves them again", () =>
-    Effect.gen(function* () {
-      const { ada, bob, channel } = yield* callOf(2)
-      const [pid = yield* Effect.die("no media process")] = yield* mediaProcesses
-      process.kill(pid, "SIGKILL")
-      for (const { player } of [ada, bob]) {
-        const closed = yield* player.socket.next("voice_closed")
-        assert.strictEqual(closed["reason"], "unavailable")
-        const { retryMaxMillis, retryMinMillis } = voice
-        assert.isTrue(Number.isInteger(closed["retryAfterMs"]))
-        assert.isAtLeast(Number(closed["retryAfterMs"]), retryMinMillis)
-        assert.isAtMost(Number(closed["retryAfterMs"]), retryMaxMillis)
-      }
-      const again = yield* connectVoice(ada.player, channel)
-      const other = yield* connectVoice(bob.player, channel)
-      yield* publish(ada.player, channel, again.session)
-      again.peer.speak()
-      yield* eventually(() => other.peer.total() > 0, "bob hears ada again")
-    })
+  it.effect(
+    "ends its calls with unavailable, and another one serves them again",
+    () =>
+      Effect.gen(function* () {
+        const { ada, bob, channel } = yield* callOf(2)
+        const [pid = yield* Effect.die("no media process")] = yield* mediaProcesses
+        process.kill(pid, "SIGKILL")
+        for (const { player } of [ada, bob]) {
+          const closed = yield* player.socket.next("voice_closed")
+          assert.strictEqual(closed["reason"], "unavailable")
+          const { retryMaxMillis, retryMinMillis } = voice
+          assert.isTrue(Number.isInteger(closed["retryAfterMs"]))
+          assert.isAtLeast(Number(closed["retryAfterMs"]), retryMinMillis)
+          assert.isAtMost(Number(closed["retryAfterMs"]), retryMaxMillis)
+        }
+        const again = yield* connectVoice(ada.player, channel)
+        const other = yield* connectVoice(bob.player, channel)
+        yield* publish(ada.player, channel, again.session)
+        again.peer.speak()
+        yield* eventually(() => other.peer.total() > 0, "bob hears ada again")
+      }),
+    { tags: "long" }
   )
 })
 

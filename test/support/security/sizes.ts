@@ -1,11 +1,9 @@
 /**
- * Size of long security tests: a tenth by default, everything with
- * `SVC_THREATS=full npx vitest run --project service test/security`.
+ * Sizes of security tests with the tag `sized`: all samples in the long form, fewer in the short one. All
+ * of them: `npx vitest run --config vitest.long.config.ts --project service --tags-filter sized`.
  */
-import { Config, Effect } from "effect"
+import { inject } from "vitest"
 
-/** The full number of samples, or a tenth of it. */
-export const sampleSize = (full: number) =>
-  Effect.map(Config.withDefault(Config.String("SVC_THREATS"), "tenth"), (size) =>
-    size === "full" ? full : Math.ceil(full / 10)
-  )
+/** The full number of samples in the long form, else a tenth of it or the given number. */
+export const sampleSize = (full: number, short = Math.ceil(full / 10)): number =>
+  inject("form") === "long" ? full : short
