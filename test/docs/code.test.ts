@@ -54,7 +54,9 @@ const compile = (samples: ReadonlyArray<Sample>): string => {
       exclude: []
     }
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))
-    execFileSync(join(root, "node_modules/.bin/tsc"), ["--project", folder], { stdio: "pipe" })
+    execFileSync(join(root, "node_modules/.bin/tsc"), ["--project", folder, "--checkers", "1"], {
+      stdio: "pipe"
+    })
     return ""
   } catch (error) {
     const output =
