@@ -184,7 +184,7 @@ export const RoomLive = Room.toLayer(
             const sendByLink = (items: ReadonlyArray<RoomOutput>, onLost: () => void): void => {
               if (address === null || from === null) return onLost()
               const outputs = { room: actor.id, epoch: actor.epoch, watch, from, items }
-              remoteRooms.sendOutputs(address, outputs, onLost)
+              remoteRooms.send(address, outputs, onLost)
             }
             const error = watchError(actor, environmentId, epoch)
             if (error !== undefined) return fail(error)

@@ -61,14 +61,16 @@ export interface RemoteRooms {
   /** The address of this node for links; null on a single node. */
   readonly address: string | null
   /** Calls `onLost` if the message may not have arrived. */
-  readonly sendInputs: (to: string, inputs: RemoteRoomInputs, onLost: () => void) => void
-  readonly sendOutputs: (to: string, items: RemoteRoomOutputs, onLost: () => void) => void
+  readonly send: (
+    to: string,
+    message: RemoteRoomInputs | RemoteRoomOutputs,
+    onLost: () => void
+  ) => void
 }
 
 export const RemoteRooms = Context.Reference<RemoteRooms>("entities/room/remote/RemoteRooms", {
   defaultValue: () => ({
     address: null,
-    sendInputs: (_to, _inputs, onLost) => onLost(),
-    sendOutputs: (_to, _items, onLost) => onLost()
+    send: (_to, _message, onLost) => onLost()
   })
 })

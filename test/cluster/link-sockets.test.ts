@@ -51,7 +51,7 @@ const startPair = Effect.gen(function* () {
   const send = (...texts: ReadonlyArray<string>): void => {
     const items = texts.map((frame) => ({ kind: "event", to: null, except: null, frame }) as const)
     const outputs = { room: "rm_1", epoch: 1, watch: 1, from: "near|1", items }
-    remote.sendOutputs(`${host}|${far.port}`, outputs, () => Deferred.doneUnsafe(lost, Effect.void))
+    remote.send(`${host}|${far.port}`, outputs, () => Deferred.doneUnsafe(lost, Effect.void))
   }
   const next = Queue.take(frames)
   const stop = Scope.close(scope, Exit.void)

@@ -140,10 +140,7 @@ const makeNode = () => {
           remove: () => Effect.void
         })
       ),
-      Layer.succeed(
-        PeerRunners,
-        PeerRunners.of({ status: ({ port }) => (silent.has(port) ? "silent" : "alive") })
-      ),
+      Layer.succeed(PeerRunners, PeerRunners.of({ isAlive: ({ port }) => !silent.has(port) })),
       Layer.succeed(
         Invalidation,
         Invalidation.of({

@@ -1,32 +1,35 @@
 /** Shard locks in a real Postgres: releases many in one statement. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted } from "effect"
-import {
-  RunnerAddress,
-  RunnerStorage,
-  ShardId,
-  ShardingConfig,
-  SqlRunnerStorage
-} from "effect/cluster"
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { RunnerAddress, RunnerStorage, ShardId, ShardingConfig } from "effect/cluster"
 import { inject } from "vitest"
 import { poolLayer } from "#sql/database"
-import { LockSession, LockSessionLive } from "#server/cluster/shard-locks"
+import { PostgresStorage } from "#server/cluster/shard-locks"
 import { cloneDatabase } from "#testing/database"
 
 /** A runner's storage, with its own connections. */
 const storageOf = (url: Redacted.Redacted, address: RunnerAddress.RunnerAddress) =>
-  Effect.gen(function* () {
-    const context = yield* Layer.build(
+  Effect.map(
+    Layer.build(
       Layer.fresh(
-        SqlRunnerStorage.layer.pipe(
-          Layer.provideMerge(LockSessionLive),
+        PostgresStorage.pipe(
           Layer.provide(ShardingConfig.layer({ runnerAddress: Option.some(address) })),
           Layer.provide(poolLayer({ url, connections: 3 }))
         )
       )
-    )
-    return Effect.provideContext(Effect.all([RunnerStorage.RunnerStorage, LockSession]), context)
-  }).pipe(Effect.flatten)
+    ),
+    (context) => {
+      const storage = Context.get(context, RunnerStorage.RunnerStorage)
+      return {
+        ...storage,
+        releaseTogether: (released: ReadonlyArray<ShardId.ShardId>) =>
+          Effect.forEach(released, (shard) => storage.release(address, shard), {
+            concurrency: "unbounded",
+            discard: true
+          })
+      }
+    }
+  )
 
 const shards = [1, 2, 3, 4, 5].map((id) => ShardId.make("default", id))
 const some = shards.slice(0, 3)
@@ -37,13 +40,13 @@ describe("a runner's lock session", () => {
     Effect.gen(function* () {
       const url = yield* cloneDatabase(Redacted.make(inject("postgres")))
       const [one, two] = [RunnerAddress.make("host", 1), RunnerAddress.make("host", 2)]
-      const [storage, session] = yield* storageOf(url, one)
-      const [other] = yield* storageOf(url, two)
+      const storage = yield* storageOf(url, one)
+      const other = yield* storageOf(url, two)
       assert.deepStrictEqual(names(yield* storage.acquire(one, shards)), names(shards))
       assert.deepStrictEqual(names(yield* other.acquire(two, shards)), [])
-      yield* session.unlock(some)
+      yield* storage.releaseTogether(some)
       assert.deepStrictEqual(names(yield* other.acquire(two, shards)), names(some))
-      yield* session.unlock(some)
+      yield* storage.releaseTogether(some)
       assert.deepStrictEqual(names(yield* storage.refresh(one, shards)), names(shards.slice(3)))
     }).pipe(Effect.scoped)
   )
@@ -52,11 +55,11 @@ describe("a runner's lock session", () => {
     Effect.gen(function* () {
       const url = yield* cloneDatabase(Redacted.make(inject("postgres")))
       const [one, two] = [RunnerAddress.make("host", 1), RunnerAddress.make("host", 2)]
-      const [storage, session] = yield* storageOf(url, one)
-      const [other] = yield* storageOf(url, two)
+      const storage = yield* storageOf(url, one)
+      const other = yield* storageOf(url, two)
       const acquire = storage.acquire(one, shards)
       yield* Effect.all([acquire, acquire], { concurrency: 2 })
-      yield* session.unlock(some)
+      yield* storage.releaseTogether(some)
       assert.deepStrictEqual(names(yield* other.acquire(two, shards)), names(some))
     }).pipe(Effect.scoped)
   )

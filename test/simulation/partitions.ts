@@ -200,8 +200,7 @@ export class PartitionedCluster {
       if (services === undefined) return false
       const peers = Context.get(services, PeerRunners)
       return this.runners.every(
-        (other) =>
-          other.name === name || peers.status(RunnerAddress.make(other.name, 1)) === "alive"
+        (other) => other.name === name || peers.isAlive(RunnerAddress.make(other.name, 1))
       )
     })
   }

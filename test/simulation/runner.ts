@@ -40,7 +40,6 @@ import { NodeFlush } from "#server/platform/flush"
 import { Invalidation } from "#server/platform/invalidation"
 import { Throttles } from "#server/platform/throttles"
 import { shardingTimings, RunnerLive } from "#server/cluster/cluster"
-import { LockSession } from "#server/cluster/shard-locks"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
@@ -144,14 +143,7 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
     Layer.provide([
       transport(all.network, process, address),
       MessageStorage.layerNoop,
-      Layer.effect(
-        LockSession,
-        Effect.map(RunnerStorage.RunnerStorage, ({ release }) => ({
-          unlock: Effect.forEach((shard) => release(address, shard), { discard: true })
-        }))
-      ).pipe(
-        Layer.provideMerge(Layer.succeed(RunnerStorage.RunnerStorage, all.locks.storageOf(process)))
-      ),
+      Layer.succeed(RunnerStorage.RunnerStorage, all.locks.storageOf(process)),
       Layer.succeed(RunnerReports, all.locks.reportsOf(process)),
       Layer.succeed(Invalidation, all.locks.newsOf(process))
     ]),

@@ -13,8 +13,7 @@ import {
   RunnerStorage,
   ShardId,
   Sharding,
-  ShardingConfig,
-  SqlRunnerStorage
+  ShardingConfig
 } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
 import { RpcServer } from "effect/rpc"
@@ -35,7 +34,7 @@ import { ClientProtocol } from "./runner-client.ts"
 import { LinkHandlers, LinkRpcs, RunnerLinksLive } from "./runner-links.ts"
 import { runnerPortLayer } from "./runner-port.ts"
 import { RunnerSerialization } from "./serialization.ts"
-import { HandoverStorage, LockSession, LockSessionLive } from "./shard-locks.ts"
+import { HandoverStorage, PostgresStorage } from "./shard-locks.ts"
 
 /**
  * Intervals for hand-over within seconds.
@@ -95,7 +94,7 @@ const withCloseTimeout = <A, E, R>(layer: Layer.Layer<A, E, R>, millis: number) 
   )
 
 /**
- * A runner of a cluster, given a transport, runner storage, lock session and reports. The engine's own
+ * A runner of a cluster, given a transport, runner storage and reports. The engine's own
  * health checks change nothing: {@link MembershipLive} decides who is healthy.
  */
 export const RunnerLive = withCloseTimeout(RunnerRpc, rpcCloseMillis).pipe(
@@ -108,11 +107,8 @@ export const RunnerLive = withCloseTimeout(RunnerRpc, rpcCloseMillis).pipe(
   Layer.provideMerge(RunnerLinksLive)
 )
 
-/** Runner list, shard locks and the session that holds them. Nothing else uses their database. */
-const StorageLive = Layer.merge(
-  Layer.orDie(SqlRunnerStorage.layer),
-  Layer.effect(LockSession, LockSession)
-).pipe(Layer.provide(LockSessionLive), Layer.provide(LockDatabaseLive))
+/** Runner list and shard locks. Nothing else uses their database. */
+const StorageLive = Layer.provide(Layer.orDie(PostgresStorage), LockDatabaseLive)
 
 const multiNode = (host: string, port: number) =>
   RunnerLive.pipe(

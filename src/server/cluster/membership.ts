@@ -25,13 +25,13 @@ const exchangeMillis = 1000
 /** A verdict waits until all runners had time to report the same partition. */
 const holdMillis = 1500
 
+type OwnReport = Pick<RunnerReport, "address" | "unreachable">
+
 /**
  * The runners that the verdict evicts. Two runners reach each other unless one of them reports the
  * other; a group reaches each other directly or through its members.
  */
-export const evictedRunners = (
-  reports: ReadonlyArray<Pick<RunnerReport, "address" | "unreachable">>
-): ReadonlySet<string> => {
+export const evictedRunners = (reports: ReadonlyArray<OwnReport>): ReadonlySet<string> => {
   const unreachable = new Map(reports.map((report) => [report.address, report.unreachable]))
   const isCut = (a: string, b: string): boolean =>
     unreachable.get(a)?.includes(b) === true || unreachable.get(b)?.includes(a) === true
@@ -63,41 +63,38 @@ export const Membership = Context.Reference<MembershipView>(
   { defaultValue: () => ({ isEvicted: () => false, isSelfEvicted: () => false }) }
 )
 
-/** What this runner observes of another one, in numbers of checks. */
+/** What this runner observes of another one. */
 class Contact {
-  #missed = 0
-  #answered = 0
+  /** Checks in a row with the same outcome: with a reply above zero, without one below. */
+  #streak = 0
   isReported = false
 
   check(answers: boolean): void {
-    this.#missed = answers ? 0 : this.#missed + 1
-    this.#answered = answers ? this.#answered + 1 : 0
-    if (this.#missed >= missedUntilReport) this.isReported = true
-    if (this.#answered >= answeredUntilWithdrawal) this.isReported = false
+    this.#streak = answers ? Math.max(0, this.#streak) + 1 : Math.min(0, this.#streak) - 1
+    if (this.#streak === -missedUntilReport) this.isReported = true
+    if (this.#streak === answeredUntilWithdrawal) this.isReported = false
   }
 
   /** It did not answer the last check. */
   get isSuspect(): boolean {
-    return this.#missed > 0
+    return this.#streak < 0
   }
 
   /** It has stopped answering within the last second. */
   get isNew(): boolean {
-    return this.isSuspect && this.#missed <= missedUntilReport
+    return this.isSuspect && this.#streak >= -missedUntilReport
   }
 }
 
 /** The state of one runner's membership: its contacts, and what the reports say. */
 class View {
-  readonly #self: string
   readonly #now: () => number
-  readonly contacts = new Map<string, Contact>()
+  contacts: ReadonlyMap<string, Contact> = new Map()
   #gone: ReadonlySet<string> = new Set()
   /** Since when the verdict evicts a runner, by address. */
-  readonly #evictedSince = new Map<string, number>()
+  #evictedSince: ReadonlyMap<string, number> = new Map()
 
-  constructor(self: string, now: () => number) {
-    this.#self = self
+  constructor(now: () => number) {
     this.#now = now
   }
 
@@ -106,26 +103,21 @@ class View {
     return Array.from(this.contacts).flatMap(([to, contact]) => (matches(contact) ? [to] : []))
   }
 
-  /** Takes over the reports of the others; returns the runners that are gone since the last time. */
-  update(
-    others: ReadonlyArray<RunnerReport>,
-    unreachable: ReadonlyArray<string>
-  ): ReadonlyArray<string> {
-    const known = new Map(others.map(({ address }) => [address, this.contacts.get(address)]))
-    this.contacts.clear()
-    for (const [address, contact] of known) this.contacts.set(address, contact ?? new Contact())
+  /** Takes over the reports of this runner and the others; returns those gone since the last time. */
+  update(own: OwnReport, others: ReadonlyArray<RunnerReport>): ReadonlyArray<string> {
+    this.contacts = new Map(
+      others.map(({ address }) => [address, this.contacts.get(address) ?? new Contact()])
+    )
     const present = others.filter(({ isPresent }) => isPresent)
     const gone = others.flatMap(({ address, isPresent }) =>
-      !isPresent && known.get(address)?.isSuspect === true ? [address] : []
+      !isPresent && this.contacts.get(address)?.isSuspect === true ? [address] : []
     )
     const news = gone.filter((address) => !this.#gone.has(address))
     this.#gone = new Set(gone)
-    const verdict = evictedRunners([...present, { address: this.#self, unreachable }])
-    const since = new Map(this.#evictedSince)
-    this.#evictedSince.clear()
-    for (const address of verdict) {
-      this.#evictedSince.set(address, since.get(address) ?? this.#now())
-    }
+    const verdict = evictedRunners([...present, own])
+    this.#evictedSince = new Map(
+      Array.from(verdict, (address) => [address, this.#evictedSince.get(address) ?? this.#now()])
+    )
     return news
   }
 
@@ -144,14 +136,14 @@ export const MembershipLive = Layer.effect(
     const invalidation = yield* Invalidation
     const peers = yield* PeerRunners
     const reports = yield* RunnerReports
-    const view = new View(self, monotonicMillis(yield* Clock.Clock))
+    const view = new View(monotonicMillis(yield* Clock.Clock))
     let checks = 0
 
     const exchange = Effect.gen(function* () {
       const unreachable = view.filter(({ isReported }) => isReported)
       const suspects = view.filter(({ isSuspect }) => isSuspect)
       const others = yield* reports.exchange({ self, unreachable, suspects })
-      const gone = view.update(others, unreachable)
+      const gone = view.update({ address: self, unreachable }, others)
       if (gone.length === 0) return
       yield* Effect.logInfo("Runners are gone; their shards move", gone.join(", "))
       const isFirst = others.every(({ address, isPresent }) => !isPresent || self < address)
@@ -165,7 +157,7 @@ export const MembershipLive = Layer.effect(
 
     const check = Effect.suspend(() => {
       for (const [address, contact] of view.contacts) {
-        contact.check(peers.status(parseAddress(address)) === "alive")
+        contact.check(peers.isAlive(parseAddress(address)))
       }
       checks += 1
       const isDue = checks % checksPerExchange === 0

@@ -9,8 +9,9 @@ export class PauseDetector {
   readonly #gapMillis: number
   readonly #clocks: ReadonlyArray<() => number>
   #awakeAt: ReadonlyArray<number>
-  #unconfirmed = false
   #pauses = 0
+  /** Number of pauses that a refresh of the locks has followed. */
+  #confirmed = 0
 
   /** The clocks return milliseconds. */
   constructor(gapMillis: number, clocks: ReadonlyArray<() => number>) {
@@ -28,11 +29,10 @@ export class PauseDetector {
   get isUnconfirmed(): boolean {
     const now = this.#clocks.map((read) => read())
     if (now.some((time, i) => time - (this.#awakeAt[i] ?? time) > this.#gapMillis)) {
-      this.#unconfirmed = true
       this.#pauses += 1
     }
     this.#awakeAt = now
-    return this.#unconfirmed
+    return this.#pauses > this.#confirmed
   }
 
   /**
@@ -41,9 +41,9 @@ export class PauseDetector {
    * and their shards are given up with it.
    */
   beginRefresh(): () => void {
-    const pauses = this.isUnconfirmed ? this.#pauses : Number.NaN
+    const pauses = this.isUnconfirmed ? this.#pauses : this.#confirmed
     return () => {
-      if (this.#pauses === pauses) this.#unconfirmed = false
+      this.#confirmed = pauses
     }
   }
 }

@@ -34,57 +34,42 @@ const backOffMaxMillis = 1000
 const idleMillis = 60_000
 
 /** Commands for a room of the other node, or outputs of a room of this one. */
-interface Message {
-  readonly content: RemoteRoomInputs | RemoteRoomOutputs
-  readonly onLost: () => void
-}
+type Content = RemoteRoomInputs | RemoteRoomOutputs
 
-/** Messages and their JSON. */
-interface Batch {
+interface Message {
+  readonly content: Content
+  /** The content as JSON. */
   readonly text: string
-  readonly messages: ReadonlyArray<Message>
+  readonly onLost: () => void
 }
 
 /** UTF-8 takes at most three bytes for a character of a string; the rest is for the envelope. */
 const batchMaxCharacters = runnerPort.frameMaxBytes / 4
 
-/** So many messages are encoded at once, so that the size of what waits is known. */
-const encodedAfter = 1024
-
-const heartbeat: Batch = { text: "", messages: [] }
-
 const halves = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
-  list.length < 2 ? [list] : [list.slice(0, list.length >> 1), list.slice(list.length >> 1)]
+  list.length < 2 ? [] : [list.slice(0, list.length >> 1), list.slice(list.length >> 1)]
 
-const splitMessage = ({ content, onLost }: Message): ReadonlyArray<ReadonlyArray<Message>> =>
-  "inputs" in content
-    ? halves(content.inputs).map((inputs) => [{ content: { ...content, inputs }, onLost }])
-    : halves(content.items).map((items) => [{ content: { ...content, items }, onLost }])
-
-/** Encodes messages in order: as one batch, or as several if that is too large for a call. */
-const encode = (messages: ReadonlyArray<Message>): ReadonlyArray<Batch> => {
-  const [first] = messages
-  if (first === undefined) return []
-  const contents = messages.map(({ content }) => content)
-  const text = JSON.stringify({
-    inputs: contents.filter((content) => "inputs" in content),
-    items: contents.filter((content) => "items" in content)
-  })
-  const parts = messages.length > 1 ? halves(messages) : splitMessage(first)
-  if (text.length <= batchMaxCharacters || parts.length < 2) return [{ text, messages }]
-  return parts.flatMap(encode)
+/** Encodes a message, as several in order if it is too large for a call. */
+const encode = (content: Content, onLost: () => void): ReadonlyArray<Message> => {
+  const text = JSON.stringify(content)
+  const parts =
+    text.length <= batchMaxCharacters
+      ? []
+      : "inputs" in content
+        ? halves(content.inputs).map((inputs) => ({ ...content, inputs }))
+        : halves(content.items).map((items) => ({ ...content, items }))
+  if (parts.length === 0) return [{ content, text, onLost }]
+  return parts.flatMap((part) => encode(part, onLost))
 }
 
-/** Monotonic counters over all links of a node. */
-export class LinkStats {
-  frames = 0
-  characters = 0
-  /** Links that closed after the other node had replied at least once. */
-  broken = 0
-}
+const isInput = ({ content }: Message): boolean => "inputs" in content
 
-/** `alive`: replies; `silent`: has stopped to; `unknown`: no reply yet on this connection. */
-export type LinkStatus = "alive" | "silent" | "unknown"
+/** The messages as one batch. */
+const batchOf = (messages: ReadonlyArray<Message>): string => {
+  const inputs = messages.filter(isInput).map(({ text }) => text)
+  const items = messages.filter((message) => !isInput(message)).map(({ text }) => text)
+  return `{"inputs":[${inputs.join()}],"items":[${items.join()}]}`
+}
 
 interface Options {
   /** `onEnded` may run more than once, also when the connection could not be opened. */
@@ -92,7 +77,6 @@ interface Options {
   /** Monotonic milliseconds. */
   readonly now: () => number
   readonly scheduler: Pick<FlushScheduler, "scheduleLink">
-  readonly stats: LinkStats
   /** `wasAlive`: the other node had replied at least once on this connection. */
   readonly onClose: (reason: string, wasAlive: boolean) => void
 }
@@ -100,12 +84,11 @@ interface Options {
 export class RunnerLink {
   readonly #options: Options
   #connection: RunnerConnection | undefined
+  /** Messages of the next batches, and their characters. */
   #queued: Array<Message> = []
-  /** Batches that wait for replies to earlier ones, and their characters. */
-  #waiting: Array<Batch> = []
-  #waitingCharacters = 0
-  /** Batches without a reply. */
-  readonly #calls = new Set<Batch>()
+  #queuedCharacters = 0
+  /** Messages of each call without a reply. */
+  readonly #calls = new Set<ReadonlyArray<Message>>()
   /** Heartbeats since the last reply. */
   #missed = 0
   #hasReplied = false
@@ -117,27 +100,27 @@ export class RunnerLink {
   }
 
   /** Sends a message with the next flush. */
-  send(content: RemoteRoomInputs | RemoteRoomOutputs, onLost: () => void): void {
+  send(content: Content, onLost: () => void): void {
     if (!this.#ensureOpen()) return onLost()
-    this.#queued.push({ content, onLost })
-    if (this.#queued.length >= encodedAfter) this.#encodeQueued()
-    if (this.#waitingCharacters > rooms.linkWaitingMaxCharacters) {
+    for (const message of encode(content, onLost)) {
+      this.#queued.push(message)
+      this.#queuedCharacters += message.text.length
+    }
+    if (this.#queuedCharacters > rooms.linkWaitingMaxCharacters) {
       this.#end("the other node does not keep up")
     } else {
       this.#options.scheduler.scheduleLink(this)
     }
   }
 
-  /** Status of the other node. Reading it opens a closed link, so poll it. */
-  get status(): LinkStatus {
-    this.#ensureOpen()
-    if (!this.#hasReplied) return "unknown"
-    return this.isAlive ? "alive" : "silent"
-  }
-
-  /** Whether the other node replies. Unlike `status`, this opens nothing. */
+  /** Whether the other node replies. */
   get isAlive(): boolean {
     return this.#hasReplied && this.#missed < missedUntilSilent
+  }
+
+  /** Whether the other node replies; opens a closed link, so poll it. */
+  probe(): boolean {
+    return this.#ensureOpen() && this.isAlive
   }
 
   /** Closed and unused for a minute: the link may be dropped. */
@@ -150,21 +133,16 @@ export class RunnerLink {
     if (this.#connection === undefined) return
     if (this.#missed >= missedUntilClose) return this.#end("the other node does not answer")
     this.#missed += 1
-    if (this.#calls.size === 0) this.#call(this.#connection, heartbeat)
+    if (this.#calls.size === 0) this.#call(this.#connection, "", [])
   }
 
   /** Sends what has gathered since the last flush, unless too many batches have no reply yet. */
   flush(): void {
     const connection = this.#connection
     if (connection === undefined || !this.#hasReplied) return
-    if (this.#calls.size >= rooms.linkCallsMax) return
-    const { stats } = this.#options
-    this.#encodeQueued()
-    this.#waitingCharacters = 0
-    for (const batch of this.#waiting.splice(0)) {
-      stats.frames += 1
-      stats.characters += batch.text.length
-      this.#call(connection, batch)
+    while (this.#queued.length > 0 && this.#calls.size < rooms.linkCallsMax) {
+      const messages = this.#takeBatch()
+      this.#call(connection, batchOf(messages), messages)
     }
   }
 
@@ -184,19 +162,24 @@ export class RunnerLink {
     return true
   }
 
-  #encodeQueued(): void {
-    for (const batch of encode(this.#queued.splice(0))) {
-      this.#waiting.push(batch)
-      this.#waitingCharacters += batch.text.length
-    }
+  /** Takes as many messages off the queue as fit into a call, at least one. */
+  #takeBatch(): ReadonlyArray<Message> {
+    let characters = 0
+    const end = this.#queued.findIndex(({ text }, i) => {
+      characters += text.length
+      return i > 0 && characters > batchMaxCharacters
+    })
+    const messages = this.#queued.splice(0, end < 0 ? this.#queued.length : end)
+    for (const { text } of messages) this.#queuedCharacters -= text.length
+    return messages
   }
 
-  #call(connection: RunnerConnection, batch: Batch): void {
-    this.#calls.add(batch)
+  #call(connection: RunnerConnection, text: string, messages: ReadonlyArray<Message>): void {
+    this.#calls.add(messages)
     connection.call(
-      batch.text,
+      text,
       (refused) => {
-        if (connection === this.#connection) this.#complete(batch, refused)
+        if (connection === this.#connection) this.#complete(messages, refused)
       },
       (reason) => {
         if (connection === this.#connection) this.#end(reason)
@@ -204,36 +187,31 @@ export class RunnerLink {
     )
   }
 
-  #complete(batch: Batch, refused: ReadonlyArray<string>): void {
-    this.#calls.delete(batch)
+  #complete(messages: ReadonlyArray<Message>, refused: ReadonlyArray<string>): void {
+    this.#calls.delete(messages)
     this.#hasReplied = true
     this.#missed = 0
     this.#failures = 0
-    if (this.#queued.length + this.#waiting.length > 0) this.#options.scheduler.scheduleLink(this)
-    for (const room of refused) {
-      for (const { content, onLost } of batch.messages) {
-        if ("inputs" in content && content.room === room) onLost()
-      }
+    if (this.#queued.length > 0) this.#options.scheduler.scheduleLink(this)
+    for (const message of messages) {
+      if (isInput(message) && refused.includes(message.content.room)) message.onLost()
     }
   }
 
   #end(reason: string): void {
     const connection = this.#connection
-    const batches = [...this.#calls, ...this.#waiting]
-    const lost = [...batches.flatMap(({ messages }) => messages), ...this.#queued]
+    const lost = [...this.#calls, this.#queued].flat()
     const wasAlive = this.#hasReplied
     const backOff = Math.min(backOffMaxMillis, backOffMillis * 2 ** this.#failures)
     this.#connection = undefined
     this.#queued = []
-    this.#waiting = []
-    this.#waitingCharacters = 0
+    this.#queuedCharacters = 0
     this.#calls.clear()
     this.#hasReplied = false
     this.#missed = 0
     this.#failures += 1
     this.#closedUntil = this.#options.now() + backOff
     connection?.close()
-    if (wasAlive) this.#options.stats.broken += 1
     this.#options.onClose(reason, wasAlive)
     for (const { onLost } of lost) onLost()
   }

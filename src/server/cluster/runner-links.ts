@@ -7,7 +7,7 @@ import { RemoteRoomInputs, RemoteRoomOutputs, RemoteRooms } from "#entities/room
 import { NodeFlush } from "#server/platform/flush"
 import { readings } from "#server/platform/metrics"
 import { monotonicMillis } from "#server/platform/monotonic"
-import { LinkStats, type LinkStatus, type RunnerConnection, RunnerLink } from "./runner-link.ts"
+import { type RunnerConnection, RunnerLink } from "./runner-link.ts"
 
 const heartbeatMillis = 400
 
@@ -23,8 +23,8 @@ export const LinkRpcs = RpcGroup.make(
 export class PeerRunners extends Context.Service<
   PeerRunners,
   {
-    /** Status of the link to the runner; opens the link when there is none. */
-    readonly status: (address: RunnerAddress.RunnerAddress) => LinkStatus
+    /** Whether the runner replies; opens the link to it when there is none. */
+    readonly isAlive: (address: RunnerAddress.RunnerAddress) => boolean
   }
 >()("server/cluster/runner-links/PeerRunners") {}
 
@@ -66,16 +66,15 @@ const addressOf = (text: string): RunnerAddress.RunnerAddress => {
   return RunnerAddress.make(host, Number(port))
 }
 
-const registerMetrics = Effect.fnUntraced(function* (
-  links: ReadonlyMap<string, RunnerLink>,
-  stats: LinkStats
-) {
+/** Registers the metrics of links; returns the counters behind them. */
+const makeStats = Effect.fnUntraced(function* (links: ReadonlyMap<string, RunnerLink>) {
   const { counter, gauge } = yield* readings
-  gauge("svc_lines", "Links to other runners that reply to heartbeats.", () => {
-    let alive = 0
-    for (const link of links.values()) if (link.isAlive) alive += 1
-    return alive
-  })
+  const stats = { frames: 0, characters: 0, broken: 0 }
+  gauge(
+    "svc_lines",
+    "Links to other runners that reply to heartbeats.",
+    () => Array.from(links.values()).filter(({ isAlive }) => isAlive).length
+  )
   counter("svc_line_frames_total", "Frames sent over runner links.", () => stats.frames)
   counter(
     "svc_line_characters_total",
@@ -87,10 +86,13 @@ const registerMetrics = Effect.fnUntraced(function* (
     "Runner links that closed after they had been established.",
     () => stats.broken
   )
+  return stats
 })
 
+type LinkStats = Effect.Success<ReturnType<typeof makeStats>>
+
 /** Opens connections of the cluster's RPC for links. */
-const makeOpen = Effect.gen(function* () {
+const makeOpen = Effect.fnUntraced(function* (stats: LinkStats) {
   const protocols = yield* Runners.RpcClientProtocol
   const context = yield* Effect.context<never>()
   const runFork = Effect.runForkWith(context)
@@ -113,12 +115,15 @@ const makeOpen = Effect.gen(function* () {
       )
     )
     return {
-      call: (batch, replied, failed) =>
-        void runFork(
+      call: (batch, replied, failed) => {
+        stats.frames += batch === "" ? 0 : 1
+        stats.characters += batch.length
+        runFork(
           Effect.map(Effect.exit(client.Batch(Buffer.from(batch))), (exit) =>
             Exit.isSuccess(exit) ? replied(exit.value) : failed(String(Cause.squash(exit.cause)))
           )
-        ),
+        )
+      },
       close: () => void runFork(Scope.close(scope, Exit.void))
     }
   }
@@ -132,9 +137,8 @@ export const RunnerLinksLive = Layer.effectContext(
     const scheduler = yield* NodeFlush
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const links = new Map<string, RunnerLink>()
-    const stats = new LinkStats()
-    const open = yield* makeOpen
-    yield* registerMetrics(links, stats)
+    const stats = yield* makeStats(links)
+    const open = yield* makeOpen(stats)
 
     const linkTo = (to: string): RunnerLink => {
       const known = links.get(to)
@@ -143,8 +147,8 @@ export const RunnerLinksLive = Layer.effectContext(
         open: (onEnded) => open(to, onEnded),
         now,
         scheduler,
-        stats,
         onClose: (reason, wasAlive) => {
+          if (wasAlive) stats.broken += 1
           const log = wasAlive ? Effect.logInfo : Effect.logDebug
           runFork(log("The link to a runner has closed", to, reason))
         }
@@ -167,8 +171,9 @@ export const RunnerLinksLive = Layer.effectContext(
 
     return Context.make(RemoteRooms, {
       address: Option.getOrNull(Option.map(runnerAddress, addressText)),
-      sendInputs: (to, inputs, onLost) => linkTo(to).send(inputs, onLost),
-      sendOutputs: (to, items, onLost) => linkTo(to).send(items, onLost)
-    }).pipe(Context.add(PeerRunners, { status: (address) => linkTo(addressText(address)).status }))
+      send: (to, message, onLost) => linkTo(to).send(message, onLost)
+    }).pipe(
+      Context.add(PeerRunners, { isAlive: (address) => linkTo(addressText(address)).probe() })
+    )
   })
 )

@@ -23,9 +23,10 @@ import {
   type RunnerAddress,
   RunnerStorage,
   type ShardId,
-  ShardingConfig
+  ShardingConfig,
+  SqlRunnerStorage
 } from "effect/cluster"
-import { SqlClient, type SqlConnection, type SqlError } from "effect/sql"
+import { SqlClient, type SqlConnection } from "effect/sql"
 import { Lease } from "#entities/lease"
 import { readings } from "#server/platform/metrics"
 import { monotonicMillis } from "#server/platform/monotonic"
@@ -45,17 +46,6 @@ const confirmMillis = 20
 /** Lock numbers of the default shard group start here, as Effect Cluster computes them. */
 const firstNumber = 1_000_000
 
-/** The database session that holds the runner's shard locks. */
-export class LockSession extends Context.Service<
-  LockSession,
-  {
-    /** Releases the locks, however often each is held. */
-    readonly unlock: (
-      shards: ReadonlyArray<ShardId.ShardId>
-    ) => Effect.Effect<void, SqlError.SqlError | ClusterError.PersistenceError>
-  }
->()("server/cluster/shard-locks/LockSession") {}
-
 type OnReserve = (connection: SqlConnection.Connection) => void
 
 /** The same client; reports every connection that is reserved from it. */
@@ -68,13 +58,23 @@ const observed = (sql: SqlClient.SqlClient, onReserve: OnReserve): SqlClient.Sql
     }
   })
 
-/** The client for Effect Cluster's storage, and the session that the storage reserves. */
-export const LockSessionLive = Layer.effectContext(
+class Release extends Request.TaggedClass("Release")<
+  { readonly shard: ShardId.ShardId },
+  void,
+  ClusterError.PersistenceError
+> {}
+
+/** Effect Cluster's storage; shards whose entities stop within 20 ms are released in one statement. */
+export const PostgresStorage = Layer.effect(
+  RunnerStorage.RunnerStorage,
   Effect.gen(function* () {
     let session: SqlConnection.Connection | undefined
     const client = observed(yield* SqlClient.SqlClient, (connection) => {
       session = connection
     })
+    const storage = yield* SqlRunnerStorage.make({}).pipe(
+      Effect.provideService(SqlClient.SqlClient, client)
+    )
     const unlock = Effect.fnUntraced(function* (shards: ReadonlyArray<ShardId.ShardId>) {
       if (session === undefined) return
       const numbers = shards.map(({ id }) => firstNumber + id)
@@ -87,37 +87,28 @@ export const LockSessionLive = Layer.effectContext(
       // An acquisition that timed out and was repeated may hold a lock twice. Postgres counts.
       while ((yield* unlockOnce).length > 0);
     })
-    return Context.make(SqlClient.SqlClient, client).pipe(Context.add(LockSession, { unlock }))
+    const resolver = RequestResolver.make<Release>((entries) =>
+      unlock(entries.map(({ request }) => request.shard)).pipe(
+        Effect.timeout(unlockMillis),
+        ClusterError.PersistenceError.refail,
+        Effect.map(() => entries.forEach((entry) => entry.completeUnsafe(Exit.void)))
+      )
+    ).pipe(RequestResolver.setDelay(releaseWindowMillis))
+    return {
+      ...storage,
+      release: (_, shard) => Effect.request(new Release({ shard }), resolver)
+    }
   })
 )
-
-class Release extends Request.TaggedClass("Release")<
-  { readonly shard: ShardId.ShardId },
-  void,
-  ClusterError.PersistenceError
-> {}
-
-/** Releases shards; those whose entities stop within 20 ms share one statement. */
-const makeRelease = Effect.map(LockSession, ({ unlock }) => {
-  const resolver = RequestResolver.make<Release>((entries) =>
-    unlock(entries.map(({ request }) => request.shard)).pipe(
-      Effect.timeout(unlockMillis),
-      ClusterError.PersistenceError.refail,
-      Effect.map(() => entries.forEach((entry) => entry.completeUnsafe(Exit.void)))
-    )
-  ).pipe(RequestResolver.setDelay(releaseWindowMillis))
-  return (_: RunnerAddress.RunnerAddress, shard: ShardId.ShardId) =>
-    Effect.request(new Release({ shard }), resolver)
-})
 
 /** A pause detector that is polled for as long as the scope lives. */
 const makePauseDetector = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const { shardLockExpiration, shardLockRefreshInterval } = yield* ShardingConfig.ShardingConfig
-  const [expiration, refreshInterval] = [shardLockExpiration, shardLockRefreshInterval].map(
-    (duration) => Duration.toMillis(Duration.fromInputUnsafe(duration))
-  )
-  const gap = (expiration ?? 0) - (refreshInterval ?? 0) - awakeMillis
+  const gap =
+    Duration.toMillis(shardLockExpiration) -
+    Duration.toMillis(shardLockRefreshInterval) -
+    awakeMillis
   const detector = new PauseDetector(gap, [
     () => clock.currentTimeMillisUnsafe(),
     monotonicMillis(clock)
@@ -169,8 +160,7 @@ const make = Effect.gen(function* () {
       Effect.suspend(() => {
         const confirm = detector.beginRefresh()
         return Effect.tap(storage.refresh(address, shards), () => Effect.sync(confirm))
-      }),
-    release: yield* makeRelease
+      })
   })
   const hasLease = (): boolean => !detector.isUnconfirmed
   const check = { until: Boolean, schedule: Schedule.spaced(confirmMillis) }

@@ -151,7 +151,7 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
     }
     return {
       submit: (node, inputs) =>
-        this.#remote.sendInputs(owner, { room: this.roomId, node, watch, inputs }, onLost)
+        this.#remote.send(owner, { room: this.roomId, node, watch, inputs }, onLost)
     }
   }
 
