@@ -3,9 +3,10 @@
  * `docs/operations/guarantees.md`). Three runner processes share one Postgres. Players are connected to two
  * of them; the third, with its share of the rooms, is killed, stopped or frozen in each trial.
  *
- *   node test/bench/recovery.ts --fault kill --fault stop --trials 20 --rooms 60
+ *   node test/bench/recovery.ts --fault kill --fault stop --trials 20 --rooms 60 --minutes 9
  */
 import { mkdir, writeFile } from "node:fs/promises"
+import { loadavg } from "node:os"
 import { setTimeout as delay } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
@@ -16,6 +17,7 @@ import { SecureRandom } from "effect/crypto"
 import { cloneDatabase, testServer } from "#testing/database"
 import { guest, type TestTarget } from "#testing/players"
 import { type Runner, startCluster } from "#testing/runners"
+import { formatTable } from "./many/report.ts"
 import { ObservedRoom, type Outcome } from "./observed-room.ts"
 import type { Seat } from "./player-socket.ts"
 
@@ -33,6 +35,8 @@ interface Trial {
   readonly silences: ReadonlyArray<number>
   readonly lostMillis: number
   readonly faults: ReadonlyArray<string>
+  /** Processes that ran or waited for a core, over the last minute; all but one or two are not ours. */
+  readonly load: number
 }
 
 const patienceMillis = 60_000
@@ -109,11 +113,12 @@ const trialOf = (outcomes: ReadonlyArray<Outcome>): Trial => ({
   rooms: outcomes.length,
   silences: outcomes.map(({ silenceMillis }) => silenceMillis),
   lostMillis: Math.max(0, ...outcomes.map(({ lostMillis }) => lostMillis)),
-  faults: outcomes.flatMap((outcome) => outcome.faults)
+  faults: outcomes.flatMap((outcome) => outcome.faults),
+  load: loadavg()[0] ?? Number.NaN
 })
 
-const middle = (values: ReadonlyArray<number>): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+const quantile = (values: ReadonlyArray<number>, share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * share)] ?? Number.NaN
 
 const summaryOf = (fault: Fault, trials: ReadonlyArray<Trial>) => {
   const worst = trials.map(({ silences }) => Math.max(...silences))
@@ -123,30 +128,59 @@ const summaryOf = (fault: Fault, trials: ReadonlyArray<Trial>) => {
     trials: trials.length,
     rooms: trials.reduce((sum, trial) => sum + trial.rooms, 0),
     /** Of all rooms of a trial until each answered again. */
-    medianMillis: Math.round(middle(worst)),
-    medianRoomMillis: Math.round(middle(trials.flatMap(({ silences }) => silences))),
-    worstMillis: Math.round(Math.max(...worst)),
+    medianMillis: Math.round(quantile(worst, 0.5)),
+    p90Millis: Math.round(quantile(worst, 0.9)),
+    worstMillis: Math.round(quantile(worst, 1)),
+    medianRoomMillis: Math.round(
+      quantile(
+        trials.flatMap(({ silences }) => silences),
+        0.5
+      )
+    ),
     lostMillis: Math.round(Math.max(...trials.map(({ lostMillis }) => lostMillis))),
+    load: quantile(
+      trials.map(({ load }) => load),
+      0.5
+    ),
     faults: trials.flatMap((trial) => trial.faults)
   }
 }
 type Summary = ReturnType<typeof summaryOf>
 
-const print = (summary: Summary): void => {
-  const { fault, faults: broken, goalMillis, lostMillis, medianMillis, rooms, trials } = summary
-  const goal = goalMillis === null ? "" : ` (goal ${goalMillis} ms)`
-  console.log(
-    `${fault}: ${trials} trials, ${rooms} rooms; all rooms back after ${medianMillis} ms at the ` +
-      `median${goal}, ${summary.worstMillis} ms at worst, one room ${summary.medianRoomMillis} ms; ` +
-      `oldest granted change that was forgotten: ${lostMillis} ms; faults: ${broken.length}`
-  )
-  for (const line of new Set(broken)) console.log(`  FAULT: ${line}`)
-}
+const header = [
+  "failure",
+  "trials",
+  "rooms",
+  "goal ms",
+  "all back: median ms",
+  "p90 ms",
+  "worst ms",
+  "one room: median ms",
+  "forgotten ms",
+  "load",
+  "faults"
+]
 
+const rowOf = (summary: Summary): ReadonlyArray<string> => [
+  summary.fault,
+  String(summary.trials),
+  String(summary.rooms),
+  String(summary.goalMillis ?? ""),
+  String(summary.medianMillis),
+  String(summary.p90Millis),
+  String(summary.worstMillis),
+  String(summary.medianRoomMillis),
+  String(summary.lostMillis),
+  summary.load.toFixed(1),
+  String(summary.faults.length)
+]
+
+/** The faults take turns, so that all see the same machine; no trial begins after the deadline. */
 const run = Effect.fnUntraced(function* (
   chosen: ReadonlyArray<Fault>,
   trialCount: number,
-  roomCount: number
+  roomCount: number,
+  deadline: number
 ) {
   const database = yield* Effect.flatMap(testServer, cloneDatabase)
   const databaseUrl = Redacted.value(database)
@@ -155,51 +189,59 @@ const run = Effect.fnUntraced(function* (
   if (first === undefined || second === undefined) return yield* Effect.die("no cluster")
   const rooms = yield* openRooms(target, [first, second], roomCount)
   yield* Effect.addFinalizer(() => Effect.sync(() => rooms.forEach((room) => room.end())))
-  const summaries: Array<Summary> = []
-  for (const fault of chosen) {
-    const trials: Array<Trial> = []
-    for (let trial = 0; trial < trialCount; trial++) {
-      const done = yield* Effect.scoped(
-        Effect.gen(function* () {
-          const victim = yield* join
-          yield* Effect.promise(() => delay(settleMillis))
-          const hit = yield* roomsOn(database, victim.node)
-          const watched = rooms.filter((room) => hit.has(room.roomId))
-          if (faults[fault].frozenMillis > 0) yield* addWitnesses(target, victim, watched)
-          const { backAt, faultAt } = yield* fail(fault, victim, watched)
-          const outcomes = watched.map((room) => room.outcome(faultAt, backAt))
-          for (const room of watched) room.removeWitness()
-          return trialOf(outcomes)
-        })
-      )
-      yield* Effect.promise(() => delay(settleMillis))
-      if (done.rooms > 0) trials.push(done)
-      const longest = Math.max(0, ...done.silences).toFixed(0)
-      console.log(`${fault} ${trial + 1}: ${done.rooms} rooms, back after ${longest} ms`)
-    }
-    const summary = summaryOf(fault, trials)
-    print(summary)
-    summaries.push(summary)
+  const trials = new Map(chosen.map((fault) => [fault, new Array<Trial>()]))
+  const turns = Array.from({ length: trialCount }, () => chosen).flat()
+  for (const fault of turns) {
+    if (performance.now() > deadline) break
+    const done = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const victim = yield* join
+        yield* Effect.promise(() => delay(settleMillis))
+        const hit = yield* roomsOn(database, victim.node)
+        const watched = rooms.filter((room) => hit.has(room.roomId))
+        if (faults[fault].frozenMillis > 0) yield* addWitnesses(target, victim, watched)
+        const { backAt, faultAt } = yield* fail(fault, victim, watched)
+        const outcomes = watched.map((room) => room.outcome(faultAt, backAt))
+        for (const room of watched) room.removeWitness()
+        return trialOf(outcomes)
+      })
+    )
+    yield* Effect.promise(() => delay(settleMillis))
+    if (done.rooms > 0) trials.get(fault)?.push(done)
+    const longest = Math.max(0, ...done.silences).toFixed(0)
+    console.log(`${fault}: ${done.rooms} rooms, back after ${longest} ms`)
   }
-  return summaries
+  return Array.from(trials, ([fault, done]) => summaryOf(fault, done))
 })
 
 const { values } = parseArgs({
   options: {
     fault: { type: "string", multiple: true },
     trials: { type: "string", default: "20" },
-    rooms: { type: "string", default: "60" }
+    rooms: { type: "string", default: "60" },
+    minutes: { type: "string", default: "9" }
   }
 })
 const isFault = (name: string): name is Fault => Object.hasOwn(faults, name)
 const wanted = (values.fault ?? ["kill", "stop"]).filter(isFault)
 const summaries = await Effect.runPromise(
-  run(wanted, Number(values.trials), Number(values.rooms)).pipe(
+  run(
+    wanted,
+    Number(values.trials),
+    Number(values.rooms),
+    performance.now() + Number(values.minutes) * 60_000
+  ).pipe(
     Effect.scoped,
     Effect.provide(NodeServices.layer),
     Effect.provide(SecureRandom.layerWebCrypto)
   )
 )
+console.log(
+  formatTable("Time until all rooms of the runner were back", header, summaries.map(rowOf))
+)
+for (const line of new Set(summaries.flatMap((summary) => summary.faults))) {
+  console.log(`FAULT: ${line}`)
+}
 const folder = fileURLToPath(new URL("./results/", import.meta.url))
 await mkdir(folder, { recursive: true })
 await writeFile(`${folder}recovery.json`, `${JSON.stringify(summaries, undefined, 2)}\n`)

@@ -7,6 +7,7 @@
  * Needs `/proc`, to find the processes of Postgres.
  */
 import { readdir, readFile } from "node:fs/promises"
+import { loadavg } from "node:os"
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
@@ -44,6 +45,17 @@ const replyMillis = 5000
 /** What a runner logs when it has lost its shard locks. */
 const lossMessage = "Shard lock storage is unhealthy"
 
+/** The reply to a request; repeats the request for as long as the machine is too busy for it. */
+const answered = async (socket: PlayerSocket, frame: Readonly<Record<string, unknown>>) => {
+  const deadline = performance.now() + patienceMillis
+  for (;;) {
+    const reply = await socket.request(frame)
+    if (reply["ok"] === true) return reply
+    if (performance.now() > deadline) throw new Error(`no room: ${JSON.stringify(reply)}`)
+    await delay(retryMillis)
+  }
+}
+
 /** A room with two players on different runners, one of whom changes the state again and again. */
 class TimedRoom {
   readonly #writer: PlayerSocket
@@ -61,9 +73,8 @@ class TimedRoom {
   }
 
   static async open(writer: PlayerSocket, other: PlayerSocket): Promise<TimedRoom> {
-    const created = await writer.request({ t: "create", mode: "default" })
-    const joined = await other.request({ t: "join", roomId: member(created, "data", "roomId") })
-    if (joined["ok"] !== true) throw new Error(`no room: ${JSON.stringify([created, joined])}`)
+    const created = await answered(writer, { t: "create", mode: "default" })
+    await answered(other, { t: "join", roomId: member(created, "data", "roomId") })
     return new TimedRoom(writer, other)
   }
 
@@ -178,11 +189,14 @@ const trial = Effect.fnUntraced(function* (
   yield* stall(url)
   const goesOnAt = performance.now()
   const back = new Map<TimedRoom, number>()
+  const lostAfter: Array<number> = []
   yield* Effect.promise(async () => {
     while (performance.now() - goesOnAt < patienceMillis) {
       for (const room of rooms) {
         if (!back.has(room) && room.granted.at > goesOnAt) back.set(room, room.granted.at)
       }
+      const lost = lossesOf(runners).reduce((sum, count, i) => sum + count - (before[i] ?? 0), 0)
+      while (lostAfter.length < lost) lostAfter.push(performance.now() - goesOnAt)
       if (back.size === rooms.length && performance.now() - goesOnAt > watchMillis) return
       await delay(20)
     }
@@ -194,7 +208,8 @@ const trial = Effect.fnUntraced(function* (
   console.log(
     `frozen for ${seconds(goesOnAt - stalledAt)}; ${times.length} of ${rooms.length} rooms back: ` +
       `half after ${seconds(quantile(times, 0.5))}, p95 ${seconds(quantile(times, 0.95))}, ` +
-      `all ${seconds(quantile(times, 1))}; locks lost ${losses.join(" ")} times; ` +
+      `all ${seconds(quantile(times, 1))}; locks lost ${losses.join(" ")} times, ` +
+      `after ${lostAfter.map(seconds).join(", ")}; load ${loadavg()[0]?.toFixed(1)}; ` +
       `${late.length} rooms silent at the end; ` +
       `${rooms.filter(({ closed }) => closed !== undefined).length} sockets closed`
   )
