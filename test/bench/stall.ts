@@ -12,7 +12,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { PgConnection } from "@effect/sql-pg"
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { cloneDatabase, testServer } from "#testing/database"
 import { guest, type TestTarget } from "#testing/players"
@@ -26,7 +26,8 @@ const { values } = parseArgs({
     stall: { type: "string", default: "3000" },
     trials: { type: "string", default: "2" },
     every: { type: "string", default: "1000" },
-    patience: { type: "string", default: "60000" }
+    patience: { type: "string", default: "60000" },
+    "locks-apart": { type: "boolean", default: false }
   }
 })
 const runnerCount = Number(values.runners)
@@ -107,15 +108,16 @@ class TimedRoom {
   }
 }
 
+/** Repeated, since a runner that is too busy while the rooms open may close its sockets. */
 const openSocket = (target: TestTarget, runner: Runner) =>
   Effect.flatMap(guest({ ...target, url: runner.url }), ({ accessToken, id }) =>
-    Effect.promise(() =>
+    Effect.tryPromise(() =>
       PlayerSocket.open(
         { id, socketUrl: runner.socketUrl, key: target.publishableKey, token: accessToken },
         () => undefined
       )
     )
-  )
+  ).pipe(Effect.retry({ times: 100, schedule: Schedule.spaced(retryMillis) }))
 
 const openRooms = (target: TestTarget, runners: ReadonlyArray<Runner>) =>
   Effect.forEach(
@@ -220,7 +222,10 @@ const run = Effect.gen(function* () {
   const { runners, target } = yield* startCluster({
     databaseUrl: Redacted.value(database),
     size: runnerCount,
-    env: { SVC_LOG_LEVEL: "error" }
+    env: {
+      SVC_LOG_LEVEL: "error",
+      ...(values["locks-apart"] ? { SVC_LOCK_DATABASE_URL: Redacted.value(database) } : {})
+    }
   })
   const rooms = yield* openRooms(target, runners)
   console.log(`${rooms.length} rooms are open on ${runners.length} runners`)
