@@ -46,12 +46,21 @@ const replyMillis = 5000
 /** What a runner logs when it has lost its shard locks. */
 const lossMessage = "Shard lock storage is unhealthy"
 
-/** The reply to a request; repeats the request for as long as the machine is too busy for it. */
-const answered = async (socket: PlayerSocket, frame: Readonly<Record<string, unknown>>) => {
+/**
+ * The room that a request gives a seat in; repeats the request while the machine is too busy for it. A
+ * request whose reply was lost may have given the seat.
+ */
+const seatIn = async (
+  socket: PlayerSocket,
+  frame: Readonly<Record<string, unknown>>
+): Promise<unknown> => {
   const deadline = performance.now() + patienceMillis
   for (;;) {
     const reply = await socket.request(frame)
-    if (reply["ok"] === true) return reply
+    if (reply["ok"] === true) return member(reply, "data", "roomId")
+    if (member(reply, "error", "code") === "already_in_room") {
+      return member(reply, "error", "details", "roomId")
+    }
     if (performance.now() > deadline) throw new Error(`no room: ${JSON.stringify(reply)}`)
     await delay(retryMillis)
   }
@@ -74,8 +83,8 @@ class TimedRoom {
   }
 
   static async open(writer: PlayerSocket, other: PlayerSocket): Promise<TimedRoom> {
-    const created = await answered(writer, { t: "create", mode: "default" })
-    await answered(other, { t: "join", roomId: member(created, "data", "roomId") })
+    const roomId = await seatIn(writer, { t: "create", mode: "default" })
+    await seatIn(other, { t: "join", roomId })
     return new TimedRoom(writer, other)
   }
 
