@@ -9,7 +9,6 @@ import { Unavailable } from "#rpc/errors/codes"
 import { FunctionDataPlane } from "#server/features/functions/data-plane"
 import { refuseSocket } from "#server/features/functions/host/socket"
 import { HostedApps } from "#server/features/hosting/apps"
-import { hostOf } from "#server/features/hosting/addresses"
 import { sendPage } from "#server/features/hosting/pages"
 import { AppServer } from "#server/features/hosting/serve"
 import { CardImages, type ServedCard } from "#server/features/share/card-images"
@@ -40,11 +39,11 @@ const makeServeCard = Effect.gen(function* () {
   const apps = yield* HostedApps
   const cards = yield* CardImages
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  return (request: IncomingMessage, response: ServerResponse): boolean => {
+  return (host: string, request: IncomingMessage, response: ServerResponse): boolean => {
     const { headers, method, url = "" } = request
     const match = cardForm.exec(url)
     if (match === null || (method !== "GET" && method !== "HEAD")) return false
-    const label = apps.labelOf(hostOf(headers.host ?? ""))
+    const label = apps.labelOf(host)
     if (label === undefined) return false
     const isHead = method === "HEAD"
     const found = cards.find(label, match[1], headers["if-none-match"])
@@ -73,13 +72,16 @@ export const AppHosts = Layer.effectDiscard(
   Effect.gen(function* () {
     const { hasRoom, serveApps } = yield* HttpServerHandle
     const functions = yield* FunctionDataPlane
-    const { isFor, serve } = yield* AppServer
+    const { appHostOf, serve } = yield* AppServer
     const serveCard = yield* makeServeCard
     serveApps({
-      isFor: (request) => isFor(request) || functions.isFor(request),
+      isFor: (request) => appHostOf(request) !== undefined || functions.isFor(request),
       serve: (request, response) => {
+        const host = appHostOf(request)
         if (functions.isFor(request)) functions.serve(request, response)
-        else if (!serveCard(request, response)) serve(request, response)
+        else if (host === undefined) return false
+        else if (!serveCard(host, request, response)) serve(host, request, response)
+        return true
       },
       mayUpgrade: functions.isFor,
       upgrade: (request, socket, head) => {

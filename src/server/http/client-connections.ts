@@ -67,12 +67,11 @@ export class ClientConnections {
   }
 
   /** Counts what a proxy forwards until `whenDone` calls back; false if the client has too much. */
-  forward(
-    { headersDistinct, socket }: IncomingMessage,
-    whenDone: (release: () => void) => void
-  ): boolean {
+  forward(request: IncomingMessage, whenDone: (release: () => void) => void): boolean {
+    if (this.#trusted.length === 0) return true
+    const { headersDistinct, socket } = request
     const forwarded = headersDistinct["x-forwarded-for"]?.join(",")
-    if (forwarded === undefined || this.#trusted.length === 0) return true
+    if (forwarded === undefined) return true
     const isDirect = ownAddress(socket.remoteAddress, undefined, this.#trusted) !== undefined
     if (isDirect) return true
     return this.#take(ownAddress(socket.remoteAddress, forwarded, this.#trusted), whenDone)

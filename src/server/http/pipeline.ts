@@ -21,7 +21,8 @@ export class Pipeline {
     const connection = this.#connectionOf(socket)
     const before = connection.newest
     connection.newest = response
-    response.once("close", () => {
+    // It comes once: to remove the listener would cost more than the rest.
+    response.on("close", () => {
       if (connection.newest === response) connection.newest = undefined
     })
     if (before === undefined || before.writableFinished) return run()

@@ -22,7 +22,8 @@ export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Bu
 /** Serves hosts of apps and functions, where nothing of the service itself may answer. */
 export interface AppHandler {
   readonly isFor: (request: IncomingMessage) => boolean
-  readonly serve: (request: IncomingMessage, response: ServerResponse) => void
+  /** Answers a request for such a host; false for one that is for the service itself. */
+  readonly serve: (request: IncomingMessage, response: ServerResponse) => boolean
   /** Whether a handshake may go to {@link AppHandler.upgrade}. */
   readonly mayUpgrade: (request: IncomingMessage) => boolean
   readonly upgrade: UpgradeHandler
@@ -262,8 +263,7 @@ class UpgradingServer extends Server {
     this.#pipeline.add(request, response, () => {
       if (this.listenerCount("request") === 0) return refuseRequest(response, notServing)
       if (this.clients.forward(request, (release) => response.once("close", release))) {
-        if (this.apps?.isFor(request) === true) this.apps.serve(request, response)
-        else super.emit(event, ...args)
+        if (this.apps?.serve(request, response) !== true) super.emit(event, ...args)
       } else {
         refuseRequest(response, tooManyConnections)
       }

@@ -172,12 +172,16 @@ layer(Node, { timeout: "60 seconds" })("hosting under faults", (it) => {
       const node = yield* Layer.buildWithMemoMap(nodeWith(env), memoMap, yield* Effect.scope)
       const other = yield* Effect.provideContext(addressOfNode, node)
       const seen = Effect.map(visit(other, host, "/"), ({ body }) => body.toString())
+      const same = Effect.map(
+        visit(other, host, "/", { "if-none-match": `"${sha256("one")}"` }),
+        ({ body, status }) => (status === 304 ? "unchanged" : body.toString())
+      )
       yield* deploy(target, { "index.html": "one" })
-      assert.strictEqual(yield* seen, "one")
+      assert.deepStrictEqual([yield* seen, yield* same], ["one", "unchanged"])
       yield* deploy(target, { "index.html": "two" })
-      assert.strictEqual(yield* seen, "two")
+      assert.deepStrictEqual([yield* seen, yield* same], ["two", "two"])
       yield* call(target, "POST", "deployments/1/activate")
-      assert.strictEqual(yield* seen, "one")
+      assert.deepStrictEqual([yield* seen, yield* same], ["one", "unchanged"])
     })
   )
 

@@ -46,6 +46,8 @@ const navigation = { accept: "text/html,application/xhtml+xml" }
 
 const script = `export const text = "${"hello ".repeat(2000)}"`
 
+const isolated = '{ "crossOriginIsolation": true }'
+
 const files: AppFiles = {
   "index.html": "<!doctype html><p>Home",
   "about.html": "<!doctype html><p>About",
@@ -117,6 +119,40 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
       const wasm = yield* open("/game.wasm.br")
       assert.strictEqual(wasm.headers["content-encoding"], "br")
       assert.strictEqual(wasm.headers["content-type"], "application/wasm")
+    })
+  )
+
+  it.effect("says with 304 what a cache updates, and nothing of the body", () =>
+    Effect.gen(function* () {
+      const { open, target } = yield* setUp
+      const percent = { "a%20b.txt": "percent", "a b.txt": "space", "é.txt": "accent" }
+      yield* deploy(target, { ...files, ...percent, "svc.hosting.json": isolated })
+      const asset = "/assets/index-DiwrgTda.js"
+      const tag = `"${sha256(script)}"`
+      for (const conditional of [tag, `"other", W/${tag}`, "*"]) {
+        const { headers, status } = yield* open(asset, { "if-none-match": conditional })
+        assert.strictEqual(status, 304, conditional)
+        assert.strictEqual(headers["etag"], tag)
+        assert.strictEqual(headers["cache-control"], "public, max-age=31536000, immutable")
+        assert.strictEqual(headers["vary"], "Accept-Encoding")
+        assert.strictEqual(headers["x-robots-tag"], "noindex")
+        assert.strictEqual(headers["cross-origin-embedder-policy"], "require-corp")
+        assert.isDefined(headers["date"])
+        for (const name of ["content-length", "content-type", "content-encoding"]) {
+          assert.isUndefined(headers[name], name)
+        }
+      }
+      const brotli = { "if-none-match": tag, "accept-encoding": "br" }
+      assert.strictEqual((yield* open(asset, brotli)).headers["etag"], `W/${tag}`)
+      for (const other of ['"other"', tag.slice(0, -1), tag.slice(1)]) {
+        const changed = yield* open(asset, { "if-none-match": other })
+        assert.deepStrictEqual([other, changed.status], [other, 200])
+      }
+      const bodyOf = (path: string) => Effect.map(open(path), ({ body }) => body.toString())
+      assert.strictEqual(yield* bodyOf("/a%20b.txt"), "space")
+      assert.strictEqual(yield* bodyOf("/a%2520b.txt"), "percent")
+      assert.strictEqual(yield* bodyOf("/e%CC%81.txt"), "accent")
+      assert.strictEqual(yield* bodyOf(`${asset}?v=2`), script)
     })
   )
 

@@ -45,6 +45,7 @@ export const targetOf = (
   host: string,
   isAppHost: (host: string) => boolean
 ): Target | undefined => {
+  if (!url.startsWith("/.fn") && !url.startsWith(servicePrefix)) return undefined
   const name = hostOf(host)
   if (isAppHost(name)) {
     const isOwn = url.startsWith(appPrefix) || /^\/\.fn(?:\?|$)/.test(url)

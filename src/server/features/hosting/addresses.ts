@@ -34,8 +34,12 @@ export const parseLabel = (label: string): Label | undefined => {
 }
 
 /** The host of a `Host` header or an origin: lower case, without port and trailing dot. */
-export const hostOf = (header: string): string =>
-  header.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "")
+export const hostOf = (header: string): string => {
+  const lower = header.toLowerCase()
+  // Each request asks: most need neither expression.
+  const name = lower.includes(":") ? lower.replace(/:\d*$/, "") : lower
+  return name.endsWith(".") ? name.slice(0, -1) : name
+}
 
 /** The label of an environment in host names and paths: the slug, or `<slug>--dev`. */
 export const labelOf = (slug: string, name: EnvironmentName): string =>

@@ -47,40 +47,48 @@ const encodingOf = ({ media }: SiteFile, form: Form): string | undefined => {
 const cacheFor = (file: SiteFile): string =>
   file.isHashed ? "public, max-age=31536000, immutable" : "no-cache"
 
-/** Headers of a 200, 206, 304 or 404 with a file. */
-const headersOf = (
+/** Names and values of headers in turn: Node takes them as they are. */
+type RawHeaders = Array<string | number>
+
+/**
+ * Headers of a response with a file, also of a 304: of the others there the client keeps those that came
+ * with the file (RFC 9110 section 15.4.5).
+ */
+const cachedHeaders = (
   { app, file, form }: Pick<Delivery, "app" | "file" | "form">,
   status: number
-): Record<string, string | number> => {
-  const headers: Record<string, string | number> = {
-    etag: form === "" ? `"${file.sha256}"` : `W/"${file.sha256}"`,
-    "cache-control": status === 404 ? "no-cache" : cacheFor(file),
-    "x-content-type-options": "nosniff",
-    "origin-agent-cluster": "?1",
-    "accept-ranges": "bytes"
-  }
-  if (file.brotliBytes !== null || file.gzipBytes !== null) headers["vary"] = "Accept-Encoding"
-  if (app.isPreview) headers["x-robots-tag"] = "noindex"
-  if (app.site?.settings.crossOriginIsolation === true) {
-    headers["cross-origin-opener-policy"] = "same-origin"
-    headers["cross-origin-embedder-policy"] = "require-corp"
-    headers["cross-origin-resource-policy"] = "same-origin"
-  }
+): RawHeaders => {
+  const headers: RawHeaders = [
+    "etag",
+    form === "" ? file.tag : `W/${file.tag}`,
+    "cache-control",
+    status === 404 ? "no-cache" : cacheFor(file)
+  ]
+  if (file.brotliBytes !== null || file.gzipBytes !== null) headers.push("vary", "Accept-Encoding")
+  if (app.isPreview) headers.push("x-robots-tag", "noindex")
+  if (app.site?.settings.crossOriginIsolation === true) headers.push(...isolation)
   return headers
 }
+
+const isolation = Object.entries({
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-embedder-policy": "require-corp",
+  "cross-origin-resource-policy": "same-origin"
+}).flat()
 
 const sizeOf = ({ brotliBytes, gzipBytes, size }: SiteFile, form: Form): number =>
   (form === ".br" ? brotliBytes : form === ".gz" ? gzipBytes : size) ?? size
 
 const sendHead = (delivery: Delivery, sniffed: string | undefined): void => {
   const { file, form, part, response, status } = delivery
-  const headers = headersOf(delivery, status)
-  headers["content-type"] = file.media.type
-  headers["content-length"] = part.end - part.start + 1
+  const headers = cachedHeaders(delivery, status)
+  headers.push("x-content-type-options", "nosniff", "origin-agent-cluster", "?1")
+  headers.push("accept-ranges", "bytes", "content-type", file.media.type)
+  headers.push("content-length", part.end - part.start + 1)
   const encoding = encodingOf(file, form) ?? sniffed
-  if (encoding !== undefined) headers["content-encoding"] = encoding
+  if (encoding !== undefined) headers.push("content-encoding", encoding)
   if (status === 206) {
-    headers["content-range"] = `bytes ${part.start}-${part.end}/${sizeOf(file, form)}`
+    headers.push("content-range", `bytes ${part.start}-${part.end}/${sizeOf(file, form)}`)
   }
   response.writeHead(status, headers)
 }
@@ -169,9 +177,9 @@ const stream = async (
 export class AppServer extends Context.Service<
   AppServer,
   {
-    /** Whether a request is for an app, so that nothing of the service itself may answer it. */
-    readonly isFor: (request: IncomingMessage) => boolean
-    readonly serve: (request: IncomingMessage, response: ServerResponse) => void
+    /** The host of a request for an app, so that nothing of the service itself may answer it. */
+    readonly appHostOf: (request: IncomingMessage) => string | undefined
+    readonly serve: (host: string, request: IncomingMessage, response: ServerResponse) => void
   }
 >()("server/features/hosting/serve/AppServer") {
   static readonly layer = Layer.effect(
@@ -191,9 +199,11 @@ export class AppServer extends Context.Service<
         else answer({ app, request, response })
       }
       return AppServer.of({
-        isFor: ({ headers }) => headers.host !== undefined && apps.isAppHost(hostOf(headers.host)),
-        serve: (request, response) => {
-          const host = hostOf(request.headers.host ?? "")
+        appHostOf: ({ headers }) => {
+          const host = hostOf(headers.host ?? "")
+          return apps.isAppHost(host) ? host : undefined
+        },
+        serve: (host, request, response) => {
           const known = apps.known(host)
           if (known !== undefined) return found(known, request, response)
           const load = Effect.exit(apps.load(host))
@@ -239,11 +249,11 @@ const answerApp = (
   const { file, status } = found
   const form = formOf(file, headers["accept-encoding"]?.toString(), headers.range)
   const tags = headers["if-none-match"]
-  if (status === 200 && tags !== undefined && matchesTag(tags, `"${file.sha256}"`)) {
-    response.writeHead(304, headersOf({ app, file, form }, 304))
+  if (status === 200 && tags !== undefined && matchesTag(tags, file.tag)) {
+    response.writeHead(304, cachedHeaders({ app, file, form }, 304))
     return void response.end()
   }
-  const isCurrent = headers["if-range"] === undefined || headers["if-range"] === `"${file.sha256}"`
+  const isCurrent = headers["if-range"] === undefined || headers["if-range"] === file.tag
   const part = status === 200 && isCurrent ? partOf(headers.range, file.size) : undefined
   if (part === null) {
     response.writeHead(416, { "content-range": `bytes */${file.size}`, "content-length": 0 })

@@ -26,6 +26,8 @@ export const parseSettings = (text: string): SiteSettings | undefined =>
 /** A file as it is served. */
 export interface SiteFile {
   readonly sha256: string
+  /** The entity tag of its own bytes. */
+  readonly tag: string
   readonly size: number
   readonly media: Media
   readonly brotliBytes: number | null
@@ -58,6 +60,7 @@ export const makeSite = (
         const { brotliBytes, gzipBytes } = forms.get(sha256) ?? plain
         const file: SiteFile = {
           sha256,
+          tag: `"${sha256}"`,
           size,
           brotliBytes,
           gzipBytes,
@@ -94,7 +97,11 @@ const fileOf = (file: SiteFile | undefined, status: 200 | 404 = 200): Found =>
  * links work.
  */
 export const findFile = ({ files, settings }: Site, path: string, isNavigation: boolean): Found => {
-  const name = decode(path.slice(1))
+  const raw = path.slice(1)
+  // A path that is a name as it stands needs no decoding; a name may have a percent sign.
+  const named = raw.includes("%") ? undefined : files.get(raw)
+  if (named !== undefined) return fileOf(named)
+  const name = decode(raw)
   if (name === undefined) return undefined
   const isFolder = name === "" || name.endsWith("/")
   const exact = isFolder
