@@ -180,12 +180,19 @@ export const voice = {
   packetsPerSecond: 60,
   /** Packets of a member between two ticks of its media process; one that sends more is cut off. */
   packetsPerTick: 500,
+  /** The same while its environment sends more than its share. */
+  packetsPerTickBeyondShare: 30,
+  /**
+   * Packets that a media process receives and sends. One environment may have at most `share` times as
+   * many as remain free.
+   */
+  processPackets: { perSecond: 100_000, share: 4 },
   /** Offers that a member gets until its media counts as failed. */
   offersMax: 3,
   /** How long a member may take to connect, and stay disconnected. */
   connectSeconds: 30,
   disconnectedSeconds: 15,
-  /** Packets that a media process sends in a second; beyond it, it takes no new call. */
+  /** Packets that a media process sends in a second; beyond it, it takes new calls of small senders only. */
   forwardsPerSecond: 60_000,
   /** Joins and memory after which an empty media process is replaced: each join keeps some memory. */
   joinsPerProcess: 5000,

@@ -65,24 +65,27 @@ const residentBytes = async (): Promise<number> => {
 const peers = new Map<string, VoicePeer>()
 const connected = new Map<string, () => void>()
 
-const call: WorkerCall = worker.start({
-  offered: ({ gen, publishMid, sdp, session }) => {
-    const peer = peers.get(session)
-    if (peer === undefined) return
-    void peer.answer(sdp, publishMid).then(async (answer) => {
-      const candidates = await Effect.runPromise(call.answer(session, gen, answer))
-      for (const { candidate, sdpMid } of candidates) {
-        peer.connection.addRemoteCandidate(candidate, sdpMid)
-      }
-      if (peer.connection.state() === "connected") connected.get(session)?.()
-    })
+const call: WorkerCall = worker.start(
+  {
+    offered: ({ gen, publishMid, sdp, session }) => {
+      const peer = peers.get(session)
+      if (peer === undefined) return
+      void peer.answer(sdp, publishMid).then(async (answer) => {
+        const candidates = await Effect.runPromise(call.answer(session, gen, answer))
+        for (const { candidate, sdpMid } of candidates) {
+          peer.connection.addRemoteCandidate(candidate, sdpMid)
+        }
+        if (peer.connection.state() === "connected") connected.get(session)?.()
+      })
+    },
+    speaking: () => undefined,
+    failed: (session) => {
+      if (peers.has(session)) console.error(`${session} failed`)
+    },
+    lost: () => console.error("The media process has ended")
   },
-  speaking: () => undefined,
-  failed: (session) => {
-    if (peers.has(session)) console.error(`${session} failed`)
-  },
-  lost: () => console.error("The media process has ended")
-})
+  "env_bench"
+)
 
 const join = (session: string) =>
   new Promise<VoicePeer>((resolve) => {

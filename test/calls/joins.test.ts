@@ -62,7 +62,7 @@ it.live(
       const connect = (session: string) => {
         const peer = new VoicePeer(session)
         peers.set(session, peer)
-        rooms.handle({ t: "open", call: 1, session })
+        rooms.handle({ t: "open", call: 1, environmentId: "env_a", session })
         return peer
       }
       const speaker = connect("speaker")

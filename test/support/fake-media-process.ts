@@ -1,6 +1,6 @@
 /**
  * Program of a media process without media. Its offers are its process id; it reports as much memory as the
- * session names, `heavy-<MiB>`, that another one is connected, `connects-<session>`, and stops where the
+ * session names, `heavy-<MiB>`, as many packets, `sends-<packets>`, that another one is connected, `connects-<session>`, and stops where the
  * session is `stuck`.
  */
 import type { MediaReport, MediaRequest } from "#server/features/voice/media-messages"
@@ -10,9 +10,13 @@ const report = (message: MediaReport): void => void process.send?.(message)
 process.on("message", (request: MediaRequest) => {
   if (request.t === "bind") report({ t: "ready" })
   if (request.t !== "open") return
-  const { call, session } = request
+  const { call, environmentId, session } = request
   const connecting = /^connects-(.+)$/.exec(session)?.[1]
   if (connecting !== undefined) report({ t: "connected", session: connecting })
+  const packets = /^sends-(\d+)$/.exec(session)?.[1]
+  if (packets !== undefined) {
+    report({ t: "load", forwards: { [environmentId]: Number(packets) }, residentBytes: 0 })
+  }
   report({
     t: "offered",
     call,
@@ -24,7 +28,7 @@ process.on("message", (request: MediaRequest) => {
   })
   const mebibytes = /^heavy-(\d+)$/.exec(session)?.[1]
   if (mebibytes !== undefined) {
-    report({ t: "load", forwards: 0, residentBytes: Number(mebibytes) * 2 ** 20 })
+    report({ t: "load", forwards: {}, residentBytes: Number(mebibytes) * 2 ** 20 })
   }
   if (session === "stuck") process.kill(process.pid, "SIGSTOP")
 })

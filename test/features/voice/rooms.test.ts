@@ -23,7 +23,7 @@ it("a media process reports who has connected, but no connection that was replac
     (report) => void reports.push(report),
     () => 0
   )
-  rooms.handle({ t: "open", call: 1, session: "s1" })
+  rooms.handle({ t: "open", call: 1, environmentId: "env_a", session: "s1" })
   // An answer that fits no offer: the member gets another connection.
   rooms.handle({ t: "answer", id: 2, call: 1, session: "s1", gen: 1, sdp: "" })
   const connected = () => reports.filter(({ t }) => t === "connected")

@@ -64,14 +64,17 @@ it.live("the media process survives answers with broken lines, and serves a good
     yield* worker.ready
     const offers = new Map<string, MediaOffer>()
     let isLost = false
-    const call = worker.start({
-      offered: (offer) => offers.set(offer.session, offer),
-      speaking: () => undefined,
-      failed: () => undefined,
-      lost: () => {
-        isLost = true
-      }
-    })
+    const call = worker.start(
+      {
+        offered: (offer) => offers.set(offer.session, offer),
+        speaking: () => undefined,
+        failed: () => undefined,
+        lost: () => {
+          isLost = true
+        }
+      },
+      "env_a"
+    )
     const join = Effect.fnUntraced(function* (session: string, change: (sdp: string) => string) {
       call.open(session)
       yield* eventually(() => offers.has(session) || isLost, `${session} gets an offer`)

@@ -121,6 +121,17 @@ describe("the media processes of a runner", () => {
     }).pipe(Effect.provide(Workers), Effect.scoped)
   )
 
+  it.effect("takes no new call of an environment that fills it, and those of others", () =>
+    Effect.gen(function* () {
+      const { open } = yield* startCallOf("env_a")
+      yield* open(`sends-${limits.forwardsPerSecond}`)
+      const refused = yield* Effect.flip(startCallOf("env_a"))
+      assert.strictEqual(refused._tag, "voice_unavailable")
+      const other = yield* startCallOf("env_b")
+      yield* other.open("t0")
+    }).pipe(Effect.provide(Workers), Effect.scoped)
+  )
+
   it.effect("leaves places for joins of other environments, however many one of them makes", () =>
     Effect.gen(function* () {
       const [one, other] = [yield* startCallOf("env_a"), yield* startCallOf("env_b")]

@@ -12,7 +12,13 @@ export interface MediaOptions {
 export type MediaRequest =
   /** Serves from now on. */
   | ({ readonly t: "bind" } & MediaOptions)
-  | { readonly t: "open"; readonly call: number; readonly session: string }
+  | {
+      readonly t: "open"
+      readonly call: number
+      /** The environment of the call. */
+      readonly environmentId: string
+      readonly session: string
+    }
   | {
       readonly t: "answer"
       readonly id: number
@@ -59,7 +65,7 @@ export type MediaReport =
   | { readonly t: "failed"; readonly call: number; readonly session: string }
   | {
       readonly t: "load"
-      /** Packets sent in the last second. */
-      readonly forwards: number
+      /** Packets sent in the last second, by environment. */
+      readonly forwards: Readonly<Record<string, number>>
       readonly residentBytes: number
     }

@@ -65,11 +65,9 @@ const serve = (driver: MediaDriver): MediaRooms => {
 const start = async (): Promise<void> => {
   const makeDriver = await loadDriver()
   let rooms: MediaRooms | undefined
-  let before = 0
   setInterval(() => {
-    const sent = rooms?.forwarded ?? 0
-    report({ t: "load", forwards: sent - before, residentBytes: process.memoryUsage.rss() })
-    before = sent
+    const forwards = rooms?.takeSent() ?? {}
+    report({ t: "load", forwards, residentBytes: process.memoryUsage.rss() })
   }, loadMillis)
   process.on("disconnect", () => process.exit(0))
   process.on("message", (request: MediaRequest) => {

@@ -5,6 +5,9 @@ import { readPacket, SlotRewriter } from "./rtp.ts"
 import { SpeakerSlots } from "./speaker-slots.ts"
 
 export interface RoomEvents {
+  /** Takes packets of the environment's share: all, or none. */
+  readonly take: (packets: number) => boolean
+  readonly sent: (packets: number) => void
   readonly offered: (session: string, gen: number, sdp: string) => void
   readonly connected: (session: string) => void
   readonly failed: (session: string) => void
@@ -43,9 +46,6 @@ export class MediaRoom {
     { length: limits.slots },
     (_, slot) => new SlotRewriter(firstSsrc + slot)
   )
-  /** Packets sent so far. */
-  forwarded = 0
-
   constructor(driver: MediaDriver, events: RoomEvents, now: () => number) {
     this.#driver = driver
     this.#events = events
@@ -121,13 +121,17 @@ export class MediaRoom {
     this.#members.clear()
   }
 
-  /** Frees silent slots, and ends members that do not connect, or flood the process. */
-  tick(): void {
+  /**
+   * Frees silent slots, and ends members that do not connect, or flood the process: sooner while their
+   * environment sends more than its share.
+   */
+  tick(isBeyondShare = false): void {
     const now = this.#now()
+    const packetsMax = isBeyondShare ? limits.packetsPerTickBeyondShare : limits.packetsPerTick
     this.#slots.tick(now)
     this.#reportSpeaking()
     for (const member of Array.from(this.#members.values())) {
-      const floods = member.received > limits.packetsPerTick
+      const floods = member.received > packetsMax
       member.received = 0
       if (floods || now >= member.failsAt) this.#fail(member.session)
     }
@@ -180,7 +184,7 @@ export class MediaRoom {
     const member = this.#members.get(session)
     if (member === undefined) return
     member.received += 1
-    if (!member.isHeard) return
+    if (!this.#events.take(1) || !member.isHeard) return
     const read = readPacket(packet)
     if (read === undefined) return
     const now = this.#now()
@@ -189,12 +193,13 @@ export class MediaRoom {
     this.#reportSpeaking()
     const rewriter = slot === undefined ? undefined : this.#rewriters[slot]
     if (slot === undefined || rewriter === undefined) return
+    const listeners = Array.from(this.#members.values()).filter(
+      (other) => other !== member && other.answered
+    )
+    if (!this.#events.take(listeners.length)) return
     const out = rewriter.rewrite(session, packet, read, now)
-    for (const other of this.#members.values()) {
-      if (other === member || !other.answered) continue
-      other.peer.send(slot, out)
-      this.forwarded += 1
-    }
+    for (const { peer } of listeners) peer.send(slot, out)
+    this.#events.sent(listeners.length)
   }
 
   #takeToken(member: Member, now: number): boolean {

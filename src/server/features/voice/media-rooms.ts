@@ -3,10 +3,19 @@ import { voice as limits } from "#rpc/limits"
 import { type MediaDriver, microphoneMid, slotMid } from "./media-driver.ts"
 import type { MediaReport, MediaRequest } from "./media-messages.ts"
 import { MediaRoom } from "./media-room.ts"
+import { PacketShares } from "./packet-shares.ts"
 
 /** A request for a process that serves. */
 type RoomRequest = Exclude<MediaRequest, { t: "bind" }>
 type Answer = Extract<MediaRequest, { t: "answer" }>
+
+interface Room {
+  readonly environmentId: string
+  readonly media: MediaRoom
+}
+
+/** Packets of this time are there before the first tick. */
+const firstRefillMillis = 100
 
 const slots = Array.from({ length: limits.slots }, (_, slot) => slotMid(slot))
 
@@ -14,32 +23,41 @@ export class MediaRooms {
   readonly #driver: MediaDriver
   readonly #report: (message: MediaReport) => void
   readonly #now: () => number
-  readonly #rooms = new Map<number, MediaRoom>()
-  /** Packets sent in calls that have ended. */
-  #forwardedBefore = 0
+  readonly #rooms = new Map<number, Room>()
+  readonly #shares = new PacketShares(limits.processPackets)
+  /** Packets sent since the last report, by environment. */
+  readonly #sent = new Map<string, number>()
+  #tickedAt: number
 
   constructor(driver: MediaDriver, report: (message: MediaReport) => void, now: () => number) {
     this.#driver = driver
     this.#report = report
     this.#now = now
+    this.#tickedAt = now()
+    this.#shares.refill(firstRefillMillis)
   }
 
-  /** Packets sent so far. */
-  get forwarded(): number {
-    let total = this.#forwardedBefore
-    for (const { forwarded } of this.#rooms.values()) total += forwarded
-    return total
+  /** Packets sent since the last call, by environment. */
+  takeSent(): Readonly<Record<string, number>> {
+    const sent = Object.fromEntries(this.#sent)
+    this.#sent.clear()
+    return sent
   }
 
   tick(): void {
-    for (const room of this.#rooms.values()) room.tick()
+    const now = this.#now()
+    const beyondShare = this.#shares.refill(now - this.#tickedAt)
+    this.#tickedAt = now
+    for (const { environmentId, media } of this.#rooms.values()) {
+      media.tick(beyondShare.has(environmentId))
+    }
   }
 
   handle(request: RoomRequest): void {
-    const room = this.#rooms.get(request.call)
+    const room = this.#rooms.get(request.call)?.media
     switch (request.t) {
       case "open":
-        return (room ?? this.#make(request.call)).open(request.session)
+        return (room ?? this.#make(request.call, request.environmentId)).open(request.session)
       case "answer":
         return this.#answer(room, request)
       case "microphone":
@@ -50,15 +68,17 @@ export class MediaRooms {
         return room?.close(request.session)
       case "end":
         room?.end()
-        this.#forwardedBefore += room?.forwarded ?? 0
         this.#rooms.delete(request.call)
     }
   }
 
-  #make(call: number): MediaRoom {
+  #make(call: number, environmentId: string): MediaRoom {
     const room = new MediaRoom(
       this.#driver,
       {
+        take: (packets) => this.#shares.take(environmentId, packets),
+        sent: (packets) =>
+          this.#sent.set(environmentId, (this.#sent.get(environmentId) ?? 0) + packets),
         offered: (session, gen, sdp) =>
           this.#report({ t: "offered", call, session, gen, sdp, publishMid: microphoneMid, slots }),
         connected: (session) => this.#report({ t: "connected", session }),
@@ -72,7 +92,7 @@ export class MediaRooms {
       },
       this.#now
     )
-    this.#rooms.set(call, room)
+    this.#rooms.set(call, { environmentId, media: room })
     return room
   }
 

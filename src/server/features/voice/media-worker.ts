@@ -28,8 +28,8 @@ export class MediaWorker {
   #residentBytes = 0
   /** Checks since the last message. */
   #silentChecks = 0
-  /** Packets that the process sent in the last second. */
-  forwards = 0
+  /** Packets that the process sent in the last second, by environment. */
+  #forwards: Readonly<Record<string, number>> = {}
 
   constructor(
     events: {
@@ -78,8 +78,16 @@ export class MediaWorker {
     return this.#calls.size === 0 && hasGrown
   }
 
-  get isBusy(): boolean {
-    return this.forwards >= limits.forwardsPerSecond
+  /** Packets that the process sent in the last second. */
+  get forwards(): number {
+    return Object.values(this.#forwards).reduce((sum, packets) => sum + packets, 0)
+  }
+
+  /** Whether the process takes no new call of an environment. One that sends little has a place. */
+  isBusyFor(environmentId: string): boolean {
+    if (this.forwards < limits.forwardsPerSecond) return false
+    const own = this.#forwards[environmentId] ?? 0
+    return own * (limits.processPackets.share + 1) >= this.forwards
   }
 
   /** Waits until the process serves; fails if it ends before. */
@@ -97,14 +105,14 @@ export class MediaWorker {
     return this
   }
 
-  start(listener: MediaListener): WorkerCall {
+  start(listener: MediaListener, environmentId: string): WorkerCall {
     const call = ++this.#count
     if (this.#state === "ended") queueMicrotask(() => listener.lost())
     else this.#calls.set(call, listener)
     return {
       open: (session) => {
         this.#joins += 1
-        this.#send({ t: "open", call, session })
+        this.#send({ t: "open", call, environmentId, session })
       },
       answer: (session, gen, sdp) => this.#answer(call, session, gen, sdp),
       setMicrophone: (session, open) => this.#send({ t: "microphone", call, session, open }),
@@ -178,7 +186,7 @@ export class MediaWorker {
       case "failed":
         return this.#calls.get(report.call)?.failed(report.session)
       case "load":
-        this.forwards = report.forwards
+        this.#forwards = report.forwards
         this.#residentBytes = report.residentBytes
     }
   }

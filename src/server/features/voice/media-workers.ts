@@ -78,14 +78,14 @@ const makeMediaWorkers = (program: string | undefined) =>
       start: (listener: MediaListener, environmentId: string) =>
         Effect.suspend(() => {
           if (obstacleHere !== undefined) return unavailable(obstacleHere)
-          const worker = pool.choose()
+          const worker = pool.choose(environmentId)
           if (worker === undefined) return unavailable("The media server is busy or has failed.")
           return worker.ready.pipe(
             Effect.timeoutOrElse({
               duration: startTimeout,
               orElse: () => unavailable("The media server is starting.")
             }),
-            Effect.map(() => joins.bound(worker.start(listener), environmentId))
+            Effect.map(() => joins.bound(worker.start(listener, environmentId), environmentId))
           )
         })
     }

@@ -43,11 +43,13 @@ export class WorkerPool {
   }
 
   /** The process for a new call: the one that sends least. */
-  choose(): MediaWorker | undefined {
+  choose(environmentId: string): MediaWorker | undefined {
     if (this.#isClosing) return undefined
     const now = this.#options.now()
     const [place] = this.#places
-      .filter(({ failedUntil, worker }) => now >= failedUntil && worker?.isBusy !== true)
+      .filter(
+        ({ failedUntil, worker }) => now >= failedUntil && worker?.isBusyFor(environmentId) !== true
+      )
       .toSorted((a, b) => (a.worker?.forwards ?? 0) - (b.worker?.forwards ?? 0))
     if (place === undefined) return undefined
     if (place.worker?.isSpent === true) {
