@@ -1,7 +1,7 @@
 /**
- * Program of a media process without media. Its offers are its process id; it reports as much memory as the
- * session names, `heavy-<MiB>`, as many packets, `sends-<packets>`, that another one is connected, `connects-<session>`, and stops where the
- * session is `stuck`.
+ * Program of a media process without media. Its offers are its process id. It reports as much memory as
+ * the session names, `heavy-<MiB>`, as many packets, `sends-<packets>`, or that another one is connected,
+ * `connects-<session>`, and stops where the session is `stuck`.
  */
 import type { MediaReport, MediaRequest } from "#server/features/voice/media-messages"
 

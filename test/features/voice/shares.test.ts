@@ -112,7 +112,7 @@ describe("the packets of a media process", () => {
     assert.isAbove(flooded.other, 50, "the others of their environment go on")
   })
 
-  it("of calls that are too many for one process are dropped, and nobody is cut off", () => {
+  it("are dropped when calls are too many for one process, and nobody is cut off", () => {
     const process = makeProcess()
     const calls = 5
     const sessions = Array.from({ length: calls }, (_, call) =>
