@@ -74,7 +74,7 @@ const makeLink = Effect.gen(function* () {
       scheduler: new FlushScheduler(() => 0),
       random: () => 0,
       nextAttachment: () => ++attachments,
-      reattachment: Effect.void,
+      reattachment: Effect.succeed(() => undefined),
       run: (effect) => Fiber.runIn(runFork(effect), scope)
     }
   })

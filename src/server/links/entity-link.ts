@@ -41,8 +41,8 @@ export interface NodeContext {
   readonly nextAttachment: () => number
   /** A number in [0, 1). */
   readonly random: () => number
-  /** Waits until a link that has lost its entity may attach again. */
-  readonly reattachment: Effect.Effect<void>
+  /** Waits until a link that has lost its entity may attach again; call the result when it has. */
+  readonly reattachment: Effect.Effect<() => void>
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 }
 
@@ -64,6 +64,7 @@ export abstract class EntityLink<Command, Output, Data> {
   #seq = 0
   #state: State.LinkState = State.initialState
   #closeStream: () => void = () => undefined
+  #endTurn: () => void = () => undefined
   #onEnded: () => void = () => undefined
   #fiber: Fiber.Fiber<void> | undefined
 
@@ -185,6 +186,7 @@ export abstract class EntityLink<Command, Output, Data> {
     if (after === before) return
     this.#state = after
     if (after.tag === "moved") return this.#closeStream()
+    this.#endTurn()
     this.onAttached()
     this.context.scheduler.scheduleInput(this)
   }
@@ -216,6 +218,7 @@ export abstract class EntityLink<Command, Output, Data> {
   protected end(error: CodedError = new Unavailable()): void {
     if (this.ended) return
     this.#state = State.end(this.#state, error)
+    this.#endTurn()
     this.#failAll(error)
     if (this.#fiber !== undefined) this.context.run(Fiber.interrupt(this.#fiber))
     this.#onEnded()
@@ -254,8 +257,9 @@ export abstract class EntityLink<Command, Output, Data> {
       const now = monotonicMillis(yield* Clock.Clock)
       let retry = State.firstRetry(now())
       while (!this.ended) {
-        if (this.#state.epoch > 0) yield* this.context.reattachment
+        if (this.#state.epoch > 0) this.#endTurn = yield* this.context.reattachment
         const exit = yield* Effect.exit(this.#watchOnce(State.attachMillis(retry, now())))
+        this.#endTurn()
         const decision = State.afterStream(retry, {
           wasAttached: State.wasAttached(this.#state),
           error: errorOf(exit),

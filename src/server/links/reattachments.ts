@@ -1,10 +1,13 @@
 /**
  * Paces the links of a node that attach again. After a loss of locks that hits all runners, every link of
- * a node ends at the same moment; attaching all of them at once would keep the event loop from
- * refreshing the locks that have just come back.
+ * a node ends at the same moment; attaching all of them at once would keep runners and Postgres too
+ * busy to refresh the locks that have just come back.
  *
- * A few links start, then the event loop has other work, for longer the later it comes back. The bound of
- * the queue is the number of links.
+ * - A few links start, then the event loop has other work, for longer the later it comes back.
+ * - A bounded number of links attach at a time: what a restarting room costs is spent on its own runner
+ *   and in Postgres, where this event loop does not notice it.
+ *
+ * The bound of the queue is the number of links.
  */
 import { Clock, Effect } from "effect"
 import { monotonicMillis } from "#server/platform/monotonic"
@@ -15,22 +18,33 @@ export const turnMillis = 5
 /** By how much a pause is prolonged for each millisecond that the one before ended late. */
 const restFactor = 4
 const pauseMaxMillis = 200
+/** Links that attach at a time. One that takes longer counts no more: its entity may be out of reach. */
+export const attachingMax = 64
+export const attachingMillis = 1000
 
-/** Waits until the link may attach again; links take turns in the order of their arrival. */
+/**
+ * Waits until the link may attach again; links take turns in the order of their arrival. The result ends
+ * the attachment's turn; call it when the link has attached, or could not.
+ */
 export const makeReattachments = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const now = monotonicMillis(yield* Clock.Clock)
   const waiting = new Set<() => void>()
+  /** When each link that attaches has begun, oldest first. */
+  const attaching = new Map<object, number>()
   let isRunning = false
 
   const startSome = (): void => {
+    for (const [link, startedAt] of attaching) {
+      if (now() - startedAt >= attachingMillis) attaching.delete(link)
+    }
     let started = 0
     for (const start of waiting) {
+      if (started === linksPerTurn || attaching.size >= attachingMax) return
       waiting.delete(start)
       start()
       started += 1
-      if (started === linksPerTurn) return
     }
   }
 
@@ -46,8 +60,12 @@ export const makeReattachments = Effect.gen(function* () {
     isRunning = false
   })
 
-  return Effect.callback<void>((resume) => {
-    const start = (): void => resume(Effect.void)
+  return Effect.callback<() => void>((resume) => {
+    const start = (): void => {
+      const link = {}
+      attaching.set(link, now())
+      resume(Effect.succeed(() => void attaching.delete(link)))
+    }
     waiting.add(start)
     if (!isRunning) {
       isRunning = true
