@@ -209,17 +209,38 @@ export const PlayerDetail = Schema.Struct({
 })
 export type PlayerDetail = typeof PlayerDetail.Type
 
-/** Key figures of an environment. Days are UTC dates; the last one is today. `storage` is in bytes. */
+/** Requests of a minute or an hour: all, and those with a 4xx and with a 5xx response. */
+export const RequestCount = Schema.Struct({
+  start: Timestamp,
+  requests: Schema.Int,
+  clientErrors: Schema.Int,
+  serverErrors: Schema.Int
+}).annotate({
+  identifier: "RequestCount",
+  description: "Requests of a minute or an hour: all, and those with a 4xx and with a 5xx response."
+})
+export type RequestCount = typeof RequestCount.Type
+
+/**
+ * Key figures of an environment. Days are UTC dates; the last one is today. `storage` is in bytes.
+ * `requests` counts requests with a key of the environment and calls of its functions, some seconds behind.
+ */
 export const Overview = Schema.Struct({
   players: Schema.Struct({ total: Schema.Int, guests: Schema.Int }),
   dailyActives: Schema.Array(Schema.Struct({ date: Schema.String, count: Schema.Int })),
   configVersion: Schema.Int,
   keys: Schema.Array(ProjectKey),
   online: Schema.Int,
+  requests: Schema.Struct({
+    minutes: Schema.Array(RequestCount),
+    hours: Schema.Array(RequestCount)
+  }),
   storage: Schema.Struct({ savesBytes: Schema.Int, limitBytes: Schema.Int })
 }).annotate({
   identifier: "Overview",
-  description: "Key figures of an environment. Days are UTC dates; the last one is today."
+  description:
+    "Key figures of an environment. Days are UTC dates; the last one is today. `requests` has the latest " +
+    "60 minutes and 24 hours, the current ones last and some seconds behind."
 })
 export type Overview = typeof Overview.Type
 
@@ -284,7 +305,7 @@ export class EnvironmentApi extends underProject(
       success: Overview
     }).annotate(
       OpenApi.Summary,
-      "Read player counts, daily active players, config version and keys"
+      "Read player counts, daily active players, requests, config version and keys"
     ),
     HttpApiEndpoint.get("players", "/players", {
       params: projectParams,

@@ -126,6 +126,7 @@ import { Mailer } from "./platform/mail/outbox.ts"
 import { Outgoing } from "./platform/outgoing.ts"
 import { Passwords } from "./platform/passwords.ts"
 import { SecureRandomLive } from "./platform/random-bytes.ts"
+import { RequestCounts } from "./platform/request-counts.ts"
 import { Secrets } from "./platform/secrets.ts"
 import { Settings } from "./platform/settings/settings.ts"
 import { SingleUseCodes } from "./platform/single-use-codes.ts"
@@ -147,6 +148,7 @@ const PlatformLive = Layer.mergeAll(
   Meter.layer,
   Outgoing.layer,
   Passwords.layer,
+  RequestCounts.layer,
   SingleUseCodes.layer,
   Throttles.layer,
   Usage.layer

@@ -16,7 +16,8 @@ export interface GamePackage {
   /** Entries of a package with one file for each; others keep the files of the repository. */
   readonly entries?: Readonly<Record<string, string>>
   readonly exports: Readonly<Record<string, unknown>>
-  readonly bin?: Readonly<Record<string, string>>
+  /** Its commands, each with the module that it runs. */
+  readonly programs?: Readonly<Record<string, string>>
   /** Packages that the game installs when it needs the entry that imports them. */
   readonly peers?: ReadonlyArray<string>
   /** Versions of packages that only games have. */
@@ -71,7 +72,7 @@ const server: GamePackage = {
     "./internal/*": kept("*"),
     "./package.json": "./package.json"
   },
-  bin: { "player-backend": "./src/server/main.js" },
+  programs: { "player-backend": "src/server/main.js" },
   files: ["docs", "rpc/authorization.md", "CHANGELOG.md"],
   needsPrograms: true
 }
@@ -83,7 +84,7 @@ const cli: GamePackage = {
   folders: ["src/cli", "rpc"],
   declarations: ["src/cli/vite"],
   exports: { "./vite": kept("src/cli/vite/plugin"), "./package.json": "./package.json" },
-  bin: { svc: "./src/cli/main.js" },
+  programs: { svc: "src/cli/main.js" },
   files: ["docs/starters"]
 }
 

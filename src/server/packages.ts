@@ -180,6 +180,12 @@ const dependenciesOf = (pkg: GamePackage, imports: ReadonlySet<string>) => {
   }
 }
 
+/** The file of a program, in a format that old versions of Node read. */
+const programOf = (name: string): string => `bin/${name}.cjs`
+
+const binOf = (programs: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.keys(programs).map((name) => [name, `./${programOf(name)}`]))
+
 const writeManifest = (pkg: GamePackage, folder: string, imports: ReadonlySet<string>): void => {
   const { license, version } = manifest
   const content = {
@@ -191,18 +197,34 @@ const writeManifest = (pkg: GamePackage, folder: string, imports: ReadonlySet<st
     sideEffects: false,
     engines: { node: pkg.node },
     gitHead: run("git", "rev-parse", "HEAD"),
-    ...(pkg.bin === undefined ? {} : { bin: pkg.bin }),
+    ...(pkg.programs === undefined ? {} : { bin: binOf(pkg.programs) }),
     exports: pkg.exports,
     ...dependenciesOf(pkg, imports)
   }
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(content, null, 2)}\n`)
 }
 
-/** Makes the programs of a package executable. */
-const writePrograms = ({ bin = {} }: GamePackage, folder: string): void => {
-  for (const path of Object.values(bin)) {
-    const file = join(folder, path)
-    writeFileSync(file, `#!/usr/bin/env node\n${readFileSync(file, "utf8")}`)
+/**
+ * Writes the programs of a package. Each checks the version of Node before it loads a module: an older one
+ * fails to import what it does not have, with an error that names neither.
+ */
+const writePrograms = ({ node, programs = {} }: GamePackage, folder: string): void => {
+  if (Object.keys(programs).length > 0) mkdirSync(join(folder, "bin"))
+  const [major = 0, minor = 0] = node.replace(">=", "").split(".").map(Number)
+  for (const [name, path] of Object.entries(programs)) {
+    const file = join(folder, programOf(name))
+    const lines = [
+      "#!/usr/bin/env node",
+      `var version = process.versions.node.split(".").map(Number)`,
+      `if (version[0] > ${major} || (version[0] === ${major} && version[1] >= ${minor})) {`,
+      `  import("../${path}")`,
+      "} else {",
+      `  console.error("${name} needs Node ${major}.${minor} or newer, and this is " + process.versions.node + ".")`,
+      `  console.error("Install a newer one, from https://nodejs.org for example, and run this again.")`,
+      "  process.exitCode = 1",
+      "}"
+    ]
+    writeFileSync(file, `${lines.join("\n")}\n`)
     chmodSync(file, 0o755)
   }
 }

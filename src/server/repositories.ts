@@ -6,6 +6,7 @@ import { AuditRepository } from "#sql/audit"
 import { ChannelRepository } from "#sql/channels"
 import { ConfigRepository } from "#sql/config"
 import { DeveloperRepository } from "#sql/developers/repository"
+import { SignInLinkRepository } from "#sql/developers/sign-in-links"
 import { AppRepository } from "#sql/hosting/apps"
 import { BlobRepository } from "#sql/hosting/blobs"
 import { DeploymentRepository } from "#sql/hosting/deployments"
@@ -29,6 +30,7 @@ import { LiveRoomRepository } from "#sql/live/rooms"
 import { DeletionRepository } from "#sql/projects/deletion"
 import { ManagementRepository } from "#sql/projects/management"
 import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
+import { RequestCountRepository } from "#sql/projects/requests"
 import { UsageRepository } from "#sql/projects/usage"
 import { ViewRepository } from "#sql/projects/view"
 import { RateWindowRepository } from "#sql/rate-windows"
@@ -77,11 +79,13 @@ export const RepositoriesLive = Layer.mergeAll(
   SessionRepository.layer,
   ShareLinkRepository.layer,
   ShareVisitRepository.layer,
+  SignInLinkRepository.layer,
   SigningKeyRepository.layer,
   StatRepository.layer,
   FlowRepository.layer,
   FunctionRepositoriesLive,
   RateWindowRepository.layer,
+  RequestCountRepository.layer,
   ThrottleRepository.layer,
   UsageRepository.layer,
   ViewRepository.layer,

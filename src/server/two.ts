@@ -1,7 +1,7 @@
 /**
  * Two runners on one laptop: two processes with one database behind one port, to see a room survive the
  * loss of its runner. The listening socket is shared, so a client that reconnects reaches the runner that is
- * left. A runner that ends is started again. Relays between the runners what the demo games ask for. Refused
+ * left. A runner that ends is started again. The TURN server of both lives here, and so outlives either. Relays between the runners what the demo games ask for. Refused
  * in production.
  */
 import cluster, { type Worker } from "node:cluster"
@@ -10,31 +10,57 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Config, Console, Effect, Option } from "effect"
 import { decodeKillRunner } from "./demo/kill-message.ts"
+import { startRelay } from "./features/peers/turn-servers.ts"
 import { npmEnd } from "./platform/npm-parent.ts"
 import { freePort } from "./platform/settings/free-port.ts"
 import { failCommand } from "./start-error.ts"
 
 const host = "127.0.0.1"
 const restartMillis = 5000
+const defaultTurnPort = 3478
 
-/** Starts a runner; media and TURN take ports of their own, so that both runners can have them. */
-const startRunner = Effect.gen(function* () {
+type Environment = Readonly<Record<string, string>>
+
+/** Starts a runner; its media take ports of their own, so that both runners can have them. */
+const startRunner = Effect.fnUntraced(function* (turn: Environment) {
   const port = yield* freePort(host)
   return yield* Effect.sync(() =>
     cluster.fork({
       SVC_RUNNER_HOST: host,
       SVC_RUNNER_PORT: `${port}`,
       SVC_VOICE_UDP_PORTS: "0",
-      SVC_TURN_PORT: "0"
+      ...turn
     })
+  )
+})
+
+/** Starts the TURN server of both runners, where the environment names none; returns their settings of it. */
+const startTurn = Effect.gen(function* () {
+  const urls = yield* Config.String("SVC_TURN_URLS").pipe(Config.withDefault(""))
+  const port = yield* Config.Int("SVC_TURN_PORT").pipe(Config.withDefault(defaultTurnPort))
+  const baseUrl = yield* Config.String("SVC_BASE_URL").pipe(Config.withDefault("http://localhost"))
+  const none: Environment = {}
+  if (urls !== "" || port === 0) return none
+  const { hostname } = new URL(baseUrl)
+  return yield* startRelay(port, hostname).pipe(
+    Effect.map((relay): Environment => ({
+      SVC_TURN_URLS: relay.urls.join(),
+      SVC_TURN_SECRET: relay.secret
+    })),
+    Effect.catch(() =>
+      Effect.as(
+        Console.error(`No TURN server: UDP port ${port} is taken. Choose another SVC_TURN_PORT.`),
+        none
+      )
+    )
   )
 })
 
 const ended = (worker: Worker): Effect.Effect<void> =>
   Effect.callback((resume) => void worker.once("exit", () => resume(Effect.void)))
 
-const keepRunner = Effect.gen(function* () {
-  const worker = yield* startRunner
+const keepRunner = Effect.fnUntraced(function* (turn: Environment) {
+  const worker = yield* startRunner(turn)
   yield* ended(worker)
   yield* Console.log(
     "A runner has ended. It starts again in 5 seconds; its rooms are on the other."
@@ -71,8 +97,9 @@ Effect.gen(function* () {
     cluster.setupPrimary({ exec: fileURLToPath(new URL("main.ts", import.meta.url)) })
   )
   yield* relayKills
+  const turn = yield* startTurn
   yield* Effect.raceFirst(
-    Effect.all([Effect.forever(keepRunner), Effect.forever(keepRunner)], {
+    Effect.all([Effect.forever(keepRunner(turn)), Effect.forever(keepRunner(turn))], {
       concurrency: "unbounded"
     }),
     npmEnd

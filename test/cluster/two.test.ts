@@ -1,15 +1,16 @@
 /** `npm run start:two`: two runners behind one port, for development only. */
 import { spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { TestDatabase } from "#testing/app"
-import { at, request } from "#testing/players"
+import { at, configure, newPlayer, request } from "#testing/players"
 import { freePort } from "#testing/runners"
 import { DatabaseLive } from "../support/service.ts"
+import { freeUdpPort } from "../support/udp-port.ts"
 
 const two = fileURLToPath(new URL("../../src/server/two.ts", import.meta.url))
 const bin = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))
@@ -32,7 +33,7 @@ const start = (env: Readonly<Record<string, string>>) =>
   )
 
 layer(DatabaseLive, { excludeTestServices: true })("two runners on one laptop", (it) => {
-  it.effect("answer behind one port", () =>
+  it.effect("answer behind one port, and share a TURN server", () =>
     Effect.gen(function* () {
       const { url: databaseUrl } = yield* TestDatabase
       const port = yield* freePort
@@ -40,7 +41,10 @@ layer(DatabaseLive, { excludeTestServices: true })("two runners on one laptop", 
         Effect.sync(() => mkdtempSync(join(tmpdir(), "two-"))),
         (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
       )
+      const turnPort = yield* freeUdpPort
       const { output } = yield* start({
+        SVC_TURN_PORT: `${turnPort}`,
+        SVC_BASE_URL: `http://localhost:${port}`,
         HOST: "127.0.0.1",
         PORT: `${port}`,
         DATABASE_URL: databaseUrl,
@@ -68,7 +72,22 @@ layer(DatabaseLive, { excludeTestServices: true })("two runners on one laptop", 
         Effect.retry({ times: 600, schedule: Schedule.spaced(100) })
       )
       assert.strictEqual(output().split("Player backend listening").length, 2, output())
-      assert.strictEqual((yield* request(`http://127.0.0.1:${port}/healthz`)).status, 200)
+      const url = `http://127.0.0.1:${port}`
+      const keys: unknown = JSON.parse(readFileSync(join(dataDir, "dev-keys.json"), "utf8"))
+      const target = {
+        url,
+        publishableKey: String(at(keys, "development", "publishableKey")),
+        secretKey: String(at(keys, "development", "secretKey"))
+      }
+      const mode = { key: "mesh", minPlayers: 2, transport: "p2p" }
+      yield* configure(target, { features: { multiplayer: true }, multiplayer: { modes: [mode] } })
+      const { socket } = yield* newPlayer(target)
+      yield* socket.request({ t: "create", mode: "mesh" })
+      const { data } = yield* socket.request({ t: "iceServers" })
+      assert.match(
+        String(at(data, "iceServers", 0, "urls", 0)),
+        new RegExp(`^turn:.*:${turnPort}$`)
+      )
     })
   )
 

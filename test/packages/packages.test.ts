@@ -1,5 +1,5 @@
 /** The packages of `npm run packages`, each in a game of its own outside of this repository. */
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, beforeAll, describe, it } from "@effect/vitest"
@@ -117,11 +117,20 @@ describe("the CLI package", () => {
   for (const version of ["22.19.0", "24"]) {
     it(`prints its version under Node ${version}`, () => {
       const cli = install()
-      const svc = join(cli, "node_modules/@player-backend/cli/src/cli/main.js")
+      const svc = join(cli, "node_modules/@player-backend/cli/bin/svc.cjs")
       const output = execFileSync(nodeOf(version), [svc, "--version"], { encoding: "utf8" })
       assert.match(output, /\d+\.\d+\.\d+/)
     })
   }
+
+  it("says under an older Node which one it needs, and no more", () => {
+    const svc = join(install(), "node_modules/@player-backend/cli/bin/svc.cjs")
+    const { status, stderr, stdout } = spawnSync(nodeOf("20"), [svc, "init"], { encoding: "utf8" })
+    assert.deepStrictEqual([status, stdout], [1, ""])
+    const said =
+      /^svc needs Node 22\.19 or newer, and this is 20\.\d+\.\d+\.\nInstall a newer one, .*\n$/
+    assert.match(stderr, said)
+  })
 
   it("has a Vite plugin with types", () => {
     const cli = install()
@@ -159,7 +168,7 @@ const makeInitGame = async () => {
     archives.filter((archive) => !archive.includes("backend-testing-")),
     [...Object.keys(manifest.dependencies), "vite"]
   )
-  const svc = join(folder, "node_modules/@player-backend/cli/src/cli/main.js")
+  const svc = join(folder, "node_modules/@player-backend/cli/bin/svc.cjs")
   execFileSync(process.execPath, [svc, "init", "my-game"], { cwd: folder })
   const game = join(folder, "my-game")
   const [port, servicePort] = await Effect.runPromise(

@@ -82,15 +82,11 @@ export const functionTexts = {
     noVersions: "Nothing is deployed",
     noVersionsText: "Run this beside your game. Each deployment appears here as a version.",
     modules: "Modules",
-    size: "Size",
-    activate: "Make live",
-    activateTitle: (value: number) => `Make version ${value} live`,
     activateText:
       "Calls reach this version at once. Databases and other data stay as they are, so check that its code " +
       "fits them.",
     activateModules: "Modules of what is live, and of this version",
     sameModules: "Both versions have modules of the same names and sizes.",
-    activated: (value: number) => `Version ${value} is live.`,
     logs: "Logs",
     logsLead: "What functions wrote with console.log, and what went wrong. Kept for a week.",
     level: "Level",

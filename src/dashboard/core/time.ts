@@ -10,6 +10,7 @@ const units = [
 
 const relativeForm = new Intl.RelativeTimeFormat("en", { numeric: "auto" })
 const exactForm = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" })
+const minuteForm = new Intl.DateTimeFormat("en", { hour: "numeric", minute: "2-digit" })
 const dayForm = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", timeZone: "UTC" })
 
 /** `5 minutes ago`; `in 3 days` for a time to come. */
@@ -33,3 +34,11 @@ export const lastMonths = (count: number): ReadonlyArray<string> => {
 
 /** `Nov 20` of `2026-11-20`. */
 export const dayName = (date: string): string => dayForm.format(Date.parse(`${date}T00:00:00Z`))
+
+/** `4:05 PM` in the viewer's zone, and in UTC. */
+export const minuteName = (iso: string): string =>
+  iso === "" ? "" : `${minuteForm.format(Date.parse(iso))} (${iso.slice(11, 16)} UTC)`
+
+/** The same with its day. */
+export const hourName = (iso: string): string =>
+  iso === "" ? "" : `${dayForm.format(Date.parse(iso))}, ${minuteName(iso)}`

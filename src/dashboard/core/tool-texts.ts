@@ -43,6 +43,15 @@ export const toolTexts = {
     label: "Label",
     query: "The query parameter, for an address of your own:"
   },
+  versions: {
+    version: "Version",
+    live: "Live",
+    uploading: "Uploading",
+    size: "Size",
+    activate: "Make live",
+    activateTitle: (value: number) => `Make version ${value} live`,
+    activated: (value: number) => `Version ${value} is live.`
+  },
   hosting: {
     title: "Hosting",
     lead: "Your game's files, served by this service. Every version is kept, and any of them can be live again.",
@@ -54,17 +63,10 @@ export const toolTexts = {
     noDomain: "nowhere: the deployment has no SVC_HOSTING_DOMAIN",
     storage: "Storage",
     versions: "Versions",
-    versionHead: "Version",
-    isLive: "Live",
-    uploading: "Uploading",
     files: "Files",
-    size: "Size",
     open: "Open",
-    activate: "Make live",
-    activateTitle: (value: number) => `Make version ${value} live`,
     activateText:
       "Players get this version with their next load. The version before stays, so you can go back.",
-    activated: (value: number) => `Version ${value} is live.`,
     none: "Nothing is deployed",
     noneText: "Build your game, then run this beside it. The first deployment asks nothing else.",
     deploy: "Deploy from a terminal"

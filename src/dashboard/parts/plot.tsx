@@ -8,11 +8,87 @@ interface Day {
   readonly count: number
 }
 
+/** In units of the drawing, which is stretched to the place that it has. */
 const height = 120
 const barWidth = 40
 const barGap = 8
 
-/** Bars of days, with the number of each on hover. */
+/** One bar, of one or more parts that are stacked. */
+export interface Bar {
+  readonly key: string
+  /** All values, on hover. */
+  readonly title: string
+  readonly parts: ReadonlyArray<{ readonly tone: "" | "amber" | "red"; readonly value: number }>
+}
+
+const sumOf = ({ parts }: Bar): number => parts.reduce((sum, { value }) => sum + value, 0)
+
+/** Least height of a part that is not zero. */
+const leastHeight = 3
+
+const Stacked = ({
+  bar,
+  most,
+  x
+}: {
+  readonly bar: Bar
+  readonly most: number
+  readonly x: number
+}) => {
+  let top = height
+  return (
+    <g>
+      <title>{bar.title}</title>
+      <rect class="rest" x={x} y={0} width={barWidth} height={height} />
+      {bar.parts.map(({ tone, value }, index) => {
+        const size = value === 0 ? 0 : Math.max(leastHeight, (value / most) * height)
+        top -= size
+        return <rect key={index} class={tone} x={x} y={top} width={barWidth} height={size} />
+      })}
+    </g>
+  )
+}
+
+/** Bars in a row, with the values of each on hover and a text for screen readers. */
+export const Bars = ({
+  bars,
+  from,
+  label,
+  middle,
+  to
+}: {
+  readonly bars: ReadonlyArray<Bar>
+  readonly label: string
+  readonly from: string
+  /** Says how high the highest bar is, where that is not plain from the figures beside the plot. */
+  readonly middle?: string
+  readonly to: string
+}) => {
+  const most = Math.max(1, ...bars.map(sumOf))
+  return (
+    <figure style={{ margin: 0 }}>
+      <svg
+        class="plot"
+        viewBox={`0 0 ${bars.length * (barWidth + barGap)} ${height}`}
+        height={height}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={label}
+      >
+        {bars.map((bar, index) => (
+          <Stacked key={bar.key} bar={bar} most={most} x={index * (barWidth + barGap)} />
+        ))}
+      </svg>
+      <figcaption class="plot-labels">
+        <span>{from}</span>
+        {middle !== undefined && <span>{middle}</span>}
+        <span>{to}</span>
+      </figcaption>
+    </figure>
+  )
+}
+
+/** Bars of days, with the number of each. */
 export const DayBars = ({
   days,
   label
@@ -20,35 +96,18 @@ export const DayBars = ({
   readonly days: ReadonlyArray<Day>
   readonly label: string
 }) => {
-  const most = Math.max(1, ...days.map((day) => day.count))
-  const [first, last] = [days[0], days.at(-1)]
+  const nameOf = (day: Day | undefined): string => (day === undefined ? "" : dayName(day.date))
   return (
-    <figure style={{ margin: 0 }}>
-      <svg
-        class="plot"
-        viewBox={`0 0 ${days.length * (barWidth + barGap)} ${height}`}
-        height={height}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${label}: ${days.map((day) => `${dayName(day.date)} ${day.count}`).join(", ")}`}
-      >
-        {days.map((day, index) => {
-          const size = Math.max(day.count === 0 ? 0 : 3, (day.count / most) * height)
-          const x = index * (barWidth + barGap)
-          return (
-            <g key={day.date}>
-              <title>{`${dayName(day.date)}: ${count(day.count)}`}</title>
-              <rect class="rest" x={x} y={0} width={barWidth} height={height} />
-              <rect x={x} y={height - size} width={barWidth} height={size} />
-            </g>
-          )
-        })}
-      </svg>
-      <figcaption class="plot-labels">
-        <span>{first === undefined ? "" : dayName(first.date)}</span>
-        <span>{last === undefined ? "" : dayName(last.date)}</span>
-      </figcaption>
-    </figure>
+    <Bars
+      bars={days.map((day) => ({
+        key: day.date,
+        title: `${nameOf(day)}: ${count(day.count)}`,
+        parts: [{ tone: "", value: day.count }]
+      }))}
+      label={`${label}: ${days.map((day) => `${nameOf(day)} ${day.count}`).join(", ")}`}
+      from={nameOf(days[0])}
+      to={nameOf(days.at(-1))}
+    />
   )
 }
 

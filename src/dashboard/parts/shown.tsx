@@ -99,3 +99,10 @@ export const LiveMark = ({ of: { data, error } }: { readonly of: Load<unknown> }
     </span>
   )
 }
+
+/** The head of the column of buttons, which only a screen reader needs. */
+export const ActionsHead = () => (
+  <th scope="col" class="tight">
+    <span class="hidden-text">{texts.actions}</span>
+  </th>
+)

@@ -5,9 +5,10 @@ import { askTagged } from "../core/api.ts"
 import { notify } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { useLoad } from "../parts/load.ts"
-import { usePlace, useQueryValue } from "../parts/place.ts"
+import { usePlace } from "../parts/place.ts"
 import { Loaded } from "../parts/shown.tsx"
 import { Title } from "../parts/small.tsx"
+import { Tabs, useTab } from "../parts/tabs.tsx"
 import { PushDialog } from "./config-push.tsx"
 import { Features } from "./features.tsx"
 import { Versions } from "./versions.tsx"
@@ -34,24 +35,12 @@ const useDocument = () => {
 }
 
 export const Config = () => {
-  const [tab, setTab] = useQueryValue("tab")
+  const [chosen, choose] = useTab(tabs)
   const { load, offered, setOffered } = useDocument()
-  const chosen = tabs.find((it) => it === tab) ?? "features"
   return (
     <div class="stack">
       <Title text={own.title} lead={own.lead}>
-        <div class="segment" role="group" aria-label={own.title}>
-          {tabs.map((name) => (
-            <button
-              key={name}
-              type="button"
-              aria-pressed={name === chosen}
-              onClick={() => setTab(name === "features" ? "" : name)}
-            >
-              {own.tabs[name]}
-            </button>
-          ))}
-        </div>
+        <Tabs label={own.title} names={tabs} texts={own.tabs} chosen={chosen} choose={choose} />
       </Title>
       <Loaded of={load}>
         {({ etag, text }) => (

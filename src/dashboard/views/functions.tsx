@@ -5,10 +5,11 @@ import { notify } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { Confirm } from "../parts/dialog.tsx"
 import { useAction } from "../parts/form.tsx"
-import { useLoad } from "../parts/load.ts"
-import { usePlace, useQueryValue } from "../parts/place.ts"
+import { usePlace } from "../parts/place.ts"
+import { useRead } from "../parts/read.ts"
 import { Empty, Failure, Loaded } from "../parts/shown.tsx"
 import { Snippet, Title } from "../parts/small.tsx"
+import { Tabs, useTab } from "../parts/tabs.tsx"
 import { Database } from "./functions/database.tsx"
 import { Logs } from "./functions/logs.tsx"
 import { Secrets } from "./functions/secrets.tsx"
@@ -21,27 +22,6 @@ const route = "GET /v1/projects/:projectId/environments/:env/functions"
 type Status = Response<typeof route>
 
 const tabs = ["state", "versions", "logs", "database", "secrets"] as const
-
-const Tabs = ({
-  choose,
-  chosen
-}: {
-  readonly chosen: string
-  readonly choose: (tab: string) => void
-}) => (
-  <div class="segment" role="group" aria-label={own.title}>
-    {tabs.map((name) => (
-      <button
-        key={name}
-        type="button"
-        aria-pressed={name === chosen}
-        onClick={() => choose(name === "state" ? "" : name)}
-      >
-        {own.tabs[name]}
-      </button>
-    ))}
-  </div>
-)
 
 /** The switch of Functions, which has endpoints of its own. */
 const Switch = ({ refresh, status }: { readonly status: Status; readonly refresh: () => void }) => {
@@ -136,16 +116,17 @@ const Content = ({
 }
 
 export const Functions = () => {
-  const { env, params, project } = usePlace()
-  const [tab, setTab] = useQueryValue("tab")
-  const load = useLoad(`${project.id}/${env}/functions`, (signal) => ask(route, { params, signal }))
-  const chosen = tabs.find((it) => it === tab) ?? "state"
+  const { env } = usePlace()
+  const [chosen, choose] = useTab(tabs)
+  const load = useRead(route)
   const { data: status, refresh } = load
   const hasTabs = status !== undefined && !isUnused(status)
   return (
     <div class="stack">
       <Title text={own.title} lead={own.lead}>
-        {hasTabs && <Tabs chosen={chosen} choose={setTab} />}
+        {hasTabs && (
+          <Tabs label={own.title} names={tabs} texts={own.tabs} chosen={chosen} choose={choose} />
+        )}
       </Title>
       <Loaded of={load}>
         {(it) =>

@@ -6,7 +6,7 @@ import { texts } from "../core/texts.ts"
 import { Confirm, Dialog } from "../parts/dialog.tsx"
 import { useAction } from "../parts/form.tsx"
 import { usePlace } from "../parts/place.ts"
-import { Empty, Failure } from "../parts/shown.tsx"
+import { ActionsHead, Empty, Failure } from "../parts/shown.tsx"
 import { Badge, Copyable, Panel, Snippet, Time, Title } from "../parts/small.tsx"
 import { clientSnippet, curlSnippet, publishableKeyOf } from "./connect.ts"
 
@@ -33,9 +33,7 @@ const Rows = ({
           <th scope="col" class="minor">
             {own.created}
           </th>
-          <th scope="col" class="tight">
-            <span class="hidden-text">{own.actions}</span>
-          </th>
+          <ActionsHead />
         </tr>
       </thead>
       <tbody>

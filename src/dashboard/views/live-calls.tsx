@@ -1,8 +1,8 @@
 /** The voice calls of an environment, read every two seconds. */
-import { ask, type Response } from "../core/api.ts"
+import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
-import { useLoad } from "../parts/load.ts"
 import { addressOf, usePlace } from "../parts/place.ts"
+import { livePollMillis, useRead } from "../parts/read.ts"
 import { Loaded } from "../parts/shown.tsx"
 import { Badge, Panel, Time } from "../parts/small.tsx"
 
@@ -11,8 +11,6 @@ const { calls: own } = live
 
 const route = "GET /v1/projects/:projectId/environments/:env/realtime/calls"
 type Call = Response<typeof route>["calls"][number]
-
-const pollMillis = 2000
 
 const Member = ({ member }: { readonly member: Call["members"][number] }) => {
   const { env, project } = usePlace()
@@ -70,12 +68,7 @@ const Rows = ({ calls }: { readonly calls: ReadonlyArray<Call> }) => (
 )
 
 export const Calls = () => {
-  const { env, params, project } = usePlace()
-  const load = useLoad(
-    `${project.id}/${env}/realtime/calls`,
-    (signal) => ask(route, { params, signal }),
-    pollMillis
-  )
+  const load = useRead(route, { pollMillis: livePollMillis })
   return (
     <Panel title={own.title} lead={own.lead}>
       <Loaded of={load}>

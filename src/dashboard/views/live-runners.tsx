@@ -1,8 +1,7 @@
 /** The runners of the cluster, read every two seconds; nothing where only the operator may see them. */
-import { ask, type Response } from "../core/api.ts"
+import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
-import { useLoad } from "../parts/load.ts"
-import { usePlace } from "../parts/place.ts"
+import { livePollMillis, useRead } from "../parts/read.ts"
 import { Loaded } from "../parts/shown.tsx"
 import { Badge, bytes, count, Panel, Time } from "../parts/small.tsx"
 
@@ -10,8 +9,6 @@ const { runners: own } = texts.live
 
 const route = "GET /v1/projects/:projectId/environments/:env/realtime/runners"
 type Runner = Response<typeof route>["runners"][number]
-
-const pollMillis = 2000
 
 /** A runner reports every two seconds: one that is this far behind the others does not answer. */
 const silentMillis = 5000
@@ -93,12 +90,7 @@ const Rows = ({ runners }: { readonly runners: ReadonlyArray<Runner> }) => {
 }
 
 export const Runners = () => {
-  const { env, params, project } = usePlace()
-  const load = useLoad(
-    `${project.id}/${env}/realtime/runners`,
-    (signal) => ask(route, { params, signal }),
-    pollMillis
-  )
+  const load = useRead(route, { pollMillis: livePollMillis })
   if (load.error?.code === "not_found") return null
   return (
     <Panel title={own.title} lead={own.lead}>

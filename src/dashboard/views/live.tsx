@@ -1,12 +1,12 @@
 /** What goes on now: rooms, queues, channels, calls and runners, read every two seconds. */
-import { ask, type Response } from "../core/api.ts"
+import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
-import { useLoad } from "../parts/load.ts"
 import { addressOf, usePlace, useQueryValue } from "../parts/place.ts"
 import { Choice } from "../parts/form.tsx"
 import { Calls } from "./live-calls.tsx"
 import { LiveRoom } from "./live-room.tsx"
 import { Runners } from "./live-runners.tsx"
+import { livePollMillis, useRead } from "../parts/read.ts"
 import { Empty, LiveMark, Loaded } from "../parts/shown.tsx"
 import { Badge, count, JsonText, Panel, Time, Title } from "../parts/small.tsx"
 
@@ -15,8 +15,6 @@ const { live: own } = texts
 const route = "GET /v1/projects/:projectId/environments/:env/realtime"
 type View = Response<typeof route>
 type Room = View["rooms"][number]
-
-const pollMillis = 2000
 
 const Flags = ({ room }: { readonly room: Room }) => (
   <span class="row">
@@ -184,12 +182,7 @@ const RoomPanel = ({ view }: { readonly view: View }) => {
 }
 
 const Lists = () => {
-  const { env, params, project } = usePlace()
-  const load = useLoad(
-    `${project.id}/${env}/realtime`,
-    (signal) => ask(route, { params, signal }),
-    pollMillis
-  )
+  const load = useRead(route, { pollMillis: livePollMillis })
   return (
     <div class="stack">
       <Title text={own.title} lead={own.lead}>

@@ -1,19 +1,18 @@
 /** Is all well, is anyone here: key figures of the environment, and what is not set up yet. */
 import type { Response } from "../core/api.ts"
-import { ask } from "../core/api.ts"
 import { Icon } from "../parts/icon.tsx"
-import { useLoad } from "../parts/load.ts"
 import { addressOf, usePlace } from "../parts/place.ts"
 import { Course, DayBars, useSamples } from "../parts/plot.tsx"
+import { livePollMillis, useRead } from "../parts/read.ts"
 import { LiveMark, Loaded } from "../parts/shown.tsx"
 import { bytes, count, Panel, Snippet, Title } from "../parts/small.tsx"
 import { texts } from "../core/texts.ts"
+import { Requests, totalOf } from "./overview/requests.tsx"
 import { clientSnippet, publishableKeyOf } from "./connect.ts"
 
 const { overview: own } = texts
 
 const pollMillis = 5000
-const livePollMillis = 2000
 
 type Data = Response<"GET /v1/projects/:projectId/environments/:env/overview">
 type Live = Response<"GET /v1/projects/:projectId/environments/:env/realtime">
@@ -46,12 +45,34 @@ const Figure = ({
   )
 }
 
+/** Most open appeals that are counted. */
+const appealsMax = 100
+
+/** How many appeals wait for a decision. */
+const OpenAppeals = () => {
+  const { data } = useRead("GET /v1/projects/:projectId/environments/:env/appeals", {
+    pollMillis,
+    query: { status: "open", limit: appealsMax }
+  })
+  const waiting = data?.appeals.length
+  const value = waiting === undefined ? "–" : count(waiting)
+  return (
+    <Figure
+      label={own.appeals}
+      value={waiting === appealsMax ? `${value}+` : value}
+      note={own.appealsNote}
+      view="moderation"
+    />
+  )
+}
+
 const Figures = ({ data, live }: { readonly data: Data; readonly live: Live | undefined }) => {
   const waiting = live?.queues.reduce((sum, queue) => sum + queue.waiting, 0)
   const today = data.dailyActives.at(-1)?.count ?? 0
   const { limitBytes, savesBytes } = data.storage
+  const { requests, serverErrors } = totalOf(data.requests.minutes)
   return (
-    <div class="cards">
+    <div class="cards of-overview">
       <Figure label={own.online} value={count(data.online)} note={own.onlineNote} view="live" />
       <Figure
         label={own.rooms}
@@ -60,12 +81,14 @@ const Figures = ({ data, live }: { readonly data: Data; readonly live: Live | un
         view="live"
       />
       <Figure label={own.today} value={count(today)} note={own.todayNote} />
+      <Figure label={own.errors} value={count(serverErrors)} note={own.errorsNote(requests)} />
       <Figure
         label={own.players}
         value={count(data.players.total)}
         note={own.guests(data.players.guests)}
         view="players"
       />
+      <OpenAppeals />
       <Figure label={own.saves} value={bytes(savesBytes)} note={own.ofLimit(bytes(limitBytes))} />
       <Figure
         label={own.config}
@@ -111,19 +134,12 @@ const Checklist = ({ data }: { readonly data: Data }) => {
 }
 
 export const Overview = () => {
-  const { env, params, project } = usePlace()
-  const key = `${project.id}/${env}`
-  const load = useLoad(
-    `${key}/overview`,
-    (signal) => ask("GET /v1/projects/:projectId/environments/:env/overview", { params, signal }),
-    pollMillis
-  )
-  const live = useLoad(
-    `${key}/realtime`,
-    (signal) => ask("GET /v1/projects/:projectId/environments/:env/realtime", { params, signal }),
-    livePollMillis
-  )
-  const samples = useSamples(live.data?.connections, live.data, key)
+  const { env, project } = usePlace()
+  const load = useRead("GET /v1/projects/:projectId/environments/:env/overview", { pollMillis })
+  const live = useRead("GET /v1/projects/:projectId/environments/:env/realtime", {
+    pollMillis: livePollMillis
+  })
+  const samples = useSamples(live.data?.connections, live.data, `${project.id}/${env}`)
   return (
     <div class="stack">
       <Title text={own.title}>
@@ -133,6 +149,7 @@ export const Overview = () => {
         {(data) => (
           <>
             <Figures data={data} live={live.data} />
+            <Requests course={data.requests} />
             <div class="grid">
               <Panel title={own.actives} lead={own.activesLead}>
                 <div class="body">

@@ -38,6 +38,7 @@ import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
 import { Sessions } from "#server/features/sessions/service"
 import { AccessTokens } from "#server/features/sessions/tokens"
+import { CompactMessage } from "./compact-message.ts"
 import { DeveloperAuthLive } from "./developer-auth.ts"
 import { Origins } from "./origins.ts"
 
@@ -59,7 +60,8 @@ const makeByKey = Effect.fnUntraced(function* (kinds: ReadonlyArray<KeyKind>) {
   const origins = yield* Origins
   return Effect.fnUntraced(function* (key: Redacted.Redacted) {
     const environment = yield* environments.findByKey(Redacted.value(key), kinds)
-    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    const { headers, source } = yield* HttpServerRequest.HttpServerRequest
+    if (source instanceof CompactMessage) source.environmentId = environment.environmentId
     yield* origins.check(environment, headers["origin"])
     return environment
   })

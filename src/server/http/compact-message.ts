@@ -5,6 +5,7 @@
  * small ones is given up.
  */
 import { IncomingMessage } from "node:http"
+import type { EnvironmentId } from "#rpc/ids"
 import { http as limits } from "#rpc/limits"
 
 /** Larger pieces are passed on as they are. */
@@ -21,6 +22,8 @@ export class CompactMessage extends IncomingMessage {
   /** Called once when the body comes in too many small pieces; its other pieces are dropped. */
   onTooManyPieces: ((message: CompactMessage) => void) | undefined
   #isGivenUp = false
+  /** The environment of the request's key, for the counts of requests. */
+  environmentId: EnvironmentId | undefined
 
   override _read(size: number): void {
     this.#wanted = true

@@ -12,7 +12,9 @@ import {
   HttpServerResponse
 } from "effect/http"
 import { http as limits } from "#rpc/limits"
+import { RequestCounts } from "#server/platform/request-counts"
 import { makeAccessLog } from "./access-log.ts"
+import { CompactMessage } from "./compact-message.ts"
 import { answerFailure, rejectEncoded, rejectMalformed } from "./errors.ts"
 import { makeBoundBody } from "./request-bodies.ts"
 import { makeBoundResponse } from "./unread-responses.ts"
@@ -38,6 +40,7 @@ export const EdgeMiddleware = HttpRouter.middleware(
     // A random prefix for the process and a counter: unique and cheap.
     const process = yield* random.uuidV7()
     const { record } = yield* makeAccessLog
+    const counts = yield* RequestCounts
     const boundBody = yield* makeBoundBody
     const boundResponse = yield* makeBoundResponse
     let requests = 0
@@ -52,8 +55,12 @@ export const EdgeMiddleware = HttpRouter.middleware(
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
         const requestId = idOf(request)
         const startedAt = fiber.getRef(Clock.Clock).currentTimeNanosUnsafe()
-        HttpEffect.appendPreResponseHandlerUnsafe(fiber.context, (_, response) =>
-          Effect.map(record(request, response.status, { startedAt, requestId }), () =>
+        HttpEffect.appendPreResponseHandlerUnsafe(fiber.context, (_, response) => {
+          const { source } = request
+          if (source instanceof CompactMessage && source.environmentId !== undefined) {
+            counts.add(source.environmentId, response.status)
+          }
+          return Effect.map(record(request, response.status, { startedAt, requestId }), () =>
             boundResponse(
               request,
               HttpServerResponse.setHeaders(response, {
@@ -64,7 +71,7 @@ export const EdgeMiddleware = HttpRouter.middleware(
               })
             )
           )
-        )
+        })
         const refusal = rejectMalformed(request) ?? rejectEncoded(request)
         if (refusal !== undefined) return Effect.succeed(refusal)
         return Effect.annotateLogs(

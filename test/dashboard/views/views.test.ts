@@ -13,6 +13,22 @@ const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 /** Most bytes of the shell and the first view, compressed. */
 const firstBytesMax = 120 * 1024
 
+/** Views that a phone shows, each with a text of its content. */
+const phoneViews = [
+  ["Players", "Phil"],
+  ["Live", "Runners"],
+  ["Appeals", "Appeals"],
+  ["Playground", "Online"],
+  ["Config", "Cloud saves"],
+  ["Sign-in", "Google"],
+  ["Hosting", "Addresses"],
+  ["Functions", "Functions are off"],
+  ["Share", "Links with the most visits"],
+  ["Keys", "Connect a game"],
+  ["Audit log", "Every change by developers"],
+  ["Project settings", "Rename"]
+] as const
+
 /** Opens a view by its name, and checks that it is accessible at the end. */
 const visit = Effect.fnUntraced(function* (
   page: Page,
@@ -83,6 +99,26 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
         await other.getByText("The room is closed.").waitFor()
       })
       yield* expectAccessible(other)
+      assert.deepStrictEqual(complaints, [])
+    }))
+
+  test("shows the requests and errors of the last hour and day", () =>
+    Effect.gen(function* () {
+      const { publishableKey, url } = yield* TestApp
+      for (let i = 0; i < 3; i++) {
+        const headers = { "x-svc-key": publishableKey }
+        assert.strictEqual((yield* request(`${url}/v1/saves`, { headers })).status, 401)
+      }
+      const { complaints, page } = yield* signedIn()
+      const panel = page.getByRole("region", { name: "Requests", exact: true })
+      yield* ask(async () => {
+        const refused = /Requests, 60 minutes: Without error \d+, Refused \(4xx\) [1-9]\d*, Failed/
+        await panel.getByRole("img", { name: refused }).waitFor()
+        await panel.getByRole("button", { name: "24 hours" }).click()
+        await panel.getByRole("img", { name: /Requests, 24 hours: .*4xx\) [1-9]/ }).waitFor()
+      })
+      assert.match(page.url(), /[?]requests=day$/)
+      yield* expectAccessible(page)
       assert.deepStrictEqual(complaints, [])
     }))
 
@@ -186,10 +222,18 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
       const viewport = { width: 390, height: 844 }
       yield* guest(yield* TestApp, "Phil")
       const { complaints, page } = yield* signedIn({ viewport })
-      yield* ask(() => page.getByRole("button", { name: "Views" }).click())
-      yield* visit(page, "Players", () => page.getByRole("table").waitFor())
-      const width = yield* ask(() => page.evaluate(() => document.documentElement.scrollWidth))
-      assert.isAtMost(width, viewport.width)
+      const expectFits = (name: string) =>
+        Effect.map(
+          ask(() => page.evaluate(() => document.documentElement.scrollWidth)),
+          (width) => assert.isAtMost(width, viewport.width, name)
+        )
+      yield* ask(() => page.getByText("Some seconds behind.").waitFor())
+      yield* expectFits("Overview")
+      for (const [name, content] of phoneViews) {
+        yield* ask(() => page.getByRole("button", { name: "Views" }).click())
+        yield* visit(page, name, () => page.getByText(content).first().waitFor())
+        yield* expectFits(name)
+      }
       assert.deepStrictEqual(complaints, [])
     }))
 

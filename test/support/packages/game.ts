@@ -44,7 +44,7 @@ export interface GameService {
 
 /** Starts the service of the server package, which is installed in the game. */
 export const startService = async (game: string, port: number): Promise<GameService> => {
-  const program = join(game, "node_modules/@player-backend/server/src/server/main.js")
+  const program = join(game, "node_modules/@player-backend/server/bin/player-backend.cjs")
   const data = join(game, "data")
   const child = spawn(process.execPath, [program], {
     cwd: game,

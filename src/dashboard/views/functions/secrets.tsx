@@ -5,9 +5,9 @@ import { notify } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
 import { Confirm } from "../../parts/dialog.tsx"
 import { Field, Form } from "../../parts/form.tsx"
-import { useLoad } from "../../parts/load.ts"
 import { usePlace } from "../../parts/place.ts"
-import { Empty, Loaded } from "../../parts/shown.tsx"
+import { useRead } from "../../parts/read.ts"
+import { ActionsHead, Empty, Loaded } from "../../parts/shown.tsx"
 import { Panel, Time } from "../../parts/small.tsx"
 
 const { functions: own } = texts
@@ -33,9 +33,7 @@ const List = ({
           <tr>
             <th scope="col">{own.secretName}</th>
             <th scope="col">{own.updated}</th>
-            <th scope="col" class="tight">
-              <span class="hidden-text">{texts.keys.actions}</span>
-            </th>
+            <ActionsHead />
           </tr>
         </thead>
         <tbody>
@@ -118,10 +116,7 @@ const NewSecret = ({ refresh }: { readonly refresh: () => void }) => {
 }
 
 export const Secrets = ({ refreshState }: { readonly refreshState: () => void }) => {
-  const { env, params, project } = usePlace()
-  const load = useLoad(`${project.id}/${env}/function-secrets`, (signal) =>
-    ask(route, { params, signal })
-  )
+  const load = useRead(route)
   const refresh = () => {
     load.refresh()
     refreshState()

@@ -1,14 +1,14 @@
 /**
  * One-time links that sign in the developer of the demo project, outside production only. The start line
- * and the start page show them to people at this machine. They live in this process.
+ * and the start page show them to people at this machine. Every runner accepts them.
  */
-import { Clock, Context, DateTime, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { DeveloperSignedIn } from "#rpc/developers"
 import { InvalidCredentials } from "#rpc/errors/codes"
 import { developers as limits } from "#rpc/limits"
 import { DeveloperRepository } from "#sql/developers/repository"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { SignInLinkRepository } from "#sql/developers/sign-in-links"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { DeveloperSessions } from "./sessions.ts"
@@ -37,24 +37,24 @@ export class SignInLinks extends Context.Service<
       const sessions = yield* DeveloperSessions
       const random = yield* SecureRandom.SecureRandom
       const { production } = yield* Settings
-      const now = monotonicMillis(yield* Clock.Clock)
-      /** Expiry of each link by the hash of its code, oldest first. */
-      const links = new Map<string, number>()
+      const links = yield* SignInLinkRepository
       const demo = repository.findByEmail(demoEmail)
       return SignInLinks.of({
         create: Effect.gen(function* () {
           if (production || Option.isNone(yield* demo)) return Option.none()
           const code = yield* randomSecret
-          const [oldest] = links.keys()
-          if (links.size >= limits.signInLinksMax && oldest !== undefined) links.delete(oldest)
-          links.set(sha256(code), now() + limits.signInLinkSeconds * 1000)
+          const expiresAt = DateTime.add(yield* DateTime.now, { seconds: limits.signInLinkSeconds })
+          yield* links.insert({ hash: sha256(code), expiresAt }, limits.signInLinksMax)
           return Option.some(code)
         }).pipe(Effect.provideService(SecureRandom.SecureRandom, random)),
         use: Effect.fn("SignInLinks.use")(function* (code) {
-          const key = sha256(code)
-          const workingUntil = links.get(key)
-          links.delete(key)
-          if (workingUntil === undefined || workingUntil < now()) return yield* expired
+          const now = yield* DateTime.now
+          const workingUntil = yield* links.take(sha256(code))
+          const isExpired = Option.match(workingUntil, {
+            onNone: () => true,
+            onSome: DateTime.isLessThan(now)
+          })
+          if (isExpired) return yield* expired
           const developer = yield* demo
           if (Option.isNone(developer)) return yield* expired
           const { expiresAt, token } = yield* sessions.create(developer.value.id)

@@ -17,6 +17,7 @@ import { caches } from "#rpc/limits"
 import { AppRepository } from "#sql/hosting/apps"
 import { extendBodyDeadline } from "#server/platform/body-deadlines"
 import { addressOf } from "#server/platform/client-address"
+import { RequestCounts } from "#server/platform/request-counts"
 import { Settings } from "#server/platform/settings/settings"
 import { hostOf, parseLabel } from "../hosting/addresses.ts"
 import { HostedApps } from "../hosting/apps.ts"
@@ -165,6 +166,7 @@ export class FunctionDataPlane extends Context.Service<
       const runFork = Effect.runForkWith(yield* Effect.context<never>())
       const prepare = yield* makePrepare
       const routes = yield* FunctionRoutes
+      const counts = yield* RequestCounts
       const target = ({ headers, url = "" }: IncomingMessage) =>
         targetOf(url, headers.host ?? "", apps.isAppHost)
       /** Sends why a call has not begun, and logs what went wrong in one that has. */
@@ -186,6 +188,7 @@ export class FunctionDataPlane extends Context.Service<
             Effect.flatMap(Effect.exit(prepare(request, target(request))), (exit) => {
               if (Exit.isSuccess(exit)) {
                 const { environmentId, facts } = exit.value
+                response.once("finish", () => counts.add(environmentId, response.statusCode))
                 return report(
                   routes.serve(environmentId, { request, response, onBegin, ...facts }),
                   (error) => sendError(response, error)

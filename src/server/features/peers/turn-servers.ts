@@ -29,6 +29,17 @@ const secretBytes = 32
 
 const loopbackHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"])
 
+/** Starts the embedded server of a service with this host name; it stops with the scope. */
+export const startRelay = Effect.fnUntraced(function* (port: number, hostname: string) {
+  const random = yield* SecureRandom.SecureRandom
+  const secret = Base64.encode(yield* random.randomBytes(secretBytes))
+  const address = yield* startEmbeddedTurn({ port, secret })
+  // A page that may use the microphone gathers no relay over UDP from a loopback address.
+  const host = loopbackHosts.has(hostname) ? address : hostname
+  const relay: Relay = { urls: [`turn:${host}:${port}`], secret }
+  return relay
+}, Effect.provide(SecureRandom.layerWebCrypto))
+
 /** The embedded server of a laptop, started when it is first needed; undefined where there is none. */
 const makeEmbedded = Effect.fnUntraced(function* ({
   baseUrl,
@@ -40,17 +51,7 @@ const makeEmbedded = Effect.fnUntraced(function* ({
     return Effect.succeed(undefined)
   }
   const scope = yield* Effect.scope
-  const start = Effect.gen(function* () {
-    const random = yield* SecureRandom.SecureRandom
-    const secret = Base64.encode(yield* random.randomBytes(secretBytes))
-    const address = yield* Scope.provide(startEmbeddedTurn({ port, secret }), scope)
-    const { hostname } = new URL(baseUrl)
-    // A page that may use the microphone gathers no relay over UDP from a loopback address.
-    const host = loopbackHosts.has(hostname) ? address : hostname
-    const relay: Relay = { urls: [`turn:${host}:${port}`], secret }
-    return relay
-  }).pipe(
-    Effect.provide(SecureRandom.layerWebCrypto),
+  const start = Scope.provide(startRelay(port, new URL(baseUrl).hostname), scope).pipe(
     Effect.catchCause((cause) =>
       Effect.as(
         Effect.logWarning(

@@ -21,6 +21,7 @@ import { Configs } from "../config/service.ts"
 import { banView, operatorView } from "../moderation/views.ts"
 import { playerView } from "../players/view.ts"
 import { playerStatusOf } from "../players/status-cache.ts"
+import { makeRequestCourse } from "./request-counts.ts"
 import { Projects } from "./service.ts"
 
 const isPlayerId = Schema.is(PlayerId)
@@ -242,6 +243,7 @@ const makeOverview = Effect.gen(function* () {
   const projects = yield* Projects
   const reportsOf = yield* makeReports
   const saves = yield* SaveRepository
+  const requests = yield* makeRequestCourse
   const limitBytes = (yield* Settings).saves.environmentBytes
   return Effect.fn("ProjectViews.overview")(function* (environment: EnvironmentCaller) {
     const { environmentId, name, projectId } = environment
@@ -257,6 +259,7 @@ const makeOverview = Effect.gen(function* () {
       configVersion: (yield* configs.current(environmentId)).version,
       keys: yield* projects.keys(projectId, name),
       online: connectionsOf(yield* reportsOf(environmentId)),
+      requests: yield* requests(environmentId),
       storage: { savesBytes: yield* saves.bytesOfEnvironment(environmentId), limitBytes }
     }
   })

@@ -1,0 +1,46 @@
+/** One-time links that sign in the developer of the demo project, by the hash of their code. */
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+
+const Link = Schema.Struct({ hash: Schema.String, expiresAt: Schema.DateTimeUtcFromDate })
+
+const statements = (sql: SqlClient.SqlClient) => ({
+  insert: SqlSchema.void({
+    Request: Link,
+    execute: (row) => sql`insert into sign_in_links ${sql.insert(row)}`
+  }),
+  keepNewest: SqlSchema.void({
+    Request: Schema.Int,
+    execute: (most) => sql`
+      delete from sign_in_links where hash in (
+        select hash from sign_in_links order by expires_at desc, hash offset ${most})`
+  }),
+  take: SqlSchema.findOneOption({
+    Request: Schema.String,
+    Result: Link,
+    execute: (hash) => sql`delete from sign_in_links where hash = ${hash} returning *`
+  })
+})
+
+/** Repository of `sign_in_links`. */
+export class SignInLinkRepository extends Context.Service<SignInLinkRepository>()(
+  "sql/developers/sign-in-links/SignInLinkRepository",
+  {
+    make: Effect.gen(function* () {
+      const { insert, keepNewest, take } = statements(yield* SqlClient.SqlClient)
+      return {
+        /** Stores a link; of more than this many, the oldest go. */
+        insert: (link: typeof Link.Type, most: number) =>
+          Effect.orDie(Effect.andThen(insert(link), keepNewest(most))),
+        /** Takes a link out and returns when it expires. */
+        take: (hash: string) =>
+          Effect.map(
+            Effect.orDie(take(hash)),
+            Option.map(({ expiresAt }) => expiresAt)
+          )
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(SignInLinkRepository, this.make)
+}

@@ -1,0 +1,42 @@
+/** The course of an environment's requests: by minute for an hour, and by hour for a day. */
+import { DateTime, Effect } from "effect"
+import type { EnvironmentId } from "#rpc/ids"
+import type { RequestCount } from "#rpc/projects"
+import { requestCounts as limits } from "#rpc/request-count-limits"
+import { RequestCountRepository, type RequestsCounted } from "#sql/projects/requests"
+
+/** One count for each of the latest units, this one last; a unit without requests has zeros. */
+const fill = (
+  now: DateTime.Utc,
+  unit: "minute" | "hour",
+  length: number,
+  counted: ReadonlyArray<RequestsCounted>
+): ReadonlyArray<RequestCount> => {
+  const latest = DateTime.startOf(now, unit)
+  const known = new Map(counted.map((count) => [DateTime.toEpochMillis(count.start), count]))
+  return Array.from({ length }, (_, index) => {
+    const start = DateTime.subtract(latest, { [`${unit}s`]: length - 1 - index })
+    const { clientErrors, requests, serverErrors } = known.get(DateTime.toEpochMillis(start)) ?? {
+      requests: 0,
+      clientErrors: 0,
+      serverErrors: 0
+    }
+    return { start: DateTime.formatIso(start), requests, clientErrors, serverErrors }
+  })
+}
+
+/** Reads the course of the requests of an environment. */
+export const makeRequestCourse = Effect.map(RequestCountRepository, (repository) =>
+  Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+    const now = yield* DateTime.now
+    const { hours, minutes } = limits
+    const since = (unit: "minute" | "hour", length: number) => ({
+      environmentId,
+      since: DateTime.subtract(DateTime.startOf(now, unit), { [`${unit}s`]: length - 1 })
+    })
+    return {
+      minutes: fill(now, "minute", minutes, yield* repository.minutes(since("minute", minutes))),
+      hours: fill(now, "hour", hours, yield* repository.hours(since("hour", hours)))
+    }
+  })
+)
