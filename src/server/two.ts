@@ -1,8 +1,8 @@
 /**
  * Two runners on one laptop: two processes with one database behind one port, to see a room survive the
  * loss of its runner. The listening socket is shared, so a client that reconnects reaches the runner that is
- * left. A runner that ends is started again. The TURN server of both lives here, and so outlives either. Relays between the runners what the demo games ask for. Refused
- * in production.
+ * left. A runner that ends is started again. The TURN server of both lives here, and so outlives either.
+ * Relays between the runners what the demo games ask for. Refused in production.
  */
 import cluster, { type Worker } from "node:cluster"
 import { fileURLToPath } from "node:url"

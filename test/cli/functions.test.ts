@@ -1,6 +1,8 @@
 /** `svc functions` against a real service, whose runtime records what it is asked. */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { DateTime, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { FunctionsRecordRepository } from "#sql/functions/records"
 import { FunctionsSource } from "#server/features/functions/surroundings"
 import { at } from "#testing/players"
 import { makeFolder } from "../support/cli/svc.ts"
@@ -97,5 +99,39 @@ layer(Node, { timeout: "60 seconds" })("svc functions", (it) => {
         assert.strictEqual((yield* folder.svc("functions logs")).code, 0)
       }),
     { tags: "long" }
+  )
+
+  it.effect("prints log lines as they come until Ctrl-C", () =>
+    Effect.gen(function* () {
+      const { folder, target } = yield* setUp
+      const records = yield* FunctionsRecordRepository
+      const log = Effect.fnUntraced(function* (message: string) {
+        const { environmentId } = target
+        const at = yield* DateTime.now
+        yield* records.append([{ environmentId, at, level: "warn", message, version: 3 }])
+      })
+      let printed = ""
+      const until = (stdout: string) => {
+        printed = stdout
+        return stdout.includes("and this later")
+      }
+      yield* log("was there before")
+      const following = yield* Effect.forkChild(folder.svc("functions logs --follow", { until }))
+      // The service looks for new lines on the clock of the test.
+      const waitFor = (text: string) =>
+        TestClock.adjust("1 second").pipe(
+          Effect.andThen(call(target, "GET")),
+          Effect.repeat({ until: () => printed.includes(text) })
+        )
+      yield* waitFor("was there before")
+      yield* log("and this later")
+      yield* waitFor("and this later")
+      const { stderr, stdout } = yield* Fiber.join(following)
+      assert.match(
+        stdout,
+        /^\d\d:\d\d:\d\d\.\d{3} warn  v3 was there before\n.* warn  v3 and this later\n$/
+      )
+      assert.strictEqual(stderr, "")
+    })
   )
 })

@@ -328,9 +328,7 @@ const play = (client, room) => {
     toast("Connection lost. Your seat is kept, resuming...", 0)
   })
   room.on("reconnected", () =>
-    toast(
-      `Resumed after ${((performance.now() - lostAt) / 1000).toFixed(1)} s: same room, same score.`
-    )
+    toast(`Back in the same room after ${((performance.now() - lostAt) / 1000).toFixed(1)} s.`)
   )
   room.on(
     "room_joined",

@@ -74,7 +74,7 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
 
   it.effect("refuse limits outside their range, and change one at a time", () =>
     Effect.gen(function* () {
-      const { target } = yield* setUp
+      const { projectId, target } = yield* setUp
       yield* enable(target)
       for (const wrong of [
         { cpuMs: 0 },
@@ -87,6 +87,11 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
       }
       const changed = yield* call(target, "PUT", "/limits", { subRequests: 0 })
       assert.deepStrictEqual(at(changed.body, "limits"), { cpuMs: 50, subRequests: 0 })
+      const sql = yield* SqlClient.SqlClient
+      const [entry] = yield* sql`
+        select details from audit where action = 'functions.limits' and project_id = ${projectId}`
+      const details: unknown = JSON.parse(String(at(entry, "details")))
+      assert.deepStrictEqual(details, { cpuMs: 50, subRequests: { before: 50, after: 0 } })
       const both = yield* call(target, "PUT", "/limits", { cpuMs: 30_000, subRequests: 1000 })
       assert.deepStrictEqual(at(both.body, "limits"), { cpuMs: 30_000, subRequests: 1000 })
     })

@@ -21,6 +21,8 @@ interface RunOptions {
   readonly stdin?: string
   /** Options for Node. */
   readonly node?: ReadonlyArray<string>
+  /** Ends the run, as Ctrl-C does, once this holds for what it has printed so far. */
+  readonly until?: (stdout: string) => boolean
   /** A folder below the temporary one. */
   readonly cwd?: string
 }
@@ -50,7 +52,10 @@ const runIn = (folder: string, env: Readonly<Record<string, string>>): Folder["s
       })
       let stdout = ""
       let stderr = ""
-      child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()))
+      child.stdout.on("data", (chunk: Buffer) => {
+        stdout += chunk.toString()
+        if (options.until?.(stdout) === true) child.kill("SIGINT")
+      })
       child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()))
       child.on("close", (code) => resume(Effect.succeed({ code, stdout, stderr })))
       child.stdin.end(stdin)

@@ -122,6 +122,9 @@ type Switches = Pick<FunctionsSettings, "cpuMs" | "enabled" | "subRequests">
 const isSame = (a: Switches, b: Switches): boolean =>
   a.enabled === b.enabled && a.cpuMs === b.cpuMs && a.subRequests === b.subRequests
 
+/** A limit in the audit log: its value, or both where it changes. */
+const changeOf = (before: number, after: number) => (before === after ? after : { before, after })
+
 /** Changes the switch and the limits; writes no entry if nothing changes. */
 const makeChange = Effect.gen(function* () {
   const audit = yield* Audit
@@ -141,7 +144,10 @@ const makeChange = Effect.gen(function* () {
         if (isSame(before, { cpuMs, enabled, subRequests })) return false
         yield* repository.change({ environmentId, cpuMs, enabled, subRequests })
         yield* changes.publish(environmentId)
-        const details = { cpuMs, subRequests }
+        const details = {
+          cpuMs: changeOf(before.cpuMs, cpuMs),
+          subRequests: changeOf(before.subRequests, subRequests)
+        }
         yield* audit.record(environment, eventOf(action, environmentId, details))
         return true
       })

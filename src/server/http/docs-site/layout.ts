@@ -61,11 +61,18 @@ const neighbours = (parts: ReadonlyArray<NavPart>, current: string): string => {
   return `<nav class="near" aria-label="Neighbouring pages">${links}</nav>`
 }
 
+/** Says which file of the repository to change. */
+const sourceOf = (path: string | undefined): string =>
+  path === undefined
+    ? ""
+    : `<p class="source">To change this page, edit <code>${escapeText(path)}</code> in the repository.</p>`
+
 /** Returns a page of the site. */
 export const pageText = (
   { headings, html, title }: Pick<RenderedPage, "headings" | "html" | "title">,
   current: string,
-  parts: ReadonlyArray<NavPart>
+  parts: ReadonlyArray<NavPart>,
+  source?: string
 ): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8">` +
   `<title>${escapeText(title)} - Player backend</title>` +
@@ -78,5 +85,5 @@ export const pageText = (
   `<button type="button" id="theme" aria-label="Switch between light and dark">◐</button>` +
   `<button type="button" id="menu" aria-expanded="false" aria-controls="pages">Menu</button></header>` +
   `<nav id="pages" aria-label="Pages">${navigation(parts, current)}</nav>` +
-  `<main id="main" tabindex="-1">${html}${neighbours(parts, current)}</main>` +
+  `<main id="main" tabindex="-1">${html}${neighbours(parts, current)}${sourceOf(source)}</main>` +
   `${contents(headings)}</body></html>`

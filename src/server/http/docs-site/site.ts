@@ -103,8 +103,8 @@ export const buildSite = async (): Promise<Site> => {
     [assets.script, await fileOf("text/javascript; charset=utf-8", script)],
     [assets.search, await fileOf("application/json", JSON.stringify(index))]
   ])
-  for (const { page, url } of rendered) {
-    files.set(url, await fileOf(html, pageText(page, url, parts)))
+  for (const { page, path, url } of rendered) {
+    files.set(url, await fileOf(html, pageText(page, url, parts, path)))
   }
   for (const { path, type, url } of imageFiles()) files.set(url, await fileOf(type, read(path)))
   const lost =
