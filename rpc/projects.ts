@@ -217,7 +217,7 @@ export const RequestCount = Schema.Struct({
   serverErrors: Schema.Int
 }).annotate({
   identifier: "RequestCount",
-  description: "Requests of a minute or an hour: all, and those with a 4xx and with a 5xx response."
+  description: "Requests by time."
 })
 export type RequestCount = typeof RequestCount.Type
 
@@ -238,9 +238,7 @@ export const Overview = Schema.Struct({
   storage: Schema.Struct({ savesBytes: Schema.Int, limitBytes: Schema.Int })
 }).annotate({
   identifier: "Overview",
-  description:
-    "Key figures of an environment. Days are UTC dates; the last one is today. `requests` has the latest " +
-    "60 minutes and 24 hours, the current ones last and some seconds behind."
+  description: "Key figures. Days are UTC dates; the last one is today."
 })
 export type Overview = typeof Overview.Type
 
@@ -303,10 +301,7 @@ export class EnvironmentApi extends underProject(
     HttpApiEndpoint.get("overview", "/overview", {
       params: projectParams,
       success: Overview
-    }).annotate(
-      OpenApi.Summary,
-      "Read player counts, daily active players, requests, config version and keys"
-    ),
+    }).annotate(OpenApi.Summary, "Read key figures"),
     HttpApiEndpoint.get("players", "/players", {
       params: projectParams,
       query: Search,

@@ -9,7 +9,7 @@ import { views } from "./shell/navigation.ts"
 import { OwnPage } from "./shell/own-page.tsx"
 import { Projects } from "./shell/projects.tsx"
 import { Welcome } from "./shell/welcome.tsx"
-import { developer, dismiss, projects, start, toasts } from "./core/state.ts"
+import { developer, dismiss, platform, projects, start, toasts } from "./core/state.ts"
 import { texts } from "./core/texts.ts"
 import { Account } from "./views/account.tsx"
 import { Money } from "./views/money.tsx"
@@ -82,7 +82,7 @@ const Inside = () => {
 }
 
 const Page = () => {
-  if (developer.value === undefined) return <Skeleton />
+  if (developer.value === undefined || platform.value === undefined) return <Skeleton />
   return developer.value === null ? <Welcome /> : <Inside />
 }
 

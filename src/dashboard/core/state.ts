@@ -46,6 +46,12 @@ export const enter = async (account: Developer): Promise<void> => {
   developer.value = account
 }
 
+/** Takes over whoever a session from before belongs to; both reads are under way at once. */
+const enterAgain = async (): Promise<void> => {
+  const [account] = await Promise.all([ask("GET /v1/developers/me"), refreshProjects()])
+  developer.value = account.developer
+}
+
 onSignedOut.run = () => {
   developer.value = null
 }
@@ -126,14 +132,16 @@ export const leaveFor = async (provider: string, intent: Intent = "login"): Prom
 
 /** Reads who is signed in, or signs in by the address. */
 export const start = async (): Promise<void> => {
-  platform.value = await ask("GET /v1/platform/info")
+  const info = ask("GET /v1/platform/info").then((value) => {
+    platform.value = value
+  })
   const signedIn = await signInByAddress().catch((error: unknown) => {
     linkProblem.value = error instanceof Error ? error.message : String(error)
     return undefined
   })
   // A session from before still counts.
-  const account = signedIn ?? (await ask("GET /v1/developers/me").catch(() => undefined))?.developer
-  if (account !== undefined) return enter(account)
+  await (signedIn === undefined ? enterAgain().catch(() => undefined) : enter(signedIn))
+  await info
   if (developer.value === undefined) developer.value = null
 }
 
