@@ -77,7 +77,7 @@ export const VersionTable = <V extends Version>({
 }) => {
   const [chosen, setChosen] = useState<V | undefined>(undefined)
   return (
-    <div class="table-wrap">
+    <div class="table-wrap" tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -23,7 +23,7 @@ const Rows = ({
   readonly keys: ReadonlyArray<Key>
   readonly revoke: (key: Key) => void
 }) => (
-  <div class="table-wrap">
+  <div class="table-wrap" tabIndex={0}>
     <table>
       <thead>
         <tr>

@@ -30,7 +30,7 @@ const Member = ({ member }: { readonly member: Call["members"][number] }) => {
 }
 
 const Rows = ({ calls }: { readonly calls: ReadonlyArray<Call> }) => (
-  <div class="table-wrap">
+  <div class="table-wrap" tabIndex={0}>
     <table>
       <thead>
         <tr>

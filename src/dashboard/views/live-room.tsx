@@ -96,7 +96,7 @@ const Members = ({ room }: { readonly room: Room }) => (
     {room.members.length === 0 ? (
       <p class="body soft">{own.nobody}</p>
     ) : (
-      <div class="table-wrap">
+      <div class="table-wrap" tabIndex={0}>
         <table>
           <thead>
             <tr>

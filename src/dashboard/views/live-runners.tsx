@@ -52,7 +52,7 @@ const Row = ({ latest, runner }: { readonly runner: Runner; readonly latest: num
 const Rows = ({ runners }: { readonly runners: ReadonlyArray<Runner> }) => {
   const latest = Math.max(...runners.map(({ reportedAt }) => Date.parse(reportedAt)))
   return (
-    <div class="table-wrap">
+    <div class="table-wrap" tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -38,7 +38,7 @@ const Fill = ({ room }: { readonly room: Room }) => (
 const Rooms = ({ rooms }: { readonly rooms: ReadonlyArray<Room> }) => {
   const { env, project } = usePlace()
   return (
-    <div class="table-wrap">
+    <div class="table-wrap" tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -121,7 +121,7 @@ const Saves = ({ player }: { readonly player: Detail }) => (
     {player.saves.length === 0 ? (
       <p class="body soft">{own.noSaves}</p>
     ) : (
-      <div class="table-wrap">
+      <div class="table-wrap" tabIndex={0}>
         <table>
           <thead>
             <tr>

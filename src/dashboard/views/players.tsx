@@ -42,7 +42,7 @@ const NoPlayers = () => {
 const Rows = ({ list }: { readonly list: ReadonlyArray<Listed> }) => {
   const { env, project } = usePlace()
   return (
-    <div class="table-wrap">
+    <div class="table-wrap" tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -32,7 +32,7 @@ const Links = ({ links }: { readonly links: Stats["links"] }) =>
   links.length === 0 ? (
     <Empty title={own.none} text={own.noneText} />
   ) : (
-    <div class="table-wrap">
+    <div class="table-wrap" tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -27,7 +27,7 @@ const List = ({
   const { params } = usePlace()
   const [chosen, setChosen] = useState<string | undefined>(undefined)
   return (
-    <div class="table-wrap">
+    <div class="table-wrap" tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -160,7 +160,7 @@ const Resources = ({ status }: { readonly status: Status }) => {
       {rows.length === 0 ? (
         <p class="body soft">{own.noResources}</p>
       ) : (
-        <div class="table-wrap">
+        <div class="table-wrap" tabIndex={0}>
           <table>
             <thead>
               <tr>

@@ -16,7 +16,7 @@ type Page = Response<typeof route>
 const pageSize = 20
 
 const Table = ({ entries }: { readonly entries: Page["entries"] }) => (
-  <div class="table-wrap">
+  <div class="table-wrap" tabIndex={0}>
     <table>
       <thead>
         <tr>

@@ -21,7 +21,7 @@ const quantityOf = ({ quantity, unit }: Component): string =>
   unit === "bytes" ? bytes(quantity) : `${count(quantity)} ${unit}`
 
 const Table = ({ report }: { readonly report: Report }) => (
-  <div class="table-wrap">
+  <div class="table-wrap" tabIndex={0}>
     <table>
       <thead>
         <tr>
