@@ -46,7 +46,7 @@ export const enter = async (account: Developer): Promise<void> => {
   developer.value = account
 }
 
-/** Takes over whoever a session from before belongs to; both reads are under way at once. */
+/** Takes over the developer of a session from before; both reads are under way at once. */
 const enterAgain = async (): Promise<void> => {
   const [account] = await Promise.all([ask("GET /v1/developers/me"), refreshProjects()])
   developer.value = account.developer

@@ -19,7 +19,7 @@ const slowdown = 4
 
 interface Loaded {
   readonly paint: number
-  readonly ready: number
+  readonly answered: number
   readonly blocking: ReadonlyArray<readonly [name: string, bytes: number]>
   readonly reads: ReadonlyArray<string>
 }
@@ -34,7 +34,7 @@ const measure = (): Loaded => {
   const paths = entries.map(({ name }) => new URL(name).pathname)
   return {
     paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0,
-    ready: performance.now(),
+    answered: Math.max(...entries.map(({ responseEnd }) => responseEnd)),
     blocking: entries.filter(blocks).map((entry) => [entry.name, entry.encodedBodySize]),
     reads: [...new Set(paths.filter((path) => path.startsWith("/v1/")))]
   }
@@ -57,8 +57,8 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
           await page.getByText("Some seconds behind.").waitFor()
           return page.evaluate(measure)
         })
-        const [paint, ready] = [Math.round(loaded.paint), Math.round(loaded.ready)]
-        yield* Effect.log(`First paint after ${paint} ms, first view after ${ready} ms`)
+        const [paint, answered] = [Math.round(loaded.paint), Math.round(loaded.answered)]
+        yield* Effect.log(`First paint after ${paint} ms, all data after ${answered} ms`)
         const names = loaded.blocking.map(([name]) => name.replace(/^.*\/(\w+)-.*$/, "$1"))
         assert.sameMembers(names, ["style", "theme"])
         const bytes = loaded.blocking.reduce((sum, [, each]) => sum + each, 0)
