@@ -107,7 +107,7 @@ const appealConcurrently = Effect.fnUntraced(function* (
   ])
 })
 
-describe("a ban on two nodes", { timeout: 180_000, tags: "sized" }, () => {
+describe("a ban on two nodes", { timeout: 600_000, tags: "sized" }, () => {
   it.live("allows a banned player no later write, session or socket, in any race", () =>
     Effect.gen(function* () {
       const { url } = yield* TestDatabase

@@ -89,7 +89,7 @@ layer(Node, { timeout: "120 seconds" })("32 concurrent requests with one idempot
         assert.strictEqual(yield* total(player.ask), sum)
         assert.strictEqual(yield* total(stranger.ask), rounds)
       }),
-    { timeout: 60_000, tags: "sized" }
+    { timeout: 600_000, tags: "sized" }
   )
 })
 

@@ -45,29 +45,26 @@ layer(AppLive, { timeout: "60 seconds" })("my game on virtual time", (it) => {
 })
 
 describe("my game on two runners", () => {
-  it.live(
-    "keeps the seat of a player whose runner is killed",
-    () =>
-      Effect.gen(function* () {
-        const database = yield* TestDatabase
-        const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
-        const [first, second] = runners
-        if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
-        const ada = yield* newPlayer({ ...target, url: first.url }, "Ada")
-        const created = yield* ada.socket.request({ t: "create", mode: "default" })
-        const roomId = at(created, "data", "roomId")
-        const bob = yield* newPlayer({ ...target, url: second.url }, "Bob")
-        yield* bob.socket.request({ t: "join", roomId })
-        yield* first.kill
-        const back = yield* goOnline({ ...target, url: second.url }, ada)
-        // The room may be moving to the second runner meanwhile.
-        yield* back.socket.request({ t: "resume", roomId }).pipe(
-          Effect.filterOrFail((reply) => reply["ok"] === true),
-          Effect.retry({ times: 100, schedule: Schedule.spaced("200 millis") })
-        )
-        assert.strictEqual(at(yield* back.socket.next("room_joined"), "room", "id"), roomId)
-      }).pipe(Effect.provide(DatabaseLive), Effect.scoped),
-    { tags: "long" }
+  it.live("keeps the seat of a player whose runner is killed", () =>
+    Effect.gen(function* () {
+      const database = yield* TestDatabase
+      const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
+      const [first, second] = runners
+      if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
+      const ada = yield* newPlayer({ ...target, url: first.url }, "Ada")
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
+      const roomId = at(created, "data", "roomId")
+      const bob = yield* newPlayer({ ...target, url: second.url }, "Bob")
+      yield* bob.socket.request({ t: "join", roomId })
+      yield* first.kill
+      const back = yield* goOnline({ ...target, url: second.url }, ada)
+      // The room may be moving to the second runner meanwhile.
+      yield* back.socket.request({ t: "resume", roomId }).pipe(
+        Effect.filterOrFail((reply) => reply["ok"] === true),
+        Effect.retry({ times: 100, schedule: Schedule.spaced("200 millis") })
+      )
+      assert.strictEqual(at(yield* back.socket.next("room_joined"), "room", "id"), roomId)
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 })
 
