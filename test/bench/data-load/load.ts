@@ -6,8 +6,11 @@ import { busyPercent, inFlight } from "../many/pace.ts"
 import { obey } from "../many/worker.ts"
 import { Connection, requestBytes } from "./connection.ts"
 
-/** What is asked; each client by itself, as fast as it is answered. */
-export const operations = ["guest", "save", "stats"] as const
+/**
+ * What is asked; each client by itself, as fast as it is answered. For `signed guest` the bare handlers
+ * make the same tokens as the service, for `guest` none.
+ */
+export const operations = ["guest", "signed guest", "save", "stats"] as const
 export type Operation = (typeof operations)[number]
 
 export const Command = Schema.Union([
@@ -58,6 +61,7 @@ const decodeSession = Schema.decodeUnknownSync(
 let url = ""
 let requests: Readonly<Record<Operation, ReadonlyArray<Buffer>>> = {
   guest: [],
+  "signed guest": [],
   save: [],
   stats: []
 }
@@ -75,6 +79,7 @@ async function gather(target: typeof Target.Type, players: number): Promise<void
   const headers = tokens.map((token) => ({ ...key, authorization: `Bearer ${token}` }))
   requests = {
     guest: [guest],
+    "signed guest": [requestBytes("POST", "/v1/auth/guest", { ...key, "x-signed": "yes" }, "{}")],
     save: Array.from({ length: savesPerPlayer }).flatMap((_, slot) =>
       headers.map((its) => requestBytes("PUT", `/v1/saves/slot-${slot}`, its, saveBody))
     ),

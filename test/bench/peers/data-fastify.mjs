@@ -3,9 +3,20 @@
  * prepared, on the service's own tables and with its statements. Nobody is checked: the bearer token is
  * the player's id; there are no keys, no features, no rules, no throttles.
  *
+ * A guest who asks with the header `x-signed` gets tokens like those of the service: a signed access token,
+ * and a refresh token with a MAC that is stored as its hash. The statement is then the service's, too, which
+ * also looks for functions that want to hear of new players.
+ *
  * Arguments: the port, the database's URL, the environment's id. `GET /readyz` answers 200.
  */
-import { randomBytes } from "node:crypto"
+import {
+  createHmac,
+  createSecretKey,
+  generateKeyPairSync,
+  hash,
+  randomBytes,
+  sign
+} from "node:crypto"
 import Fastify from "fastify"
 import pg from "pg"
 
@@ -21,6 +32,42 @@ const openGuest = `
     values ($1, $2, $3, true, $4) returning id, environment_id)
   insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at, created_at)
   select $5, environment_id, id, $6, $4, $7, $4 from signed_up`
+
+const openSignedGuest = `
+  with signed_up as (
+    insert into players (id, environment_id, display_name, is_guest, declared_age_band, created_at)
+    values ($1, $2, $3, true, null, $4) returning *),
+  announced as (
+    insert into function_deliveries
+      (environment_id, kind, target, content_type, body, sent_at, due_at)
+    select e.environment_id, 'event', 'onPlayerCreated', 'json',
+      convert_to(e.payload::text, 'UTF8'), e.at, e.at
+    from (select environment_id, json_build_object('player', json_build_object('id', id,
+      'displayName', display_name, 'isGuest', is_guest, 'createdAt', created_at)), created_at
+      from signed_up) as e (environment_id, payload, at)
+      join functions f on f.environment_id = e.environment_id
+    where f.enabled and 'onPlayerCreated' = any(f.hooks))
+  insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at, created_at)
+  select $5, environment_id, id, $6, $4, $7, $4 from signed_up`
+
+const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
+const macKey = createSecretKey(randomBytes(32))
+
+const encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64url")
+
+const head = encode({ alg: "ES256", kid: randomBytes(32).toString("base64url"), typ: "at+jwt" })
+
+const accessTokenOf = (claims) => {
+  const text = `${head}.${encode(claims)}`
+  const key = { key: privateKey, dsaEncoding: "ieee-p1363" }
+  return `${text}.${sign("sha256", Buffer.from(text), key).toString("base64url")}`
+}
+
+const refreshTokenOf = (session) => {
+  const body = `${session.slice(4)}.${randomBytes(32).toString("base64url")}`
+  const mac = createHmac("sha256", macKey).update(body).digest().subarray(0, 16)
+  return `rt_${body}.${mac.toString("base64url")}`
+}
 
 const putSave = `
   with put as (
@@ -71,18 +118,26 @@ const playerOf = (request) => request.headers.authorization.slice("Bearer ".leng
 
 app.get("/readyz", () => ({}))
 
-app.post("/v1/auth/guest", async () => {
+app.post("/v1/auth/guest", async (request) => {
   const now = new Date()
   const id = newId("pl")
-  const refreshToken = randomBytes(32).toString("base64url")
+  const session = newId("ses")
   const end = new Date(now.getTime() + 90 * 86_400_000)
-  await pool.query({
-    name: "guest",
-    text: openGuest,
-    values: [id, environmentId, "Player", now, newId("ses"), refreshToken, end]
-  })
   const player = { id, displayName: "Player", isGuest: true, createdAt: now, identities: [] }
-  return { player, accessToken: id, expiresIn: 900, refreshToken }
+  if (request.headers["x-signed"] === undefined) {
+    const refreshToken = randomBytes(32).toString("base64url")
+    const values = [id, environmentId, "Player", now, session, refreshToken, end]
+    await pool.query({ name: "guest", text: openGuest, values })
+    return { player, accessToken: id, expiresIn: 900, refreshToken }
+  }
+  const refreshToken = refreshTokenOf(session)
+  const stored = hash("sha256", refreshToken, "base64url")
+  const values = [id, environmentId, "Player", now, session, stored, end]
+  await pool.query({ name: "signed guest", text: openSignedGuest, values })
+  const iat = Math.floor(now.getTime() / 1000)
+  const claims = { iss: "http://127.0.0.1", aud: environmentId, sub: id, sid: session, guest: true }
+  const accessToken = accessTokenOf({ ...claims, iat, exp: iat + 900 })
+  return { player, accessToken, expiresIn: 900, refreshToken }
 })
 
 app.put("/v1/saves/:key", async (request) => {
