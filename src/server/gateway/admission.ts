@@ -12,6 +12,7 @@ import type { HeldSeat, Welcome } from "#rpc/realtime"
 import { sha256 } from "#server/platform/secrets"
 import { strangers, Tenant } from "#server/platform/tenant"
 import { Usage } from "#server/platform/usage"
+import { isUnavailable } from "#server/links/entity-call"
 import type { EnabledFeatures } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import { PlayerConnection } from "#server/links/player-connection"
@@ -119,16 +120,26 @@ const keptSeat = Effect.fnUntraced(
 )
 
 /** Retries while the session is moving; the gateway bounds the whole admission. */
-const attachRetries = Schedule.spaced(50)
+const attachRetryMillis = 50
 
 /** Attaches the connection to its player's session; returns the seat that is kept, if any. */
 const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
   const hub = yield* Hub
   const { environmentId, playerId } = connection
-  const { roomId } = yield* Effect.suspend(() =>
+  const connect = Effect.suspend(() =>
     hub.sessions.open(environmentId, playerId).connect(connection)
-  ).pipe(
-    Effect.retry({ while: (error) => error._tag === "unavailable", schedule: attachRetries }),
+  )
+  // The schedule is made only for a session that moves.
+  const { roomId } = yield* connect.pipe(
+    Effect.catchIf(isUnavailable, () =>
+      Effect.delay(
+        Effect.retry(connect, {
+          while: isUnavailable,
+          schedule: Schedule.spaced(attachRetryMillis)
+        }),
+        attachRetryMillis
+      )
+    ),
     Effect.mapError(() => new Unauthorized())
   )
   return roomId === null ? null : yield* keptSeat(connection, roomId)

@@ -5,6 +5,7 @@ import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { AuthFrame } from "#rpc/realtime"
+import { FlushTimers } from "#server/platform/flush"
 import { Frame } from "#server/platform/socket-outbox"
 import { Tenant } from "#server/platform/tenant"
 import { traced, withServices } from "#server/links/frame-effects"
@@ -21,6 +22,7 @@ import {
   sessionNow,
   welcome
 } from "./admission.ts"
+import { AdmissionTurns } from "./admission-turns.ts"
 import { Frames } from "./frame-handlers.ts"
 import { Gateway } from "./gateway.ts"
 import { type RealtimeAdmission, type RealtimeDoor, RealtimeSocket } from "./socket.ts"
@@ -50,7 +52,7 @@ class AnonymousCount {
 
 /** Checks the first frame, and opens the connection of its player or listener. */
 const admitSocket = Effect.fnUntraced(function* (
-  anonymous: AnonymousCount,
+  { anonymous, turns }: { readonly anonymous: AnonymousCount; readonly turns: AdmissionTurns },
   socket: RealtimeSocket,
   members: FrameMembers
 ) {
@@ -65,6 +67,7 @@ const admitSocket = Effect.fnUntraced(function* (
   })
   const { environmentId } = environment
   socket.setFeatures(yield* enabledFeatures(environmentId))
+  yield* turns.await(environmentId)
   const opened = player === undefined ? undefined : yield* openConnection(player, socket)
   const connectionId = opened?.connection.connectionId ?? (yield* newId.connection)
   const event = yield* welcome({
@@ -128,7 +131,8 @@ export const RealtimeDoorLive = Layer.effectDiscard(
     const listenerHandlers = yield* ListenerFrames
     const clock = yield* Clock.Clock
     const services = yield* Effect.context<AdmissionServices>()
-    const anonymous = new AnonymousCount()
+    const { soon } = yield* FlushTimers
+    const arrivals = { anonymous: new AnonymousCount(), turns: new AdmissionTurns(soon) }
     const asTrace = traced(services, "auth")
     const provide = withServices(services)
     const handle = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
@@ -140,7 +144,7 @@ export const RealtimeDoorLive = Layer.effectDiscard(
       handlers,
       listenerHandlers,
       time: () => clock.currentTimeMillisUnsafe(),
-      admit: (socket, frame) => handle(admitSocket(anonymous, socket, frame)),
+      admit: (socket, frame) => handle(admitSocket(arrivals, socket, frame)),
       renew: (admission, frame) =>
         Effect.provideService(
           handle(renewSocket(admission, frame)),

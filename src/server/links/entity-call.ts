@@ -14,7 +14,7 @@ const hideClusterError = (error: CodedError): CodedError =>
   clusterErrors.has(error._tag) ? new Unavailable() : error
 
 /** How long an entity may take to reply before the call counts as lost. */
-const replyMillis = 3000
+export const replyMillis = 3000
 
 /** Fails as `unavailable` when the reply takes too long. */
 export const withReplyTimeout = <A, R>(
@@ -31,10 +31,8 @@ const detached = <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R>
     Effect.onInterrupt(Fiber.join(fiber), () => Effect.forkDetach(Fiber.interrupt(fiber)))
   )
 
-/** Calls an entity. An entity that moves interrupts its calls: that must not interrupt the caller. */
-export const callEntity = <A, R>(
-  call: Effect.Effect<A, CodedError, R>
-): Effect.Effect<A, CodedError, R> =>
+/** A call without a bound. An entity that moves interrupts its calls: that must not interrupt the caller. */
+const callOnce = <A, R>(call: Effect.Effect<A, CodedError, R>): Effect.Effect<A, CodedError, R> =>
   call.pipe(
     Effect.catchCause((cause) => {
       const error = Cause.findErrorOption(cause)
@@ -45,9 +43,13 @@ export const callEntity = <A, R>(
       )
     }),
     detached,
-    withReplyTimeout,
     Effect.mapError(hideClusterError)
   )
+
+/** Calls an entity. */
+export const callEntity = <A, R>(
+  call: Effect.Effect<A, CodedError, R>
+): Effect.Effect<A, CodedError, R> => withReplyTimeout(callOnce(call))
 
 export const isUnavailable = (error: CodedError): boolean => error._tag === "unavailable"
 
@@ -62,4 +64,4 @@ export const retryWhileMoving = <A, R>(
 /** Calls an entity that may be moving; only for calls that may be carried out twice. */
 export const callEntityWithRetry = <A, R>(
   call: Effect.Effect<A, CodedError, R>
-): Effect.Effect<A, CodedError, R> => retryWhileMoving(callEntity(call))
+): Effect.Effect<A, CodedError, R> => retryWhileMoving(callOnce(call))

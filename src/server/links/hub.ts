@@ -21,6 +21,7 @@ import type { NodeContext } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
 import { QueueLink } from "./queue-link.ts"
 import { makeReattachments } from "./reattachments.ts"
+import { makeReplyDeadlines } from "./reply-deadlines.ts"
 import { localRoomId } from "./room-ids.ts"
 import { RoomLink } from "./room-link.ts"
 import { makePeekSeat } from "./room-seats.ts"
@@ -95,10 +96,11 @@ const makeQueues = Effect.fnUntraced(function* (context: NodeContext) {
 const makeSessions = Effect.fnUntraced(function* (context: NodeContext) {
   const local = yield* LocalSessions
   const client = yield* PlayerSessions.client
+  const deadline = yield* makeReplyDeadlines
   return new LinkRegistry<SessionLink>({
     idOf: sessionsId,
     make: (bucketId, environmentId) =>
-      new SessionLink({ bucketId, environmentId, client, local, context }),
+      new SessionLink({ bucketId, environmentId, client, local, context, deadline }),
     receivers: local.receivers
   })
 })

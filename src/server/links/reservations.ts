@@ -10,10 +10,11 @@ import type { HeldSeat } from "#rpc/realtime"
 import type { PlayerSessionCommand } from "#entities/player-session/protocol"
 import { noReservation, type Reservation, sameReservation } from "#entities/player-session/state"
 import { isUnavailable, retryWhileMoving } from "./entity-call.ts"
+import { noReply } from "./reply-deadlines.ts"
 
 /** The calls that a reservation needs. */
 export interface ReservationCalls {
-  /** Sends a command to the player's session. */
+  /** Sends a command to the player's session. Fails with `noReply` if there is none in time. */
   readonly session: (command: PlayerSessionCommand) => Effect.Effect<unknown, CodedError>
   /** The seat that the player has in a room, as the room knows it. */
   readonly peek: (roomId: string) => Effect.Effect<HeldSeat | null, CodedError>
@@ -150,7 +151,13 @@ export class ReservationManager {
   }
 
   #ask(command: PlayerSessionCommand): Effect.Effect<unknown, CodedError> {
-    return retryWhileMoving(Effect.suspend(() => this.#calls.session(command)))
+    const call = Effect.suspend(() => this.#calls.session(command))
+    // Nearly always the first call succeeds, and needs no timers.
+    return Effect.catchIf(
+      call,
+      (error) => isUnavailable(error) && error !== noReply,
+      () => retryWhileMoving(call)
+    )
   }
 
   #sendRelease(reservation: Reservation): Effect.Effect<unknown, CodedError> {

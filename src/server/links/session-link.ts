@@ -14,6 +14,7 @@ import type {
   SessionOutput
 } from "#entities/player-session/protocol"
 import { type DirectTarget, EntityLink, type NodeContext } from "./entity-link.ts"
+import { noReply, type ReplyDeadline } from "./reply-deadlines.ts"
 import type { ReservationManager } from "./reservations.ts"
 
 export type SessionsClient = Effect.Success<typeof PlayerSessions.client>
@@ -38,6 +39,7 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
   readonly #bucketId: string
   readonly #client: SessionsClient
   readonly #local: LocalSessions["Service"]
+  readonly #deadline: ReplyDeadline
   readonly #connections = new Map<string, SessionSubscriber>()
 
   constructor(options: {
@@ -46,8 +48,10 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
     readonly client: SessionsClient
     readonly local: LocalSessions["Service"]
     readonly context: NodeContext
+    readonly deadline: ReplyDeadline
   }) {
     super(options.environmentId, options.context)
+    this.#deadline = options.deadline
     this.#bucketId = options.bucketId
     this.#client = options.client
     this.#local = options.local
@@ -72,11 +76,23 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
     })
   }
 
+  /** Sends a command and waits for the reply, which is overdue after some seconds. */
   override request(command: PlayerSessionCommand): Effect.Effect<SessionData, CodedError> {
-    return Effect.ensuring(
-      super.request(command),
-      Effect.sync(() => this.closeIfIdle())
-    )
+    return Effect.callback((resume) => {
+      const answered = this.#deadline(() => {
+        resume(Effect.fail(noReply))
+        this.closeIfIdle()
+      })
+      this.send(command, (result) => {
+        answered()
+        resume(result.ok ? Effect.succeed(result.data) : Effect.fail(result.error))
+        this.closeIfIdle()
+      })
+      return Effect.sync(() => {
+        answered()
+        this.closeIfIdle()
+      })
+    })
   }
 
   protected override directTarget(): DirectTarget<PlayerSessionCommand> | undefined {

@@ -15,11 +15,25 @@ const sitePrefix = 64
 const widePrefix = 48
 
 /** Parses any form of an address: `::ffff:1.2.3.4`, `[::1]:80`, `fe80::1%eth0`. */
-const parse = (text: string): NetAddress.IpAddress | undefined => {
+const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
   const ip = NetAddress.ipFromString(text.replace(/^\[(.*)\]$/, "$1").replace(/%.*$/, ""))
   if (Result.isSuccess(ip)) return NetAddress.toCanonical(ip.success)
   const inet = NetAddress.inetAddressFromString(text)
   return Result.isSuccess(inet) ? NetAddress.toCanonical(inet.success.address) : undefined
+}
+
+/** Addresses that were parsed last: one request asks for its client's several times. */
+const parsed = new Map<string, NetAddress.IpAddress | undefined>()
+const parsedMax = 1000
+const parsedMaxCharacters = 64
+
+const parse = (text: string): NetAddress.IpAddress | undefined => {
+  if (parsed.has(text)) return parsed.get(text)
+  const address = parseAddress(text)
+  if (text.length > parsedMaxCharacters) return address
+  if (parsed.size >= parsedMax) parsed.clear()
+  parsed.set(text, address)
+  return address
 }
 
 /** The last hop that is not a trusted proxy. */
