@@ -17,6 +17,7 @@ import { FlushScheduler, FlushTimers, NodeFlush } from "#server/platform/flush"
 import { monotonicMillis } from "#server/platform/monotonic"
 import { ChannelLink } from "./channel-link.ts"
 import { Connections } from "./connections.ts"
+import { callEntityWithRetry } from "./entity-call.ts"
 import type { NodeContext } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
 import { QueueLink } from "./queue-link.ts"
@@ -62,12 +63,16 @@ const makeRooms = Effect.fnUntraced(function* (context: NodeContext, connections
     receivers: local.receivers
   })
   local.remoteOutputs.register((batch) => rooms.byId(batch.room)?.receiveRemote(batch))
+  const peekSeat = makePeekSeat(
+    (roomId, playerId) => callEntityWithRetry(client(roomId).Peek({ playerId })),
+    local.actors
+  )
   const knowsRoom = (environmentId: string, roomId: string): boolean => {
     const state = local.actors.get(roomId)?.state
     const isHere = state?.closed === null && state.settings.environmentId === environmentId
     return isHere || rooms.get(environmentId, roomId) !== undefined
   }
-  return { client, rooms, knowsRoom, peekSeat: makePeekSeat(client, local) }
+  return { client, rooms, knowsRoom, peekSeat }
 })
 
 const makeChannels = Effect.fnUntraced(function* (context: NodeContext) {

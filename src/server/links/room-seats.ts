@@ -6,9 +6,7 @@
 import { Effect } from "effect"
 import type { CodedError } from "#rpc/errors/codes"
 import type { HeldSeat } from "#rpc/realtime"
-import type { LocalRooms } from "#entities/room/entity"
-import { callEntityWithRetry } from "./entity-call.ts"
-import type { RoomClient } from "./room-link.ts"
+import type { RoomActor } from "#entities/room/actor"
 
 /** The seat of a player in a room, as the room knows it. */
 export type PeekSeat = (
@@ -16,15 +14,18 @@ export type PeekSeat = (
   playerId: string
 ) => Effect.Effect<HeldSeat | null, CodedError>
 
-export const makePeekSeat = (client: RoomClient, local: LocalRooms["Service"]): PeekSeat => {
+/** `callRoom` asks a room wherever it lives; `local` are the rooms on this node. */
+export const makePeekSeat = (
+  callRoom: PeekSeat,
+  local: ReadonlyMap<string, Pick<RoomActor, "peek">>
+): PeekSeat => {
   /** Callers that wait for the first call to a room, by room. At most one per connection. */
   const waking = new Map<string, Set<() => void>>()
 
-  const call: PeekSeat = (roomId, playerId) =>
+  const ask: PeekSeat = (roomId, playerId) =>
     Effect.suspend(() => {
-      const seat = local.actors.get(roomId)?.peek(playerId)
-      if (seat !== undefined) return Effect.succeed(seat)
-      return callEntityWithRetry(client(roomId).Peek({ playerId }))
+      const seat = local.get(roomId)?.peek(playerId)
+      return seat === undefined ? callRoom(roomId, playerId) : Effect.succeed(seat)
     })
 
   const wake: PeekSeat = (roomId, playerId) => {
@@ -34,7 +35,7 @@ export const makePeekSeat = (client: RoomClient, local: LocalRooms["Service"]): 
       waking.delete(roomId)
       for (const resume of waiting) resume()
     })
-    return Effect.ensuring(call(roomId, playerId), done)
+    return Effect.ensuring(ask(roomId, playerId), done)
   }
 
   return (roomId, playerId) =>
@@ -46,6 +47,6 @@ export const makePeekSeat = (client: RoomClient, local: LocalRooms["Service"]): 
         waiting.add(wakeUp)
         return Effect.sync(() => void waiting.delete(wakeUp))
       })
-      return Effect.andThen(woken, call(roomId, playerId))
+      return Effect.andThen(woken, ask(roomId, playerId))
     })
 }
