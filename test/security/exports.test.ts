@@ -104,6 +104,16 @@ layer(appWithSql(), live)("an export that is read slowly", (it) => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("is cut when its player is deleted, before any cache hears of it", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const player = yield* richPlayer
+      const { rest } = yield* ownExport(player)
+      yield* sql`delete from players where id = ${player.id}`
+      assert.isFalse(yield* rest)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("is cut when its key is revoked, or its developer signs out", () =>
     Effect.gen(function* () {
       const { headers, newKey, project, url } = yield* developer

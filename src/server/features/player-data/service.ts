@@ -25,8 +25,11 @@ type Rows = Effect.Success<ReturnType<PlayerDataRepository["Service"]["read"]>>
 /** An export. */
 export interface ExportedPlayer {
   readonly view: Omit<PlayerExport, "saves">
-  /** Reads one save at a time, when it is pulled. Its data is JSON text, which is sent unparsed. */
-  readonly saves: Stream.Stream<ExportedSave>
+  /**
+   * Reads one save at a time, when it is pulled. Its data is JSON text, which is sent unparsed. Fails at
+   * the end if the player was deleted meanwhile.
+   */
+  readonly saves: Stream.Stream<ExportedSave, PlayerNotFound>
 }
 
 /** Exports and deletes player data. */
@@ -124,6 +127,7 @@ const makeView = Effect.gen(function* () {
 })
 
 const makeExport = Effect.gen(function* () {
+  const players = yield* PlayerRepository
   const repository = yield* PlayerDataRepository
   const view = yield* makeView
   const exporting = new Set<string>()
@@ -141,11 +145,15 @@ const makeExport = Effect.gen(function* () {
     })
 
   const savesOf = (ref: PlayerRef) =>
-    Stream.unfold("", (after) =>
-      Effect.map(
-        reading.withPermits(1)(repository.nextSave(ref, after)),
-        Option.match({ onNone: () => undefined, onSome: (save) => [save, save.key] as const })
-      )
+    Stream.unfold(
+      "",
+      Effect.fnUntraced(function* (after: string) {
+        const next = yield* reading.withPermits(1)(repository.nextSave(ref, after))
+        if (Option.isSome(next)) return [next.value, next.value.key] as const
+        // Asks the database: caches may hear of a deletion after its saves are gone.
+        const found = yield* players.find(ref.environmentId, ref.playerId)
+        return Option.isNone(found) ? yield* new PlayerNotFound() : undefined
+      })
     )
 
   return Effect.fn("PlayerData.export")(function* (ref: PlayerRef) {
