@@ -1,4 +1,7 @@
-/** Two runner processes: new rooms live where most of their players' sockets are. */
+/**
+ * Two runner processes: new rooms live where most of their players' sockets are.
+ * @module-tag long
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { TestDatabase } from "#testing/app"
@@ -59,27 +62,24 @@ describe("a new room", () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live(
-    "lives on the runner of most of the players of its match",
-    () =>
-      Effect.gen(function* () {
-        const { first, second, target } = yield* startTwo
-        for (let i = 0; i < roomCount; i++) {
-          const players = yield* Effect.all([playerOn(target, second), playerOn(target, second)])
-          const matched = yield* Effect.all(
-            players.map(({ socket }) => socket.request({ t: "quickMatch", mode: "four" })),
-            { concurrency: 2 }
-          )
-          assert.strictEqual(at(matched[0], "data", "roomId"), at(matched[1], "data", "roomId"))
-          // Fills the room, so that the next players get another.
-          for (let seat = 0; seat < 2; seat++) {
-            const { socket } = yield* playerOn(target, first)
-            yield* socket.request({ t: "quickMatch", mode: "four" })
-          }
+  it.live("lives on the runner of most of the players of its match", () =>
+    Effect.gen(function* () {
+      const { first, second, target } = yield* startTwo
+      for (let i = 0; i < roomCount; i++) {
+        const players = yield* Effect.all([playerOn(target, second), playerOn(target, second)])
+        const matched = yield* Effect.all(
+          players.map(({ socket }) => socket.request({ t: "quickMatch", mode: "four" })),
+          { concurrency: 2 }
+        )
+        assert.strictEqual(at(matched[0], "data", "roomId"), at(matched[1], "data", "roomId"))
+        // Fills the room, so that the next players get another.
+        for (let seat = 0; seat < 2; seat++) {
+          const { socket } = yield* playerOn(target, first)
+          yield* socket.request({ t: "quickMatch", mode: "four" })
         }
-        assert.strictEqual(yield* roomsOn(second), roomCount)
-        assert.strictEqual(yield* roomsOn(first), 0)
-      }).pipe(Effect.provide(DatabaseLive), Effect.scoped),
-    { tags: "long" }
+      }
+      assert.strictEqual(yield* roomsOn(second), roomCount)
+      assert.strictEqual(yield* roomsOn(first), 0)
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 })

@@ -1,6 +1,7 @@
 /**
  * Runs `deploy/roles.sql` and the service in its two roles, on a Postgres of the distribution: the owner
  * migrates, the service runs as the other role, and that role cannot rewrite the audit log.
+ * @module-tag long
  */
 import { execFile } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -125,8 +126,7 @@ describe("the two roles of the database", () => {
         // Run again, on tables that exist, it changes nothing.
         yield* makeRoles
         assert.match(yield* refused("svc_app", "delete from audit"), /permission denied/)
-      }).pipe(Effect.scoped),
-    { tags: "long" }
+      }).pipe(Effect.scoped)
   )
 
   it.live.skipIf(programs === undefined)(

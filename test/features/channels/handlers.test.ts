@@ -355,37 +355,40 @@ const RateLimitedLive = TestApp.layerWith({ SVC_THROTTLES: "on" }).pipe(
 layer(RateLimitedLive, { timeout: "120 seconds", excludeTestServices: true })(
   "channel rate limits",
   (it) => {
-    it.effect("allows a key 600 messages and 300 management requests per minute", () =>
-      Effect.gen(function* () {
-        const app = yield* TestApp
-        const name = yield* uniqueName
-        yield* manage(app, "PUT", name, {})
-        const assertLimit = Effect.fnUntraced(function* (
-          [limit, times]: readonly [number, number],
-          path: string,
-          body: object
-        ) {
-          const responses = yield* Effect.forEach(
-            Array.from({ length: times }),
-            () => manage(app, "POST", `${name}/${path}`, body),
-            { concurrency: 32 }
+    it.effect(
+      "allows a key 600 messages and 300 management requests per minute",
+      () =>
+        Effect.gen(function* () {
+          const app = yield* TestApp
+          const name = yield* uniqueName
+          yield* manage(app, "PUT", name, {})
+          const assertLimit = Effect.fnUntraced(function* (
+            [limit, times]: readonly [number, number],
+            path: string,
+            body: object
+          ) {
+            const responses = yield* Effect.forEach(
+              Array.from({ length: times }),
+              () => manage(app, "POST", `${name}/${path}`, body),
+              { concurrency: 32 }
+            )
+            const refused = responses.filter(({ status }) => status === 429)
+            assert.strictEqual(times - refused.length, limit)
+            assert.isNotNull(refused[0]?.headers.get("retry-after"))
+          })
+          yield* assertLimit([600, 620], "messages", { type: "x" })
+          // The PUT above was the first of the 300.
+          yield* assertLimit([299, 320], "moderate", { op: "unban", playerId: idOf(1000) })
+          const puts = yield* Effect.forEach(Array.from({ length: 50 }), () =>
+            manage(app, "PUT", name, {})
           )
-          const refused = responses.filter(({ status }) => status === 429)
-          assert.strictEqual(times - refused.length, limit)
-          assert.isNotNull(refused[0]?.headers.get("retry-after"))
-        })
-        yield* assertLimit([600, 620], "messages", { type: "x" })
-        // The PUT above was the first of the 300.
-        yield* assertLimit([299, 320], "moderate", { op: "unban", playerId: idOf(1000) })
-        const puts = yield* Effect.forEach(Array.from({ length: 50 }), () =>
-          manage(app, "PUT", name, {})
-        )
-        assert.isTrue(
-          puts.some(({ status }) => status === 429),
-          "PUT counts as a management request"
-        )
-        assert.strictEqual((yield* manage(app, "GET", name)).status, 200)
-      })
+          assert.isTrue(
+            puts.some(({ status }) => status === 429),
+            "PUT counts as a management request"
+          )
+          assert.strictEqual((yield* manage(app, "GET", name)).status, 200)
+        }),
+      { tags: "long" }
     )
   }
 )

@@ -66,16 +66,19 @@ layer(NodeLive({ SVC_SIGNUPS: "open" }))("invite codes with open sign-up", (it) 
     })
   )
 
-  it.effect("expires the link of a mail after a day", () =>
-    Effect.gen(function* () {
-      const inbox = yield* Inbox
-      const late = yield* signup("late@example.com")
-      assert.strictEqual((yield* post("/me/email/verification", {}, tokenOf(late))).status, 200)
-      const { fragment } = yield* inbox.next("late@example.com")
-      yield* TestClock.adjust("25 hours")
-      const expired = yield* post("/email/verify", { token: fragment.get("svc_confirm") })
-      assert.deepStrictEqual([expired.status, codeOf(expired)], [400, "invalid_token"])
-    })
+  it.effect(
+    "expires the link of a mail after a day",
+    () =>
+      Effect.gen(function* () {
+        const inbox = yield* Inbox
+        const late = yield* signup("late@example.com")
+        assert.strictEqual((yield* post("/me/email/verification", {}, tokenOf(late))).status, 200)
+        const { fragment } = yield* inbox.next("late@example.com")
+        yield* TestClock.adjust("25 hours")
+        const expired = yield* post("/email/verify", { token: fragment.get("svc_confirm") })
+        assert.deepStrictEqual([expired.status, codeOf(expired)], [400, "invalid_token"])
+      }),
+    { tags: "long" }
   )
 
   it.effect("answers mail_unavailable where the mail server refuses the mail", () =>

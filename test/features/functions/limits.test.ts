@@ -154,32 +154,35 @@ layer(withFunctions({ SVC_FUNCTIONS_STORAGE_MB: "2" }), live)("functions", (it) 
     })
   )
 
-  it.effect("ends a call that never ends beside 100 that wait", () =>
-    Effect.gen(function* () {
-      const world = yield* FunctionsWorld
-      const { local } = yield* FunctionHosts
-      const source = `export default { async fetch(request) {
+  it.effect(
+    "ends a call that never ends beside 100 that wait",
+    () =>
+      Effect.gen(function* () {
+        const world = yield* FunctionsWorld
+        const { local } = yield* FunctionHosts
+        const source = `export default { async fetch(request) {
         if (request.url.endsWith("spin")) while (true);
         if (request.url.endsWith("wait")) await new Promise((resolve) => setTimeout(resolve, 60_000))
         return new Response("ok")
       } }`
-      // Divided by the calls under way, the call would be late before it has used 500 ms.
-      const id = world.live(program(source, { limits: { cpuMs: 500 } }))
-      yield* get(id)
-      const waiting = Array.from({ length: 100 }, () => get(id, "wait"))
-      const answers = yield* Effect.all(
-        [
-          ...waiting,
-          Effect.andThen(
-            eventually(() => loadOf(local, id) === 100, "the calls wait"),
-            get(id, "spin")
-          )
-        ],
-        { concurrency: "unbounded" }
-      )
-      const codes = new Set(answers.map(({ text }) => JSON.parse(text).error.code))
-      assert.deepStrictEqual([...codes], ["function_cpu_exceeded"])
-    })
+        // Divided by the calls under way, the call would be late before it has used 500 ms.
+        const id = world.live(program(source, { limits: { cpuMs: 500 } }))
+        yield* get(id)
+        const waiting = Array.from({ length: 100 }, () => get(id, "wait"))
+        const answers = yield* Effect.all(
+          [
+            ...waiting,
+            Effect.andThen(
+              eventually(() => loadOf(local, id) === 100, "the calls wait"),
+              get(id, "spin")
+            )
+          ],
+          { concurrency: "unbounded" }
+        )
+        const codes = new Set(answers.map(({ text }) => JSON.parse(text).error.code))
+        assert.deepStrictEqual([...codes], ["function_cpu_exceeded"])
+      }),
+    { tags: "long" }
   )
 
   it.effect(

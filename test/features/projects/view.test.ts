@@ -304,40 +304,43 @@ layer(Node)("the overview of an environment", (it) => {
     })
   )
 
-  it.effect("counts each active player once a day, whichever node reports it", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const { development, see, target } = yield* setUp
-      const here = yield* Usage
-      const { environmentId } = development
-      const [ada, bob] = yield* Effect.forEach(["Ada", "Bob"], (name) => guest(target, name))
-      const idOf = (player: TestPlayer | undefined) => PlayerId.make(player?.id ?? "")
-      yield* sql`update players set is_guest = false where id = ${idOf(ada)}`
-      yield* here.flush
-      yield* TestClock.adjust("1 day")
-      // Only now: a node that is up sweeps every second of that day.
-      const there = Context.get(yield* buildAnother(nodeWith()), Usage)
-      for (const node of [here, there, here]) {
-        yield* node.playerSeen(environmentId, idOf(bob))
-        yield* node.playerSeen(environmentId, yield* newId.player)
-        yield* node.flush
-      }
-      yield* configure(development, { features: { saves: true } })
-      const { body } = yield* see("overview")
-      assert.deepStrictEqual(at(body, "players"), { total: 2, guests: 1 })
-      assert.strictEqual(at(body, "configVersion"), 1)
-      assert.strictEqual(at(body, "online"), 0)
-      const days = Object(at(body, "dailyActives"))
-      assert.lengthOf(days, 14)
-      const counts = [11, 12, 13].map((day) => [at(days, day, "date"), at(days, day, "count")])
-      assert.deepStrictEqual(counts, [
-        ["1969-12-31", 0],
-        ["1970-01-01", 2],
-        ["1970-01-02", 1]
-      ])
-      const kinds = [0, 1].map((key) => at(body, "keys", key, "kind"))
-      assert.sameMembers(kinds, ["publishable", "secret"])
-      assert.isUndefined(at(body, "keys", 2))
-    })
+  it.effect(
+    "counts each active player once a day, whichever node reports it",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { development, see, target } = yield* setUp
+        const here = yield* Usage
+        const { environmentId } = development
+        const [ada, bob] = yield* Effect.forEach(["Ada", "Bob"], (name) => guest(target, name))
+        const idOf = (player: TestPlayer | undefined) => PlayerId.make(player?.id ?? "")
+        yield* sql`update players set is_guest = false where id = ${idOf(ada)}`
+        yield* here.flush
+        yield* TestClock.adjust("1 day")
+        // Only now: a node that is up sweeps every second of that day.
+        const there = Context.get(yield* buildAnother(nodeWith()), Usage)
+        for (const node of [here, there, here]) {
+          yield* node.playerSeen(environmentId, idOf(bob))
+          yield* node.playerSeen(environmentId, yield* newId.player)
+          yield* node.flush
+        }
+        yield* configure(development, { features: { saves: true } })
+        const { body } = yield* see("overview")
+        assert.deepStrictEqual(at(body, "players"), { total: 2, guests: 1 })
+        assert.strictEqual(at(body, "configVersion"), 1)
+        assert.strictEqual(at(body, "online"), 0)
+        const days = Object(at(body, "dailyActives"))
+        assert.lengthOf(days, 14)
+        const counts = [11, 12, 13].map((day) => [at(days, day, "date"), at(days, day, "count")])
+        assert.deepStrictEqual(counts, [
+          ["1969-12-31", 0],
+          ["1970-01-01", 2],
+          ["1970-01-02", 1]
+        ])
+        const kinds = [0, 1].map((key) => at(body, "keys", key, "kind"))
+        assert.sameMembers(kinds, ["publishable", "secret"])
+        assert.isUndefined(at(body, "keys", 2))
+      }),
+    { tags: "long" }
   )
 })

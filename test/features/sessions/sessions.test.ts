@@ -162,20 +162,23 @@ layer(Core)("sessions", (it) => {
     })
   )
 
-  it.effect("expires a refresh token 90 days after its issue", () =>
-    Effect.gen(function* () {
-      const used = yield* newGuest
-      const idle = yield* newGuest
-      yield* TestClock.adjust("7775999 seconds")
-      const next = yield* rotate(used.environmentId, used.session.refreshToken)
-      yield* TestClock.adjust("1 second")
-      const { environmentId, session } = idle
-      assert.strictEqual(
-        yield* codeOf(environmentId, session.refreshToken),
-        "invalid_refresh_token"
-      )
-      assert.strictEqual(yield* codeOf(used.environmentId, next), "ok")
-    })
+  it.effect(
+    "expires a refresh token 90 days after its issue",
+    () =>
+      Effect.gen(function* () {
+        const used = yield* newGuest
+        const idle = yield* newGuest
+        yield* TestClock.adjust("7775999 seconds")
+        const next = yield* rotate(used.environmentId, used.session.refreshToken)
+        yield* TestClock.adjust("1 second")
+        const { environmentId, session } = idle
+        assert.strictEqual(
+          yield* codeOf(environmentId, session.refreshToken),
+          "invalid_refresh_token"
+        )
+        assert.strictEqual(yield* codeOf(used.environmentId, next), "ok")
+      }),
+    { tags: "long" }
   )
 
   it.effect("refuses a refresh token of another environment without revoking the session", () =>

@@ -211,43 +211,46 @@ layer(RelayedLive, live)("voice of an environment", (it) => {
     })
   )
 
-  it.effect("ends calls while the operator suspends voice, and leaves audit entries", () =>
-    Effect.gen(function* () {
-      const { ada, app, channel } = yield* callOf(1)
-      const { url: DATABASE_URL } = yield* TestDatabase
-      const sql = yield* SqlClient.SqlClient
-      const [row] = yield* sql`
+  it.effect(
+    "ends calls while the operator suspends voice, and leaves audit entries",
+    () =>
+      Effect.gen(function* () {
+        const { ada, app, channel } = yield* callOf(1)
+        const { url: DATABASE_URL } = yield* TestDatabase
+        const sql = yield* SqlClient.SqlClient
+        const [row] = yield* sql`
         select id from environments where name = 'development' and project_id = ${app.project}`
-      const id = String(row?.["id"])
-      const operate = (act: string, environment = id) =>
-        Effect.promise(() =>
-          execute(process.execPath, [operator, "voice", act, environment], {
-            env: { DATABASE_URL }
-          }).then(
-            ({ stdout }) => stdout,
-            (error: unknown) => `failed: ${String(at(error, "stderr"))}`
+        const id = String(row?.["id"])
+        const operate = (act: string, environment = id) =>
+          Effect.promise(() =>
+            execute(process.execPath, [operator, "voice", act, environment], {
+              env: { DATABASE_URL }
+            }).then(
+              ({ stdout }) => stdout,
+              (error: unknown) => `failed: ${String(at(error, "stderr"))}`
+            )
           )
+        assert.include(yield* operate("suspend"), "is suspended")
+        assert.deepInclude(yield* ada.socket.next("voice_closed"), { channel, reason: "suspended" })
+        assert.strictEqual(yield* refusal(ada, { t: "voiceJoin", channel }), "voice_suspended")
+        assert.include(yield* operate("resume"), "is resumed")
+        yield* app.eventually(
+          Effect.map(ada.socket.request({ t: "voiceJoin", channel }), ({ ok }) => ok === true),
+          "voice is back"
         )
-      assert.include(yield* operate("suspend"), "is suspended")
-      assert.deepInclude(yield* ada.socket.next("voice_closed"), { channel, reason: "suspended" })
-      assert.strictEqual(yield* refusal(ada, { t: "voiceJoin", channel }), "voice_suspended")
-      assert.include(yield* operate("resume"), "is resumed")
-      yield* app.eventually(
-        Effect.map(ada.socket.request({ t: "voiceJoin", channel }), ({ ok }) => ok === true),
-        "voice is back"
-      )
-      assert.match(yield* operate("suspend", "env_nobody"), /^failed: .*no environment/s)
-      const entries = yield* sql`
+        assert.match(yield* operate("suspend", "env_nobody"), /^failed: .*no environment/s)
+        const entries = yield* sql`
         select action, actor_kind, actor_id, target_id from audit
         where action like 'voice.%' order by id`
-      assert.deepStrictEqual(
-        entries.map((entry) => [entry["action"], entry["actorId"], entry["targetId"]]),
-        [
-          ["voice.suspend", "operator", id],
-          ["voice.resume", "operator", id]
-        ]
-      )
-    })
+        assert.deepStrictEqual(
+          entries.map((entry) => [entry["action"], entry["actorId"], entry["targetId"]]),
+          [
+            ["voice.suspend", "operator", id],
+            ["voice.resume", "operator", id]
+          ]
+        )
+      }),
+    { tags: "long" }
   )
 
   it.effect("refuses anonymous listeners", () =>
