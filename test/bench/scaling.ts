@@ -139,6 +139,12 @@ const spreadOf = (values: ReadonlyArray<number>) => {
   }
 }
 
+/** By how many percent the fullest or emptiest runner is off the mean. */
+const unevenPercent = (values: ReadonlyArray<number>): number => {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length
+  return Math.round((Math.max(...values.map((value) => Math.abs(value - mean))) / mean) * 100)
+}
+
 /** Changes the runners under play, and reports what the players noticed. */
 const measure = <E, R>(
   title: string,
@@ -156,6 +162,11 @@ const measure = <E, R>(
     const after = yield* ownersOf(harness)
     const moved = (roomId: string) => before.get(roomId) !== after.get(roomId)
     const rooms = new Set(waits.map(({ roomId }) => roomId))
+    const roomWaits = Map.groupBy(waits, ({ roomId }) => roomId)
+    const silences = Array.from(roomWaits.values(), (of) =>
+      Math.min(...of.map(({ millis }) => millis))
+    )
+    const load = yield* loadOf(harness)
     const millisOf = (wanted: (wait: (typeof waits)[number]) => boolean) =>
       spreadOf(waits.filter((wait) => wanted(wait)).map(({ millis }) => millis))
     const result = {
@@ -165,13 +176,19 @@ const measure = <E, R>(
       movedPercent: Math.round(
         (Array.from(rooms).filter((roomId) => moved(roomId)).length / rooms.size) * 100
       ),
+      /** Of each room, the longest wait of the player who waited least. */
+      silence: {
+        medianMillis: Math.round(silences.toSorted((a, b) => a - b)[silences.length >> 1] ?? 0),
+        worstMillis: Math.round(Math.max(...silences))
+      },
       /** Longest waits of players by what happened to them. */
       stayed: millisOf(({ reconnected, roomId }) => !reconnected && !moved(roomId)),
       roomMoved: millisOf(({ reconnected, roomId }) => !reconnected && moved(roomId)),
       reconnected: millisOf(({ reconnected }) => reconnected),
       lostSeats: players.lostSeats(),
       failedCalls: players.journal.takeFailures(),
-      load: yield* loadOf(harness)
+      load,
+      uneven: { shards: unevenPercent(load.shards), rooms: unevenPercent(load.rooms) }
     }
     console.log(JSON.stringify(result, undefined, 1))
     return result
