@@ -216,7 +216,7 @@ const scaling = Effect.fnUntraced(function* (rooms: number, apart: boolean) {
     return newest === undefined ? Effect.void : harness.leave(newest)
   })
   const back = yield* measure("three runners to two", harness, players, leave)
-  const folder = fileURLToPath(new URL("./results/", import.meta.url))
+  const folder = fileURLToPath(new URL("./results/tmp/", import.meta.url))
   yield* Effect.promise(async () => {
     await mkdir(folder, { recursive: true })
     const text = JSON.stringify([out, spread, back], undefined, 2)
