@@ -13,14 +13,17 @@ import { Settings } from "#server/platform/settings/settings"
 import { SignInLinks } from "#server/features/developers/sign-in-links"
 import { errorResponse } from "./errors.ts"
 import { isLocalRequest } from "./local-request.ts"
+import { tokens } from "./look/tokens.ts"
 
 const policy =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
   "base-uri 'none'; form-action 'none'"
 
 const style =
-  ":root{color-scheme:light dark}" +
-  "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:2rem auto;padding:0 1rem}"
+  tokens +
+  "body{max-width:44rem;margin:3rem auto;padding:0 1rem}ul{list-style:none;padding:0}" +
+  "li{border-bottom:1px solid var(--line);padding:8px 0;color:var(--quiet)}" +
+  "li a{display:inline-block;min-width:9rem}"
 
 const linkTo = (path: string, text: string): string =>
   `<li><a href="${path}"><code>${path}</code></a> ${text}</li>`

@@ -231,7 +231,7 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
       yield* expectFits("Overview")
       for (const [name, content] of phoneViews) {
         yield* ask(() => page.getByRole("button", { name: "Views" }).click())
-        yield* visit(page, name, () => page.getByText(content).first().waitFor())
+        yield* visit(page, name, () => page.locator("#main").getByText(content).first().waitFor())
         yield* expectFits(name)
       }
       assert.deepStrictEqual(complaints, [])

@@ -134,7 +134,7 @@ export const variables = {
     default: "3478",
     description:
       "The UDP port of the embedded TURN server, which a single process outside production starts when " +
-      "it is first needed and SVC_TURN_URLS is empty. 0 turns it off."
+      "it is first needed and SVC_TURN_URLS is empty. npm run start:two starts one, too. 0 turns it off."
   },
   SVC_TURN_SECRET: {
     description:
