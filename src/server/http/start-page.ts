@@ -22,8 +22,8 @@ const policy =
 const style =
   tokens +
   "body{max-width:44rem;margin:3rem auto;padding:0 1rem}ul{list-style:none;padding:0}" +
-  "li{border-bottom:1px solid var(--line);padding:8px 0;color:var(--quiet)}" +
-  "li a{display:inline-block;min-width:9rem}"
+  "li{display:flex;gap:12px;border-bottom:1px solid var(--line);padding:8px 0;color:var(--quiet)}" +
+  "li a{flex:0 0 8.5rem}"
 
 const linkTo = (path: string, text: string): string =>
   `<li><a href="${path}"><code>${path}</code></a> ${text}</li>`
