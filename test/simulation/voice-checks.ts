@@ -4,6 +4,7 @@
  */
 import { Context, HashMap } from "effect"
 import { selfOf } from "#entities/channel/model"
+import { sameVoice } from "#entities/channel/options"
 import type { VoiceCall } from "#entities/voice-session/call"
 import { VoiceCalls } from "#entities/voice-session/calls"
 import type { ChannelRecord } from "./channel-record.ts"
@@ -31,6 +32,10 @@ const checkCall = (simulator: Simulator, { channel, media, state }: VoiceCall): 
     } else if (canSpeak && !selfOf(channel.state, playerId, simulator.now).canSend) {
       simulator.fault(`${playerId} may speak in ${id}, and may not send`)
     }
+  }
+  const voice = channel.state?.options.voice ?? null
+  if (members.length > 0 && (voice === null || !sameVoice(voice, state.voice))) {
+    simulator.fault(`${id} has another kind of voice than its call`)
   }
   if (!(media instanceof SimulatedMedia)) return
   for (const [session, isHeard] of media.sessions) {

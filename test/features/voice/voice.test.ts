@@ -11,6 +11,7 @@ import { poolLayer } from "#sql/database"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, authenticate, configure, newPlayer, type OnlinePlayer } from "#testing/players"
 import { connectAnonymously, errorCode, manage, moderate } from "../../support/channel-calls.ts"
+import { play } from "../../support/moderation-calls.ts"
 import { AppLive, DatabaseLive } from "../../support/service.ts"
 import {
   awaitCall,
@@ -117,6 +118,29 @@ layer(RelayedLive, live)("peer-to-peer calls", (it) => {
       const data = { candidate: candidate("host", "10.1.2.3"), sdpMid: "0" }
       yield* ada.socket.request({ t: "voiceSignal", channel, to: bob.id, kind: "candidate", data })
       assert.deepStrictEqual((yield* bob.socket.next("voice_signal"))["data"], data)
+    })
+  )
+
+  it.effect("relays a child, also where the others need no relay", () =>
+    Effect.gen(function* () {
+      const { ada, app, channel } = yield* callOf(1, { voice: { mode: "p2p", relayOnly: false } })
+      const bob = yield* newMember(app, channel)
+      yield* play(app, bob, "PUT", "social/age", { band: "child" })
+      yield* app.eventually(
+        Effect.map(joinCall(bob, channel), (joined) => at(joined, "relayOnly") === true),
+        "bob is relayed"
+      )
+      assert.strictEqual(at(yield* joinCall(bob, channel), "iceTransportPolicy"), "relay")
+      yield* awaitCall(ada, [ada, bob])
+      for (const [from, to] of [
+        [ada, bob],
+        [bob, ada]
+      ] as const) {
+        const sdp = `v=0\r\na=${candidate("host", "10.1.2.3")}\r\n`
+        const signal = { t: "voiceSignal", channel, to: to.id, kind: "offer", data: { sdp } }
+        yield* from.socket.request(signal)
+        assert.notInclude(JSON.stringify(yield* to.socket.next("voice_signal")), "10.1.2.3")
+      }
     })
   )
 
