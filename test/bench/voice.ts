@@ -110,11 +110,13 @@ const leave = (session: string): void => {
   peers.delete(session)
 }
 
-/** Joins and leaves many times, a few at once. */
+/** Joins under way at the same time. */
+const atOnce = 20
+
+/** Joins and leaves many times. */
 const measureJoins = async () => {
   const before = await residentBytes()
   const from = performance.now()
-  const atOnce = 20
   for (let done = 0; done < joins; done += atOnce) {
     const names = Array.from({ length: atOnce }, (_, i) => `join-${done + i}`)
     await Promise.all(names.map(join))
@@ -131,7 +133,11 @@ const measureJoins = async () => {
 
 const measureCall = async () => {
   const all: Array<VoicePeer> = []
-  for (let i = 0; i < people; i++) all.push(await join(`person-${i}`))
+  while (all.length < people) {
+    const size = Math.min(atOnce, people - all.length)
+    const names = Array.from({ length: size }, (_, i) => `person-${all.length + i}`)
+    all.push(...(await Promise.all(names.map(join))))
+  }
   all.slice(0, speakers).forEach((peer, i) => {
     call.setMicrophone(`person-${i}`, true)
     peer.speak(20)
