@@ -56,7 +56,7 @@ layer(TwoRunners.layerWith({ SVC_VOICE_UDP_PORTS: "0" }), live)(
             { concurrency: "unbounded" }
           )
           yield* eventually(() => both.filter(isOpen).length === 1, "one connection stays")
-          const [ada = yield* Effect.die("nobody")] = both.filter(isOpen)
+          const ada = both.find(isOpen) ?? (yield* Effect.die("nobody"))
           const reply = yield* ada.socket.next("reply", ({ rid }) => rid === "voice")
           if (reply["ok"] !== true) yield* ada.socket.request({ t: "channelJoin", channel })
           const data = reply["ok"] === true ? reply["data"] : yield* joinCall(ada, channel)
