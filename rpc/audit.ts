@@ -28,6 +28,8 @@ export type AuditAction =
   | "domain.remove"
   | "domain.verify"
   | "functions.activate"
+  | "functions.deadLetterDelete"
+  | "functions.deadLetterRetry"
   | "functions.delete"
   | "functions.deploy"
   | "functions.disable"

@@ -91,6 +91,8 @@ export const functionDeliveries = {
   /** Failed messages are kept for this long, the newest `deadMax` of an environment. */
   deadDays: 7,
   deadMax: 1000,
+  /** Dead letters of a page, which has their bodies. */
+  deadPageMax: 20,
   /** Bytes of a failed message that the log shows. */
   loggedBytes: 4 * KiB
 } as const

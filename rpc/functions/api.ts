@@ -16,6 +16,7 @@ import {
 } from "../errors/codes.ts"
 import { functionLogs, functions as limits, http } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
+import { deadLetterQuery, DeadLetterId, DeadLetterPage } from "./dead-letters.ts"
 import {
   FunctionsDeployed,
   FunctionsDeployment,
@@ -164,6 +165,25 @@ const logs = <P extends MountParams>(params: P) =>
     success: HttpApiSchema.StreamNdjson({ schema: FunctionsLogLine })
   }).annotate(OpenApi.Summary, "Read log lines, one JSON value each; with follow also new ones")
 
+const deadLetters = <P extends MountParams>(params: P) =>
+  [
+    HttpApiEndpoint.get("deadLetters", "/functions/dead-letters", {
+      params,
+      query: deadLetterQuery,
+      success: DeadLetterPage
+    }).annotate(OpenApi.Summary, "List messages and events that failed for good, newest first"),
+    HttpApiEndpoint.post("retryDeadLetter", "/functions/dead-letters/:id/retry", {
+      params: { ...params, id: Schema.String },
+      success: DeadLetterId,
+      error: wire(NotFound)
+    }).annotate(OpenApi.Summary, "Deliver a dead letter again, as if it had just been sent"),
+    HttpApiEndpoint.delete("deleteDeadLetter", "/functions/dead-letters/:id", {
+      params: { ...params, id: Schema.String },
+      success: DeadLetterId,
+      error: wire(NotFound)
+    }).annotate(OpenApi.Summary, "Delete a dead letter")
+  ] as const
+
 const endpoints = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id)
     .add(
@@ -171,6 +191,7 @@ const endpoints = <Id extends string, P extends MountParams>(id: Id, params: P) 
       ...deployments(params),
       ...secrets(params),
       ...databases(params),
+      ...deadLetters(params),
       logs(params)
     )
     .middleware(FunctionsGate)

@@ -10,9 +10,9 @@ import { orDieWithTimeout } from "../database.ts"
 const Time = Schema.DateTimeUtcFromDate
 type Time = typeof Time.Type
 
-const Kind = Schema.Literals(["message", "event"])
+export const Kind = Schema.Literals(["message", "event"])
 
-const ContentType = Schema.Literals(["json", "text", "bytes", "v8"])
+export const ContentType = Schema.Literals(["json", "text", "bytes", "v8"])
 
 const ClaimedRow = Schema.Struct({
   id: Schema.String,

@@ -1,6 +1,7 @@
 /** Calls of the CLI to the endpoints of Functions. */
 import { Duration, Effect, Option, Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
+import { type DeadLetter, DeadLetterId, DeadLetterPage } from "#rpc/functions/dead-letters"
 import { FunctionsDeployment, type NewFunctionsDeployment } from "#rpc/functions/deployment"
 import {
   FunctionsLogLine,
@@ -80,6 +81,34 @@ export const migrate = (
     post(`/db/${encodeURIComponent(binding)}/migrate`, { migrations }),
     MigrationResult
   )
+
+const deadLetters = `${base}/dead-letters`
+
+/** All that are kept, newest first; of one queue or hook, if it is named. */
+export const listDeadLetters = Effect.fnUntraced(function* (
+  target: Target,
+  name: string | undefined
+) {
+  const all: Array<DeadLetter> = []
+  let cursor: string | null | undefined
+  do {
+    const request = HttpClientRequest.get(deadLetters).pipe(
+      HttpClientRequest.setUrlParams({ name, cursor })
+    )
+    const page = yield* sendAndRead(target, request, DeadLetterPage)
+    all.push(...page.deadLetters)
+    cursor = page.nextCursor
+  } while (cursor !== null)
+  return all
+})
+
+const deadLetterPath = (id: string): string => `${deadLetters}/${encodeURIComponent(id)}`
+
+export const retryDeadLetter = (target: Target, id: string) =>
+  sendAndRead(target, HttpClientRequest.post(`${deadLetterPath(id)}/retry`), DeadLetterId)
+
+export const deleteDeadLetter = (target: Target, id: string) =>
+  sendAndRead(target, HttpClientRequest.delete(deadLetterPath(id)), DeadLetterId)
 
 const decodeLine = Schema.decodeUnknownOption(Schema.fromJsonString(FunctionsLogLine))
 

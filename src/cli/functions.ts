@@ -5,6 +5,7 @@ import { deployCommand, rollbackCommand } from "./functions-deploy.ts"
 import { devCommand } from "./functions-dev.ts"
 import { initCommand } from "./functions-init.ts"
 import { logsCommand } from "./functions-logs.ts"
+import { queuesCommand } from "./functions-queues.ts"
 
 export const functionsCommand = Command.make("functions").pipe(
   Command.withDescription("Functions: code of yours that runs in the service"),
@@ -15,6 +16,7 @@ export const functionsCommand = Command.make("functions").pipe(
     rollbackCommand,
     logsCommand,
     secretsCommand,
-    dbCommand
+    dbCommand,
+    queuesCommand
   ])
 )

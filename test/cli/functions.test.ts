@@ -6,6 +6,7 @@ import { FunctionsRecordRepository } from "#sql/functions/records"
 import { FunctionsSource } from "#server/features/functions/surroundings"
 import { at } from "#testing/players"
 import { makeFolder } from "../support/cli/svc.ts"
+import { addDeadLetter } from "../support/dead-letters.ts"
 import { call } from "../support/function-calls.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 
@@ -132,6 +133,25 @@ layer(Node, { timeout: "60 seconds" })("svc functions", (it) => {
         /^\d\d:\d\d:\d\d\.\d{3} warn  v3 was there before\n.* warn  v3 and this later\n$/
       )
       assert.strictEqual(stderr, "")
+    })
+  )
+
+  it.effect("lists, retries and deletes what failed for good", () =>
+    Effect.gen(function* () {
+      const { folder, target } = yield* setUp
+      const first = yield* addDeadLetter(target.environmentId)
+      const second = yield* addDeadLetter(target.environmentId)
+      const listed = yield* folder.svc("functions queues dead")
+      assert.deepStrictEqual([listed.code, listed.stderr], [0, ""])
+      assert.include(listed.stdout, `${first} `)
+      assert.include(listed.stdout, '{"n":1}')
+      assert.notInclude((yield* folder.svc("functions queues dead OTHER")).stdout, first)
+      assert.strictEqual((yield* folder.svc(`functions queues delete ${first}`)).code, 0)
+      const gone = yield* folder.svc(`functions queues delete ${first}`)
+      assert.notStrictEqual(gone.code, 0)
+      assert.strictEqual((yield* folder.svc(`functions queues retry ${second}`)).code, 0)
+      const left = yield* folder.svc("functions queues dead --json")
+      assert.deepStrictEqual(json(left.stdout), { deadLetters: [] })
     })
   )
 })

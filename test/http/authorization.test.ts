@@ -27,6 +27,7 @@ import {
   signUp,
   type TenantFixtures
 } from "../support/operator-harness.ts"
+import { addDeadLetterOf } from "../support/dead-letters.ts"
 import { call as callFunctions, deploy, enable } from "../support/function-calls.ts"
 import { call, makeUnfinished } from "../support/hosting.ts"
 import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
@@ -130,7 +131,8 @@ const makeSamples = Effect.fnUntraced(function* ({
     sha256,
     checkoutId: `chk_${"0".repeat(26)}`,
     domain,
-    binding: "DB"
+    binding: "DB",
+    id: yield* addDeadLetterOf(development.publishableKey)
   }
   return samples
 })
@@ -148,7 +150,7 @@ const destructive = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logo
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
 /** Paths whose target belongs to one environment or project. */
-const owned = /:(?:playerId|appealId|keyId|version|name|ref|sha256|domain|binding|roomId)\b/
+const owned = /:(?:playerId|appealId|keyId|version|name|ref|sha256|domain|binding|roomId|id)\b/
 
 /** Endpoints that create a missing target instead of answering 404. */
 const creating = new Set([
@@ -172,13 +174,20 @@ const bodies: Readonly<Record<string, unknown>> = {
 
 const ofFunctions = "/v1/projects/:projectId/environments/:env/functions"
 
+type MakeTarget = (target: TestTarget) => Effect.Effect<Samples, never, SqlClient.SqlClient>
+
+const deadLetter: MakeTarget = ({ publishableKey }) =>
+  Effect.map(addDeadLetterOf(publishableKey), (id) => ({ id }))
+
 /** Endpoints whose target is made just before the request, with its parameters. */
-const targets: Readonly<Record<string, (target: TestTarget) => Effect.Effect<Samples>>> = {
+const targets: Readonly<Record<string, MakeTarget>> = {
   [`POST ${ofFunctions}/deployments/:version/activate`]: (target) =>
     Effect.andThen(
       enable(target),
       Effect.map(deploy(target), (made) => ({ version: String(at(made, "version")) }))
     ),
+  [`POST ${ofFunctions}/dead-letters/:id/retry`]: deadLetter,
+  [`DELETE ${ofFunctions}/dead-letters/:id`]: deadLetter,
   [`DELETE ${ofFunctions}/secrets/:name`]: (target) =>
     Effect.andThen(
       enable(target),
@@ -216,6 +225,7 @@ const rowCounts = Effect.gen(function* () {
       (select count(*) from functions) functions,
       (select count(*) from function_deployments) function_deployments,
       (select count(*) from function_secrets) function_secrets,
+      (select count(*) from function_deliveries) function_deliveries,
       (select count(*) from idempotency_keys) idempotency`
   return row
 })

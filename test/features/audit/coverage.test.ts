@@ -12,6 +12,7 @@ import { poolLayer } from "#sql/database"
 import { type Endpoint, endpoints } from "#server/http/authorization"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, guest, request } from "#testing/players"
+import { addDeadLetterOf } from "../../support/dead-letters.ts"
 import * as functions from "../../support/function-calls.ts"
 import { call, makeUnfinished, upload } from "../../support/hosting.ts"
 import {
@@ -45,7 +46,7 @@ interface Sample {
 type MakeSample = (
   project: Project,
   developer: TestDeveloper
-) => Effect.Effect<Sample, never, TestApp>
+) => Effect.Effect<Sample, never, TestApp | SqlClient.SqlClient>
 
 const simply =
   (sample: Sample): MakeSample =>
@@ -103,6 +104,12 @@ const ofFunctions =
   ({ development }) =>
     Effect.as(functions.enable(development), sample)
 
+/** A change of a dead letter. */
+const ofDeadLetter =
+  (action: AuditAction): MakeSample =>
+  ({ development }) =>
+    Effect.map(addDeadLetterOf(development.publishableKey), (id) => ({ action, params: { id } }))
+
 /** Changes of functions. Each follows the one before: the code is deployed, and deleted last. */
 const ofFunctionsEndpoints: Readonly<Record<string, MakeSample>> = {
   "POST /functions/enable": ({ development }) =>
@@ -150,6 +157,8 @@ const ofFunctionsEndpoints: Readonly<Record<string, MakeSample>> = {
       params: { binding: "DB" },
       body: { migrations: [{ name: `0001_${String(at(deployed, "version"))}`, sql: "select 1" }] }
     })),
+  "POST /functions/dead-letters/:id/retry": ofDeadLetter("functions.deadLetterRetry"),
+  "DELETE /functions/dead-letters/:id": ofDeadLetter("functions.deadLetterDelete"),
   "DELETE /functions": simply({ action: "functions.delete" })
 }
 

@@ -9,6 +9,7 @@ import { http as pages, throttles as rates } from "#rpc/limits"
 import { takeToken, withRetryAfter } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeDatabases } from "./databases.ts"
+import { makeDeadLetters } from "./dead-letters.ts"
 import { FunctionsDeployments } from "./deployments.ts"
 import { type LogQuery, makeLogResponse } from "./logs.ts"
 import { Functions } from "./service.ts"
@@ -121,7 +122,12 @@ const makeData = Effect.gen(function* () {
 })
 
 const makeHandlers = Effect.gen(function* () {
-  return { ...(yield* makeSettings), ...(yield* makeCode), ...(yield* makeData) }
+  return {
+    ...(yield* makeSettings),
+    ...(yield* makeCode),
+    ...(yield* makeData),
+    ...(yield* makeDeadLetters)
+  }
 })
 
 /** The groups `functions` and `projectFunctions`. */

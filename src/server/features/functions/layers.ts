@@ -1,5 +1,6 @@
 /** The layers of Functions: what their runtime needs, the runtime, and what calls it. */
 import { Layer } from "effect"
+import { DeadLetterRepository } from "#sql/functions/dead-letters"
 import { DeliveryRepository } from "#sql/functions/deliveries"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
 import { FunctionHostRepository } from "#sql/functions/hosts"
@@ -24,6 +25,7 @@ import { FunctionsSourceLive } from "./source.ts"
 import { FunctionsUsageLive } from "./usage.ts"
 
 export const FunctionRepositoriesLive = Layer.mergeAll(
+  DeadLetterRepository.layer,
   DeliveryRepository.layer,
   FunctionHostRepository.layer,
   FunctionsDeploymentRepository.layer,

@@ -1,0 +1,85 @@
+/** Dead letters: messages and events that failed for good, which developers read, retry and delete. */
+import { DateTime, Effect } from "effect"
+import { CurrentEnvironment } from "#rpc/auth"
+import { NotFound } from "#rpc/errors/codes"
+import type { DeadLetter } from "#rpc/functions/dead-letters"
+import { functionDeliveries as limits } from "#rpc/limits"
+import { type DeadLetterRow, DeadLetterRepository } from "#sql/functions/dead-letters"
+import { makeTransaction } from "#server/platform/database"
+import { Audit } from "../audit/service.ts"
+import { NewDeliveries } from "./deliveries.ts"
+
+interface ListQuery {
+  readonly name?: string
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+interface ById {
+  readonly params: { readonly id: string }
+}
+
+const isText = ({ contentType }: Pick<DeadLetterRow, "contentType">): boolean =>
+  contentType === "json" || contentType === "text"
+
+const viewOf = (row: DeadLetterRow): DeadLetter => {
+  const { attempts, body, contentType, failedAt, id, kind, sentAt, target } = row
+  const encoding = isText(row) ? "utf8" : "base64"
+  return {
+    id,
+    kind,
+    name: target,
+    contentType,
+    encoding,
+    body: Buffer.from(body).toString(encoding),
+    attempts,
+    sentAt: DateTime.formatIso(sentAt),
+    failedAt: DateTime.formatIso(failedAt)
+  }
+}
+
+const isId = (id: string): boolean => /^\d{1,18}$/.test(id)
+
+/** Handlers of the endpoints. What is retried does not count against the bound of waiting messages. */
+export const makeDeadLetters = Effect.gen(function* () {
+  const audit = yield* Audit
+  const news = yield* NewDeliveries
+  const repository = yield* DeadLetterRepository
+  const transaction = yield* makeTransaction
+  const change = Effect.fnUntraced(function* (id: string, action: "Delete" | "Retry") {
+    const environment = yield* CurrentEnvironment
+    const one = { environmentId: environment.environmentId, id }
+    yield* transaction(
+      Effect.gen(function* () {
+        if (!isId(id)) return yield* new NotFound()
+        const named =
+          action === "Delete"
+            ? yield* repository.remove(one)
+            : yield* repository.retry({ ...one, dueAt: yield* DateTime.now })
+        if (named === undefined) return yield* new NotFound()
+        return yield* audit.record(environment, {
+          action: `functions.deadLetter${action}`,
+          target: { kind: "functionDelivery", id },
+          details: { kind: named.kind, name: named.target }
+        })
+      })
+    )
+    return { id }
+  })
+  return {
+    deadLetters: Effect.fnUntraced(function* ({
+      query: { cursor: before, limit = limits.deadPageMax, name: target }
+    }: {
+      readonly query: ListQuery
+    }) {
+      const { environmentId } = yield* CurrentEnvironment
+      const most = Math.min(limit, limits.deadPageMax)
+      const rows = yield* repository.page({ environmentId, target, before, limit: most + 1 })
+      const shown = rows.slice(0, most)
+      const last = rows.length > most ? shown.at(-1) : undefined
+      return { deadLetters: shown.map(viewOf), nextCursor: last?.id ?? null }
+    }),
+    retryDeadLetter: ({ params: { id } }: ById) => Effect.tap(change(id, "Retry"), news.open),
+    deleteDeadLetter: ({ params: { id } }: ById) => change(id, "Delete")
+  }
+})
