@@ -310,7 +310,7 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
   [/^DELETE /, "a deletion has no fields"],
   [/\/config$/, "the config refuses unknown fields"],
   [
-    /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate|verify|disable|limits)$|\/blobs\//,
+    /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate|verify|disable|limits|retry)$|\/blobs\//,
     "the service stores no field of the body"
   ],
   [/\/me\/(?:invite-code|email\/verification)$/, "the service stores no field of the body"],

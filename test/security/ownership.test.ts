@@ -16,6 +16,7 @@ import {
   signUp,
   type TestDeveloper
 } from "../support/operator-harness.ts"
+import { addDeadLetterOf } from "../support/dead-letters.ts"
 import { enable } from "../support/function-calls.ts"
 import { makeUnfinished } from "../support/hosting.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
@@ -49,6 +50,7 @@ const makeResources = Effect.fnUntraced(function* (
   yield* put(`${target.url}/v1/realtime/channels/${name}`, server, {})
   yield* enable(target)
   const { ref, sha256 } = yield* makeUnfinished(target)
+  const id = yield* addDeadLetterOf(target.publishableKey)
   const roomId = yield* makeRoom(target)
   const domain = `${name}.example.com`
   yield* request(`${target.url}/v1/hosting/domains`, { headers: server, body: { domain } })
@@ -66,21 +68,23 @@ const makeResources = Effect.fnUntraced(function* (
       ref,
       sha256,
       domain,
-      binding: "DB"
+      binding: "DB",
+      id
     }
   }
 })
 
 const none = "0".repeat(26)
 
-/** Adds rooms, deployments, files and domains of others, and such that do not exist. */
+/** Adds rooms, deployments, files, domains and dead letters of others, and such that do not exist. */
 const withDeployments = (
   kinds: Readonly<Record<string, Ids>>,
   foreign: Ids,
   inProduction: Ids
 ): Readonly<Record<string, Ids>> => {
-  const pick = ({ domain = "", ref = "", roomId = "", sha256 = "" }: Ids) => ({
+  const pick = ({ domain = "", id = "", ref = "", roomId = "", sha256 = "" }: Ids) => ({
     domain,
+    id,
     ref,
     roomId,
     sha256
@@ -94,9 +98,10 @@ const withDeployments = (
       ref: `dep_${none}`,
       roomId: `rm_${none}`,
       sha256: "0".repeat(64),
-      domain: "nobody.example.com"
+      domain: "nobody.example.com",
+      id: "999999999"
     },
-    malformed: { ...kinds["malformed"], ref: "x", roomId: "x", sha256: "x", domain: "x" }
+    malformed: { ...kinds["malformed"], ref: "x", roomId: "x", sha256: "x", domain: "x", id: "x" }
   }
 }
 
@@ -211,7 +216,7 @@ const creates = new Set([
 ])
 
 const idParams =
-  /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key|ref|sha256|domain|roomId)\b/g
+  /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key|ref|sha256|domain|roomId|id)\b/g
 
 const auditPath = "/v1/projects/:projectId/audit"
 
