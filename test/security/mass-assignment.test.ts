@@ -310,10 +310,10 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
   [/^DELETE /, "a deletion has no fields"],
   [/\/config$/, "the config refuses unknown fields"],
   [
-    /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate|verify|disable|limits|retry)$|\/blobs\//,
+    /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate|verify|disable|limits)$|\/blobs\//,
     "the service stores no field of the body"
   ],
-  [/\/me\/(?:invite-code|email\/verification)$/, "the service stores no field of the body"],
+  [/\/me\/(?:invite-code|email\/verification)$|\/retry$/, "the service stores no field of the body"],
   [/\/oauth\/|\/auth\/providers\/apple$/, "the test of body definitions covers it"],
   [/\/email\/(?:verify|resend|disown)$|\/password\//, "the test of body definitions covers it"],
   [/\/v1\/money\//, "it needs a payment provider; the test of body definitions covers it"],
