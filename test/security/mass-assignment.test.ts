@@ -313,7 +313,7 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
     /\/(?:export|delete|restore|webhook-secret|verify-token|logout|finalize|activate|verify|disable|limits)$|\/blobs\//,
     "the service stores no field of the body"
   ],
-  [/\/me\/(?:invite-code|email\/verification)$|\/retry$/, "the service stores no field of the body"],
+  [/\/me\/(?:invite-code|email\/verification)$|retry$/, "the service stores no field of the body"],
   [/\/oauth\/|\/auth\/providers\/apple$/, "the test of body definitions covers it"],
   [/\/email\/(?:verify|resend|disown)$|\/password\//, "the test of body definitions covers it"],
   [/\/v1\/money\//, "it needs a payment provider; the test of body definitions covers it"],
