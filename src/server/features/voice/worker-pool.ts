@@ -65,6 +65,7 @@ export class WorkerPool {
       const reason = worker?.check()
       if (reason === undefined) return []
       worker?.stop()
+      if (worker === this.#spare) this.#spare = undefined
       return [reason]
     })
   }
