@@ -61,22 +61,22 @@ export const EdgeMiddleware = HttpRouter.middleware(
             counts.add(source.environmentId, response.status)
           }
           return Effect.map(record(request, response.status, { startedAt, requestId }), () =>
-            boundResponse(
-              request,
-              HttpServerResponse.setHeaders(response, {
-                // Responses contain tokens and volatile data; a route may set its own policy.
-                "cache-control": response.headers["cache-control"] ?? "no-store",
-                "x-content-type-options": "nosniff",
-                [requestIdHeader]: requestId
-              })
-            )
+            HttpServerResponse.setHeaders(response, {
+              // Responses contain tokens and volatile data; a route may set its own policy.
+              "cache-control": response.headers["cache-control"] ?? "no-store",
+              "x-content-type-options": "nosniff",
+              [requestIdHeader]: requestId
+            })
           )
         })
         const refusal = rejectMalformed(request) ?? rejectEncoded(request)
         if (refusal !== undefined) return Effect.succeed(refusal)
         return Effect.annotateLogs(
           Effect.provideService(
-            Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId)),
+            Effect.map(
+              Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId)),
+              (response) => boundResponse(request, response)
+            ),
             HttpServerRequest.HttpServerRequest,
             boundBody(request)
           ),

@@ -16,10 +16,12 @@ type Response = HttpServerResponse.HttpServerResponse
 
 /** Smaller responses do not count: a connection has one unsent response at most. */
 const smallBytes = 4096
-/** Text of at least this size is encoded once: Node would hold it, and a copy of its bytes. */
-const encodedBytes = 64 * 1024
 
-/** Returns a function that binds a response to the bounds, before it is sent. */
+/**
+ * Returns a function that binds a response to the bounds. It must be applied to what a request's effect
+ * returns: the fiber holds that until the client has read all of it. So text is replaced by its bytes,
+ * which Node would copy it to anyway.
+ */
 export const makeBoundResponse = Effect.gen(function* () {
   const { responseTimeout } = yield* HttpBounds
   const open = yield* makeClientBudget({
@@ -58,8 +60,6 @@ export const makeBoundResponse = Effect.gen(function* () {
     if (body._tag !== "Uint8Array" || body.text === undefined) return response
     if (body.contentLength < smallBytes) return response
     makeHold(request)(body.contentLength)
-    return body.contentLength < encodedBytes
-      ? response
-      : HttpServerResponse.setBody(response, HttpBody.uint8Array(body.body, body.contentType))
+    return HttpServerResponse.setBody(response, HttpBody.uint8Array(body.body, body.contentType))
   }
 })
