@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import { memoryOf, settled, withReporter } from "./many/memory.ts"
 import { inFlight, openLoop } from "./many/pace.ts"
 import { call, type Service, startService } from "./many/service.ts"
+import { echo } from "./servers/echo.ts"
 
 const { values: options } = parseArgs({
   options: {
@@ -85,6 +86,7 @@ async function restingConnections(service: Service, count: number): Promise<Arra
 function probe({ target }: Service, guests: ReadonlyArray<Guest>): () => Promise<string> {
   const workerData = {
     url: `${target.url}/v1/players/me`,
+    echoUrl: bare.target.url,
     headers: guests.map(({ headers }) => headers)
   }
   const worker = new Worker(new URL("slow-clients-probe.ts", import.meta.url), { workerData })
@@ -92,6 +94,16 @@ function probe({ target }: Service, guests: ReadonlyArray<Guest>): () => Promise
     const reported = once(worker, "message")
     worker.postMessage("report", [])
     return String((await reported)[0])
+  }
+}
+
+/** The share of a core that the service takes from now until it is asked. */
+async function busyMeter(service: Service): Promise<() => Promise<string>> {
+  const from = performance.now()
+  const before = await service.cpuMicros()
+  return async () => {
+    const micros = (await service.cpuMicros()) - before
+    return `service ${(micros / 10 / (performance.now() - from)).toFixed(0)} % of a core`
   }
 }
 
@@ -113,6 +125,7 @@ async function run(service: Service, others: ReadonlyArray<Guest>, attack: Attac
     `${attack.name}\n  at rest, ${(rest / mebibyte).toFixed(0)} MiB; ${await stopResting()}`
   )
   const stop = probe(service, others)
+  const busy = await busyMeter(service)
   let peak = rest
   const stopping = new AbortController()
   const sampled = (async () => {
@@ -130,7 +143,8 @@ async function run(service: Service, others: ReadonlyArray<Guest>, attack: Attac
   await wait(holdMs)
   stopping.abort()
   await sampled
-  console.log(`  peak +${((peak - rest) / mebibyte).toFixed(0)} MiB; ${await stop()}`)
+  const grown = ((peak - rest) / mebibyte).toFixed(0)
+  console.log(`  peak +${grown} MiB; ${await busy()}; ${await stop()}`)
   for (const socket of sockets) socket.destroy()
   await settled(service)
 }
@@ -200,6 +214,7 @@ function attacksOf(guests: ReadonlyArray<Guest>, large: Guest): ReadonlyArray<At
   ]
 }
 
+const bare = await echo.start(undefined)
 const service = await withReporter(() =>
   startService(
     undefined,
@@ -227,4 +242,5 @@ try {
   for (const attack of chosen) await run(service, others, attack)
 } finally {
   await service.stop()
+  await bare.stop()
 }
