@@ -10,6 +10,7 @@ import type { PlayerCaller } from "#rpc/auth"
 import type { CodedError } from "#rpc/errors/codes"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
+import { cutConnection } from "#server/platform/cut-connection"
 import type { FlushScheduler } from "#server/platform/flush"
 import type { OutboxBudget } from "#server/platform/outbox-budget"
 import {
@@ -104,6 +105,7 @@ export abstract class ClientSocket<A extends Admission = Admission>
   protected features: EnabledFeatures = { rooms: true, channels: true, any: true }
   readonly #host: SocketHost
   readonly #ws: WebSocket
+  readonly #stream: Duplex
   #admission: A | undefined
   #bucket: FrameBucket
   /** Since when the client has shown no credentials, or they are being checked. */
@@ -120,6 +122,7 @@ export abstract class ClientSocket<A extends Admission = Admission>
     this.address = address
     this.#host = host
     this.#ws = ws
+    this.#stream = stream
     this.#waitingSince = now
     this.#receivedAt = now
     this.#pingedAt = now
@@ -204,14 +207,14 @@ export abstract class ClientSocket<A extends Admission = Admission>
 
   /** Ends the connection without waiting for the client. */
   cut(): void {
-    this.#ws.terminate()
+    cutConnection(this.#stream)
   }
 
   /** Acts on time: late credentials, an idle client. */
   sweep(): void {
     const now = this.#host.now()
     if (this.#closedAt !== undefined) {
-      if (now - this.#closedAt >= closeMillis) this.#ws.terminate()
+      if (now - this.#closedAt >= closeMillis) this.cut()
     } else if (this.#admission === undefined) {
       this.#sweepWaiting(now - this.#waitingSince)
     } else if (now - this.#receivedAt >= limits.idleSeconds * second) {

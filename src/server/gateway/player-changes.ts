@@ -11,6 +11,7 @@ import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { closeCodes } from "#rpc/realtime"
 import { LocalChannels } from "#entities/channel/entity"
 import { LocalRooms } from "#entities/room/entity"
+import { forEachInSlices } from "#server/platform/slices"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
@@ -134,12 +135,12 @@ export const PlayerChanges = Layer.effectDiscard(
       isEnvironmentId(environmentId) && isPlayerId(playerId)
         ? applyUntilDone(`${environmentId}/${playerId}`, apply(environmentId, playerId))
         : Effect.void
-    const applyToAll = Effect.suspend(() => {
+    const applyToAll = Effect.gen(function* () {
       const players = new Map<string, PresentPlayer>()
-      for (const player of presentPlayers()) {
+      yield* forEachInSlices(presentPlayers(), (player) => {
         players.set(`${player.environmentId}/${player.playerId}`, player)
-      }
-      return Effect.forEach(players.values(), applyToPlayer, { concurrency, discard: true })
+      })
+      yield* Effect.forEach(players.values(), applyToPlayer, { concurrency, discard: true })
     })
     yield* statuses.changes.pipe(
       Stream.runForEach((changed) => (changed === "all" ? applyToAll : applyToPlayer(changed))),

@@ -10,6 +10,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { monotonicMillis } from "#server/platform/monotonic"
 import { startBodyDeadline } from "#server/platform/body-deadlines"
+import { cutConnection } from "#server/platform/cut-connection"
 import { Settings } from "#server/platform/settings/settings"
 import { ClientConnections } from "./client-connections.ts"
 import { CompactMessage } from "./compact-message.ts"
@@ -190,6 +191,7 @@ class UpgradingServer extends Server {
     this.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
       this.emit("request", request, response)
     )
+    this.on("timeout", cutConnection)
     this.on("drop", () => {
       this.dropped += 1
     })

@@ -7,6 +7,7 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Effect, Stream } from "effect"
 import { HttpBody, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { http as limits } from "#rpc/limits"
+import { cutConnection } from "#server/platform/cut-connection"
 import type { Holding } from "./byte-budget.ts"
 import { makeClientBudget } from "./client-budget.ts"
 import { HttpBounds } from "./server.ts"
@@ -38,7 +39,10 @@ export const makeBoundResponse = Effect.gen(function* () {
     response.once("close", () => holding?.release())
     return (bytes: number): void => {
       holding?.release()
-      holding = open(request, bytes, () => response.destroy())
+      holding = open(request, bytes, () => {
+        if (response.socket === null) response.destroy()
+        else cutConnection(response.socket)
+      })
       holding.add(bytes)
     }
   }

@@ -8,11 +8,13 @@ export class RawConnection {
   readonly #socket: Socket
   readonly #received: Array<Buffer> = []
   readonly #ended = Deferred.makeUnsafe<void>()
+  /** Why the connection broke, such as `ECONNRESET`. */
+  errorCode: string | undefined
 
   constructor(socket: Socket) {
     this.#socket = socket
     socket.on("data", (chunk: Buffer) => this.#received.push(chunk))
-    socket.on("error", () => undefined)
+    socket.on("error", ({ code }: NodeJS.ErrnoException) => (this.errorCode = code))
     for (const event of ["end", "close"]) {
       socket.on(event, () => Deferred.doneUnsafe(this.#ended, Effect.void))
     }

@@ -1,0 +1,13 @@
+/**
+ * Ends a connection at once. While bytes wait here, the buffer of the operating system is full, too, and
+ * its client does not read: after an ordinary close the system would keep that buffer, megabytes of it,
+ * for minutes. A reset frees it.
+ */
+import { Socket } from "node:net"
+import type { Duplex } from "node:stream"
+
+export const cutConnection = (stream: Duplex): void => {
+  const isUnread = stream.writableLength > 0
+  if (isUnread && stream instanceof Socket) stream.resetAndDestroy()
+  else stream.destroy()
+}
