@@ -128,45 +128,51 @@ layer(appWithSql(), live)("memory of slow clients", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("cuts clients that do not read when unread responses are too many", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const { headers, read, url } = yield* playerWithLargeSave
-      const connections = yield* openUnread(80, read)
-      const cut = Effect.gen(function* () {
-        const unread = yield* readMetric(app.url, "svc_http_unread_bytes")
-        assert.isAtMost(unread, 48 * mebibyte)
-        const open = yield* readMetric(app.url, "svc_connections")
-        return open < connections.length ? { unread, open } : undefined
-      })
-      yield* app.eventually(cut, "connections are cut")
-      const response = yield* request(url, { headers })
-      assert.strictEqual(at(response.body, "size"), mebibyte)
-      // The operating system would hold what it has of a closed connection for minutes.
-      for (const connection of connections) connection.resumeReading()
-      yield* app.eventually(
-        Effect.sync(() => connections.some(({ errorCode }) => errorCode === "ECONNRESET")),
-        "connections that are cut are reset"
-      )
-    }).pipe(Effect.scoped)
+  it.effect(
+    "cuts clients that do not read when unread responses are too many",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const { headers, read, url } = yield* playerWithLargeSave
+        const connections = yield* openUnread(80, read)
+        const cut = Effect.gen(function* () {
+          const unread = yield* readMetric(app.url, "svc_http_unread_bytes")
+          assert.isAtMost(unread, 48 * mebibyte)
+          const open = yield* readMetric(app.url, "svc_connections")
+          return open < connections.length ? { unread, open } : undefined
+        })
+        yield* app.eventually(cut, "connections are cut")
+        const response = yield* request(url, { headers })
+        assert.strictEqual(at(response.body, "size"), mebibyte)
+        // The operating system would hold what it has of a closed connection for minutes.
+        for (const connection of connections) connection.resumeReading()
+        yield* app.eventually(
+          Effect.sync(() => connections.some(({ errorCode }) => errorCode === "ECONNRESET")),
+          "connections that are cut are reset"
+        )
+      }).pipe(Effect.scoped),
+    { tags: "long" }
   )
 
-  it.effect("holds an unread response once: its bytes, but not its text", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const { read } = yield* playerWithLargeSave
-      const before = yield* liveBytes
-      yield* openUnread(40, read)
-      const held = yield* app.eventually(
-        Effect.gen(function* () {
-          const unread = yield* readMetric(app.url, "svc_http_unread_bytes")
-          return unread > 24 * mebibyte ? unread : undefined
-        }),
-        "responses wait for their clients"
-      )
-      const grown = (yield* liveBytes) - before
-      assert.isBelow(grown, held / 2, "texts of responses are held beside their bytes")
-    }).pipe(Effect.scoped)
+  it.effect(
+    "holds an unread response once: its bytes, but not its text",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const { read } = yield* playerWithLargeSave
+        const before = yield* liveBytes
+        yield* openUnread(40, read)
+        const held = yield* app.eventually(
+          Effect.gen(function* () {
+            const unread = yield* readMetric(app.url, "svc_http_unread_bytes")
+            return unread > 24 * mebibyte ? unread : undefined
+          }),
+          "responses wait for their clients"
+        )
+        const grown = (yield* liveBytes) - before
+        assert.isBelow(grown, held / 2, "texts of responses are held beside their bytes")
+      }).pipe(Effect.scoped),
+    { tags: "long" }
   )
 
   it.effect("closes a connection that sends many requests without reading a response", () =>
