@@ -80,10 +80,11 @@ const measureSpin = async (
   const before = await repeat(calls, () => timed(neighbour))
   const progress = { isSpinning: true }
   const spins: Array<number> = []
+  const restarts: Array<number> = []
   const spin = async () => {
     for (let i = 0; i < spinCount; i += 1) {
       spins.push(await timed(spinning, 503))
-      await timed(own)
+      restarts.push(await timed(own))
     }
     progress.isSpinning = false
   }
@@ -92,6 +93,7 @@ const measureSpin = async (
   while (progress.isSpinning) meanwhile.push(await timed(neighbour))
   await spun
   print(`from a spin to its end (cpuMs ${spinMillis})`, spread(spins))
+  print("the first call after the end", spread(restarts))
   print("a neighbour before", spread(before))
   print("a neighbour meanwhile", spread(meanwhile))
 }
