@@ -1,5 +1,7 @@
 /** Calls of functions on real workerd: bindings, streams, sockets, limits and what a caller may not do. */
 import { EventEmitter, once } from "node:events"
+import { chmodSync, readdirSync } from "node:fs"
+import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { WebSocket } from "ws"
@@ -217,6 +219,32 @@ layer(withFunctions(), live)("functions", (it) => {
       process.kill(pid, "SIGKILL")
       yield* eventually(() => !isAlive(pid), "the process ends")
       assert.strictEqual((yield* get(id)).text, "ok")
+    })
+  )
+
+  it.effect("serves what needs no data while the data cannot be opened", () =>
+    Effect.gen(function* () {
+      const world = yield* FunctionsWorld
+      const { local } = yield* FunctionHosts
+      if (typeof local === "string") return assert.fail(local)
+      const source = `export default { async fetch({ url }, { DB }) {
+        if (url.endsWith("rows")) await DB.prepare("select 1").first()
+        return new Response("ok")
+      } }`
+      const id = world.live(program(source, { bindings: [{ name: "DB", type: "db" }] }))
+      assert.strictEqual((yield* get(id, "rows")).text, "ok")
+      yield* Effect.promise(() => local.hosts.close(id, 0))
+      const directory = join(local.context.places.dataOf(id), "d1", "miniflare-D1DatabaseObject")
+      const files = readdirSync(directory).filter((name) => /^[0-9a-f]{64}/.test(name))
+      const allow = (mode: number) =>
+        files.forEach((name) => chmodSync(join(directory, name), mode))
+      assert.isNotEmpty(files)
+      allow(0o000)
+      assert.strictEqual((yield* get(id)).text, "ok")
+      assert.strictEqual(codeOf(yield* get(id, "rows")), "function_error")
+      yield* Effect.promise(() => local.hosts.close(id, 0))
+      allow(0o600)
+      assert.strictEqual((yield* get(id, "rows")).text, "ok")
     })
   )
 

@@ -276,10 +276,8 @@ export class FunctionHost {
     this.#options.onStart(process.pid)
     const running = new RunningFunction(process, program, sockets, this.#tokens)
     void process.exited.then(() => removeSockets(sockets))
-    await warm(running).catch((error: unknown) => {
-      process.kill()
-      throw error
-    })
+    // What fails here, as on a full disk, fails again in the call that needs it, and only there.
+    await warm(running).catch(() => undefined)
     return running
   }
 
