@@ -5,7 +5,6 @@
  * The key pair is generated once per database and sealed under the master key. Verification accepts one
  * algorithm, known key ids, this issuer and canonical base64url only.
  */
-import { createPrivateKey, type KeyObject, sign } from "node:crypto"
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import {
   calculateJwkThumbprint,
@@ -13,7 +12,8 @@ import {
   exportJWK,
   generateKeyPair,
   importJWK,
-  jwtVerify
+  jwtVerify,
+  SignJWT
 } from "jose"
 import type { PlayerCaller } from "#rpc/auth"
 import { TokenExpired, Unauthorized } from "#rpc/errors/codes"
@@ -92,16 +92,20 @@ export class AccessTokens extends Context.Service<
     Effect.gen(function* () {
       const { baseUrl } = yield* Settings
       const { privateKey, publicJwks } = yield* signingKeys
-      const signClaims = makeSign(privateKey, publicJwks[0].kid)
       const verifySignature = yield* makeVerifySignature(baseUrl, publicJwks)
       const cache = new TokenCache(caches.verifiedTokens)
+      const [{ kid }] = publicJwks
       return AccessTokens.of({
         sign: Effect.fnUntraced(function* ({ environmentId, isGuest, playerId, sessionId }) {
           const iat = Math.floor((yield* Clock.currentTimeMillis) / 1000)
           const exp = iat + limits.accessTokenSeconds
           const subject = { sub: playerId, sid: sessionId, guest: isGuest }
           const claims: AccessClaims = { iss: baseUrl, aud: environmentId, ...subject, iat, exp }
-          const token = signClaims(claims)
+          const token = yield* Effect.promise(() =>
+            new SignJWT(claims)
+              .setProtectedHeader({ alg: algorithm, kid, typ: tokenType })
+              .sign(privateKey)
+          )
           // Most clients call the node that signed them in next.
           const caller = { playerId, environmentId, sessionId, isGuest, expiresAt: exp * 1000 }
           cache.set(sha256(token), caller)
@@ -132,22 +136,6 @@ export class AccessTokens extends Context.Service<
   )
 }
 
-const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url")
-
-/**
- * Signs claims as a compact JWS (RFC 7515). The asynchronous way through Web Crypto takes half as much CPU
- * again, 64 microseconds instead of 42, for threads and copies.
- */
-const makeSign = (key: KeyObject, kid: string) => {
-  const header = encode({ alg: algorithm, kid, typ: tokenType })
-  return (claims: AccessClaims): string => {
-    const text = `${header}.${encode(claims)}`
-    // The signature of ES256 is both numbers side by side, without DER (RFC 7518 section 3.4).
-    const signature = sign("sha256", Buffer.from(text), { key, dsaEncoding: "ieee-p1363" })
-    return `${text}.${signature.toString("base64url")}`
-  }
-}
-
 type Keys = readonly [PublicJwk, ...ReadonlyArray<PublicJwk>]
 
 /** Loads the key pair. The first process on a database generates it. */
@@ -164,7 +152,7 @@ const signingKeys = Effect.gen(function* () {
     return yield* Effect.die("Failed to load the signing key: the table signing_keys is empty")
   const text = yield* secrets.open(sealed, purpose)
   const jwk = yield* Effect.orDie(Schema.decodeEffect(PrivateJwkText)(text))
-  const privateKey = createPrivateKey({ key: jwk, format: "jwk" })
+  const privateKey = yield* Effect.promise(() => importJWK(jwk, algorithm))
   const publicJwks: Keys = [newest, ...older]
   return { privateKey, publicJwks }
 })
