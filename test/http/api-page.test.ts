@@ -65,14 +65,18 @@ if (installed) {
             .locator("#savesWrite")
             .evaluate((block) => block.matches("[open]"))
           const width = await tab.evaluate(() => document.documentElement.scrollWidth)
+          const scrolls = await tab.evaluate(
+            () => document.querySelectorAll(":is(pre, .wide):not([tabindex='0'])").length === 0
+          )
           await tab.fill("input[type=search]", "saves/{key} write")
           const visible = await tab.locator("main details:visible").count()
-          return { requests, isOpen, width, visible }
+          return { requests, isOpen, width, scrolls, visible }
         })
         assert.deepStrictEqual(seen, {
           requests: ["http://docs.test/docs/api"],
           isOpen: true,
           width: 390,
+          scrolls: true,
           visible: 1
         })
       })

@@ -13,6 +13,7 @@ import { type DeveloperId, type EnvironmentId, newId } from "#rpc/ids"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { ThisNode } from "#entities/local-actors"
 import { sharedPoolLayer } from "#server/platform/database-pool"
+import { Invalidation } from "#server/platform/invalidation"
 import { Settings } from "#server/platform/settings/settings"
 import { Readiness } from "#server/cluster/readiness"
 import { Channels } from "#server/features/channels/service"
@@ -162,6 +163,7 @@ export const addressOfNode = Effect.map(HttpServer.HttpServer, ({ address }) =>
 /** Pushes a config. */
 export const configure = Effect.fnUntraced(function* (tenant: Tenant, document: object) {
   const configs = yield* Configs
+  const { awaitAcknowledgements } = yield* Invalidation
   const { environmentId, name } = tenant
   yield* configs.push({
     environmentId,
@@ -169,4 +171,6 @@ export const configure = Effect.fnUntraced(function* (tenant: Tenant, document: 
     document: JSON.parse(JSON.stringify(document)),
     pushedBy: "test"
   })
+  // Else a node may forget a config that it has just read.
+  yield* awaitAcknowledgements
 })

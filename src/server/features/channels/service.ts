@@ -12,7 +12,8 @@ import {
   ChannelNotFound,
   type CodedError,
   FeatureDisabled,
-  TooManyChannels
+  TooManyChannels,
+  Unavailable
 } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { channels as limits, throttles as throttleLimits } from "#rpc/limits"
@@ -106,6 +107,8 @@ export const checkVoiceFeature = Effect.fnUntraced(function* (environmentId: Env
   return yield* new FeatureDisabled({ details: { feature: "voice", configPath } })
 })
 
+const isNotFound = ({ _tag }: CodedError): boolean => _tag === "channel_not_found"
+
 /** Creates a channel and enters it as its owner. */
 export const createChannel = Effect.fnUntraced(function* (
   connection: PlayerConnection,
@@ -123,7 +126,12 @@ export const createChannel = Effect.fnUntraced(function* (
   const name = frame.channel ?? (yield* generatedName)
   const create = { ownerId: playerId, join, send, maxMembers, voice }
   const created = callEntity(hub.channel(environmentId, name).Create({ create }))
-  return yield* channels.exclusively(name, Effect.andThen(created, enter(connection, name)))
+  // The link may just learn that a channel of this name before has ended, or this one is deleted again.
+  const entered = enter(connection, name).pipe(
+    Effect.retry({ times: 1, while: isNotFound }),
+    Effect.catchIf(isNotFound, () => Effect.fail(new Unavailable()))
+  )
+  return yield* channels.exclusively(name, Effect.andThen(created, entered))
 })
 
 const leave = (connection: ChannelSubscriber, name: string): Effect.Effect<{}, CodedError> =>

@@ -42,7 +42,7 @@ const parameters = (operation: Json): string => {
   })
   return rows.length === 0
     ? ""
-    : `<h3>Parameters</h3><div class="wide" tabindex="0"><table>${rows.join("")}</table></div>`
+    : `<h3>Parameters</h3><div class="wide"><table>${rows.join("")}</table></div>`
 }
 
 const contentOf = (value: unknown): readonly [type: string, schema: unknown] | undefined => {
@@ -69,7 +69,7 @@ const curl = ({ method, operation, path }: Operation, schemas: unknown): string 
     const text = JSON.stringify(example).replaceAll("'", "\\u0027")
     lines.push("-H 'Content-Type: application/json'", `-d '${text}'`)
   }
-  return `<pre tabindex="0">${escapeText(lines.join(" \\\n  "))}</pre>`
+  return `<pre>${escapeText(lines.join(" \\\n  "))}</pre>`
 }
 
 const codeLink = (name: string, schemas: unknown): string => {
@@ -161,7 +161,7 @@ const details = (endpoint: Operation, schemas: unknown): string => {
     parameters(operation) +
     (body === undefined ? "" : `<p>Body: ${typeText(body)}</p>`) +
     curl(endpoint, schemas) +
-    `<h3>Responses</h3><div class="wide" tabindex="0"><table>${responses.join("")}</table></div>`
+    `<h3>Responses</h3><div class="wide"><table>${responses.join("")}</table></div>`
   )
 }
 

@@ -34,7 +34,7 @@ nav div{display:none}
 summary b{min-width:0}
 }`
 
-/** Opens what a link leads to, and filters by the text in the search field. */
+/** Opens what a link leads to, filters by the text in the search field, and lets keys scroll what is wide. */
 export const script = `${themeScript}
 const reveal=()=>{
 const target=document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -42,6 +42,7 @@ if(target){if(target.tagName==="DETAILS")target.open=true;target.scrollIntoView(
 };
 addEventListener("hashchange",reveal);
 reveal();
+for(const box of document.querySelectorAll("pre,.wide"))box.tabIndex=0;
 const search=document.querySelector("input[type=search]");
 const blocks=[...document.querySelectorAll("main details")].map(block=>
 [block,block.querySelector("summary").textContent.toLowerCase()]);

@@ -75,10 +75,8 @@ export const schemaBlock = (name: string, schema: unknown): string => {
   return (
     `<details id="${schemaAnchor(name)}"><summary>${name}</summary>` +
     `<p>${inline(textOf(member(schema, "description")))}</p>` +
-    `<pre tabindex="0">${typeText(schema)}</pre>` +
-    (name.endsWith("Error")
-      ? ""
-      : `<p>Example</p><pre class="wrap" tabindex="0">${escapeText(shown)}</pre>`) +
+    `<pre>${typeText(schema)}</pre>` +
+    (name.endsWith("Error") ? "" : `<p>Example</p><pre class="wrap">${escapeText(shown)}</pre>`) +
     "</details>"
   )
 }
