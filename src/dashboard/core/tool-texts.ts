@@ -140,7 +140,8 @@ export const toolTexts = {
     framesOf: (name: string) => `Frames of ${name}`,
     noFrames: "No frame yet.",
     directions: { sent: "sent", received: "received", note: "note" },
-    anyFrame: "Any frame, as JSON",
+    frameType: "Type of frame",
+    anyFrame: "Frame, as JSON",
     sendFrame: "Send frame",
     notConnected: "There is no open connection."
   }

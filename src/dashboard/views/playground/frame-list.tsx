@@ -1,7 +1,8 @@
-/** The frames of a player, with a filter, and a field for any other frame. */
+/** The frames of a player, with a filter, and a form for each frame that a client may send. */
 import { useEffect, useRef, useState } from "preact/hooks"
 import { texts } from "../../core/texts.ts"
-import { Field } from "../../parts/form.tsx"
+import { Choice, Field } from "../../parts/form.tsx"
+import { useExamples } from "./examples.ts"
 import type { FrameLog } from "./frames.ts"
 
 const { playground: own } = texts
@@ -37,12 +38,37 @@ const Lines = ({
   )
 }
 
-export const Frames = ({ log, name }: { readonly log: FrameLog; readonly name: string }) => {
-  const [filter, setFilter] = useState("")
+/** Sends any frame: an example of each type, to be changed. */
+const AnyFrame = ({ log }: { readonly log: FrameLog }) => {
+  const examples = useExamples()
+  const [type, setType] = useState("ping")
   const [frame, setFrame] = useState(`{"t":"ping"}`)
   const send = () => {
     if (!log.send(frame)) log.add("note", own.notConnected)
   }
+  const choose = (chosen: string) => {
+    setType(chosen)
+    setFrame(examples.get(chosen) ?? frame)
+  }
+  const types = examples.size === 0 ? [type] : Array.from(examples.keys())
+  return (
+    <div class="body row frame-tools">
+      <Choice
+        label={own.frameType}
+        value={type}
+        options={types.map((it) => [it, it])}
+        onChoose={choose}
+      />
+      <Field label={own.anyFrame} value={frame} onValue={setFrame} autocomplete="off" />
+      <button type="button" class="button" onClick={send}>
+        {own.sendFrame}
+      </button>
+    </div>
+  )
+}
+
+export const Frames = ({ log, name }: { readonly log: FrameLog; readonly name: string }) => {
+  const [filter, setFilter] = useState("")
   return (
     <>
       <div class="body row frame-tools">
@@ -62,12 +88,7 @@ export const Frames = ({ log, name }: { readonly log: FrameLog; readonly name: s
         </button>
       </div>
       <Lines log={log} filter={filter} name={name} />
-      <div class="body row frame-tools">
-        <Field label={own.anyFrame} value={frame} onValue={setFrame} autocomplete="off" />
-        <button type="button" class="button" onClick={send}>
-          {own.sendFrame}
-        </button>
-      </div>
+      <AnyFrame log={log} />
     </>
   )
 }
