@@ -1,7 +1,7 @@
 /**
- * The fuzz run: random requests and frames against a running service, in rounds. The first round warms
- * the service up. From the second on, live memory must not grow, and nothing may be left at the end.
- * Bystanders play in a room of another project throughout.
+ * The fuzz run: random requests and frames against a running service, in rounds after a warm-up. Live
+ * memory must not grow from one round to the next, and nothing may be left at the end. Bystanders play in
+ * a room of another project throughout.
  */
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Schedule } from "effect"
@@ -20,7 +20,7 @@ export interface FuzzOptions {
   readonly seed: number
   readonly requests: number
   readonly frames: number
-  /** The first round is a warm-up with a quarter of the input; memory is compared between the last two. */
+  /** Rounds after a warm-up with a quarter of the input; memory is compared between the last two. */
   readonly rounds: number
   /** Rooms, channels and sessions that may linger when memory is measured, of each. */
   readonly lingeringMax: number
@@ -116,10 +116,13 @@ export const fuzz = Effect.fnUntraced(
     const memory: Array<number> = []
     // Memory is read after full collections and once rooms, channels and sessions (45 kB each) have
     // ended. Otherwise it depends on speed: a fast machine ends a round with hundreds of them.
-    const playRound = Effect.fnUntraced(function* (share: number) {
-      const startedAt = performance.now()
+    const play = Effect.fnUntraced(function* (share: number) {
       yield* Effect.promise(() => frameFuzzer.send(frames * share))
       yield* Effect.promise(() => httpFuzzer.send(requests * share))
+    })
+    const playRound = Effect.fnUntraced(function* (share: number) {
+      const startedAt = performance.now()
+      yield* play(share)
       const seconds = Math.round((performance.now() - startedAt) / 1000)
       yield* untilGone(url, transient, 0, findings)
       yield* untilGone(url, lingering, lingeringMax, findings)
@@ -134,9 +137,9 @@ export const fuzz = Effect.fnUntraced(
       const [before = 0, after = 0] = memory.slice(-2)
       return after - before > growthMaxBytes
     }
-    yield* playRound(warmUpShare)
-    const share = (1 - warmUpShare) / (rounds - 1)
-    for (let round = 2; round <= rounds; round++) yield* playRound(share)
+    yield* play(warmUpShare)
+    const share = (1 - warmUpShare) / rounds
+    for (let round = 1; round <= rounds; round++) yield* playRound(share)
     // Caches fill once, and how far depends on speed. A leak grows with every round of the same size.
     for (let extra = 0; extra < extraRounds && grows(); extra++) yield* playRound(share)
     if (grows()) findings.add("memory grows", memory.map(megabytes).join(", "))
