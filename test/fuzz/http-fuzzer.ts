@@ -94,8 +94,8 @@ export interface HttpFigures {
   /** The endpoint with the fewest invalid requests, and their number. */
   readonly leastBad: readonly [name: string, requests: number]
   readonly tenants: number
-  /** The slowest response. */
-  readonly worstMillis: number
+  /** The slowest response, and to what. */
+  readonly worst: { readonly millis: number; readonly asked: string }
 }
 
 export class HttpFuzzer {
@@ -111,7 +111,7 @@ export class HttpFuzzer {
   /** A developer without a project. */
   #stranger: Promise<Headers> | undefined
   #tenants = 0
-  #worstMillis = 0
+  #worst = { millis: 0, asked: "" }
   #round = 0
 
   constructor(url: string, seed: number, findings: Findings) {
@@ -136,7 +136,7 @@ export class HttpFuzzer {
       statuses: this.#statuses,
       leastBad,
       tenants: this.#tenants,
-      worstMillis: Math.round(this.#worstMillis)
+      worst: this.#worst
     }
   }
 
@@ -192,7 +192,10 @@ export class HttpFuzzer {
     const begun = performance.now()
     try {
       const answer = await send(this.#url, this.#agent, ask)
-      this.#worstMillis = Math.max(this.#worstMillis, performance.now() - begun)
+      const millis = Math.round(performance.now() - begun)
+      if (millis > this.#worst.millis) {
+        this.#worst = { millis, asked: `${ask.method} ${ask.path.slice(0, 100)}` }
+      }
       return answer
     } catch (error) {
       this.#findings.add(`no answer: ${String(error)}`, describeExchange(ask))

@@ -87,7 +87,7 @@ const sayFigures = (
   const statuses = Array.from(http.statuses).toSorted()
   say(
     `${http.requests} requests ${JSON.stringify(http.kinds)} by ${http.tenants} tenants, ` +
-      `slowest reply ${http.worstMillis} ms`
+      `slowest reply ${http.worst.millis} ms to ${http.worst.asked}`
   )
   say(`fewest invalid requests: ${http.leastBad.join(" ")}`)
   say(statuses.map((pair) => pair.join(": ")).join(", "))

@@ -30,6 +30,8 @@ export const startTarget = Effect.gen(function* () {
       SVC_SIGNUPS: "open",
       SVC_LOG_FORMAT: "json",
       SVC_LOG_LEVEL: "warning",
+      // Another service on this machine has the usual one.
+      SVC_VOICE_UDP_PORTS: "0",
       SVC_TURN_URLS: "turn:127.0.0.1:3478,stun:127.0.0.1:3478",
       SVC_TURN_SECRET: "a secret shared with nobody",
       SVC_OAUTH_GOOGLE_URL: unreachable,
