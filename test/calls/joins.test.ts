@@ -12,8 +12,14 @@ import { eventually, VoicePeer } from "../support/voice-peer.ts"
 
 const joins = 1000
 const atOnce = 10
-/** As often as the media process. */
 const tickMillis = 100
+
+/** Lets the time of the calls pass, as the media process does. */
+const tickOften = (rooms: MediaRooms) =>
+  Effect.acquireRelease(
+    Effect.sync(() => setInterval(() => rooms.tick(), tickMillis)),
+    (timer) => Effect.sync(() => clearInterval(timer))
+  )
 
 /** Collects garbage now: a peer or track that nothing holds is lost. */
 const collect = Effect.sync((): (() => void) => {
@@ -61,10 +67,7 @@ it.live(
       const port = yield* freeUdpPort
       const driver = dataChannelDriver({ port, publicIp: "127.0.0.1", onLog: () => undefined })
       const rooms = new MediaRooms(driver, report, now)
-      yield* Effect.acquireRelease(
-        Effect.sync(() => setInterval(() => rooms.tick(), tickMillis)),
-        (timer) => Effect.sync(() => clearInterval(timer))
-      )
+      yield* tickOften(rooms)
       const connect = (session: string) => {
         const peer = new VoicePeer(session)
         peers.set(session, peer)
