@@ -238,6 +238,30 @@ layer(withFunctions({ SVC_FUNCTIONS_STORAGE_MB: "2" }), live)("functions", (it) 
     { tags: "long" }
   )
 
+  it.effect(
+    "keeps the memory of a process that answers many calls",
+    () =>
+      Effect.gen(function* () {
+        const world = yield* FunctionsWorld
+        const { local } = yield* FunctionHosts
+        if (typeof local === "string") return assert.fail(local)
+        const source = "export default { fetch: () => new Response('ok') }"
+        const id = world.live(program(source, { limits: { cpuMs: 10_000 } }))
+        const calls = (count: number) =>
+          Effect.forEach(Array.from({ length: count }), () => get(id), {
+            concurrency: 16,
+            discard: true
+          })
+        const memory = () => local.hosts.known(id)?.supervisor.memoryBytes ?? 0
+        yield* calls(8000)
+        const before = memory()
+        yield* calls(14_000)
+        assert.isAbove(before, 0)
+        assert.isBelow(memory() - before, 20 * 1024 * 1024)
+      }),
+    { tags: ["long"] }
+  )
+
   it.effect("ends the connection of an upload that it refuses", () =>
     Effect.gen(function* () {
       const world = yield* FunctionsWorld
