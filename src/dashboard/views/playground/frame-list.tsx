@@ -52,17 +52,19 @@ const AnyFrame = ({ log }: { readonly log: FrameLog }) => {
   }
   const types = examples.size === 0 ? [type] : Array.from(examples.keys())
   return (
-    <div class="body row frame-tools">
-      <Choice
-        label={own.frameType}
-        value={type}
-        options={types.map((it) => [it, it])}
-        onChoose={choose}
-      />
+    <div class="body stack">
+      <div class="row frame-tools">
+        <Choice
+          label={own.frameType}
+          value={type}
+          options={types.map((it) => [it, it])}
+          onChoose={choose}
+        />
+        <button type="button" class="button" onClick={send}>
+          {own.sendFrame}
+        </button>
+      </div>
       <Field label={own.anyFrame} value={frame} onValue={setFrame} autocomplete="off" />
-      <button type="button" class="button" onClick={send}>
-        {own.sendFrame}
-      </button>
     </div>
   )
 }
