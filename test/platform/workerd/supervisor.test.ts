@@ -91,6 +91,17 @@ describe("supervisor", () => {
     assert.strictEqual(await ended, "memory")
   })
 
+  it("starts a call that finds the process over its limit on the next one", async () => {
+    const { ends, started, supervisor } = setup()
+    const before = await supervisor.enter("call")
+    before.end()
+    started[0]!.usage = { cpuMillis: 0, memoryBytes: 1001 }
+    const call = await supervisor.enter("call")
+    assert.strictEqual(call.process, started[1])
+    assert.deepStrictEqual(ends, ["memory"])
+    call.end()
+  })
+
   it("charges a call only with what was used during it", async () => {
     const { started, supervisor } = setup()
     const first = await supervisor.enter("call")

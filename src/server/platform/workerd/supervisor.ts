@@ -124,6 +124,8 @@ export class Supervisor<P extends Supervised> {
   /** Begins a call; waits while the process starts or the gate is closed. */
   async enter(kind: "call" | "socket"): Promise<Call<P>> {
     const deadline = this.#options.now() + this.#options.waitMillis
+    // It may end the process, which then must get no more calls.
+    this.#settle()
     while (this.#process === undefined || this.#closed !== undefined) {
       if (this.#stopped) throw new GateClosed({ reason: "stopped" })
       if (this.#waiting >= this.#options.waitingMax || this.#options.now() > deadline) {
@@ -135,12 +137,12 @@ export class Supervisor<P extends Supervised> {
       } finally {
         this.#waiting -= 1
       }
+      this.#settle()
     }
     return this.#begin(this.#process, kind)
   }
 
   #begin(process: P, kind: "call" | "socket"): Call<P> {
-    this.#settle()
     const { cpuMillis } = this.#options.limits()
     const isYoung = this.#options.now() - this.#startedAt < youngMillis
     const account =
