@@ -68,7 +68,7 @@ describe("the client package", () => {
         join(game, "run.mjs"),
         `import { createClient, isError } from "@player-backend/client"
          const client = createClient({ baseUrl: "http://127.0.0.1:1", key: "pk_1" })
-         await client.players.me().catch((error) => console.log(isError(error, "network_error")))`
+         await client.players.me().catch((error) => console.log(String(isError(error, "network_error"))))`
       )
       const output = execFileSync(nodeOf(version), ["run.mjs"], { cwd: game, encoding: "utf8" })
       assert.strictEqual(output.trim(), "true")

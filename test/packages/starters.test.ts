@@ -2,7 +2,7 @@
  * `npx @player-backend/cli init` from a registry, as a newcomer does it: each starter is installed, built,
  * and played by two tabs.
  */
-import { type ChildProcess, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -11,6 +11,7 @@ import { Effect } from "effect"
 import type { Page } from "playwright-core"
 import { freePort } from "#testing/runners"
 import { installed, launch } from "../support/client/chromium.ts"
+import { startDev } from "../support/packages/dev-server.ts"
 import { buildPackages } from "../support/packages/game.ts"
 import { serveArchives } from "../support/packages/registry.ts"
 
@@ -55,29 +56,6 @@ const run = (cwd: string, program: string, ...words: ReadonlyArray<string>): Pro
 
 const ports = () => Effect.runPromise(Effect.scoped(Effect.all([freePort, freePort])))
 
-/** `svc dev` of a game, until its address is printed. */
-const startDev = (game: string, port: number): Promise<ChildProcess> => {
-  const svc = join(game, "node_modules/.bin/svc")
-  const words = ["dev", "--no-open", "--port", String(port)]
-  const child = spawn(svc, words, { cwd: game, stdio: "pipe" })
-  let output = ""
-  return new Promise((resolve, reject) => {
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on("data", (chunk: Buffer) => {
-        output += chunk.toString()
-        if (output.includes("Local:")) resolve(child)
-      })
-    }
-    child.once("exit", () => reject(new Error(`svc dev has ended:\n${output}`)))
-  })
-}
-
-const ended = (child: ChildProcess) =>
-  new Promise((resolve) => {
-    child.once("exit", resolve)
-    child.kill("SIGTERM")
-  })
-
 /** How many players a tab shows. */
 const shown: Readonly<Record<string, () => number>> = {
   vanilla: () => (document.querySelector("#status")?.textContent ?? "").split(",").length,
@@ -120,18 +98,18 @@ describe("a game from the registry", () => {
            const options = ${JSON.stringify({ port: servicePort, env: settings })}
            export default { plugins: [playerBackend(options)] }`
         )
-        const dev = await startDev(game, port)
+        const dev = await startDev(join(game, "node_modules/.bin/svc"), game, port)
         const browser = await launch()
         try {
           const context = await browser.newContext()
           const pages = [await context.newPage(), await context.newPage()]
           const errors: Array<string> = []
           for (const page of pages) page.on("pageerror", ({ message }) => errors.push(message))
-          await meet(pages, `http://localhost:${port}/`, starter)
+          await dev.step("two tabs meet", () => meet(pages, dev.url, starter))
           assert.deepStrictEqual(errors, [])
         } finally {
           await browser.close()
-          await ended(dev)
+          await dev.stop()
         }
       },
       gameMillis

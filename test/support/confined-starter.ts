@@ -9,6 +9,9 @@ const uid = programs.hasOwnUsers ? ownUsers.first : undefined
 const confinement = { uid, dataBytes: 2 ** 30, openFiles: 64, threads: 16 }
 const [file, ...args] = confine(programs, confinement, ["/bin/sleep", "1000"])
 const child = spawn(file, args, { stdio: ["ignore", "pipe", "ignore"], env: {} })
+child.once("exit", (code, signal) => {
+  throw new Error(`The confined process ended: ${code ?? signal}`)
+})
 // The death signal is set before the program runs, whose name then shows.
 child.once("spawn", () => {
   const timer = setInterval(async () => {

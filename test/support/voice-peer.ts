@@ -1,7 +1,7 @@
 /** A member's WebRTC connection to the media server, as a browser makes it: sends tones, counts packets. */
 import { spawnSync } from "node:child_process"
 import { Audio, PeerConnection, type Track } from "node-datachannel"
-import { Effect, Schedule, type Scope } from "effect"
+import { Clock, Effect, Schedule, type Scope } from "effect"
 import { at, type OnlinePlayer } from "#testing/players"
 
 const levelUri = "urn:ietf:params:rtp-hdrext:ssrc-audio-level"
@@ -163,11 +163,12 @@ export const mediaProcessesOf = (runner: number): ReadonlyArray<number> => {
 /** Those of this process. */
 export const mediaProcesses = Effect.sync(() => mediaProcessesOf(process.pid))
 
-/** Waits until a condition holds. */
+/** Waits until a condition holds, on the clock of the machine also where a test has one of its own. */
 export const eventually = (condition: () => boolean, what: string): Effect.Effect<void> =>
   Effect.sync(condition).pipe(
     Effect.filterOrFail((holds) => holds),
     Effect.retry({ times: 1500, schedule: Schedule.spaced(20) }),
+    Effect.provideService(Clock.Clock, Clock.Clock.defaultValue()),
     Effect.mapError(() => new Error(`Waited in vain: ${what}`)),
     Effect.orDie,
     Effect.asVoid

@@ -48,7 +48,10 @@ describe("a confined process", () => {
         const service = fork(starter, [], { stdio: ["ignore", "ignore", "inherit", "ipc"] })
         const pid = yield* Effect.promise(
           () =>
-            new Promise<number>((resolve) => service.once("message", (it) => resolve(Number(it))))
+            new Promise<number>((resolve, reject) => {
+              service.once("message", (it) => resolve(Number(it)))
+              service.once("exit", (code) => reject(new Error(`The starter ended: ${code}`)))
+            })
         )
         assert.isTrue(isAlive(pid))
         service.kill("SIGKILL")

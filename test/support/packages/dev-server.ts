@@ -1,5 +1,6 @@
 /** `svc dev` as a child process, with its output in every failure. */
 import { spawn } from "node:child_process"
+import { stripVTControlCharacters } from "node:util"
 
 /** A running `svc dev`. */
 export interface DevServer {
@@ -39,7 +40,7 @@ export const startDev = async (svc: string, folder: string, port: number): Promi
   const ready = new Promise<void>((resolve) => {
     const read = (chunk: Buffer): void => {
       output += chunk.toString()
-      if (output.includes("Local:")) resolve()
+      if (stripVTControlCharacters(output).includes("Local:")) resolve()
     }
     child.stdout.on("data", read)
     child.stderr.on("data", read)
