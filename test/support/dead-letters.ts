@@ -22,10 +22,13 @@ export const addDeadLetter = Effect.fnUntraced(function* (
 }, Effect.orDie)
 
 /** The same in the environment of a publishable key. */
-export const addDeadLetterOf = Effect.fnUntraced(function* (publishableKey: string) {
+export const addDeadLetterOf = Effect.fnUntraced(function* (
+  publishableKey: string,
+  ...content: [body?: string, contentType?: string]
+) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* Ids(
     yield* sql`select environment_id as id from keys where plain = ${publishableKey}`
   )
-  return yield* addDeadLetter(row?.id ?? "")
+  return yield* addDeadLetter(row?.id ?? "", ...content)
 }, Effect.orDie)

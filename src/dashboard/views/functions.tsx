@@ -11,6 +11,7 @@ import { Empty, Failure, Loaded } from "../parts/shown.tsx"
 import { Snippet, Title } from "../parts/small.tsx"
 import { Tabs, useTab } from "../parts/tabs.tsx"
 import { Database } from "./functions/database.tsx"
+import { DeadLetters } from "./functions/dead-letters.tsx"
 import { Logs } from "./functions/logs.tsx"
 import { Secrets } from "./functions/secrets.tsx"
 import { State } from "./functions/state.tsx"
@@ -21,7 +22,7 @@ const { functions: own } = texts
 const route = "GET /v1/projects/:projectId/environments/:env/functions"
 type Status = Response<typeof route>
 
-const tabs = ["state", "versions", "logs", "database", "secrets"] as const
+const tabs = ["state", "versions", "logs", "failed", "database", "secrets"] as const
 
 /** The switch of Functions, which has endpoints of its own. */
 const Switch = ({ refresh, status }: { readonly status: Status; readonly refresh: () => void }) => {
@@ -107,6 +108,9 @@ const Content = ({
       )}
       {chosen === "versions" && <Versions refreshState={refresh} />}
       {chosen === "logs" && <Logs />}
+      {chosen === "failed" && (
+        <DeadLetters queues={resources.queues.map(({ binding }) => binding)} />
+      )}
       {chosen === "database" && (
         <Database names={resources.databases.map(({ binding }) => binding)} />
       )}

@@ -1,13 +1,15 @@
 /** The view of Functions in a real browser, with code that runs. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
+import type { SqlClient } from "effect/sql"
 import type { Page } from "playwright-core"
 import { TestApp } from "#testing/app"
 import { at, request } from "#testing/players"
 import { Chromium, installed } from "../../support/client/chromium.ts"
 import { expectAccessible, openView, signedIn } from "../../support/dashboard/visitor.ts"
 import { call, deploy, enable } from "../../support/function-calls.ts"
-import { AppLive } from "../../support/service.ts"
+import { addDeadLetterOf } from "../../support/dead-letters.ts"
+import { appWithSql } from "../../support/devices.ts"
 
 const ask = <A>(run: () => Promise<A>) => Effect.promise(run)
 
@@ -52,13 +54,13 @@ const openedView = Effect.gen(function* () {
   return { app, complaints, dialog: page.getByRole("dialog"), page }
 })
 
-layer(Layer.mergeAll(Chromium.layer, AppLive), {
+layer(Layer.mergeAll(Chromium.layer, appWithSql()), {
   timeout: "120 seconds",
   excludeTestServices: true
 })("the view of Functions", (it) => {
   const test = (
     name: string,
-    run: () => Effect.Effect<void, never, Chromium | TestApp | Scope.Scope>
+    run: () => Effect.Effect<void, never, Chromium | SqlClient.SqlClient | TestApp | Scope.Scope>
   ) => it.effect.skipIf(!installed)(name, run, 240_000)
 
   test("turns them on, changes limits, and goes back a version", () =>
@@ -182,6 +184,54 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
         await dialog.getByRole("button", { name: "Delete" }).click()
         await page.getByText("API_KEY is deleted.").waitFor()
         await page.getByText("No secret").waitFor()
+      })
+      assert.deepStrictEqual(complaints, [])
+    }))
+
+  test("shows dead letters page by page, and retries and deletes them", () =>
+    Effect.gen(function* () {
+      const { app, complaints, dialog, page } = yield* openedView
+      yield* ask(async () => {
+        await tab(page, "Dead letters")
+        await page.getByText("No dead letter").waitFor()
+      })
+      yield* expectAccessible(page)
+      const first = yield* addDeadLetterOf(app.publishableKey, '{"player":"Ada"}')
+      const binary = yield* addDeadLetterOf(app.publishableKey, "\u{FF}", "bytes")
+      yield* Effect.forEach(Array.from({ length: 19 }), () => addDeadLetterOf(app.publishableKey))
+      yield* ask(async () => {
+        await page.reload()
+        await page.getByRole("listitem").nth(19).waitFor()
+        await page.getByText(`Body of ${first}`, { exact: true }).waitFor({ state: "detached" })
+        await page.getByRole("button", { name: "Load more" }).click()
+        await page.getByText(`Body of ${first}`, { exact: true }).click()
+        await page.getByText('"player": "Ada"').waitFor()
+        await page.getByText(`Body of ${binary} (bytes, as base64)`).click()
+        await page.getByText("w78=").waitFor()
+      })
+      yield* expectAccessible(page)
+      yield* ask(async () => {
+        await page.getByRole("button", { name: `Delete ${first}`, exact: true }).click()
+        await dialog.getByRole("button", { name: "Delete" }).click()
+        await page.getByText(`${first} is deleted.`).waitFor()
+        await page.getByRole("button", { name: "Load more" }).waitFor({ state: "detached" })
+        await page.getByRole("button", { name: `Retry ${binary}`, exact: true }).click()
+        await page.getByText(`${binary} is delivered again.`).waitFor()
+        await page.getByText(`Body of ${binary}`, { exact: true }).waitFor({ state: "detached" })
+        await page.getByLabel("Queue or hook").selectOption("onStats")
+        await page.getByText("No dead letter").waitFor()
+      })
+      const { body } = yield* call(app, "GET", "/dead-letters?name=JOBS")
+      assert.notInclude(JSON.stringify(body), `"id":"${first}"`)
+      assert.notInclude(JSON.stringify(body), `"id":"${binary}"`)
+      // What another tab has deleted is an error in place.
+      yield* ask(() => page.getByLabel("Queue or hook").selectOption(""))
+      const other = String(at(body, "deadLetters", "0", "id"))
+      yield* ask(() => page.getByRole("button", { name: `Retry ${other}`, exact: true }).waitFor())
+      yield* call(app, "DELETE", `/dead-letters/${other}`)
+      yield* ask(async () => {
+        await page.getByRole("button", { name: `Retry ${other}`, exact: true }).click()
+        await page.getByRole("alert").getByText("not_found").waitFor()
       })
       assert.deepStrictEqual(complaints, [])
     }))
