@@ -81,7 +81,7 @@ const compilerOptions = {
 
 const compile = (folder: string): string => {
   try {
-    const words = ["--project", "tsconfig.json", "--checkers", "1"]
+    const words = ["--pretty", "false", "--project", "tsconfig.json", "--checkers", "1"]
     return execFileSync(join(root, "node_modules/.bin/tsc"), words, {
       cwd: folder,
       encoding: "utf8"

@@ -54,9 +54,8 @@ const compile = (samples: ReadonlyArray<Sample>): string => {
       exclude: []
     }
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))
-    execFileSync(join(root, "node_modules/.bin/tsc"), ["--project", folder, "--checkers", "1"], {
-      stdio: "pipe"
-    })
+    const words = ["--pretty", "false", "--project", folder, "--checkers", "1"]
+    execFileSync(join(root, "node_modules/.bin/tsc"), words, { stdio: "pipe" })
     return ""
   } catch (error) {
     const output =
