@@ -51,14 +51,25 @@ const removed = (state: CallState, gone: ReadonlyArray<CallMember>): CallDecisio
 const membersMax = ({ voice }: CallState): number =>
   voice.mode === "p2p" ? channels.voicePeersMax : channels.voiceMembersMax
 
-/** Joins, returns to a session, or replaces the player's session by a new one. */
+const isRelayed = ({ voice }: CallState, { relayOnly }: Pick<CallMember, "relayOnly">): boolean =>
+  voice.relayOnly || relayOnly
+
+/**
+ * Joins, returns to a session, or replaces the player's session by a new one. A session in which others
+ * have seen an address that they may not see any more is replaced: its connections must not go on.
+ */
 const join = (
   state: CallState,
   command: Command<"join">
 ): Result.Result<CallDecision, VoiceUnavailable> => {
   const { canSpeak, connectionId, newSession: session, playerId, relayOnly } = command
   const known = state.members.get(playerId)
-  if (known !== undefined && known.session === command.session) {
+  const isTooDirect =
+    known !== undefined &&
+    state.voice.mode === "p2p" &&
+    !isRelayed(state, known) &&
+    isRelayed(state, command)
+  if (known !== undefined && known.session === command.session && !isTooDirect) {
     const returned = { ...known, connectionId, relayOnly, canSpeak, absentUntil: null }
     return decided({ ...withMember(state, returned), changed: true })
   }
@@ -88,9 +99,6 @@ const leave = (
   const gone = member === undefined || member.connectionId > connectionId ? [] : [member]
   return Result.succeed(removed(state, gone))
 }
-
-const isRelayed = ({ voice }: CallState, member: CallMember): boolean =>
-  voice.relayOnly || member.relayOnly
 
 const signal = (
   state: CallState,

@@ -6,7 +6,8 @@ import type { PlayerConnection } from "#server/links/player-connection"
 
 /**
  * Without open chat, the player leaves the channels that players have created. Without direct
- * connections, peers no longer learn the player's address.
+ * connections, peers no longer learn the player's address: the player joins its direct calls again, by a
+ * relay.
  */
 export const applyAgeBand = (
   hub: Pick<Hub["Service"], "rooms">,
@@ -22,6 +23,7 @@ export const applyAgeBand = (
   if (before.openChat && !openChat) {
     for (const link of connection.channels.links) link.send({ t: "restrict", playerId })
   }
+  if (!before.relayOnly && relayOnly) connection.start(connection.channels.endDirectCalls)
   if (before.relayOnly === relayOnly || reservations.current.kind !== "seat") return
   // Without a link the player has not entered yet: entering will send the new value.
   const link = hub.rooms.get(environmentId, reservations.current.roomId)

@@ -9,7 +9,7 @@ import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/chan
 import type { Channel } from "#entities/channel/protocol"
 import { epochOf, retryAfter } from "#entities/voice-session/model"
 import { Frame } from "#server/platform/socket-outbox"
-import type { ChannelMembership } from "./channel-memberships.ts"
+import { type ChannelMembership, endVoice } from "./channel-memberships.ts"
 import {
   type DirectTarget,
   EntityLink,
@@ -32,12 +32,6 @@ interface Member {
 
 /** How the event begins by which a call ends for a connection. */
 const voiceClosed = '{"t":"voice_closed"'
-
-const endVoice = (membership: ChannelMembership<ChannelHandle> | undefined): void => {
-  if (membership === undefined) return
-  membership.voiceSession = undefined
-  membership.voiceClosings += 1
-}
 
 const watchError = (error: CodedError): CodedError =>
   error._tag === "channel_not_found" ? error : new Unavailable()
@@ -211,7 +205,8 @@ export class ChannelLink
   #closeLostCalls(): void {
     for (const { membership, subscriber } of this.#members.values()) {
       const session = membership?.voiceSession
-      if (session === undefined || epochOf(session) === this.epoch) continue
+      if (membership === undefined || session === undefined) continue
+      if (epochOf(session) === this.epoch) continue
       endVoice(membership)
       const retryAfterMs = retryAfter(this.context.random())
       const closed = { t: "voice_closed", channel: this.name, reason: "unavailable", retryAfterMs }
@@ -249,7 +244,7 @@ export class ChannelLink
       const closes = frame.text.startsWith(voiceClosed)
       for (const id of to) {
         const member = this.#members.get(id)
-        if (closes) endVoice(member?.membership)
+        if (closes && member?.membership !== undefined) endVoice(member.membership)
         member?.subscriber.sink.push(frame)
       }
     }

@@ -14,6 +14,17 @@ export interface ChannelMembership<Link> {
   voiceSession: string | undefined
   /** How often the call has ended for the connection. */
   voiceClosings: number
+  /** Ends the session, while the other members of the call see the connection's address. */
+  endDirectCall: Effect.Effect<void> | undefined
+}
+
+/** The call has ended for the connection. */
+export const endVoice = (
+  membership: Pick<ChannelMembership<unknown>, "endDirectCall" | "voiceClosings" | "voiceSession">
+): void => {
+  membership.voiceSession = undefined
+  membership.endDirectCall = undefined
+  membership.voiceClosings += 1
 }
 
 interface Buckets {
@@ -42,6 +53,12 @@ export class ChannelMemberships<Link> {
     return Array.from(this.#byName.values(), ({ link }) => link)
   }
 
+  /** Ends the calls whose other members see the connection's address, one after the other. */
+  get endDirectCalls(): Effect.Effect<void> {
+    const calls = Array.from(this.#byName.values(), ({ endDirectCall }) => endDirectCall)
+    return Effect.forEach(calls, (end = Effect.void) => end, { discard: true })
+  }
+
   has(name: string): boolean {
     return this.#byName.has(name)
   }
@@ -51,7 +68,7 @@ export class ChannelMemberships<Link> {
   }
 
   add(name: string, link: Link, now: number): ChannelMembership<Link> {
-    const call = { voiceSession: undefined, voiceClosings: 0 }
+    const call = { voiceSession: undefined, voiceClosings: 0, endDirectCall: undefined }
     const membership = { link, ...this.#bucketsFor(name, now), ...call }
     this.#byName.set(name, membership)
     return membership

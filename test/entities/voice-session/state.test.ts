@@ -191,4 +191,29 @@ describe("a voice call", () => {
     assert.strictEqual(signal("ann", "ben"), 0)
     assert.strictEqual(signal("ben", "ann"), 0)
   })
+
+  it("replaces the session of a player who returns as a child, unless it was relayed", () => {
+    const call = new CallHarness("p2p")
+    call.join("ann")
+    call.join("ben", undefined, true)
+    call.take()
+    const sessionOf = (id: string) => call.state.members.get(id)?.session
+    call.join("ben", sessionOf("ben"), true)
+    assert.strictEqual(sessionOf("ben"), "s2")
+    call.join("ann", sessionOf("ann"), false)
+    assert.strictEqual(sessionOf("ann"), "s1")
+    call.join("ann", sessionOf("ann"), true)
+    assert.strictEqual(sessionOf("ann"), "s5")
+    assert.deepStrictEqual(
+      call.take().filter(({ kind }) => kind !== "event"),
+      [
+        { kind: "closed", session: "s1" },
+        { kind: "opened", session: "s5" }
+      ]
+    )
+    const server = new CallHarness("sfu")
+    server.join("ann")
+    server.join("ann", "s1", true)
+    assert.strictEqual(server.state.members.get("ann")?.session, "s1")
+  })
 })

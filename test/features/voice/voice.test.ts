@@ -144,6 +144,41 @@ layer(RelayedLive, live)("peer-to-peer calls", (it) => {
     })
   )
 
+  it.effect("moves a player who becomes a child within a direct call to a relay at once", () =>
+    Effect.gen(function* () {
+      const direct = { voice: { mode: "p2p", relayOnly: false } }
+      const { ada, app, bob, channel } = yield* callOf(2, direct)
+      const relayed = yield* voiceChannel(app, { voice: true, maxMembers: 8 })
+      yield* bob.socket.request({ t: "channelJoin", channel: relayed })
+      yield* joinCall(bob, relayed)
+      const closed = { t: "voice_closed", channel, reason: "unavailable", retryAfterMs: 0 }
+      yield* play(app, bob, "PUT", "social/age", { band: "child" })
+      assert.deepStrictEqual(yield* bob.socket.next("voice_closed"), closed)
+      yield* awaitCall(ada, [ada])
+      const back = yield* joinCall(bob, channel)
+      assert.deepInclude(back, { relayOnly: true, iceTransportPolicy: "relay" })
+      yield* awaitCall(ada, [ada, bob])
+      const data = { candidate: candidate("host", "10.1.2.3"), sdpMid: "0" }
+      const signal = { t: "voiceSignal", channel, to: ada.id, kind: "candidate", data }
+      yield* bob.socket.request(signal)
+      // The next one that arrives is the relay: the other was removed.
+      const relay = { candidate: candidate("relay", "203.0.113.9"), sdpMid: "0" }
+      yield* bob.socket.request({ ...signal, data: relay })
+      assert.include(JSON.stringify(yield* ada.socket.next("voice_signal")), "203.0.113.9")
+      // The same for all when the game is for children.
+      yield* enableVoice(app, { audience: "kids" })
+      assert.deepStrictEqual(yield* ada.socket.next("voice_closed"), closed)
+      assert.deepInclude(yield* joinCall(ada, channel), { relayOnly: true })
+      // Who was relayed already, here and in the other call, stays.
+      yield* awaitCall(bob, [ada, bob])
+      assert.lengthOf(
+        bob.socket.received.filter(({ t }) => t === "voice_closed"),
+        1
+      )
+      yield* enableVoice(app)
+    })
+  )
+
   it.effect("removes whom the channel kicks or bans, and says who may speak", () =>
     Effect.gen(function* () {
       const { ada, app, bob, channel, players } = yield* callOf(3)

@@ -14,11 +14,12 @@ import { voice as limits } from "#rpc/limits"
 import { channelId } from "#entities/channel/protocol"
 import { epochOf } from "#entities/voice-session/model"
 import { VoiceSession } from "#entities/voice-session/protocol"
-import type { ChannelMembership } from "#server/links/channel-memberships"
+import { type ChannelMembership, endVoice } from "#server/links/channel-memberships"
 import { callEntity } from "#server/links/entity-call"
 import type { FramePayload } from "#server/links/frames"
 import type { PlayerConnection } from "#server/links/player-connection"
 import type { ChannelHandle } from "#server/links/subscriber"
+import { Frame } from "#server/platform/socket-outbox"
 import { checkVoiceFeature } from "../channels/service.ts"
 import { Configs } from "../config/service.ts"
 import { TurnServers } from "../peers/turn-servers.ts"
@@ -97,6 +98,33 @@ const joinRetries = {
   while: ({ _tag }: CodedError) => _tag === "voice_unavailable"
 }
 
+/**
+ * Ends a session whose addresses the other members see, and has the client join again at once: then by a
+ * relay. Runs between the frames of the connection to the channel.
+ */
+const makeEndDirectCall = (
+  { channels, environmentId, playerId, sink }: PlayerConnection,
+  membership: ChannelMembership<ChannelHandle>,
+  channel: string,
+  leave: Effect.Effect<void, CodedError>
+): Effect.Effect<void> => {
+  const session = membership.voiceSession
+  const isOver = () => membership.voiceSession !== session
+  const end = Effect.gen(function* () {
+    if (isOver()) return
+    yield* Effect.catch(Effect.retry(leave, joinRetries), (error) =>
+      // The next join replaces the session.
+      Effect.logWarning("Failed to remove a player from a direct voice call", error).pipe(
+        Effect.annotateLogs({ environmentId, playerId, channel })
+      )
+    )
+    if (isOver()) return
+    endVoice(membership)
+    sink.push(Frame.of({ t: "voice_closed", channel, reason: "unavailable", retryAfterMs: 0 }))
+  })
+  return channels.exclusively(channel, end)
+}
+
 /** Joins the call. Where the outcome is unknown, or the call has ended meanwhile, leaves it again. */
 export const joinCall = Effect.fnUntraced(function* (
   connection: PlayerConnection,
@@ -109,6 +137,7 @@ export const joinCall = Effect.fnUntraced(function* (
   const { voiceClosings } = membership
   const entity = sessions.of(environmentId, channel)
   const request = { playerId, connectionId, relayOnly }
+  const leave = callVoice(entity.Leave({ playerId, connectionId }))
   return yield* Effect.gen(function* () {
     const join = callVoice(entity.Join(session === undefined ? request : { ...request, session }))
     const joined = yield* Effect.retry(join, joinRetries)
@@ -116,10 +145,15 @@ export const joinCall = Effect.fnUntraced(function* (
     const servers = yield* iceServers(connection, joined)
     const isOver =
       membership.voiceClosings !== voiceClosings || epochOf(joined.session) < membership.link.epoch
-    if (isOver) return yield* new VoiceUnavailable()
+    const isDirect = joined.mode === "p2p" && !joined.relayOnly
+    // The player may have become a child meanwhile.
+    if (isOver || (isDirect && connection.relayOnly)) return yield* new VoiceUnavailable()
     membership.voiceSession = joined.session
+    membership.endDirectCall = isDirect
+      ? makeEndDirectCall(connection, membership, channel, leave)
+      : undefined
     return { ...joined, ...servers }
-  }).pipe(Effect.tapError(() => Effect.ignore(callVoice(entity.Leave({ playerId, connectionId })))))
+  }).pipe(Effect.tapError(() => Effect.ignore(leave)))
 })
 
 export const leaveCall = Effect.fnUntraced(function* (
@@ -129,6 +163,7 @@ export const leaveCall = Effect.fnUntraced(function* (
 ) {
   const sessions = yield* VoiceSessions
   membership.voiceSession = undefined
+  membership.endDirectCall = undefined
   yield* callVoice(sessions.of(environmentId, channel).Leave({ playerId, connectionId }))
   return {}
 })
