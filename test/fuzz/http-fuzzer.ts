@@ -16,6 +16,8 @@ const concurrency = 8
 /** Requests before a worker makes a new tenant. */
 const tenantLife = 1000
 const timeoutMillis = 15_000
+/** How long a response that follows lines is read; the service would write to it for 55 seconds. */
+const followedMillis = 500
 
 interface Answer {
   readonly status: number
@@ -219,6 +221,12 @@ const describeExchange = (
     answered: answer && { status: answer.status, body: answer.body.slice(0, 700) }
   })
 
+/** Whether a response goes on until its client ends it. */
+const isFollowed = (path: string, { headers, statusCode }: IncomingMessage): boolean =>
+  statusCode === 200 &&
+  headers["content-type"]?.startsWith("application/x-ndjson") === true &&
+  new URLSearchParams(path.split("?")[1]).get("follow") === "true"
+
 const send = (
   url: string,
   agent: Agent,
@@ -230,12 +238,19 @@ const send = (
     const options = { agent, hostname, port, method, path, headers: { ...headers, ...length } }
     const asked = request(options, (answer) => {
       const chunks: Array<Buffer> = []
-      answer.on("data", (chunk: Buffer) => chunks.push(chunk))
-      answer.on("error", reject)
-      answer.on("end", () => {
+      const finish = () => {
         const text = Buffer.concat(chunks).toString()
         resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: text })
-      })
+      }
+      answer.on("data", (chunk: Buffer) => chunks.push(chunk))
+      answer.on("error", reject)
+      answer.on("end", finish)
+      if (!isFollowed(path, answer)) return
+      const cutOff = setTimeout(() => {
+        finish()
+        answer.destroy()
+      }, followedMillis)
+      answer.on("close", () => clearTimeout(cutOff))
     })
     asked.setTimeout(timeoutMillis, () => asked.destroy(new Error("no response in time")))
     asked.on("error", (error: NodeJS.ErrnoException) => {

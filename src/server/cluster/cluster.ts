@@ -58,9 +58,20 @@ export const shardingTimings = {
   sendRetryInterval: 50
 } as const
 
-const singleNode = Sharding.layer.pipe(
+/**
+ * Runner list of a single node, which stays in it until its end. Without it, the engine would warn of "No
+ * healthy runners" ten times a second while its entities stop.
+ */
+const SingleRunnerStorage = Layer.effect(
+  RunnerStorage.RunnerStorage,
+  Effect.map(RunnerStorage.makeMemory, (storage) =>
+    RunnerStorage.RunnerStorage.of({ ...storage, unregister: () => Effect.void })
+  )
+)
+
+export const singleNode = Sharding.layer.pipe(
   Layer.provideMerge(Runners.layerNoop),
-  Layer.provide([MessageStorage.layerNoop, RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
+  Layer.provide([MessageStorage.layerNoop, SingleRunnerStorage, RunnerHealth.layerNoop]),
   Layer.provide(ShardingConfig.layer(shardingTimings))
 )
 
