@@ -2,8 +2,9 @@
  * Test projects: `house` (the rules of this repository), `service` (everything else, on one shared
  * Postgres), `simulation`, `chaos`, `fuzz`, `packages`, `functions`, `dashboard`, `calls`, `hosting` and `demo`.
  * Simulation, chaos and fuzz have a short form, for `npm test`, and a long one
- * (`vitest.long.config.ts`). Of the service, tags name the tests of the long form. Simulation and chaos
- * take every core, so they run alone.
+ * (`vitest.long.config.ts`). Of the service, tags name the tests of the long form. The simulation takes
+ * every core, so it runs alone, and so do chaos and fuzz in their long form. In their short form they
+ * mostly wait, and run beside the service.
  */
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
@@ -32,12 +33,13 @@ const tags = [
 /** A test that hangs ends here. No test may depend on it: a busy machine is ten times as slow. */
 const hangMillis = 120_000
 
-/** Starts the fuzz test first: it mostly waits for entities to end, which others can use. */
-class FuzzFirst extends BaseSequencer {
+/** Starts the fuzz and chaos tests first: they last longest and mostly wait, which others can use. */
+class LongestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
     const sorted = await BaseSequencer.prototype.sort.call(this, files)
-    const isFuzz = ({ moduleId }: TestSpecification) => moduleId.endsWith(fuzz)
-    return sorted.toSorted((a, b) => Number(isFuzz(b)) - Number(isFuzz(a)))
+    const isFirst = ({ moduleId }: TestSpecification) =>
+      [fuzz, chaos].some((path) => moduleId.endsWith(path))
+    return sorted.toSorted((a, b) => Number(isFirst(b)) - Number(isFirst(a)))
   }
 }
 
@@ -53,9 +55,9 @@ export const configOf = (form: "short" | "long") =>
       environment: "node",
       tags,
       pool: "forks",
-      // One more than cores, since the fuzz test mostly waits.
-      maxWorkers: 3,
-      sequence: { sequencer: FuzzFirst },
+      // Twice the cores, since many tests wait: fuzz, chaos, voice, and those of other processes.
+      maxWorkers: 4,
+      sequence: { sequencer: LongestFirst },
       testTimeout: hangMillis,
       hookTimeout: hangMillis,
       provide: { form },
@@ -102,7 +104,11 @@ export const configOf = (form: "short" | "long") =>
         longOnly("demo", demo, 9),
         {
           extends: true,
-          test: { name: "chaos", include: [chaos], sequence: { groupOrder: 2 } }
+          test: {
+            name: "chaos",
+            include: [chaos],
+            sequence: { groupOrder: form === "short" ? 0 : 2 }
+          }
         },
         {
           extends: true,

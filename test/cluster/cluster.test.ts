@@ -2,7 +2,7 @@
  * Two runner processes on one Postgres. A room lives on one of them and has players on both; it survives
  * a kill, a graceful stop and a freeze of its runner.
  */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -11,7 +11,9 @@ import { at, authenticate, newPlayer, type OnlinePlayer, type TestTarget } from 
 import { type Runner, startCluster } from "#testing/runners"
 import { certified } from "../support/certificate.ts"
 import { tlsFiles } from "../support/runner-ports.ts"
+import { live } from "../support/security/security-harness.ts"
 import { DatabaseLive } from "../support/service.ts"
+import { TwoRunners } from "../support/two-runners.ts"
 
 /** Polls a room's row until `read` returns a value. */
 const rowOf = <A>(
@@ -39,9 +41,12 @@ const targetOf = (target: TestTarget, runner: Runner): TestTarget => ({
 })
 
 /** Two players of one room on two runners: `near` is on the room's owner, `far` on the other. */
-const twoPlayersWith = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
-  const database = yield* TestDatabase
-  const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2, env })
+const twoPlayersOn = Effect.fnUntraced(function* (cluster: {
+  readonly databaseUrl: string
+  readonly runners: ReadonlyArray<Runner>
+  readonly target: TestTarget
+}) {
+  const { databaseUrl, runners, target } = cluster
   const [first, second] = runners
   if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
   const ada = yield* newPlayer(targetOf(target, first), "Ada")
@@ -56,7 +61,7 @@ const twoPlayersWith = Effect.fnUntraced(function* (env: Readonly<Record<string,
   assert.strictEqual(at(one, "data", "roomId"), at(two, "data", "roomId"))
   const roomId = at(one, "data", "roomId")
   yield* ada.socket.request({ t: "setState", patch: { score: 7 } })
-  const owner = yield* rowOf(database.url, roomId, (row) =>
+  const owner = yield* rowOf(databaseUrl, roomId, (row) =>
     row.snapshot.includes('"score":7')
       ? runners.find((runner) => runner.node === row.node)
       : undefined
@@ -66,7 +71,20 @@ const twoPlayersWith = Effect.fnUntraced(function* (env: Readonly<Record<string,
   return { roomId, owner, near, far, target, runners }
 })
 
+/** On runners of their own. */
+const twoPlayersWith = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
+  const { url: databaseUrl } = yield* TestDatabase
+  const cluster = yield* startCluster({ databaseUrl, size: 2, env })
+  return yield* twoPlayersOn({ databaseUrl, ...cluster })
+})
+
 const twoPlayers = twoPlayersWith({})
+
+/** On the runners that tests share. */
+const twoPlayersShared = Effect.gen(function* () {
+  const { at1: target, databaseUrl, first, second } = yield* TwoRunners
+  return yield* twoPlayersOn({ databaseUrl, target, runners: [first, second] })
+})
 
 const assertDelivered = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
   Effect.gen(function* () {
@@ -82,10 +100,10 @@ const retryUntilDelivered = (from: OnlinePlayer, to: OnlinePlayer, type: string)
     Effect.forever(Effect.delay(from.socket.send({ t: "send", type }), "100 millis"))
   )
 
-describe("two runners", () => {
-  it.live("shares a room between the players of two runners", () =>
+layer(TwoRunners.layerWith(), live)("two runners", (it) => {
+  it.effect("shares a room between the players of two runners", () =>
     Effect.gen(function* () {
-      const { far, near } = yield* twoPlayers
+      const { far, near } = yield* twoPlayersShared
       yield* assertDelivered(near, far, "there")
       yield* assertDelivered(far, near, "back")
       yield* far.socket.request({ t: "setState", patch: { turn: far.id } })
@@ -93,24 +111,14 @@ describe("two runners", () => {
       yield* far.socket.request({ t: "leave" })
       const left = yield* near.socket.next("player_left")
       assert.strictEqual(left["playerId"], far.id)
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+      // The next test plays in another room.
+      yield* near.socket.request({ t: "leave" })
+    })
   )
 
-  it.live(
-    "shares a room over mutual TLS",
-    () =>
-      Effect.gen(function* () {
-        const { far, near, runners } = yield* twoPlayersWith(yield* tlsFiles(certified))
-        yield* assertDelivered(near, far, "there")
-        yield* assertDelivered(far, near, "back")
-        for (const runner of runners) assert.notMatch(runner.output(), /handshake failed/)
-      }).pipe(Effect.provide(DatabaseLive), Effect.scoped),
-    { tags: "long" }
-  )
-
-  it.live("recovers a room on the other runner when its owner is killed", () =>
+  it.effect("recovers a room on the other runner when its owner is killed", () =>
     Effect.gen(function* () {
-      const { far, near, owner, roomId, runners, target } = yield* twoPlayers
+      const { far, near, owner, roomId, runners, target } = yield* twoPlayersShared
       yield* owner.kill
       const recovered = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
       assert.strictEqual(at(recovered, "room", "id"), roomId)
@@ -126,7 +134,21 @@ describe("two runners", () => {
       yield* assertDelivered(far, back, "and again")
       const joins = far.socket.received.filter((frame) => frame.t === "player_joined")
       assert.isAtMost(joins.length, 1)
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+    })
+  )
+})
+
+describe("two runners of their own", () => {
+  it.live(
+    "shares a room over mutual TLS",
+    () =>
+      Effect.gen(function* () {
+        const { far, near, runners } = yield* twoPlayersWith(yield* tlsFiles(certified))
+        yield* assertDelivered(near, far, "there")
+        yield* assertDelivered(far, near, "back")
+        for (const runner of runners) assert.notMatch(runner.output(), /handshake failed/)
+      }).pipe(Effect.provide(DatabaseLive), Effect.scoped),
+    { tags: "long" }
   )
 
   it.live(

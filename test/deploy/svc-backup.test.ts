@@ -43,72 +43,100 @@ const writeFunctionData = async (dataDir: string) => {
   await appendFile(join(folder, "entry"), "value")
 }
 
+/** A temporary folder with two data directories, and `svc` on one of them, which must succeed. */
+const twoServices = Effect.gen(function* () {
+  const folder = yield* makeFolder()
+  // As root, Postgres runs as an unprivileged user, who must be able to enter.
+  yield* Effect.promise(() => chmod(folder.path, 0o755))
+  const run = Effect.fnUntraced(function* (words: string, dataDir: string) {
+    const { code, stderr, stdout } = yield* folder.svc(words, { env: { SVC_DATA_DIR: dataDir } })
+    assert.deepStrictEqual([code, stderr], [0, ""], words)
+    return stdout
+  })
+  return { folder, run, first: join(folder.path, "first"), second: join(folder.path, "second") }
+})
+
+type TwoServices = Effect.Success<typeof twoServices>
+
+/** Backs the first service up while it runs, writes to it, and stops it. */
+const saveRunning = Effect.fnUntraced(function* (
+  { first, run }: TwoServices,
+  beforeStop: Effect.Effect<void> = Effect.void
+) {
+  const runner = yield* startRunner({ ...embedded, dataDir: first })
+  const target = yield* targetOf(first, runner.url)
+  const { headers, player } = yield* play(target)
+  yield* Effect.promise(() => writeFunctionData(first))
+  const before = yield* readAll(target, headers)
+  assert.match(yield* run("backup saved", first), /^Saved to saved: \d+ rows of \d+ tables/)
+  const later = { method: "PUT", headers, body: { data: "after the backup" } }
+  yield* request(`${target.url}/v1/saves/later`, later)
+  yield* beforeStop
+  yield* runner.stop
+  return { before, headers, refreshToken: player.refreshToken }
+}, Effect.scoped)
+
+/** Restores the backup into the second service, and asserts that a backup of that one is the same. */
+const restoreElsewhere = Effect.fnUntraced(function* ({ folder, run, second }: TwoServices) {
+  assert.match(yield* run("restore saved", second), /^Restored saved of 20/)
+  yield* run("backup again", second)
+  const backups = [join(folder.path, "saved"), join(folder.path, "again")]
+  const [one, two] = yield* Effect.promise(() => Promise.all(backups.map(rowsOf)))
+  assert.deepStrictEqual(two, one)
+  const manifests = yield* Effect.promise(() => Promise.all(backups.map(manifestOf)))
+  for (const name of ["tables", "sequences", "masterKey", "migration", "blobs"]) {
+    assert.deepStrictEqual(at(manifests[1], name), at(manifests[0], name), name)
+  }
+  const [files = [], others] = yield* Effect.promise(() => Promise.all(backups.map(filesIn)))
+  assert.deepStrictEqual(others, files)
+  assert.include(files, "/data/master.key")
+})
+
 describe("svc backup", () => {
-  it.live("saves a running service as of one moment, and restores all of it elsewhere", () =>
+  it.live("saves a running service, and restores its rows, files and keys elsewhere", () =>
     Effect.gen(function* () {
-      const folder = yield* makeFolder()
-      // As root, Postgres runs as an unprivileged user, who must be able to enter.
-      yield* Effect.promise(() => chmod(folder.path, 0o755))
-      const [first, second] = [join(folder.path, "first"), join(folder.path, "second")]
-      const env = (dataDir: string) => ({ env: { SVC_DATA_DIR: dataDir } })
-      const run = Effect.fnUntraced(function* (words: string, dataDir: string) {
-        const { code, stderr, stdout } = yield* folder.svc(words, env(dataDir))
-        assert.deepStrictEqual([code, stderr], [0, ""], words)
-        return stdout
-      })
-      const saved = join(folder.path, "saved")
-
-      const { before, headers, refreshToken } = yield* Effect.gen(function* () {
-        const runner = yield* startRunner({ ...embedded, dataDir: first })
-        const target = yield* targetOf(first, runner.url)
-        const { headers, player } = yield* play(target)
-        yield* Effect.promise(() => writeFunctionData(first))
-        const before = yield* readAll(target, headers)
-        assert.match(yield* run("backup saved", first), /^Saved to saved: \d+ rows of \d+ tables/)
-        const later = { method: "PUT", headers, body: { data: "after the backup" } }
-        yield* request(`${target.url}/v1/saves/later`, later)
-        const busy = yield* folder.svc("restore saved", env(first))
-        assert.strictEqual(busy.code, 1)
-        assert.include(busy.stderr, "stop every runner first")
-        yield* runner.stop
-        return { before, headers, refreshToken: player.refreshToken }
-      }).pipe(Effect.scoped)
-
-      const used = yield* folder.svc("restore saved", env(first))
-      assert.strictEqual(used.code, 1)
-      assert.include(used.stderr, "empty service")
-
-      assert.match(yield* run("restore saved", second), /^Restored saved of 20/)
-      yield* run("backup again", second)
-      const again = join(folder.path, "again")
-      const [one, two] = yield* Effect.promise(() => Promise.all([saved, again].map(rowsOf)))
-      assert.deepStrictEqual(two, one)
-      const manifests = yield* Effect.promise(() => Promise.all([saved, again].map(manifestOf)))
-      for (const name of ["tables", "sequences", "masterKey", "migration", "blobs"]) {
-        assert.deepStrictEqual(at(manifests[1], name), at(manifests[0], name), name)
-      }
-      const [files = [], others] = yield* Effect.promise(() =>
-        Promise.all([saved, again].map(filesIn))
-      )
-      assert.deepStrictEqual(others, files)
-      assert.include(files, "/data/master.key")
-
-      const runner = yield* startRunner({ ...embedded, dataDir: second })
-      const target = yield* targetOf(second, runner.url)
-      assert.deepStrictEqual(yield* readAll(target, headers), before)
-      const later = yield* request(`${target.url}/v1/saves/later`, { headers })
-      assert.strictEqual(later.status, 404, "a write after the backup is in it")
-      // Identities of new rows begin behind those of the backup, and all triggers and keys are back.
-      yield* play(target)
-      const deleted = yield* request(`${target.url}/v1/players/me`, {
-        method: "DELETE",
-        headers,
-        body: { refreshToken }
-      })
-      assert.strictEqual(deleted.status, 200)
-      const fresh = yield* readAll(target, (yield* play(target)).headers)
-      assert.deepStrictEqual(at(fresh.stats, "stats"), at(before.stats, "stats"))
+      const services = yield* twoServices
+      yield* saveRunning(services)
+      yield* restoreElsewhere(services)
     }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "saves a running service as of one moment, and restores a service that works on",
+    () =>
+      Effect.gen(function* () {
+        const services = yield* twoServices
+        const { first, folder, second } = services
+        const restoreFirst = folder.svc("restore saved", { env: { SVC_DATA_DIR: first } })
+        const { before, headers, refreshToken } = yield* saveRunning(
+          services,
+          Effect.map(restoreFirst, (busy) => {
+            assert.strictEqual(busy.code, 1)
+            assert.include(busy.stderr, "stop every runner first")
+          })
+        )
+        const used = yield* restoreFirst
+        assert.strictEqual(used.code, 1)
+        assert.include(used.stderr, "empty service")
+        yield* restoreElsewhere(services)
+
+        const runner = yield* startRunner({ ...embedded, dataDir: second })
+        const target = yield* targetOf(second, runner.url)
+        assert.deepStrictEqual(yield* readAll(target, headers), before)
+        const later = yield* request(`${target.url}/v1/saves/later`, { headers })
+        assert.strictEqual(later.status, 404, "a write after the backup is in it")
+        // Identities of new rows begin behind those of the backup, and all triggers and keys are back.
+        yield* play(target)
+        const deleted = yield* request(`${target.url}/v1/players/me`, {
+          method: "DELETE",
+          headers,
+          body: { refreshToken }
+        })
+        assert.strictEqual(deleted.status, 200)
+        const fresh = yield* readAll(target, (yield* play(target)).headers)
+        assert.deepStrictEqual(at(fresh.stats, "stats"), at(before.stats, "stats"))
+      }).pipe(Effect.scoped),
+    { tags: "long" }
   )
 
   it.live(

@@ -2,6 +2,7 @@
  * Foreign tools on the documents of the API: clients that `openapi-typescript` and `@hey-api/openapi-ts`
  * generate compile and sign a guest in at the real service; AsyncAPI's parser accepts the document of the
  * socket. The tools are a package of their own, which the first run installs.
+ * @module-tag long
  */
 import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -116,20 +117,17 @@ const { diagnostics } = await new Parser().parse(await readFile("asyncapi.json",
 console.log(JSON.stringify(diagnostics.map(({ message, path }) => [message, path.join(".")])))`
 
 layer(Node)("the documents of the API under foreign tools", (it) => {
-  it.effect(
-    "parse the AsyncAPI document without a remark",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* projectFolder
-        const diagnostics = yield* Effect.promise(async () => {
-          await writeFile(join(folder, "asyncapi.json"), asyncapiText())
-          await writeFile(join(folder, "parse.js"), parse)
-          const printed: unknown = JSON.parse(await exec("node", ["parse.js"], folder))
-          return printed
-        })
-        assert.deepStrictEqual(diagnostics, [])
-      }),
-    { tags: "long" }
+  it.effect("parse the AsyncAPI document without a remark", () =>
+    Effect.gen(function* () {
+      const folder = yield* projectFolder
+      const diagnostics = yield* Effect.promise(async () => {
+        await writeFile(join(folder, "asyncapi.json"), asyncapiText())
+        await writeFile(join(folder, "parse.js"), parse)
+        const printed: unknown = JSON.parse(await exec("node", ["parse.js"], folder))
+        return printed
+      })
+      assert.deepStrictEqual(diagnostics, [])
+    })
   )
 
   for (const [name, { generator, program }] of Object.entries(programs)) {

@@ -131,7 +131,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
       Effect.gen(function* () {
         const { post, me, signUp, target } = yield* makeFixture
         const owner = yield* signUp("bea@example.com")
-        const times = sampleSize(10_000)
+        const times = sampleSize(10_000, 300)
         const counts = yield* guessing(times, (index) =>
           post(
             "email/login",
@@ -242,7 +242,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
       Effect.gen(function* () {
         const { post, signUp } = yield* makeFixture
         const network = (index: number) => `2001:db8:7:${index.toString(16)}::1`
-        const times = sampleSize(10_000)
+        const times = sampleSize(10_000, 400)
         const { limit } = rateWindows.redeemPerAddress
         const counts = yield* guessing(times, (index) =>
           post(
