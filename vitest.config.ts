@@ -49,6 +49,12 @@ const longOnly = (name: string, include: string, groupOrder: number, setup = glo
   test: { name, include: [include], sequence: { groupOrder }, globalSetup: setup }
 })
 
+/** A project that starts what it needs by itself, and in the short form runs beside the service. */
+const besideService = (name: string, include: string, groupOrder: number) => ({
+  extends: true as const,
+  test: { name, include: [include], sequence: { groupOrder } }
+})
+
 export const configOf = (form: "short" | "long") =>
   defineConfig({
     test: {
@@ -102,22 +108,8 @@ export const configOf = (form: "short" | "long") =>
         longOnly("functions", functions, 7),
         longOnly("hosting", hosting, 8),
         longOnly("demo", demo, 9),
-        {
-          extends: true,
-          test: {
-            name: "chaos",
-            include: [chaos],
-            sequence: { groupOrder: form === "short" ? 0 : 2 }
-          }
-        },
-        {
-          extends: true,
-          test: {
-            name: "fuzz",
-            include: [fuzz],
-            sequence: { groupOrder: form === "short" ? 0 : 3 }
-          }
-        }
+        besideService("chaos", chaos, form === "short" ? 0 : 2),
+        besideService("fuzz", fuzz, form === "short" ? 0 : 3)
       ]
     }
   })
