@@ -204,8 +204,8 @@ const EntitiesLive = Layer.mergeAll(
 // Links to entities, and the frame handlers that use them.
 
 const FramesLive = Frames.layer.pipe(
-  Layer.provide([TurnServers.layer, VoiceSessions.layer]),
-  Layer.provideMerge(ListenerFrames.layer),
+  Layer.provide(TurnServers.layer),
+  Layer.provideMerge(Layer.merge(ListenerFrames.layer, VoiceSessions.layer)),
   Layer.provideMerge(Channels.layer),
   Layer.provideMerge(Hub.layer)
 )

@@ -9,36 +9,17 @@ import { Reactivity } from "effect/reactivity"
 import { at, authenticate, configure, guest, request, type TestTarget } from "#testing/players"
 import { connectAnonymously } from "../support/channel-calls.ts"
 import { connectNative } from "../support/native-socket.ts"
+import { makeOwnProject } from "../support/own-project.ts"
 import { live } from "../support/security/security-harness.ts"
 import { TwoRunners } from "../support/two-runners.ts"
-
-const text = (value: unknown, ...path: ReadonlyArray<string | number>) => String(at(value, ...path))
 
 /** A new developer's project on two runners. */
 const setUp = Effect.fnUntraced(function* (email: string) {
   const { at1, at2, databaseUrl } = yield* TwoRunners
-  const [here, there] = [at1.url, at2.url]
-  const signUp = { email, password: "correct horse" }
-  const signedUp = yield* request(`${here}/v1/developers/signup`, { body: signUp })
-  const headers = { authorization: `Bearer ${text(signedUp.body, "token")}` }
-  const created = yield* request(`${here}/v1/projects`, { headers, body: { name: "Revoked" } })
-  const projectId = text(created.body, "project", "id")
-  const project = `/v1/projects/${projectId}`
-  const keys = {
-    publishableKey: text(created.body, "plainKeys", "development", "publishableKey"),
-    secretKey: text(created.body, "plainKeys", "development", "secretKey")
-  }
-  yield* configure(
-    { url: here, ...keys },
-    { features: { multiplayer: true, realtimeChannels: true } }
-  )
-  const newKey = Effect.fnUntraced(function* (kind: "publishable" | "secret") {
-    const path = `${here}${project}/environments/development/keys`
-    const { body } = yield* request(path, { headers, body: { kind } })
-    return { id: text(body, "key", "id"), plain: text(body, "plain") }
-  })
+  const { headers, newKey, target } = yield* makeOwnProject(at1.url, email)
+  yield* configure(target, { features: { multiplayer: true, realtimeChannels: true } })
   const sql = yield* PgClient.make({ url: Redacted.make(databaseUrl) })
-  return { here, there, headers, keys, newKey, project, sql }
+  return { here: at1.url, there: at2.url, headers, keys: target, newKey, sql }
 })
 
 /** A socket of each kind that a key opens, on one runner. */
@@ -74,7 +55,7 @@ layer(Layer.merge(TwoRunners.layerWith({ SVC_SIGNUPS: "open" }), Reactivity.laye
       "closes the sockets of a revoked key over both doors on every runner, and no others",
       () =>
         Effect.gen(function* () {
-          const { headers, here, keys, newKey, project, there } = yield* setUp("dev-1@example.com")
+          const { here, keys, newKey, there } = yield* setUp("dev-1@example.com")
           const millis: Array<number> = []
           const bystander = yield* openSockets(there, keys.publishableKey, keys.secretKey)
           for (const url of [here, there]) {
@@ -83,12 +64,10 @@ layer(Layer.merge(TwoRunners.layerWith({ SVC_SIGNUPS: "open" }), Reactivity.laye
               newKey("secret")
             ])
             const opened = yield* openSockets(url, publishable.plain, secret.plain)
-            const revoke = ({ id }: { readonly id: string }) =>
-              request(`${here}${project}/keys/${id}`, { method: "DELETE", headers })
-            yield* revoke(publishable)
+            yield* publishable.revoke
             millis.push(yield* closedByRevocation(opened.publishable))
             assert.strictEqual(yield* opened.server.call("ping"), "ok")
-            yield* revoke(secret)
+            yield* secret.revoke
             const exit = yield* opened.server.about("Exit", opened.events)
             assert.strictEqual(at(exit, "exit", "cause", 0, "error", "_tag"), "invalid_key")
             millis.push(yield* closedByRevocation([opened.server.socket]))

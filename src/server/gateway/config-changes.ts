@@ -13,7 +13,7 @@ import { Hub } from "#server/links/hub"
 import { Configs } from "#server/features/config/service"
 import { applyModes } from "#server/features/matchmaking/frames"
 import { applyAgeBand } from "./age-restrictions.ts"
-import { makePendingChanges } from "./pending-changes.ts"
+import { makePendingChanges } from "#server/platform/pending-changes"
 
 /** Closes the rooms that live here, and those that players of this node are in. */
 const closeRooms = Effect.fnUntraced(function* (environmentIds: ReadonlySet<string>) {

@@ -6,6 +6,7 @@ import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
 import { Clock, Context, Effect, Exit, Layer, Schedule, Stream } from "effect"
 import { WebSocketServer } from "ws"
+import type { CodedError } from "#rpc/errors/codes"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
 import { Multimap } from "#entities/multimap"
@@ -22,6 +23,7 @@ import type { EnabledFeatures } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import { Configs } from "#server/features/config/service"
 import { Environments } from "#server/features/projects/environments"
+import { makeLeaveCalls } from "#server/features/voice/service"
 import { refuse } from "#server/http/raw-response"
 import { HttpServerHandle, webSocketBounds } from "#server/http/server"
 import { featuresOf } from "./admission.ts"
@@ -73,6 +75,8 @@ export class Gateway extends Context.Service<
     /** Admitted sockets by the hash of their key. */
     readonly byKey: Multimap<string, ClientSocket>
     readonly socketStats: SocketStats
+    /** Closes a socket whose key is revoked. */
+    readonly closeRevoked: (socket: ClientSocket, error: CodedError) => void
     /** Serves the upgrades of a path. */
     readonly serve: (path: string, open: OpenSocket) => Effect.Effect<void>
     /** Refuses further upgrades, closes all sockets with 1012, and waits until they have closed. */
@@ -86,7 +90,7 @@ export class Gateway extends Context.Service<
       const { trustedProxies } = yield* Settings
       const sockets = new Sockets(yield* makeAuthTimer)
       const { stats: socketStats } = sockets
-      const host = yield* makeHost(sockets)
+      const { closeRevoked, host } = yield* makeHost(sockets)
       const wss = new WebSocketServer({ noServer: true, clientTracking: false, ...webSocketBounds })
       let draining = false
       const upgrade =
@@ -120,6 +124,7 @@ export class Gateway extends Context.Service<
       yield* followCluster(sockets.all)
       return Gateway.of({
         host,
+        closeRevoked,
         sockets: sockets.all,
         byKey: sockets.byKey,
         socketStats,
@@ -219,12 +224,20 @@ class Sockets {
 const makeHost = Effect.fnUntraced(function* (sockets: Sockets) {
   const hub = yield* Hub
   const environments = yield* Environments
+  const leaveCalls = yield* makeLeaveCalls
+  /** Closes a socket whose key is revoked; its player leaves voice calls at once. */
+  const closeRevoked = (socket: ClientSocket, error: CodedError): void => {
+    const connection = socket.admission?.connection
+    const leave = connection === undefined ? Effect.void : leaveCalls(connection)
+    socket.close(closeCodes.unauthorized, "key_revoked", error)
+    hub.run(leave)
+  }
   const checkKey = (socket: ClientSocket): Effect.Effect<boolean> =>
     environments.findByHash(socket.admission?.keyHash ?? "").pipe(
       Effect.as(true),
       Effect.catchTag("invalid_key", (error) =>
         Effect.sync(() => {
-          socket.close(closeCodes.unauthorized, "key_revoked", error)
+          closeRevoked(socket, error)
           return false
         })
       ),
@@ -255,7 +268,7 @@ const makeHost = Effect.fnUntraced(function* (sockets: Sockets) {
     },
     onClosed: (socket) => sockets.closed(socket)
   }
-  return host
+  return { host, closeRevoked }
 })
 
 const closeAll = (sockets: ReadonlySet<ClientSocket>) =>

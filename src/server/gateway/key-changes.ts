@@ -4,7 +4,6 @@
  */
 import { Array, Effect, Layer, Queue, Schedule } from "effect"
 import { InvalidKey } from "#rpc/errors/codes"
-import { closeCodes } from "#rpc/realtime"
 import { Invalidation } from "#server/platform/invalidation"
 import { forEachInSlices } from "#server/platform/slices"
 import { Environments } from "#server/features/projects/environments"
@@ -19,7 +18,7 @@ const revoked = new InvalidKey({ message: "This key has been revoked." })
 
 export const KeyChanges = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { byKey } = yield* Gateway
+    const { byKey, closeRevoked: close } = yield* Gateway
     const environments = yield* Environments
     const invalidation = yield* Invalidation
     const wake = yield* Queue.dropping<void>(1)
@@ -37,9 +36,7 @@ export const KeyChanges = Layer.effectDiscard(
     const closeRevoked = Effect.fnUntraced(function* (hashes: ReadonlyArray<string>) {
       const live = yield* environments.liveKeys(hashes)
       const sockets = hashes.filter((hash) => !live.has(hash)).flatMap((hash) => byKey.get(hash))
-      yield* forEachInSlices(sockets, (socket) =>
-        socket.close(closeCodes.unauthorized, "key_revoked", revoked)
-      )
+      yield* forEachInSlices(sockets, (socket) => close(socket, revoked))
     })
 
     const checkAll = (hashes: ReadonlyArray<string>) =>

@@ -1,6 +1,6 @@
 /**
  * Applies changes of players to what is alive. A banned or deleted player loses its sockets, its seat and
- * its channels at once. An ended session loses its socket, but not the seat. A player who is a child now
+ * its channels at once. An ended session loses its socket and its voice calls, but not the seat. A player who is a child now
  * leaves the channels that players have created, and its address is hidden from peers. Rooms and channels
  * show a new display name. Each node does
  * this for its own connections, rooms and channels, so a seat in its grace period is removed, too.
@@ -11,14 +11,15 @@ import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { closeCodes } from "#rpc/realtime"
 import { LocalChannels } from "#entities/channel/entity"
 import { LocalRooms } from "#entities/room/entity"
+import { makePendingChanges } from "#server/platform/pending-changes"
 import { forEachInSlices } from "#server/platform/slices"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
 import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
+import { makeLeaveCalls } from "#server/features/voice/service"
 import { applyAgeBand } from "./age-restrictions.ts"
-import { makePendingChanges } from "./pending-changes.ts"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 const isPlayerId = Schema.is(PlayerId)
@@ -71,6 +72,7 @@ const makeApply = Effect.gen(function* () {
   const sessions = yield* Sessions
   const statuses = yield* PlayerStatusCache
   const presenceOf = yield* makePresenceOf
+  const leaveCalls = yield* makeLeaveCalls
 
   const removePlayer = (
     connections: ReadonlyArray<PlayerConnection>,
@@ -98,7 +100,9 @@ const makeApply = Effect.gen(function* () {
     const endedAt = yield* sessions.revokedAt(environmentId, session.id)
     if (endedAt === undefined || DateTime.isLessThan(endedAt, session.since)) return
     if (connection.session !== session) return
+    const leave = leaveCalls(connection)
     connection.dismiss(closeCodes.unauthorized, new SessionRevoked())
+    yield* leave
   })
 
   return Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {

@@ -12,6 +12,8 @@ export interface ChannelMembership<Link> {
   readonly voiceBucket: FrameBucket
   /** The connection's session in the voice call. */
   voiceSession: string | undefined
+  /** The connection has asked for a place in the voice call, which it may have by now. */
+  askedForVoice: boolean
   /** How often the call has ended for the connection. */
   voiceClosings: number
   /** Ends the session, while the other members of the call see the connection's address. */
@@ -59,6 +61,13 @@ export class ChannelMemberships<Link> {
     return Effect.forEach(calls, (end = Effect.void) => end, { discard: true })
   }
 
+  /** Names of the channels whose voice calls the connection may be in. */
+  get withVoice(): ReadonlyArray<string> {
+    return Array.from(this.#byName).flatMap(([name, { askedForVoice }]) =>
+      askedForVoice ? [name] : []
+    )
+  }
+
   has(name: string): boolean {
     return this.#byName.has(name)
   }
@@ -68,7 +77,12 @@ export class ChannelMemberships<Link> {
   }
 
   add(name: string, link: Link, now: number): ChannelMembership<Link> {
-    const call = { voiceSession: undefined, voiceClosings: 0, endDirectCall: undefined }
+    const call = {
+      voiceSession: undefined,
+      askedForVoice: false,
+      voiceClosings: 0,
+      endDirectCall: undefined
+    }
     const membership = { link, ...this.#bucketsFor(name, now), ...call }
     this.#byName.set(name, membership)
     return membership

@@ -5,10 +5,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { Cache, Cause, Context, Effect, Exit, Layer, Option } from "effect"
+import type { PlayerCaller } from "#rpc/auth"
 import {
   type FeatureUnavailable,
   NotFound,
   type PlayerBanned,
+  type SessionRevoked,
   type TokenExpired,
   Unavailable
 } from "#rpc/errors/codes"
@@ -27,6 +29,7 @@ import { uploadMillis } from "./host/call-deadline.ts"
 import { sendError } from "./host/exchange.ts"
 import type { CallFacts } from "./host/headers.ts"
 import { refuseSocket } from "./host/socket.ts"
+import { type CallerEnded, PlayerCalls } from "./player-calls.ts"
 import { FunctionRoutes } from "./runners/routes.ts"
 
 const servicePrefix = "/fn/"
@@ -59,7 +62,7 @@ export const targetOf = (
 
 const rooted = (path: string): string => (path.startsWith("/") ? path : `/${path}`)
 
-type Refusal = NotFound | FeatureUnavailable | PlayerBanned | TokenExpired
+type Refusal = NotFound | FeatureUnavailable | PlayerBanned | SessionRevoked | TokenExpired
 
 const bearerForm = /^Bearer +(\S+)$/i
 
@@ -91,19 +94,33 @@ const makeEnvironmentOf = Effect.gen(function* () {
  * none of this environment is the function's own affair.
  */
 const makePlayerOf = Effect.gen(function* () {
-  const statuses = yield* PlayerStatusCache
   const tokens = yield* AccessTokens
   return Effect.fnUntraced(function* (environmentId: EnvironmentId, { headers }: IncomingMessage) {
     const [, token] = bearerForm.exec(headers.authorization ?? "") ?? []
     if (token === undefined) return undefined
-    const player = yield* Effect.catchTag(
+    return yield* Effect.catchTag(
       tokens.verify(token, environmentId),
       "unauthorized",
       () => Effect.undefined
     )
-    if (player === undefined) return undefined
-    yield* statuses.requireNotBanned(environmentId, player.playerId)
-    return player.playerId
+  })
+})
+
+/** Watches the player of a call, who must not be banned; a call of nobody ends on its own. */
+const makeWatch = Effect.gen(function* () {
+  const calls = yield* PlayerCalls
+  const statuses = yield* PlayerStatusCache
+  return Effect.fnUntraced(function* (
+    caller: PlayerCaller | undefined,
+    cut: (error: CallerEnded) => void
+  ) {
+    if (caller === undefined) return () => undefined
+    // From here on a change ends the call; the check finds one that came before.
+    const unwatch = yield* calls.watch(caller, cut)
+    yield* Effect.onError(statuses.requireNotBanned(caller.environmentId, caller.playerId), () =>
+      Effect.sync(unwatch)
+    )
+    return unwatch
   })
 })
 
@@ -112,24 +129,29 @@ const makePrepare = Effect.gen(function* () {
   const { baseUrl, trustedProxies } = yield* Settings
   const environmentOf = yield* makeEnvironmentOf
   const playerOf = yield* makePlayerOf
+  const watch = yield* makeWatch
   const { host: ownHost, protocol } = new URL(baseUrl)
   return Effect.fn("Functions.prepare")(function* (
     request: IncomingMessage,
-    target: Target | undefined
+    target: Target | undefined,
+    cut: (error: CallerEnded) => void
   ) {
     const environmentId = target === undefined ? undefined : yield* environmentOf(target)
     if (target === undefined || environmentId === undefined) return yield* new NotFound()
     const { mount, path } = target
     const host = mount === "service" ? ownHost : (request.headers.host ?? ownHost)
+    const caller = yield* playerOf(environmentId, request)
     const facts: Omit<CallFacts, "callHeaders"> = {
       mount,
       url: `${protocol}//${host}${path}`,
       clientAddress: addressOf(request, trustedProxies),
-      playerId: yield* playerOf(environmentId, request)
+      playerId: caller?.playerId
     }
-    return { facts, environmentId }
+    return { facts, environmentId, unwatch: yield* watch(caller, cut) }
   })
 })
+
+type Prepared = Effect.Success<ReturnType<Effect.Success<typeof makePrepare>>>
 
 /** Says to a client that waits before it sends the body that a function takes it. */
 const askForBody = ({ headers }: IncomingMessage, response: ServerResponse): void => {
@@ -169,52 +191,47 @@ export class FunctionDataPlane extends Context.Service<
       const counts = yield* RequestCounts
       const target = ({ headers, url = "" }: IncomingMessage) =>
         targetOf(url, headers.host ?? "", apps.isAppHost)
-      /** Sends why a call has not begun, and logs what went wrong in one that has. */
-      const report = (
-        work: Effect.Effect<unknown, Refusal | Unavailable>,
-        refuse: (error: Refusal | Unavailable) => void
-      ) =>
-        Effect.flatMap(Effect.exit(work), (exit) => {
-          if (Exit.isFailure(exit)) return refused(exit, refuse)
-          if (exit.value === undefined) return Effect.void
-          return Effect.logWarning("Failed to call a function", exit.value)
-        })
+      /** Runs a call; sends why one has not begun, and logs what went wrong in one that has. */
+      const run = (
+        request: IncomingMessage,
+        refuse: (error: Refusal | Unavailable) => void,
+        cut: (error: CallerEnded) => void,
+        pass: (prepared: Prepared) => Effect.Effect<unknown, Refusal | Unavailable>
+      ): void => {
+        const work = Effect.flatMap(prepare(request, target(request), cut), (prepared) =>
+          Effect.ensuring(pass(prepared), Effect.sync(prepared.unwatch))
+        )
+        runFork(
+          Effect.flatMap(Effect.exit(work), (exit) => {
+            if (Exit.isFailure(exit)) return refused(exit, refuse)
+            if (exit.value === undefined) return Effect.void
+            return Effect.logWarning("Failed to call a function", exit.value)
+          })
+        )
+      }
       return FunctionDataPlane.of({
         isFor: (request) => target(request) !== undefined,
         serve: (request, response) => {
           extendBodyDeadline(request, uploadMillis(request))
           const onBegin = (): void => askForBody(request, response)
-          runFork(
-            Effect.flatMap(Effect.exit(prepare(request, target(request))), (exit) => {
-              if (Exit.isSuccess(exit)) {
-                const { environmentId, facts } = exit.value
-                response.once("finish", () => counts.add(environmentId, response.statusCode))
-                return report(
-                  routes.serve(environmentId, { request, response, onBegin, ...facts }),
-                  (error) => sendError(response, error)
-                )
-              }
-              return refused(exit, (error) => sendError(response, error))
-            })
-          )
+          const refuse = (error: Refusal | Unavailable): void => sendError(response, error)
+          run(request, refuse, refuse, ({ environmentId, facts }) => {
+            response.once("finish", () => counts.add(environmentId, response.statusCode))
+            return routes.serve(environmentId, { request, response, onBegin, ...facts })
+          })
         },
         upgrade: (request, socket, head) => {
           // The client may go before its environment is known.
           socket.on("error", () => undefined)
-          runFork(
-            Effect.flatMap(Effect.exit(prepare(request, target(request))), (exit) => {
-              if (Exit.isSuccess(exit)) {
-                const { environmentId, facts } = exit.value
-                return report(
-                  routes.upgrade(environmentId, { request, socket, head, ...facts }),
-                  (error) => refuseSocket(socket, error)
-                )
-              }
-              return refused(exit, (error) => refuseSocket(socket, error))
-            })
+          run(
+            request,
+            (error) => refuseSocket(socket, error),
+            () => socket.destroy(),
+            ({ environmentId, facts }) =>
+              routes.upgrade(environmentId, { request, socket, head, ...facts })
           )
         }
       })
     })
-  )
+  ).pipe(Layer.provide(PlayerCalls.layer))
 }

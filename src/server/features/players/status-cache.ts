@@ -104,10 +104,10 @@ const makeCache = Effect.gen(function* () {
   const sanctions = yield* SanctionRepository
   const invalidation = yield* Invalidation
   const changes = yield* PubSub.dropping<ChangedPlayer>(changesCapacity)
-  let hasOverflowed = false
+  let overflows = 0
   const publish = (changed: ChangedPlayer) =>
     Effect.map(PubSub.publish(changes, changed), (isBuffered) => {
-      hasOverflowed ||= !isBuffered
+      if (!isBuffered) overflows += 1
     })
   const find = yield* batchReads((environmentId, playerIds) =>
     Effect.map(
@@ -131,10 +131,13 @@ const makeCache = Effect.gen(function* () {
     if (kind !== "everything") return Effect.void
     return Effect.andThen(Cache.invalidateAll(cached), publish("all"))
   })
-  const stream = Stream.map(Stream.fromPubSub(changes), (changed): ChangedPlayer => {
-    if (!hasOverflowed) return changed
-    hasOverflowed = false
-    return "all"
+  const stream = Stream.suspend(() => {
+    let seen = overflows
+    return Stream.map(Stream.fromPubSub(changes), (changed): ChangedPlayer => {
+      if (seen === overflows) return changed
+      seen = overflows
+      return "all"
+    })
   })
   return { cached, changes: stream }
 })

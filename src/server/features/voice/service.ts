@@ -138,6 +138,7 @@ export const joinCall = Effect.fnUntraced(function* (
   const entity = sessions.of(environmentId, channel)
   const request = { playerId, connectionId, relayOnly }
   const leave = callVoice(entity.Leave({ playerId, connectionId }))
+  membership.askedForVoice = true
   return yield* Effect.gen(function* () {
     const join = callVoice(entity.Join(session === undefined ? request : { ...request, session }))
     const joined = yield* Effect.retry(join, joinRetries)
@@ -167,3 +168,21 @@ export const leaveCall = Effect.fnUntraced(function* (
   yield* callVoice(sessions.of(environmentId, channel).Leave({ playerId, connectionId }))
   return {}
 })
+
+/**
+ * Takes a connection out of its calls at once, when its credentials have ended: it gets no time to come back.
+ * Ask before the connection closes, and run the effect afterwards, so that no late join follows.
+ */
+export const makeLeaveCalls = Effect.map(
+  VoiceSessions,
+  (sessions) =>
+    ({ channels, connectionId, environmentId, playerId }: PlayerConnection): Effect.Effect<void> =>
+      Effect.forEach(
+        channels.withVoice,
+        (channel) =>
+          Effect.ignore(
+            callVoice(sessions.of(environmentId, channel).Leave({ playerId, connectionId }))
+          ),
+        { concurrency: "unbounded", discard: true }
+      )
+)

@@ -110,6 +110,8 @@ class Passage {
 
   async run(): Promise<void> {
     const { request: incoming, response } = this.#exchange
+    // While the call waited, its client may have gone, or its player may have lost the right to it.
+    if (response.destroyed || response.writableEnded) return this.#end("late")
     const onGone = (): void => void this.#sent.destroy()
     response.once("close", onGone)
     try {

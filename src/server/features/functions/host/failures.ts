@@ -9,6 +9,7 @@ import {
   NotFound,
   type PayloadTooLarge,
   type PlayerBanned,
+  type SessionRevoked,
   type TokenExpired,
   toWire,
   Unavailable
@@ -71,6 +72,7 @@ export type Sendable =
   | FeatureUnavailable
   | PayloadTooLarge
   | PlayerBanned
+  | SessionRevoked
   | TokenExpired
 
 const statuses: Readonly<Record<Sendable["_tag"], number>> = {
@@ -82,6 +84,7 @@ const statuses: Readonly<Record<Sendable["_tag"], number>> = {
   not_found: 404,
   payload_too_large: 413,
   player_banned: 403,
+  session_revoked: 401,
   token_expired: 401,
   unavailable: 503
 }
