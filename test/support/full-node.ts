@@ -26,6 +26,7 @@ import { ReservationManager } from "#server/links/reservations"
 import { Configs } from "#server/features/config/service"
 import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
+import { VoiceSessions } from "#server/features/voice/service"
 import { ConfigChanges } from "#server/gateway/config-changes"
 import { PlayerChanges } from "#server/gateway/player-changes"
 import { emptyRoom } from "./room-harness.ts"
@@ -186,7 +187,7 @@ export const applyAllPlayers = Effect.gen(function* () {
     current: () => Effect.succeed({ version: 1, config, document: {}, voiceSuspended: false }),
     changes: Stream.never
   })
-  yield* Layer.build(PlayerChanges.pipe(Layer.provide([statuses, sessions, configs])))
+  yield* Layer.build(PlayerChanges.pipe(Layer.provide([statuses, sessions, configs, voice])))
   yield* Deferred.await(applied)
 }).pipe(Effect.scoped)
 
