@@ -187,6 +187,11 @@ export const applyAllPlayers = Effect.gen(function* () {
     current: () => Effect.succeed({ version: 1, config, document: {}, voiceSuspended: false }),
     changes: Stream.never
   })
+  const voice = Layer.mock(VoiceSessions)({
+    of: () => {
+      throw new Error("No player of this node is in a call.")
+    }
+  })
   yield* Layer.build(PlayerChanges.pipe(Layer.provide([statuses, sessions, configs, voice])))
   yield* Deferred.await(applied)
 }).pipe(Effect.scoped)
