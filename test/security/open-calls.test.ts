@@ -86,7 +86,7 @@ const millisOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 const Runners = TwoRunners.layerWith({ SVC_SIGNUPS: "open", SVC_VOICE_UDP_PORTS: "0" })
 
 layer(Layer.merge(Runners, Reactivity.layer), live)("calls under way on two runners", (it) => {
-  it.effect("of functions end with the player who is banned, deleted or signed out", () =>
+  it.effect("end in functions with the player who is banned, deleted or signed out", () =>
     Effect.gen(function* () {
       const { at1, at2, label } = yield* setUp
       const ends = {
@@ -113,7 +113,7 @@ layer(Layer.merge(Runners, Reactivity.layer), live)("calls under way on two runn
     })
   )
 
-  it.effect("of functions are refused before their answer has begun, with the reason", () =>
+  it.effect("end in functions before the answer has begun, with the reason", () =>
     Effect.gen(function* () {
       const { at1, at2, label } = yield* setUp
       const player = yield* guest(at1)
@@ -127,7 +127,7 @@ layer(Layer.merge(Runners, Reactivity.layer), live)("calls under way on two runn
     })
   )
 
-  it.effect("of functions end when the runner did not hear of the ban", () =>
+  it.effect("end in functions when the runner did not hear of the deletion", () =>
     Effect.gen(function* () {
       const { at1, at2, databaseUrl, label } = yield* setUp
       const sql = yield* PgClient.make({ url: Redacted.make(databaseUrl) })
@@ -143,7 +143,7 @@ layer(Layer.merge(Runners, Reactivity.layer), live)("calls under way on two runn
     })
   )
 
-  it.effect("of voice lose a member at once whose session, key or right to play ends", () =>
+  it.effect("lose a member at once whose session, key or right to play ends", () =>
     Effect.gen(function* () {
       const { at1, at2 } = yield* TwoRunners
       const { newKey, target } = yield* makeOwnProject(at1.url, "dev@example.com")
@@ -159,7 +159,9 @@ layer(Layer.merge(Runners, Reactivity.layer), live)("calls under way on two runn
         yield* manage(target, "PUT", channel, settings)
         const ada = yield* newMember(target, channel)
         const bob = yield* newMember({ ...at2, publishableKey: key.plain }, channel)
-        for (const player of [ada, bob]) yield* joinCall(player, channel)
+        yield* joinCall(ada, channel)
+        yield* awaitCall(ada, [ada])
+        yield* joinCall(bob, channel)
         yield* awaitCall(ada, [ada, bob])
         yield* end(bob)
         const millis = yield* millisOf(awaitCall(ada, [ada]))

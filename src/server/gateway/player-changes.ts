@@ -1,9 +1,9 @@
 /**
  * Applies changes of players to what is alive. A banned or deleted player loses its sockets, its seat and
- * its channels at once. An ended session loses its socket and its voice calls, but not the seat. A player who is a child now
- * leaves the channels that players have created, and its address is hidden from peers. Rooms and channels
- * show a new display name. Each node does
- * this for its own connections, rooms and channels, so a seat in its grace period is removed, too.
+ * its channels at once. An ended session loses its socket and its voice calls, but not the seat. A player
+ * who is a child now leaves the channels that players have created, and its address is hidden from peers.
+ * Rooms and channels show a new display name. Each node does this for its own connections, rooms and
+ * channels, so a seat in its grace period is removed, too.
  */
 import { DateTime, Effect, Layer, Schema, Stream } from "effect"
 import { SessionRevoked } from "#rpc/errors/codes"
