@@ -39,14 +39,14 @@ import { DeveloperSessions } from "./features/developers/sessions.ts"
 import { SignInLinks } from "./features/developers/sign-in-links.ts"
 import { EmailHttp } from "./features/email/handlers.ts"
 import { EmailPages } from "./features/email/pages.ts"
-import { FunctionsGateLive } from "./features/functions/gate.ts"
 import { FeaturesHttp } from "./features/functions/feature-list.ts"
+import { FunctionsGateLive } from "./features/functions/gate.ts"
 import { FunctionsHttp } from "./features/functions/handlers.ts"
 import { FunctionCallersLive, FunctionsLive } from "./features/functions/layers.ts"
 import { HostedApps } from "./features/hosting/apps.ts"
 import { CustomDomains } from "./features/hosting/domains.ts"
-import { ServedHostRoute } from "./features/hosting/served-host.ts"
 import { HostingHttp } from "./features/hosting/handlers.ts"
+import { ServedHostRoute } from "./features/hosting/served-host.ts"
 import { IdentitiesHttp } from "./features/identities/handlers.ts"
 import { LiveHttp } from "./features/live/handlers.ts"
 import { ModerationHttp } from "./features/moderation/handlers.ts"
@@ -78,13 +78,13 @@ import { AccessTokens } from "./features/sessions/tokens.ts"
 import { CardImages } from "./features/share/card-images.ts"
 import { ShareHttp } from "./features/share/handlers.ts"
 import { SharePage } from "./features/share/page.ts"
+import { XProfilesHttp } from "./features/share/x-profiles.ts"
 import { StatsHttp } from "./features/stats/handlers.ts"
 import { StatReports } from "./features/stats/service.ts"
 import { Verification } from "./features/stats/verification.ts"
 import { WebhookSecrets } from "./features/stats/webhook-secrets.ts"
 import { SystemHttp } from "./features/system/handlers.ts"
 import { TransferHttp } from "./features/transfer/handlers.ts"
-import { XProfilesHttp } from "./features/share/x-profiles.ts"
 import { MediaWorkersLive } from "./features/voice/media-workers.ts"
 import { VoiceSessions } from "./features/voice/service.ts"
 import { ConfigChanges } from "./gateway/config-changes.ts"
@@ -95,8 +95,8 @@ import { PlayerChanges } from "./gateway/player-changes.ts"
 import { RealtimeDoorLive } from "./gateway/realtime-door.ts"
 import { RpcServerLive } from "./gateway/rpc-server.ts"
 import { SeenPlayers } from "./gateway/seen-players.ts"
-import { AppHosts } from "./http/app-hosts.ts"
 import { AgentRoute } from "./http/agent/endpoint.ts"
+import { AppHosts } from "./http/app-hosts.ts"
 import { AsyncapiRoute } from "./http/asyncapi.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
@@ -108,21 +108,22 @@ import { DocsSite } from "./http/docs-site/route.ts"
 import { upgradeRequired } from "./http/errors.ts"
 import { EdgeMiddleware } from "./http/middleware.ts"
 import { Origins } from "./http/origins.ts"
+import { ServerWithSmallContext } from "./http/request-context.ts"
 import { routerConfig } from "./http/routes.ts"
 import { ClientScript } from "./http/sdk/route.ts"
 import { HttpServerHandle } from "./http/server.ts"
 import { HttpServerLive } from "./http/server.ts"
 import { StartPage } from "./http/start-page.ts"
-import { VoicePage } from "./http/voice-page/route.ts"
 import { RequestsLive } from "./http/validation.ts"
+import { VoicePage } from "./http/voice-page/route.ts"
 import { Hub } from "./links/hub.ts"
 import { BlobStoreLive } from "./platform/blobs/live.ts"
 import { DatabaseLive } from "./platform/database.ts"
 import { NodeFlush } from "./platform/flush.ts"
 import { Idempotency } from "./platform/idempotency.ts"
 import { Invalidation } from "./platform/invalidation.ts"
-import { Meter } from "./platform/meter.ts"
 import { Mailer } from "./platform/mail/outbox.ts"
+import { Meter } from "./platform/meter.ts"
 import { Outgoing } from "./platform/outgoing.ts"
 import { Passwords } from "./platform/passwords.ts"
 import { SecureRandomLive } from "./platform/random-bytes.ts"
@@ -132,13 +133,13 @@ import { Settings } from "./platform/settings/settings.ts"
 import { SingleUseCodes } from "./platform/single-use-codes.ts"
 import { Throttles } from "./platform/throttles.ts"
 import { Usage } from "./platform/usage.ts"
-import { LiveReports } from "./telemetry/live-reports.ts"
-import { NodeReports } from "./telemetry/node-reports.ts"
-import { MetricsRoute } from "./telemetry/metrics.ts"
-import { ReadingsLive } from "./telemetry/readings.ts"
-import { UsageSampler } from "./telemetry/usage-sampler.ts"
-import { ObservabilityLive } from "./telemetry/telemetry.ts"
 import { RepositoriesLive } from "./repositories.ts"
+import { LiveReports } from "./telemetry/live-reports.ts"
+import { MetricsRoute } from "./telemetry/metrics.ts"
+import { NodeReports } from "./telemetry/node-reports.ts"
+import { ReadingsLive } from "./telemetry/readings.ts"
+import { ObservabilityLive } from "./telemetry/telemetry.ts"
+import { UsageSampler } from "./telemetry/usage-sampler.ts"
 
 // Platform: services that know no feature.
 
@@ -290,13 +291,16 @@ export const Routes = Layer.mergeAll(
   EdgeMiddleware
 ).pipe(Layer.provide(RouteServicesLive))
 
-/** Serves these routes on the address and port of the settings. */
-export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
+/** Serves these routes on the address and port of the settings. Their requests need no services. */
+export const serveHttp = <A, E, R>(
+  routes: Layer.Layer<A, E, R> &
+    ([HttpRouter.Request.Only<"Requires" | "GlobalRequires", R>] extends [never] ? unknown : never)
+) =>
   HttpRouter.serve(Layer.merge(routes, AppHosts), {
     disableLogger: true,
     disableListenLog: true,
     routerConfig
-  }).pipe(Layer.provideMerge(HttpServerLive))
+  }).pipe(Layer.provide(ServerWithSmallContext), Layer.provideMerge(HttpServerLive))
 
 /** HTTP, /v1/realtime, /v1/rpc and /metrics. */
 const EndpointsLive = Layer.mergeAll(

@@ -3,17 +3,17 @@
  * effect at once on every node and on open sockets.
  */
 import { Effect, Option } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { type AgeBand, ageBandOf, bandOfSignal } from "#rpc/ages"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
 import { AgeChangeNotAllowed } from "#rpc/errors/codes"
 import { AgeRepository } from "#sql/ages"
+import { apiGroup } from "#server/platform/api-group"
 import { Configs } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { makeAgeProfile } from "./service.ts"
 
-export const AgesHttp = HttpApiBuilder.group(
+export const AgesHttp = apiGroup(
   Api,
   "ages",
   Effect.fn(function* (handlers) {

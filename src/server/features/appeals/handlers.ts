@@ -1,9 +1,9 @@
 /** A player's own bans and appeals over HTTP. The rules are those of moderation. */
 import { Effect, Layer } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { rateWindows } from "#rpc/limits"
+import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -11,7 +11,7 @@ import { Throttles } from "#server/platform/throttles"
 import { Sanctions } from "../moderation/service.ts"
 import { Sessions } from "../sessions/service.ts"
 
-const SanctionsGroup = HttpApiBuilder.group(
+const SanctionsGroup = apiGroup(
   Api,
   "sanctions",
   Effect.fn(function* (handlers) {
@@ -31,7 +31,7 @@ const SanctionsGroup = HttpApiBuilder.group(
   })
 )
 
-const AppealsGroup = HttpApiBuilder.group(
+const AppealsGroup = apiGroup(
   Api,
   "appeals",
   Effect.fn(function* (handlers) {

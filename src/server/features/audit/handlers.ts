@@ -1,11 +1,11 @@
 /** Reads of a project's audit log: `GET /v1/projects/:projectId/audit`. */
 import { DateTime, Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import type { AuditEntry } from "#rpc/audit"
 import { CurrentProject } from "#rpc/auth"
 import { http as pages } from "#rpc/limits"
 import { type AuditRow, AuditRepository } from "#sql/audit"
+import { apiGroup } from "#server/platform/api-group"
 
 const toEntry = ({ action, address, at, details, env, id, ...row }: AuditRow): AuditEntry => ({
   id,
@@ -19,7 +19,7 @@ const toEntry = ({ action, address, at, details, env, id, ...row }: AuditRow): A
 })
 
 /** The group `audit`. */
-export const AuditHttp = HttpApiBuilder.group(
+export const AuditHttp = apiGroup(
   Api,
   "audit",
   Effect.fn(function* (handlers) {

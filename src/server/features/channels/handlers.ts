@@ -1,6 +1,5 @@
 /** `/v1/realtime/channels`: the server manages channels, with the secret key. */
 import { Effect, Schema } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import type { ChannelChanges, ModerateOp } from "#rpc/channels"
@@ -8,6 +7,7 @@ import { PayloadTooLarge, PlayerNotFound } from "#rpc/errors/codes"
 import { PlayerId } from "#rpc/ids"
 import { channels as limits, rateWindows } from "#rpc/limits"
 import { jsonBytes } from "#entities/room/json-state"
+import { apiGroup } from "#server/platform/api-group"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
@@ -68,7 +68,7 @@ const summaryOf = ({ allow, speakers, ...settings }: ChannelChanges) => ({
   ...(speakers === undefined ? {} : { speakers: speakers.length })
 })
 
-export const ChannelsHttp = HttpApiBuilder.group(
+export const ChannelsHttp = apiGroup(
   Api,
   "channels",
   Effect.fn(function* (handlers) {

@@ -4,7 +4,7 @@
  */
 import { DateTime, Effect, Function, Layer, Option, type Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
+import { HttpApiSchema } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import type { ConfigPushed } from "#rpc/config"
@@ -12,6 +12,7 @@ import { publicConfig } from "#rpc/config-document/definitions"
 import { NotFound } from "#rpc/errors/codes"
 import { config as configLimits, http as pages, throttles as limits } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
+import { apiGroup } from "#server/platform/api-group"
 import { matchesTag } from "#server/platform/entity-tags"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
@@ -27,7 +28,7 @@ const definitionsText = Function.memoize(({ config, version }: CurrentConfig): s
 const maxAgeSeconds = 60
 
 /** The group `definitions`. */
-export const DefinitionsHttp = HttpApiBuilder.group(
+export const DefinitionsHttp = apiGroup(
   Api,
   "definitions",
   Effect.fn(function* (handlers) {
@@ -138,10 +139,8 @@ const makeHandlers = Effect.gen(function* () {
 
 /** The groups `config` and `projectConfig`: the current document, pushes and past versions. */
 export const ConfigHttp = Layer.mergeAll(
-  HttpApiBuilder.group(Api, "config", (handlers) =>
-    Effect.map(makeHandlers, (all) => handlers.handleAll(all))
-  ),
-  HttpApiBuilder.group(Api, "projectConfig", (handlers) =>
+  apiGroup(Api, "config", (handlers) => Effect.map(makeHandlers, (all) => handlers.handleAll(all))),
+  apiGroup(Api, "projectConfig", (handlers) =>
     Effect.map(makeHandlers, (all) => handlers.handleAll(all))
   )
 )

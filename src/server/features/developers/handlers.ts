@@ -1,6 +1,6 @@
 /** Developer accounts over HTTP: `/v1/developers` and `/v1/platform/info`. */
 import { Effect, Layer } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
+import { apiGroup } from "#server/platform/api-group"
 import manifest from "../../../../package.json" with { type: "json" }
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, type DeveloperCaller } from "#rpc/auth"
@@ -23,7 +23,7 @@ import { viewOf } from "./view.ts"
 /** Currency of prices and balances. */
 const currency = "usd"
 
-const AccessHttp = HttpApiBuilder.group(
+const AccessHttp = apiGroup(
   Api,
   "developerSignIn",
   Effect.fn(function* (handlers) {
@@ -43,7 +43,7 @@ const AccessHttp = HttpApiBuilder.group(
   })
 )
 
-const AccountHttp = HttpApiBuilder.group(
+const AccountHttp = apiGroup(
   Api,
   "developers",
   Effect.fn(function* (handlers) {
@@ -91,7 +91,7 @@ const AccountHttp = HttpApiBuilder.group(
   })
 )
 
-const PlatformHttp = HttpApiBuilder.group(
+const PlatformHttp = apiGroup(
   Api,
   "platform",
   Effect.fn(function* (handlers) {

@@ -1,10 +1,10 @@
 /** `/v1/developers/oauth`: sign-in of developers with a provider. */
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { DeveloperIfAny } from "#rpc/auth"
 import { type Throttle, throttles as limits } from "#rpc/limits"
+import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -12,7 +12,7 @@ import { Throttles } from "#server/platform/throttles"
 import { expiredPage, redirectTo } from "../oauth/pages.ts"
 import { DeveloperOAuth } from "./oauth.ts"
 
-export const DeveloperOAuthHttp = HttpApiBuilder.group(
+export const DeveloperOAuthHttp = apiGroup(
   Api,
   "developerOAuth",
   Effect.fn(function* (handlers) {

@@ -1,12 +1,12 @@
 /** `/v1/auth/email`, `/v1/auth/password` and the email routes of the signed-in player. */
 import { Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { normalizeEmail } from "#rpc/email"
 import type { InvalidRequest } from "#rpc/errors/codes"
 import { throttles as limits } from "#rpc/limits"
+import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
@@ -42,7 +42,7 @@ const makeThrottleSignup = Effect.gen(function* () {
   })
 })
 
-const PublicEmailHttp = HttpApiBuilder.group(
+const PublicEmailHttp = apiGroup(
   Api,
   "email",
   Effect.fn(function* (handlers) {
@@ -94,7 +94,7 @@ const PublicEmailHttp = HttpApiBuilder.group(
   })
 )
 
-const PlayerEmailHttp = HttpApiBuilder.group(
+const PlayerEmailHttp = apiGroup(
   Api,
   "playerEmail",
   Effect.fn(function* (handlers) {

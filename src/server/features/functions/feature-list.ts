@@ -1,12 +1,12 @@
 /** The list of features: those with a switch in the config, and Functions, which an endpoint turns on. */
 import { Effect, Layer } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { FeatureState } from "#rpc/config"
 import { featureTable } from "#rpc/config-document/features"
 import type { EnvironmentId } from "#rpc/ids"
 import { FunctionsRepository } from "#sql/functions/settings"
+import { apiGroup } from "#server/platform/api-group"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
 import { FunctionsRuntime } from "./runtime.ts"
@@ -51,10 +51,10 @@ export const makeFeatures = Effect.gen(function* () {
 
 /** The groups `features` and `projectFeatures`. */
 export const FeaturesHttp = Layer.mergeAll(
-  HttpApiBuilder.group(Api, "features", (handlers) =>
+  apiGroup(Api, "features", (handlers) =>
     Effect.map(makeFeatures, (all) => handlers.handleAll(all))
   ),
-  HttpApiBuilder.group(Api, "projectFeatures", (handlers) =>
+  apiGroup(Api, "projectFeatures", (handlers) =>
     Effect.map(makeFeatures, (all) => handlers.handleAll(all))
   )
 )

@@ -1,11 +1,11 @@
 /** Functions over HTTP, for secret keys and for developers of the project. */
 import { Effect, Layer } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { NewFunctionsDeployment } from "#rpc/functions/deployment"
 import type { ChangedLimits, Migrations, Query } from "#rpc/functions/responses"
 import { http as pages, throttles as rates } from "#rpc/limits"
+import { apiGroup } from "#server/platform/api-group"
 import { takeToken, withRetryAfter } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeDatabases } from "./databases.ts"
@@ -132,10 +132,10 @@ const makeHandlers = Effect.gen(function* () {
 
 /** The groups `functions` and `projectFunctions`. */
 export const FunctionsHttp = Layer.mergeAll(
-  HttpApiBuilder.group(Api, "functions", (handlers) =>
+  apiGroup(Api, "functions", (handlers) =>
     Effect.map(makeHandlers, (all) => handlers.handleAll(all))
   ),
-  HttpApiBuilder.group(Api, "projectFunctions", (handlers) =>
+  apiGroup(Api, "projectFunctions", (handlers) =>
     Effect.map(makeHandlers, (all) => handlers.handleAll(all))
   )
 ).pipe(Layer.provide([Functions.layer, FunctionsDeployments.layer]))

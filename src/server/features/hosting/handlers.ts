@@ -3,12 +3,12 @@ import { IncomingMessage } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Layer } from "effect"
 import { HttpServerError, type HttpServerRequest } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import type { NewDeployment } from "#rpc/hosting/api"
 import { hosting as limits, http as pages, throttles as rates } from "#rpc/limits"
+import { apiGroup } from "#server/platform/api-group"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
@@ -128,7 +128,7 @@ const makeUploadHandler = Effect.map(Blobs, (blobs) =>
 /** The groups `hosting` and `projectHosting`. */
 export const HostingHttp = Layer.mergeAll(
   Collection,
-  HttpApiBuilder.group(
+  apiGroup(
     Api,
     "hosting",
     Effect.fn(function* (handlers) {
@@ -136,7 +136,7 @@ export const HostingHttp = Layer.mergeAll(
       return handlers.handleAll(all).handleRaw("upload", yield* makeUploadHandler)
     })
   ),
-  HttpApiBuilder.group(
+  apiGroup(
     Api,
     "projectHosting",
     Effect.fn(function* (handlers) {

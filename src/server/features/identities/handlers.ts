@@ -1,13 +1,13 @@
 /** `GET /v1/players/me/identities` and `DELETE /v1/players/me/identities/:provider`. */
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
 import { IdentityRepository } from "#sql/identities"
+import { apiGroup } from "#server/platform/api-group"
 import { makeUnlink } from "./service.ts"
 import { identityView } from "./view.ts"
 
-export const IdentitiesHttp = HttpApiBuilder.group(
+export const IdentitiesHttp = apiGroup(
   Api,
   "identities",
   Effect.fn(function* (handlers) {

@@ -1,11 +1,11 @@
 /** Parts of the live view over HTTP: `/v1/projects/:projectId/environments/:env/realtime/...`. */
 import { Effect, Layer } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
+import { apiGroup } from "#server/platform/api-group"
 import { LiveViews } from "./service.ts"
 
-const LiveGroup = HttpApiBuilder.group(
+const LiveGroup = apiGroup(
   Api,
   "live",
   Effect.fn(function* (handlers) {

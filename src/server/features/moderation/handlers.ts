@@ -2,7 +2,6 @@
  * Moderation over HTTP for operators: bans, appeals, age groups and token verification.
  */
 import { Effect, Layer, Option, Schema } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { ageProfileOf, type AgeBand } from "#rpc/ages"
 import { Api } from "#rpc/api"
 import type { AppealStatus } from "#rpc/appeals"
@@ -12,6 +11,7 @@ import { AppealId } from "#rpc/ids"
 import { http as pages } from "#rpc/limits"
 import type { AppealItem, Ban } from "#rpc/moderation"
 import { PlayerRepository } from "#sql/players"
+import { apiGroup } from "#server/platform/api-group"
 import { invalidField } from "#server/platform/invalid-request"
 import { Audit } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
@@ -168,10 +168,10 @@ export const makeModeration = Effect.gen(function* () {
 
 /** The groups `moderation` and `projectModeration`. */
 export const ModerationHttp = Layer.mergeAll(
-  HttpApiBuilder.group(Api, "moderation", (handlers) =>
+  apiGroup(Api, "moderation", (handlers) =>
     Effect.map(makeModeration, (all) => handlers.handleAll(all))
   ),
-  HttpApiBuilder.group(Api, "projectModeration", (handlers) =>
+  apiGroup(Api, "projectModeration", (handlers) =>
     Effect.map(makeModeration, (all) => handlers.handleAll(all))
   )
 )

@@ -1,13 +1,13 @@
 /** Prepaid money over HTTP: `/v1/money`, and the events of the payment provider. */
-import { invalidRequest } from "#server/platform/invalid-request"
 import { DateTime, Effect, Layer } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentDeveloper } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import { http as pages, throttles as throttleLimits } from "#rpc/limits"
 import type { LedgerEntry, PrepaidBalance } from "#rpc/money"
 import { type EntryRow, LedgerRepository } from "#sql/money/ledger"
+import { apiGroup } from "#server/platform/api-group"
+import { invalidRequest } from "#server/platform/invalid-request"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
@@ -27,7 +27,7 @@ const toEntry = ({ amount, balanceAfter, createdAt, ...entry }: EntryRow): Ledge
 
 const noBalance: PrepaidBalance = { balance: 0, owed: 0, invite: null }
 
-const MoneyGroup = HttpApiBuilder.group(
+const MoneyGroup = apiGroup(
   Api,
   "money",
   Effect.fn(function* (handlers) {
@@ -83,7 +83,7 @@ const MoneyGroup = HttpApiBuilder.group(
 )
 
 /** The body is verified as the bytes that were sent, so it is read as text. */
-const PaymentsGroup = HttpApiBuilder.group(
+const PaymentsGroup = apiGroup(
   Api,
   "payments",
   Effect.fn(function* (handlers) {

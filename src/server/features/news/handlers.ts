@@ -1,16 +1,16 @@
 /** Opt-in for news by email: whether players may be asked, and their choice. */
 import { DateTime, Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { newsOffered } from "#rpc/config-document/definitions"
 import { NotFound } from "#rpc/errors/codes"
 import { NewsRepository } from "#sql/news"
+import { apiGroup } from "#server/platform/api-group"
 import { makeAgeProfile } from "../ages/service.ts"
 import { Configs } from "../config/service.ts"
 
 /** The group `news`: `GET` and `PUT /v1/news/opt-in`. */
-export const NewsHttp = HttpApiBuilder.group(
+export const NewsHttp = apiGroup(
   Api,
   "news",
   Effect.fn(function* (handlers) {

@@ -1,13 +1,13 @@
 /** `/v1/auth/oauth`: sign-in with a provider, by browser redirect or with a native id token. */
 import { Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, type PlayerCaller, PlayerIfAny } from "#rpc/auth"
 import { Unauthorized } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import { type Throttle, throttles as limits } from "#rpc/limits"
 import type { ProviderReturn } from "#rpc/oauth/sign-in"
+import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -36,7 +36,7 @@ interface CallbackRequest {
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
-const Handlers = HttpApiBuilder.group(
+const Handlers = apiGroup(
   Api,
   "oauth",
   Effect.fn(function* (handlers) {

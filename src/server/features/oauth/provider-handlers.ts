@@ -1,13 +1,13 @@
 /** `auth/providers` of the operator API, under both of its mounts. */
 import { createPrivateKey } from "node:crypto"
 import { Effect, Layer, Result } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import type { AuditAction } from "#rpc/audit"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
 import type { AppleCredentials, ClientCredentials } from "#rpc/oauth/api"
+import { apiGroup } from "#server/platform/api-group"
 import { invalidField } from "#server/platform/invalid-request"
 import { Audit } from "../audit/service.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
@@ -76,14 +76,14 @@ const makeHandlers = Effect.gen(function* () {
 })
 
 export const ProvidersHttp = Layer.mergeAll(
-  HttpApiBuilder.group(
+  apiGroup(
     Api,
     "providers",
     Effect.fn(function* (handlers) {
       return handlers.handleAll(yield* makeHandlers)
     })
   ),
-  HttpApiBuilder.group(
+  apiGroup(
     Api,
     "projectProviders",
     Effect.fn(function* (handlers) {

@@ -4,12 +4,12 @@
  */
 import { DateTime, Effect, Layer, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import { throttles as rates } from "#rpc/limits"
 import type { ExportedSave } from "#sql/player-data/repository"
+import { apiGroup } from "#server/platform/api-group"
 import { whileCredentialsCount } from "#server/platform/credential-check"
 import { takeToken, withRetryAfter } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
@@ -48,7 +48,7 @@ const exportResponse = Effect.fnUntraced(function* (exported: ExportedPlayer) {
 
 const notFound = () => Effect.fail(new NotFound())
 
-const PlayerHttp = HttpApiBuilder.group(
+const PlayerHttp = apiGroup(
   Api,
   "playerData",
   Effect.fn(function* (handlers) {
@@ -102,10 +102,10 @@ const makeOperatorHandlers = Effect.gen(function* () {
 
 export const PlayerDataHttp = Layer.mergeAll(
   PlayerHttp,
-  HttpApiBuilder.group(Api, "adminPlayerData", (handlers) =>
+  apiGroup(Api, "adminPlayerData", (handlers) =>
     Effect.map(makeOperatorHandlers, (all) => handlers.handleAll(all))
   ),
-  HttpApiBuilder.group(Api, "projectPlayerData", (handlers) =>
+  apiGroup(Api, "projectPlayerData", (handlers) =>
     Effect.map(makeOperatorHandlers, (all) => handlers.handleAll(all))
   )
 )

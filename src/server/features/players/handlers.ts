@@ -1,11 +1,11 @@
 /** `GET` and `PATCH /v1/players/me`. */
 import { Effect, Option } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import { normalizeName } from "#rpc/text"
 import { type PlayerRow, PlayerRepository } from "#sql/players"
+import { apiGroup } from "#server/platform/api-group"
 import { PlayerStatusCache } from "./status-cache.ts"
 import { playerView } from "./view.ts"
 
@@ -15,7 +15,7 @@ const responseOf = Effect.fnUntraced(function* (row: Option.Option<PlayerRow>) {
   return { player: playerView(row.value) }
 })
 
-export const PlayersHttp = HttpApiBuilder.group(
+export const PlayersHttp = apiGroup(
   Api,
   "players",
   Effect.fn(function* (handlers) {

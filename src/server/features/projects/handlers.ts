@@ -1,16 +1,16 @@
 /** Projects, keys and dashboard views over HTTP: `/v1/projects`. */
 import { Effect, Layer } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, CurrentEnvironment, CurrentProject } from "#rpc/auth"
 import { rateWindows } from "#rpc/limits"
+import { apiGroup } from "#server/platform/api-group"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
 import { Projects } from "./service.ts"
 import { ProjectViews } from "./views.ts"
 
-const ProjectsGroup = HttpApiBuilder.group(
+const ProjectsGroup = apiGroup(
   Api,
   "projects",
   Effect.fn(function* (handlers) {
@@ -35,7 +35,7 @@ const ProjectsGroup = HttpApiBuilder.group(
   })
 )
 
-const ProjectGroup = HttpApiBuilder.group(
+const ProjectGroup = apiGroup(
   Api,
   "project",
   Effect.fn(function* (handlers) {
@@ -79,7 +79,7 @@ const ProjectGroup = HttpApiBuilder.group(
   })
 )
 
-const ViewGroup = HttpApiBuilder.group(
+const ViewGroup = apiGroup(
   Api,
   "environment",
   Effect.fn(function* (handlers) {

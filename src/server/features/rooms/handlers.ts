@@ -1,15 +1,15 @@
 /** `GET /v1/rooms`: the public rooms of an environment. */
 import { DateTime, Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import { rooms as limits } from "#rpc/limits"
 import type { PublicRoom } from "#rpc/rooms"
 import { RoomRepository } from "#sql/rooms"
+import { apiGroup } from "#server/platform/api-group"
 import { Configs } from "../config/service.ts"
 import { modeOf } from "./service.ts"
 
-export const RoomsHttp = HttpApiBuilder.group(
+export const RoomsHttp = apiGroup(
   Api,
   "rooms",
   Effect.fn(function* (handlers) {

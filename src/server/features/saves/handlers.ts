@@ -4,12 +4,12 @@
  */
 import { DateTime, Effect, Layer, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
 import { SaveNotFound } from "#rpc/errors/codes"
 import { throttles as rates } from "#rpc/limits"
 import { type SaveItemRow, type SaveOwner, SaveRepository } from "#sql/saves"
+import { apiGroup } from "#server/platform/api-group"
 import { sweepHourly } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -45,7 +45,7 @@ const makeWrite = Effect.fnUntraced(function* (quota: EnvironmentQuota) {
 })
 
 /** `GET`, `PUT` and `DELETE /v1/saves`. */
-export const SavesHttp = HttpApiBuilder.group(
+export const SavesHttp = apiGroup(
   Api,
   "saves",
   Effect.fn(function* (handlers) {

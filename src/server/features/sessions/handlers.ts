@@ -1,16 +1,16 @@
 /** `POST /v1/auth/guest`, `/refresh` and `/logout`. */
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import { throttles as limits } from "#rpc/limits"
+import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Sessions } from "./service.ts"
 
-export const SessionsHttp = HttpApiBuilder.group(
+export const SessionsHttp = apiGroup(
   Api,
   "sessions",
   Effect.fn(function* (handlers) {

@@ -1,10 +1,10 @@
 /** Share over HTTP: `/v1/share` for players and pages, `share/...` for operators. */
 import { Effect, Layer } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer, PlayerIfAny } from "#rpc/auth"
 import { rateWindows, throttles as buckets } from "#rpc/limits"
+import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -39,7 +39,7 @@ const makeReadTags = Effect.gen(function* () {
   })
 })
 
-const ShareGroup = HttpApiBuilder.group(
+const ShareGroup = apiGroup(
   Api,
   "share",
   Effect.fn(function* (handlers) {
@@ -121,10 +121,10 @@ const makeOperators = Effect.gen(function* () {
 /** The groups `share`, `adminShare` and `projectShare`. */
 export const ShareHttp = Layer.mergeAll(
   ShareGroup,
-  HttpApiBuilder.group(Api, "adminShare", (handlers) =>
+  apiGroup(Api, "adminShare", (handlers) =>
     Effect.map(makeOperators, (all) => handlers.handleAll(all))
   ),
-  HttpApiBuilder.group(Api, "projectShare", (handlers) =>
+  apiGroup(Api, "projectShare", (handlers) =>
     Effect.map(makeOperators, (all) => handlers.handleAll(all))
   )
 )

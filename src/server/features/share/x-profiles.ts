@@ -1,19 +1,19 @@
 /** What players show of their account at X; nothing of a child. */
 import { Effect, Option, Schema } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { ageBandOf, capabilitiesOf } from "#rpc/ages"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { IdentityNotLinked } from "#rpc/errors/codes"
 import { PlayerId } from "#rpc/ids"
 import { XProfileRepository } from "#sql/share/x-profiles"
+import { apiGroup } from "#server/platform/api-group"
 import { makeAgeProfile } from "../ages/service.ts"
 import { Configs } from "../config/service.ts"
 
 const isPlayerId = Schema.is(PlayerId)
 
 /** The group `xProfiles`. */
-export const XProfilesHttp = HttpApiBuilder.group(
+export const XProfilesHttp = apiGroup(
   Api,
   "xProfiles",
   Effect.fn(function* (handlers) {

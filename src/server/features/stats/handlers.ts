@@ -1,17 +1,17 @@
 /** Stats over HTTP: `/v1/stats` for players, the webhook's secret for operators. */
 import { Effect, Layer } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { StatsReported } from "#rpc/stats"
+import { apiGroup } from "#server/platform/api-group"
 import { Idempotency } from "#server/platform/idempotency"
 import { withRetryAfter } from "#server/platform/throttle-guard"
 import { Audit } from "../audit/service.ts"
 import { StatReports } from "./service.ts"
 import { WebhookSecrets } from "./webhook-secrets.ts"
 
-const StatsGroup = HttpApiBuilder.group(
+const StatsGroup = apiGroup(
   Api,
   "stats",
   Effect.fn(function* (handlers) {
@@ -67,10 +67,10 @@ const makeIntegrity = Effect.gen(function* () {
 /** The groups `stats`, `integrity` and `projectIntegrity`. */
 export const StatsHttp = Layer.mergeAll(
   StatsGroup,
-  HttpApiBuilder.group(Api, "integrity", (handlers) =>
+  apiGroup(Api, "integrity", (handlers) =>
     Effect.map(makeIntegrity, (all) => handlers.handleAll(all))
   ),
-  HttpApiBuilder.group(Api, "projectIntegrity", (handlers) =>
+  apiGroup(Api, "projectIntegrity", (handlers) =>
     Effect.map(makeIntegrity, (all) => handlers.handleAll(all))
   )
 )

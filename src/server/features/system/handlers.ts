@@ -1,17 +1,18 @@
 /** Health, readiness and token signing keys, for load balancers, orchestrators and game servers. */
 import { Effect, Exit } from "effect"
-import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
+import { HttpApiSchema } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { Api } from "#rpc/api"
 import { orDieWithTimeout } from "#sql/database"
 import { ThisNode } from "#entities/local-actors"
+import { apiGroup } from "#server/platform/api-group"
 import { Readiness } from "#server/cluster/readiness"
 import { AccessTokens } from "../sessions/tokens.ts"
 
 const keySetMaxAgeSeconds = 600
 
 /** The group `system`: `GET /healthz`, `GET /readyz` and the public signing keys (JWKS). */
-export const SystemHttp = HttpApiBuilder.group(
+export const SystemHttp = apiGroup(
   Api,
   "system",
   Effect.fn(function* (handlers) {

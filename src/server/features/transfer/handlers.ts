@@ -1,11 +1,11 @@
 /** `POST /v1/auth/transfer` and `/v1/auth/transfer/redeem`. */
 import { Effect, Layer } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { ShareInAppBrowserDisabled } from "#rpc/errors/codes"
 import { rateWindows } from "#rpc/limits"
 import { InAppBrowserGate } from "#rpc/transfer"
+import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -28,7 +28,7 @@ export const InAppBrowserGateLive = Layer.effect(
   })
 )
 
-export const TransferHttp = HttpApiBuilder.group(
+export const TransferHttp = apiGroup(
   Api,
   "transfer",
   Effect.fn(function* (handlers) {

@@ -7,6 +7,7 @@ import type { DeveloperSignedIn } from "#rpc/developers"
 import { InvalidCode, NotFound, OriginNotAllowed } from "#rpc/errors/codes"
 import { throttles as limits } from "#rpc/limits"
 import type { DeveloperExchange } from "#rpc/oauth/developers"
+import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { countFailures, takeToken } from "#server/platform/throttle-guard"
@@ -85,7 +86,7 @@ const makeHandlers = Effect.gen(function* () {
   }
 })
 
-const SessionHttp = HttpApiBuilder.group(
+const SessionHttp = apiGroup(
   DashboardApi,
   "session",
   Effect.fn(function* (handlers) {

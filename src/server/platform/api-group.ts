@@ -1,0 +1,39 @@
+/**
+ * Handlers of a group of endpoints. They take their services when they are built, so a request needs none.
+ * `HttpApiBuilder` would copy all services of the process into the context of each request.
+ */
+import { Context, Effect, Layer } from "effect"
+import { HttpApi, HttpApiBuilder, type HttpApiGroup, type HttpApiMiddleware } from "effect/http-api"
+
+/** The middleware of the endpoints of a group. */
+const middlewareOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>,
+  name: string
+): ReadonlyArray<HttpApiMiddleware.AnyService> => {
+  const found = new Set<HttpApiMiddleware.AnyService>()
+  HttpApi.reflect(api, {
+    predicate: ({ group }) => group.identifier === name,
+    onGroup: () => undefined,
+    onEndpoint: ({ middleware }) => middleware.forEach((each) => found.add(each))
+  })
+  return [...found]
+}
+
+/** Like `HttpApiBuilder.group`; the middleware of the endpoints is all that requests get from layers. */
+export const apiGroup: typeof HttpApiBuilder.group = (api, name, build) => {
+  const middleware = middlewareOf(api, name)
+  return Layer.unwrap(
+    Effect.contextWith((services: Context.Context<never>) => {
+      const provided = <A>(built: A): A =>
+        Effect.isEffect(built) ? (Effect.provideContext(built, services) as A) : built
+      const layer = HttpApiBuilder.group(api, name, (handlers) => provided(build(handlers)))
+      return Effect.succeed(
+        Layer.fromBuild((memoMap, scope) =>
+          Effect.updateContext(Layer.buildWithMemoMap(layer, memoMap, scope), (context) =>
+            Context.pick(...middleware)(context)
+          )
+        )
+      )
+    })
+  )
+}
