@@ -207,8 +207,11 @@ export const voice = {
    */
   joinsUnderWay: { permits: 250, share: 4 },
   joinMillis: 1000,
-  /** Answers that wait for a media process; more fail with `voice_unavailable`. */
-  processAnswersMax: 1000
+  /**
+   * Answers that wait for a media process; more fail with `voice_unavailable`. One environment may have at
+   * most `share` times as many as remain free.
+   */
+  processAnswers: { permits: 1000, share: 4 }
 } as const
 
 /** STUN and TURN servers for peer-to-peer connections. */

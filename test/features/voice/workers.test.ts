@@ -151,6 +151,30 @@ describe("the media processes of a runner", () => {
     }).pipe(Effect.provide(Workers), Effect.scoped)
   )
 
+  it.live("keeps room for answers of other environments, also after one has sent too many", () =>
+    Effect.gen(function* () {
+      const one = yield* startCallOf("env_a")
+      const again = yield* startCallOf("env_a")
+      const other = yield* startCallOf("env_b")
+      yield* one.open("s0")
+      /** Sends answers, to which this process never replies; returns those that wait. */
+      const answer = Effect.fnUntraced(function* ({ call }: typeof one, count: number) {
+        const sent = yield* Effect.forEach(Array.from({ length: count }), () =>
+          Effect.forkChild(call.answer("s0", 1, "sdp"), { startImmediately: true })
+        )
+        return sent.filter((fiber) => fiber.pollUnsafe() === undefined)
+      })
+      const { permits } = limits.processAnswers
+      const waiting = yield* answer(one, permits)
+      assert.isAtLeast(waiting.length, permits / 2)
+      assert.isBelow(waiting.length, permits)
+      assert.lengthOf(yield* answer(again, 1), 0, "the share is of all calls together")
+      assert.lengthOf(yield* answer(other, 10), 10)
+      yield* Fiber.interruptAll(waiting)
+      assert.lengthOf(yield* answer(again, 10), 10, "places are free again")
+    }).pipe(Effect.provide(Workers), Effect.scoped)
+  )
+
   it.effect("frees the place of a member that has connected", () =>
     Effect.gen(function* () {
       const { call, flood, open } = yield* startCall

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { InvalidFrame, VoiceUnavailable } from "#rpc/errors/codes"
 import { voice as limits } from "#rpc/limits"
 import type { MediaCall, MediaCandidate, MediaListener } from "#entities/voice-session/media"
+import { FairShares } from "#server/platform/fair-semaphore"
 import type { MediaOptions, MediaReport, MediaRequest } from "./media-messages.ts"
 
 type Answer = Effect.Effect<ReadonlyArray<MediaCandidate>, InvalidFrame | VoiceUnavailable>
@@ -14,12 +15,19 @@ const entry = fileURLToPath(new URL("./media-process.ts", import.meta.url))
 /** A call of a process, whatever joins are under way. */
 export type WorkerCall = Omit<MediaCall, "reserve">
 
+interface WaitingAnswer {
+  readonly environmentId: string
+  readonly resume: (answer: Answer) => void
+}
+
 export class MediaWorker {
   readonly #child: ChildProcess
   readonly #onLog: (level: string, message: string) => void
   readonly #onConnected: (session: string) => void
   readonly #calls = new Map<number, MediaListener>()
-  readonly #answers = new Map<number, (answer: Answer) => void>()
+  readonly #answers = new Map<number, WaitingAnswer>()
+  /** All calls of the process wait in one queue: answers of one environment must not take all places. */
+  readonly #places = new FairShares<never>({ ...limits.processAnswers, waitingPerKey: 0 })
   readonly #onReady = new Set<(isReady: boolean) => void>()
   #state: "starting" | "ready" | "ended" = "starting"
   #count = 0
@@ -114,7 +122,7 @@ export class MediaWorker {
         this.#joins += 1
         this.#send({ t: "open", call, environmentId, session })
       },
-      answer: (session, gen, sdp) => this.#answer(call, session, gen, sdp),
+      answer: (session, gen, sdp) => this.#answer({ call, session, gen, sdp }, environmentId),
       setMicrophone: (session, open) => this.#send({ t: "microphone", call, session, open }),
       hint: (session, speaking) => {
         if (speaking) this.#send({ t: "hint", call, session })
@@ -141,15 +149,28 @@ export class MediaWorker {
     return this.#residentBytes >= limits.processMaxBytes ? "it holds too much memory" : undefined
   }
 
-  #answer(call: number, session: string, gen: number, sdp: string): Answer {
+  #answer(
+    answer: { readonly call: number; session: string; gen: number; sdp: string },
+    environmentId: string
+  ): Answer {
     return Effect.callback((resume) => {
-      const isBehind = this.#answers.size >= limits.processAnswersMax
-      if (this.#state !== "ready" || isBehind) return resume(Effect.fail(new VoiceUnavailable()))
+      if (this.#state !== "ready" || !this.#places.take(environmentId)) {
+        return resume(Effect.fail(new VoiceUnavailable()))
+      }
       const id = ++this.#count
-      this.#answers.set(id, resume)
-      this.#send({ t: "answer", id, call, session, gen, sdp })
-      return Effect.sync(() => this.#answers.delete(id))
+      this.#answers.set(id, { environmentId, resume })
+      this.#send({ t: "answer", id, ...answer })
+      return Effect.sync(() => void this.#takeAnswer(id))
     })
+  }
+
+  /** An answer waits no longer. */
+  #takeAnswer(id: number): WaitingAnswer | undefined {
+    const waiting = this.#answers.get(id)
+    if (waiting === undefined) return undefined
+    this.#answers.delete(id)
+    this.#places.release(waiting.environmentId)
+    return waiting
   }
 
   #send(request: MediaRequest): void {
@@ -197,8 +218,7 @@ export class MediaWorker {
   }
 
   #settleAnswer(id: number, answer: Answer): void {
-    this.#answers.get(id)?.(answer)
-    this.#answers.delete(id)
+    this.#takeAnswer(id)?.resume(answer)
   }
 
   #end(): void {
