@@ -69,7 +69,7 @@ export const keptUp = (window: Window): boolean =>
 
 /** Why a row must not be used; nothing if it may. */
 export function voidBecause(row: Row): string | undefined {
-  const two = row.server === "ours-two"
+  const two = row.server.startsWith("ours-two")
   const busy = medianOf(row, (window) => window.busyPercent)
   const server = medianOf(row, (window) => window.serverPercent)
   const others = medianOf(row, (window) => window.othersPercent)
@@ -178,6 +178,19 @@ export function addedLatencies(rows: ReadonlyArray<Row>): ReadonlyArray<string> 
       return [`${text}; ${p50} and ${p99} ${verdict(addedP50 <= p50 && addedP99 <= p99)}`]
     })
   )
+}
+
+/** What TLS between two runners costs, load by load. */
+export function tlsRatios(rows: ReadonlyArray<Row>): ReadonlyArray<string> {
+  const valid = rows.filter((row) => voidBecause(row) === undefined)
+  return valid.flatMap((row) => {
+    const plain = valid.find(({ load, server }) => server === "ours-two" && load === row.load)
+    if (row.server !== "ours-two-tls" || plain === undefined) return []
+    const ratio =
+      medianOf(row, (window) => window.cpuPerDelivery) /
+      medianOf(plain, (window) => window.cpuPerDelivery)
+    return [`${row.load}, ours-two-tls over ours-two: CPU per delivery ${ratio.toFixed(2)}`]
+  })
 }
 
 const signed = (value: number): string => `${value < 0 ? "" : "+"}${value.toFixed(1)}`

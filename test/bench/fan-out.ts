@@ -15,6 +15,7 @@ import {
   latencyRow,
   nameOf,
   type Row,
+  tlsRatios,
   type Window
 } from "./fan-out-figures.ts"
 import { capacityOf, seat, type SeatedServer } from "./fan-out-servers.ts"
@@ -43,8 +44,8 @@ const crowds: ReadonlyArray<Crowd> = [
   { latency: { rooms: 20, players: 8 }, capacity: { rooms: 40, players: 8 } },
   { latency: pair, capacity: pair }
 ]
-/** Percent of the naive server's capacity. */
-const shares = [5, 25, 50, 75]
+/** Percent of the naive server's capacity, unless `--share` says otherwise. */
+const usualShares = ["5", "25", "50", "75"]
 const parts = ["latency", "capacity", "two-runners"]
 const usual = ["naive", "ours", "colyseus", "socket.io", "bun", "echo"]
 /** Deliveries a second at which the search for the naive server's capacity begins. */
@@ -53,7 +54,13 @@ const searchFrom = 30_000
 function parseOptions() {
   const list = { type: "string", multiple: true, default: new Array<string>() } as const
   const { values } = parseArgs({
-    options: { full: { type: "boolean", default: false }, only: list, server: list, shape: list }
+    options: {
+      full: { type: "boolean", default: false },
+      only: list,
+      server: list,
+      shape: list,
+      share: list
+    }
   })
   const chosen = <A>(option: string, all: ReadonlyArray<A>, name: (item: A) => string) => {
     const wanted = option === "server" ? values.server : values.shape
@@ -64,6 +71,8 @@ function parseOptions() {
   }
   const unknown = values.only.find((part) => !parts.includes(part))
   if (unknown !== undefined) throw new Error(`--only ${unknown}: want ${parts.join(", ")}`)
+  const shares = (values.share.length === 0 ? usualShares : values.share).map(Number)
+  if (shares.some((share) => !(share > 0))) throw new Error("--share: want percent above 0")
   const has = (part: string): boolean =>
     values.only.length === 0 ? part !== "two-runners" : values.only.includes(part)
   const byDefault = has("two-runners") ? ["naive", "ours", "ours-two"] : usual
@@ -82,7 +91,9 @@ function parseOptions() {
     servers: peers.filter(({ name }) => isMeasured(name)),
     withSingle: chosenShapes.includes(single),
     crowds: crowds.filter((crowd) => chosenShapes.includes(crowd.latency)),
-    complete: values.full && values.only.length + values.server.length + values.shape.length === 0
+    shares,
+    complete:
+      values.full && [values.only, values.server, values.shape, values.share].flat().length === 0
   }
 }
 
@@ -94,7 +105,11 @@ interface Load {
 }
 
 /** Loads of a crowd, in shares of the first server's capacity. */
-function loadsOf(crowd: Crowd, capacities: ReadonlyArray<Capacity>): ReadonlyArray<Load> {
+function loadsOf(
+  crowd: Crowd,
+  capacities: ReadonlyArray<Capacity>,
+  shares: ReadonlyArray<number>
+): ReadonlyArray<Load> {
   const shape = crowd.latency
   const found = capacities.find((capacity) => capacity.shape === crowd.capacity)
   if (found === undefined) return []
@@ -151,9 +166,9 @@ async function findCapacities(
 
 async function benchmark(): Promise<void> {
   const options = parseOptions()
-  const { capacity, complete, latency, plan, servers, withSingle } = options
+  const { capacity, complete, latency, plan, servers } = options
   const shapes = [
-    ...(withSingle ? [single] : []),
+    ...(options.withSingle ? [single] : []),
     ...new Set(options.crowds.flatMap((crowd) => [crowd.latency, crowd.capacity]))
   ]
   const large = options.crowds.map((crowd) => crowd.capacity)
@@ -166,7 +181,7 @@ async function benchmark(): Promise<void> {
   const [first, ...others] = seated
   if (first === undefined) throw new Error("no server was chosen")
   const ofFirst = await findCapacities([first], large, () => searchFrom)
-  const rows = latency ? await measureAll(seated, options.crowds, ofFirst, withSingle, plan) : []
+  const rows = latency ? await measureAll(seated, ofFirst, options) : []
   const startOf = (shape: Shape): number =>
     ofFirst.find((found) => found.shape === shape)?.best.perSecond ?? searchFrom
   const measurable = capacity ? others.filter(({ name }) => name !== "echo") : []
@@ -184,18 +199,17 @@ async function benchmark(): Promise<void> {
 
 async function measureAll(
   seated: ReadonlyArray<SeatedServer>,
-  chosen: ReadonlyArray<Crowd>,
   capacities: ReadonlyArray<Capacity>,
-  withSingle: boolean,
-  plan: Plan
+  { crowds: chosen, plan, shares, withSingle }: ReturnType<typeof parseOptions>
 ): Promise<ReadonlyArray<Row>> {
   const loads = [
     ...(withSingle ? [singleLoad] : []),
-    ...chosen.flatMap((crowd) => loadsOf(crowd, capacities))
+    ...chosen.flatMap((crowd) => loadsOf(crowd, capacities, shares))
   ]
   const rows = (await Array.fromAsync(loads, (load) => measure(seated, load, plan))).flat()
   print(formatTable("Latency", latencyHeader, rows.map(latencyRow)))
   addedLatencies(rows).forEach(print)
+  tlsRatios(rows).forEach(print)
   return rows
 }
 

@@ -83,15 +83,18 @@ class Players {
   }
 }
 
-/** The runner of each room, by node id. */
-const ownersOf = (harness: ChaosHarness) =>
+/**
+ * The epoch of each room. It grows in the row when the room wakes on another runner; the row names that
+ * runner only with the next snapshot.
+ */
+const epochsOf = (harness: ChaosHarness) =>
   Effect.map(
-    harness.query("select id, node from rooms"),
+    harness.query("select id, epoch from rooms"),
     (rows) =>
       new Map(
         rows.map((row: Readonly<Record<string, unknown>>) => [
           String(row["id"]),
-          String(row["node"])
+          String(row["epoch"])
         ])
       )
   )
@@ -153,15 +156,18 @@ const measure = <E, R>(
   change: Effect.Effect<void, E, R>
 ) =>
   Effect.gen(function* () {
-    const before = yield* ownersOf(harness)
+    const before = yield* epochsOf(harness)
     players.waits(performance.now())
     const since = performance.now()
     const settle = Effect.promise(() => delay(settleMillis))
     const [, starvedMillis] = yield* withStarvation(Effect.andThen(change, settle))
     const waits = players.waits(since)
-    const after = yield* ownersOf(harness)
+    const after = yield* epochsOf(harness)
     const moved = (roomId: string) => before.get(roomId) !== after.get(roomId)
-    const rooms = new Set(waits.map(({ roomId }) => roomId))
+    const rooms = Array.from(new Set(waits.map(({ roomId }) => roomId)))
+    const unstored = rooms.filter((roomId) => !before.has(roomId) || !after.has(roomId))
+    if (unstored.length > 0) return yield* Effect.die(`rooms without a row: ${unstored.join()}`)
+    const movedRooms = rooms.filter(moved).length
     const roomWaits = Map.groupBy(waits, ({ roomId }) => roomId)
     const silences = Array.from(roomWaits.values(), (of) =>
       Math.min(...of.map(({ millis }) => millis))
@@ -171,11 +177,10 @@ const measure = <E, R>(
       spreadOf(waits.filter((wait) => wanted(wait)).map(({ millis }) => millis))
     const result = {
       title,
-      rooms: rooms.size,
+      rooms: rooms.length,
       starvedMillis,
-      movedPercent: Math.round(
-        (Array.from(rooms).filter((roomId) => moved(roomId)).length / rooms.size) * 100
-      ),
+      movedRooms,
+      movedPercent: Math.round((movedRooms / rooms.length) * 100),
       /** Of each room, the longest wait of the player who waited least. */
       silence: {
         medianMillis: Math.round(silences.toSorted((a, b) => a - b)[silences.length >> 1] ?? 0),

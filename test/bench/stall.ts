@@ -43,8 +43,11 @@ const watchMillis = 15_000
 const retryMillis = 100
 const replyMillis = 5000
 
-/** What a runner logs when it has lost its shard locks. */
-const lossMessage = "Shard lock storage is unhealthy"
+/** Prints in each runner how late its event loop is. */
+const loopProbe = new URL("./loop-probe.ts", import.meta.url).href
+
+/** What a runner logs when it loses its shard locks, when it has some again, and when its loop is late. */
+const logged = /Shard lock storage is (unhealthy)|(Acquired) \d+ shards|loop (\d+) ms late/g
 
 /**
  * The room that a request gives a seat in; repeats the request while the machine is too busy for it. A
@@ -183,9 +186,23 @@ const stall = (url: Redacted.Redacted) =>
     (pids) => Effect.sync(() => pids.forEach((pid) => signal(pid, "SIGCONT")))
   )
 
-/** How often each runner has logged the loss of its locks. */
-const lossesOf = (runners: ReadonlyArray<Runner>): ReadonlyArray<number> =>
-  runners.map((runner) => runner.output().split(lossMessage).length - 1)
+/** What a runner has logged of its locks and its event loop, in order. */
+const logOf = (runner: Runner) =>
+  Array.from(runner.output().matchAll(logged), ([, lost, acquired, late]) => ({
+    isLoss: lost !== undefined,
+    isReturn: acquired !== undefined,
+    lateMillis: Number(late ?? 0)
+  }))
+
+/** A loss before a runner has its locks back is no second one: the first goes on. */
+const summaryOf = (log: ReturnType<typeof logOf>) => {
+  const ofLocks = log.filter(({ isLoss, isReturn }) => isLoss || isReturn)
+  return {
+    losses: ofLocks.filter(({ isLoss }) => isLoss).length,
+    again: ofLocks.filter(({ isLoss }, i) => isLoss && ofLocks[i - 1]?.isReturn === true).length,
+    lateMillis: Math.max(0, ...log.map(({ lateMillis }) => lateMillis))
+  }
+}
 
 const quantile = (sorted: ReadonlyArray<number>, share: number): number =>
   sorted[Math.ceil((sorted.length - 1) * share)] ?? Number.NaN
@@ -195,32 +212,37 @@ const trial = Effect.fnUntraced(function* (
   runners: ReadonlyArray<Runner>,
   rooms: ReadonlyArray<TimedRoom>
 ) {
-  const before = lossesOf(runners)
+  const before = runners.map((runner) => logOf(runner).length)
+  const sinceStall = () => runners.map((runner, i) => summaryOf(logOf(runner).slice(before[i])))
   const stalledAt = performance.now()
   yield* stall(url)
   const goesOnAt = performance.now()
   const back = new Map<TimedRoom, number>()
-  const lostAfter: Array<number> = []
+  const lostAgainAfter: Array<number> = []
   yield* Effect.promise(async () => {
     while (performance.now() - goesOnAt < patienceMillis) {
       for (const room of rooms) {
         if (!back.has(room) && room.granted.at > goesOnAt) back.set(room, room.granted.at)
       }
-      const lost = lossesOf(runners).reduce((sum, count, i) => sum + count - (before[i] ?? 0), 0)
-      while (lostAfter.length < lost) lostAfter.push(performance.now() - goesOnAt)
+      const lost = sinceStall().reduce((sum, { again }) => sum + again, 0)
+      while (lostAgainAfter.length < lost) lostAgainAfter.push(performance.now() - goesOnAt)
       if (back.size === rooms.length && performance.now() - goesOnAt > watchMillis) return
       await delay(20)
     }
   })
   const times = Array.from(back.values(), (at) => at - goesOnAt).toSorted((a, b) => a - b)
   const seconds = (millis: number): string => `${(millis / 1000).toFixed(2)} s`
-  const losses = lossesOf(runners).map((count, i) => count - (before[i] ?? 0))
+  const found = sinceStall()
   const late = rooms.filter(({ granted }) => performance.now() - granted.at > 2 * everyMillis + 500)
   console.log(
     `frozen for ${seconds(goesOnAt - stalledAt)}; ${times.length} of ${rooms.length} rooms back: ` +
       `half after ${seconds(quantile(times, 0.5))}, p95 ${seconds(quantile(times, 0.95))}, ` +
-      `all ${seconds(quantile(times, 1))}; locks lost ${losses.join(" ")} times, ` +
-      `after ${lostAfter.map(seconds).join(", ")}; load ${loadavg()[0]?.toFixed(1)}; ` +
+      `all ${seconds(quantile(times, 1))}; ` +
+      `refreshes given up ${found.map(({ losses }) => losses).join(" ")}; ` +
+      `locks lost again ${found.map(({ again }) => again).join(" ")} times` +
+      `${lostAgainAfter.map((at) => `, after ${seconds(at)}`).join("")}; ` +
+      `event loops late by up to ${found.map(({ lateMillis }) => lateMillis).join(" ")} ms; ` +
+      `load ${loadavg()[0]?.toFixed(1)}; ` +
       `${late.length} rooms silent at the end; ` +
       `${rooms.filter(({ closed }) => closed !== undefined).length} sockets closed`
   )
@@ -232,7 +254,8 @@ const run = Effect.gen(function* () {
     databaseUrl: Redacted.value(database),
     size: runnerCount,
     env: {
-      SVC_LOG_LEVEL: "error",
+      SVC_LOG_LEVEL: "info",
+      NODE_OPTIONS: `--import=${loopProbe}`,
       ...(values["locks-apart"] ? { SVC_LOCK_DATABASE_URL: Redacted.value(database) } : {})
     }
   })

@@ -102,6 +102,7 @@ class Client {
 export class PartitionedCluster {
   readonly simulator: Simulator
   readonly network: Network
+  readonly database: Database
   readonly runners: ReadonlyArray<Runner>
   readonly #clients: ReadonlyArray<Client>
   /** Whom a runner takes for unhealthy now. */
@@ -115,11 +116,11 @@ export class PartitionedCluster {
     const newChance = () => new Chance(seed, streams++)
     this.simulator = new Simulator(newChance())
     this.network = new Network(this.simulator, newChance())
-    const database = new Database(real, this.simulator, newChance())
+    this.database = new Database(real, this.simulator, newChance())
     const all = {
       network: this.network,
-      database,
-      locks: new ShardLocks(database, lockMillis),
+      database: this.database,
+      locks: new ShardLocks(this.database, lockMillis),
       record: new RoomRecord(),
       channels: new ChannelRecord(),
       shards

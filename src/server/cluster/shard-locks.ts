@@ -1,7 +1,8 @@
 /**
- * Shard locks and runner list in Postgres, with five additions to Effect Cluster's storage:
+ * Shard locks and runner list in Postgres, with six additions to Effect Cluster's storage:
  *
  * - {@link Membership} decides at each read of the list which runners are healthy;
+ * - after a stall of Postgres the list keeps runners whose heartbeats it has delayed;
  * - a runner that stops stays listed until it has released its shards: others acquire them at once;
  * - shards are released in batches: one by one, a hundred take 0.1 to 0.7 seconds without an owner;
  * - a runner that finds shards locked retries for a moment; Effect Cluster waits for a second;
@@ -32,6 +33,7 @@ import { readings } from "#server/platform/metrics"
 import { monotonicMillis } from "#server/platform/monotonic"
 import { Membership } from "./membership.ts"
 import { PauseDetector } from "./pause-detector.ts"
+import { formatAddress } from "./runner-address.ts"
 
 const retryMillis = 30
 /** Well below the second that Effect Cluster allows for it. */
@@ -101,6 +103,34 @@ export const PostgresStorage = Layer.effect(
   })
 )
 
+type Listed = Effect.Success<RunnerStorage.RunnerStorage["Service"]["getRunners"]>
+
+/**
+ * The runner list without gaps after a stall of Postgres. A runner is listed for as long after its last
+ * heartbeat as its locks last. After a stall all heartbeats are old, and the first runner to send another
+ * one would acquire everybody's shards.
+ */
+const makeUnstalled = Effect.gen(function* () {
+  const { shardLockExpiration, shardLockRefreshInterval } = yield* ShardingConfig.ShardingConfig
+  const now = monotonicMillis(yield* Clock.Clock)
+  const { hasReport } = yield* Membership
+  const keepMillis = 2 * Duration.toMillis(shardLockRefreshInterval)
+  /** A shorter stall leaves time for a heartbeat. */
+  const stallMillis = Duration.toMillis(shardLockExpiration) - keepMillis
+  let known: Listed = []
+  let readAt = Number.POSITIVE_INFINITY
+  let keptUntil = 0
+  return (list: Listed): Listed => {
+    if (now() - readAt > stallMillis) keptUntil = now() + keepMillis
+    readAt = now()
+    const listed = new Set(list.map(([{ address }]) => formatAddress(address)))
+    const isKept = ([{ address }]: Listed[number]): boolean =>
+      readAt < keptUntil && !listed.has(formatAddress(address)) && hasReport(address)
+    known = [...list, ...known.filter(isKept)]
+    return known
+  }
+})
+
 /** A pause detector that is polled for as long as the scope lives. */
 const makePauseDetector = Effect.gen(function* () {
   const clock = yield* Clock.Clock
@@ -130,6 +160,7 @@ const make = Effect.gen(function* () {
   const storage = yield* RunnerStorage.RunnerStorage
   const now = monotonicMillis(yield* Clock.Clock)
   const { isEvicted } = yield* Membership
+  const unstalled = yield* makeUnstalled
   const detector = yield* makePauseDetector
   let leaving: RunnerAddress.RunnerAddress | undefined
 
@@ -140,7 +171,7 @@ const make = Effect.gen(function* () {
   const runnerStorage = RunnerStorage.RunnerStorage.of({
     ...storage,
     getRunners: Effect.map(storage.getRunners, (list) =>
-      list.map(([runner]) => [runner, !isEvicted(runner.address)] as const)
+      unstalled(list).map(([runner]) => [runner, !isEvicted(runner.address)] as const)
     ),
     setRunnerHealth: () => Effect.void,
     unregister: (address) =>
@@ -154,7 +185,11 @@ const make = Effect.gen(function* () {
         return Effect.repeat(storage.acquire(address, wanted), {
           schedule: Schedule.spaced(retryMillis),
           until: (acquired) => acquired.length === wanted.length || now() > deadline
-        })
+        }).pipe(
+          Effect.tap(({ length }) =>
+            length === 0 ? Effect.void : Effect.logInfo(`Acquired ${length} shards`)
+          )
+        )
       }),
     refresh: (address, shards) =>
       Effect.suspend(() => {
