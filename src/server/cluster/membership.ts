@@ -55,20 +55,12 @@ export const evictedRunners = (reports: ReadonlyArray<OwnReport>): ReadonlySet<s
 export interface MembershipView {
   readonly isEvicted: (address: RunnerAddress.RunnerAddress) => boolean
   readonly isSelfEvicted: () => boolean
-  /** Another runner has reported within a minute and has not stopped. */
-  readonly hasReport: (address: RunnerAddress.RunnerAddress) => boolean
 }
 
 /** The default is for a single node: nobody is evicted. */
 export const Membership = Context.Reference<MembershipView>(
   "server/cluster/membership/Membership",
-  {
-    defaultValue: () => ({
-      isEvicted: () => false,
-      isSelfEvicted: () => false,
-      hasReport: () => false
-    })
-  }
+  { defaultValue: () => ({ isEvicted: () => false, isSelfEvicted: () => false }) }
 )
 
 /** What this runner observes of another one. */
@@ -178,8 +170,7 @@ export const MembershipLive = Layer.effect(
     yield* Effect.forkScoped(Effect.repeat(check, Schedule.spaced(checkMillis)))
     return {
       isEvicted: (address) => view.isEvicted(formatAddress(address)),
-      isSelfEvicted: () => view.isEvicted(self),
-      hasReport: (address) => view.contacts.has(formatAddress(address))
+      isSelfEvicted: () => view.isEvicted(self)
     }
   })
 )

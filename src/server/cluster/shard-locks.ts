@@ -2,23 +2,14 @@
  * Shard locks and runner list in Postgres, with six additions to Effect Cluster's storage:
  *
  * - {@link Membership} decides at each read of the list which runners are healthy;
- * - after a stall of Postgres the list keeps runners whose heartbeats it has delayed;
+ * - after a stall of Postgres the list is read again once all runners had time for a heartbeat, since the
+ *   first to send one would get all shards;
  * - a runner that stops stays listed until it has released its shards: others acquire them at once;
  * - shards are released in batches: one by one, a hundred take 0.1 to 0.7 seconds without an owner;
  * - a runner that finds shards locked retries for a moment; Effect Cluster waits for a second;
  * - a runner that was paused does not act as an owner until it has refreshed its locks ({@link Lease}).
  */
-import {
-  Clock,
-  Context,
-  Duration,
-  Effect,
-  Exit,
-  Layer,
-  Request,
-  RequestResolver,
-  Schedule
-} from "effect"
+import { Clock, Context, Duration, Effect, Layer, Request, RequestResolver, Schedule } from "effect"
 import {
   ClusterError,
   type RunnerAddress,
@@ -33,7 +24,6 @@ import { readings } from "#server/platform/metrics"
 import { monotonicMillis } from "#server/platform/monotonic"
 import { Membership } from "./membership.ts"
 import { PauseDetector } from "./pause-detector.ts"
-import { formatAddress } from "./runner-address.ts"
 
 const retryMillis = 30
 /** Well below the second that Effect Cluster allows for it. */
@@ -44,6 +34,9 @@ const unlockMillis = 1500
 /** How often the pause detector is polled, and how often a waiter checks for confirmed ownership. */
 const awakeMillis = 500
 const confirmMillis = 20
+/** Reads of the list are so far apart only after a stall; the next heartbeat comes within the pause. */
+const stallMillis = 1800
+const heartbeatPause = 2000
 
 /** Lock numbers of the default shard group start here, as Effect Cluster computes them. */
 const firstNumber = 1_000_000
@@ -93,7 +86,9 @@ export const PostgresStorage = Layer.effect(
       unlock(entries.map(({ request }) => request.shard)).pipe(
         Effect.timeout(unlockMillis),
         ClusterError.PersistenceError.refail,
-        Effect.map(() => entries.forEach((entry) => entry.completeUnsafe(Exit.void)))
+        Effect.andThen(
+          Effect.forEach(entries, (entry) => Request.succeed(entry, undefined), { discard: true })
+        )
       )
     ).pipe(RequestResolver.setDelay(releaseWindowMillis))
     return {
@@ -102,34 +97,6 @@ export const PostgresStorage = Layer.effect(
     }
   })
 )
-
-type Listed = Effect.Success<RunnerStorage.RunnerStorage["Service"]["getRunners"]>
-
-/**
- * The runner list without gaps after a stall of Postgres. A runner is listed for as long after its last
- * heartbeat as its locks last. After a stall all heartbeats are old, and the first runner to send another
- * one would acquire everybody's shards.
- */
-const makeUnstalled = Effect.gen(function* () {
-  const { shardLockExpiration, shardLockRefreshInterval } = yield* ShardingConfig.ShardingConfig
-  const now = monotonicMillis(yield* Clock.Clock)
-  const { hasReport } = yield* Membership
-  const keepMillis = 2 * Duration.toMillis(shardLockRefreshInterval)
-  /** A shorter stall leaves time for a heartbeat. */
-  const stallMillis = Duration.toMillis(shardLockExpiration) - keepMillis
-  let known: Listed = []
-  let readAt = Number.POSITIVE_INFINITY
-  let keptUntil = 0
-  return (list: Listed): Listed => {
-    if (now() - readAt > stallMillis) keptUntil = now() + keepMillis
-    readAt = now()
-    const listed = new Set(list.map(([{ address }]) => formatAddress(address)))
-    const isKept = ([{ address }]: Listed[number]): boolean =>
-      readAt < keptUntil && !listed.has(formatAddress(address)) && hasReport(address)
-    known = [...list, ...known.filter(isKept)]
-    return known
-  }
-})
 
 /** A pause detector that is polled for as long as the scope lives. */
 const makePauseDetector = Effect.gen(function* () {
@@ -160,9 +127,9 @@ const make = Effect.gen(function* () {
   const storage = yield* RunnerStorage.RunnerStorage
   const now = monotonicMillis(yield* Clock.Clock)
   const { isEvicted } = yield* Membership
-  const unstalled = yield* makeUnstalled
   const detector = yield* makePauseDetector
   let leaving: RunnerAddress.RunnerAddress | undefined
+  let listReadAt = Number.POSITIVE_INFINITY
 
   yield* Effect.addFinalizer(() =>
     leaving === undefined ? Effect.void : Effect.ignore(storage.unregister(leaving))
@@ -170,8 +137,12 @@ const make = Effect.gen(function* () {
 
   const runnerStorage = RunnerStorage.RunnerStorage.of({
     ...storage,
-    getRunners: Effect.map(storage.getRunners, (list) =>
-      unstalled(list).map(([runner]) => [runner, !isEvicted(runner.address)] as const)
+    getRunners: Effect.flatMap(storage.getRunners, (list) => {
+      if (now() - listReadAt <= stallMillis) return Effect.succeed(list)
+      return Effect.delay(storage.getRunners, heartbeatPause)
+    }).pipe(
+      Effect.tap(() => Effect.sync(() => (listReadAt = now()))),
+      Effect.map((list) => list.map(([runner]) => [runner, !isEvicted(runner.address)] as const))
     ),
     setRunnerHealth: () => Effect.void,
     unregister: (address) =>
@@ -185,11 +156,7 @@ const make = Effect.gen(function* () {
         return Effect.repeat(storage.acquire(address, wanted), {
           schedule: Schedule.spaced(retryMillis),
           until: (acquired) => acquired.length === wanted.length || now() > deadline
-        }).pipe(
-          Effect.tap(({ length }) =>
-            length === 0 ? Effect.void : Effect.logInfo(`Acquired ${length} shards`)
-          )
-        )
+        }).pipe(Effect.tap(({ length }) => Effect.logInfo(`Acquired ${length} shards`)))
       }),
     refresh: (address, shards) =>
       Effect.suspend(() => {
