@@ -23,7 +23,12 @@ const command = <const T extends string, const Fields extends Schema.Struct.Fiel
 /** A command that a gateway sends for one of its players. */
 export const PlayerCommand = Schema.Union([
   command("join", { displayName: Schema.String, relayOnly: Schema.Boolean, ...connection }),
-  command("resume", { relayOnly: Schema.Boolean, ...connection }),
+  command("resume", {
+    relayOnly: Schema.Boolean,
+    ...connection,
+    /** The player's name now. Older versions do not send it. */
+    displayName: Schema.optionalKey(Schema.String)
+  }),
   command("leave", {
     reason: Schema.Literals(["left", "banned", "deleted"]),
     /** The sending connection; the room ignores the command if a newer one holds the seat. */
@@ -44,7 +49,11 @@ export const PlayerCommand = Schema.Union([
     gen: Schema.optionalKey(Schema.Int)
   }),
   command("iceTransport", {}),
-  command("relay", { relayOnly: Schema.Boolean }),
+  command("relay", {
+    relayOnly: Schema.Boolean,
+    /** The player's name now, if it is new. Older versions do not read it. */
+    displayName: Schema.optionalKey(Schema.String)
+  }),
   command("disconnect", { connectionId: Schema.String, replaced: Schema.Boolean })
 ])
 export type PlayerCommand = typeof PlayerCommand.Type

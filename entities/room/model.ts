@@ -37,6 +37,8 @@ export interface Returning extends Attachment {
   readonly playerId: string
   /** Peers reach the player through a relay only and never learn its address. */
   readonly relayOnly: boolean
+  /** The player's name now; a runner of an older version does not tell it. */
+  readonly displayName?: string
 }
 
 /** A player who takes a seat. */
@@ -122,8 +124,13 @@ export type RoomCommand =
       readonly gen?: number
     }
   | { readonly t: "iceTransport"; readonly playerId: string }
-  /** The member's age band has changed, and with it whether peers need a relay. */
-  | { readonly t: "relay"; readonly playerId: string; readonly relayOnly: boolean }
+  /** The member's name has changed, or its age band and with it whether peers need a relay. */
+  | {
+      readonly t: "relay"
+      readonly playerId: string
+      readonly relayOnly: boolean
+      readonly displayName?: string
+    }
   | {
       readonly t: "disconnect"
       readonly playerId: string

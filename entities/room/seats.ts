@@ -97,14 +97,19 @@ const newMember = (
   announced: false
 })
 
+/** The event of a member that has another name than before. */
+export const nameChange = ({ displayName, id }: Member, name: string): ReadonlyArray<RoomEvent> =>
+  name === displayName ? [] : [{ t: "player_updated", player: { id, displayName: name } }]
+
 /**
- * Attaches a connection to a member: a snapshot for the member, presence events for the others. Fails
- * if a newer connection holds the seat; connection ids are ordered by time.
+ * Attaches a connection to a member: a snapshot for the member, presence events for the others. The
+ * connection knows the member's name: a room that moved, or a ticket, may not have heard of a new one.
+ * Fails if a newer connection holds the seat; connection ids are ordered by time.
  */
 const attach = (
   state: RoomState,
   member: Member,
-  { connectionId, node, relayOnly }: Returning,
+  { connectionId, displayName = member.displayName, node, relayOnly }: Returning,
   now: number
 ): Result.Result<Decision, Unavailable> => {
   const holder = member.attachment
@@ -113,6 +118,7 @@ const attach = (
   }
   const attached = withMember(state, {
     ...member,
+    displayName,
     relayOnly,
     attachment: { node, connectionId },
     joinDeadline: null,
@@ -128,6 +134,7 @@ const attach = (
     hosted,
     [
       ...returned,
+      ...nameChange(member, displayName).map((event) => toOthers(event, member.id)),
       ...hostEvents.map((emission) => ({ ...emission, except: member.id })),
       entering(hosted, member.id, member.absentSince !== null)
     ],

@@ -21,7 +21,7 @@ import {
   toOthers,
   withMember
 } from "./model.ts"
-import { disconnect, drop, expect, join, leave, resume, seat, tick } from "./seats.ts"
+import { disconnect, drop, expect, join, leave, nameChange, resume, seat, tick } from "./seats.ts"
 import { iceTransport, signal } from "./signal.ts"
 import { patchJsonState } from "./json-state.ts"
 
@@ -101,13 +101,12 @@ const close = (state: RoomState, reason: CloseReason): Result.Result<Decision, n
 
 const rename = (
   state: RoomState,
-  { displayName, playerId }: Extract<RoomCommand, { t: "rename" }>
+  { displayName, playerId }: Omit<Extract<RoomCommand, { t: "rename" }>, "t">
 ): Result.Result<Decision, never> => {
   const member = state.members.get(playerId)
   if (member === undefined || member.displayName === displayName) return decided(state)
-  return decided(withMember(state, { ...member, displayName }), [
-    toAll({ t: "player_updated", player: { id: playerId, displayName } })
-  ])
+  const events = nameChange(member, displayName)
+  return decided(withMember(state, { ...member, displayName }), events.map(toAll))
 }
 
 const lastFrameResolution = 60_000
@@ -160,7 +159,9 @@ export const decide = (
       return signal(state, member, command)
     case "iceTransport":
       return iceTransport(state, member)
-    case "relay":
-      return decided(withMember(state, { ...member, relayOnly: command.relayOnly }))
+    case "relay": {
+      const { displayName = member.displayName, playerId, relayOnly } = command
+      return rename(withMember(state, { ...member, relayOnly }), { playerId, displayName })
+    }
   }
 }

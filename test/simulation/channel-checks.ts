@@ -219,7 +219,8 @@ export const checkChannelOwners = (
     }
   }
   for (const player of players) {
-    if (!player.channels.settled) simulator.fault(`${player.id} is still on its way into channels`)
+    if (player.welcome && !player.channels.settled)
+      simulator.fault(`${player.id} is still on its way into channels`)
     for (const name of player.channels.views.keys()) {
       const state = owners.get(channelKey(name))
       if (state !== undefined && HashMap.has(state.members, player.id)) continue

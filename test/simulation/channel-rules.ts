@@ -6,7 +6,8 @@ import { Cause, Effect, Exit } from "effect"
 import type { ChannelReport, ModerateOp } from "#rpc/channels"
 import { Hub } from "#server/links/hub"
 import type { Chance } from "./random.ts"
-import { environmentId, type Runner } from "./runner.ts"
+import { environmentId } from "./environment.ts"
+import type { Runner } from "./runner.ts"
 import type { Simulator } from "./simulator.ts"
 
 /** A mute or a ban: the same object until a change is requested. */

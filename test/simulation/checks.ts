@@ -10,6 +10,7 @@ import type { RoomState } from "#entities/room/model"
 import { roomView } from "#entities/room/model"
 import { checkRoom } from "../support/room-harness.ts"
 import type { Cluster, Outage } from "./faults.ts"
+import type { PlayerRecords } from "./player-records.ts"
 import type { Acknowledged, Ledger, Player, Transcript } from "./player.ts"
 import type { RoomRecord, RoomOutputLog } from "./record.ts"
 import type { Simulator } from "./simulator.ts"
@@ -187,10 +188,12 @@ export const checkOwners = (
 export const checkSessions = (
   simulator: Simulator,
   record: RoomRecord,
-  players: ReadonlyArray<Player>
+  players: ReadonlyArray<Player>,
+  records: PlayerRecords
 ): void => {
   const awake = new Set(record.speaking().map(({ actor }) => actor.id))
   for (const player of players) {
+    if (records.of(player.id).isBanned) continue
     const { connection, runner } = player.socket ?? {}
     if (runner === undefined || connection === undefined) {
       simulator.fault(`${player.id} is not online`)

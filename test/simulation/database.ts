@@ -5,7 +5,7 @@
  * speed of Postgres.
  */
 import { Effect, type Exit } from "effect"
-import { SqlError } from "effect/sql"
+import { type SqlClient, SqlError } from "effect/sql"
 import { ChannelRepository } from "#sql/channels"
 import { RoomRepository } from "#sql/rooms"
 import type { Chance } from "./random.ts"
@@ -20,6 +20,8 @@ export type Weather = "fine" | "slow" | "refusing" | "silent"
 export interface RealDatabase {
   readonly rows: Rows
   readonly channelRows: ChannelRepository["Service"]
+  /** For services that ask it for nothing but the end of a transaction. */
+  readonly sql: SqlClient.SqlClient
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<Exit.Exit<A, E>>
   /** Deletes all rooms and channels and restarts the epochs. */
   readonly clear: () => Promise<void>
@@ -85,6 +87,19 @@ export class Database {
   rejoin(process: Process): void {
     this.#isolated.delete(process)
     this.turn(this.weather)
+  }
+
+  get sql(): SqlClient.SqlClient {
+    return this.#real.sql
+  }
+
+  /** Whether a client in good condition can commit now. */
+  get commits(): boolean {
+    return this.weather === "fine" || this.weather === "slow"
+  }
+
+  isReachableFor(process: Process): boolean {
+    return !this.#isolated.has(process) && this.weather !== "refusing"
   }
 
   #fate(process: Process): Fate {
@@ -163,6 +178,14 @@ export class Database {
       return Effect.sync(() => {
         interrupted = true
       })
+    })
+  }
+
+  /** A read of rows that the simulation keeps itself; it dies at the timeout at the latest. */
+  read<A>(process: Process, run: () => A): Effect.Effect<A> {
+    return Effect.timeoutOrElse(Effect.orDie(this.statement(process, run, () => unreachable)), {
+      duration: statementMillis,
+      orElse: () => Effect.die(unreachable)
     })
   }
 

@@ -7,6 +7,9 @@ import type { Simulator } from "./simulator.ts"
 
 const weathers: ReadonlyArray<Weather> = ["slow", "slow", "refusing", "silent"]
 
+/** Pause between two steps of a rolling deploy. */
+const rollMillis = 1500
+
 export interface Outage {
   readonly from: number
   to: number
@@ -19,6 +22,7 @@ export class Cluster {
   readonly #newChance: () => Chance
   runners: Array<Runner> = []
   #started = 0
+  #healed = false
   /** The last time at which unsaved changes may have been lost. */
   readonly outages: Array<Outage> = []
   /** No fault has happened yet. */
@@ -58,7 +62,7 @@ export class Cluster {
     const runner = chance.pick(living)
     const other = chance.pick(living)
     if (runner === undefined || other === undefined) return this.start()
-    switch (chance.integer(0, 13)) {
+    switch (chance.integer(0, 17)) {
       case 0:
       case 1:
         return this.#kill(runner, chance.happens(0.3))
@@ -82,15 +86,29 @@ export class Cluster {
       case 11:
         if (living.length < 4) this.start()
         return
+      case 12:
+        return this.#cutOneWay(runner, other)
+      case 13:
+        return this.#refuse(runner, other)
+      case 14:
+        return this.#roll([...living])
       default:
         return this.flap()
     }
   }
 
-  #replace(): void {
+  #isFree(host: string): boolean {
+    return !this.#living.some((runner) => runner.host === host)
+  }
+
+  /** Another runner takes over, often at the same address. */
+  #replace({ host }: Runner): void {
     const millis = this.#chance.integer(0, 8000)
+    const isSame = this.#chance.happens(0.5)
     this.simulator.after(millis, () => {
-      if (this.#living.length < 3) this.start()
+      if (this.#living.length >= 3) return
+      if (isSame && this.#isFree(host)) this.start(host)
+      else this.start()
     })
   }
 
@@ -99,14 +117,29 @@ export class Cluster {
     this.simulator.note(`${runner.name} ${silently ? "vanishes" : "is killed"}`)
     this.#outage(0)
     runner.kill(silently)
-    this.#replace()
+    this.#replace(runner)
   }
 
   #stop(runner: Runner): void {
     this.bereft = true
     this.simulator.note(`${runner.name} stops`)
     runner.stop()
-    this.#replace()
+    this.#replace(runner)
+  }
+
+  /** A rolling deploy: each runner stops, and its successor starts at its address, one after the other. */
+  #roll([runner, ...others]: ReadonlyArray<Runner>): void {
+    if (runner === undefined || this.#healed) return
+    this.bereft = true
+    this.#outage(0)
+    this.simulator.note(`${runner.name} stops for its successor`)
+    runner.stop()
+    const succeed = (): void => {
+      if (runner.living) return void this.simulator.after(rollMillis, succeed)
+      if (this.#isFree(runner.host)) this.start(runner.host)
+      this.simulator.after(rollMillis, () => this.#roll(others))
+    }
+    succeed()
   }
 
   #freeze(runner: Runner): void {
@@ -128,6 +161,23 @@ export class Cluster {
     const millis = this.#chance.integer(100, 8000)
     this.simulator.note(`${a.name} and ${b.name} are cut off for ${millis}`)
     this.#all.network.cut(a.process, b.process)
+    this.simulator.after(millis, () => this.#all.network.heal())
+  }
+
+  #cutOneWay(from: Runner, to: Runner): void {
+    if (from === to) return
+    const millis = this.#chance.integer(100, 8000)
+    this.simulator.note(`${to.name} is cut off from ${from.name} one way for ${millis}`)
+    this.#all.network.cutOneWay(from.process, to.process)
+    this.simulator.after(millis, () => this.#all.network.heal())
+  }
+
+  /** One runner accepts no connections of another. */
+  #refuse(from: Runner, to: Runner): void {
+    if (from === to) return
+    const millis = this.#chance.integer(100, 8000)
+    this.simulator.note(`${to.name} refuses ${from.name} for ${millis}`)
+    this.#all.network.refuse(from.process, to.process)
     this.simulator.after(millis, () => this.#all.network.heal())
   }
 
@@ -164,6 +214,7 @@ export class Cluster {
     this.#outage(millis)
     this.crashed = true
     this.#all.locks.crash()
+    this.#all.news.crash()
     this.#all.database.crash(millis)
   }
 
@@ -179,6 +230,7 @@ export class Cluster {
   /** Heals all faults. */
   heal(): void {
     this.simulator.note("everything heals")
+    this.#healed = true
     for (const { process } of this.runners) {
       process.thaw()
       this.#all.database.rejoin(process)

@@ -8,6 +8,8 @@ import { PeerRunners } from "#server/cluster/runner-links"
 import { ChannelRecord } from "./channel-record.ts"
 import { Database, type RealDatabase } from "./database.ts"
 import { Network } from "./network.ts"
+import { News } from "./news.ts"
+import { PlayerRecords } from "./player-records.ts"
 import { Chance } from "./random.ts"
 import { RoomRecord } from "./record.ts"
 import { Runner } from "./runner.ts"
@@ -117,10 +119,13 @@ export class PartitionedCluster {
     this.simulator = new Simulator(newChance())
     this.network = new Network(this.simulator, newChance())
     this.database = new Database(real, this.simulator, newChance())
+    const news = new News(this.database)
     const all = {
       network: this.network,
       database: this.database,
       locks: new ShardLocks(this.database, lockMillis),
+      news,
+      records: new PlayerRecords(this.database, news),
       record: new RoomRecord(),
       channels: new ChannelRecord(),
       shards

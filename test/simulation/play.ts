@@ -1,5 +1,6 @@
 /** What virtual players do at random times: everything a game may do, and what it should not do. */
 import { actInChannels } from "./channel-play.ts"
+import type { PlayerRecords } from "./player-records.ts"
 import type { Ledger, Player } from "./player.ts"
 import type { Chance } from "./random.ts"
 import type { Runner } from "./runner.ts"
@@ -29,6 +30,8 @@ export interface Play {
   readonly channels: boolean
   /** Whether players write to their rooms all the time. */
   readonly busy: boolean
+  /** Whether moderators ban, rename and restrict players. */
+  readonly moderated: boolean
 }
 
 const nothing = (): void => undefined
@@ -186,6 +189,22 @@ export const keepWriting = ({ chance }: Play, player: Player, goesOn: () => bool
     player.simulator.after(chance.integer(2, 60), step)
   }
   player.simulator.after(chance.integer(0, 1000), step)
+}
+
+/** Keeps moderators changing players while the given condition holds. */
+export const keepModerating = (
+  { chance, players }: Pick<Play, "chance" | "players">,
+  records: PlayerRecords,
+  goesOn: () => boolean
+): void => {
+  const player = chance.pick(players)
+  if (player === undefined) return
+  const { simulator } = player
+  simulator.after(chance.integer(50, 1000), () => {
+    if (!goesOn()) return
+    records.moderate(simulator, chance, player.id)
+    keepModerating({ chance, players }, records, goesOn)
+  })
 }
 
 /** A well-behaved idle client: stays connected and in its room. */

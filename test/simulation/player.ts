@@ -17,7 +17,7 @@ import type { Simulator } from "./simulator.ts"
 import { VoiceClient } from "./voice-client.ts"
 
 const decode = Schema.decodeUnknownSync(
-  Schema.fromJsonString(Schema.Union([Welcome, Warn, Reply, RoomEvent, ChannelEvent, VoiceEvent]))
+  Schema.fromJsonString(Schema.Union([Welcome, Warn, Reply, ChannelEvent, RoomEvent, VoiceEvent]))
 )
 
 /** Whether the definition of the frame declares this error. */

@@ -6,7 +6,7 @@ import { poolLayer } from "#sql/database"
 import { RoomRepository } from "#sql/rooms"
 import { cloneDatabase } from "#testing/database"
 import type { RealDatabase } from "./database.ts"
-import { environmentId } from "./runner.ts"
+import { environmentId } from "./environment.ts"
 
 const services = (url: Redacted.Redacted) =>
   Layer.mergeAll(RoomRepository.layer, ChannelRepository.layer).pipe(
@@ -39,6 +39,7 @@ export const openDatabase = Effect.fnUntraced(function* (
   return {
     rows: Context.get(context, RoomRepository),
     channelRows: Context.get(context, ChannelRepository),
+    sql,
     run,
     crash: async () => {
       await run(emptied)

@@ -3,24 +3,11 @@
  * entities, on the sharding of Effect Cluster, over simulated processes, connections, locks and
  * database. HTTP, sockets and credentials are left out: players connect through a `FrameSink`.
  */
-import {
-  Cause,
-  type Context,
-  DateTime,
-  Effect,
-  Exit,
-  Layer,
-  Option,
-  Result,
-  Scope,
-  Stream
-} from "effect"
+import { Cause, type Context, DateTime, Effect, Exit, Layer, Option, Scope, Stream } from "effect"
 import { MessageStorage, RunnerAddress, RunnerStorage, ShardingConfig } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
 import { RpcSerialization } from "effect/rpc"
-import { decodeConfig } from "#rpc/config-document/document"
 import { TurnUnavailable } from "#rpc/errors/codes"
-import { EnvironmentId } from "#rpc/ids"
 import { ChannelRepository } from "#sql/channels"
 import { PlayerRepository } from "#sql/players"
 import { RoomRepository } from "#sql/rooms"
@@ -44,37 +31,26 @@ import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
 import { TurnServers } from "#server/features/peers/turn-servers"
-import { PlayerStatusCache } from "#server/features/players/status-cache"
+import { Sessions } from "#server/features/sessions/service"
 import { VoiceSessions } from "#server/features/voice/service"
 import { Frames } from "#server/gateway/frame-handlers"
+import { PlayerChanges } from "#server/gateway/player-changes"
 import { type ChannelRecord, recordedChannels } from "./channel-record.ts"
 import type { Database } from "./database.ts"
+import { config } from "./environment.ts"
 import { type Network, transport } from "./network.ts"
+import type { News } from "./news.ts"
+import type { PlayerRecords } from "./player-records.ts"
 import type { Chance } from "./random.ts"
 import { recordedRooms, type RoomRecord } from "./record.ts"
 import type { ShardLocks } from "./shard-locks.ts"
 import { Process, type Simulator } from "./simulator.ts"
 import { simulatedMedia } from "./voice-media.ts"
 
-export const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
-
 /** Slower than in production: hand-over takes a little longer, and a seed runs much faster. */
 const assignmentMillis = 400
 
 const defaultShards = 12
-
-/** Two modes: one starts when full, the other starts with the players present after a timeout. */
-const config = Result.getOrThrow(
-  decodeConfig({
-    features: { multiplayer: true, realtimeChannels: true, voice: true },
-    multiplayer: {
-      modes: [
-        { key: "duel", minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0, reconnectSeconds: 6 },
-        { key: "party", minPlayers: 3, maxPlayers: 4, fillTimeoutSeconds: 4, reconnectSeconds: 6 }
-      ]
-    }
-  })
-)
 
 const CoreLive = Layer.mergeAll(
   Throttles.off,
@@ -107,15 +83,7 @@ const CoreLive = Layer.mergeAll(
       rename: () => Effect.succeedNone
     })
   ),
-  Layer.succeed(
-    PlayerStatusCache,
-    PlayerStatusCache.of({
-      get: (_, id) => Effect.succeed({ displayName: id, declaredAgeBand: null, banned: undefined }),
-      requireNotBanned: () => Effect.void,
-      invalidate: () => Effect.void,
-      changes: Stream.never
-    })
-  ),
+  Layer.mock(Sessions)({ sessionIdOf: () => undefined }),
   Layer.succeed(
     TurnServers,
     TurnServers.of({
@@ -132,6 +100,8 @@ export interface Surroundings {
   readonly network: Network
   readonly database: Database
   readonly locks: ShardLocks
+  readonly news: News
+  readonly records: PlayerRecords
   readonly record: RoomRecord
   readonly channels: ChannelRecord
   /** Number of shards; the default is few, so that bookkeeping does not dominate the run time. */
@@ -144,8 +114,7 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
       transport(all.network, process, address),
       MessageStorage.layerNoop,
       Layer.succeed(RunnerStorage.RunnerStorage, all.locks.storageOf(process)),
-      Layer.succeed(RunnerReports, all.locks.reportsOf(process)),
-      Layer.succeed(Invalidation, all.locks.newsOf(process))
+      Layer.succeed(RunnerReports, all.locks.reportsOf(process))
     ]),
     Layer.provide(
       ShardingConfig.layer({
@@ -159,7 +128,7 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
   )
 
 const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
-  Frames.layer.pipe(
+  Layer.merge(Frames.layer, PlayerChanges).pipe(
     Layer.provide(VoiceSessions.layer),
     Layer.provideMerge(Hub.layer),
     Layer.provideMerge(
@@ -187,6 +156,8 @@ const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Sur
     ),
     Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer)),
     Layer.provideMerge(CoreLive),
+    Layer.provideMerge(all.records.cacheOf(process)),
+    Layer.provideMerge(Layer.succeed(Invalidation, all.news.invalidationOf(process))),
     Layer.provideMerge(Layer.succeed(ChannelRepository, all.database.channelRowsFor(process))),
     Layer.provideMerge(Layer.succeed(RoomRepository, all.database.rowsFor(process)))
   )
@@ -203,6 +174,7 @@ export interface Seat {
 
 export class Runner {
   readonly name: string
+  readonly host: string
   readonly process: Process
   readonly #address: RunnerAddress.RunnerAddress
   readonly #all: Surroundings
@@ -214,6 +186,7 @@ export class Runner {
 
   constructor(name: string, host: string, simulator: Simulator, chance: Chance, all: Surroundings) {
     this.name = name
+    this.host = host
     this.process = new Process(name, simulator, chance)
     this.#address = RunnerAddress.make(host, 1)
     this.#all = all

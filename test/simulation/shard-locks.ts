@@ -14,11 +14,8 @@ import {
 } from "effect/cluster"
 import type { RunnerReports } from "#sql/runners"
 import { formatAddress } from "#server/cluster/runner-address"
-import type { Change, Invalidation } from "#server/platform/invalidation"
 import type { Database } from "./database.ts"
 import type { Process } from "./simulator.ts"
-
-type Hearer = (change: Change) => Effect.Effect<void>
 
 interface Session {
   readonly process: Process
@@ -48,7 +45,6 @@ export class ShardLocks {
   readonly #expirationMillis: number
   readonly #runners = new Map<string, Entry>()
   readonly #locks = new Map<string, Session>()
-  readonly #listeners = new Map<Hearer, Process>()
   readonly #reports = new Map<string, Report>()
   #machines = 0
 
@@ -116,27 +112,6 @@ export class ShardLocks {
     for (const shard of wanted) {
       const id = shard.toString()
       if (this.#holder(id) === undefined) this.#locks.set(id, current)
-    }
-  }
-
-  /** Notifies a runner of changes to the list. Notifications while it has no session are lost. */
-  newsOf(process: Process): Invalidation["Service"] {
-    return {
-      publish: (change) =>
-        Effect.orDie(
-          this.#database.statement(
-            process,
-            () => {
-              for (const [listener, owner] of this.#listeners) {
-                if (owner.state === "dead") this.#listeners.delete(listener)
-                else owner.enqueue(() => void owner.run(listener(change)))
-              }
-            },
-            () => failed("Postgres cannot be reached")
-          )
-        ),
-      subscribe: (listener) => Effect.sync(() => void this.#listeners.set(listener, process)),
-      awaitAcknowledgements: Effect.void
     }
   }
 

@@ -26,7 +26,10 @@ import {
 import { Database, type RealDatabase } from "./database.ts"
 import { Cluster } from "./faults.ts"
 import { Network } from "./network.ts"
-import { keepActing, keepWriting, type Play, rest } from "./play.ts"
+import { News } from "./news.ts"
+import { keepActing, keepModerating, keepWriting, type Play, rest } from "./play.ts"
+import { checkPlayers } from "./player-checks.ts"
+import { PlayerRecords } from "./player-records.ts"
 import { type Ledger, Player } from "./player.ts"
 import { Chance } from "./random.ts"
 import { RoomRecord } from "./record.ts"
@@ -61,12 +64,16 @@ const channelsEvery = 6
 /** Constant writes take time too. */
 const busyEvery = 3
 
+/** Moderators disturb what other players do. */
+const moderatedEvery = 5
+
 /** The parts of one simulation. */
 interface Life {
   readonly simulator: Simulator
   readonly cluster: Cluster
   readonly play: Play
   readonly record: RoomRecord
+  readonly records: PlayerRecords
   readonly channels: ChannelRecord
   readonly rules: ChannelRules
   readonly ledger: Ledger
@@ -82,7 +89,7 @@ const checkStep = ({ channels, cluster, play, record, simulator }: Life): void =
 
 /** Phase 1: players act at random and faults strike. */
 const turmoil = async (life: Life) => {
-  const { cluster, play, rules, simulator } = life
+  const { cluster, play, records, rules, simulator } = life
   const millis = play.chance.integer(2500, 5500)
   const until = simulator.now + millis
   for (const player of play.players) keepActing(play, player, () => simulator.now < until)
@@ -91,6 +98,7 @@ const turmoil = async (life: Life) => {
   }
   if (play.busy) simulator.after(play.chance.integer(500, millis), () => cluster.flap())
   if (play.channels) keepManaging(simulator, play.chance, rules, () => simulator.now < until)
+  if (play.moderated) keepModerating(play, records, () => simulator.now < until)
   for (let strikes = play.chance.integer(0, 4); strikes > 0; strikes--) {
     simulator.after(play.chance.integer(1000, millis), () => cluster.strike())
   }
@@ -102,8 +110,11 @@ const turmoil = async (life: Life) => {
 
 /** Phase 2: all faults are healed and clients behave well. */
 const recovery = async (life: Life) => {
-  const { cluster, play, simulator } = life
+  const { cluster, play, records, simulator } = life
   cluster.heal()
+  for (const { id } of play.players) {
+    if (play.chance.happens(0.7)) records.pardon(simulator, id)
+  }
   const until = simulator.now + (play.channels ? channelRestMillis : restMillis)
   while (simulator.now < until) {
     for (const player of play.players) rest(play, player)
@@ -143,7 +154,7 @@ const aftermath = async (life: Life) => {
 
 /** Runs one simulation from start to end. */
 const live = async (life: Life) => {
-  const { channels, cluster, ledger, play, record, rules, simulator } = life
+  const { channels, cluster, ledger, play, record, records, rules, simulator } = life
   const { players } = play
   for (let runners = play.chance.integer(2, 3); runners > 0; runners--) cluster.start()
   await simulator.pass(1500)
@@ -156,7 +167,8 @@ const live = async (life: Life) => {
   checkOwners(simulator, record, players)
   checkChannelOwners(simulator, channels, players)
   checkCallers(simulator, channels, cluster.runners, players)
-  checkSessions(simulator, record, players)
+  checkPlayers(simulator, records, players, { record, channels, runners: cluster.runners })
+  checkSessions(simulator, record, players, records)
   checkWrites(record, simulator, ledger, cluster.outages)
   checkHistories(record, simulator, ledger, cluster.outages)
   await simulator.pass(2000)
@@ -186,7 +198,9 @@ const begin = (seed: number, real: RealDatabase) => {
   const record = new RoomRecord()
   const channels = new ChannelRecord()
   const locks = new ShardLocks(database, lockMillis)
-  const all = { network, database, locks, record, channels }
+  const news = new News(database)
+  const records = new PlayerRecords(database, news)
+  const all = { network, database, locks, news, record, records, channels }
   const cluster = new Cluster(simulator, newChance(), newChance, all)
   const ledger: Ledger = {
     transcripts: [],
@@ -212,9 +226,10 @@ const begin = (seed: number, real: RealDatabase) => {
     players,
     runners,
     channels: seed % channelsEvery === 0,
+    moderated: seed % moderatedEvery === 2,
     busy: seed % busyEvery === 1
   }
-  const life: Life = { simulator, cluster, play, record, channels, rules, ledger, real }
+  const life: Life = { simulator, cluster, play, record, records, channels, rules, ledger, real }
   return { life, database }
 }
 

@@ -13,7 +13,8 @@ import type { FrameSink } from "#server/links/subscriber"
 import { openConnection, welcome } from "#server/gateway/admission"
 import { Frames } from "#server/gateway/frame-handlers"
 import type { Chance } from "./random.ts"
-import { environmentId, type Runner, type Seat } from "./runner.ts"
+import { environmentId } from "./environment.ts"
+import type { Runner, Seat } from "./runner.ts"
 import type { Simulator } from "./simulator.ts"
 
 /** What a socket delivers to its player; code 1006 means a broken connection. */

@@ -1,8 +1,26 @@
-/** Applies a player's age band, and the environment's audience, to an open connection. */
+/** Applies a player's name and age band, and the environment's audience, to an open connection. */
 import { type AgeBand, ageProfileOf } from "#rpc/ages"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
 import type { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
+
+/** Tells the room of a connection what it shows of the player, and how peers may reach it. */
+const tellRoom = (hub: Pick<Hub["Service"], "rooms">, connection: PlayerConnection): void => {
+  const { displayName, environmentId, playerId, relayOnly, reservations } = connection
+  if (reservations.current.kind !== "seat") return
+  // Without a link the player has not entered yet: entering will send the new values.
+  const link = hub.rooms.get(environmentId, reservations.current.roomId)
+  link?.send({ t: "relay", playerId, relayOnly, displayName }, () => link.closeIfIdle())
+}
+
+/** Rooms and channels learn a new name where they live. A room that was moving has missed it. */
+export const applyName = (
+  hub: Pick<Hub["Service"], "rooms">,
+  connection: PlayerConnection,
+  displayName: string
+): void => {
+  if (connection.rename(displayName)) tellRoom(hub, connection)
+}
 
 /**
  * Without open chat, the player leaves the channels that players have created. Without direct
@@ -19,13 +37,10 @@ export const applyAgeBand = (
   const { openChat } = capabilities
   const relayOnly = !capabilities.directConnections
   const before = connection.restrict({ declaredAgeBand, relayOnly, openChat })
-  const { environmentId, playerId, reservations } = connection
+  const { playerId } = connection
   if (before.openChat && !openChat) {
     for (const link of connection.channels.links) link.send({ t: "restrict", playerId })
   }
   if (!before.relayOnly && relayOnly) connection.start(connection.channels.endDirectCalls)
-  if (before.relayOnly === relayOnly || reservations.current.kind !== "seat") return
-  // Without a link the player has not entered yet: entering will send the new value.
-  const link = hub.rooms.get(environmentId, reservations.current.roomId)
-  link?.send({ t: "relay", playerId, relayOnly }, () => link.closeIfIdle())
+  if (before.relayOnly !== relayOnly) tellRoom(hub, connection)
 }

@@ -19,7 +19,7 @@ import { Configs } from "#server/features/config/service"
 import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
 import { makeLeaveCalls } from "#server/features/voice/service"
-import { applyAgeBand } from "./age-restrictions.ts"
+import { applyAgeBand, applyName } from "./age-restrictions.ts"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 const isPlayerId = Schema.is(PlayerId)
@@ -119,7 +119,7 @@ const makeApply = Effect.gen(function* () {
     }
     const { audience } = (yield* configs.current(environmentId)).config
     for (const connection of connections) {
-      connection.rename(status.displayName)
+      applyName(hub, connection, status.displayName)
       applyAgeBand(hub, connection, audience, status.declaredAgeBand)
     }
     yield* Effect.forEach(connections, closeEnded, { concurrency: "unbounded", discard: true })

@@ -131,13 +131,11 @@ export class ChannelLink
   }
 
   protected override watch(epoch: number) {
-    const players = Array.from(this.#members.values(), ({ joinedAt, player, subscriber }) => ({
-      playerId: player.playerId,
-      displayName: player.displayName,
-      openChat: player.openChat,
-      connectionId: subscriber.connectionId,
-      joinedAt
-    }))
+    const players = Array.from(this.#members.values(), ({ joinedAt, player, subscriber }) => {
+      // The name and what the age allows may have changed since the player joined.
+      const { displayName, openChat, playerId } = subscriber.player ?? player
+      return { playerId, displayName, openChat, connectionId: subscriber.connectionId, joinedAt }
+    })
     const listeners = this.#listeners.size
     this.#reportedListeners = listeners
     return this.#client(this.#channelId)

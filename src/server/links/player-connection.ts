@@ -132,11 +132,11 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.#session = session
   }
 
-  /** The player has a new name; rooms and channels learn it where they live. */
-  rename(displayName: string): void {
-    if (this.displayName !== displayName) {
-      this.#channelPlayer = { ...this.#channelPlayer, displayName }
-    }
+  /** Gives the player its name; returns whether it is a new one. */
+  rename(displayName: string): boolean {
+    if (this.displayName === displayName) return false
+    this.#channelPlayer = { ...this.#channelPlayer, displayName }
+    return true
   }
 
   /** Sets what the player's age allows; returns what it was before. */

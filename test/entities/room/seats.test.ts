@@ -59,6 +59,36 @@ describe("a room with seats", () => {
     assert.strictEqual(room.state.members.size, 2)
   })
 
+  it.each(["join", "resume"] as const)(
+    "takes a member's new name from the connection with which it returns by `%s`",
+    (t) => {
+      const room = roomOf(["ann", "ben"])
+      room.act({ t, ...room.joiningPlayer("ben"), displayName: "Benedict" })
+      const player = { id: "ben", displayName: "Benedict" }
+      assert.deepStrictEqual(room.takeEvents("ann"), [{ t: "player_updated", player }])
+      assert.deepStrictEqual(room.takeKinds("ben"), ["room_joined"])
+      assert.strictEqual(room.views.get("ben")?.players[1]?.displayName, "Benedict")
+    }
+  )
+
+  it("keeps a member's name when the connection of an older runner does not tell it", () => {
+    const room = roomOf(["ann", "ben"])
+    const { displayName: _, ...returning } = room.joiningPlayer("ben")
+    room.act({ t: "resume", ...returning })
+    assert.deepStrictEqual(room.takeKinds("ann"), [])
+    assert.strictEqual(room.state.members.get("ben")?.displayName, "ben")
+  })
+
+  it("takes a member's new name from its node, once", () => {
+    const room = roomOf(["ann", "ben"])
+    const told = { t: "relay", playerId: "ben", relayOnly: false, displayName: "Benedict" } as const
+    room.act(told)
+    room.act(told)
+    assert.deepStrictEqual(room.takeKinds("ann"), ["player_updated"])
+    assert.deepStrictEqual(room.takeKinds("ben"), ["player_updated"])
+    assert.strictEqual(room.views.get("ann")?.players[1]?.displayName, "Benedict")
+  })
+
   it("frees the seat of a member at once when it leaves", () => {
     const room = roomOf(["ann", "ben"])
     assert.deepStrictEqual(room.leave("ben"), {})

@@ -1,0 +1,117 @@
+/** The link to a channel that moves: what the next activation is sent of the players on this node. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Queue, Stream } from "effect"
+import { TestRunner } from "effect/cluster"
+import { Unavailable } from "#rpc/errors/codes"
+import { EnvironmentId } from "#rpc/ids"
+import type { ChannelActor } from "#entities/channel/actor"
+import type { ChannelBatch, ChannelOutput } from "#entities/channel/messages"
+import { Channel } from "#entities/channel/protocol"
+import { makeLocalGroups } from "#entities/local-actors"
+import { FlushScheduler } from "#server/platform/flush"
+import { ChannelLink } from "#server/links/channel-link"
+import { ChannelMemberships } from "#server/links/channel-memberships"
+import type { ChannelHandle, ChannelPlayer } from "#server/links/subscriber"
+
+const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
+
+const unused = () => Effect.die("The link does not call this")
+
+/** A channel whose streams a test ends; it lets every player in. */
+const makeChannelEntity = Effect.gen(function* () {
+  const watched = yield* Queue.unbounded<{
+    readonly players: ReadonlyArray<{ readonly displayName: string; readonly openChat: boolean }>
+    readonly batches: Queue.Queue<ChannelBatch, Unavailable>
+  }>()
+  let newest: Queue.Queue<ChannelBatch, Unavailable> | undefined
+  const entity = Channel.toLayer(
+    Channel.of({
+      Create: unused,
+      Put: unused,
+      Get: unused,
+      Delete: unused,
+      Wake: unused,
+      Publish: unused,
+      Moderate: unused,
+      Shut: unused,
+      Watch: ({ payload: { players } }) =>
+        Stream.unwrap(
+          Effect.gen(function* () {
+            const batches = yield* Queue.unbounded<ChannelBatch, Unavailable>()
+            newest = batches
+            Queue.offerUnsafe(batches, { epoch: 1, items: [] })
+            Queue.offerUnsafe(watched, { players, batches })
+            return Stream.fromQueue(batches)
+          })
+        ),
+      Input: ({ payload: { inputs } }) =>
+        Effect.sync(() => {
+          const items = inputs.flatMap(({ command, seq }): ReadonlyArray<ChannelOutput> => {
+            if (command.t !== "join") return []
+            const { connectionId: connection, playerId: player } = command
+            const players = [{ player, connection, joinedAt: 1 }]
+            return [
+              { kind: "enter", players, listeners: [], frame: "{}" },
+              { kind: "reply", seq }
+            ]
+          })
+          if (newest !== undefined) Queue.offerUnsafe(newest, { epoch: 1, items })
+        })
+    }),
+    { concurrency: "unbounded" }
+  )
+  return { entity, watched }
+})
+
+const makeLink = Effect.gen(function* () {
+  const client = yield* Channel.client
+  const scope = yield* Effect.scope
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  let attachments = 0
+  return new ChannelLink({
+    channelId: "env_1/lobby",
+    name: "lobby",
+    environmentId,
+    client,
+    local: makeLocalGroups<ChannelActor, ChannelOutput>(),
+    context: {
+      node: "n1",
+      scheduler: new FlushScheduler(() => 0),
+      random: () => 0,
+      nextAttachment: () => ++attachments,
+      reattachment: Effect.succeed(() => undefined),
+      run: (effect) => Fiber.runIn(runFork(effect), scope)
+    }
+  })
+})
+
+describe("the link to a channel", () => {
+  it.live("tells the next activation a player's name and age as they are now", () =>
+    Effect.gen(function* () {
+      const { entity, watched } = yield* makeChannelEntity
+      yield* Effect.gen(function* () {
+        const link = yield* makeLink
+        link.start(() => undefined)
+        const { batches } = yield* Queue.take(watched)
+        let player: ChannelPlayer = { playerId: "ann", displayName: "Ann", openChat: true }
+        const channels = new ChannelMemberships<ChannelHandle>()
+        channels.add("lobby", link, 0)
+        yield* link.join({
+          connectionId: "con_1",
+          environmentId,
+          get player() {
+            return player
+          },
+          channels,
+          sink: { push: () => undefined },
+          warn: () => undefined
+        })
+        player = { ...player, displayName: "Anna", openChat: false }
+        yield* Queue.fail(batches, new Unavailable())
+        const { players } = yield* Queue.take(watched)
+        const [told] = players
+        assert.deepStrictEqual([told?.displayName, told?.openChat], ["Anna", false])
+      }).pipe(Effect.provide(entity.pipe(Layer.provideMerge(TestRunner.layer))))
+    }).pipe(Effect.scoped)
+  )
+})

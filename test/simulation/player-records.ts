@@ -1,0 +1,91 @@
+/**
+ * The records of the players in a simulated cluster, and the moderators who change them: bans, display
+ * names and age bands. Nodes read them through the service's own cache and hear of changes by `News`.
+ */
+import { Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { AgeBand } from "#rpc/ages"
+import { PlayerId, SanctionId } from "#rpc/ids"
+import { SanctionRepository } from "#sql/moderation"
+import { PlayerStatusCache } from "#server/features/players/status-cache"
+import type { Database } from "./database.ts"
+import type { News } from "./news.ts"
+import type { Chance } from "./random.ts"
+import { environmentId } from "./environment.ts"
+import type { Process, Simulator } from "./simulator.ts"
+
+export interface PlayerRecord {
+  readonly displayName: string
+  readonly declaredAgeBand: AgeBand | null
+  readonly isBanned: boolean
+}
+
+const sanctionId = SanctionId.make(`snc_${"0".repeat(26)}`)
+
+export class PlayerRecords {
+  readonly #database: Database
+  readonly #news: News
+  readonly #records = new Map<string, PlayerRecord>()
+  #names = 0
+
+  constructor(database: Database, news: News) {
+    this.#database = database
+    this.#news = news
+  }
+
+  of(playerId: string): PlayerRecord {
+    return (
+      this.#records.get(playerId) ?? {
+        displayName: playerId,
+        declaredAgeBand: null,
+        isBanned: false
+      }
+    )
+  }
+
+  /** A moderator changes the record of a player, unless the database is away. */
+  moderate(simulator: Simulator, chance: Chance, playerId: string): void {
+    const kind = chance.integer(0, 5)
+    const { declaredAgeBand, isBanned } = this.of(playerId)
+    if (kind < 2) this.#change(simulator, playerId, { isBanned: !isBanned })
+    else if (kind < 4) {
+      this.#change(simulator, playerId, { displayName: `player ${(this.#names += 1)}` })
+    } else {
+      const isChild = declaredAgeBand === "child"
+      this.#change(simulator, playerId, { declaredAgeBand: isChild ? null : "child" })
+    }
+  }
+
+  /** Lifts the ban of a player, if there is one. */
+  pardon(simulator: Simulator, playerId: string): void {
+    if (this.of(playerId).isBanned) this.#change(simulator, playerId, { isBanned: false })
+  }
+
+  #change(simulator: Simulator, playerId: string, change: Partial<PlayerRecord>): void {
+    if (!this.#database.commits) return
+    this.#records.set(playerId, { ...this.of(playerId), ...change })
+    simulator.note(`${playerId.slice(-2)} is changed: ${JSON.stringify(change)}`)
+    this.#news.announce({ kind: "player", id: `${environmentId}/${playerId}` })
+  }
+
+  /** The status cache of a node. */
+  cacheOf(process: Process) {
+    const rowOf = (id: string) => {
+      const { declaredAgeBand, displayName, isBanned } = this.of(id)
+      return {
+        playerId: PlayerId.make(id),
+        displayName,
+        declaredAgeBand,
+        sanctionId: isBanned ? sanctionId : null,
+        note: null,
+        expiresAt: null
+      }
+    }
+    const repository = Layer.mock(SanctionRepository)({
+      playerStatuses: (_, ids) => this.#database.read(process, () => ids.map(rowOf))
+    })
+    return PlayerStatusCache.layer.pipe(
+      Layer.provide([repository, Layer.succeed(SqlClient.SqlClient, this.#database.sql)])
+    )
+  }
+}
