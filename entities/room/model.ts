@@ -219,6 +219,10 @@ export const isReachable = (member: Member): boolean =>
 export const isDeserted = ({ members }: RoomState): boolean =>
   members.size > 0 && Array.from(members.values()).every(({ attachment }) => attachment === null)
 
+/** The event of a member that has another name than before. */
+export const nameChange = ({ displayName, id }: Member, name: string): ReadonlyArray<RoomEvent> =>
+  name === displayName ? [] : [{ t: "player_updated", player: { id, displayName: name } }]
+
 /** A member as the others see it: an absence shows once it is announced. */
 export const playerView = (member: Member): RoomPlayer => ({
   id: member.id,

@@ -21,6 +21,7 @@ import {
   type Emission,
   type Member,
   type JoiningPlayer,
+  nameChange,
   playerView,
   type Returning,
   type RoomCommand,
@@ -97,14 +98,9 @@ const newMember = (
   announced: false
 })
 
-/** The event of a member that has another name than before. */
-export const nameChange = ({ displayName, id }: Member, name: string): ReadonlyArray<RoomEvent> =>
-  name === displayName ? [] : [{ t: "player_updated", player: { id, displayName: name } }]
-
 /**
- * Attaches a connection to a member: a snapshot for the member, presence events for the others. The
- * connection knows the member's name: a room that moved, or a ticket, may not have heard of a new one.
- * Fails if a newer connection holds the seat; connection ids are ordered by time.
+ * Attaches a connection, which knows the newest name, to a member: a snapshot for the member, events for
+ * the others. Fails if a newer connection holds the seat; connection ids are ordered by time.
  */
 const attach = (
   state: RoomState,
@@ -113,9 +109,7 @@ const attach = (
   now: number
 ): Result.Result<Decision, Unavailable> => {
   const holder = member.attachment
-  if (holder !== null && holder.connectionId > connectionId) {
-    return Result.fail(new Unavailable())
-  }
+  if (holder !== null && holder.connectionId > connectionId) return Result.fail(new Unavailable())
   const attached = withMember(state, {
     ...member,
     displayName,

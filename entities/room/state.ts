@@ -14,6 +14,7 @@ import {
   decided,
   isReachable,
   type Member,
+  nameChange,
   type RoomCommand,
   type RoomError,
   type RoomState,
@@ -21,7 +22,7 @@ import {
   toOthers,
   withMember
 } from "./model.ts"
-import { disconnect, drop, expect, join, leave, nameChange, resume, seat, tick } from "./seats.ts"
+import { disconnect, drop, expect, join, leave, resume, seat, tick } from "./seats.ts"
 import { iceTransport, signal } from "./signal.ts"
 import { patchJsonState } from "./json-state.ts"
 

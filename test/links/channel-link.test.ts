@@ -86,7 +86,7 @@ const makeLink = Effect.gen(function* () {
 })
 
 describe("the link to a channel", () => {
-  it.live("tells the next activation a player's name and age as they are now", () =>
+  it.live("sends the next activation the name and age that a player has now", () =>
     Effect.gen(function* () {
       const { entity, watched } = yield* makeChannelEntity
       yield* Effect.gen(function* () {
@@ -109,8 +109,8 @@ describe("the link to a channel", () => {
         player = { ...player, displayName: "Anna", openChat: false }
         yield* Queue.fail(batches, new Unavailable())
         const { players } = yield* Queue.take(watched)
-        const [told] = players
-        assert.deepStrictEqual([told?.displayName, told?.openChat], ["Anna", false])
+        const [present] = players
+        assert.deepStrictEqual([present?.displayName, present?.openChat], ["Anna", false])
       }).pipe(Effect.provide(entity.pipe(Layer.provideMerge(TestRunner.layer))))
     }).pipe(Effect.scoped)
   )

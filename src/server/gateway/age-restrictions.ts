@@ -4,8 +4,8 @@ import type { EnvironmentConfig } from "#rpc/config-document/document"
 import type { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 
-/** Tells the room of a connection what it shows of the player, and how peers may reach it. */
-const tellRoom = (hub: Pick<Hub["Service"], "rooms">, connection: PlayerConnection): void => {
+/** Sends the room of a connection the player's name, and how peers may reach the player. */
+const updateRoom = (hub: Pick<Hub["Service"], "rooms">, connection: PlayerConnection): void => {
   const { displayName, environmentId, playerId, relayOnly, reservations } = connection
   if (reservations.current.kind !== "seat") return
   // Without a link the player has not entered yet: entering will send the new values.
@@ -19,7 +19,7 @@ export const applyName = (
   connection: PlayerConnection,
   displayName: string
 ): void => {
-  if (connection.rename(displayName)) tellRoom(hub, connection)
+  if (connection.rename(displayName)) updateRoom(hub, connection)
 }
 
 /**
@@ -39,8 +39,10 @@ export const applyAgeBand = (
   const before = connection.restrict({ declaredAgeBand, relayOnly, openChat })
   const { playerId } = connection
   if (before.openChat && !openChat) {
-    for (const link of connection.channels.links) link.send({ t: "restrict", playerId })
+    // With a reply it is repeated until the channel has executed it.
+    const restrict = { t: "restrict", playerId } as const
+    for (const link of connection.channels.links) link.send(restrict, () => undefined)
   }
   if (!before.relayOnly && relayOnly) connection.start(connection.channels.endDirectCalls)
-  if (before.relayOnly !== relayOnly) tellRoom(hub, connection)
+  if (before.relayOnly !== relayOnly) updateRoom(hub, connection)
 }

@@ -81,9 +81,14 @@ describe("a room with seats", () => {
 
   it("takes a member's new name from its node, once", () => {
     const room = roomOf(["ann", "ben"])
-    const told = { t: "relay", playerId: "ben", relayOnly: false, displayName: "Benedict" } as const
-    room.act(told)
-    room.act(told)
+    const update = {
+      t: "relay",
+      playerId: "ben",
+      relayOnly: false,
+      displayName: "Benedict"
+    } as const
+    room.act(update)
+    room.act(update)
     assert.deepStrictEqual(room.takeKinds("ann"), ["player_updated"])
     assert.deepStrictEqual(room.takeKinds("ben"), ["player_updated"])
     assert.strictEqual(room.views.get("ann")?.players[1]?.displayName, "Benedict")
