@@ -3,26 +3,33 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { TestRunner } from "effect/cluster"
 import { Unavailable } from "#rpc/errors/codes"
-import { EnvironmentId } from "#rpc/ids"
+import { EnvironmentId, PlayerId } from "#rpc/ids"
 import type { ChannelActor } from "#entities/channel/actor"
 import type { ChannelBatch, ChannelOutput } from "#entities/channel/messages"
 import { Channel } from "#entities/channel/protocol"
 import { makeLocalGroups } from "#entities/local-actors"
+import { LocalRooms } from "#entities/room/entity"
 import { FlushScheduler } from "#server/platform/flush"
 import { ChannelLink } from "#server/links/channel-link"
 import { ChannelMemberships } from "#server/links/channel-memberships"
+import { LinkRegistry } from "#server/links/link-registry"
+import { PlayerConnection } from "#server/links/player-connection"
+import { ReservationManager } from "#server/links/reservations"
+import type { RoomLink } from "#server/links/room-link"
 import type { ChannelHandle, ChannelPlayer } from "#server/links/subscriber"
+import { applyAgeBand } from "#server/gateway/age-restrictions"
 
 const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
 
 const unused = () => Effect.die("The link does not call this")
 
-/** A channel whose streams a test ends; it lets every player in. */
+/** A channel whose streams a test ends. It lets every player in, and loses the calls that restrict one. */
 const makeChannelEntity = Effect.gen(function* () {
   const watched = yield* Queue.unbounded<{
     readonly players: ReadonlyArray<{ readonly displayName: string; readonly openChat: boolean }>
     readonly batches: Queue.Queue<ChannelBatch, Unavailable>
   }>()
+  const commands = yield* Queue.unbounded<ReadonlyArray<string>>()
   let newest: Queue.Queue<ChannelBatch, Unavailable> | undefined
   const entity = Channel.toLayer(
     Channel.of({
@@ -45,7 +52,12 @@ const makeChannelEntity = Effect.gen(function* () {
           })
         ),
       Input: ({ payload: { inputs } }) =>
-        Effect.sync(() => {
+        Effect.suspend(() => {
+          Queue.offerUnsafe(
+            commands,
+            inputs.map(({ command }) => command.t)
+          )
+          if (inputs.some(({ command }) => command.t === "restrict")) return new Unavailable()
           const items = inputs.flatMap(({ command, seq }): ReadonlyArray<ChannelOutput> => {
             if (command.t !== "join") return []
             const { connectionId: connection, playerId: player } = command
@@ -56,11 +68,12 @@ const makeChannelEntity = Effect.gen(function* () {
             ]
           })
           if (newest !== undefined) Queue.offerUnsafe(newest, { epoch: 1, items })
+          return Effect.void
         })
     }),
     { concurrency: "unbounded" }
   )
-  return { entity, watched }
+  return { commands, entity, watched }
 })
 
 const makeLink = Effect.gen(function* () {
@@ -82,6 +95,21 @@ const makeLink = Effect.gen(function* () {
       reattachment: Effect.succeed(() => undefined),
       run: (effect) => Fiber.runIn(runFork(effect), scope)
     }
+  })
+})
+
+const makeConnection = Effect.gen(function* () {
+  const scope = yield* Effect.scope
+  const playerId = PlayerId.make(`pl_${"0".repeat(26)}`)
+  const connectionId = "con_1"
+  const session = () => Effect.die("The connection has no seat")
+  const calls = { session, peek: () => Effect.succeed(null) }
+  return new PlayerConnection({
+    player: { connectionId, environmentId, playerId, session: undefined, displayName: "Ann" },
+    sink: { push: () => undefined, close: () => undefined },
+    reservations: new ReservationManager({ connectionId, playerId, calls }),
+    run: (effect) => Fiber.runIn(Effect.runFork(effect), scope),
+    onClosed: () => undefined
   })
 })
 
@@ -111,6 +139,34 @@ describe("the link to a channel", () => {
         const { players } = yield* Queue.take(watched)
         const [present] = players
         assert.deepStrictEqual([present?.displayName, present?.openChat], ["Anna", false])
+      }).pipe(Effect.provide(entity.pipe(Layer.provideMerge(TestRunner.layer))))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("repeats that a child may not stay, until the channel has executed it", () =>
+    Effect.gen(function* () {
+      const { commands, entity, watched } = yield* makeChannelEntity
+      yield* Effect.gen(function* () {
+        const link = yield* makeLink
+        link.start(() => undefined)
+        yield* Queue.take(watched)
+        const connection = yield* makeConnection
+        connection.channels.add("lobby", link, 0)
+        const rooms = new LinkRegistry<RoomLink>({
+          idOf: (_, roomId) => roomId,
+          make: () => {
+            throw new Error("The player is in no room")
+          },
+          receivers: LocalRooms.with().receivers
+        })
+        const hub = { rooms }
+        applyAgeBand(hub, connection, "general", null)
+        yield* link.join(connection)
+        applyAgeBand(hub, connection, "general", "child")
+        assert.deepStrictEqual(yield* Queue.take(commands), ["join"])
+        assert.deepStrictEqual(yield* Queue.take(commands), ["restrict"])
+        yield* Queue.take(watched)
+        assert.deepStrictEqual(yield* Queue.take(commands), ["restrict"])
       }).pipe(Effect.provide(entity.pipe(Layer.provideMerge(TestRunner.layer))))
     }).pipe(Effect.scoped)
   )
