@@ -1,6 +1,6 @@
 /** A runtime of functions that records what it is asked, for tests of the control plane. */
 import { Context, Effect, Layer } from "effect"
-import { FunctionError, FunctionInvalid, SqlError } from "#rpc/errors/codes"
+import { FunctionError, FunctionInvalid, SqlError, Unavailable } from "#rpc/errors/codes"
 import {
   type FunctionHook,
   FunctionsRuntime,
@@ -21,6 +21,7 @@ export interface FakeState {
   /** Ids of messages that the code does not acknowledge, or whether all calls fail. */
   retry: (message: QueuedMessage) => boolean
   isBroken: boolean
+  isDiskFull: boolean
 }
 
 export class FakeRuntime extends Context.Service<FakeRuntime, FakeState>()(
@@ -30,7 +31,8 @@ export class FakeRuntime extends Context.Service<FakeRuntime, FakeState>()(
     calls: [],
     hooks: [],
     retry: () => false,
-    isBroken: false
+    isBroken: false,
+    isDiskFull: false
   }))
 }
 
@@ -49,6 +51,11 @@ export const FakeFunctionsRuntime = Layer.effect(
       Effect.ignore(record(kind, environmentId))
     return FunctionsRuntime.of({
       unavailable: undefined,
+      checkDisk: Effect.suspend(() =>
+        state.isDiskFull
+          ? Effect.fail(new Unavailable({ message: "The disk is full." }))
+          : Effect.void
+      ),
       validate: ({ modules }) => {
         const broken = modules.find(({ content }) => text.decode(content).includes("syntax error"))
         return broken === undefined

@@ -242,10 +242,48 @@ layer(withFunctions(), live)("functions", (it) => {
       allow(0o000)
       assert.strictEqual((yield* get(id)).text, "ok")
       assert.strictEqual(codeOf(yield* get(id, "rows")), "function_error")
+      local.hosts.sweep()
+      const lines = world.logs.filter(({ environmentId }) => environmentId === id)
+      assert.isTrue(
+        lines.some(({ message }) => message.startsWith("Stored data cannot be opened: ")),
+        JSON.stringify(lines)
+      )
       yield* Effect.promise(() => local.hosts.close(id, 0))
       allow(0o600)
       assert.strictEqual((yield* get(id, "rows")).text, "ok")
     })
+  )
+
+  it.effect(
+    "says that the disk is full, to the caller and in the logs, and runs when it is not",
+    () =>
+      Effect.gen(function* () {
+        const world = yield* FunctionsWorld
+        const { local } = yield* FunctionHosts
+        const runtime = yield* FunctionsRuntime
+        if (typeof local === "string") return assert.fail(local)
+        const { places } = local.context
+        const full = () => Promise.reject(Object.assign(new Error("no space"), { code: "ENOSPC" }))
+        const own = { of: places.of, tryToWrite: places.tryToWrite }
+        const id = world.live(program("export default { fetch: () => new Response('ok') }"))
+        yield* runtime.checkDisk
+        Object.assign(places, { of: full, tryToWrite: full })
+        for (let i = 0; i < 3; i++) {
+          const { status, text } = yield* get(id)
+          assert.strictEqual(status, 503)
+          assert.match(text, /"unavailable".*the disk is full/)
+        }
+        const refused = yield* Effect.flip(runtime.checkDisk)
+        assert.include(refused.message, "the disk is full")
+        local.hosts.sweep()
+        const lines = world.logs.filter(({ environmentId }) => environmentId === id)
+        assert.lengthOf(lines, 1)
+        assert.deepInclude(lines[0], { level: "error", version: 1 })
+        assert.include(lines[0]?.message, "free space")
+        Object.assign(places, own)
+        yield* runtime.checkDisk
+        assert.strictEqual((yield* get(id)).text, "ok")
+      })
   )
 
   it.effect("closes an idle connection before the process does", () =>

@@ -72,6 +72,25 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
     })
   )
 
+  it.effect("refuse a deployment on a full disk, and keep the way back open", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      const runtime = yield* FakeRuntime
+      yield* enable(target)
+      yield* deploy(target)
+      yield* deploy(target)
+      runtime.isDiskFull = true
+      const refused = yield* call(target, "POST", "/deployments", deploymentOf(code))
+      assert.deepStrictEqual([refused.status, codeOf(refused)], [503, "unavailable"])
+      assert.strictEqual(at(refused.body, "error", "message"), "The disk is full.")
+      assert.deepInclude((yield* call(target, "GET")).body, { version: 2 })
+      const back = yield* call(target, "POST", "/deployments/1/activate")
+      assert.strictEqual(back.status, 200)
+      runtime.isDiskFull = false
+      yield* deploy(target)
+    })
+  )
+
   it.effect("refuse limits outside their range, and change one at a time", () =>
     Effect.gen(function* () {
       const { projectId, target } = yield* setUp

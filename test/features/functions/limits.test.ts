@@ -232,6 +232,8 @@ layer(withFunctions({ SVC_FUNCTIONS_STORAGE_MB: "2" }), live)("functions", (it) 
         assert.isAbove(rows, 0)
         assert.deepStrictEqual([value, size], ["1", 3e6])
         yield* get(id, "free")
+        const isNoted = () => world.logs.some(({ message }) => /^The storage .* full/.test(message))
+        yield* eventually(isNoted, "the logs say that the storage is full")
         const free = yield* Effect.repeat(answersOf(""), { until: (one) => one.has("stored") })
         assert.deepStrictEqual([...free], ["stored"])
       }),

@@ -62,7 +62,10 @@ export class FunctionsDeployments extends Context.Service<
         const found = yield* Effect.mapError(Effect.fromOption(row), () => new NotFound())
         return deploymentView(found, yield* urlOf(environment))
       })
-      const deploy = yield* makeDeploy(validate)
+      const { checkDisk } = yield* FunctionsRuntime
+      const deploy = yield* makeDeploy((environmentId, bundle) =>
+        Effect.andThen(checkDisk, validate(environmentId, bundle))
+      )
       const activate = yield* makeActivate(validate)
       return FunctionsDeployments.of({
         deploy: Effect.fn("Functions.deploy")(function* (environment, deployment) {

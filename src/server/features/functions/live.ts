@@ -10,6 +10,7 @@ import {
 } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
+import { DiskFailure, writing } from "./host/disk.ts"
 import { callError } from "./host/failures.ts"
 import { FunctionHosts, type LocalFunctions } from "./host/local.ts"
 import type { FunctionBundle } from "./program.ts"
@@ -32,6 +33,7 @@ const unavailableRuntime = (
     )
   return FunctionsRuntime.of({
     unavailable: reason,
+    checkDisk: Effect.void,
     validate: refuse,
     query: refuse,
     migrate: refuse,
@@ -62,6 +64,18 @@ const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFuncti
     Effect.mapError(Effect.asVoid(routes.operate(environmentId, operation)), callFailure)
   return FunctionsRuntime.of({
     unavailable: undefined,
+    checkDisk: Effect.catch(
+      Effect.tryPromise({
+        try: () => writing(() => context.places.tryToWrite()),
+        catch: (error) => error
+      }),
+      (error) =>
+        error instanceof DiskFailure
+          ? Effect.logError("Failed to write to SVC_DATA_DIR. Free space there", error.cause).pipe(
+              Effect.andThen(Effect.fail(new Unavailable({ message: error.message })))
+            )
+          : Effect.die(error)
+    ),
     validate: (bundle) => validated(context, bundle),
     changed: (environmentId) => Effect.promise(async () => hosts.known(environmentId)?.reload()),
     settled: (environmentId) => Effect.ignore(routes.settled(environmentId)),
@@ -119,9 +133,15 @@ const isStartFailure = Schema.is(Schema.Union([FunctionInvalid, FeatureUnavailab
 
 const validated = (context: LocalFunctions["context"], bundle: FunctionBundle) =>
   Effect.catch(
-    Effect.tryPromise({ try: () => validate(context, bundle), catch: (error) => error }),
+    Effect.tryPromise({
+      try: () => writing(() => validate(context, bundle)),
+      catch: (error) => error
+    }),
     (error) => {
       if (isStartFailure(error)) return Effect.fail(error)
+      if (error instanceof DiskFailure) {
+        return Effect.fail(new Unavailable({ message: error.message }))
+      }
       return callError(error) === undefined ? Effect.die(error) : Effect.fail(new Unavailable())
     }
   )

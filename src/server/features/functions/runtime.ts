@@ -82,6 +82,8 @@ export class FunctionsRuntime extends Context.Service<
   {
     /** Why this deployment cannot run functions; undefined if it can. */
     readonly unavailable: string | undefined
+    /** Fails where this runner cannot store the data of functions, as on a full disk. */
+    readonly checkDisk: Effect.Effect<void, Unavailable>
     /** Starts the modules beside the live version, at most 2 s, and stops them. */
     readonly validate: (
       bundle: FunctionBundle

@@ -16,6 +16,7 @@ import {
 } from "#rpc/errors/codes"
 import { GateClosed } from "#server/platform/workerd/supervisor"
 import { StartFailure } from "#server/platform/workerd/process"
+import { DiskFailure } from "./disk.ts"
 import { CallEnded, NotLive } from "./host.ts"
 
 /** What the entry point says about a call that failed. */
@@ -61,6 +62,7 @@ export const callError = (error: unknown): CallError | undefined => {
   if (error instanceof NotLive) {
     return error.kind === "suspended" ? new FunctionsSuspended() : new NotFound()
   }
+  if (error instanceof DiskFailure) return new Unavailable({ message: error.message })
   if (error instanceof CallEnded) return endErrors[error.reason]()
   if (error instanceof GateClosed || error instanceof StartFailure) return new Unavailable()
   return undefined

@@ -3,26 +3,26 @@
  * it. Everything a process can say to the service arrives here.
  */
 import { randomBytes } from "node:crypto"
-import { rmSync } from "node:fs"
 import type { Server } from "node:http"
 import { join } from "node:path"
 import { Data, Redacted } from "effect"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { readUsage } from "#server/platform/workerd/process-usage"
-import { type WorkerdOptions, WorkerdProcess } from "#server/platform/workerd/process"
+import type { WorkerdProcess } from "#server/platform/workerd/process"
 import {
   type Call,
   type EndReason,
   type Supervised,
   Supervisor
 } from "#server/platform/workerd/supervisor"
-import { socketNames } from "../compiler/socket-names.ts"
-import type { FunctionBundle, FunctionProgram, FunctionState } from "../program.ts"
+import type { FunctionProgram, FunctionState } from "../program.ts"
 import type { FunctionLogLine, FunctionUsage } from "../surroundings.ts"
 import { hasAlarms } from "./alarms.ts"
 import { CallTokens } from "./call-tokens.ts"
+import { DiskFailure, warm, writing } from "./disk.ts"
 import type { HostContext } from "./host-context.ts"
 import { type HostHandler, listenForBindings } from "./host-socket.ts"
+import { compileInput, removeSockets, type Sockets, socketsOf, startWorkerd } from "./launch.ts"
 import { LogBuffer } from "./log-buffer.ts"
 import type { Place } from "./places.ts"
 import { ProcessAgent } from "./process-agent.ts"
@@ -49,12 +49,14 @@ export interface HostOptions {
   /** The process was ended for what it did. */
   readonly onKill: () => void
   readonly onStart: (pid: number) => void
+  /** The process cannot start, since the disk takes no data. */
+  readonly onDiskFailure: (failure: DiskFailure) => void
 }
 
 /** A process of an environment, with the sockets on which it listens. */
 export class RunningFunction implements Supervised {
   readonly program: FunctionProgram
-  readonly sockets: { readonly main: string; readonly admin: string; readonly entry: string }
+  readonly sockets: Sockets
   /** The process closes a connection after five seconds without a request: it must not be used then. */
   readonly agent = new ProcessAgent({
     keepAlive: true,
@@ -67,7 +69,7 @@ export class RunningFunction implements Supervised {
   constructor(
     process: WorkerdProcess,
     program: FunctionProgram,
-    sockets: RunningFunction["sockets"],
+    sockets: Sockets,
     tokens: CallTokens
   ) {
     this.#process = process
@@ -105,12 +107,15 @@ export class FunctionHost {
   #server: Server | undefined
   #notLive: { readonly kind: "absent" | "suspended"; readonly until: number } | undefined
   #starts = 0
+  #diskFailedAt = -Infinity
   readonly #storage: StorageUse
 
   constructor(context: HostContext, options: HostOptions) {
     this.#context = context
-    this.#storage = new StorageUse(context.storageBytes, context.now)
     this.#options = options
+    this.#storage = new StorageUse(context.storageBytes, context.now, (isFull) =>
+      this.#note(isFull ? "error" : "info", isFull ? fullMessage : freeMessage)
+    )
     this.supervisor = new Supervisor<RunningFunction>({
       start: () => this.#start(),
       limits: () => ({
@@ -237,7 +242,7 @@ export class FunctionHost {
   }
 
   async #start(): Promise<RunningFunction> {
-    const { compiler, places } = this.#context
+    const { compiler } = this.#context
     if (this.#notLive !== undefined && this.#context.now() < this.#notLive.until) {
       throw new NotLive({ kind: this.#notLive.kind })
     }
@@ -247,10 +252,8 @@ export class FunctionHost {
       throw new NotLive({ kind: state.kind })
     }
     const { program } = state
-    const place = await places.of(this.#options.environmentId)
-    const hostSocket = join(place.sockets, "host")
-    this.#server ??= await listenForBindings(hostSocket, place.uid, this.#options.handle)
     this.#program = program
+    const place = await this.#makePlace()
     if (this.#config === undefined || !isSame(this.#config.program, program)) {
       const bytes = await compiler.compile(
         compileInput(program, place, this.#callKey.toString("hex"), this.#context)
@@ -262,6 +265,24 @@ export class FunctionHost {
       return await this.#launch(program, place, this.#config.bytes)
     } finally {
       endTurn()
+    }
+  }
+
+  async #makePlace(): Promise<Place> {
+    const { handle, environmentId, onDiskFailure } = this.#options
+    try {
+      const place = await writing(() => this.#context.places.of(environmentId))
+      const hostSocket = join(place.sockets, "host")
+      this.#server ??= await listenForBindings(hostSocket, place.uid, handle)
+      return place
+    } catch (error) {
+      const at = this.#context.now()
+      if (error instanceof DiskFailure && at - this.#diskFailedAt >= diskNoteMillis) {
+        this.#diskFailedAt = at
+        this.#note("error", error.message)
+        onDiskFailure(error)
+      }
+      throw error
     }
   }
 
@@ -277,7 +298,10 @@ export class FunctionHost {
     const running = new RunningFunction(process, program, sockets, this.#tokens)
     void process.exited.then(() => removeSockets(sockets))
     // What fails here, as on a full disk, fails again in the call that needs it, and only there.
-    await warm(running).catch(() => undefined)
+    const problem = hasStorage(program)
+      ? await warm({ agent: running.agent, socketPath: sockets.admin })
+      : undefined
+    if (problem !== undefined) this.#note("error", `Stored data cannot be opened: ${problem}`)
     return running
   }
 
@@ -306,6 +330,17 @@ const endMessages = {
   crash: "The process has crashed."
 } as const
 
+/** Between two log lines about the same full disk. */
+const diskNoteMillis = 60_000
+
+const fullMessage =
+  "The storage of this environment is full: writes are refused until data is deleted, or the operator " +
+  "raises SVC_FUNCTIONS_STORAGE_MB."
+const freeMessage = "The storage of this environment takes data again."
+
+const hasStorage = ({ bindings }: FunctionProgram): boolean =>
+  bindings.some(({ type }) => type === "db" || type === "kv" || type === "files")
+
 const isSame = (a: FunctionProgram, b: FunctionProgram): boolean => {
   const keyOf = ({ limits, secrets, version }: FunctionProgram) =>
     JSON.stringify([
@@ -314,73 +349,4 @@ const isSame = (a: FunctionProgram, b: FunctionProgram): boolean => {
       Object.entries(secrets).map(([name, secret]) => [name, Redacted.value(secret)])
     ])
   return keyOf(a) === keyOf(b)
-}
-
-/** What the compiler needs; `callKey` signs the ids of calls. */
-export const compileInput = (
-  program: FunctionBundle & Partial<FunctionProgram>,
-  place: Place,
-  callKey: string,
-  { deniedAddresses, runtimeDate }: Pick<HostContext, "deniedAddresses" | "runtimeDate">
-) => ({
-  mainModule: program.mainModule,
-  modules: program.modules,
-  bindings: program.bindings,
-  vars: program.vars,
-  secrets: Object.fromEntries(
-    Object.entries(program.secrets ?? {}).map(([name, secret]) => [name, Redacted.value(secret)])
-  ),
-  compatibilityDate: program.compatibilityDate ?? runtimeDate,
-  subRequests: program.limits?.subRequests ?? 0,
-  callKey,
-  dataDirectory: place.data,
-  hostSocket: join(place.sockets, "host"),
-  deniedAddresses
-})
-
-/** A process never listens where the one before did: that one may still hold the path. */
-export const socketsOf = ({ sockets }: Place, start: number): RunningFunction["sockets"] => ({
-  main: join(sockets, `main${start}`),
-  admin: join(sockets, `admin${start}`),
-  entry: join(sockets, `entry${start}`)
-})
-
-const removeSockets = (sockets: RunningFunction["sockets"]): void => {
-  for (const path of Object.values(sockets)) rmSync(path, { force: true })
-}
-
-/** Starts workerd for an environment. */
-export const startWorkerd = (
-  { programs }: Pick<HostContext, "programs">,
-  place: Place,
-  config: Uint8Array,
-  sockets: RunningFunction["sockets"],
-  options: Pick<WorkerdOptions, "onLine" | "startCpuMillis" | "startMillis">
-): Promise<WorkerdProcess> =>
-  WorkerdProcess.start({
-    programs,
-    confinement: {
-      uid: place.uid,
-      dataBytes: limits.dataBytes,
-      openFiles: limits.openFiles,
-      threads: limits.threads
-    },
-    config,
-    sockets: {
-      [socketNames.main]: `unix:${sockets.main}`,
-      [socketNames.admin]: `unix:${sockets.admin}`,
-      [socketNames.entry]: `unix:${sockets.entry}`
-    },
-    // Where simulators report to miniflare.
-    externals: { loopback: `unix:${join(place.sockets, "host")}` },
-    lineBytes: limits.logLineBytes * 2,
-    ...options
-  })
-
-/** Lets the simulators of bindings start, so that no call pays for them. */
-const warm = async ({ agent, program, sockets }: RunningFunction): Promise<void> => {
-  if (!program.bindings.some(({ type }) => type === "db" || type === "kv" || type === "files"))
-    return
-  const signal = AbortSignal.timeout(limits.restartMillis)
-  await postJson({ agent, socketPath: sockets.admin, headers: {} }, { operation: "warm" }, signal)
 }

@@ -62,6 +62,13 @@ const makeReports = Effect.gen(function* () {
       runFork(Effect.catchCause(logs.append(environmentId, lines), warn("keep log lines"))),
     onUsage: (used) =>
       runFork(Effect.catchCause(usage.add(environmentId, used), warn("meter functions"))),
+    onDiskFailure: ({ cause }) =>
+      runFork(
+        Effect.logError(
+          "Failed to write the data of functions. Free space in SVC_DATA_DIR",
+          cause
+        ).pipe(Effect.annotateLogs({ environmentId }))
+      ),
     onStart: (pid) => recordProcess(places.snapshotsOf(environmentId), pid),
     onKill: () => {
       if (kills.add(environmentId, now()) < limits.killsPerMinute) return

@@ -14,6 +14,7 @@ import {
   rmSync,
   statSync
 } from "node:fs"
+import { mkdir, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { systemDirectory } from "#server/platform/postgres/binaries"
@@ -31,6 +32,9 @@ const storages = ["d1", "kv", "r2", "do", "cache"] as const
 
 /** Users of deployments that are started to be validated. */
 const temporaryUsers = 100
+
+/** A first database takes less, with its log. */
+const trialBytes = 256 * 1024
 
 const makePublic = (directory: string): string => {
   mkdirSync(directory, { recursive: true })
@@ -110,6 +114,18 @@ export class Places {
     const place = { data, sockets, uid }
     this.#known.set(environmentId, place)
     return place
+  }
+
+  /** Writes as much as a first database takes, and removes it. */
+  async tryToWrite(): Promise<void> {
+    const folder = join(this.#data, "snapshots")
+    const file = join(folder, `trial-${process.pid}-${(this.#made += 1)}`)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    try {
+      await writeFile(file, Buffer.alloc(trialBytes))
+    } finally {
+      await rm(file, { force: true })
+    }
   }
 
   /** Directories for one start, with a user that no environment has. */

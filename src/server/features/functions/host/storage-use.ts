@@ -19,13 +19,15 @@ const bytesBelow = async (directory: string): Promise<number> => {
 export class StorageUse {
   readonly #maxBytes: number
   readonly #now: () => number
+  readonly #onChange: (isFull: boolean) => void
   #measuredAt = -Infinity
   #isMeasuring = false
   isFull = false
 
-  constructor(maxBytes: number, now: () => number) {
+  constructor(maxBytes: number, now: () => number, onChange: (isFull: boolean) => void) {
     this.#maxBytes = maxBytes
     this.#now = now
+    this.#onChange = onChange
   }
 
   /** Measures again, if the environment was used since. */
@@ -35,8 +37,11 @@ export class StorageUse {
     this.#isMeasuring = true
     this.#measuredAt = this.#now()
     void bytesBelow(directory).then((bytes) => {
-      this.isFull = bytes > this.#maxBytes
       this.#isMeasuring = false
+      const isFull = bytes > this.#maxBytes
+      if (isFull === this.isFull) return
+      this.isFull = isFull
+      this.#onChange(isFull)
     })
   }
 }

@@ -17,8 +17,9 @@ const operations = {
       if (typeof binding.head === "function") return binding.head("warm")
       return binding.get("warm")
     })
-    await Promise.all(touched)
-    return {}
+    const outcomes = await Promise.allSettled(touched)
+    const failed = outcomes.find(({ status }) => status === "rejected")
+    return failed === undefined ? {} : { error: clean(failed.reason) }
   },
   async query({ binding, params, sql, rowsMax }, env) {
     const database = env[binding]

@@ -1,0 +1,78 @@
+/** How a process of an environment is started: its configuration, its sockets and its bounds. */
+import { rmSync } from "node:fs"
+import { join } from "node:path"
+import { Redacted } from "effect"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { type WorkerdOptions, WorkerdProcess } from "#server/platform/workerd/process"
+import { socketNames } from "../compiler/socket-names.ts"
+import type { FunctionBundle, FunctionProgram } from "../program.ts"
+import type { HostContext } from "./host-context.ts"
+import type { Place } from "./places.ts"
+
+/** Paths of the sockets on which a process listens. */
+export interface Sockets {
+  readonly main: string
+  readonly admin: string
+  readonly entry: string
+}
+
+/** What the compiler needs; `callKey` signs the ids of calls. */
+export const compileInput = (
+  program: FunctionBundle & Partial<FunctionProgram>,
+  place: Place,
+  callKey: string,
+  { deniedAddresses, runtimeDate }: Pick<HostContext, "deniedAddresses" | "runtimeDate">
+) => ({
+  mainModule: program.mainModule,
+  modules: program.modules,
+  bindings: program.bindings,
+  vars: program.vars,
+  secrets: Object.fromEntries(
+    Object.entries(program.secrets ?? {}).map(([name, secret]) => [name, Redacted.value(secret)])
+  ),
+  compatibilityDate: program.compatibilityDate ?? runtimeDate,
+  subRequests: program.limits?.subRequests ?? 0,
+  callKey,
+  dataDirectory: place.data,
+  hostSocket: join(place.sockets, "host"),
+  deniedAddresses
+})
+
+/** A process never listens where the one before did: that one may still hold the path. */
+export const socketsOf = ({ sockets }: Place, start: number): Sockets => ({
+  main: join(sockets, `main${start}`),
+  admin: join(sockets, `admin${start}`),
+  entry: join(sockets, `entry${start}`)
+})
+
+export const removeSockets = (sockets: Sockets): void => {
+  for (const path of Object.values(sockets)) rmSync(path, { force: true })
+}
+
+/** Starts workerd for an environment. */
+export const startWorkerd = (
+  { programs }: Pick<HostContext, "programs">,
+  place: Place,
+  config: Uint8Array,
+  sockets: Sockets,
+  options: Pick<WorkerdOptions, "onLine" | "startCpuMillis" | "startMillis">
+): Promise<WorkerdProcess> =>
+  WorkerdProcess.start({
+    programs,
+    confinement: {
+      uid: place.uid,
+      dataBytes: limits.dataBytes,
+      openFiles: limits.openFiles,
+      threads: limits.threads
+    },
+    config,
+    sockets: {
+      [socketNames.main]: `unix:${sockets.main}`,
+      [socketNames.admin]: `unix:${sockets.admin}`,
+      [socketNames.entry]: `unix:${sockets.entry}`
+    },
+    // Where simulators report to miniflare.
+    externals: { loopback: `unix:${join(place.sockets, "host")}` },
+    lineBytes: limits.logLineBytes * 2,
+    ...options
+  })
