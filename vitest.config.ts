@@ -9,6 +9,7 @@
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
+import { SkippedReporter } from "./test/support/skipped-reporter.ts"
 
 const house = "test/house/house.test.ts"
 const simulation = "test/simulation/*.test.ts"
@@ -59,6 +60,7 @@ export const configOf = (form: "short" | "long") =>
   defineConfig({
     test: {
       environment: "node",
+      reporters: ["default", new SkippedReporter()],
       tags,
       pool: "forks",
       // Twice the cores, since many tests wait: fuzz, chaos, voice, and those of other processes.

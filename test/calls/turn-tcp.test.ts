@@ -30,6 +30,14 @@ const coturnOptions = [
   "--no-udp"
 ]
 
+/** What the test lacks on this machine. */
+const lacks = [
+  ...(installed ? [] : ["Chromium"]),
+  ...(hasCoturn ? [] : ["coturn"]),
+  ...(own === "" ? ["an address other than the loopback"] : [])
+]
+const reason = lacks.length === 0 ? "" : ` (skipped: needs ${lacks.join(", ")})`
+
 const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 
 /** Forces all connections of a page through a relay, as a network without UDP does. */
@@ -52,8 +60,8 @@ const relayed = () => {
   }
 }
 
-it.live.skipIf(!installed || !hasCoturn || own === "")(
-  "a call through the media server reaches players over a TURN server by TCP",
+it.live.skipIf(lacks.length > 0)(
+  `a call through the media server reaches players over a TURN server by TCP${reason}`,
   () =>
     Effect.gen(function* () {
       const port = yield* freePort

@@ -32,7 +32,10 @@ const say = (line: string) => process.stdout.write(`${line}\n`)
 const current: Release = { name: "current", main: undefined }
 
 /** Why the test of two releases does not run here. */
-const reason = form === "short" ? "in npm run test:long" : skipReason()
+/** What `npm test` leaves to the long form. */
+const leftOut = "npm run test:long runs them"
+
+const reason = form === "short" ? leftOut : skipReason()
 
 const assertUnnoticed = Effect.fnUntraced(function* (plan: UpgradePlan) {
   const outcome = yield* rollingUpgrade(plan)
@@ -60,7 +63,7 @@ describe("three runners under load", { timeout: 900_000 }, () => {
   )
 
   it.live.skipIf(form === "short")(
-    `are replaced one by one without an app noticing${form === "short" ? " (in npm run test:long)" : ""}`,
+    `are replaced one by one without an app noticing${form === "short" ? ` (skipped: ${leftOut})` : ""}`,
     () =>
       Effect.gen(function* () {
         const releases = [current, current] as const
@@ -71,7 +74,7 @@ describe("three runners under load", { timeout: 900_000 }, () => {
 
 describe("two releases", { timeout: 900_000 }, () => {
   it.live.skipIf(reason !== undefined)(
-    `work side by side, each as the older and as the newer one${reason === undefined ? "" : ` (${reason})`}`,
+    `work side by side, each as the older and as the newer one${reason === undefined ? "" : ` (skipped: ${reason})`}`,
     () =>
       Effect.gen(function* () {
         const older = { name: "older", main: yield* checkOut(compatibleRelease) }

@@ -10,7 +10,7 @@ import { playerBackend } from "#cli/vite/plugin"
 import { cloneDatabase } from "#testing/database"
 import { at, request } from "#testing/players"
 import { freePort } from "#testing/runners"
-import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
+import { Chromium, installed, needsChromium, newVisitor } from "../support/client/chromium.ts"
 
 /** A game that signs a guest in, once, and shows its id. */
 const game = `
@@ -100,25 +100,27 @@ layer(Game.layer, { timeout: "90 seconds" })("the Vite plugin", (it) => {
     })
   )
 
-  it.effect.skipIf(!installed)("shows two players in one window, each with its own guest", () =>
-    Effect.gen(function* () {
-      const { page } = yield* Game
-      const visitor = yield* newVisitor()
-      const { again, first } = yield* Effect.promise(async () => {
-        const tab = await visitor.newPage()
-        await tab.goto(`${page}__players`)
-        const show = [0, 1].map((half) => tab.frameLocator("iframe").nth(half).locator("p"))
-        const shown = async () => {
-          for (const text of show) await text.filter({ hasText: /^pl_/ }).waitFor()
-          return Promise.all(show.map((text) => text.textContent()))
-        }
-        const first = await shown()
-        await tab.reload()
-        return { first, again: await shown() }
-      })
-      assert.strictEqual(new Set(first).size, 2)
-      assert.deepStrictEqual(again, first)
-    }).pipe(Effect.provide(Chromium.layer))
+  it.effect.skipIf(!installed)(
+    `shows two players in one window, each with its own guest${needsChromium}`,
+    () =>
+      Effect.gen(function* () {
+        const { page } = yield* Game
+        const visitor = yield* newVisitor()
+        const { again, first } = yield* Effect.promise(async () => {
+          const tab = await visitor.newPage()
+          await tab.goto(`${page}__players`)
+          const show = [0, 1].map((half) => tab.frameLocator("iframe").nth(half).locator("p"))
+          const shown = async () => {
+            for (const text of show) await text.filter({ hasText: /^pl_/ }).waitFor()
+            return Promise.all(show.map((text) => text.textContent()))
+          }
+          const first = await shown()
+          await tab.reload()
+          return { first, again: await shown() }
+        })
+        assert.strictEqual(new Set(first).size, 2)
+        assert.deepStrictEqual(again, first)
+      }).pipe(Effect.provide(Chromium.layer))
   )
 
   it.effect("stops the service with the dev server", () =>

@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
 import type { Client, MailLink, optInBox, ProviderSignIn } from "#client/client"
-import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
+import { Chromium, installed, needsChromium, newVisitor } from "../support/client/chromium.ts"
 import { GamePages } from "../support/client/game-pages.ts"
 import { SignInAppLive } from "../support/client/sign-in-app.ts"
 
@@ -116,7 +116,7 @@ const BrowserLive = Layer.mergeAll(Chromium.layer, GamePages.layer).pipe(
 )
 
 layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
-  "a page in Chromium (needs it: apt-get install chromium)",
+  `a page in Chromium${needsChromium}`,
   (it) => {
     const test = (
       name: string,

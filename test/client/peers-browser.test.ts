@@ -5,7 +5,7 @@ import type { Page } from "playwright-core"
 import type { Client } from "#client/client"
 import { TestApp } from "#testing/app"
 import { configure } from "#testing/players"
-import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
+import { Chromium, installed, needsChromium, newVisitor } from "../support/client/chromium.ts"
 import { GamePages } from "../support/client/game-pages.ts"
 import { DatabaseLive } from "../support/service.ts"
 import { TurnServer, turnSecret } from "../support/turn-server.ts"
@@ -68,7 +68,7 @@ const received = (page: Page, count: number) =>
   })
 
 layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
-  "room.peers in Chromium (needs it: apt-get install chromium)",
+  `room.peers in Chromium${needsChromium}`,
   (it) => {
     it.effect.skipIf(!installed)(
       "connects two pages over the relay, also after a reload",

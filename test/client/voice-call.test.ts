@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import type { Page } from "playwright-core"
 import type { Client, VoiceCall } from "#client/client"
 import { TestApp } from "#testing/app"
-import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
+import { Chromium, installed, needsChromium, newVisitor } from "../support/client/chromium.ts"
 import { GamePages } from "../support/client/game-pages.ts"
 import { DatabaseLive } from "../support/service.ts"
 import { enableVoice, voiceChannel } from "../support/voice-calls.ts"
@@ -148,7 +148,7 @@ const VoiceLive = Layer.mergeAll(Chromium.layer, GamePages.layer).pipe(
 
 const live = { timeout: "120 seconds", excludeTestServices: true } as const
 
-layer(VoiceLive, live)("voice calls between pages in Chromium", (it) => {
+layer(VoiceLive, live)(`voice calls between pages in Chromium${needsChromium}`, (it) => {
   for (const mode of ["p2p", "sfu"] as const) {
     it.effect.skipIf(!installed)(
       `three pages hear each other by ${mode}, and one that mutes and leaves is silent`,

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import { TestApp } from "#testing/app"
 import { guest } from "#testing/players"
-import { Chromium, installed } from "../support/client/chromium.ts"
+import { Chromium, installed, needsChromium } from "../support/client/chromium.ts"
 import {
   expectAccessible,
   opened,
@@ -18,7 +18,7 @@ const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 layer(Layer.mergeAll(Chromium.layer, AppLive), {
   timeout: "120 seconds",
   excludeTestServices: true
-})("the dashboard in Chromium (needs it: apt-get install chromium)", (it) => {
+})(`the dashboard in Chromium${needsChromium}`, (it) => {
   const test = (
     name: string,
     run: () => Effect.Effect<void, never, Chromium | TestApp | Scope.Scope>

@@ -1,6 +1,6 @@
 /** The demo games in Chromium: two pages play each of them, on the seeded project and over hosting. */
 import { readFileSync } from "node:fs"
-import { assert, layer } from "@effect/vitest"
+import { assert, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { Page } from "playwright-core"
 import { inject } from "vitest"
@@ -8,7 +8,7 @@ import { TestApp, TestDatabase } from "#testing/app"
 import { request } from "#testing/players"
 import { freePort } from "#testing/runners"
 import { violationsOf } from "../support/client/axe.ts"
-import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
+import { Chromium, installed, needsChromium, newVisitor } from "../support/client/chromium.ts"
 
 class Demo extends Context.Service<Demo, { readonly url: string; readonly demo: string }>()(
   "test/demo/games/Demo"
@@ -140,4 +140,4 @@ if (installed) {
       })
     )
   })
-}
+} else it.skip(`two pages play the demo games${needsChromium}`, () => undefined)

@@ -13,7 +13,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { request } from "#testing/players"
 import { startRunner } from "#testing/runners"
-import { programs, runClient, startServer } from "../support/debian-postgres.ts"
+import { needsPrograms, programs, runClient, startServer } from "../support/debian-postgres.ts"
 import { targetOf } from "../support/runner-target.ts"
 import { masterKeyOf } from "../support/master-keys.ts"
 import { ok, play, readAll } from "../support/restorable-data.ts"
@@ -70,28 +70,37 @@ describe("a backup", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live.skipIf(programs === undefined)("restores all data from a dump of pg_dump", () =>
-    Effect.gen(function* () {
-      const bin = programs ?? ""
-      const server = yield* startServer(bin)
-      const url = `${server}/svc`
-      const dump = join(yield* temporaryDirectory("dump-"), "svc.dump")
-      const sql = (statement: string) =>
-        runClient(bin, "psql", `${server}/postgres`, "-c", statement)
-      yield* sql("create database svc")
-      const env = { SVC_MASTER_KEY: masterKey }
-      const dataDir = yield* temporaryDirectory("svc-")
-      yield* assertRestores(
-        { databaseUrl: url, dataDir, env },
-        Effect.gen(function* () {
-          const exclusions = ["--no-unlogged-table-data", "--exclude-table-data=*.cluster_*"]
-          yield* runClient(bin, "pg_dump", "--format=custom", ...exclusions, `--file=${dump}`, url)
-          yield* sql("drop database svc with (force)")
-          yield* sql("create database svc")
-          const options = ["--no-owner", "--exit-on-error", "--single-transaction"]
-          yield* runClient(bin, "pg_restore", ...options, `--dbname=${url}`, dump)
-        })
-      )
-    }).pipe(Effect.scoped)
+  it.live.skipIf(programs === undefined)(
+    `restores all data from a dump of pg_dump${needsPrograms}`,
+    () =>
+      Effect.gen(function* () {
+        const bin = programs ?? ""
+        const server = yield* startServer(bin)
+        const url = `${server}/svc`
+        const dump = join(yield* temporaryDirectory("dump-"), "svc.dump")
+        const sql = (statement: string) =>
+          runClient(bin, "psql", `${server}/postgres`, "-c", statement)
+        yield* sql("create database svc")
+        const env = { SVC_MASTER_KEY: masterKey }
+        const dataDir = yield* temporaryDirectory("svc-")
+        yield* assertRestores(
+          { databaseUrl: url, dataDir, env },
+          Effect.gen(function* () {
+            const exclusions = ["--no-unlogged-table-data", "--exclude-table-data=*.cluster_*"]
+            yield* runClient(
+              bin,
+              "pg_dump",
+              "--format=custom",
+              ...exclusions,
+              `--file=${dump}`,
+              url
+            )
+            yield* sql("drop database svc with (force)")
+            yield* sql("create database svc")
+            const options = ["--no-owner", "--exit-on-error", "--single-transaction"]
+            yield* runClient(bin, "pg_restore", ...options, `--dbname=${url}`, dump)
+          })
+        )
+      }).pipe(Effect.scoped)
   )
 })

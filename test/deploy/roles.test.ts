@@ -13,7 +13,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { guest, request } from "#testing/players"
 import { startRunner } from "#testing/runners"
-import { programs, runClient, startServer } from "../support/debian-postgres.ts"
+import { needsPrograms, programs, runClient, startServer } from "../support/debian-postgres.ts"
 import { targetOf } from "../support/runner-target.ts"
 import { masterKeyOf } from "../support/master-keys.ts"
 
@@ -71,7 +71,7 @@ const makeDatabase = Effect.fnUntraced(function* (bin: string) {
   return { as, makeRoles, refused, sql }
 })
 
-describe("the two roles of the database", () => {
+describe(`the two roles of the database${needsPrograms}`, () => {
   it.live.skipIf(programs === undefined)(
     "run the service, and let it neither change nor delete an entry of the audit log",
     () =>

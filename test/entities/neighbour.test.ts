@@ -46,7 +46,7 @@ const links = [{ node: "n1", link: 1, last: 3, forgotten: 0, refusals: [] }]
 
 describe("the release before this one", () => {
   const reason = skipReason()
-  const note = reason === undefined ? "" : ` (${reason})`
+  const note = reason === undefined ? "" : ` (skipped: ${reason})`
 
   it.effect.skipIf(reason !== undefined)(
     `exchanges every call of an entity with this one${note}`,

@@ -1,9 +1,9 @@
 /** The API page: small, whole, and without any other request, also in a browser and on a phone. */
-import { assert, layer } from "@effect/vitest"
+import { assert, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { at, request } from "#testing/players"
 import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
-import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
+import { Chromium, installed, needsChromium, newVisitor } from "../support/client/chromium.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 const maxBytes = 300_000
@@ -98,4 +98,4 @@ if (installed) {
       })
     )
   })
-}
+} else it.skip(`the API page works in a browser${needsChromium}`, () => undefined)

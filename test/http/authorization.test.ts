@@ -287,7 +287,7 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
           }
           assert.deepStrictEqual(wrong, [])
         }),
-      120_000
+      300_000
     )
 
     it.effect("accepts credentials in the query only to start a sign-in by a plain link", () =>

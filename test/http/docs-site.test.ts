@@ -1,12 +1,12 @@
 /** The documentation as a site: whole, linked, safe, and usable in a browser without a network. */
-import { assert, layer } from "@effect/vitest"
+import { assert, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import type { Page } from "playwright-core"
 import { at, request } from "#testing/players"
 import { render } from "#server/http/docs-site/render"
 import { pageFiles } from "#server/http/docs-site/sources"
 import { violationsOf } from "../support/client/axe.ts"
-import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
+import { Chromium, installed, needsChromium, newVisitor } from "../support/client/chromium.ts"
 import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
@@ -177,4 +177,4 @@ if (installed) {
       })
     )
   })
-}
+} else it.skip(`the documentation works in a browser${needsChromium}`, () => undefined)

@@ -17,7 +17,7 @@ import {
   peerClients,
   sizeTable
 } from "../bench/client-sizes.ts"
-import { installed, launch } from "../support/client/chromium.ts"
+import { installed, launch, needsChromium } from "../support/client/chromium.ts"
 import {
   buildPackages,
   type GameService,
@@ -118,7 +118,7 @@ const bundle = async (options: Readonly<Record<string, unknown>>) => {
   await build({ ...common, ...options })
 }
 
-describe("the client package in Chromium", () => {
+describe(`the client package in Chromium${needsChromium}`, () => {
   it.skipIf(!installed)("plays when bundled by esbuild", async () => {
     await bundle({ entryPoints: ["page.js"], splitting: true, outdir: "out/esbuild" })
     writeFileSync(join(game, "out/esbuild/index.html"), html("./page.js"))

@@ -9,7 +9,7 @@ import { at } from "#testing/players"
 import { freePort } from "#testing/runners"
 import manifest from "../../package.json" with { type: "json" }
 import type { Browser } from "playwright-core"
-import { installed, launch } from "../support/client/chromium.ts"
+import { installed, launch, needsChromium } from "../support/client/chromium.ts"
 import { type DevServer, startDev, stepMillis } from "../support/packages/dev-server.ts"
 import { buildPackages, makeGame, manifestOf, nodeOf, runIn } from "../support/packages/game.ts"
 
@@ -211,7 +211,7 @@ const playInTwoTabs = async (browser: Browser, dev: DevServer, game: string): Pr
 
 describe("a game of svc init", () => {
   it.skipIf(!installed)(
-    "runs by svc dev: two tabs meet in a room, and a change reloads the page",
+    `runs by svc dev: two tabs meet in a room, and a change reloads the page${needsChromium}`,
     async () => {
       const { game, port, servicePort, svc } = await makeInitGame()
       const dev = await startDev(svc, game, port)

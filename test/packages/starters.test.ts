@@ -10,7 +10,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
 import { freePort } from "#testing/runners"
-import { installed, launch } from "../support/client/chromium.ts"
+import { installed, launch, needsChromium } from "../support/client/chromium.ts"
 import { startDev } from "../support/packages/dev-server.ts"
 import { buildPackages } from "../support/packages/game.ts"
 import { serveArchives } from "../support/packages/registry.ts"
@@ -79,7 +79,7 @@ const meet = async (pages: ReadonlyArray<Page>, url: string, starter: string): P
 describe("a game from the registry", () => {
   for (const starter of ["vanilla", "react", "phaser"]) {
     it.skipIf(!installed)(
-      `is made by npx, built, and played by two tabs: ${starter}`,
+      `is made by npx, built, and played by two tabs: ${starter}${needsChromium}`,
       async () => {
         const name = `game-${starter}`
         const words = ["@player-backend/cli", "init", name, "--starter", starter]

@@ -6,7 +6,7 @@ import { startDatabase } from "#server/platform/database-start"
 import { SharedDatabase } from "../support/http/stack.ts"
 import { skipReason, startPgbouncer } from "../support/pgbouncer.ts"
 
-const suffix = skipReason === undefined ? "" : ` (${skipReason})`
+const suffix = skipReason === undefined ? "" : ` (skipped: ${skipReason})`
 
 const startVia = (url: Redacted.Redacted, variable: string) =>
   Layer.build(startDatabase({ variable, url, prepare: Effect.void }))

@@ -21,7 +21,7 @@ describe("the data directory", () => {
   )
 
   it.live.skipIf(process.platform !== "linux")(
-    "fails at once below a directory that takes none",
+    "fails at once below a directory that takes none (skipped unless Linux)",
     () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(makeDataDirectory("/proc/svc/data"))

@@ -36,6 +36,10 @@ export const programs = folders.find(
     )
 )
 
+/** Ends the name of a test that is skipped without the programs. */
+export const needsPrograms =
+  programs === undefined ? " (skipped: needs pg_dump and a server, apt-get install postgresql)" : ""
+
 /** Postgres does not run as root. */
 const user = () => {
   if (process.getuid?.() !== 0) return undefined

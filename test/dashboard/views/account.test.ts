@@ -4,7 +4,7 @@ import { Context, Effect, Layer, type Scope } from "effect"
 import type { Page } from "playwright-core"
 import { TestApp } from "#testing/app"
 import { freePort } from "#testing/runners"
-import { Chromium, installed } from "../../support/client/chromium.ts"
+import { Chromium, installed, needsChromium } from "../../support/client/chromium.ts"
 import { expectAccessible, opened, signedIn } from "../../support/dashboard/visitor.ts"
 import { type Github, startGithub } from "../../support/oauth/github.ts"
 import { DatabaseLive } from "../../support/service.ts"
@@ -48,7 +48,7 @@ const openAccount = (page: Page) =>
 layer(Layer.mergeAll(Chromium.layer, App), {
   timeout: "120 seconds",
   excludeTestServices: true
-})("the account of a developer", (it) => {
+})(`the account of a developer${needsChromium}`, (it) => {
   const test = (
     name: string,
     run: () => Effect.Effect<void, never, Chromium | Hub | TestApp | Scope.Scope>

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestApp } from "#testing/app"
 import { request } from "#testing/players"
-import { Chromium, installed } from "../../support/client/chromium.ts"
+import { Chromium, installed, needsChromium } from "../../support/client/chromium.ts"
 import { expectAccessible, openView, signedIn } from "../../support/dashboard/visitor.ts"
 import { AppLive } from "../../support/service.ts"
 
@@ -21,7 +21,7 @@ const push = Effect.fnUntraced(function* (body: object) {
 layer(Layer.mergeAll(Chromium.layer, AppLive), {
   timeout: "120 seconds",
   excludeTestServices: true
-})("the audit log", (it) => {
+})(`the audit log${needsChromium}`, (it) => {
   it.effect.skipIf(!installed)(
     "shows what a push and a new name changed",
     () =>

@@ -4,7 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Chromium, installed } from "../../support/client/chromium.ts"
+import { Chromium, installed, needsChromium } from "../../support/client/chromium.ts"
 import { signedIn } from "../../support/dashboard/visitor.ts"
 import { AppLive } from "../../support/service.ts"
 
@@ -43,7 +43,7 @@ const measure = (): Loaded => {
 layer(Layer.mergeAll(Chromium.layer, AppLive), {
   timeout: "120 seconds",
   excludeTestServices: true
-})("the first paint of the dashboard", (it) => {
+})(`the first paint of the dashboard${needsChromium}`, (it) => {
   it.effect.skipIf(!installed)(
     "waits for style and theme only, and the first view for six reads",
     () =>

@@ -5,7 +5,7 @@ import type { SqlClient } from "effect/sql"
 import type { Page } from "playwright-core"
 import { TestApp } from "#testing/app"
 import { at, request } from "#testing/players"
-import { Chromium, installed } from "../../support/client/chromium.ts"
+import { Chromium, installed, needsChromium } from "../../support/client/chromium.ts"
 import { expectAccessible, openView, signedIn } from "../../support/dashboard/visitor.ts"
 import { call, deploy, enable } from "../../support/function-calls.ts"
 import { addDeadLetterOf } from "../../support/dead-letters.ts"
@@ -57,7 +57,7 @@ const openedView = Effect.gen(function* () {
 layer(Layer.mergeAll(Chromium.layer, appWithSql()), {
   timeout: "120 seconds",
   excludeTestServices: true
-})("the view of Functions", (it) => {
+})(`the view of Functions${needsChromium}`, (it) => {
   const test = (
     name: string,
     run: () => Effect.Effect<void, never, Chromium | SqlClient.SqlClient | TestApp | Scope.Scope>

@@ -4,7 +4,7 @@ import { Effect, Layer, type Scope } from "effect"
 import type { Page } from "playwright-core"
 import { TestApp } from "#testing/app"
 import { guest, request } from "#testing/players"
-import { Chromium, installed } from "../../support/client/chromium.ts"
+import { Chromium, installed, needsChromium } from "../../support/client/chromium.ts"
 import { expectAccessible, openView, signedIn } from "../../support/dashboard/visitor.ts"
 import { AppLive } from "../../support/service.ts"
 
@@ -54,7 +54,7 @@ const banned = Effect.gen(function* () {
 layer(Layer.mergeAll(Chromium.layer, AppLive), {
   timeout: "120 seconds",
   excludeTestServices: true
-})("a view of the dashboard", (it) => {
+})(`a view of the dashboard${needsChromium}`, (it) => {
   const test = (
     name: string,
     run: () => Effect.Effect<void, never, Chromium | TestApp | Scope.Scope>

@@ -12,6 +12,9 @@ const executablePath = stdout.trim()
 /** Whether Chromium is installed. */
 export const installed = executablePath !== ""
 
+/** Ends the name of a test that is skipped without Chromium. */
+export const needsChromium = installed ? "" : " (skipped: needs Chromium, apt-get install chromium)"
+
 const args = [
   "--headless",
   "--no-sandbox",

@@ -9,12 +9,16 @@ import { assert } from "@effect/vitest"
 import { Clock, Config, Effect, Layer, Scope } from "effect"
 import { TestClock, TestConsole } from "effect/testing"
 import { HttpBounds } from "#server/http/server"
+import { monotonicMillis } from "#server/platform/monotonic"
 import { TestApp } from "#testing/app"
 import { at, newPlayer, request } from "#testing/players"
 import { pause } from "#testing/socket-client"
 import { DatabaseLive } from "../service.ts"
 
 const roundMillis = 20
+
+/** A client ends a connection that was idle for two of the three seconds for which the service keeps it. */
+const idleMillis = 1900
 
 /** Test timeout, long enough for the full load (`SVC_STORM_CLIENTS=10000`). */
 export const testTimeoutMillis = 120_000
@@ -68,12 +72,21 @@ const withHealthyClients = Effect.fnUntraced(function* <A, E, R>(attack: Effect.
   yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
   let isOver = false
   let rounds = 0
+  const now = monotonicMillis(Clock.Clock.defaultValue())
+  const readConfig = request(`${app.url}/v1/config`, { headers: { "x-svc-key": app.secretKey } })
+  let readAt = now()
+  /** On a machine so busy that its idle connection has ended, a client may have to wait for another one. */
+  const readConfigWhenOpen = Effect.sandbox(readConfig).pipe(
+    Effect.tapError(() => pause(roundMillis)),
+    Effect.retry({ while: () => now() - readAt > idleMillis, times: 3000 }),
+    Effect.orDie
+  )
   const round = Effect.gen(function* () {
     const reply = yield* ada.socket.request({ t: "send", type: "beat", data: rounds++ })
     assert.strictEqual(reply["ok"], true)
-    const headers = { "x-svc-key": app.secretKey }
-    const { status } = yield* request(`${app.url}/v1/config`, { headers })
+    const { status } = yield* readConfigWhenOpen
     assert.strictEqual(status, 200)
+    readAt = now()
     yield* pause(roundMillis)
     // A test clock advances with the rounds.
     if ("adjust" in clock) yield* TestClock.adjust(roundMillis)
@@ -109,7 +122,8 @@ export const assertSurvives = Effect.fnUntraced(function* <A, E, R>(
   yield* Effect.gen(function* () {
     yield* withHealthyClients(Scope.provide(attack, yield* Effect.scope))
     yield* app.eventually(
-      Effect.map(openConnections(app.url), (count) => count <= before.connections),
+      // Refused while connections of the attack take every place.
+      Effect.map(Effect.sandbox(openConnections(app.url)), (count) => count <= before.connections),
       `the service has ${before.connections} open connections again`
     )
   }).pipe(Effect.scoped)

@@ -14,7 +14,7 @@ import { TestApp, TestDatabase } from "#testing/app"
 import { at } from "#testing/players"
 import { freePort } from "#testing/runners"
 import { makeFolder } from "../../../support/cli/svc.ts"
-import { Chromium, installed, newVisitor } from "../../../support/client/chromium.ts"
+import { Chromium, installed, needsChromium, newVisitor } from "../../../support/client/chromium.ts"
 
 /** The base URL, whose port is that of the service: hosted pages find it there. */
 class Base extends Context.Service<Base, string>()("test/features/hosting/long/vite-game/Base") {}
@@ -79,7 +79,7 @@ const play = (moving: Page, watching: Page, x: number) =>
 layer(Layer.mergeAll(Chromium.layer, Live), {
   timeout: "120 seconds",
   excludeTestServices: true
-})("a Vite game", (it) => {
+})(`a Vite game${needsChromium}`, (it) => {
   it.effect.skipIf(!installed)("is deployed, played by two tabs, replaced and rolled back", () =>
     Effect.gen(function* () {
       const { secretKey } = yield* TestApp
