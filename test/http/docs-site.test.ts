@@ -1,5 +1,5 @@
 /** The documentation as a site: whole, linked, safe, and usable in a browser without a network. */
-import { assert, it, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import type { Page } from "playwright-core"
 import { at, request } from "#testing/players"
@@ -105,9 +105,10 @@ const search = async (page: Page, words: string): Promise<string> => {
   return page.evaluate(() => document.activeElement?.textContent ?? "")
 }
 
-if (installed) {
-  layer(Layer.merge(Node, Chromium.layer))("the documentation in a browser", (it) => {
-    it.effect("searches without a network, by keyboard, and opens what it found", () =>
+layer(Layer.merge(Node, Chromium.layer))(`the documentation in a browser${needsChromium}`, (it) => {
+  it.effect.skipIf(!installed)(
+    "searches without a network, by keyboard, and opens what it found",
+    () =>
       Effect.gen(function* () {
         const url = yield* addressOfNode
         const visitor = yield* newVisitor()
@@ -128,53 +129,52 @@ if (installed) {
         assert.match(seen.found, /^Connections that drop/)
         assert.deepStrictEqual(seen.logged, [])
       })
-    )
+  )
 
-    it.effect(
-      "passes axe in light and dark, and fits a phone",
-      () =>
-        Effect.gen(function* () {
-          const url = yield* addressOfNode
-          for (const colorScheme of ["light", "dark"] as const) {
-            const visitor = yield* newVisitor({
-              colorScheme,
-              viewport: { width: 390, height: 844 }
-            })
-            const faults = yield* Effect.promise(async () => {
-              const page = await visitor.newPage()
-              const all: Array<string> = []
-              for (const path of pagesToCheck[colorScheme]) {
-                await page.goto(url + path)
-                all.push(...(await violationsOf(page)).map((fault) => `${path} ${fault}`))
-                const width = await page.evaluate(() => document.documentElement.scrollWidth)
-                if (width > 390) all.push(`${path} is ${width} px wide`)
-              }
-              return all
-            })
-            assert.deepStrictEqual(faults, [], colorScheme)
-          }
-        }),
-      { tags: "long" }
-    )
-
-    it.effect("opens the menu on a phone and keeps the chosen theme", () =>
+  it.effect.skipIf(!installed)(
+    "passes axe in light and dark, and fits a phone",
+    () =>
       Effect.gen(function* () {
         const url = yield* addressOfNode
-        const visitor = yield* newVisitor({ viewport: { width: 390, height: 844 } })
-        const seen = yield* Effect.promise(async () => {
-          const page = await visitor.newPage()
-          await page.goto(`${url}/docs/guides/rooms`)
-          const closed = await page.locator("#pages").isVisible()
-          await page.click("#menu")
-          const open = await page.locator("#pages").isVisible()
-          await page.click("#theme")
-          await page.click("#pages >> text=Matchmaking")
-          await page.waitForURL("**/matchmaking")
-          const theme = await page.evaluate(() => document.documentElement.dataset["theme"])
-          return { closed, open, theme }
-        })
-        assert.deepStrictEqual(seen, { closed: false, open: true, theme: "dark" })
+        for (const colorScheme of ["light", "dark"] as const) {
+          const visitor = yield* newVisitor({
+            colorScheme,
+            viewport: { width: 390, height: 844 }
+          })
+          const faults = yield* Effect.promise(async () => {
+            const page = await visitor.newPage()
+            const all: Array<string> = []
+            for (const path of pagesToCheck[colorScheme]) {
+              await page.goto(url + path)
+              all.push(...(await violationsOf(page)).map((fault) => `${path} ${fault}`))
+              const width = await page.evaluate(() => document.documentElement.scrollWidth)
+              if (width > 390) all.push(`${path} is ${width} px wide`)
+            }
+            return all
+          })
+          assert.deepStrictEqual(faults, [], colorScheme)
+        }
+      }),
+    { tags: "long" }
+  )
+
+  it.effect.skipIf(!installed)("opens the menu on a phone and keeps the chosen theme", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const visitor = yield* newVisitor({ viewport: { width: 390, height: 844 } })
+      const seen = yield* Effect.promise(async () => {
+        const page = await visitor.newPage()
+        await page.goto(`${url}/docs/guides/rooms`)
+        const closed = await page.locator("#pages").isVisible()
+        await page.click("#menu")
+        const open = await page.locator("#pages").isVisible()
+        await page.click("#theme")
+        await page.click("#pages >> text=Matchmaking")
+        await page.waitForURL("**/matchmaking")
+        const theme = await page.evaluate(() => document.documentElement.dataset["theme"])
+        return { closed, open, theme }
       })
-    )
-  })
-} else it.skip(`the documentation works in a browser${needsChromium}`, () => undefined)
+      assert.deepStrictEqual(seen, { closed: false, open: true, theme: "dark" })
+    })
+  )
+})
