@@ -71,14 +71,11 @@ export const EdgeMiddleware = HttpRouter.middleware(
         })
         const refusal = rejectMalformed(request) ?? rejectEncoded(request)
         if (refusal !== undefined) return Effect.succeed(refusal)
+        boundBody(request)
         return Effect.annotateLogs(
-          Effect.provideService(
-            Effect.map(
-              Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId)),
-              (response) => boundResponse(request, response)
-            ),
-            HttpServerRequest.HttpServerRequest,
-            boundBody(request)
+          Effect.map(
+            Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId)),
+            (response) => boundResponse(request, response)
           ),
           { requestId }
         )

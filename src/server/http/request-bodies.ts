@@ -125,22 +125,27 @@ export const makeBoundBody = Effect.gen(function* () {
       })
     })
 
-  /** The same request, whose body is read within the bounds. */
-  return (request: Request): Request => {
-    if (!hasBody(request)) return request
+  /**
+   * Lets the body of this request be read within the bounds only. The request itself is changed: for an
+   * object that inherits from it, V8 would keep a class of its own, and optimize nothing that reads it.
+   */
+  return (request: Request): void => {
+    if (!hasBody(request)) return
     let whole: ArrayBuffer | undefined
-    const readOnce = HttpIncomingMessage.MaxBodySize.pipe(
-      Effect.flatMap((max) =>
-        read(request, max === undefined ? limits.bodyMaxBytes : ByteSize.toNumberUnsafe(max))
-      ),
-      Effect.filterOrFail(isUtf8, () => new BodyNotText()),
-      Effect.mapError((cause) => failed(request, cause)),
-      Effect.tap((body) => Effect.sync(() => (whole = body)))
-    )
+    const keepText = (body: ArrayBuffer): Effect.Effect<ArrayBuffer, BodyNotText> => {
+      if (!isUtf8(body)) return Effect.fail(new BodyNotText())
+      whole = body
+      return Effect.succeed(body)
+    }
     // A handler may need the text of a body that was decoded before.
-    const arrayBuffer = Effect.suspend(() =>
-      whole === undefined ? readOnce : Effect.succeed(whole)
-    )
-    return Object.create(request, { arrayBuffer: { value: arrayBuffer } })
+    const arrayBuffer = Effect.withFiber<ArrayBuffer, HttpServerError.HttpServerError>((fiber) => {
+      if (whole !== undefined) return Effect.succeed(whole)
+      const max = fiber.getRef(HttpIncomingMessage.MaxBodySize)
+      const maxBytes = max === undefined ? limits.bodyMaxBytes : ByteSize.toNumberUnsafe(max)
+      return Effect.mapError(Effect.flatMap(read(request, maxBytes), keepText), (cause) =>
+        failed(request, cause)
+      )
+    })
+    Object.defineProperty(request, "arrayBuffer", { value: arrayBuffer })
   }
 })
