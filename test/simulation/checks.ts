@@ -286,9 +286,18 @@ export const checkForgotten = (
   }
 }
 
+/** A player who is a child now needs a relay in calls, and the simulation has none. */
+const unrelayed = "voiceJoin voice_unavailable"
+
 /** Holds while there are no faults: no request fails, and no seat goes to an absent player. */
-export const checkCalm = (simulator: Simulator, record: RoomRecord, ledger: Ledger): void => {
+export const checkCalm = (
+  simulator: Simulator,
+  record: RoomRecord,
+  ledger: Ledger,
+  moderated: boolean
+): void => {
   for (const outcome of ledger.outcomes.keys()) {
+    if (moderated && outcome === unrelayed) continue
     if (outcome.endsWith("unavailable")) simulator.fault(`${outcome}, and nothing was wrong`)
   }
   for (const { at, playerId, roomId } of record.matched) {

@@ -184,7 +184,7 @@ const live = async (life: Life) => {
   checkDoubled(simulator, ledger.transcripts)
   checkDoubled(simulator, ledger.channelTranscripts)
   checkChannelTranscripts(simulator, channels, ledger.channelTranscripts)
-  if (cluster.calm) checkCalm(simulator, record, ledger)
+  if (cluster.calm) checkCalm(simulator, record, ledger, play.moderated)
   await aftermath(life)
 }
 
