@@ -85,6 +85,11 @@ const reads = (sql: SqlClient.SqlClient) => ({
       select account, sum(amount)::text as sum from ledger_postings
       where developer_id = ${id} group by account`
   }),
+  ownerOf: SqlSchema.findOneOption({
+    Request: Schema.String,
+    Result: Schema.Struct({ developerId: DeveloperId }),
+    execute: (source) => sql`select developer_id from ledger_transactions where source = ${source}`
+  }),
   isPosted: SqlSchema.findOne({
     Request: Schema.String,
     Result: Schema.Struct({ posted: Schema.Boolean }),
@@ -132,7 +137,7 @@ const reads = (sql: SqlClient.SqlClient) => ({
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { insertPostings, insertTransaction, lock } = writes(sql)
-  const { granted, isPosted, owedSince, page, sums } = reads(sql)
+  const { granted, isPosted, owedSince, ownerOf, page, sums } = reads(sql)
   return {
     /** Locks the developer's ledger until the transaction ends; false if there is no such developer. */
     lock: (id: DeveloperId) => Effect.map(orDieWithTimeout(lock(id)), Option.isSome),
@@ -143,6 +148,12 @@ const make = Effect.gen(function* () {
       orDieWithTimeout(insertPostings(rows)),
     /** The sum of each account of a developer that has postings. */
     sums: (id: DeveloperId) => orDieWithTimeout(sums(id)),
+    /** The developer of the event of a source; none if it is not posted. */
+    ownerOf: (source: string) =>
+      Effect.map(
+        orDieWithTimeout(ownerOf(source)),
+        Option.map(({ developerId }) => developerId)
+      ),
     /** Whether the event of a source is posted. */
     isPosted: (source: string) =>
       Effect.map(orDieWithTimeout(isPosted(source)), ({ posted }) => posted),

@@ -19,7 +19,7 @@ export const moneyCommand = Command.make("money").pipe(
         ),
         reference: Flag.String("reference").pipe(
           Flag.optional,
-          Flag.withDescription("A credit with this reference is given once")
+          Flag.withDescription("A credit with this reference is given once to this developer")
         )
       },
       Effect.fnUntraced(function* (input) {

@@ -36,7 +36,7 @@ Effect.gen(function* () {
   yield* Command.run(operator, { version: "1" }).pipe(
     Effect.provide(
       Layer.mergeAll(
-        Ledger.layer.pipe(Layer.provide(LedgerRepository.layer)),
+        Ledger.layer.pipe(Layer.provideMerge(LedgerRepository.layer)),
         AuditRepository.layer,
         FunctionsRepository.layer,
         InviteRepository.layer,

@@ -283,6 +283,13 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("the ledger", 
         yield* creditDeveloper({ ...credit, developer: developerId, reference: undefined })
       )
       assert.strictEqual((yield* positions(developerId)).prepaid, 7500)
+      // Each developer may have an invoice 7.
+      const { developerId: other } = yield* makeDeveloper
+      const another = { ...credit, developer: other, reference: "invoice-7" }
+      assert.isTrue(yield* creditDeveloper(another))
+      assert.isFalse(yield* creditDeveloper(another))
+      assert.isFalse(yield* creditDeveloper({ ...credit, reference: "invoice-7" }))
+      assert.strictEqual((yield* positions(other)).prepaid, 2500)
       const sql = yield* SqlClient.SqlClient
       assert.deepStrictEqual(
         yield* sql`select actor_id, action, details from audit where project_id = ${projectId}`,

@@ -3,6 +3,7 @@ import { assert, describe, it as plain, layer } from "@effect/vitest"
 import { DateTime, Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as fc from "fast-check"
+import { LedgerRepository } from "#sql/money/ledger"
 import { MeteringRepository } from "#sql/money/usage"
 import { Billing } from "#server/features/money/billing"
 import { Ledger } from "#server/features/money/ledger"
@@ -72,6 +73,24 @@ const credit = Effect.fnUntraced(function* ({ developerId }: Payer, cents: bigin
   const event = { developerId, kind: "adjustment" as const, source, description: "Credit" }
   yield* (yield* Ledger).post({ ...event, movement })
 })
+
+/** Repositories whose process dies after so many of their calls, counted over all of them. */
+const crashesAfter = (fatal: number) => {
+  let calls = 0
+  return <A extends object>(service: A): A =>
+    new Proxy(service, {
+      get: (target, name) => {
+        const method: unknown = Reflect.get(target, name)
+        if (typeof method !== "function") return method
+        return (...args: ReadonlyArray<unknown>) =>
+          Effect.suspend(() => {
+            const run: Effect.Effect<unknown> = Reflect.apply(method, target, args)
+            const isDead = ++calls >= fatal
+            return isDead ? Effect.andThen(run, Effect.die("crashed")) : run
+          })
+      }
+    })
+}
 
 layer(App, { timeout: "120 seconds", excludeTestServices: true })("usage", (it) => {
   it.effect("is stored for each environment of a payer", () =>
@@ -214,6 +233,53 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("usage", (it) 
         invite: { granted: 500, remaining: 0, pending: 0 }
       })
     })
+  )
+
+  it.effect(
+    "is charged once when the process dies between any two steps of the close",
+    () =>
+      Effect.gen(function* () {
+        const meter = yield* Meter
+        const reports = yield* UsageReports
+        const metering = yield* MeteringRepository
+        const postings = yield* LedgerRepository
+        let hasSurvived = false
+        for (let fatal = 1; !hasSurvived; fatal++) {
+          const year = 2030 + fatal
+          yield* setTime(`${year}-05-20T12:00:00Z`)
+          const payer = yield* makePayer
+          yield* credit(payer, 20n)
+          // 315,000 micro-USD are 31 cents and half a cent.
+          meter.add(payer.production.environmentId, "egressBytes", 3_500_000)
+          yield* meter.flush
+          yield* setTime(`${year}-06-01T01:00:00Z`)
+          const now = yield* DateTime.now
+          const crashing = crashesAfter(fatal)
+          const dying = Layer.fresh(UsageReports.layer).pipe(
+            Layer.provide(Layer.fresh(Ledger.layer)),
+            Layer.provide([
+              Layer.succeed(LedgerRepository, crashing(postings)),
+              Layer.succeed(MeteringRepository, crashing(metering))
+            ])
+          )
+          const exit = yield* Effect.exit(
+            Effect.flatMap(UsageReports, (it) => it.run(now)).pipe(Effect.provide(dying))
+          )
+          hasSurvived = Exit.isSuccess(exit)
+          const may = () =>
+            reports.read({ developerId: payer.developerId, period: `${year}-05`, refresh: false })
+          const { owed } = yield* balances(payer)
+          const { chargedCents, estimate } = yield* may()
+          const state = `after ${fatal} steps`
+          assert.deepStrictEqual([owed, chargedCents], estimate ? [0, 0] : [11, 31], state)
+          yield* run
+          yield* run
+          assert.deepInclude(yield* may(), { estimate: false, chargedCents: 31 }, state)
+          const after = { prepaid: 0, owed: 11, invite: 0 }
+          assert.deepStrictEqual(yield* balances(payer), after, state)
+        }
+      }),
+    { tags: ["long"] }
   )
 
   it.effect("needs credit for Functions, and suspends after 72 hours owed until a top-up", () =>

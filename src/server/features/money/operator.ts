@@ -6,6 +6,7 @@ import { normalizeEmail } from "#rpc/email"
 import { DeveloperId, newId } from "#rpc/ids"
 import { AuditRepository, wholeDeployment } from "#sql/audit"
 import { DeveloperRepository } from "#sql/developers/repository"
+import { LedgerRepository } from "#sql/money/ledger"
 import { MeteringRepository } from "#sql/money/usage"
 import { Ledger } from "./ledger.ts"
 import { creditFrom } from "./postings.ts"
@@ -20,7 +21,7 @@ export interface Credit {
   readonly developer: string
   readonly cents: number
   readonly reason: string
-  /** A credit with a reference is given once. */
+  /** A credit with a reference is given once to each developer. */
   readonly reference: string | undefined
 }
 
@@ -28,7 +29,18 @@ const isDeveloperId = Schema.is(DeveloperId)
 
 const refuse = (message: string) => Effect.fail(new CreditRefused({ message }))
 
-/** Credits a developer; false if a credit with this reference was given before. */
+/**
+ * Names the credit of a developer among all events. Credits of earlier releases are named by their reference
+ * alone, so the name of each developer is another one where a different developer has that.
+ */
+const sourceOf = Effect.fnUntraced(function* (developerId: DeveloperId, reference: string) {
+  const postings = yield* LedgerRepository
+  const source = `credit:${reference}`
+  const owner = Option.getOrElse(yield* postings.ownerOf(source), () => developerId)
+  return owner === developerId ? source : `credit-of:${developerId}:${reference}`
+})
+
+/** Credits a developer; false if the developer was given a credit with this reference before. */
 export const creditDeveloper = Effect.fnUntraced(function* (credit: Credit) {
   const { cents, developer: name, reason, reference } = credit
   const audit = yield* AuditRepository
@@ -45,10 +57,12 @@ export const creditDeveloper = Effect.fnUntraced(function* (credit: Credit) {
   const { id: developerId } = found.value
   const entryId = Effect.provideService(newId.auditEntry, SecureRandom.SecureRandom, random)
   const give = Effect.gen(function* () {
+    const source =
+      reference === undefined ? `credit:${yield* entryId}` : yield* sourceOf(developerId, reference)
     const isNew = yield* ledger.post({
       developerId,
       kind: "adjustment",
-      source: `credit:${reference ?? (yield* entryId)}`,
+      source,
       description: reason,
       movement: creditFrom("adjustments", BigInt(cents))
     })
