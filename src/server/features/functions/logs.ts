@@ -9,7 +9,11 @@ import type { FunctionsLogLine } from "#rpc/functions/responses"
 import type { EnvironmentId } from "#rpc/ids"
 import { functionLogs as limits } from "#rpc/limits"
 import { FunctionsRecordRepository, type LogLineRow, type NewLogLine } from "#sql/functions/records"
-import { whileCredentialsCount } from "#server/platform/credential-check"
+import {
+  type CredentialEnded,
+  makeCredentialCheck,
+  whileCredentialsCount
+} from "#server/platform/credential-check"
 import { sweepHourly } from "#server/platform/database"
 import { FairShares } from "#server/platform/fair-semaphore"
 import { monotonicMillis } from "#server/platform/monotonic"
@@ -140,11 +144,14 @@ interface Position {
 const makeFollow = Effect.gen(function* () {
   const repository = yield* FunctionsRecordRepository
   return Effect.fnUntraced(function* (environmentId: EnvironmentId, first: string) {
+    // Lines may be rare: the stream ends with the credentials, not with the next line.
+    const check = yield* makeCredentialCheck
     const now = monotonicMillis(yield* Clock.Clock)
     const end = now() + limits.followSeconds * 1000
     const next = Effect.fnUntraced(function* ({ after, sentAt }: Position) {
       while (now() < end) {
         yield* Effect.sleep(limits.followPollMillis)
+        yield* check
         const rows = yield* repository.after({ environmentId, after, limit: limits.pageMax })
         const last = rows.at(-1)
         if (last !== undefined) {
@@ -156,7 +163,10 @@ const makeFollow = Effect.gen(function* () {
       }
       return undefined
     })
-    return Stream.unfold<Position, string, never, never>({ after: first, sentAt: now() }, next)
+    return Stream.unfold<Position, string, CredentialEnded, never>(
+      { after: first, sentAt: now() },
+      next
+    )
   })
 })
 
@@ -166,7 +176,7 @@ export const makeLogResponse = Effect.gen(function* () {
   const follow = yield* makeFollow
   const followers = new FairShares<never>(limits.followers)
   /** Holds a place while the stream runs; without one it ends at once. */
-  const withPlace = (environmentId: EnvironmentId, lines: Stream.Stream<string>) =>
+  const withPlace = (environmentId: EnvironmentId, lines: Stream.Stream<string, CredentialEnded>) =>
     Stream.unwrap(
       Effect.gen(function* () {
         if (!followers.take(environmentId)) return Stream.empty

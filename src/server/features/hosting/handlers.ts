@@ -9,6 +9,7 @@ import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import type { NewDeployment } from "#rpc/hosting/api"
 import { hosting as limits, http as pages, throttles as rates } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
+import { untilCredentialsEnd } from "#server/platform/credential-check"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
@@ -115,7 +116,8 @@ const makeUploadHandler = Effect.map(Blobs, (blobs) =>
     if (/^100-continue$/i.test(request.headers["expect"] ?? "")) {
       NodeHttpServerRequest.toServerResponse(request).writeContinue()
     }
-    return yield* Effect.catchTag(blobs.upload(environment, sha256, source), "UploadCut", () =>
+    const upload = untilCredentialsEnd(blobs.upload(environment, sha256, source))
+    return yield* Effect.catchTag(upload, ["UploadCut", "CredentialEnded"], () =>
       Effect.die(
         new HttpServerError.HttpServerError({
           reason: new HttpServerError.RequestParseError({ request, reason: "Parse", cause: source })
