@@ -38,12 +38,12 @@ export const makeLocalActors = <Actor, Output>(
 ): LocalActors<Actor, Output> => ({ actors, receivers: new Map() })
 
 /** Registry of entities that have players as members. */
-export interface LocalGroups<Actor, Output> extends LocalActors<Actor, Output> {
+export interface LocalGroups<Actor extends object, Output> extends LocalActors<Actor, Output> {
   /** By the id of a member. */
   readonly byPlayer: Multimap<string, Actor>
 }
 
-export const makeLocalGroups = <Actor, Output>(
+export const makeLocalGroups = <Actor extends object, Output>(
   actors?: Map<string, Actor>
 ): LocalGroups<Actor, Output> => ({ ...makeLocalActors(actors), byPlayer: new Multimap() })
 

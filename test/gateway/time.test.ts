@@ -3,9 +3,10 @@
  * the clock; the WebSocket is real.
  */
 import { createServer, type Server } from "node:http"
+import type { Duplex } from "node:stream"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
-import { WebSocketServer } from "ws"
+import { type WebSocket, WebSocketServer } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { FlushScheduler } from "#server/platform/flush"
@@ -43,11 +44,25 @@ const hostOf = (clock: { readonly now: number }): SocketHost => ({
   onClosed: () => undefined
 })
 
+/** A server that takes every upgrade as a socket of the gateway. */
+const serveSockets = (take: (ws: WebSocket, stream: Duplex) => void) => {
+  const wss = new WebSocketServer({ noServer: true, perMessageDeflate: false })
+  return Effect.acquireRelease(
+    Effect.callback<Server>((resume) => {
+      const http = createServer()
+      http.on("upgrade", (request, stream, head) =>
+        wss.handleUpgrade(request, stream, head, (ws) => take(ws, stream))
+      )
+      http.listen(0, "127.0.0.1", () => resume(Effect.succeed(http)))
+    }),
+    (http) => Effect.sync(() => http.closeAllConnections())
+  )
+}
+
 /** A gateway with a clock of the test; admits every socket as one player. */
 const testGateway = Effect.gen(function* () {
   const clock = { now: 1_000_000 }
   const sockets: Array<RealtimeSocket> = []
-  const wss = new WebSocketServer({ noServer: true, perMessageDeflate: false })
   const admitted = {
     environmentId: `env_${none}`,
     keyHash: "",
@@ -60,11 +75,11 @@ const testGateway = Effect.gen(function* () {
       sink: { push: () => undefined },
       run: Effect.runFork,
       onClosed: () => undefined
-    }),
-    welcome: Frame.of({ t: "welcome" })
+    })
   }
+  const welcome = Frame.of({ t: "welcome" })
   const requested = Deferred.makeUnsafe<void>()
-  const admission = { result: Effect.succeed(admitted) }
+  const admission = { result: Effect.succeed({ admission: admitted, welcome }) }
   const host = hostOf(clock)
   const door: RealtimeDoor = {
     handlers: frameTable<FrameHandlers>(() => fail),
@@ -75,21 +90,14 @@ const testGateway = Effect.gen(function* () {
         Deferred.succeed(requested, undefined),
         Effect.suspend(() => admission.result)
       ),
-    renew: () => Effect.succeed({ ...admitted, player: player(clock.now + 900_000) })
+    renew: () =>
+      Effect.succeed({
+        admission: { ...admitted, player: player(clock.now + 900_000) },
+        welcome
+      })
   }
-  const server = yield* Effect.acquireRelease(
-    Effect.callback<Server>((resume) => {
-      const http = createServer()
-      http.on("upgrade", (request, stream, head) =>
-        wss.handleUpgrade(request, stream, head, (ws) =>
-          sockets.push(
-            new RealtimeSocket(host, door, { ws, stream, origin: undefined, address: "" })
-          )
-        )
-      )
-      http.listen(0, "127.0.0.1", () => resume(Effect.succeed(http)))
-    }),
-    (http) => Effect.sync(() => http.closeAllConnections())
+  const server = yield* serveSockets((ws, stream) =>
+    sockets.push(new RealtimeSocket(host, door, { ws, stream, origin: undefined, address: "" }))
   )
   const address = server.address()
   const port = typeof address === "object" && address !== null ? address.port : 0

@@ -25,7 +25,12 @@ import {
 import { AdmissionTurns } from "./admission-turns.ts"
 import { Frames } from "./frame-handlers.ts"
 import { Gateway } from "./gateway.ts"
-import { type RealtimeAdmission, type RealtimeDoor, RealtimeSocket } from "./socket.ts"
+import {
+  type Admitted,
+  type RealtimeAdmission,
+  type RealtimeDoor,
+  RealtimeSocket
+} from "./socket.ts"
 
 const decodeAuth = Schema.decodeUnknownResult(AuthFrame)
 
@@ -82,10 +87,10 @@ const admitSocket = Effect.fnUntraced(function* (
     player,
     connection: opened?.connection,
     seat: opened?.seat ?? null,
-    listener: undefined,
-    welcome: Frame.of(event)
+    listener: undefined
   }
-  if (player !== undefined) return admission
+  const admitted: Admitted = { admission, welcome: Frame.of(event) }
+  if (player !== undefined) return admitted
   if (!anonymous.take(socket)) {
     return yield* new RateLimited({ details: { retryAfterSeconds: 60 } })
   }
@@ -96,7 +101,7 @@ const admitSocket = Effect.fnUntraced(function* (
     run: (effect) => hub.run(Effect.provideService(effect, Tenant, environmentId)),
     onClosed: () => anonymous.release(socket)
   })
-  return { ...admission, listener }
+  return { ...admitted, admission: { ...admission, listener } }
 })
 
 /** Checks a new token for an open socket, which must be of the same player. */
@@ -119,7 +124,7 @@ const renewSocket = Effect.fnUntraced(function* (
     tokenExpiresAt: iso(player.expiresAt),
     seat: connection.reservations.current.kind === "none" ? admission.seat : null
   })
-  const renewed: RealtimeAdmission = { ...admission, player, welcome: Frame.of(event) }
+  const renewed: Admitted = { admission: { ...admission, player }, welcome: Frame.of(event) }
   return renewed
 })
 

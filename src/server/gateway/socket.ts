@@ -32,6 +32,11 @@ import {
 export interface RealtimeAdmission extends Admission {
   /** The seat that was kept for the player when the socket opened. */
   readonly seat: HeldSeat | null
+}
+
+/** An admission and the frame that announces it, which nobody keeps. */
+export interface Admitted {
+  readonly admission: RealtimeAdmission
   readonly welcome: Frame
 }
 
@@ -45,12 +50,12 @@ export interface RealtimeDoor {
   readonly admit: (
     socket: RealtimeSocket,
     frame: FrameMembers
-  ) => Effect.Effect<RealtimeAdmission, CodedError>
+  ) => Effect.Effect<Admitted, CodedError>
   /** Checks a new token of an open socket. */
   readonly renew: (
     admission: RealtimeAdmission,
     frame: FrameMembers
-  ) => Effect.Effect<RealtimeAdmission, CodedError>
+  ) => Effect.Effect<Admitted, CodedError>
 }
 
 const second = 1000
@@ -149,13 +154,13 @@ export class RealtimeSocket extends ClientSocket<RealtimeAdmission> {
             this.#fail({ rid, error })
             this.close(closeCodeOf(error), error._tag)
           },
-          onSuccess: (admission) => this.#open(admission, rid)
+          onSuccess: (admitted) => this.#open(admitted, rid)
         })
       )
     )
   }
 
-  #open(admission: RealtimeAdmission, rid: string | undefined): void {
+  #open({ admission, welcome }: Admitted, rid: string | undefined): void {
     if (this.isClosed) {
       admission.connection?.close(false)
       admission.listener?.close()
@@ -163,7 +168,7 @@ export class RealtimeSocket extends ClientSocket<RealtimeAdmission> {
     }
     this.#admitting = undefined
     this.admit(admission)
-    this.push(admission.welcome)
+    this.push(welcome)
     if (rid !== undefined) this.push(replyFrame(rid, { ok: true, data: {} }))
     const early = this.#early
     this.#early = []
@@ -179,7 +184,7 @@ export class RealtimeSocket extends ClientSocket<RealtimeAdmission> {
             if (error instanceof Unauthorized) this.close(closeCodeOf(error), error._tag)
           },
           onSuccess: (renewed) => {
-            this.renew(renewed)
+            this.renew(renewed.admission)
             this.#warnedOfExpiry = false
             this.push(renewed.welcome)
             if (rid !== undefined) this.push(replyFrame(rid, { ok: true, data: {} }))

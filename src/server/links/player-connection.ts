@@ -57,13 +57,14 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
   readonly sink: FrameSink
-  readonly channels = new ChannelMemberships<ChannelHandle>()
   readonly reservations: ReservationManager
   #session: ConnectionSession | undefined
   /** The strictest, until the player's age band is known. */
   #restrictions: AgeRestrictions = { declaredAgeBand: null, relayOnly: true, openChat: false }
   #channelPlayer: ChannelPlayer
   #room: RoomHandle | undefined
+  /** Made when the connection first uses channels. */
+  #channels: ChannelMemberships<ChannelHandle> | undefined
   #ticket: HeldTicket | undefined
   #closed = false
   /** Frames under way that take a seat. */
@@ -117,6 +118,11 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
 
   get declaredAgeBand(): AgeBand | null {
     return this.#restrictions.declaredAgeBand
+  }
+
+  get channels(): ChannelMemberships<ChannelHandle> {
+    this.#channels ??= new ChannelMemberships()
+    return this.#channels
   }
 
   get room(): RoomHandle | undefined {
@@ -221,7 +227,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     const { connectionId, playerId } = this
     // The room's own node may have removed the player already: a failure does not matter.
     this.#room?.send({ t: "leave", playerId, connectionId, reason }, () => undefined)
-    for (const link of this.channels.removeAll()) link.leave(this, reason)
+    for (const link of this.#channels?.removeAll() ?? []) link.leave(this, reason)
   }
 
   /** Closes the connection from this side; the reason is the error's code. */
@@ -237,7 +243,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.#onClosed(this)
     this.#room?.disconnect(this, replaced)
     this.#room = undefined
-    for (const link of this.channels.removeAll()) link.disconnect(this)
+    for (const link of this.#channels?.removeAll() ?? []) link.disconnect(this)
     this.#work.interrupt()
   }
 }
