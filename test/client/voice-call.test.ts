@@ -104,16 +104,20 @@ const framesOfReturn = (frames: ReadonlyArray<string>): ReadonlyArray<string> =>
   return names.slice(names.indexOf("voice_closed"))
 }
 
-/** Waits until a page hears this many others; returns how its sound travels. */
-const hears = (page: Page, streams: number) =>
+/** Waits until a page hears this many others, and its sound travels so; the first way may be replaced. */
+const hears = (page: Page, streams: number, kinds?: ReadonlyArray<string>) =>
   ask(() =>
-    page.evaluate(async (streams) => {
-      for (;;) {
-        const heard = await window.heard()
-        if (heard.streams >= streams) return heard.kinds
-        await new Promise(requestAnimationFrame)
-      }
-    }, streams)
+    page.evaluate(
+      async ({ kinds, streams }) => {
+        for (;;) {
+          const heard = await window.heard()
+          const isAsExpected = kinds === undefined || String(kinds) === String(heard.kinds)
+          if (heard.streams >= streams && isAsExpected) return
+          await new Promise(requestAnimationFrame)
+        }
+      },
+      { kinds, streams }
+    )
   ).pipe(Effect.timeout("60 seconds"), Effect.orDie)
 
 const speaks = (page: Page, id: string) =>
@@ -161,9 +165,8 @@ layer(VoiceLive, live)(`voice calls between pages in Chromium${needsChromium}`, 
           const two = yield* inCall(channel, true)
           const three = yield* inCall(channel, true, true)
           for (const { page } of [one, two, three]) {
-            const kinds = yield* hears(page, 2)
-            if (mode === "p2p") assert.deepStrictEqual(kinds, ["relay", "relay"])
-            else assert.deepStrictEqual(kinds, [page === three.page ? "relay" : "host"])
+            const byServer = [page === three.page ? "relay" : "host"]
+            yield* hears(page, 2, mode === "p2p" ? ["relay", "relay"] : byServer)
           }
           yield* speaks(one.page, two.id)
           yield* speaks(two.page, one.id)

@@ -4,7 +4,7 @@
  */
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import { Clock, Effect, Fiber, Layer, Redacted } from "effect"
+import { Clock, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { WebSocket } from "ws"
 import { voice } from "#rpc/limits"
@@ -30,6 +30,7 @@ const code = `
       return new Response(null, { status: 101, webSocket: client })
     }
     if (new URL(request.url).pathname === "/held") await scheduler.wait(25_000)
+    if (new URL(request.url).pathname === "/plain") return new Response()
     return new Response(slow())
   } }`
 
@@ -75,6 +76,18 @@ const openCalls = Effect.fnUntraced(function* (
     })
   }
 })
+
+/** Ends the connections by which runners hear of changes. They connect again, and look again. */
+const endListeners = (sql: PgClient.PgClient) => sql`
+  select pg_terminate_backend(pid) from pg_stat_activity
+  where datname = current_database() and query ilike 'listen%'`
+
+const awaitListeners = (sql: PgClient.PgClient, count: number) =>
+  sql`
+    select 1 from pg_stat_activity
+    where datname = current_database() and query ilike 'listen%'`.pipe(
+    Effect.repeat({ until: (rows) => rows.length === count, schedule: Schedule.spaced(20) })
+  )
 
 const millisOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
@@ -135,12 +148,36 @@ layer(Layer.merge(Runners, Reactivity.layer), live)("calls under way on two runn
       const opened = yield* openCalls(at2, label, player)
       // No message is ever sent: only the look-up after the reconnect finds that the player is gone.
       yield* sql`delete from players where id = ${player.id}`
-      yield* sql`
-        select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and query ilike 'listen%'`
+      yield* endListeners(sql)
       const millis = yield* millisOf(opened.ended)
       assert.isBelow(millis, 30_000)
     })
+  )
+
+  it.effect(
+    "go on in functions when news were missed, and none begins once they are turned off",
+    () =>
+      Effect.gen(function* () {
+        const { at1, at2, databaseUrl, label } = yield* setUp
+        const sql = yield* PgClient.make({ url: Redacted.make(databaseUrl) })
+        const opened = [yield* openCalls(at1, label), yield* openCalls(at2, label)]
+        yield* endListeners(sql)
+        yield* awaitListeners(sql, 2)
+        yield* configure(at1, { features: { saves: true } })
+        assert.deepStrictEqual(
+          opened.map(({ state }) => state.open),
+          [2, 2]
+        )
+        for (const { end } of opened) yield* end
+        yield* sql`update functions set enabled = false`
+        yield* endListeners(sql)
+        for (const { url } of [at1, at2]) {
+          yield* request(`${url}/fn/${label}/plain`).pipe(
+            Effect.repeat({ until: ({ status }) => status !== 200, schedule: Schedule.spaced(20) }),
+            Effect.timeout("30 seconds")
+          )
+        }
+      })
   )
 
   it.effect("lose a member at once whose session, key or right to play ends", () =>

@@ -63,6 +63,7 @@ export const FakeFunctionsRuntime = Layer.effect(
           : Effect.fail(new FunctionInvalid({ details: { file: broken.name, line: 1 } }))
       },
       changed: (environmentId) => note("changed", environmentId),
+      missedChanges: Effect.void,
       settled: () => Effect.void,
       query: (environmentId, _binding, sql) =>
         Effect.andThen(

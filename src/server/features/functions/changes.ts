@@ -38,9 +38,14 @@ export class FunctionsChanges extends Context.Service<
           if (applying.get(environmentId) === fiber) applying.delete(environmentId)
         })
       })
-      yield* invalidation.subscribe(({ id, kind }) =>
-        kind === "functions" && isEnvironmentId(id) ? apply(id) : Effect.void
+      const applyMissed = runtime.missedChanges.pipe(
+        Effect.catchCause((cause) => Effect.logWarning("Failed to apply missed changes", cause)),
+        Effect.forkIn(scope)
       )
+      yield* invalidation.subscribe(({ id, kind }) => {
+        if (kind === "everything") return applyMissed
+        return kind === "functions" && isEnvironmentId(id) ? apply(id) : Effect.void
+      })
       return FunctionsChanges.of({
         publish: (id) => invalidation.publish({ kind: "functions", id }),
         awaitApplied: Effect.fnUntraced(function* (environmentId) {

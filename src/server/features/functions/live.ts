@@ -42,6 +42,7 @@ const unavailableRuntime = (
     hook: refuse,
     resources: refuse,
     changed: () => Effect.void,
+    missedChanges: Effect.void,
     settled: () => Effect.void,
     stop: () => Effect.void,
     purge: remove
@@ -78,6 +79,7 @@ const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFuncti
     ),
     validate: (bundle) => validated(context, bundle),
     changed: (environmentId) => Effect.promise(async () => hosts.known(environmentId)?.reload()),
+    missedChanges: reloadChanged(hosts),
     settled: (environmentId) => Effect.ignore(routes.settled(environmentId)),
     query: (environmentId, binding, sql, params) => {
       const operation = { kind: "query", binding, sql, params } as const
@@ -104,6 +106,27 @@ const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFuncti
       )
   })
 })
+
+/** Environments that are loaded at once after changes may have been missed. */
+const looksAtOnce = 4
+
+/** Where what is live cannot be read, the process ends as well: it may no longer run. */
+const reloadChanged = (hosts: LocalFunctions["hosts"]): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    Effect.forEach(
+      [...hosts.all],
+      ([environmentId, host]) =>
+        Effect.tryPromise(() => host.reloadIfChanged()).pipe(
+          Effect.catch((error) =>
+            Effect.logWarning("Failed to look for missed changes of functions", error.cause).pipe(
+              Effect.annotateLogs({ environmentId }),
+              Effect.andThen(Effect.promise(() => host.reload()))
+            )
+          )
+        ),
+      { concurrency: looksAtOnce, discard: true }
+    )
+  )
 
 /** A call that sent too many requests has failed as one that threw. */
 const callFailure = (failure: Failure): CallFailure => {

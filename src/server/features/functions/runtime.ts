@@ -93,6 +93,8 @@ export class FunctionsRuntime extends Context.Service<
      * then the new state serves. The control plane calls it on every runner.
      */
     readonly changed: (environmentId: EnvironmentId) => Effect.Effect<void>
+    /** Changes may have been missed: what is no longer live on this runner is replaced by what is. */
+    readonly missedChanges: Effect.Effect<void>
     /** Waits until the last change is in force on the other runner that has the environment, if one has. */
     readonly settled: (environmentId: EnvironmentId) => Effect.Effect<void>
     /** One statement on a database of the live version. */

@@ -312,6 +312,16 @@ export class FunctionHost {
     })
   }
 
+  /** Reloads if something else is live than what runs; calls under way go on otherwise. */
+  async reloadIfChanged(): Promise<void> {
+    this.#notLive = undefined
+    if (!this.supervisor.isQuiet) return this.reload()
+    const running = this.supervisor.process
+    if (running === undefined) return
+    const state = await this.#options.load()
+    if (state.kind !== "live" || !isSame(state.program, running.program)) await this.reload()
+  }
+
   /** Ends the process and the socket of the bindings. */
   async close(drainMillis: number): Promise<void> {
     await this.supervisor.stop(drainMillis)
