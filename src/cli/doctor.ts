@@ -6,7 +6,7 @@ import manifest from "../../package.json" with { type: "json" }
 import { Exit, exitCodes } from "./failures.ts"
 import { environmentFlag } from "./files.ts"
 import { printResult, styled } from "./output.ts"
-import { currentUrl, localDataDirectory, localService, resolveTarget } from "./target.ts"
+import { currentUrl, localDataDirectory, publishableKeyFor, resolveTarget } from "./target.ts"
 import { type Check, type CheckStatus, failed, nodeCheck } from "./doctor-checks.ts"
 import { checkDatabase, checkDataDirectory, installedPackages } from "./doctor-local.ts"
 import { checkService } from "./doctor-service.ts"
@@ -20,14 +20,6 @@ const unlinked = failed(
   "this folder has no service",
   "svc link https://play.example.com, or start one here: svc dev, npm start"
 )
-
-/** The publishable key, for a guest of development only: nobody wants guests in production. */
-const publishableKeyFor = Effect.fnUntraced(function* (env: EnvironmentName, url: string) {
-  const given = yield* variable("SVC_PUBLISHABLE_KEY")
-  if (Option.isSome(given) || env === "production") return given
-  const here = Option.filter(yield* localService, ({ baseUrl }) => baseUrl === url)
-  return Option.map(here, ({ development }) => development.publishableKey)
-})
 
 const allChecks = Effect.fnUntraced(function* (env: EnvironmentName) {
   const url = yield* currentUrl

@@ -18,6 +18,7 @@ import { featuresCommand } from "./features.ts"
 import { initCommand } from "./init.ts"
 import { functionsCommand } from "./functions.ts"
 import { Json, note, report } from "./output.ts"
+import { seedCommand } from "./seed.ts"
 import { shareCommand } from "./share.ts"
 import { signInCommands } from "./sign-in.ts"
 import { typesCommand } from "./types.ts"
@@ -29,6 +30,7 @@ svc finds a service that was started in this folder (npm start). For others: svc
 
 ENVIRONMENT
   SVC_URL, SVC_SECRET_KEY   the service and a secret key, for CI (no link or login needed)
+  SVC_PUBLISHABLE_KEY       the key of players, for doctor and seed
   SVC_CONFIG_DIR            where svc stores the user's keys (default: ~/.config/svc)
   NO_COLOR                  disables colours
 
@@ -53,6 +55,7 @@ const svc = Command.make("svc").pipe(
     functionsCommand,
     ...hostingCommands,
     domainsCommand,
+    seedCommand,
     doctorCommand,
     ...backupCommands,
     agentCommand

@@ -102,6 +102,14 @@ export const localService = Effect.map(
   Option.map(({ value }) => value)
 )
 
+/** The publishable key, for a guest of development only: nobody wants guests in production. */
+export const publishableKeyFor = Effect.fnUntraced(function* (env: EnvironmentName, url: string) {
+  const given = Option.fromUndefinedOr(yield* variable("SVC_PUBLISHABLE_KEY"))
+  if (Option.isSome(given) || env === "production") return given
+  const here = Option.filter(yield* localService, ({ baseUrl }) => baseUrl === url)
+  return Option.map(here, ({ development }) => development.publishableKey)
+})
+
 /** The data directory of that service. */
 export const localDataDirectory = Effect.gen(function* () {
   const path = yield* Path.Path

@@ -1,0 +1,225 @@
+/**
+ * What `svc seed` asks of the service: with the secret key to find, ban and check players, and with the
+ * publishable key to act as one.
+ */
+import { Effect, Redacted, Schema } from "effect"
+import { HttpClientRequest } from "effect/http"
+import { paths } from "#rpc/paths"
+import { exitCodes, Failure } from "./failures.ts"
+import { type AppealDecision, type SeededBan } from "./seed-players.ts"
+import { read, sendOk } from "./service.ts"
+import type { Target } from "./target.ts"
+
+/** The service with both keys of an environment. */
+export interface SeedTarget {
+  /** Requests with the secret key. */
+  readonly operator: Target
+  /** Requests of players: here the key is the publishable one. */
+  readonly players: Target
+}
+
+/** A player of this run, signed in. */
+export interface SignedIn {
+  readonly id: string
+  readonly accessToken: string
+  readonly refreshToken: string
+}
+
+const quiet = { quiet: true }
+
+/** How long a refused sign-in waits: the service lets one guest more in every two seconds. */
+const retryPause = "2 seconds"
+
+const post = (path: string, body: object) =>
+  HttpClientRequest.post(path).pipe(HttpClientRequest.bodyJsonUnsafe(body))
+
+const as = ({ accessToken }: SignedIn) => HttpClientRequest.bearerToken(accessToken)
+
+// As the operator ------------------------------------------------------------------------------
+
+const ToolAnswer = Schema.Struct({
+  result: Schema.Struct({
+    content: Schema.Array(Schema.Struct({ text: Schema.String })),
+    isError: Schema.optionalKey(Schema.Boolean)
+  })
+})
+
+/** Calls a tool of `/mcp`, which reads what has no endpoint for secret keys. */
+const callTool = Effect.fnUntraced(function* (target: Target, name: string, args: object) {
+  const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } }
+  const answer = yield* sendOk(target, post(paths.mcp, message), quiet)
+  const { result } = yield* read(target.url, ToolAnswer, answer)
+  return { isError: result.isError === true, text: result.content[0]?.text ?? "" }
+})
+
+const Found = Schema.fromJsonString(
+  Schema.Struct({ players: Schema.Array(Schema.Struct({ displayName: Schema.String })) })
+)
+
+const unexpectedTool = ({ url }: Target, text: string) =>
+  new Failure({
+    exitCode: exitCodes.unreachable,
+    code: "unreachable",
+    message: `The agent tool of ${url} sent an unexpected response: ${text}`,
+    hints: ["Check that the service is at least as new as this CLI."]
+  })
+
+/** Whether the environment has a player of this name. */
+export const hasPlayer = Effect.fnUntraced(function* ({ operator }: SeedTarget, name: string) {
+  const { text } = yield* callTool(operator, "players_search", { q: name, limit: 10 })
+  const { players } = yield* Schema.decodeUnknownEffect(Found)(text).pipe(
+    Effect.mapError(() => unexpectedTool(operator, text))
+  )
+  return players.some(({ displayName }) => displayName === name)
+})
+
+const localWebhook = "integrity.stats.webhook.url"
+
+/**
+ * Whether the secret key belongs to a production environment. Nothing names the environment of a key, but
+ * only production refuses a config with a webhook on localhost. The document is checked, not pushed.
+ */
+export const isProduction = Effect.fnUntraced(function* (operator: Target) {
+  const webhook = { url: "http://localhost/" }
+  const document = { version: 1, integrity: { stats: { webhook } } }
+  const { isError, text } = yield* callTool(operator, "config_diff", { document })
+  if (isError && !text.startsWith("invalid_config")) return yield* unexpectedTool(operator, text)
+  return isError && text.includes(localWebhook)
+})
+
+const Verified = Schema.Struct({ player: Schema.Struct({ id: Schema.String }) })
+
+const otherEnvironment = new Failure({
+  exitCode: exitCodes.usage,
+  code: "usage",
+  message: "The publishable key and the secret key belong to different environments.",
+  hints: ["Set SVC_PUBLISHABLE_KEY and SVC_SECRET_KEY to keys of the same development environment."]
+})
+
+/** Fails, and deletes the player, unless the secret key is of the player's environment. */
+const requireSameEnvironment = Effect.fnUntraced(function* (target: SeedTarget, player: SignedIn) {
+  const request = post("/v1/admin/players/verify-token", { token: player.accessToken })
+  const { url } = target.operator
+  yield* sendOk(target.operator, request, quiet).pipe(
+    Effect.flatMap((answer) => read(url, Verified, answer)),
+    Effect.catchTag("Failure", (failure) =>
+      failure.code === "unreachable"
+        ? Effect.fail(failure)
+        : Effect.andThen(deletePlayer(target, player), Effect.fail(otherEnvironment))
+    )
+  )
+})
+
+/** Bans a player. */
+export const banPlayer = (
+  { operator }: SeedTarget,
+  { id }: SignedIn,
+  { durationHours, publicNote, reason }: SeededBan
+) => {
+  const duration = durationHours === undefined ? {} : { durationHours }
+  const ban = { reason, publicNote, ...duration }
+  return sendOk(operator, post(`/v1/admin/players/${id}/ban`, ban), quiet)
+}
+
+const Appeals = Schema.Struct({
+  appeals: Schema.Array(
+    Schema.Struct({ id: Schema.String, player: Schema.Struct({ id: Schema.String }) })
+  )
+})
+
+/** Decides the open appeal of a player. One that an operator has decided meanwhile stays so. */
+export const resolveAppeal = Effect.fnUntraced(function* (
+  { operator }: SeedTarget,
+  { id }: SignedIn,
+  { accept, response }: AppealDecision
+) {
+  const request = HttpClientRequest.get("/v1/admin/appeals?status=open&limit=100")
+  const answer = yield* sendOk(operator, request, quiet)
+  const { appeals } = yield* read(operator.url, Appeals, answer)
+  const found = appeals.find(({ player }) => player.id === id)
+  if (found === undefined) return
+  const path = `/v1/admin/appeals/${found.id}/resolve`
+  yield* sendOk(operator, post(path, { accept, response }), quiet)
+})
+
+// As a player ----------------------------------------------------------------------------------
+
+const Session = Schema.Struct({
+  accessToken: Schema.String,
+  refreshToken: Schema.String,
+  player: Schema.Struct({ id: Schema.String })
+})
+
+/** Signs in; while the service refuses as too many requests, `onWait` runs and the request repeats. */
+const signIn = Effect.fnUntraced(function* (
+  target: SeedTarget,
+  request: HttpClientRequest.HttpClientRequest,
+  onWait: Effect.Effect<void>
+) {
+  const { players } = target
+  const again: Effect.Effect<void> = Effect.andThen(onWait, Effect.sleep(retryPause))
+  const answer = yield* sendOk(players, request, quiet).pipe(
+    Effect.tapError(({ code }) => (code === "rate_limited" ? again : Effect.void)),
+    Effect.retry({ while: ({ code }) => code === "rate_limited" })
+  )
+  const { player, ...tokens } = yield* read(players.url, Session, answer)
+  const signedIn: SignedIn = { id: player.id, ...tokens }
+  yield* requireSameEnvironment(target, signedIn)
+  return signedIn
+})
+
+/** Creates a guest. */
+export const createGuest = (target: SeedTarget, displayName: string, onWait: Effect.Effect<void>) =>
+  signIn(target, post("/v1/auth/guest", { displayName }), onWait)
+
+/** Creates an account; its password is not kept, so nobody can sign in to it. */
+export const createAccount = Effect.fnUntraced(function* (
+  target: SeedTarget,
+  account: { readonly email: string; readonly displayName: string; readonly password: string }
+) {
+  const answer = yield* sendOk(target.players, post("/v1/auth/email/signup", account), quiet)
+  const { player, ...tokens } = yield* read(target.players.url, Session, answer)
+  const signedIn: SignedIn = { id: player.id, ...tokens }
+  yield* requireSameEnvironment(target, signedIn)
+  return signedIn
+})
+
+/** Writes a save. */
+export const writeSave = (
+  { players }: SeedTarget,
+  player: SignedIn,
+  save: { readonly key: string; readonly data: object }
+) => {
+  const request = HttpClientRequest.put(`/v1/saves/${save.key}`).pipe(
+    HttpClientRequest.bodyJsonUnsafe({ data: save.data }),
+    as(player)
+  )
+  return sendOk(players, request, quiet)
+}
+
+/** Reports stats. */
+export const reportStats = (
+  { players }: SeedTarget,
+  player: SignedIn,
+  stats: Readonly<Record<string, number>>
+) => sendOk(players, post("/v1/stats", { stats }).pipe(as(player)), quiet)
+
+/** Appeals against the player's ban. */
+export const appeal = ({ players }: SeedTarget, { refreshToken }: SignedIn, message: string) =>
+  sendOk(players, post("/v1/auth/appeal", { refreshToken, message }), quiet)
+
+/** Deletes the player. */
+export const deletePlayer = ({ players }: SeedTarget, player: SignedIn) => {
+  const request = HttpClientRequest.delete("/v1/players/me").pipe(
+    HttpClientRequest.bodyJsonUnsafe({ refreshToken: player.refreshToken }),
+    as(player)
+  )
+  return sendOk(players, request, quiet)
+}
+
+/** The publishable key as the key of requests. */
+export const asPlayers = (operator: Target, publishableKey: string): Target => ({
+  ...operator,
+  secretKey: Redacted.make(publishableKey),
+  keyFrom: "SVC_PUBLISHABLE_KEY, or dev-keys.json"
+})
