@@ -8,7 +8,13 @@ import { modesOf } from "#rpc/config-document/multiplayer"
 import { Reply } from "#rpc/realtime"
 import { RoomRef } from "#rpc/rooms"
 import { exitCodes, Failure } from "./failures.ts"
-import { createGuest, deletePlayer, type SeedTarget, type SignedIn } from "./seed-service.ts"
+import {
+  createGuest,
+  deletePlayer,
+  type Pace,
+  type SeedTarget,
+  type SignedIn
+} from "./seed-service.ts"
 
 /** Bots of each room, named after who they play with. */
 const rooms = [
@@ -127,13 +133,9 @@ interface Bot {
 
 const makeBot = Effect.fnUntraced(function* (
   target: SeedTarget,
-  {
-    key,
-    name,
-    onWait
-  }: { readonly key: string; readonly name: string; readonly onWait: Effect.Effect<void> }
+  { key, name, pace }: { readonly key: string; readonly name: string; readonly pace: Pace }
 ) {
-  const player = yield* Effect.acquireRelease(createGuest(target, name, onWait), (guest) =>
+  const player = yield* Effect.acquireRelease(pace(createGuest(target, name)), (guest) =>
     Effect.ignore(deletePlayer(target, guest))
   )
   const bot: Bot = { player, socket: yield* openSocket(target, player.accessToken, key) }
@@ -173,7 +175,7 @@ const decodeRoom = Schema.decodeUnknownEffect(RoomRef)
 export const openRooms = Effect.fnUntraced(function* (
   target: SeedTarget,
   config: EnvironmentConfig,
-  options: { readonly key: string; readonly onWait: Effect.Effect<void> }
+  options: { readonly key: string; readonly pace: Pace }
 ) {
   const modes = modesOf(config)
   const playing: Array<ReturnType<typeof play>> = []

@@ -2,7 +2,7 @@
  * What `svc seed` asks of the service: with the secret key to find, ban and check players, and with the
  * publishable key to act as one.
  */
-import { Effect, Redacted, Schema } from "effect"
+import { Effect, Redacted, Schema, Semaphore } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { paths } from "#rpc/paths"
 import { exitCodes, Failure } from "./failures.ts"
@@ -27,8 +27,8 @@ export interface SignedIn {
 
 const quiet = { quiet: true }
 
-/** How long a refused sign-in waits: the service lets one guest more in every two seconds. */
-const retryPause = "2 seconds"
+/** Between sign-ins at the limit, where the service lets one guest more in every two seconds. */
+const limitedPause = "2 seconds"
 
 const post = (path: string, body: object) =>
   HttpClientRequest.post(path).pipe(HttpClientRequest.bodyJsonUnsafe(body))
@@ -150,39 +150,49 @@ const Session = Schema.Struct({
   player: Schema.Struct({ id: Schema.String })
 })
 
-/** Signs in; while the service refuses as too many requests, `onWait` runs and the request repeats. */
+/** Runs a sign-in; the run shares one. */
+export type Pace = <A, R>(signIn: Effect.Effect<A, Failure, R>) => Effect.Effect<A, Failure, R>
+
+/**
+ * Runs sign-ins one after another. Once the service has refused one as too many requests, `onWait` runs,
+ * and each further sign-in waits two seconds.
+ */
+export const makePace = (onWait: Effect.Effect<void>) =>
+  Effect.map(Semaphore.make(1), (turn): Pace => {
+    let isLimited = false
+    const limit = Effect.suspend(() => {
+      isLimited = true
+      return onWait
+    })
+    return (signIn) =>
+      Effect.suspend(() => (isLimited ? Effect.delay(signIn, limitedPause) : signIn)).pipe(
+        Effect.tapError(({ code }) => (code === "rate_limited" ? limit : Effect.void)),
+        Effect.retry({ while: ({ code }) => code === "rate_limited" }),
+        turn.withPermits(1)
+      )
+  })
+
+/** Signs a player in, and checks that it belongs to the environment of the secret key. */
 const signIn = Effect.fnUntraced(function* (
   target: SeedTarget,
-  request: HttpClientRequest.HttpClientRequest,
-  onWait: Effect.Effect<void>
+  request: HttpClientRequest.HttpClientRequest
 ) {
-  const { players } = target
-  const again: Effect.Effect<void> = Effect.andThen(onWait, Effect.sleep(retryPause))
-  const answer = yield* sendOk(players, request, quiet).pipe(
-    Effect.tapError(({ code }) => (code === "rate_limited" ? again : Effect.void)),
-    Effect.retry({ while: ({ code }) => code === "rate_limited" })
-  )
-  const { player, ...tokens } = yield* read(players.url, Session, answer)
+  const answer = yield* sendOk(target.players, request, quiet)
+  const { player, ...tokens } = yield* read(target.players.url, Session, answer)
   const signedIn: SignedIn = { id: player.id, ...tokens }
   yield* requireSameEnvironment(target, signedIn)
   return signedIn
 })
 
 /** Creates a guest. */
-export const createGuest = (target: SeedTarget, displayName: string, onWait: Effect.Effect<void>) =>
-  signIn(target, post("/v1/auth/guest", { displayName }), onWait)
+export const createGuest = (target: SeedTarget, displayName: string) =>
+  signIn(target, post("/v1/auth/guest", { displayName }))
 
-/** Creates an account; its password is not kept, so nobody can sign in to it. */
-export const createAccount = Effect.fnUntraced(function* (
+/** Creates an account. */
+export const createAccount = (
   target: SeedTarget,
   account: { readonly email: string; readonly displayName: string; readonly password: string }
-) {
-  const answer = yield* sendOk(target.players, post("/v1/auth/email/signup", account), quiet)
-  const { player, ...tokens } = yield* read(target.players.url, Session, answer)
-  const signedIn: SignedIn = { id: player.id, ...tokens }
-  yield* requireSameEnvironment(target, signedIn)
-  return signedIn
-})
+) => signIn(target, post("/v1/auth/email/signup", account))
 
 /** Writes a save. */
 export const writeSave = (

@@ -3,7 +3,7 @@
  * `--play` lets bots play in three rooms. It uses the public interface only and obeys its limits.
  */
 import { randomBytes } from "node:crypto"
-import { Effect, Option, Predicate, Redacted, Result, Schema, Stdio, Stream } from "effect"
+import { Effect, Option, Redacted, Result, Schema, Stdio, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
 import { decodeConfig, type EnvironmentConfig } from "#rpc/config-document/document"
@@ -22,6 +22,8 @@ import {
   createGuest,
   hasPlayer,
   isProduction,
+  makePace,
+  type Pace,
   reportStats,
   resolveAppeal,
   type SeedTarget,
@@ -69,36 +71,40 @@ interface Run {
   readonly target: SeedTarget
   readonly config: EnvironmentConfig
   readonly isOn: (feature: FeatureName) => boolean
-  readonly onWait: Effect.Effect<void>
+  readonly pace: Pace
   readonly counts: Counts
   /** Parts that were left out, and what turns them on. */
   readonly skipped: Map<string, string>
 }
 
+type Progress = (text: string) => Effect.Effect<void>
+
 /** Progress on a terminal, in one line that is rewritten. */
 const makeProgress = Effect.gen(function* () {
   const stdio = yield* Stdio.Stdio
   const isShown = (yield* stdio.stderrIsTerminal) && !(yield* Json)
-  return (text: string) =>
+  const progress: Progress = (text) =>
     isShown
       ? Effect.ignore(
           Stream.run(Stream.make(`\r\u001B[2K${text}`), stdio.stderr({ endOnDone: false }))
         )
       : Effect.void
+  return progress
 })
 
 /** Says once that the service limits the run. */
-const makeOnWait = Effect.gen(function* () {
+const makeOnWait = Effect.fnUntraced(function* (progress: Progress) {
   const isJson = yield* Json
-  let isSaid = false
+  const { burst } = throttles.guestPerAddress
+  const said = note(
+    `The service lets about ${burst} guests a minute in from one address: svc seed waits and goes on.`,
+    "  A service of your own goes faster when started with SVC_THROTTLES=off npm start."
+  )
+  let isSaid = isJson
   return Effect.suspend(() => {
-    if (isSaid || isJson) return Effect.void
+    if (isSaid) return Effect.void
     isSaid = true
-    const { burst } = throttles.guestPerAddress
-    return note(
-      `\nThe service lets about ${burst} guests a minute in from one address: svc seed waits and goes on.`,
-      "  A service of your own goes faster when started with SVC_THROTTLES=off npm start."
-    )
+    return Effect.andThen(progress(""), said)
   })
 })
 
@@ -115,8 +121,8 @@ const statsOf = ({ config }: Run, skill: number) => {
 
 /** Signs a player up, as a guest where sign-ups are off or used up for this hour. */
 const enter = Effect.fnUntraced(function* (run: Run, { email, name }: SeededPlayer) {
-  const { counts, onWait, skipped, target } = run
-  const asGuest = createGuest(target, name, onWait)
+  const { counts, pace, skipped, target } = run
+  const asGuest = pace(createGuest(target, name))
   if (email === undefined || !run.isOn("emailLogin")) return yield* asGuest
   const password = randomBytes(24).toString("base64url")
   const entered = yield* Effect.result(
@@ -178,11 +184,7 @@ const noteSkipped = ({ config, isOn, skipped }: Run) => {
 }
 
 /** Fills the environment with what it does not have yet. */
-const fillAll = Effect.fnUntraced(function* (
-  run: Run,
-  count: number,
-  progress: (text: string) => Effect.Effect<void>
-) {
+const fillAll = Effect.fnUntraced(function* (run: Run, count: number, progress: Progress) {
   const { counts, target } = run
   const players = seededPlayers(count)
   yield* progress("Looking for players of an earlier run ...")
@@ -205,14 +207,14 @@ const fillAll = Effect.fnUntraced(function* (
 
 /** Opens the rooms and keeps the bots playing for this many seconds, or until Ctrl-C. */
 const playAll = Effect.fnUntraced(function* (
-  { config, isOn, onWait, target }: Run,
+  { config, isOn, pace, target }: Run,
   seconds: number,
-  progress: (text: string) => Effect.Effect<void>
+  progress: Progress
 ) {
   if (!isOn("multiplayer")) return yield* usageFailure(`No rooms: ${switchHint("multiplayer")}`)
   yield* progress(`Opening ${roomCount} rooms ...`)
   const key = Redacted.value(target.players.secretKey)
-  const { codes, playing } = yield* openRooms(target, config, { key, onWait })
+  const { codes, playing } = yield* openRooms(target, config, { key, pace })
   yield* progress("")
   yield* note(
     `Bots play in ${codes.length} rooms (${codes.join(", ")}) for ${seconds} seconds. Ctrl-C ends it.`
@@ -250,7 +252,7 @@ const decoded = (document: unknown) =>
       })
   )
 
-const decodeJson = (value: unknown) => Effect.orDie(Schema.decodeUnknownEffect(Schema.Json)(value))
+const Members = Schema.Record(Schema.String, Schema.Json)
 
 /** Stats for a config without any. */
 const exampleStats = [
@@ -263,8 +265,9 @@ const exampleStats = [
 const currentConfig = Effect.fnUntraced(function* (operator: Target, definesStats: boolean) {
   const { document, version } = yield* readConfig(operator)
   const config = yield* decoded(document)
-  if (!definesStats || config.stats.length > 0 || !Predicate.isObject(document)) return config
-  const added = yield* decodeJson({ ...document, stats: exampleStats })
+  const members = Schema.decodeUnknownOption(Members)(document)
+  if (!definesStats || config.stats.length > 0 || Option.isNone(members)) return config
+  const added = { ...members.value, stats: exampleStats }
   yield* pushConfig(operator, added, version).pipe(
     Effect.catchTag("PushRefused", ({ code, message }) =>
       Effect.fail(new Failure({ exitCode: exitCodes.no, code, message: `No stats: ${message}` }))
@@ -292,16 +295,16 @@ const seed = Effect.fnUntraced(function* (options: Options) {
   const on = new Set(
     features.filter(({ enabled, offered }) => enabled && offered).map(({ key }) => key)
   )
+  const progress = yield* makeProgress
   const run: Run = {
     target,
     config: yield* currentConfig(target.operator, defineStats),
     isOn: (feature) => on.has(feature),
-    onWait: yield* makeOnWait,
+    pace: yield* makePace(yield* makeOnWait(progress)),
     counts: { created: 0, existing: 0, accounts: 0, saves: 0, stats: 0, bans: 0, appeals: 0 },
     skipped: new Map()
   }
   noteSkipped(run)
-  const progress = yield* makeProgress
   yield* fillAll(run, count, progress).pipe(Effect.ensuring(progress("")))
   const rooms = seconds === 0 ? [] : yield* playAll(run, seconds, progress)
   const result = { ...run.counts, rooms: rooms.length, skipped: Object.fromEntries(run.skipped) }

@@ -23,6 +23,8 @@ interface RunOptions {
   readonly node?: ReadonlyArray<string>
   /** Ends the run, as Ctrl-C does, once this holds for what it has printed so far. */
   readonly until?: (stdout: string) => boolean
+  /** Runs with all that the run has printed on standard error so far. */
+  readonly onError?: (stderr: string) => void
   /** A folder below the temporary one. */
   readonly cwd?: string
 }
@@ -56,7 +58,10 @@ const runIn = (folder: string, env: Readonly<Record<string, string>>): Folder["s
         stdout += chunk.toString()
         if (options.until?.(stdout) === true) child.kill("SIGINT")
       })
-      child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()))
+      child.stderr.on("data", (chunk: Buffer) => {
+        stderr += chunk.toString()
+        options.onError?.(stderr)
+      })
       child.on("close", (code) => resume(Effect.succeed({ code, stdout, stderr })))
       child.stdin.end(stdin)
       return Effect.sync(() => child.kill("SIGKILL"))
