@@ -16,7 +16,7 @@ import {
   type SignedIn
 } from "./seed-service.ts"
 
-/** Bots of each room, named after who they play with. */
+/** Names of the bots of each room. */
 const rooms = [
   ["Bot Ada", "Bot Linus", "Bot Grace"],
   ["Bot Alan", "Bot Edsger", "Bot Barbara"],
@@ -29,7 +29,7 @@ export const roomCount = rooms.length
 const chat = ["gg", "nice one", "wait for me", "again?", "over here", "so close"]
 
 const step = "1 second"
-const replyTimeout = "10 seconds"
+const replyTimeout = "30 seconds"
 
 const lost = (what: string) =>
   new Failure({
@@ -82,7 +82,7 @@ const isWelcome = (text: string) => {
 
 const inTime = Effect.timeoutOrElse({
   duration: replyTimeout,
-  orElse: () => Effect.fail(lost("no reply within 10 seconds"))
+  orElse: () => Effect.fail(lost("no reply within 30 seconds"))
 })
 
 /** Opens the socket of a player. */

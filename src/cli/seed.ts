@@ -8,7 +8,7 @@ import { Command, Flag } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
 import { decodeConfig, type EnvironmentConfig } from "#rpc/config-document/document"
 import type { FeatureName } from "#rpc/config-document/features"
-import { throttles } from "#rpc/throttles"
+import { stats as statLimits, throttles } from "#rpc/limits"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"
 import { environmentFlag } from "./files.ts"
 import { Json, note, printResult } from "./output.ts"
@@ -115,7 +115,9 @@ const statsOf = ({ config }: Run, skill: number) => {
     return Math.min(Math.max(value, rule?.min ?? value), rule?.max ?? value)
   }
   return Object.fromEntries(
-    config.stats.map((stat) => [stat.key, inRange(stat.key, statValue(stat, skill))])
+    config.stats
+      .slice(0, statLimits.keysPerReport)
+      .map((stat) => [stat.key, inRange(stat.key, statValue(stat, skill))])
   )
 }
 
@@ -132,7 +134,10 @@ const enter = Effect.fnUntraced(function* (run: Run, { email, name }: SeededPlay
     counts.accounts += 1
     return entered.success
   }
-  if (entered.failure.code !== "rate_limited") return yield* entered.failure
+  const { code } = entered.failure
+  // An account of an earlier run keeps its email under another name.
+  if (code === "email_taken") return yield* asGuest
+  if (code !== "rate_limited") return yield* entered.failure
   const { burst } = throttles.signupPerAddress
   skipped.set(
     "accounts",
@@ -188,18 +193,18 @@ const fillAll = Effect.fnUntraced(function* (run: Run, count: number, progress: 
   const { counts, target } = run
   const players = seededPlayers(count)
   yield* progress("Looking for players of an earlier run ...")
-  const found = yield* Effect.filter(
+  const missing = yield* Effect.filter(
     players,
     ({ name }) => Effect.map(hasPlayer(target, name), (has) => !has),
     { concurrency }
   )
-  counts.existing = count - found.length
+  counts.existing = count - missing.length
   const show = Effect.suspend(() =>
     progress(`${counts.existing + counts.created} of ${count} players ...`)
   )
   const one = (seeded: SeededPlayer) => Effect.andThen(fill(run, seeded), show)
   // The first one alone: it shows whether both keys belong together.
-  const [first, ...others] = found
+  const [first, ...others] = missing
   yield* show
   if (first !== undefined) yield* one(first)
   yield* Effect.forEach(others, one, { concurrency, discard: true })
@@ -207,11 +212,10 @@ const fillAll = Effect.fnUntraced(function* (run: Run, count: number, progress: 
 
 /** Opens the rooms and keeps the bots playing for this many seconds, or until Ctrl-C. */
 const playAll = Effect.fnUntraced(function* (
-  { config, isOn, pace, target }: Run,
+  { config, pace, target }: Run,
   seconds: number,
   progress: Progress
 ) {
-  if (!isOn("multiplayer")) return yield* usageFailure(`No rooms: ${switchHint("multiplayer")}`)
   yield* progress(`Opening ${roomCount} rooms ...`)
   const key = Redacted.value(target.players.secretKey)
   const { codes, playing } = yield* openRooms(target, config, { key, pace })
@@ -305,6 +309,9 @@ const seed = Effect.fnUntraced(function* (options: Options) {
     skipped: new Map()
   }
   noteSkipped(run)
+  if (seconds > 0 && !run.isOn("multiplayer")) {
+    return yield* usageFailure(`No rooms: ${switchHint("multiplayer")}`)
+  }
   yield* fillAll(run, count, progress).pipe(Effect.ensuring(progress("")))
   const rooms = seconds === 0 ? [] : yield* playAll(run, seconds, progress)
   const result = { ...run.counts, rooms: rooms.length, skipped: Object.fromEntries(run.skipped) }

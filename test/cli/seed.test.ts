@@ -148,6 +148,23 @@ layer(Service)("svc seed", (it) => {
     })
   )
 
+  it.effect("goes on where the email of an account is taken", () =>
+    Effect.gen(function* () {
+      const { development, folder } = yield* setUp
+      yield* configure(development, { features: { emailLogin: true } })
+      const players = seededPlayers(29)
+      const { email } = players[28] ?? assert.fail("no account")
+      const signedUp = yield* request(`${development.url}/v1/auth/email/signup`, {
+        headers: { "x-svc-key": development.publishableKey },
+        body: { email, password: "a long password", displayName: "Renamed" }
+      })
+      assert.strictEqual(signedUp.status, 200)
+      const run = yield* folder.svc("seed --players 29")
+      assert.strictEqual(run.code, 0, run.stderr)
+      assert.strictEqual(yield* playersNamed(development, players[28]?.name ?? ""), 1)
+    })
+  )
+
   it.effect("refuses production, also by the key alone", () =>
     Effect.gen(function* () {
       const { folder } = yield* setUp
@@ -173,10 +190,10 @@ layer(Service)("svc seed", (it) => {
       const { folder } = yield* setUp
       const { production } = yield* TestApp
       const env = { SVC_PUBLISHABLE_KEY: production.publishableKey }
-      const refused = yield* folder.svc("seed --players 12", { env })
+      const refused = yield* folder.svc("seed --players 40", { env })
       assert.strictEqual(refused.code, 2, refused.stderr)
       assert.match(refused.stderr, /belong to different environments/)
-      for (const { name } of seededPlayers(12)) {
+      for (const { name } of seededPlayers(40)) {
         assert.strictEqual(yield* playersNamed(production, name), 0)
       }
     })
