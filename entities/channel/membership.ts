@@ -97,6 +97,10 @@ export const join = (
 > => {
   const { connectionId, displayName, joinedAt = now, node, playerId } = joiningPlayer
   const known = memberOf(state, playerId)
+  if (joiningPlayer.renames === true) {
+    const isOlder = (known?.attachment?.connectionId ?? connectionId) > connectionId
+    return Result.succeed(isOlder ? { state, emissions: [] } : rename(state, playerId, displayName))
+  }
   if (known !== undefined) return attach(state, known, joiningPlayer)
   const error = joinError(state, joiningPlayer, now)
   if (error !== undefined) return Result.fail(error)

@@ -30,7 +30,9 @@ export const GatewayCommand = Schema.Union([
     ...player,
     ...connection,
     displayName: Schema.String,
-    openChat: Schema.Boolean
+    openChat: Schema.Boolean,
+    /** Changes nothing but the name of a member. A runner of an older version takes it as a repeated join. */
+    renames: Schema.optionalKey(Schema.Boolean)
   }),
   command("leave", {
     ...player,

@@ -43,6 +43,8 @@ export interface JoiningPlayer extends Attachment {
   readonly openChat: boolean
   /** Time of joining before the channel moved, Unix milliseconds. */
   readonly joinedAt?: number
+  /** The player is a member and has a new name. */
+  readonly renames?: boolean
 }
 
 export interface Member {

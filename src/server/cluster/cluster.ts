@@ -30,7 +30,7 @@ import { ConnectionBudget } from "./connection-budget.ts"
 import { LockDatabaseLive } from "./lock-database.ts"
 import { MembershipLive } from "./membership.ts"
 import { Readiness } from "./readiness.ts"
-import { ClientProtocol } from "./runner-client.ts"
+import { ClientProtocol, RunnersLive } from "./runner-client.ts"
 import { LinkHandlers, LinkRpcs, RunnerLinksLive } from "./runner-links.ts"
 import { runnerPortLayer } from "./runner-port.ts"
 import { RunnerSerialization } from "./serialization.ts"
@@ -111,7 +111,7 @@ const withCloseTimeout = <A, E, R>(layer: Layer.Layer<A, E, R>, millis: number) 
 export const RunnerLive = withCloseTimeout(RunnerRpc, rpcCloseMillis).pipe(
   Layer.provideMerge(Sharding.layer),
   Layer.provide(RunnerHealth.layerNoop),
-  Layer.provideMerge(Runners.layerRpc),
+  Layer.provideMerge(RunnersLive),
   Layer.provide(RpcServer.layerProtocolSocketServer),
   Layer.provideMerge(HandoverStorage),
   Layer.provideMerge(MembershipLive),

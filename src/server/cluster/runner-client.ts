@@ -4,9 +4,9 @@
  * that owns the entities now.
  */
 import * as NodeSocket from "@effect/platform-node/NodeSocket"
-import { Effect, Layer } from "effect"
-import { RunnerAddress, Runners } from "effect/cluster"
-import { RpcClient, RpcSerialization } from "effect/rpc"
+import { Effect, Layer, Schema } from "effect"
+import { ClusterError, Message, RunnerAddress, Runners } from "effect/cluster"
+import { RpcClient, RpcSchema, RpcSerialization } from "effect/rpc"
 import { Socket } from "effect/socket"
 import { closeSoon, RunnerPort } from "./runner-port.ts"
 
@@ -45,3 +45,51 @@ export const ClientProtocol: Layer.Layer<
     })
   })
 )
+
+const isStream = (rpc: object): boolean =>
+  "successSchema" in rpc &&
+  Schema.isSchema(rpc.successSchema) &&
+  RpcSchema.isStreamSchema(rpc.successSchema)
+
+/**
+ * Fails a stream whose connection broke after it had begun: its reader asks again. The engine would
+ * repeat it under the number of the first one. When the other end then finds that connection closed, it
+ * forgets the number, and the repeated stream stays open without ever sending anything.
+ */
+export const failBegunStreams = (runners: Runners.Runners["Service"]): Runners.Runners["Service"] =>
+  Runners.Runners.of({
+    ...runners,
+    send: (options) => {
+      const { address, message } = options
+      if (message._tag !== "OutgoingRequest" || !isStream(message.rpc)) return runners.send(options)
+      let begun = false
+      const respond: typeof message.respond = (reply) => {
+        begun = true
+        return message.respond(reply)
+      }
+      const { annotations, context, envelope, lastReceivedReply, rpc } = message
+      const stream = { annotations, context, envelope, lastReceivedReply, rpc, respond }
+      return Effect.catchTag(
+        runners.send({ address, message: new Message.OutgoingRequest(stream) }),
+        "RunnerUnavailable",
+        (
+          error
+        ): Effect.Effect<
+          never,
+          ClusterError.AlreadyProcessingMessage | ClusterError.RunnerUnavailable
+        > =>
+          begun
+            ? new ClusterError.AlreadyProcessingMessage({
+                envelopeId: envelope.requestId,
+                address: envelope.address
+              })
+            : error
+      )
+    }
+  })
+
+/** The engine's calls to other runners. */
+export const RunnersLive = Layer.effect(
+  Runners.Runners,
+  Effect.map(Runners.Runners, failBegunStreams)
+).pipe(Layer.provide(Runners.layerRpc))

@@ -13,13 +13,15 @@ const updateRoom = (hub: Pick<Hub["Service"], "rooms">, connection: PlayerConnec
   link?.send({ t: "relay", playerId, relayOnly, displayName }, () => link.closeIfIdle())
 }
 
-/** Rooms and channels learn a new name where they live. A room that was moving has missed it. */
+/** Rooms and channels learn a new name where they live. One that was moving has missed it. */
 export const applyName = (
   hub: Pick<Hub["Service"], "rooms">,
   connection: PlayerConnection,
   displayName: string
 ): void => {
-  if (connection.rename(displayName)) updateRoom(hub, connection)
+  if (!connection.rename(displayName)) return
+  updateRoom(hub, connection)
+  for (const link of connection.channels.links) link.rename(connection)
 }
 
 /**

@@ -85,6 +85,12 @@ export class ChannelLink
     }).pipe(Effect.ensuring(Effect.sync(() => this.#joined(subscriber))))
   }
 
+  /** Sends the channel the new name of a player who has joined or asked to. */
+  rename({ connectionId, player }: ChannelSubscriber): void {
+    if (player === undefined) return
+    this.send({ t: "join", connectionId, ...player, renames: true }, () => this.closeIfIdle())
+  }
+
   /** Leaves the channel; replies when the channel knows. */
   leave(
     { connectionId, player }: ChannelSubscriber,

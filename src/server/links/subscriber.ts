@@ -57,6 +57,8 @@ export interface ChannelHandle {
   readonly epoch: number
   send(command: GatewayCommand, onReply?: ReplyCallback<void>): void
   join(subscriber: ChannelSubscriber): Effect.Effect<void, CodedError>
+  /** The player of the connection, who has joined or asked to, has a new name. */
+  rename(subscriber: ChannelSubscriber): void
   leave(
     subscriber: ChannelSubscriber,
     reason: "left" | "banned" | "deleted",

@@ -44,6 +44,25 @@ describe("membership of a channel", () => {
     assert.include(harness.members, "ben")
   })
 
+  it("takes the new name of a member from its newest connection, and lets nobody in by a name", () => {
+    const harness = channelOf("ann", "ben")
+    const older = harness.connection("n1", "ben")
+    harness.join("ben", "n2")
+    const newer = harness.connection("n2", "ben")
+    const named = { t: "join", playerId: "ben", openChat: true, renames: true } as const
+    harness.send("n2", { ...named, connectionId: newer, displayName: "Benny" })
+    assert.deepInclude(harness.gateways.n1.last("ann"), {
+      t: "player_updated",
+      player: { id: "ben", displayName: "Benny" }
+    })
+    assert.deepStrictEqual(harness.gateways.n2.kinds("ben"), ["channel_joined", "player_updated"])
+    const before = harness.gateways.n1.kinds("ann")
+    harness.send("n1", { ...named, connectionId: older, displayName: "Old Ben" })
+    harness.send("n1", { ...named, playerId: "cat", connectionId: "con_9", displayName: "Cat" })
+    assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), before)
+    assert.deepStrictEqual(harness.members, ["ann", "ben"])
+  })
+
   it("limits membership to invited players and the owner when `join` is `invited`", () => {
     const harness = new ChannelHarness({ ownerId: "ann", join: "invited" })
     assert.strictEqual(harness.join("ben"), "channel_forbidden")
