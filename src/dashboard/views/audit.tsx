@@ -1,11 +1,11 @@
 /** Who did that: the audit log of the project, with filters that are in the address. */
-import { useState } from "preact/hooks"
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
-import { Choice, useAction } from "../parts/form.tsx"
+import { Choice } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
+import { usePages } from "../parts/pages.tsx"
 import { usePlace, useQueryValue } from "../parts/place.ts"
-import { Empty, Failure, Loaded } from "../parts/shown.tsx"
+import { Empty, Loaded } from "../parts/shown.tsx"
 import { Title } from "../parts/small.tsx"
 import { Entries } from "./entries.tsx"
 
@@ -19,26 +19,15 @@ const pageSize = 50
 
 const More = ({ first, query }: { readonly first: Page; readonly query: Query }) => {
   const { project } = usePlace()
-  const [further, setFurther] = useState<ReadonlyArray<Page>>([])
-  const before = (further.at(-1) ?? first).nextBefore
-  const { busy, error, run } = useAction(async () => {
-    const page = await ask(route, {
-      params: { projectId: project.id },
-      query: { ...query, before: before ?? undefined }
-    })
-    setFurther([...further, page])
-  })
+  const { more, pages } = usePages(
+    first,
+    ({ nextBefore }) => nextBefore,
+    (before) => ask(route, { params: { projectId: project.id }, query: { ...query, before } })
+  )
   return (
     <>
-      <Entries entries={[first, ...further].flatMap(({ entries }) => entries)} />
-      {error !== undefined && <Failure error={error} />}
-      {before !== null && (
-        <div class="more">
-          <button type="button" class="button" disabled={busy} onClick={() => void run()}>
-            {texts.players.more}
-          </button>
-        </div>
-      )}
+      <Entries entries={pages.flatMap(({ entries }) => entries)} />
+      {more}
     </>
   )
 }

@@ -2,10 +2,10 @@
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
-import { useAction } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
+import { usePages } from "../parts/pages.tsx"
 import { addressOf, usePlace, useQueryValue } from "../parts/place.ts"
-import { Empty, Failure, Loaded } from "../parts/shown.tsx"
+import { Empty, Loaded } from "../parts/shown.tsx"
 import { Badge, Snippet, Time, Title } from "../parts/small.tsx"
 import { clientSnippet, curlSnippet, publishableKeyOf } from "./connect.ts"
 import { Player } from "./player.tsx"
@@ -92,23 +92,15 @@ const Rows = ({ list }: { readonly list: ReadonlyArray<Listed> }) => {
 /** The first page, and further ones on demand. */
 const List = ({ first, typed }: { readonly first: Page; readonly typed: string }) => {
   const { params } = usePlace()
-  const [further, setFurther] = useState<ReadonlyArray<Page>>([])
-  const cursor = (further.at(-1) ?? first).nextCursor
-  const { busy, error, run } = useAction(async () => {
-    const query = { q: typed, limit: pageSize, cursor: cursor ?? undefined }
-    setFurther([...further, await ask(route, { params, query })])
-  })
+  const { more, pages } = usePages(
+    first,
+    ({ nextCursor }) => nextCursor,
+    (cursor) => ask(route, { params, query: { q: typed, limit: pageSize, cursor } })
+  )
   return (
     <>
-      <Rows list={[first, ...further].flatMap(({ players }) => players)} />
-      {error !== undefined && <Failure error={error} />}
-      {cursor !== null && (
-        <div class="more">
-          <button type="button" class="button" disabled={busy} onClick={() => void run()}>
-            {own.more}
-          </button>
-        </div>
-      )}
+      <Rows list={pages.flatMap(({ players }) => players)} />
+      {more}
     </>
   )
 }

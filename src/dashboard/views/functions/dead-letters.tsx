@@ -6,6 +6,7 @@ import { texts } from "../../core/texts.ts"
 import { Confirm } from "../../parts/dialog.tsx"
 import { Choice, useAction } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
+import { usePages } from "../../parts/pages.tsx"
 import { usePlace, useQueryValue } from "../../parts/place.ts"
 import { Empty, Failure, Loaded } from "../../parts/shown.tsx"
 import { Badge, Panel, Snippet, Time } from "../../parts/small.tsx"
@@ -95,21 +96,20 @@ const List = ({
   readonly refreshFirst: () => void
 }) => {
   const { params } = usePlace()
-  const [further, setFurther] = useState<ReadonlyArray<Page>>([])
+  const { more, pages, reset } = usePages(
+    first,
+    ({ nextCursor }) => nextCursor,
+    (cursor) => ask(route, { params, query: { name, cursor } })
+  )
   const [chosen, setChosen] = useState<string | undefined>(undefined)
-  const cursor = (further.at(-1) ?? first).nextCursor
-  const { busy, error, run } = useAction(async () => {
-    const page = await ask(route, { params, query: { name, cursor: cursor ?? undefined } })
-    setFurther([...further, page])
-  })
   const refresh = () => {
-    setFurther([])
+    reset()
     refreshFirst()
   }
   return (
     <>
       <ul class="timeline">
-        {[first, ...further]
+        {pages
           .flatMap(({ deadLetters }) => deadLetters)
           .map((letter) => (
             <Item
@@ -120,14 +120,7 @@ const List = ({
             />
           ))}
       </ul>
-      {error !== undefined && <Failure error={error} />}
-      {cursor !== null && (
-        <div class="more">
-          <button type="button" class="button" disabled={busy} onClick={() => void run()}>
-            {texts.players.more}
-          </button>
-        </div>
-      )}
+      {more}
       {chosen !== undefined && (
         <Confirm
           title={own.deleteFailedTitle(chosen)}

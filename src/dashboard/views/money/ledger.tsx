@@ -1,11 +1,10 @@
 /** The entries of the ledger, newest first, page by page. */
-import { useState } from "preact/hooks"
 import { ask, type Response } from "../../core/api.ts"
 import { texts } from "../../core/texts.ts"
 import { cents } from "../../parts/amounts.ts"
-import { useAction } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
-import { Empty, Failure, Loaded } from "../../parts/shown.tsx"
+import { usePages } from "../../parts/pages.tsx"
+import { Empty, Loaded } from "../../parts/shown.tsx"
 import { Panel, Time } from "../../parts/small.tsx"
 
 const { money: own } = texts
@@ -54,23 +53,15 @@ const Table = ({ entries }: { readonly entries: Page["entries"] }) => (
 )
 
 const Pages = ({ first }: { readonly first: Page }) => {
-  const [further, setFurther] = useState<ReadonlyArray<Page>>([])
-  const cursor = (further.at(-1) ?? first).nextCursor
-  const { busy, error, run } = useAction(async () => {
-    const query = { cursor: cursor ?? undefined, limit: pageSize }
-    setFurther([...further, await ask(route, { query })])
-  })
+  const { more, pages } = usePages(
+    first,
+    ({ nextCursor }) => nextCursor,
+    (cursor) => ask(route, { query: { cursor, limit: pageSize } })
+  )
   return (
     <>
-      <Table entries={[first, ...further].flatMap(({ entries }) => entries)} />
-      {error !== undefined && <Failure error={error} />}
-      {cursor !== null && (
-        <div class="more">
-          <button type="button" class="button" disabled={busy} onClick={() => void run()}>
-            {texts.players.more}
-          </button>
-        </div>
-      )}
+      <Table entries={pages.flatMap(({ entries }) => entries)} />
+      {more}
     </>
   )
 }
