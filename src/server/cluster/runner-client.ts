@@ -69,16 +69,10 @@ export const failBegunStreams = (runners: Runners.Runners["Service"]): Runners.R
       }
       const { annotations, context, envelope, lastReceivedReply, rpc } = message
       const stream = { annotations, context, envelope, lastReceivedReply, rpc, respond }
-      return Effect.catchTag(
+      return Effect.mapError(
         runners.send({ address, message: new Message.OutgoingRequest(stream) }),
-        "RunnerUnavailable",
-        (
-          error
-        ): Effect.Effect<
-          never,
-          ClusterError.AlreadyProcessingMessage | ClusterError.RunnerUnavailable
-        > =>
-          begun
+        (error) =>
+          begun && error._tag === "RunnerUnavailable"
             ? new ClusterError.AlreadyProcessingMessage({
                 envelopeId: envelope.requestId,
                 address: envelope.address
