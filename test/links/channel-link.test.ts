@@ -9,7 +9,6 @@ import type { ChannelBatch, ChannelOutput } from "#entities/channel/messages"
 import { Channel } from "#entities/channel/protocol"
 import { makeLocalGroups } from "#entities/local-actors"
 import { LocalRooms } from "#entities/room/entity"
-import { FlushScheduler } from "#server/platform/flush"
 import { ChannelLink } from "#server/links/channel-link"
 import { ChannelMemberships } from "#server/links/channel-memberships"
 import { LinkRegistry } from "#server/links/link-registry"
@@ -18,6 +17,7 @@ import { ReservationManager } from "#server/links/reservations"
 import type { RoomLink } from "#server/links/room-link"
 import type { ChannelHandle, ChannelPlayer } from "#server/links/subscriber"
 import { applyAgeBand } from "#server/gateway/age-restrictions"
+import { makeNodeContext } from "../support/node-context.ts"
 
 const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
 
@@ -78,23 +78,13 @@ const makeChannelEntity = Effect.gen(function* () {
 
 const makeLink = Effect.gen(function* () {
   const client = yield* Channel.client
-  const scope = yield* Effect.scope
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  let attachments = 0
   return new ChannelLink({
     channelId: "env_1/lobby",
     name: "lobby",
     environmentId,
     client,
     local: makeLocalGroups<ChannelActor, ChannelOutput>(),
-    context: {
-      node: "n1",
-      scheduler: new FlushScheduler(() => 0),
-      random: () => 0,
-      nextAttachment: () => ++attachments,
-      reattachment: Effect.succeed(() => undefined),
-      run: (effect) => Fiber.runIn(runFork(effect), scope)
-    }
+    context: yield* makeNodeContext
   })
 })
 

@@ -12,8 +12,8 @@ import {
   type QueueInput,
   type QueueOutput
 } from "#entities/matchmaking-queue/protocol"
-import { FlushScheduler } from "#server/platform/flush"
 import { QueueLink } from "#server/links/queue-link"
+import { makeNodeContext } from "../support/node-context.ts"
 import { queueSettings } from "../support/queue-harness.ts"
 
 const ticket = {
@@ -60,23 +60,13 @@ const makeQueueEntity = Effect.gen(function* () {
 
 const makeLink = Effect.gen(function* () {
   const client = yield* MatchmakingQueue.client
-  const scope = yield* Effect.scope
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  let attachments = 0
   return new QueueLink({
     queueId: "env_1/duel",
     environmentId: "env_1",
     mode: "duel",
     client,
     local: makeLocalActors<QueueActor, QueueOutput>(),
-    context: {
-      node: "n1",
-      scheduler: new FlushScheduler(() => 0),
-      random: () => 0,
-      nextAttachment: () => ++attachments,
-      reattachment: Effect.succeed(() => undefined),
-      run: (effect) => Fiber.runIn(runFork(effect), scope)
-    }
+    context: yield* makeNodeContext
   })
 })
 
