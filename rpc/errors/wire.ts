@@ -3,7 +3,7 @@
  * wire form is `{ error: { code, message, details? } }` over HTTP ({@link wire}), the inner object as
  * `error` of a socket reply ({@link toWire}), and the class itself over native RPC.
  */
-import { Effect, Schema, type SchemaAST, SchemaTransformation } from "effect"
+import { Effect, Schema, SchemaAST, SchemaTransformation } from "effect"
 
 const messageField = (text: string) =>
   Schema.String.annotate({ examples: [text] }).pipe(
@@ -67,6 +67,14 @@ export const toWire = (error: CodedError): WireError =>
   error.details === undefined
     ? { code: error._tag, message: error.message }
     : { code: error._tag, message: error.message, details: error.details }
+
+const declaredStatus = SchemaAST.resolveAt<number>("httpApiStatus")
+
+/** The HTTP status that the class of an error declares. */
+export const statusOf = (error: CodedError): number => {
+  const made: unknown = error.constructor
+  return (Schema.isSchema(made) ? declaredStatus(made.ast) : undefined) ?? 500
+}
 
 /** Decodes an error from its wire form. */
 export const fromWire = ({ code, message, ...details }: WireError): CodedError => ({

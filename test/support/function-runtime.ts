@@ -22,6 +22,8 @@ export interface FakeState {
   retry: (message: QueuedMessage) => boolean
   isBroken: boolean
   isDiskFull: boolean
+  /** What the start of a new version waits for. */
+  starting: Effect.Effect<void>
 }
 
 export class FakeRuntime extends Context.Service<FakeRuntime, FakeState>()(
@@ -32,7 +34,8 @@ export class FakeRuntime extends Context.Service<FakeRuntime, FakeState>()(
     hooks: [],
     retry: () => false,
     isBroken: false,
-    isDiskFull: false
+    isDiskFull: false,
+    starting: Effect.void
   }))
 }
 
@@ -58,9 +61,11 @@ export const FakeFunctionsRuntime = Layer.effect(
       ),
       validate: ({ modules }) => {
         const broken = modules.find(({ content }) => text.decode(content).includes("syntax error"))
-        return broken === undefined
-          ? Effect.succeed({ hooks: state.hooks })
-          : Effect.fail(new FunctionInvalid({ details: { file: broken.name, line: 1 } }))
+        const outcome =
+          broken === undefined
+            ? Effect.succeed({ hooks: state.hooks })
+            : Effect.fail(new FunctionInvalid({ details: { file: broken.name, line: 1 } }))
+        return Effect.andThen(state.starting, outcome)
       },
       changed: (environmentId) => note("changed", environmentId),
       missedChanges: Effect.void,

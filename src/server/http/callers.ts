@@ -28,7 +28,7 @@ import {
 import { featureTable } from "#rpc/config-document/features"
 import { FeatureDisabled, FeatureUnavailable, Unauthorized } from "#rpc/errors/codes"
 import { throttles as limits } from "#rpc/limits"
-import { watchBoth, WatchCredentials } from "#server/platform/credential-check"
+import { provideCredentials, type WatchCredentials } from "#server/platform/credential-check"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
@@ -42,17 +42,9 @@ import { CompactMessage } from "./compact-message.ts"
 import { DeveloperAuthLive } from "./developer-auth.ts"
 import { Origins } from "./origins.ts"
 
-/** Whether a key is still active. */
-const watchKey = (
-  { findByKey }: Environments["Service"],
-  key: Redacted.Redacted
-): WatchCredentials =>
-  Effect.succeed(
-    findByKey(Redacted.value(key)).pipe(
-      Effect.as(true),
-      Effect.catchTag("invalid_key", () => Effect.succeed(false))
-    )
-  )
+/** The key is a credential of the request. */
+const provideKey = ({ findByKey }: Environments["Service"], key: Redacted.Redacted) =>
+  provideCredentials(Effect.asVoid(findByKey(Redacted.value(key))))
 
 /** The environment of a key of one of these kinds, if the page's origin is allowed. */
 const makeByKey = Effect.fnUntraced(function* (kinds: ReadonlyArray<KeyKind>) {
@@ -80,7 +72,7 @@ const PublishableKeyLive = Layer.effect(
         Effect.flatMap(byKey(credential), (environment) =>
           answer.pipe(
             Effect.provideService(CurrentEnvironment, environment),
-            Effect.provideService(WatchCredentials, watchKey(environments, credential))
+            provideKey(environments, credential)
           )
         )
     })
@@ -120,7 +112,7 @@ const SecretKeyLive = Layer.effect(
         return yield* answer.pipe(
           Effect.provideService(CurrentEnvironment, environment),
           Effect.provideService(CurrentActor, actorOf(environment)),
-          Effect.provideService(WatchCredentials, watchKey(environments, credential))
+          provideKey(environments, credential)
         )
       })
     })
@@ -144,7 +136,7 @@ const AnyKeyLive = Layer.effect(
 const isOpenToBanned = (method: string, endpoint: HttpApiEndpoint.Top): boolean =>
   method === "GET" || method === "HEAD" || Context.get(endpoint.annotations, OpenToBanned)
 
-/** The player of an access token, rate limited. A banned player may not write. */
+/** The player of an access token, rate limited, and the check of its ban: a banned player may not write. */
 const makeByPlayerToken = Effect.gen(function* () {
   const statuses = yield* PlayerStatusCache
   const tokens = yield* AccessTokens
@@ -156,11 +148,12 @@ const makeByPlayerToken = Effect.gen(function* () {
     const player = yield* tokens.verify(token, environmentId)
     yield* takeToken(throttles, limits.playerApi, `player:${player.playerId}`)
     const { method } = yield* HttpServerRequest.HttpServerRequest
-    if (!isOpenToBanned(method, endpoint)) {
-      yield* statuses.requireNotBanned(environmentId, player.playerId)
-    }
+    const check = isOpenToBanned(method, endpoint)
+      ? Effect.void
+      : statuses.requireNotBanned(environmentId, player.playerId)
+    yield* check
     yield* usage.playerSeen(environmentId, player.playerId)
-    return player
+    return { check, player }
   })
 })
 
@@ -193,11 +186,10 @@ const PlayerTokenLive = Layer.effect(
     const watchPlayer = yield* makeWatchPlayer
     return PlayerToken.of({
       playerToken: Effect.fnUntraced(function* (answer, { credential, endpoint }) {
-        const player = yield* byToken(Redacted.value(credential), endpoint)
-        const watch = watchBoth(yield* WatchCredentials, watchPlayer(player))
+        const { check, player } = yield* byToken(Redacted.value(credential), endpoint)
         return yield* answer.pipe(
           Effect.provideService(CurrentPlayer, player),
-          Effect.provideService(WatchCredentials, watch)
+          provideCredentials(check, watchPlayer(player))
         )
       })
     })
@@ -208,18 +200,23 @@ const bearer = /^Bearer +(\S+)$/i
 
 const OptionalPlayerTokenLive = Layer.effect(
   OptionalPlayerToken,
-  Effect.map(makeByPlayerToken, (byToken) =>
-    OptionalPlayerToken.of(
+  Effect.gen(function* () {
+    const byToken = yield* makeByPlayerToken
+    const watchPlayer = yield* makeWatchPlayer
+    return OptionalPlayerToken.of(
       Effect.fnUntraced(function* (answer, { endpoint }) {
         const { authorization } = (yield* HttpServerRequest.HttpServerRequest).headers
-        const player =
-          authorization === undefined
-            ? undefined
-            : yield* byToken(bearer.exec(authorization)?.[1] ?? "", endpoint)
-        return yield* Effect.provideService(answer, PlayerIfAny, player)
+        if (authorization === undefined) {
+          return yield* Effect.provideService(answer, PlayerIfAny, undefined)
+        }
+        const { check, player } = yield* byToken(bearer.exec(authorization)?.[1] ?? "", endpoint)
+        return yield* answer.pipe(
+          Effect.provideService(PlayerIfAny, player),
+          provideCredentials(check, watchPlayer(player))
+        )
       })
     )
-  )
+  })
 )
 
 /** Refuses endpoints of a feature that the environment has not enabled. */

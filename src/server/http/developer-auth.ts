@@ -24,7 +24,7 @@ import { NotFound } from "#rpc/errors/codes"
 import { ProjectId } from "#rpc/ids"
 import { throttles as limits } from "#rpc/limits"
 import { MemberRepository } from "#sql/projects/repository"
-import { watchBoth, WatchCredentials } from "#server/platform/credential-check"
+import { provideCredentials } from "#server/platform/credential-check"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { DeveloperSessions } from "#server/features/developers/sessions"
@@ -53,15 +53,11 @@ const DeveloperSessionLive = Layer.effect(
         const token = bearer === "" ? dashboard.tokenOf(request) : bearer
         const verified = sessions.verify(token ?? "")
         const developer = yield* verified
-        const stillVerified = verified.pipe(
-          Effect.as(true),
-          Effect.catch(() => Effect.succeed(false))
-        )
         yield* takeToken(throttles, limits.developerApi, `developer:${developer.developerId}`)
         return yield* answer.pipe(
           Effect.provideService(CurrentDeveloper, developer),
           Effect.provideService(CurrentActor, actorOf(developer)),
-          Effect.provideService(WatchCredentials, Effect.succeed(stillVerified))
+          provideCredentials(Effect.asVoid(verified))
         )
       })
     })
@@ -108,6 +104,12 @@ const KeysRefusedLive = Layer.succeed(
   )
 )
 
+/** What a developer may not see does not exist. */
+const orNotFound = <A, R>(look: Effect.Effect<Option.Option<A>, never, R>) =>
+  Effect.flatMap(look, (found) =>
+    Option.isSome(found) ? Effect.succeed(found.value) : Effect.fail(new NotFound())
+  )
+
 const ProjectMemberLive = Layer.effect(
   ProjectMember,
   Effect.gen(function* () {
@@ -118,9 +120,12 @@ const ProjectMemberLive = Layer.effect(
         const { projectId } = yield* HttpRouter.params
         if (!isProjectId(projectId)) return yield* new NotFound()
         const evenDeleted = Context.get(endpoint.annotations, OpenToDeleted)
-        const found = yield* members.project({ developerId, projectId, evenDeleted })
-        if (Option.isNone(found)) return yield* new NotFound()
-        return yield* Effect.provideService(answer, CurrentProject, found.value)
+        const find = orNotFound(members.project({ developerId, projectId, evenDeleted }))
+        const found = yield* find
+        return yield* answer.pipe(
+          Effect.provideService(CurrentProject, found),
+          provideCredentials(Effect.asVoid(find))
+        )
       })
     )
   })
@@ -135,13 +140,11 @@ const EnvironmentMemberLive = Layer.effect(
         const { developerId } = yield* CurrentDeveloper
         const { env, projectId } = yield* HttpRouter.params
         if (!isProjectId(projectId) || !isEnvironmentName(env)) return yield* new NotFound()
-        const find = members.environment({ developerId, projectId, env })
+        const find = orNotFound(members.environment({ developerId, projectId, env }))
         const found = yield* find
-        if (Option.isNone(found)) return yield* new NotFound()
-        const isMember = Effect.succeed(Effect.map(find, Option.isSome))
         return yield* answer.pipe(
-          Effect.provideService(CurrentEnvironment, found.value),
-          Effect.provideService(WatchCredentials, watchBoth(yield* WatchCredentials, isMember))
+          Effect.provideService(CurrentEnvironment, found),
+          provideCredentials(Effect.asVoid(find))
         )
       })
     )

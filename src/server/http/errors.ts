@@ -20,11 +20,13 @@ import {
   UnsupportedMediaType,
   UpgradeRequired
 } from "#rpc/errors/codes"
+import { statusOf } from "#rpc/errors/wire"
 import { isUnreachable } from "#sql/database"
+import { CredentialRefused } from "#server/platform/credential-check"
 import { BodyCut, BodyNotText, BodyTooLarge } from "./request-bodies.ts"
 import { methodsOf, routeOf } from "./routes.ts"
 
-const statusOf = SchemaAST.resolveAt<number>("httpApiStatus")
+const declaredStatus = SchemaAST.resolveAt<number>("httpApiStatus")
 
 /** The response for an error, with the status that its class declares. */
 export const errorResponse = <E extends CodedError>(
@@ -34,7 +36,7 @@ export const errorResponse = <E extends CodedError>(
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(
     { error: toWire(error) },
-    { status: statusOf(self.ast) ?? 500, headers }
+    { status: declaredStatus(self.ast) ?? 500, headers }
   )
 
 const noSuchRoute = (url: string): HttpServerResponse.HttpServerResponse => {
@@ -74,6 +76,10 @@ const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse |
   const issues = [{ path: "body", message: "The body could not be read." }]
   return errorResponse(InvalidRequest, new InvalidRequest({ details: { issues } }))
 }
+
+/** The response to a request whose credentials have ended: that to a new one. */
+const refusedAnew = ({ error }: CredentialRefused): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe({ error: toWire(error) }, { status: statusOf(error) })
 
 /** The response of a WebSocket path to a plain request. */
 export const upgradeRequired = errorResponse(UpgradeRequired, new UpgradeRequired(), {
@@ -134,7 +140,8 @@ export const answerFailure = <E>(
     return Effect.succeed(errorResponse(Unavailable, new Unavailable(), { connection: "close" }))
   }
   const failure = Cause.squash(cause)
-  const refusal = requestFault(failure)
+  const refusal =
+    failure instanceof CredentialRefused ? refusedAnew(failure) : requestFault(failure)
   if (refusal !== undefined) return Effect.succeed(refusal)
   const unreachable = isUnreachable(failure)
   const answer = unreachable

@@ -6,10 +6,10 @@
 import { isUtf8 } from "node:buffer"
 import type { Readable } from "node:stream"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { ByteSize, Data, Duration, Effect } from "effect"
+import { ByteSize, Data, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerError, type HttpServerRequest } from "effect/http"
 import { http as limits } from "#rpc/limits"
-import { makeCredentialCheck } from "#server/platform/credential-check"
+import { requireCredentials } from "#server/platform/credential-check"
 import type { CutReason, Holding } from "./byte-budget.ts"
 import { makeClientBudget } from "./client-budget.ts"
 import { HttpBounds } from "./server.ts"
@@ -98,15 +98,6 @@ const collect = (
     return Effect.sync(stop)
   })
 
-/** The credentials of a request were checked before its body was read: when that took longer, they may have ended. */
-const recheckMillis = 1000
-
-const recheck = (body: ArrayBuffer): Effect.Effect<ArrayBuffer, BodyCut> =>
-  Effect.flatten(makeCredentialCheck).pipe(
-    Effect.mapError(() => new BodyCut({ reason: "late" })),
-    Effect.as(body)
-  )
-
 /** Whether a request has a body, or may have one. */
 const hasBody = ({ headers }: Request): boolean =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
@@ -152,10 +143,9 @@ export const makeBoundBody = Effect.gen(function* () {
       if (whole !== undefined) return Effect.succeed(whole)
       const max = fiber.getRef(HttpIncomingMessage.MaxBodySize)
       const maxBytes = max === undefined ? limits.bodyMaxBytes : ByteSize.toNumberUnsafe(max)
-      return Effect.timed(read(request, maxBytes)).pipe(
-        Effect.flatMap(([duration, body]) =>
-          Duration.toMillis(duration) < recheckMillis ? Effect.succeed(body) : recheck(body)
-        ),
+      return read(request, maxBytes).pipe(
+        // The credentials were checked before the body was read, which may have taken long.
+        Effect.tap(requireCredentials),
         Effect.flatMap(keepText),
         Effect.mapError((cause) => failed(request, cause))
       )

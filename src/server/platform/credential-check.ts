@@ -1,30 +1,82 @@
 /**
- * Whether the credentials of a request still count. A streamed response or an upload lasts as long as its
- * client likes, so it asks again and again: what a credential opened ends with it.
+ * Whether the credentials of a request still count. A body, an upload, a streamed response or a webhook lasts
+ * as long as its other end likes, so they are checked again: what a credential opened ends with it.
  */
-import { Context, Data, Effect, Stream } from "effect"
+import { Clock, Context, Data, Effect, Stream } from "effect"
+import type { CodedError } from "#rpc/errors/wire"
+import { monotonicMillis } from "./monotonic.ts"
 
 /** The credentials of a response ended while it was streamed: its connection is cut. */
 export class CredentialEnded extends Data.TaggedError("CredentialEnded")<{}> {}
 
+/** The credentials of a request ended while it was handled: it is answered as a new one would be. */
+export class CredentialRefused extends Data.TaggedError("CredentialRefused")<{
+  readonly error: CodedError
+}> {}
+
 /** Starts to watch credentials; the inner effect returns whether they still count. */
 export type WatchCredentials = Effect.Effect<Effect.Effect<boolean>>
 
-/** Watches the credentials of the current request; without any, they always count. */
-export const WatchCredentials = Context.Reference<WatchCredentials>(
-  "server/platform/credential-check/WatchCredentials",
-  { defaultValue: () => Effect.succeed(Effect.succeed(true)) }
+/** The credentials of a request. */
+interface Credentials {
+  /** Monotonic milliseconds at which they were checked. */
+  readonly checkedAt: number
+  /** Checks them again; fails as a new request would. */
+  readonly check: Effect.Effect<void, CodedError>
+  readonly watch: WatchCredentials
+}
+
+/** The credentials of the current request; without any, they always count. */
+const RequestCredentials = Context.Reference<Credentials>(
+  "server/platform/credential-check/RequestCredentials",
+  {
+    defaultValue: () => ({
+      checkedAt: Infinity,
+      check: Effect.void,
+      watch: Effect.succeed(Effect.succeed(true))
+    })
+  }
 )
 
 /** Watches both. */
-export const watchBoth = (first: WatchCredentials, second: WatchCredentials): WatchCredentials =>
+const watchBoth = (first: WatchCredentials, second: WatchCredentials): WatchCredentials =>
   Effect.zipWith(first, second, (left, right) =>
     Effect.flatMap(left, (counts) => (counts ? right : Effect.succeed(false)))
   )
 
+/** Watches credentials that count for as long as they pass their check. */
+const watchCheck = (check: Credentials["check"]): WatchCredentials =>
+  Effect.succeed(Effect.match(check, { onFailure: () => false, onSuccess: () => true }))
+
+/** Adds credentials that were checked just now to those of the request. */
+export const provideCredentials =
+  (check: Credentials["check"], watch: WatchCredentials = watchCheck(check)) =>
+  <A, E, R>(answer: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.withFiber((fiber) => {
+      const before = fiber.getRef(RequestCredentials)
+      return Effect.provideService(answer, RequestCredentials, {
+        checkedAt: Math.min(before.checkedAt, monotonicMillis(fiber.getRef(Clock.Clock))()),
+        check: Effect.andThen(before.check, check),
+        watch: watchBoth(before.watch, watch)
+      })
+    })
+
+/** Credentials that were checked less than a second ago are not checked again. */
+const recheckMillis = 1000
+
+/**
+ * Ends the current request if it has lasted and its credentials have ended meanwhile. It comes after what
+ * takes long, and before what changes something.
+ */
+export const requireCredentials: Effect.Effect<void> = Effect.withFiber((fiber) => {
+  const { check, checkedAt } = fiber.getRef(RequestCredentials)
+  if (monotonicMillis(fiber.getRef(Clock.Clock))() - checkedAt < recheckMillis) return Effect.void
+  return Effect.catch(check, (error) => Effect.die(new CredentialRefused({ error })))
+})
+
 /** Starts to watch the credentials of the current request; the inner effect fails once they have ended. */
 export const makeCredentialCheck = Effect.gen(function* () {
-  const counts = yield* yield* WatchCredentials
+  const counts = yield* (yield* RequestCredentials).watch
   return Effect.flatMap(counts, (ok) => (ok ? Effect.void : Effect.fail(new CredentialEnded())))
 })
 

@@ -17,6 +17,7 @@ import type { EnvironmentId } from "#rpc/ids"
 import { functions as limits } from "#rpc/limits"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
 import { type DueCron, FunctionsRepository } from "#sql/functions/settings"
+import { requireCredentials } from "#server/platform/credential-check"
 import { makeTransaction } from "#server/platform/database"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
 import { Audit, type AuditEvent } from "../audit/service.ts"
@@ -91,15 +92,16 @@ export class FunctionsDeployments extends Context.Service<
 
 type Validate = Effect.Success<typeof makeValidate>
 
-/** Starts code and stops it, few at a time. */
+/** Starts code and stops it, few at a time, for callers whose credentials still count then. */
 const makeValidate = Effect.gen(function* () {
   const runtime = yield* FunctionsRuntime
   const permits = new FairSemaphore({
     ...limits.validations,
     refuse: Effect.fail(new Unavailable())
   })
+  // Code that is about to start may keep others waiting for longer than its key counts.
   return (environmentId: EnvironmentId, bundle: FunctionBundle) =>
-    permits.withPermit(environmentId)(runtime.validate(bundle))
+    Effect.tap(permits.withPermit(environmentId)(runtime.validate(bundle)), requireCredentials)
 })
 
 /** When each cron is due for the first time. */

@@ -2,16 +2,15 @@
  * The server API of an environment for its own functions: the binding `svc`. The service authorises each
  * call by the environment of the function, so its code needs no secret key.
  */
-import { Effect, Layer, Option, Schema, SchemaAST } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { type CodedError, NotFound, toWire, Unavailable } from "#rpc/errors/codes"
+import { statusOf } from "#rpc/errors/wire"
 import type { EnvironmentId } from "#rpc/ids"
 import { AppRepository } from "#sql/hosting/apps"
 import { Tenant } from "#server/platform/tenant"
 import { makeServerRoutes, type ServerRoute } from "./server-routes.ts"
 import { FunctionsServerApi, type ServerCall, type ServerReply } from "./surroundings.ts"
-
-const statusOf = SchemaAST.resolveAt<number>("httpApiStatus")
 
 const encoder = new TextEncoder()
 
@@ -21,11 +20,7 @@ const reply = (status: number, value: unknown): ServerReply => ({
 })
 
 /** The status of an error, from its class. */
-const refusal = (error: CodedError): ServerReply => {
-  const made: unknown = error.constructor
-  const status = Schema.isSchema(made) ? statusOf(made.ast) : undefined
-  return reply(status ?? 500, { error: toWire(error) })
-}
+const refusal = (error: CodedError): ServerReply => reply(statusOf(error), { error: toWire(error) })
 
 /** The segments of a path below `/v1/admin`; undefined if they are not encoded as in a URL. */
 const segmentsOf = (path: string): ReadonlyArray<string> | undefined => {

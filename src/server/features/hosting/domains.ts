@@ -16,6 +16,7 @@ import {
 import { type CustomDomain, DomainName } from "#rpc/hosting/domains"
 import { hosting as limits } from "#rpc/limits"
 import { DomainRepository, type DomainRow } from "#sql/hosting/domains"
+import { requireCredentials } from "#server/platform/credential-check"
 import { makeTransaction } from "#server/platform/database"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
 import { invalidField } from "#server/platform/invalid-request"
@@ -216,6 +217,7 @@ const makeVerify = Effect.gen(function* () {
     if (!found.includes(value)) {
       return yield* new DomainNotVerified({ details: { name, value, found: shownRecords(found) } })
     }
+    yield* requireCredentials
     yield* transaction(take(environment, domain))
     yield* invalidation.awaitAcknowledgements
     return view(yield* find(environment, domain))

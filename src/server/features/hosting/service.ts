@@ -20,6 +20,7 @@ import { hosting as limits } from "#rpc/limits"
 import { AppRepository } from "#sql/hosting/apps"
 import { BlobRepository } from "#sql/hosting/blobs"
 import { DeploymentRepository, type DeploymentRow, parseRef } from "#sql/hosting/deployments"
+import { requireCredentials } from "#server/platform/credential-check"
 import { makeTransaction } from "#server/platform/database"
 import { Invalidation } from "#server/platform/invalidation"
 import { Settings } from "#server/platform/settings/settings"
@@ -329,6 +330,7 @@ const makeChanges = Effect.gen(function* () {
       live: boolean
     ) {
       yield* expectComplete(environment.environmentId, ref)
+      yield* requireCredentials
       return yield* transaction(
         Effect.gen(function* () {
           const { liveId } = yield* deployments.lockApp(environment.environmentId)

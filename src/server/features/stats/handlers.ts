@@ -5,6 +5,7 @@ import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { StatsReported } from "#rpc/stats"
 import { apiGroup } from "#server/platform/api-group"
+import { requireCredentials } from "#server/platform/credential-check"
 import { Idempotency } from "#server/platform/idempotency"
 import { withRetryAfter } from "#server/platform/throttle-guard"
 import { Audit } from "../audit/service.ts"
@@ -29,7 +30,7 @@ const StatsGroup = apiGroup(
         // A retry that finds the response of its first attempt is no further report.
         const prepare = withRetryAfter(
           Effect.andThen(reports.checkRateLimit(submission), reports.prepare(submission))
-        )
+        ).pipe(Effect.tap(requireCredentials))
         if (key === undefined) {
           const stored = yield* yield* prepare
           // Skips the response encoder: it would check up to 64 stats that were just built.

@@ -11,6 +11,7 @@ import { type Actor, CurrentActor, CurrentEnvironment, type KeyCaller } from "#r
 import { InvalidKey, OriginNotAllowed, RateLimited } from "#rpc/errors/codes"
 import { config, http, throttles as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
+import { provideCredentials } from "#server/platform/credential-check"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Deployments } from "#server/features/hosting/service"
@@ -58,7 +59,8 @@ const Access = HttpRouter.middleware<{ provides: CurrentActor | CurrentEnvironme
         return yield* served.pipe(
           Effect.provideService(HttpIncomingMessage.MaxBodySize, messageMaxBytes),
           Effect.provideService(CurrentEnvironment, caller),
-          Effect.provideService(CurrentActor, agentOf(caller))
+          Effect.provideService(CurrentActor, agentOf(caller)),
+          provideCredentials(Effect.asVoid(environments.findByKey(key, ["secret"])))
         )
       }).pipe(
         Effect.catchTags({
