@@ -255,6 +255,10 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
       yield* prove(live, domain)
       assert.strictEqual(yield* ask(domain), 200)
       assert.strictEqual(yield* ask(domain.toUpperCase()), 200)
+      const { body } = yield* call(live, "GET", "hosting")
+      const preview = new URL(String(at(body, "previewUrl")).replace("{version}", "1")).hostname
+      assert.strictEqual(yield* ask(preview), 200)
+      assert.strictEqual(yield* ask(preview.replace(/^v1/, "v2")), 404)
       for (const host of ["nobody.apps.example.net", "api.example.net", "", "a b", "\0"]) {
         assert.strictEqual(yield* ask(host), 404, host)
       }

@@ -236,6 +236,32 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
     })
   )
 
+  it.effect("serves a version at once that was asked for before it was there", () =>
+    Effect.gen(function* () {
+      const { slug, target, url } = yield* setUp
+      const ask = visit(url, `v1--${slug}--dev.apps.example.net`, "/")
+      assert.strictEqual((yield* ask).status, 404)
+      yield* deploy(target, { "index.html": "one" }, { activate: false })
+      assert.strictEqual((yield* ask).body.toString(), "one")
+    })
+  )
+
+  it.effect("keeps the query where it adds the slash of a folder", () =>
+    Effect.gen(function* () {
+      const { open, target } = yield* setUp
+      yield* deploy(target, { "play/index.html": "one" })
+      const locations = yield* Effect.forEach(
+        ["/play", "/play?ks=AbCdEfGh12", "/play?a=b?c"],
+        (path) => Effect.map(open(path), ({ headers, status }) => [status, headers.location])
+      )
+      assert.deepStrictEqual(locations, [
+        [302, "/play/"],
+        [302, "/play/?ks=AbCdEfGh12"],
+        [302, "/play/?a=b?c"]
+      ])
+    })
+  )
+
   it.effect("gives the page base URL and publishable key", () =>
     Effect.gen(function* () {
       const { open, target } = yield* setUp

@@ -28,6 +28,8 @@ export interface HostedApp {
   readonly isPreview: boolean
   readonly enabled: boolean
   readonly publishableKey: { readonly plain: string; readonly hash: string } | undefined
+  /** The host names a version that does not exist, or not yet. */
+  readonly isAbsentVersion: boolean
   /** Undefined: nothing is deployed, or the version does not exist. */
   readonly site: Site | undefined
 }
@@ -152,6 +154,7 @@ const makeLoad = Effect.gen(function* () {
       environmentId,
       name,
       isPreview: version !== undefined || name !== "production",
+      isAbsentVersion: version !== undefined && Option.isNone(ready),
       enabled: offered && config.features.hosting,
       publishableKey: Option.getOrUndefined(yield* apps.publishableKey(environmentId)),
       site: Option.isNone(ready) ? undefined : yield* siteOf(environmentId, ready.value.id)

@@ -243,7 +243,8 @@ const answerApp = (
   const found = findFile(app.site, path, headers.accept?.includes("text/html") === true)
   if (found === undefined) return sendPage(response, "missing", isHead)
   if (found.kind === "redirect") {
-    response.writeHead(302, { location: found.to, "cache-control": "no-cache" })
+    const location = found.to + url.slice(path.length)
+    response.writeHead(302, { location, "cache-control": "no-cache" })
     return void response.end()
   }
   const { file, status } = found

@@ -14,7 +14,8 @@ const makeAnswer = Effect.gen(function* () {
     const { url } = yield* HttpServerRequest.HttpServerRequest
     const host = hostOf(new URL(url, "http://service").searchParams.get("domain") ?? "")
     const app = apps.isAppHost(host) ? (apps.known(host) ?? (yield* apps.load(host))) : "unknown"
-    const isServed = app !== "unknown"
+    // Anybody can name versions that do not exist, and each certificate counts.
+    const isServed = app !== "unknown" && !app.isAbsentVersion
     return HttpServerResponse.text(isServed ? "An app is here.\n" : "No app is here.\n", {
       status: isServed ? 200 : 404,
       headers: { "cache-control": "no-store" }

@@ -286,6 +286,7 @@ const makeExpectComplete = Effect.gen(function* () {
 const makeComplete = Effect.gen(function* () {
   const audit = yield* Audit
   const deployments = yield* DeploymentRepository
+  const invalidation = yield* Invalidation
   const { retentionDays } = (yield* Settings).hosting
   return Effect.fnUntraced(function* (environment: EnvironmentCaller, row: DeploymentRow) {
     const { environmentId } = environment
@@ -294,6 +295,8 @@ const makeComplete = Effect.gen(function* () {
     if (missing.length > 0) return yield* missingFiles(missing)
     const now = yield* DateTime.now
     yield* deployments.markReady({ environmentId, id: row.id, now })
+    // A node that was asked for this version before knows that there was none.
+    yield* invalidation.publish({ kind: "config", id: environmentId })
     const since = DateTime.subtract(now, { days: retentionDays })
     yield* deployments.deleteOld({ environmentId, since, kept: limits.keptDeployments })
     yield* audit.record(environment, eventOf("deployment.finalize", row))
