@@ -11,8 +11,8 @@ import { Projects } from "./shell/projects.tsx"
 import { Welcome } from "./shell/welcome.tsx"
 import { developer, dismiss, platform, projects, start, toasts } from "./core/state.ts"
 import { texts } from "./core/texts.ts"
-import { Account } from "./views/account.tsx"
-import { Money } from "./views/money.tsx"
+import { Account } from "./views/account/account.tsx"
+import { Money } from "./views/money/money.tsx"
 
 /** The place of an address; undefined where it names no project of this developer. */
 const placeOf = (path: string): Place | undefined => {

@@ -87,6 +87,11 @@ describe("shape", () => {
       twins([file("rpc/saves.ts"), file("rpc/saves/limits.ts")]),
       "rpc/saves.ts:1 rpc/saves.ts stands beside the folder rpc/saves/: use one of them"
     )
+    refuses(
+      twins([file("src/dashboard/views/money.tsx"), file("src/dashboard/views/money/usage.tsx")]),
+      "src/dashboard/views/money.tsx:1 src/dashboard/views/money.tsx stands beside the folder " +
+        "src/dashboard/views/money/: use one of them"
+    )
     refuses(twins([file("rpc/saves.ts"), file("sql/saves/limits.ts")]))
     holds(twins(files))
   })
@@ -215,6 +220,14 @@ describe("imports", () => {
       "entities/channel/entity.ts:1 folder cycle: entities/room -> entities/channel -> entities/room"
     )
     refuses(cycles(apart))
+    refuses(
+      folderCycles([
+        source("src/dashboard/views/live.tsx", `import { Page } from "../parts/page.tsx"`),
+        source("src/dashboard/parts/page.tsx", `import { Live } from "../views/live.tsx"`)
+      ]),
+      "src/dashboard/parts/page.tsx:1 folder cycle: src/dashboard/views -> src/dashboard/parts -> " +
+        "src/dashboard/views"
+    )
     holds(folderCycles(sources.filter(({ path }) => !path.startsWith("test/"))))
   })
 })

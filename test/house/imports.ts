@@ -79,7 +79,7 @@ export const folderCycles = (sources: ReadonlyArray<Source>): ReadonlyArray<Prob
     const arrows = arrowsOf.get(from) ?? new Map()
     arrowsOf.set(from, arrows)
     for (const { offset, target } of source.imports) {
-      const to = target?.endsWith(".ts") === true ? folderOf(target) : from
+      const to = target !== undefined && /\.tsx?$/.test(target) ? folderOf(target) : from
       if (to !== from && !arrows.has(to)) arrows.set(to, { source, offset })
     }
   }

@@ -57,9 +57,9 @@ export const words = ({ path, text }: TextFile): ReadonlyArray<Problem> => {
 export const twins = (files: ReadonlyArray<TextFile>): ReadonlyArray<Problem> => {
   const folders = new Set(files.flatMap(({ path }) => foldersOf(path)))
   return files.flatMap((file) => {
-    const base = file.path.replace(/\.ts$/, "")
+    const base = file.path.replace(/\.tsx?$/, "")
     if (base === file.path || !folders.has(base)) return []
-    return [problem(file, 0, `${base}.ts stands beside the folder ${base}/: use one of them`)]
+    return [problem(file, 0, `${file.path} stands beside the folder ${base}/: use one of them`)]
   })
 }
 

@@ -1,14 +1,14 @@
 /** Is all well, is anyone here: key figures of the environment, and what is not set up yet. */
-import type { Response } from "../core/api.ts"
-import { Icon } from "../parts/icon.tsx"
-import { addressOf, usePlace } from "../parts/place.ts"
-import { Course, DayBars, useSamples } from "../parts/plot.tsx"
-import { livePollMillis, useRead } from "../parts/read.ts"
-import { LiveMark, Loaded } from "../parts/shown.tsx"
-import { bytes, count, Panel, Snippet, Title } from "../parts/small.tsx"
-import { texts } from "../core/texts.ts"
-import { Requests, totalOf } from "./overview/requests.tsx"
-import { clientSnippet, publishableKeyOf } from "./connect.ts"
+import type { Response } from "../../core/api.ts"
+import { Icon } from "../../parts/icon.tsx"
+import { addressOf, usePlace } from "../../parts/place.ts"
+import { Course, DayBars, useSamples } from "../../parts/plot.tsx"
+import { livePollMillis, useRead } from "../../parts/read.ts"
+import { LiveMark, Loaded } from "../../parts/shown.tsx"
+import { bytes, count, Panel, Snippet, Title } from "../../parts/small.tsx"
+import { texts } from "../../core/texts.ts"
+import { Requests, totalOf } from "./requests.tsx"
+import { clientSnippet, publishableKeyOf } from "../connect.ts"
 
 const { overview: own } = texts
 

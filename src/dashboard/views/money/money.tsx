@@ -1,17 +1,17 @@
 /** What do I have, what do I owe, what did I use: the prepaid money of the developer. */
 import { useState } from "preact/hooks"
 import { useLocation } from "preact-iso"
-import { ask, type Response } from "../core/api.ts"
-import { notify, platform } from "../core/state.ts"
-import { texts } from "../core/texts.ts"
-import { aboutCents, cents } from "../parts/amounts.ts"
-import { Failure, Empty, Loaded } from "../parts/shown.tsx"
-import { useAction } from "../parts/form.tsx"
-import { useLoad } from "../parts/load.ts"
-import { Title } from "../parts/small.tsx"
-import { Ledger } from "./money/ledger.tsx"
-import { TopUp } from "./money/top-up.tsx"
-import { Usage, usageRoute } from "./money/usage.tsx"
+import { ask, type Response } from "../../core/api.ts"
+import { notify, platform } from "../../core/state.ts"
+import { texts } from "../../core/texts.ts"
+import { aboutCents, cents } from "../../parts/amounts.ts"
+import { Failure, Empty, Loaded } from "../../parts/shown.tsx"
+import { useAction } from "../../parts/form.tsx"
+import { useLoad } from "../../parts/load.ts"
+import { Title } from "../../parts/small.tsx"
+import { Ledger } from "./ledger.tsx"
+import { TopUp } from "./top-up.tsx"
+import { Usage, usageRoute } from "./usage.tsx"
 
 const { money: own } = texts
 

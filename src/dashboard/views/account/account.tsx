@@ -1,15 +1,15 @@
 /** Who am I here, and how do I sign in: the developer's own account. */
 import { useState } from "preact/hooks"
-import { ask } from "../core/api.ts"
-import { developer, linkProblem, notify, platform, signOut } from "../core/state.ts"
-import { texts } from "../core/texts.ts"
-import { cents } from "../parts/amounts.ts"
-import { Field, Form, useAction } from "../parts/form.tsx"
-import { forgetAll } from "../parts/load.ts"
-import { Failure } from "../parts/shown.tsx"
-import { Badge, Copyable, Panel, Time, Title } from "../parts/small.tsx"
-import { Identities } from "./account/identities.tsx"
-import { Password } from "./account/password.tsx"
+import { ask } from "../../core/api.ts"
+import { developer, linkProblem, notify, platform, signOut } from "../../core/state.ts"
+import { texts } from "../../core/texts.ts"
+import { cents } from "../../parts/amounts.ts"
+import { Field, Form, useAction } from "../../parts/form.tsx"
+import { forgetAll } from "../../parts/load.ts"
+import { Failure } from "../../parts/shown.tsx"
+import { Badge, Copyable, Panel, Time, Title } from "../../parts/small.tsx"
+import { Identities } from "./identities.tsx"
+import { Password } from "./password.tsx"
 
 const { account: own } = texts
 

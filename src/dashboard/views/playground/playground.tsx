@@ -1,9 +1,9 @@
 /** Does it work: players side by side in one page. The players themselves are loaded when needed. */
 import { lazy } from "preact-iso"
-import { texts } from "../core/texts.ts"
-import { Title } from "../parts/small.tsx"
+import { texts } from "../../core/texts.ts"
+import { Title } from "../../parts/small.tsx"
 
-const Players = lazy(() => import("./playground/players.tsx"))
+const Players = lazy(() => import("./players.tsx"))
 
 export const Playground = () => (
   <div class="stack">
