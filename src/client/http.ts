@@ -21,7 +21,7 @@ export type Input<R extends Route> = Omit<Endpoints[R], "response" | "params"> &
     readonly headers?: Readonly<Record<string, string>>
   }
 
-export type Answer<R extends Route> = Endpoints[R]["response"]
+export type ResponseOf<R extends Route> = Endpoints[R]["response"]
 
 /** Timeout of a request. */
 const requestMillis = 10_000
@@ -45,7 +45,7 @@ interface Parts {
 
 export interface Http {
   /** Sends a request and returns the body of the response. */
-  request<R extends Route>(route: R, input: Input<R>): Promise<Answer<R>>
+  request<R extends Route>(route: R, input: Input<R>): Promise<ResponseOf<R>>
 }
 
 export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http => {
@@ -92,7 +92,7 @@ export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http =
         (error: unknown) => log("http", route, error)
       )
       // The definitions of the service promise this form; fields may be added.
-      return answer as Promise<Answer<R>>
+      return answer as Promise<ResponseOf<R>>
     }
   }
 }

@@ -92,7 +92,7 @@ import { Frames } from "./gateway/frame-handlers.ts"
 import { Gateway } from "./gateway/gateway.ts"
 import { KeyChanges } from "./gateway/key-changes.ts"
 import { PlayerChanges } from "./gateway/player-changes.ts"
-import { RealtimeDoorLive } from "./gateway/realtime-door.ts"
+import { RealtimeEndpointLive } from "./gateway/realtime-endpoint.ts"
 import { RpcServerLive } from "./gateway/rpc-server.ts"
 import { SeenPlayers } from "./gateway/seen-players.ts"
 import { AgentRoute } from "./http/agent/endpoint.ts"
@@ -312,7 +312,7 @@ const EndpointsLive = Layer.mergeAll(
   FunctionCallersLive,
   KeyChanges,
   PlayerChanges,
-  RealtimeDoorLive,
+  RealtimeEndpointLive,
   RpcServerLive,
   SeenPlayers,
   TwoRunnersLive,

@@ -13,7 +13,7 @@ export interface TestTarget {
 }
 
 /** A response with its parsed body. */
-export interface Answer {
+export interface TestResponse {
   readonly status: number
   readonly headers: Headers
   readonly body: unknown
@@ -58,7 +58,7 @@ export const request = (
     readonly headers?: Readonly<Record<string, string>>
     readonly body?: unknown
   } = {}
-): Effect.Effect<Answer> =>
+): Effect.Effect<TestResponse> =>
   Effect.promise(async () => {
     const { body, headers, method = body === undefined ? "GET" : "POST" } = options
     const response = await fetch(url, {
@@ -76,7 +76,7 @@ export const request = (
     }
   })
 
-const expectStatus = (answer: Answer, status: number): Effect.Effect<Answer> =>
+const expectStatus = (answer: TestResponse, status: number): Effect.Effect<TestResponse> =>
   answer.status === status
     ? Effect.succeed(answer)
     : Effect.die(new Error(`Expected ${status}: ${answer.status} ${JSON.stringify(answer.body)}`))
@@ -127,7 +127,7 @@ export const newPlayer = (
 export const configure = (
   { secretKey, url }: TestTarget,
   document: object
-): Effect.Effect<Answer> =>
+): Effect.Effect<TestResponse> =>
   request(`${url}/v1/config`, {
     method: "PUT",
     headers: { "x-svc-key": secretKey },

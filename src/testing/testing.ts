@@ -8,7 +8,6 @@ export { effectTimers, makeClient } from "./client.ts"
 export { type Bot, BotError, runBots } from "./bots.ts"
 export { cloneDatabase, testServer } from "./database.ts"
 export {
-  type Answer,
   at,
   authenticate,
   configure,
@@ -18,6 +17,7 @@ export {
   type OnlinePlayer,
   request,
   type TestPlayer,
+  type TestResponse,
   type TestTarget
 } from "./players.ts"
 export { type Runner, RunnerError, startCluster, startRunner } from "./runners.ts"

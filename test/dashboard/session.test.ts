@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { dashboardHeader } from "#rpc/dashboard"
 import { SignInLinks } from "#server/features/developers/sign-in-links"
 import { DashboardPort } from "#server/http/dashboard/port"
-import { type Answer, at, request } from "#testing/players"
+import { at, request, type TestResponse } from "#testing/players"
 import { freePort } from "#testing/runners"
 import { codeOf } from "../support/developer-requests.ts"
 import { addressOfNode, buildAnother, nodeWith, SharedDatabase } from "../support/http/stack.ts"
@@ -29,7 +29,8 @@ const send = Effect.fnUntraced(function* (
 })
 
 /** The cookie that a response sets, as a browser sends it back. */
-const cookieOf = ({ headers }: Answer): string => headers.get("set-cookie")?.split(";")[0] ?? ""
+const cookieOf = ({ headers }: TestResponse): string =>
+  headers.get("set-cookie")?.split(";")[0] ?? ""
 
 const signedUp = Effect.gen(function* () {
   const answer = yield* send("POST", "/dashboard/session/signup", own, account)

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { featureTable } from "#rpc/config-document/features"
-import { type Answer, configure, guest, request, type TestTarget } from "#testing/players"
+import { configure, guest, request, type TestResponse, type TestTarget } from "#testing/players"
 import type { Chance } from "../simulation/random.ts"
 import { makeAppeal, text } from "../support/operator-harness.ts"
 import { Suggestions } from "./suggestions.ts"
@@ -45,7 +45,7 @@ export interface Tenant {
 
 const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` })
 
-const done = (answer: Answer): Effect.Effect<unknown> =>
+const done = (answer: TestResponse): Effect.Effect<unknown> =>
   answer.status < 300
     ? Effect.succeed(answer.body)
     : Effect.die(new Error(`Failed to create a tenant: ${JSON.stringify(answer)}`))

@@ -145,7 +145,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("back-pres
       })
   )
 
-  it.effect("closes a client of the other door that acknowledges no event with 1013", () =>
+  it.effect("closes a client of the other endpoint that acknowledges no event with 1013", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)

@@ -15,7 +15,7 @@ import { Frame, WriteStats } from "#server/platform/socket-outbox"
 import { type FrameHandlers, frameTable } from "#server/links/frames"
 import { Listener } from "#server/links/listener"
 import { FrameStats, type SocketHost } from "#server/gateway/client-socket"
-import { type RealtimeDoor, RealtimeSocket } from "#server/gateway/socket"
+import { type RealtimeEndpoint, RealtimeSocket } from "#server/gateway/socket"
 import { connectSocket } from "#testing/socket-client"
 
 const none = "0".repeat(26)
@@ -81,7 +81,7 @@ const testGateway = Effect.gen(function* () {
   const requested = Deferred.makeUnsafe<void>()
   const admission = { result: Effect.succeed({ admission: admitted, welcome }) }
   const host = hostOf(clock)
-  const door: RealtimeDoor = {
+  const endpoint: RealtimeEndpoint = {
     handlers: frameTable<FrameHandlers>(() => fail),
     listenerHandlers: frameTable<FrameHandlers<Listener>>(() => fail),
     time: () => clock.now,
@@ -97,7 +97,7 @@ const testGateway = Effect.gen(function* () {
       })
   }
   const server = yield* serveSockets((ws, stream) =>
-    sockets.push(new RealtimeSocket(host, door, { ws, stream, origin: undefined, address: "" }))
+    sockets.push(new RealtimeSocket(host, endpoint, { ws, stream, origin: undefined, address: "" }))
   )
   const address = server.address()
   const port = typeof address === "object" && address !== null ? address.port : 0

@@ -16,7 +16,7 @@ import {
   refusal
 } from "#server/http/authorization"
 import { TestApp } from "#testing/app"
-import { type Answer, at, configure, guest, request, type TestTarget } from "#testing/players"
+import { at, configure, guest, request, type TestResponse, type TestTarget } from "#testing/players"
 import {
   everything,
   makeAppeal,
@@ -200,7 +200,7 @@ const targets: Readonly<Record<string, MakeTarget>> = {
 const everyCaller = Object.keys(callers).filter(isCaller)
 
 /** A response in the form of the matrix: `401 invalid_key`. */
-const outcomeOf = ({ body, status }: Answer): string =>
+const outcomeOf = ({ body, status }: TestResponse): string =>
   [status, at(body, "error", "code")].filter((it) => it !== undefined).join(" ")
 
 /** Outcomes that refuse the caller, not the content of the request. */
@@ -248,7 +248,12 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
               ...(method === "GET" ? {} : { body: {} })
             })
           const wrong: Array<string> = []
-          const expect = (endpoint: Endpoint, caller: Caller, answer: Answer, passes: boolean) => {
+          const expect = (
+            endpoint: Endpoint,
+            caller: Caller,
+            answer: TestResponse,
+            passes: boolean
+          ) => {
             if (!passes)
               wrong.push(`${nameOf(endpoint)}: ${callers[caller]} got ${outcomeOf(answer)}`)
           }

@@ -3,7 +3,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { IpNetwork } from "effect/net"
 import { resolveClientAddress } from "#server/platform/client-address"
-import { type Answer, at, request } from "#testing/players"
+import { at, request, type TestResponse } from "#testing/players"
 import {
   buildAnother,
   addressOfNode,
@@ -19,7 +19,7 @@ const Node = nodeWith({ SVC_FEATURES: "multiplayer,saves" }).pipe(
 
 type Headers = Readonly<Record<string, string>>
 
-const codeOf = ({ body }: Pick<Answer, "body">) => at(body, "error", "code") ?? "ok"
+const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
 
 const setUp = Effect.gen(function* () {
   const url = yield* addressOfNode

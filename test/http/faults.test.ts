@@ -5,7 +5,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { HttpServerHandle } from "#server/http/server"
-import { type Answer, at, request } from "#testing/players"
+import { at, request, type TestResponse } from "#testing/players"
 import { proxyTo } from "../support/http/raw.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 
@@ -37,7 +37,7 @@ const startNode = Effect.gen(function* () {
   return { proxy, url, guest }
 })
 
-const assertUnavailable = (answer: Answer) => {
+const assertUnavailable = (answer: TestResponse) => {
   assert.strictEqual(answer.status, 503)
   assert.strictEqual(at(answer.body, "error", "code"), "unavailable")
 }

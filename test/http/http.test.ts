@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpServerHandle } from "#server/http/server"
-import { type Answer, at, request } from "#testing/players"
+import { at, request, type TestResponse } from "#testing/players"
 import { sendRaw } from "../support/http/raw.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 
@@ -11,7 +11,7 @@ const Faulty = HttpRouter.add("GET", "/boom", Effect.die(new Error("the secret o
 
 const Node = nodeWith({}, Faulty).pipe(Layer.provideMerge(SharedDatabase.layer))
 
-const codeOf = ({ body }: Pick<Answer, "body">) => at(body, "error", "code")
+const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code")
 
 const setUp = Effect.gen(function* () {
   const url = yield* addressOfNode
@@ -157,7 +157,7 @@ layer(Node)("requests", (it) => {
   it.effect("answers invalid_request with each issue's path to a body of the wrong shape", () =>
     Effect.gen(function* () {
       const { guest, key, url } = yield* setUp
-      const issuesOf = ({ body }: Answer) => at(body, "error", "details", "issues")
+      const issuesOf = ({ body }: TestResponse) => at(body, "error", "details", "issues")
       for (const body of ["null", "[]", "7", '"text"', ""]) {
         const answer = yield* guest(body)
         assert.strictEqual(codeOf(answer), "invalid_request", body)

@@ -9,7 +9,7 @@ import { TestConsole } from "effect/testing"
 import { sha256 } from "#server/platform/secrets"
 import { type Endpoint, endpoints } from "#server/http/authorization"
 import { TestApp } from "#testing/app"
-import { type Answer, at, guest, request, type TestTarget } from "#testing/players"
+import { at, guest, request, type TestResponse, type TestTarget } from "#testing/players"
 import { appWithSql } from "../support/devices.ts"
 import {
   everything,
@@ -126,11 +126,11 @@ const destructive = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logo
 
 interface Exchange {
   readonly endpoint: string
-  readonly answer: Answer
+  readonly answer: TestResponse
   readonly text: string
 }
 
-const textOf = ({ body, headers }: Answer): string =>
+const textOf = ({ body, headers }: TestResponse): string =>
   `${JSON.stringify(Array.from(headers))} ${typeof body === "string" ? body : JSON.stringify(body)}`
 
 /** Calls every endpoint as each permitted caller and without credentials; returns every response. */

@@ -4,7 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { type Answer, guest, request } from "#testing/players"
+import { guest, request, type TestResponse } from "#testing/players"
 import { ask as developerAsk } from "../support/developer-requests.ts"
 import { callsOf, emailConfig } from "../support/email/email-harness.ts"
 import { Inbox } from "../support/email/inbox.ts"
@@ -27,7 +27,7 @@ const Node = Layer.unwrap(
 )
 
 /** The parts of a response by which a caller could distinguish two. */
-const visibleParts = ({ body, headers, status }: Answer) => ({
+const visibleParts = ({ body, headers, status }: TestResponse) => ({
   status,
   body,
   headers: Array.from(headers).filter(([name]) => name !== "date" && name !== "x-request-id")

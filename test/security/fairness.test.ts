@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { outgoing, passwords } from "#rpc/limits"
-import { type Answer, at } from "#testing/players"
+import { at, type TestResponse } from "#testing/players"
 import { orDieWithTimeout } from "#sql/database"
 import { Tenant } from "#server/platform/tenant"
 import { callsOf, emailConfig } from "../support/email/email-harness.ts"
@@ -62,7 +62,7 @@ const rejection = (players: number) => {
   return { reply, seen }
 }
 
-const hasStored = ({ body }: Answer): boolean => at(body, "stats", "best") !== undefined
+const hasStored = ({ body }: TestResponse): boolean => at(body, "stats", "best") !== undefined
 
 const manyPlayers = (newPlayer: Effect.Effect<GamePlayer>, count: number) =>
   Effect.forEach(Array.from({ length: count }), () => newPlayer, { concurrency: 4 })

@@ -8,7 +8,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { rateWindows, siteFactor, throttles, transfer } from "#rpc/limits"
 import { TestApp } from "#testing/app"
-import { type Answer, at, configure, newPlayer, request } from "#testing/players"
+import { at, configure, newPlayer, request, type TestResponse } from "#testing/players"
 import { inAppBrowser } from "../support/devices.ts"
 import { callsOf, password, emailConfig } from "../support/email/email-harness.ts"
 import {
@@ -54,7 +54,7 @@ const from = (address: string) => ({ "x-forwarded-for": address })
 const alphabetSize = 20
 
 /** Counts responses by status and code. */
-const count = (answers: ReadonlyArray<Answer>): Readonly<Record<string, number>> => {
+const count = (answers: ReadonlyArray<TestResponse>): Readonly<Record<string, number>> => {
   const counts: Record<string, number> = {}
   for (const answer of answers) {
     const kind = `${answer.status} ${String(codeOf(answer))}`
@@ -65,7 +65,7 @@ const count = (answers: ReadonlyArray<Answer>): Readonly<Record<string, number>>
 
 const guessing = <E, R>(
   times: number,
-  guess: (index: number) => Effect.Effect<Answer, E, R>
+  guess: (index: number) => Effect.Effect<TestResponse, E, R>
 ): Effect.Effect<Readonly<Record<string, number>>, E, R> =>
   Effect.map(
     Effect.forEach(

@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { PlayerId } from "#rpc/ids"
 import { type Endpoint, endpoints } from "#server/http/authorization"
-import { type Answer, at, configure, guest, request, type TestTarget } from "#testing/players"
+import { at, configure, guest, request, type TestResponse, type TestTarget } from "#testing/players"
 import {
   everything,
   makeAppeal,
@@ -199,7 +199,7 @@ const bodyOf = ({ method, path }: Endpoint): unknown =>
   method === "GET" || method === "DELETE" ? undefined : (bodies[path.split("/").at(-1) ?? ""] ?? {})
 
 /** The parts of a response by which a caller could distinguish two. */
-const visibleParts = ({ body, headers, status }: Answer) => ({
+const visibleParts = ({ body, headers, status }: TestResponse) => ({
   status,
   body,
   headers: Object.fromEntries(

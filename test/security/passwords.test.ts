@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { passwords as limits } from "#rpc/limits"
 import { Passwords } from "#server/platform/passwords"
-import { type Answer, at, request } from "#testing/players"
+import { at, request, type TestResponse } from "#testing/players"
 import { callsOf, emailConfig } from "../support/email/email-harness.ts"
 import {
   addressOfNode,
@@ -180,7 +180,7 @@ layer(Node, { timeout: "120 seconds", excludeTestServices: true })("passwords (A
       const url = yield* addressOfNode
       const email = "racer@example.com"
       const currentPassword = "correct horse battery"
-      const ask = (path: string, body: unknown, token?: unknown): Effect.Effect<Answer> =>
+      const ask = (path: string, body: unknown, token?: unknown): Effect.Effect<TestResponse> =>
         request(`${url}/v1/developers/${path}`, {
           ...(body === undefined ? {} : { body }),
           headers: token === undefined ? {} : { authorization: `Bearer ${String(token)}` }

@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { type Answer, at, guest, type TestTarget } from "#testing/players"
+import { at, guest, type TestResponse, type TestTarget } from "#testing/players"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 import { codeOf, refresh } from "../support/moderation-calls.ts"
 import { sampleSize } from "../support/security/sizes.ts"
@@ -18,7 +18,7 @@ const twoNodes = Effect.gen(function* () {
   return { here, there }
 })
 
-const outcomeOf = (answer: Answer) => `${answer.status} ${String(codeOf(answer))}`
+const outcomeOf = (answer: TestResponse) => `${answer.status} ${String(codeOf(answer))}`
 
 const concurrentRefreshes = 64
 

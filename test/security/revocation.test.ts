@@ -1,5 +1,5 @@
 /**
- * What a credential opened ends with it, on every runner within a second: sockets of both doors with
+ * What a credential opened ends with it, on every runner within a second: sockets of both endpoints with
  * their key, also when a runner was not listening for changes meanwhile, and developers' sessions.
  */
 import { PgClient } from "@effect/sql-pg"
@@ -52,7 +52,7 @@ layer(Layer.merge(TwoRunners.layerWith({ SVC_SIGNUPS: "open" }), Reactivity.laye
   "revocation on two runners",
   (it) => {
     it.effect(
-      "closes the sockets of a revoked key over both doors on every runner, and no others",
+      "closes the sockets of a revoked key over both endpoints on every runner, and no others",
       () =>
         Effect.gen(function* () {
           const { here, keys, newKey, there } = yield* setUp("dev-1@example.com")

@@ -1,10 +1,10 @@
 /** Requests of developers in tests. */
 import { Effect } from "effect"
-import { type Answer, at, request } from "#testing/players"
+import { at, request, type TestResponse } from "#testing/players"
 import { addressOfNode } from "./http/stack.ts"
 
 /** The error code of a response, or `ok`. */
-export const codeOf = ({ body }: Pick<Answer, "body">) => at(body, "error", "code") ?? "ok"
+export const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
 
 /** Sends a request with a developer's session token. */
 export const ask = (

@@ -8,7 +8,7 @@ import { SqlClient } from "effect/sql"
 import type { Method } from "#rpc/identities"
 import { Passwords } from "#server/platform/passwords"
 import { TestApp, TestDatabase } from "#testing/app"
-import { type Answer, at, request, type TestPlayer, type TestTarget } from "#testing/players"
+import { at, request, type TestPlayer, type TestResponse, type TestTarget } from "#testing/players"
 import { ask, play, refresh } from "./moderation-calls.ts"
 import { DatabaseLive } from "./service.ts"
 
@@ -65,10 +65,10 @@ export const transferCode = Effect.fnUntraced(function* (target: TestTarget, pla
   return String(at(answer.body, "code"))
 })
 
-export const redeem = (target: TestTarget, code: string): Effect.Effect<Answer> =>
+export const redeem = (target: TestTarget, code: string): Effect.Effect<TestResponse> =>
   ask(target, "auth/transfer/redeem", { code })
 
-const playerOf = ({ body }: Answer): TestPlayer => ({
+const playerOf = ({ body }: TestResponse): TestPlayer => ({
   id: String(at(body, "player", "id")),
   accessToken: String(at(body, "accessToken")),
   refreshToken: String(at(body, "refreshToken"))

@@ -1,7 +1,7 @@
 /** Calls of the endpoints of Functions, for tests. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Answer, request, type TestTarget } from "#testing/players"
+import { request, type TestResponse, type TestTarget } from "#testing/players"
 
 type Target = Pick<TestTarget, "url" | "secretKey">
 
@@ -11,7 +11,7 @@ export const call = (
   method: string,
   path = "",
   body?: unknown
-): Effect.Effect<Answer> =>
+): Effect.Effect<TestResponse> =>
   request(`${url}/v1/admin/functions${path}`, {
     method,
     headers: { "x-svc-key": secretKey },

@@ -3,7 +3,7 @@ import { hash } from "node:crypto"
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Answer, at, request, type TestTarget } from "#testing/players"
+import { at, request, type TestResponse, type TestTarget } from "#testing/players"
 
 type Target = Pick<TestTarget, "url" | "secretKey">
 
@@ -28,7 +28,7 @@ export const call = (
   method: string,
   path: string,
   body?: unknown
-): Effect.Effect<Answer> =>
+): Effect.Effect<TestResponse> =>
   request(`${url}/v1/${path}`, {
     method,
     headers: { "x-svc-key": secretKey },

@@ -1,10 +1,11 @@
 /** Requests of the moderation tests: those of the operator and of players. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Answer, at, request, type TestPlayer, type TestTarget } from "#testing/players"
+import { at, request, type TestPlayer, type TestResponse, type TestTarget } from "#testing/players"
 
 /** The error code of a response, or `ok`. */
-export const codeOf = ({ body }: Pick<Answer, "body">): unknown => at(body, "error", "code") ?? "ok"
+export const codeOf = ({ body }: Pick<TestResponse, "body">): unknown =>
+  at(body, "error", "code") ?? "ok"
 
 /** Sends a request with the secret key. */
 export const operate = (
@@ -12,7 +13,7 @@ export const operate = (
   method: "GET" | "POST" | "PUT",
   path: string,
   body?: unknown
-): Effect.Effect<Answer> =>
+): Effect.Effect<TestResponse> =>
   request(`${url}/v1/admin/${path}`, {
     method,
     headers: { "x-svc-key": secretKey },
@@ -44,7 +45,7 @@ export const play = (
   path: string,
   body?: unknown,
   idempotencyKey?: string
-): Effect.Effect<Answer> =>
+): Effect.Effect<TestResponse> =>
   request(`${url}/v1/${path}`, {
     method,
     headers: {

@@ -6,7 +6,7 @@ import { connectSocket, pause } from "#testing/socket-client"
 const pollMillis = 10
 const polls = 1500
 
-/** Connects to the native door of a service. */
+/** Connects to the native endpoint of a service. */
 export const connectNative = Effect.fnUntraced(function* (url: string) {
   const socket = yield* connectSocket(`${url.replace("http", "ws")}/v1/rpc`)
   let id = 0

@@ -6,12 +6,12 @@ import { Effect } from "effect"
 import { featureTable } from "#rpc/config-document/features"
 import { TestApp } from "#testing/app"
 import {
-  type Answer,
   at,
   configure,
   guest,
   newPlayer,
   request,
+  type TestResponse,
   type TestTarget
 } from "#testing/players"
 
@@ -19,7 +19,7 @@ type Headers = Readonly<Record<string, string>>
 
 const password = "correct horse battery"
 
-const ok = (answer: Answer): Effect.Effect<unknown> =>
+const ok = (answer: TestResponse): Effect.Effect<unknown> =>
   answer.status < 300
     ? Effect.succeed(answer.body)
     : Effect.die(new Error(`${answer.status} ${JSON.stringify(answer.body)}`))

@@ -1,6 +1,13 @@
 /** Creates environments with players for tests of game data: `yield* newGame(config)`. */
 import { Effect } from "effect"
-import { type Answer, at, guest, request, type TestPlayer, type TestTarget } from "#testing/players"
+import {
+  at,
+  guest,
+  request,
+  type TestPlayer,
+  type TestResponse,
+  type TestTarget
+} from "#testing/players"
 import { addressOfNode, configure, makeTenants, type Tenant } from "./http/stack.ts"
 
 /** Sends a request as the player: method, path, body and extra headers. */
@@ -9,7 +16,7 @@ export type Ask = (
   path: string,
   body?: unknown,
   headers?: Readonly<Record<string, string>>
-) => Effect.Effect<Answer>
+) => Effect.Effect<TestResponse>
 
 /** A signed-in guest. */
 export interface GamePlayer extends TestPlayer {
@@ -62,6 +69,7 @@ export const newGame = Effect.fnUntraced(function* (
   return { ...target, environmentId, tenant, newPlayer, player, server }
 })
 
-export const codeOf = ({ body }: Pick<Answer, "body">): unknown => at(body, "error", "code")
+export const codeOf = ({ body }: Pick<TestResponse, "body">): unknown => at(body, "error", "code")
 
-export const detailsOf = ({ body }: Pick<Answer, "body">): unknown => at(body, "error", "details")
+export const detailsOf = ({ body }: Pick<TestResponse, "body">): unknown =>
+  at(body, "error", "details")

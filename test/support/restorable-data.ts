@@ -1,10 +1,10 @@
 /** Data of a player and an environment, which a backup must bring back. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Answer, configure, guest, request, type TestTarget } from "#testing/players"
+import { configure, guest, request, type TestResponse, type TestTarget } from "#testing/players"
 
 /** The body of a response that must be 200. */
-export const ok = (answer: Answer): unknown => {
+export const ok = (answer: TestResponse): unknown => {
   assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
   return answer.body
 }

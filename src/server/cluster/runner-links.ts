@@ -69,20 +69,20 @@ const addressOf = (text: string): RunnerAddress.RunnerAddress => {
 /** Registers the metrics of links; returns the counters behind them. */
 const makeStats = Effect.fnUntraced(function* (links: ReadonlyMap<string, RunnerLink>) {
   const { counter, gauge } = yield* readings
-  const stats = { frames: 0, characters: 0, broken: 0 }
+  const stats = { batches: 0, characters: 0, broken: 0 }
   gauge(
-    "svc_lines",
+    "svc_runner_links",
     "Links to other runners that reply to heartbeats.",
     () => Array.from(links.values()).filter(({ isAlive }) => isAlive).length
   )
-  counter("svc_line_frames_total", "Frames sent over runner links.", () => stats.frames)
+  counter("svc_runner_link_batches_total", "Batches sent over runner links.", () => stats.batches)
   counter(
-    "svc_line_characters_total",
+    "svc_runner_link_characters_total",
     "Characters sent over runner links; most are one byte.",
     () => stats.characters
   )
   counter(
-    "svc_lines_broken_total",
+    "svc_runner_links_broken_total",
     "Runner links that closed after they had been established.",
     () => stats.broken
   )
@@ -116,7 +116,7 @@ const makeOpen = Effect.fnUntraced(function* (stats: LinkStats) {
     )
     return {
       call: (batch, replied, failed) => {
-        stats.frames += batch === "" ? 0 : 1
+        stats.batches += batch === "" ? 0 : 1
         stats.characters += batch.length
         runFork(
           Effect.map(Effect.exit(client.Batch(Buffer.from(batch))), (exit) =>

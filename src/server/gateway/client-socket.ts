@@ -1,7 +1,7 @@
 /**
- * One WebSocket of a client, over either door: `/v1/realtime` (JSON frames) or `/v1/rpc` (native RPC).
+ * One WebSocket of a client, over either endpoint: `/v1/realtime` (JSON frames) or `/v1/rpc` (native RPC).
  * Everything that bounds a client is here, from its first frame on: the rate of its frames, the deadline
- * of its credentials, its silence, its unread bytes. What a frame means is up to the door.
+ * of its credentials, its silence, its unread bytes. What a frame means is up to the endpoint.
  */
 import type { Duplex } from "node:stream"
 import type { Effect, Fiber } from "effect"
@@ -152,7 +152,7 @@ export abstract class ClientSocket<A extends Admission = Admission>
   /** Acts on time once a second while the socket is admitted. */
   protected abstract sweepAdmitted(admission: A): void
 
-  /** Ends what belongs to the door; a player who is `replaced`, or reconnects soon, keeps its seat quietly. */
+  /** Ends what belongs to the endpoint; a player who is `replaced`, or reconnects soon, keeps its seat quietly. */
   protected abstract disconnected(replaced: boolean): void
 
   /** Who the socket acts for, once it is admitted. */

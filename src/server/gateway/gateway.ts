@@ -1,5 +1,5 @@
 /**
- * Gateway of a node: accepts the WebSocket upgrades of both doors, sweeps their sockets once a second, and
+ * Gateway of a node: accepts the WebSocket upgrades of both endpoints, sweeps their sockets once a second, and
  * closes them all with 1012 when the node drains. Rooms keep their seats then.
  */
 import type { IncomingMessage } from "node:http"
@@ -63,10 +63,10 @@ export class SocketStats {
   }
 }
 
-/** Makes the socket of a door, which registers its own listeners. */
+/** Makes the socket of an endpoint, which registers its own listeners. */
 type OpenSocket = (upgraded: UpgradedSocket, request: IncomingMessage) => ClientSocket
 
-/** The sockets of this node, over both doors. */
+/** The sockets of this node, over both endpoints. */
 export class Gateway extends Context.Service<
   Gateway,
   {

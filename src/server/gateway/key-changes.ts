@@ -1,5 +1,5 @@
 /**
- * Closes the sockets of revoked keys, over both doors: 4001 `key_revoked`. When changes may have been
+ * Closes the sockets of revoked keys, over both endpoints: 4001 `key_revoked`. When changes may have been
  * missed, all keys with open sockets are looked up, many in one statement.
  */
 import { Array, Effect, Layer, Queue, Schedule } from "effect"

@@ -114,7 +114,7 @@ const openStream = Effect.fnUntraced(function* (socket: RpcSocket, headers: Head
   return Stream.concat(Stream.make(first), queue.events)
 })
 
-/** Streams the events of a client; a client whose credentials are refused is closed as at the other door. */
+/** Streams the events of a client; a client whose credentials are refused is closed as at the other endpoint. */
 const openEvents = (
   socket: RpcSocket | undefined,
   requestId: RpcMessage.RequestId,
@@ -164,7 +164,7 @@ const forward =
       })
   }
 
-/** The sockets of this door, by the id that the RPC server knows. */
+/** The sockets of this endpoint, by the id that the RPC server knows. */
 class RpcSockets extends Context.Service<RpcSockets, Map<number, RpcSocket>>()(
   "server/gateway/rpc-server/RpcSockets"
 ) {

@@ -39,8 +39,8 @@ const isCall = (value: unknown): value is RpcMessage.FromClientEncoded => matche
 
 const encodeLimited = Schema.encodeSync(RateLimited)
 
-/** What a socket of this door needs beside its node. */
-export interface RpcDoor {
+/** What a socket of this endpoint needs beside its node. */
+export interface RpcEndpoint {
   /** Identifies the socket to the RPC server. */
   readonly id: number
   /** Headers of the upgrade, which apply to every call. */
@@ -53,7 +53,7 @@ export interface RpcDoor {
 
 export class RpcSocket extends ClientSocket {
   readonly #host: SocketHost
-  readonly #door: RpcDoor
+  readonly #endpoint: RpcEndpoint
   readonly #parser = RpcSerialization.json.makeUnsafe()
   /** Ends the events stream with an error. */
   #endStream: ((error: CodedError) => void) | undefined
@@ -63,10 +63,10 @@ export class RpcSocket extends ClientSocket {
   /** Chunks without an acknowledgement: only these may be acknowledged for free. */
   #unacknowledged = 0
 
-  constructor(host: SocketHost, door: RpcDoor, upgraded: UpgradedSocket) {
+  constructor(host: SocketHost, endpoint: RpcEndpoint, upgraded: UpgradedSocket) {
     super(host, upgraded)
     this.#host = host
-    this.#door = door
+    this.#endpoint = endpoint
   }
 
   /** Starts to check the credentials of an events stream; false if the socket has one already. */
@@ -145,12 +145,12 @@ export class RpcSocket extends ClientSocket {
 
   #withHeaders(call: RpcMessage.FromClientEncoded): RpcMessage.FromClientEncoded {
     if (call._tag !== "Request") return call
-    return { ...call, headers: [...this.#door.headers, ...call.headers] }
+    return { ...call, headers: [...this.#endpoint.headers, ...call.headers] }
   }
 
   #write(call: RpcMessage.FromClientEncoded): void {
     this.#host.run(
-      Effect.catchDefect(this.#door.write(this.#door.id, call), (defect) =>
+      Effect.catchDefect(this.#endpoint.write(this.#endpoint.id, call), (defect) =>
         Effect.logError("Failed to handle a call", defect)
       )
     )
@@ -181,6 +181,6 @@ export class RpcSocket extends ClientSocket {
 
   protected disconnected(): void {
     this.#endStream?.(new Unauthorized({ message: "The socket is closed." }))
-    this.#door.onDisconnected(this.#door.id)
+    this.#endpoint.onDisconnected(this.#endpoint.id)
   }
 }

@@ -1,6 +1,6 @@
 /**
  * One WebSocket of `/v1/realtime`: authenticates the first frame, and dispatches all others. The bounds
- * of its client are those of both doors.
+ * of its client are those of both endpoints.
  */
 import { DateTime, Effect, Fiber, Result } from "effect"
 import type { PlayerCaller } from "#rpc/auth"
@@ -28,7 +28,7 @@ import {
   type UpgradedSocket
 } from "./client-socket.ts"
 
-/** What an admitted socket of this door acts for. */
+/** What an admitted socket of this endpoint acts for. */
 export interface RealtimeAdmission extends Admission {
   /** The seat that was kept for the player when the socket opened. */
   readonly seat: HeldSeat | null
@@ -40,8 +40,8 @@ export interface Admitted {
   readonly welcome: Frame
 }
 
-/** What a socket of this door needs beside its node. */
-export interface RealtimeDoor {
+/** What a socket of this endpoint needs beside its node. */
+export interface RealtimeEndpoint {
   readonly handlers: FrameHandlers
   readonly listenerHandlers: FrameHandlers<Listener>
   /** Unix milliseconds. */
@@ -62,22 +62,22 @@ const second = 1000
 
 export class RealtimeSocket extends ClientSocket<RealtimeAdmission> {
   readonly #host: SocketHost
-  readonly #door: RealtimeDoor
+  readonly #endpoint: RealtimeEndpoint
   #admitting: Fiber.Fiber<void> | undefined
   /** Frames that arrived while the first was being checked, and their bytes. */
   #early: Array<Buffer> = []
   #earlyBytes = 0
   #warnedOfExpiry = false
 
-  constructor(host: SocketHost, door: RealtimeDoor, upgraded: UpgradedSocket) {
+  constructor(host: SocketHost, endpoint: RealtimeEndpoint, upgraded: UpgradedSocket) {
     super(host, upgraded)
     this.#host = host
-    this.#door = door
+    this.#endpoint = endpoint
   }
 
   protected sweepAdmitted({ player }: RealtimeAdmission): void {
     if (player === undefined) return
-    const time = this.#door.time()
+    const time = this.#endpoint.time()
     if (time >= player.expiresAt + limits.tokenGraceSeconds * second) {
       return this.close(closeCodes.tokenExpired, "token_expired")
     }
@@ -126,7 +126,7 @@ export class RealtimeSocket extends ClientSocket<RealtimeAdmission> {
   ): void {
     const disabled = featureError(this.features, head.t)
     if (disabled !== undefined) return this.#fail({ rid: head.rid, error: disabled })
-    const { handlers, listenerHandlers } = this.#door
+    const { handlers, listenerHandlers } = this.#endpoint
     const error =
       connection !== undefined
         ? dispatch(handlers, head, members, connection, frameBytes)
@@ -148,7 +148,7 @@ export class RealtimeSocket extends ClientSocket<RealtimeAdmission> {
     const rid = Result.isSuccess(head) ? head.success.rid : undefined
     this.startChecking()
     this.#admitting = this.#host.run(
-      this.#door.admit(this, frame).pipe(
+      this.#endpoint.admit(this, frame).pipe(
         Effect.match({
           onFailure: (error) => {
             this.#fail({ rid, error })
@@ -177,7 +177,7 @@ export class RealtimeSocket extends ClientSocket<RealtimeAdmission> {
 
   #renew(admission: RealtimeAdmission, frame: FrameMembers, rid: string | undefined): void {
     this.#host.run(
-      this.#door.renew(admission, frame).pipe(
+      this.#endpoint.renew(admission, frame).pipe(
         Effect.match({
           onFailure: (error) => {
             this.#fail({ rid, error })

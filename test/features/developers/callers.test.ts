@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { DeveloperSessions } from "#server/features/developers/sessions"
-import { type Answer, at, request } from "#testing/players"
+import { at, request, type TestResponse } from "#testing/players"
 import {
   addressOfNode,
   makeDeveloper,
@@ -14,7 +14,7 @@ import {
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
-const codeOf = ({ body }: Pick<Answer, "body">) => at(body, "error", "code") ?? "ok"
+const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
 
 /** GET endpoints that exist for secret keys and for project members. */
 const paths = ["features", "integrity/webhook-secret"] as const

@@ -3,14 +3,14 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
-import { type Answer, at, request } from "#testing/players"
+import { at, request, type TestResponse } from "#testing/players"
 import { makeInvite } from "../../support/invites.ts"
 import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 
 const on = (env: Readonly<Record<string, string>>) =>
   nodeWith(env).pipe(Layer.provideMerge(SharedDatabase.layer))
 
-const codeOf = ({ body }: Pick<Answer, "body">) => at(body, "error", "code") ?? "ok"
+const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
 
 const password = "correct horse"
 
@@ -31,7 +31,7 @@ const signup = (body: unknown) => ask("POST", "/v1/developers/signup", { body })
 const login = (email: string, word = password) =>
   ask("POST", "/v1/developers/login", { body: { email, password: word } })
 const me = (token: unknown) => ask("GET", "/v1/developers/me", { token })
-const tokenOf = ({ body }: Answer) => at(body, "token")
+const tokenOf = ({ body }: TestResponse) => at(body, "token")
 
 const signups = Effect.map(ask("GET", "/v1/platform/info"), ({ body }) => at(body, "signups"))
 

@@ -8,17 +8,17 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { DeveloperId } from "#rpc/ids"
 import { Ledger } from "#server/features/money/ledger"
-import { type Answer, at, request } from "#testing/players"
+import { at, request, type TestResponse } from "#testing/players"
 import { NodeLive } from "../../support/email/email-harness.ts"
 import { Inbox } from "../../support/email/inbox.ts"
 import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 import { makeInvite } from "../../support/invites.ts"
 
 const password = "correct horse"
-const codeOf = ({ body }: Pick<Answer, "body">) => at(body, "error", "code") ?? "ok"
-const inviteOf = ({ body }: Answer) => at(body, "invite")
-const tokenOf = ({ body }: Answer) => at(body, "token")
-const balancesOf = (answer: Answer) =>
+const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
+const inviteOf = ({ body }: TestResponse) => at(body, "invite")
+const tokenOf = ({ body }: TestResponse) => at(body, "token")
+const balancesOf = (answer: TestResponse) =>
   Effect.gen(function* () {
     const ledger = yield* Ledger
     return yield* ledger.balances(
@@ -37,7 +37,8 @@ const post = (path: string, body?: unknown, token?: unknown) =>
 
 const signup = (email: string, inviteCode?: string) =>
   post("/signup", { email, password, inviteCode })
-const redeem = (answer: Answer, code: string) => post("/me/invite-code", { code }, tokenOf(answer))
+const redeem = (answer: TestResponse, code: string) =>
+  post("/me/invite-code", { code }, tokenOf(answer))
 
 layer(NodeLive({ SVC_SIGNUPS: "open" }))("invite codes with open sign-up", (it) => {
   it.effect("grants 500 cents at sign-up, pending until the address is confirmed by mail", () =>

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { type Answer, at, request } from "#testing/players"
+import { at, request, type TestResponse } from "#testing/players"
 import { addressOfNode } from "../../support/http/stack.ts"
 import { makeInvite } from "../../support/invites.ts"
 import {
@@ -16,10 +16,10 @@ import {
   start
 } from "../../support/oauth/developer-harness.ts"
 
-const codeOf = ({ body }: Pick<Answer, "body">) => at(body, "error", "code") ?? "ok"
-const tokenOf = ({ body }: Answer) => at(body, "token")
-const idOf = ({ body }: Answer) => at(body, "developer", "id")
-const providersOf = (answer: Answer) =>
+const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
+const tokenOf = ({ body }: TestResponse) => at(body, "token")
+const idOf = ({ body }: TestResponse) => at(body, "developer", "id")
+const providersOf = (answer: TestResponse) =>
   Array.from(Object(at(answer.body, "identities")), (each) => at(each, "provider"))
 
 const password = "correct horse"

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
-import { type Answer, at } from "#testing/players"
+import { at, type TestResponse } from "#testing/players"
 import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 import { type Ask, codeOf, detailsOf, newGame } from "../../support/players.ts"
 
@@ -23,13 +23,13 @@ const anotherNode = Effect.fnUntraced(function* (env: Readonly<Record<string, st
 const put = (ask: Ask, key: string, bytes: number) =>
   ask("PUT", `/v1/saves/${key}`, { data: "x".repeat(bytes - 2) })
 
-const assertRefused = (answer: Answer, limit: number, used: number) => {
+const assertRefused = (answer: TestResponse, limit: number, used: number) => {
   assert.strictEqual(answer.status, 409, JSON.stringify(answer.body))
   assert.strictEqual(codeOf(answer), "storage_quota_exceeded")
   assert.deepStrictEqual(detailsOf(answer), { limit, used })
 }
 
-const assertWritten = (answer: Answer) =>
+const assertWritten = (answer: TestResponse) =>
   assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
 
 const link = (ask: Ask, email: string) =>

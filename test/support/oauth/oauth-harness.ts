@@ -3,7 +3,7 @@ import { hash } from "node:crypto"
 import { Context, Effect, Layer, Logger, Record, References } from "effect"
 import type { Provider as Name } from "#rpc/identities"
 import { Provider } from "#rpc/identities"
-import { type Answer, at, request } from "#testing/players"
+import { at, request, type TestResponse } from "#testing/players"
 import {
   addressOfNode,
   configure,
@@ -172,7 +172,7 @@ export const signIn = Effect.fnUntraced(function* (
 })
 
 /** The identifying fields of a session response. */
-export const summaryOf = ({ body, status }: Answer) => ({
+export const summaryOf = ({ body, status }: TestResponse) => ({
   status,
   id: at(body, "player", "id"),
   displayName: at(body, "player", "displayName"),

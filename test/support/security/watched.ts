@@ -3,7 +3,7 @@
  * with the same work take the same time on any machine.
  */
 import { Context, Effect, Layer, Option, Tracer } from "effect"
-import type { Answer } from "#testing/players"
+import type { TestResponse } from "#testing/players"
 
 type Headers = Readonly<Record<string, string>>
 
@@ -30,7 +30,7 @@ const traceOf = (number: number) => number.toString(16).padStart(32, "0")
 
 /** The response to a request and the work it caused. `ask` must send the given trace headers. */
 export const workOf = Effect.fnUntraced(function* <E, R>(
-  ask: (headers: Headers) => Effect.Effect<Answer, E, R>
+  ask: (headers: Headers) => Effect.Effect<TestResponse, E, R>
 ) {
   const spans = yield* Spans
   const traceId = traceOf(spans.length + 1)

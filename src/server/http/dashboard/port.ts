@@ -14,15 +14,15 @@ export const DashboardPort = Layer.effectDiscard(
     const { dashboard, host } = yield* Settings
     if (typeof dashboard !== "number") return
     const { server } = yield* HttpServerHandle
-    const door = createServer({ noDelay: true }, (socket) => server.emit("connection", socket))
+    const listener = createServer({ noDelay: true }, (socket) => server.emit("connection", socket))
     yield* Effect.acquireRelease(
       Effect.callback<void, HttpServerError.ServeError>((resume) => {
-        door.once("error", (cause) =>
+        listener.once("error", (cause) =>
           resume(Effect.fail(new HttpServerError.ServeError({ cause })))
         )
-        door.listen(dashboard, host, () => resume(Effect.void))
+        listener.listen(dashboard, host, () => resume(Effect.void))
       }),
-      () => Effect.sync(() => door.close())
+      () => Effect.sync(() => listener.close())
     )
   })
 )

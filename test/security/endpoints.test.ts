@@ -1,5 +1,5 @@
 /**
- * One set of bounds for both doors: what `/v1/realtime` refuses to a client, `/v1/rpc` refuses alike,
+ * One set of bounds for both endpoints: what `/v1/realtime` refuses to a client, `/v1/rpc` refuses alike,
  * from the first frame on and with the same codes.
  */
 import { assert, describe, layer } from "@effect/vitest"
@@ -19,7 +19,7 @@ const flood = limits.framesBurst + 10 * limits.framesPerSecond + 2 * limits.drop
 const answersOf = ({ received }: SocketClient, code: string) =>
   received.filter((message) => at(message, "exit", "cause", 0, "error", "_tag") === code).length
 
-layer(SecurityAppLive(), live)("both doors", (it) => {
+layer(SecurityAppLive(), live)("both endpoints", (it) => {
   it.effect("closes a client that calls without credentials far too often, with 4029", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
@@ -78,7 +78,7 @@ layer(SecurityAppLive(), live)("both doors", (it) => {
     })
   )
 
-  it.effect("closes a client with refused credentials as the other door does", () =>
+  it.effect("closes a client with refused credentials as the other endpoint does", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { publishableKey: key } = app
@@ -116,7 +116,7 @@ layer(SecurityAppLive(), live)("both doors", (it) => {
 })
 
 layer(SecurityAppLive({ SVC_THROTTLES: "on" }), live)("guesses of room codes", (it) => {
-  it.effect("counts the wrong codes of an address over both doors together", () =>
+  it.effect("counts the wrong codes of an address over both endpoints together", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, { features: { multiplayer: true } })
@@ -144,7 +144,7 @@ layer(SecurityAppLive({ SVC_THROTTLES: "on" }), live)("guesses of room codes", (
 
 describe("late credentials", () => {
   layer(AppLive, { timeout: "120 seconds" })("on a test clock", (it) => {
-    it.effect("closes a silent client of either door after five seconds, not after six", () =>
+    it.effect("closes a silent client of either endpoint after five seconds, not after six", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         for (const path of ["/v1/realtime", "/v1/rpc"]) {

@@ -1,4 +1,4 @@
-/** The door `/v1/realtime`: checks the first frame of its sockets, and their new tokens. */
+/** The endpoint `/v1/realtime`: checks the first frame of its sockets, and their new tokens. */
 import { Clock, DateTime, Effect, Layer, Result, Schema } from "effect"
 import { type CodedError, InvalidKey, RateLimited, Unauthorized } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
@@ -28,7 +28,7 @@ import { Gateway } from "./gateway.ts"
 import {
   type Admitted,
   type RealtimeAdmission,
-  type RealtimeDoor,
+  type RealtimeEndpoint,
   RealtimeSocket
 } from "./socket.ts"
 
@@ -129,7 +129,7 @@ const renewSocket = Effect.fnUntraced(function* (
 })
 
 /** Serves `/v1/realtime`. */
-export const RealtimeDoorLive = Layer.effectDiscard(
+export const RealtimeEndpointLive = Layer.effectDiscard(
   Effect.gen(function* () {
     const gateway = yield* Gateway
     const handlers = yield* Frames
@@ -145,7 +145,7 @@ export const RealtimeDoorLive = Layer.effectDiscard(
         Effect.tapDefect((defect) => Effect.logError("Failed to admit a socket", defect)),
         Effect.catchDefect(() => Effect.fail<CodedError>(new InvalidKey()))
       )
-    const door: RealtimeDoor = {
+    const endpoint: RealtimeEndpoint = {
       handlers,
       listenerHandlers,
       time: () => clock.currentTimeMillisUnsafe(),
@@ -159,7 +159,7 @@ export const RealtimeDoorLive = Layer.effectDiscard(
     }
     yield* gateway.serve(
       paths.realtime,
-      (upgraded) => new RealtimeSocket(gateway.host, door, upgraded)
+      (upgraded) => new RealtimeSocket(gateway.host, endpoint, upgraded)
     )
     yield* Effect.addFinalizer(() => gateway.drain)
   })
