@@ -8,8 +8,6 @@ import { Requests } from "./auth.ts"
 import { Developer, Login, Signup } from "./developers.ts"
 import {
   EmailTaken,
-  IdentityAlreadyLinked,
-  InvalidCode,
   InvalidCredentials,
   InvalidInviteCode,
   InviteCodeUsed,
@@ -17,10 +15,9 @@ import {
   NotFound,
   OriginNotAllowed,
   SignupsClosed,
-  Unauthorized,
   wire
 } from "./errors/codes.ts"
-import { DeveloperExchange } from "./oauth/developers.ts"
+import { DeveloperExchange, exchangeErrors } from "./oauth/developers.ts"
 
 /** Requests of the dashboard carry this header. A page of another origin cannot send it. */
 export const dashboardHeader = "x-svc-dashboard"
@@ -51,18 +48,7 @@ class DashboardSession extends HttpApiGroup.make("session")
     HttpApiEndpoint.post("exchange", "/session/exchange", {
       payload: DeveloperExchange,
       success: signedIn,
-      error: [
-        ...refusals,
-        wire(InvalidCode),
-        wire(InvalidCredentials),
-        wire(IdentityAlreadyLinked),
-        wire(SignupsClosed),
-        wire(EmailTaken),
-        wire(InvalidInviteCode),
-        wire(InviteCodeUsed),
-        wire(InviteLimitReached),
-        wire(Unauthorized)
-      ]
+      error: [...refusals, ...exchangeErrors]
     }),
     HttpApiEndpoint.post("link", "/session/link", {
       payload: Schema.Struct({ code: Schema.String.check(Schema.isMaxLength(128)) }),

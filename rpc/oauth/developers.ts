@@ -85,6 +85,19 @@ export const DeveloperExchanged = Schema.Union([Login, Linked, Reauthenticated])
 })
 export type DeveloperExchanged = typeof DeveloperExchanged.Type
 
+/** Why the code of a sign-in may be refused. */
+export const exchangeErrors = [
+  wire(InvalidCode),
+  wire(InvalidCredentials),
+  wire(IdentityAlreadyLinked),
+  wire(SignupsClosed),
+  wire(EmailTaken),
+  wire(InvalidInviteCode),
+  wire(InviteCodeUsed),
+  wire(InviteLimitReached),
+  wire(Unauthorized)
+] as const
+
 const params = { provider: DeveloperProvider }
 
 /** `/v1/developers/oauth`. */
@@ -112,17 +125,7 @@ export class DeveloperOAuthApi extends HttpApiGroup.make("developerOAuth")
     HttpApiEndpoint.post("exchange", "/exchange", {
       payload: DeveloperExchange,
       success: DeveloperExchanged,
-      error: [
-        wire(InvalidCode),
-        wire(InvalidCredentials),
-        wire(IdentityAlreadyLinked),
-        wire(SignupsClosed),
-        wire(EmailTaken),
-        wire(InvalidInviteCode),
-        wire(InviteCodeUsed),
-        wire(InviteLimitReached),
-        wire(Unauthorized)
-      ]
+      error: exchangeErrors
     })
       .middleware(Requests)
       .annotate(OpenApi.Summary, "Redeem the code of a sign-in, once, within a minute")

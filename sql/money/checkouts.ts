@@ -1,8 +1,9 @@
 /** Checkouts at the payment provider, and refunds and disputes of their payments. */
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { CheckoutId, DeveloperId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
+import { sweepClaim } from "../sweep-claims.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -137,18 +138,7 @@ const returns = (sql: SqlClient.SqlClient) => {
   }
 }
 
-const claimName = "payments"
-
 const reconciliation = (sql: SqlClient.SqlClient) => ({
-  claim: SqlSchema.findOneOption({
-    Request: Schema.Struct({ now: Time, until: Time }),
-    Result: Schema.Struct({ name: Schema.String }),
-    execute: ({ now, until }) => sql`
-      insert into sweep_claims as c (name, claimed_until) values (${claimName}, ${until})
-      on conflict (name) do update set claimed_until = excluded.claimed_until
-        where c.claimed_until <= ${now}
-      returning name`
-  }),
   reconciledUntil: SqlSchema.findOneOption({
     Request: Schema.Void,
     Result: Schema.Struct({ until: Time }),
@@ -168,7 +158,7 @@ const make = Effect.gen(function* () {
   const { find, findByKey, findByPayment, forgetKey, insert, listExpired } = checkouts(sql)
   const { setEnded, setPaid, setSession } = changes(sql)
   const { lockPayment, putReturn, returnsOf, sweepReturns } = returns(sql)
-  const { claim, reconciledUntil, setReconciled } = reconciliation(sql)
+  const { reconciledUntil, setReconciled } = reconciliation(sql)
   return {
     insert: (row: typeof NewCheckoutRow.Type) => orDieWithTimeout(insert(row)),
     find: (id: CheckoutId) => orDieWithTimeout(find(id)),
@@ -190,8 +180,7 @@ const make = Effect.gen(function* () {
     /** Deletes refunds and disputes of payments that are not ours. */
     sweepReturns: (before: typeof Time.Type) => Effect.orDie(sweepReturns(before)),
     /** Claims the reconciliation until a time; false if another process has it. */
-    claim: (request: Parameters<typeof claim>[0]) =>
-      Effect.map(orDieWithTimeout(claim(request)), Option.isSome),
+    claim: sweepClaim(sql, "payments").claim,
     reconciledUntil: orDieWithTimeout(reconciledUntil(undefined)),
     setReconciled: (until: typeof Time.Type) => orDieWithTimeout(setReconciled(until))
   }

@@ -1,8 +1,8 @@
 /** Guests who cannot come back: their last refresh token has expired. */
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { orDieWithTimeout } from "../database.ts"
+import { sweepClaim } from "../sweep-claims.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -14,23 +14,7 @@ const Page = Schema.Struct({
   limit: Schema.Int
 })
 
-const claimName = "guests"
-
 const statements = (sql: SqlClient.SqlClient) => ({
-  claim: SqlSchema.findOneOption({
-    Request: Schema.Struct({ now: Time, until: Time }),
-    Result: Schema.Struct({ name: Schema.String }),
-    execute: ({ now, until }) => sql`
-      insert into sweep_claims as c (name, claimed_until) values (${claimName}, ${until})
-      on conflict (name) do update set claimed_until = excluded.claimed_until
-        where c.claimed_until <= ${now}
-      returning name`
-  }),
-  release: SqlSchema.void({
-    Request: Time,
-    execute: (now) => sql`
-      update sweep_claims set claimed_until = ${now} where name = ${claimName}`
-  }),
   page: SqlSchema.findAll({
     Request: Page,
     Result: Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId }),
@@ -48,12 +32,11 @@ export class ExpiredGuestRepository extends Context.Service<ExpiredGuestReposito
   "sql/player-data/expired-guests/ExpiredGuestRepository",
   {
     make: Effect.gen(function* () {
-      const { claim, page, release } = statements(yield* SqlClient.SqlClient)
+      const sql = yield* SqlClient.SqlClient
+      const { page } = statements(sql)
       return {
-        /** Claims the sweep until a time; false if another process has it. */
-        claim: (request: Parameters<typeof claim>[0]) =>
-          Effect.map(orDieWithTimeout(claim(request)), Option.isSome),
-        release: (now: typeof Time.Type) => orDieWithTimeout(release(now)),
+        /** The claim on the sweep. */
+        ...sweepClaim(sql, "guests"),
         /** The next expired guests in the order of their ids. */
         page: (request: typeof Page.Type) => Effect.orDie(page(request))
       }

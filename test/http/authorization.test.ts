@@ -251,11 +251,10 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
           const expect = (
             endpoint: Endpoint,
             caller: Caller,
-            answer: TestResponse,
+            got: TestResponse,
             passes: boolean
           ) => {
-            if (!passes)
-              wrong.push(`${nameOf(endpoint)}: ${callers[caller]} got ${outcomeOf(answer)}`)
+            if (!passes) wrong.push(`${nameOf(endpoint)}: ${callers[caller]} got ${outcomeOf(got)}`)
           }
           const before = yield* rowCounts
           const cells = endpoints.flatMap((endpoint) =>

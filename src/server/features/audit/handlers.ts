@@ -6,6 +6,7 @@ import { CurrentProject } from "#rpc/auth"
 import { http as pages } from "#rpc/limits"
 import { type AuditRow, AuditRepository } from "#sql/audit"
 import { apiGroup } from "#server/platform/api-group"
+import { pageOf } from "#server/platform/pages"
 
 const toEntry = ({ action, address, at, details, env, id, ...row }: AuditRow): AuditEntry => ({
   id,
@@ -28,7 +29,7 @@ export const AuditHttp = apiGroup(
       list: Effect.fnUntraced(function* ({ query }) {
         const { projectId } = yield* CurrentProject
         const { action, actor, before, env, limit = pages.pageDefault, target } = query
-        const page = yield* repository.page({
+        const found = yield* repository.page({
           projectId,
           before: before ?? null,
           env: env ?? null,
@@ -37,9 +38,8 @@ export const AuditHttp = apiGroup(
           target: target ?? null,
           limit: limit + 1
         })
-        const entries = page.slice(0, limit).map(toEntry)
-        const last = page.length > limit ? entries.at(-1) : undefined
-        return { entries, nextBefore: last?.id ?? null }
+        const { nextCursor, rows } = pageOf(found, limit, ({ id }) => id)
+        return { entries: rows.map(toEntry), nextBefore: nextCursor }
       })
     })
   })

@@ -14,6 +14,7 @@ import { config as configLimits, http as pages, throttles as limits } from "#rpc
 import { ConfigRepository } from "#sql/config"
 import { apiGroup } from "#server/platform/api-group"
 import { matchesTag } from "#server/platform/entity-tags"
+import { firstPageCursor } from "#server/platform/pages"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit, type AuditEvent } from "../audit/service.ts"
@@ -58,9 +59,6 @@ export const DefinitionsHttp = apiGroup(
 
 /** An audit entry of a push lists at most this many changed paths. */
 const loggedPaths = 32
-
-/** Larger than every version: the cursor of the first page. */
-const firstPageCursor = 2 ** 31 - 1
 
 interface PushRequest {
   readonly headers: { readonly "if-match"?: string }

@@ -6,6 +6,7 @@ import type { DeadLetter } from "#rpc/functions/dead-letters"
 import { functionDeliveries as limits } from "#rpc/limits"
 import { type DeadLetterRow, DeadLetterRepository } from "#sql/functions/dead-letters"
 import { makeTransaction } from "#server/platform/database"
+import { pageOf } from "#server/platform/pages"
 import { Audit } from "../audit/service.ts"
 import { NewDeliveries } from "./deliveries.ts"
 
@@ -74,10 +75,9 @@ export const makeDeadLetters = Effect.gen(function* () {
     }) {
       const { environmentId } = yield* CurrentEnvironment
       const most = Math.min(limit, limits.deadPageMax)
-      const rows = yield* repository.page({ environmentId, target, before, limit: most + 1 })
-      const shown = rows.slice(0, most)
-      const last = rows.length > most ? shown.at(-1) : undefined
-      return { deadLetters: shown.map(viewOf), nextCursor: last?.id ?? null }
+      const found = yield* repository.page({ environmentId, target, before, limit: most + 1 })
+      const { nextCursor, rows } = pageOf(found, most, ({ id }) => id)
+      return { deadLetters: rows.map(viewOf), nextCursor }
     }),
     retryDeadLetter: ({ params: { id } }: ById) => Effect.tap(change(id, "Retry"), news.open),
     deleteDeadLetter: ({ params: { id } }: ById) => change(id, "Delete")

@@ -6,6 +6,7 @@ import type { NewFunctionsDeployment } from "#rpc/functions/deployment"
 import type { ChangedLimits, Migrations, Query } from "#rpc/functions/responses"
 import { http as pages, throttles as rates } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
+import { firstPageCursor, pageOf } from "#server/platform/pages"
 import { takeToken, withRetryAfter } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeDatabases } from "./databases.ts"
@@ -13,9 +14,6 @@ import { makeDeadLetters } from "./dead-letters.ts"
 import { FunctionsDeployments } from "./deployments.ts"
 import { type LogQuery, makeLogResponse } from "./logs.ts"
 import { Functions } from "./service.ts"
-
-/** Larger than every version: the cursor of the first page. */
-const firstPageCursor = 2 ** 31 - 1
 
 interface ByName {
   readonly params: { readonly name: string }
@@ -90,10 +88,9 @@ const makeCode = Effect.gen(function* () {
       readonly query: { readonly cursor?: number; readonly limit?: number }
     }) {
       const environment = yield* CurrentEnvironment
-      const page = yield* deployments.page(environment, { before: cursor, limit: limit + 1 })
-      const shown = page.slice(0, limit)
-      const last = page.length > limit ? shown.at(-1) : undefined
-      return { deployments: shown, nextCursor: last === undefined ? null : `${last.version}` }
+      const found = yield* deployments.page(environment, { before: cursor, limit: limit + 1 })
+      const { nextCursor, rows } = pageOf(found, limit, ({ version }) => `${version}`)
+      return { deployments: rows, nextCursor }
     })
   }
 })

@@ -10,6 +10,7 @@ import type { NewDeployment } from "#rpc/hosting/api"
 import { hosting as limits, http as pages, throttles as rates } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
 import { untilCredentialsEnd } from "#server/platform/credential-check"
+import { firstPageCursor, pageOf } from "#server/platform/pages"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
@@ -18,9 +19,6 @@ import { Blobs } from "./blobs.ts"
 import { Collection } from "./collection.ts"
 import { CustomDomains } from "./domains.ts"
 import { Deployments } from "./service.ts"
-
-/** Larger than every version: the cursor of the first page. */
-const firstPageCursor = 2 ** 31 - 1
 
 interface ByRef {
   readonly params: { readonly ref: string }
@@ -58,10 +56,9 @@ export const makeDeploymentHandlers = Effect.gen(function* () {
       readonly query: { readonly cursor?: number; readonly limit?: number }
     }) {
       const environment = yield* CurrentEnvironment
-      const page = yield* deployments.page(environment, { before: cursor, limit: limit + 1 })
-      const shown = page.slice(0, limit)
-      const last = page.length > limit ? shown.at(-1) : undefined
-      return { deployments: shown, nextCursor: last === undefined ? null : `${last.version}` }
+      const found = yield* deployments.page(environment, { before: cursor, limit: limit + 1 })
+      const { nextCursor, rows } = pageOf(found, limit, ({ version }) => `${version}`)
+      return { deployments: rows, nextCursor }
     }),
     get: Effect.fnUntraced(function* ({ params: { ref } }: ByRef) {
       return yield* deployments.get(yield* CurrentEnvironment, ref)

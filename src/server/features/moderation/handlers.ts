@@ -13,6 +13,7 @@ import type { AppealItem, Ban } from "#rpc/moderation"
 import { PlayerRepository } from "#sql/players"
 import { apiGroup } from "#server/platform/api-group"
 import { invalidField } from "#server/platform/invalid-request"
+import { pageOf } from "#server/platform/pages"
 import { Audit } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
@@ -141,9 +142,8 @@ const makeAppeals = Effect.gen(function* () {
       const after = afterCursor(cursor)
       const page = { environmentId, status, after, limit: limit + 1 }
       const found = yield* sanctions.appeals(page)
-      const appeals = found.slice(0, limit)
-      const last = found.length > limit ? appeals.at(-1) : undefined
-      return { appeals, nextCursor: last === undefined ? null : cursorOf(last) }
+      const { nextCursor, rows } = pageOf(found, limit, cursorOf)
+      return { appeals: rows, nextCursor }
     }),
     resolve: Effect.fnUntraced(function* ({ params: { appealId }, payload }: ResolveRequest) {
       const environment = yield* CurrentEnvironment

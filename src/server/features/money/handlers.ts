@@ -8,6 +8,7 @@ import type { LedgerEntry, PrepaidBalance } from "#rpc/money"
 import { type EntryRow, LedgerRepository } from "#sql/money/ledger"
 import { apiGroup } from "#server/platform/api-group"
 import { invalidRequest } from "#server/platform/invalid-request"
+import { pageOf } from "#server/platform/pages"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
@@ -57,14 +58,13 @@ const MoneyGroup = apiGroup(
       ledger: Effect.fnUntraced(function* ({ query: { cursor, limit = pages.pageDefault } }) {
         const { developerId } = yield* CurrentDeveloper
         if (!enabled) return { entries: [], nextCursor: null }
-        const rows = yield* repository.page({
+        const found = yield* repository.page({
           developerId,
           after: cursor ?? null,
           limit: limit + 1
         })
-        const shown = rows.slice(0, limit)
-        const last = rows.length > limit ? shown.at(-1) : undefined
-        return { entries: shown.map(toEntry), nextCursor: last?.id ?? null }
+        const { nextCursor, rows } = pageOf(found, limit, ({ id }) => id)
+        return { entries: rows.map(toEntry), nextCursor }
       }),
       checkout: Effect.fnUntraced(function* ({ headers, payload }) {
         const caller = yield* CurrentDeveloper

@@ -16,6 +16,7 @@ import { type LiveReport, LiveRepository } from "#sql/live/reports"
 import { type LiveRoom, type SeenPlayer, ViewRepository } from "#sql/projects/view"
 import { SaveRepository } from "#sql/saves"
 import { StatRepository } from "#sql/stats"
+import { pageOf } from "#server/platform/pages"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
 import { banView, operatorView } from "../moderation/views.ts"
@@ -127,10 +128,8 @@ const makePageOf = Effect.map(
       limit: number,
       cursor: (last: Row) => string
     ): Effect.Effect<PlayersPage> => {
-      const page = found.slice(0, limit)
-      const last = page.at(-1)
-      const nextCursor = found.length > limit && last !== undefined ? cursor(last) : null
-      return Effect.map(withBans(environmentId, page), (players) => ({ players, nextCursor }))
+      const { nextCursor, rows } = pageOf(found, limit, cursor)
+      return Effect.map(withBans(environmentId, rows), (players) => ({ players, nextCursor }))
     }
 )
 
