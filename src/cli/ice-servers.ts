@@ -8,7 +8,7 @@ import { connects } from "./connects.ts"
 import { methods, readStunResponse, stunRequest } from "./stun.ts"
 
 /** Where a URL of an ICE server leads. */
-interface Place {
+interface IceAddress {
   readonly scheme: "stun" | "stuns" | "turn" | "turns"
   readonly host: string
   readonly port: number
@@ -21,7 +21,7 @@ const defaultPort = 3478
 const defaultTlsPort = 5349
 
 /** Parses `turn:host:port?transport=udp`. */
-export const placeOf = (url: string): Place | undefined => {
+export const parseIceUrl = (url: string): IceAddress | undefined => {
   const [, name = "", host = "", port, transport] = form.exec(url) ?? []
   const scheme = (["stun", "stuns", "turn", "turns"] as const).find(
     (it) => it === name.toLowerCase()
@@ -81,7 +81,7 @@ const ask = ({ address, port, socket }: Peer, request: Buffer) =>
 
 /** Gets a relay and gives it back. */
 const probeUdp = Effect.fnUntraced(
-  function* ({ host, port, scheme }: Place, { credential = "", username = "" }: IceServer) {
+  function* ({ host, port, scheme }: IceAddress, { credential = "", username = "" }: IceServer) {
     const peer = { ...(yield* openSocket(host)), port }
     if (scheme === "stun") {
       yield* ask(peer, stunRequest(methods.binding))
@@ -103,7 +103,7 @@ const probeUdp = Effect.fnUntraced(
 )
 
 /** Over TCP and TLS only the connection is tried. */
-const probeTcp = ({ host, port, scheme }: Place) =>
+const probeTcp = ({ host, port, scheme }: IceAddress) =>
   Effect.map(connects({ host, port, isTls: scheme.endsWith("s") }), (isOpen): Outcome =>
     isOpen ? "reached" : silent
   )
@@ -139,9 +139,9 @@ export const checkIceServers = Effect.fnUntraced(function* (servers: ReadonlyArr
   return yield* Effect.forEach(
     all,
     Effect.fnUntraced(function* ({ server, url }) {
-      const place = placeOf(url)
-      if (place === undefined) return checkOf(url, silent)
-      const probe = place.transport === "udp" ? probeUdp(place, server) : probeTcp(place)
+      const address = parseIceUrl(url)
+      if (address === undefined) return checkOf(url, silent)
+      const probe = address.transport === "udp" ? probeUdp(address, server) : probeTcp(address)
       return checkOf(url, yield* probe)
     }),
     { concurrency: 4 }

@@ -2,7 +2,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { clockCheck, diskCheck, isAtLeast, nodeCheck } from "#cli/doctor-checks"
-import { placeOf } from "#cli/ice-servers"
+import { parseIceUrl } from "#cli/ice-servers"
 import { TestApp } from "#testing/app"
 import { at, configure, request } from "#testing/players"
 import manifest from "../../package.json" with { type: "json" }
@@ -229,18 +229,18 @@ describe("svc doctor", () => {
   })
 
   it("reads the addresses of STUN and TURN servers", () => {
-    assert.deepStrictEqual(placeOf("turns:turn.example.com"), {
+    assert.deepStrictEqual(parseIceUrl("turns:turn.example.com"), {
       scheme: "turns",
       host: "turn.example.com",
       port: 5349,
       transport: "tcp"
     })
-    assert.deepStrictEqual(placeOf("turn:[::1]:3479?transport=udp"), {
+    assert.deepStrictEqual(parseIceUrl("turn:[::1]:3479?transport=udp"), {
       scheme: "turn",
       host: "::1",
       port: 3479,
       transport: "udp"
     })
-    assert.isUndefined(placeOf("http://turn.example.com"))
+    assert.isUndefined(parseIceUrl("http://turn.example.com"))
   })
 })

@@ -1,7 +1,7 @@
 /** Faults of the cluster: runners are killed, stopped, frozen and started; the network and the database fail. */
 import type { Weather } from "./database.ts"
 import type { Chance } from "./random.ts"
-import type { Surroundings } from "./runner.ts"
+import type { RunnerContext } from "./runner.ts"
 import { Runner } from "./runner.ts"
 import type { Simulator } from "./simulator.ts"
 
@@ -18,7 +18,7 @@ export interface Outage {
 export class Cluster {
   readonly simulator: Simulator
   readonly #chance: Chance
-  readonly #all: Surroundings
+  readonly #all: RunnerContext
   readonly #newChance: () => Chance
   runners: Array<Runner> = []
   #started = 0
@@ -32,7 +32,7 @@ export class Cluster {
   /** A runner is gone or was away longer than its locks last, so it may have lost its rooms. */
   bereft = false
 
-  constructor(simulator: Simulator, chance: Chance, newChance: () => Chance, all: Surroundings) {
+  constructor(simulator: Simulator, chance: Chance, newChance: () => Chance, all: RunnerContext) {
     this.simulator = simulator
     this.#chance = chance
     this.#newChance = newChance

@@ -96,7 +96,7 @@ const CoreLive = Layer.mergeAll(
 )
 
 /** What all runners of a simulation share. */
-export interface Surroundings {
+export interface RunnerContext {
   readonly network: Network
   readonly database: Database
   readonly locks: ShardLocks
@@ -108,7 +108,7 @@ export interface Surroundings {
   readonly shards?: number
 }
 
-const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
+const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: RunnerContext) =>
   RunnerLive.pipe(
     Layer.provide([
       transport(all.network, process, address),
@@ -127,7 +127,7 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
     Layer.provide(RpcSerialization.layerSchemaBinary())
   )
 
-const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
+const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: RunnerContext) =>
   Layer.merge(Frames.layer, PlayerChanges).pipe(
     Layer.provide(VoiceSessions.layer),
     Layer.provideMerge(Hub.layer),
@@ -177,14 +177,20 @@ export class Runner {
   readonly host: string
   readonly process: Process
   readonly #address: RunnerAddress.RunnerAddress
-  readonly #all: Surroundings
+  readonly #all: RunnerContext
   readonly #scope = Scope.makeUnsafe()
   /** Sockets open on this runner. */
   readonly sockets = new Set<Seat>()
   services: Context.Context<NodeServices> | undefined
   #stopping = false
 
-  constructor(name: string, host: string, simulator: Simulator, chance: Chance, all: Surroundings) {
+  constructor(
+    name: string,
+    host: string,
+    simulator: Simulator,
+    chance: Chance,
+    all: RunnerContext
+  ) {
     this.name = name
     this.host = host
     this.process = new Process(name, simulator, chance)

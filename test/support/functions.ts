@@ -31,7 +31,7 @@ import {
   FunctionsUsage,
   type NewMessage,
   type ServerCall
-} from "#server/features/functions/surroundings"
+} from "#server/features/functions/control-plane"
 import { Settings } from "#server/platform/settings/settings"
 
 /** A program of one module, or of several by name. */
@@ -94,7 +94,7 @@ const makeWorld = () => ({
 })
 type World = ReturnType<typeof makeWorld>
 
-const surroundings = (world: World) =>
+const controlPlane = (world: World) =>
   Layer.mergeAll(
     Layer.succeed(FunctionsSource, {
       load: (id) => Effect.sync(() => world.states.get(id) ?? { kind: "absent" }),
@@ -237,7 +237,7 @@ export const withFunctions = <R = never>(
         Layer.provide(FunctionRoutesLive),
         Layer.provideMerge(snapshots),
         Layer.provideMerge(FunctionHosts.layer),
-        Layer.provide(surroundings(world)),
+        Layer.provide(controlPlane(world)),
         Layer.provide([Layer.mock(FunctionHostRepository)({}), SingleNode]),
         Layer.provide(Settings.layer),
         Layer.provide(ConfigProvider.layer(config)),

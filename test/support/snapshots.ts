@@ -97,7 +97,7 @@ export const startRunner = Effect.fnUntraced(function* (name: string, seconds = 
   return {
     snapshots: Context.get(context, FunctionSnapshots),
     runtime: Context.get(context, FunctionsRuntime),
-    dataOf: (environmentId: string) => local.context.places.dataOf(environmentId),
+    dataOf: (environmentId: string) => local.context.directories.dataOf(environmentId),
     live: world.live,
     run: (environmentId: EnvironmentId, program: FunctionProgram) =>
       void world.states.set(environmentId, { kind: "live", program }),

@@ -12,7 +12,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { UsageSampler } from "#server/telemetry/usage-sampler"
 import { ChannelHarness } from "../support/channel-harness.ts"
 
-const Surroundings = Layer.mergeAll(
+const ServicesLive = Layer.mergeAll(
   LocalChannels.layer,
   VoiceCalls.layer,
   Layer.succeed(Gateway, Object({ sockets: new Set() })),
@@ -58,5 +58,5 @@ it.effect("counts the seconds of each member of a call, for its environment", ()
     call.end("time_limit")
     assert.strictEqual((yield* sampled).get(key), 4 * seconds)
     assert.deepStrictEqual(Array.from(counted.keys()), [key])
-  }).pipe(Effect.provide(Surroundings), Effect.scoped)
+  }).pipe(Effect.provide(ServicesLive), Effect.scoped)
 )

@@ -15,7 +15,7 @@ import {
   type Session,
   type TableShape
 } from "#sql/backup"
-import { functionFolders } from "../features/functions/host/places.ts"
+import { functionFolders } from "../features/functions/host/directories.ts"
 import { copyFolder, entriesOf, ownerOf } from "./files.ts"
 import {
   databaseFolder,
@@ -27,7 +27,7 @@ import {
   manifestFile,
   manifestFormat
 } from "./manifest.ts"
-import { databaseOf, openSession, type Place, refuse } from "./place.ts"
+import { databaseOf, openSession, type DataLocation, refuse } from "./location.ts"
 import { failedTo, type Progress } from "./progress.ts"
 
 /** Rows as lines of JSON. */
@@ -46,8 +46,12 @@ const writeTable = Effect.fnUntraced(function* (session: Session, table: TableSh
   return rows
 })
 
-const dumpDatabase = Effect.fnUntraced(function* (place: Place, folder: string, show: Progress) {
-  const session = yield* openSession(yield* databaseOf(place))
+const dumpDatabase = Effect.fnUntraced(function* (
+  location: DataLocation,
+  folder: string,
+  show: Progress
+) {
+  const session = yield* openSession(yield* databaseOf(location))
   yield* beginSnapshot(session)
   const migration = yield* appliedMigration(session)
   if (migration === 0)
@@ -67,7 +71,7 @@ const dumpDatabase = Effect.fnUntraced(function* (place: Place, folder: string, 
 }, Effect.scoped)
 
 /** The master key: in the settings, which keep it, or in the data directory, from where it is copied. */
-const dumpKey = Effect.fnUntraced(function* ({ dataDir, masterKey }: Place, folder: string) {
+const dumpKey = Effect.fnUntraced(function* ({ dataDir, masterKey }: DataLocation, folder: string) {
   if (Option.isSome(masterKey)) {
     return { masterKey: { id: keyIdOf(Redacted.value(masterKey.value)), included: false } }
   }
@@ -80,7 +84,7 @@ const dumpKey = Effect.fnUntraced(function* ({ dataDir, masterKey }: Place, fold
   return { masterKey: { id: keyIdOf(key.value), included: true } }
 })
 
-const dumpKept = Effect.fnUntraced(function* ({ dataDir }: Place, folder: string) {
+const dumpKept = Effect.fnUntraced(function* ({ dataDir }: DataLocation, folder: string) {
   for (const name of keptFiles) {
     const copy = join(folder, name)
     const copied = Effect.tryPromise(async () => {
@@ -92,9 +96,13 @@ const dumpKept = Effect.fnUntraced(function* ({ dataDir }: Place, folder: string
   }
 })
 
-const dumpFunctions = Effect.fnUntraced(function* (place: Place, folder: string, show: Progress) {
+const dumpFunctions = Effect.fnUntraced(function* (
+  location: DataLocation,
+  folder: string,
+  show: Progress
+) {
   const found: Array<Manifest["functions"][number]> = []
-  for (const root of functionFolders(place.dataDir)) {
+  for (const root of functionFolders(location.dataDir)) {
     const entries = yield* failedTo(`read ${root}`, () => entriesOf(root))
     for (const { name } of entries.filter((entry) => entry.isDirectory())) {
       yield* show(`functions of ${name}`)
@@ -107,10 +115,14 @@ const dumpFunctions = Effect.fnUntraced(function* (place: Place, folder: string,
   return found
 })
 
-const dumpBlobs = Effect.fnUntraced(function* (place: Place, folder: string, show: Progress) {
-  if (place.hasBucket) return {}
-  const blobs = yield* failedTo(`copy ${place.blobs}`, () =>
-    copyFolder(place.blobs, join(folder, "blobs"), show.now)
+const dumpBlobs = Effect.fnUntraced(function* (
+  location: DataLocation,
+  folder: string,
+  show: Progress
+) {
+  if (location.hasBucket) return {}
+  const blobs = yield* failedTo(`copy ${location.blobs}`, () =>
+    copyFolder(location.blobs, join(folder, "blobs"), show.now)
   )
   return { blobs }
 })
@@ -126,12 +138,16 @@ const makeFolder = Effect.fnUntraced(function* (folder: string) {
 })
 
 /** Writes a backup into a folder and returns its manifest. */
-export const dump = Effect.fn("dump")(function* (place: Place, folder: string, show: Progress) {
-  if (Option.isNone(place.databaseUrl)) {
-    const entries = yield* failedTo(`read ${place.dataDir}`, () => entriesOf(place.dataDir))
+export const dump = Effect.fn("dump")(function* (
+  location: DataLocation,
+  folder: string,
+  show: Progress
+) {
+  if (Option.isNone(location.databaseUrl)) {
+    const entries = yield* failedTo(`read ${location.dataDir}`, () => entriesOf(location.dataDir))
     if (!entries.some(({ name }) => name === "postgres")) {
       return yield* refuse(
-        `${place.dataDir} has no database. Name the data directory in SVC_DATA_DIR, or the database in ` +
+        `${location.dataDir} has no database. Name the data directory in SVC_DATA_DIR, or the database in ` +
           "DATABASE_URL."
       )
     }
@@ -139,17 +155,17 @@ export const dump = Effect.fn("dump")(function* (place: Place, folder: string, s
   const createdAt = DateTime.formatIso(yield* DateTime.now)
   yield* makeFolder(folder)
   const data = join(folder, dataFolder)
-  const database = yield* dumpDatabase(place, join(folder, databaseFolder), show)
-  const key = yield* dumpKey(place, data)
-  yield* dumpKept(place, data)
+  const database = yield* dumpDatabase(location, join(folder, databaseFolder), show)
+  const key = yield* dumpKey(location, data)
+  yield* dumpKept(location, data)
   const manifest: Manifest = {
     format: manifestFormat,
     version: manifestOfRelease.version,
     createdAt,
     ...database,
     ...key,
-    functions: yield* dumpFunctions(place, data, show),
-    ...(yield* dumpBlobs(place, data, show))
+    functions: yield* dumpFunctions(location, data, show),
+    ...(yield* dumpBlobs(location, data, show))
   }
   const file = join(folder, manifestFile)
   const text = `${JSON.stringify(manifest, null, 2)}\n`

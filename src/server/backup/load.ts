@@ -16,7 +16,7 @@ import {
   writeRows
 } from "#sql/backup"
 import { migrateTo, newestMigration, poolLayer } from "#sql/database"
-import { makeRestoredFolder } from "../features/functions/host/places.ts"
+import { makeRestoredFolder } from "../features/functions/host/directories.ts"
 import { makeDataDirectory } from "../platform/postgres/data-directory.ts"
 import { copyFolder, giveTo } from "./files.ts"
 import {
@@ -28,7 +28,7 @@ import {
   Manifest,
   manifestFile
 } from "./manifest.ts"
-import { BackupError, databaseOf, openSession, type Place, refuse } from "./place.ts"
+import { BackupError, databaseOf, openSession, type DataLocation, refuse } from "./location.ts"
 import { failedTo, type Progress } from "./progress.ts"
 
 const ManifestText = Schema.fromJsonString(Manifest)
@@ -49,7 +49,10 @@ const readManifest = Effect.fnUntraced(function* (folder: string) {
 const keyIn = (file: string) =>
   Effect.map(Effect.option(Effect.tryPromise(() => readFile(file, "utf8"))), Option.map(keyIdOf))
 
-const checkKey = Effect.fnUntraced(function* ({ dataDir, masterKey }: Place, manifest: Manifest) {
+const checkKey = Effect.fnUntraced(function* (
+  { dataDir, masterKey }: DataLocation,
+  manifest: Manifest
+) {
   const wanted = manifest.masterKey
   if (wanted === undefined) return
   if (Option.isSome(masterKey)) {
@@ -111,12 +114,12 @@ const shapeText = (tables: ReadonlyArray<TableShape>): string =>
   JSON.stringify(tables.map(({ columns, name }) => ({ name, columns })))
 
 const loadDatabase = Effect.fnUntraced(function* (
-  place: Place,
+  location: DataLocation,
   folder: string,
   manifest: Manifest,
   show: Progress
 ) {
-  const url = yield* databaseOf(place)
+  const url = yield* databaseOf(location)
   const session = yield* openSession(url)
   const others = yield* otherSessions(session)
   if (others > 0) return yield* refuse("The database is in use: stop every runner first.")
@@ -156,12 +159,12 @@ const loadDatabase = Effect.fnUntraced(function* (
 }, Effect.scoped)
 
 const loadFunctions = Effect.fnUntraced(function* (
-  place: Place,
+  location: DataLocation,
   folder: string,
   { functions }: Manifest
 ) {
   if (functions.length === 0) return
-  const { hasOwnUsers, root } = yield* Effect.promise(() => makeRestoredFolder(place.dataDir))
+  const { hasOwnUsers, root } = yield* Effect.promise(() => makeRestoredFolder(location.dataDir))
   for (const { environmentId, owner } of functions) {
     const target = join(root, environmentId)
     yield* failedTo(`write ${target}`, async () => {
@@ -172,15 +175,15 @@ const loadFunctions = Effect.fnUntraced(function* (
 })
 
 const loadFiles = Effect.fnUntraced(function* (
-  place: Place,
+  location: DataLocation,
   folder: string,
   manifest: Manifest,
   show: Progress
 ) {
-  const { blobs, dataDir } = place
+  const { blobs, dataDir } = location
   yield* failedTo(`write ${blobs}`, () => copyFolder(join(folder, "blobs"), blobs, show.now))
-  yield* loadFunctions(place, folder, manifest)
-  const isKeyNeeded = manifest.masterKey?.included === true && Option.isNone(place.masterKey)
+  yield* loadFunctions(location, folder, manifest)
+  const isKeyNeeded = manifest.masterKey?.included === true && Option.isNone(location.masterKey)
   for (const name of isKeyNeeded ? [...keptFiles, keyFile] : keptFiles) {
     const copied = Effect.tryPromise(async () => {
       await copyFile(join(folder, name), join(dataDir, name))
@@ -193,11 +196,15 @@ const loadFiles = Effect.fnUntraced(function* (
 })
 
 /** Restores a backup and returns its manifest. */
-export const load = Effect.fn("load")(function* (place: Place, folder: string, show: Progress) {
+export const load = Effect.fn("load")(function* (
+  location: DataLocation,
+  folder: string,
+  show: Progress
+) {
   const manifest = yield* readManifest(folder)
-  yield* checkKey(place, manifest)
-  yield* Effect.orDie(makeDataDirectory(place.dataDir))
-  yield* loadDatabase(place, join(folder, databaseFolder), manifest, show)
-  yield* loadFiles(place, join(folder, dataFolder), manifest, show)
+  yield* checkKey(location, manifest)
+  yield* Effect.orDie(makeDataDirectory(location.dataDir))
+  yield* loadDatabase(location, join(folder, databaseFolder), manifest, show)
+  yield* loadFiles(location, join(folder, dataFolder), manifest, show)
   return manifest
 })

@@ -11,7 +11,7 @@ import { failCommand } from "../start-error.ts"
 import { dump } from "./dump.ts"
 import { load } from "./load.ts"
 import type { Manifest } from "./manifest.ts"
-import { readPlace } from "./place.ts"
+import { readLocation } from "./location.ts"
 import { makeProgress } from "./progress.ts"
 
 const json = Flag.Boolean("json").pipe(
@@ -52,8 +52,8 @@ const save = Command.make(
   { folder: Argument.String("folder").pipe(Argument.optional), json },
   Effect.fn(function* (options) {
     const folder = Option.isSome(options.folder) ? options.folder.value : yield* defaultFolder
-    const place = yield* readPlace
-    const manifest = yield* Effect.ensuring(dump(place, folder, progress), progress.clear)
+    const location = yield* readLocation
+    const manifest = yield* Effect.ensuring(dump(location, folder, progress), progress.clear)
     yield* report(`Saved to ${folder}`, folder, manifest, options.json)
     if (!options.json) yield* Console.log(keyNote(manifest, folder))
   })
@@ -63,8 +63,8 @@ const restore = Command.make(
   "restore",
   { folder: Argument.String("folder"), json },
   Effect.fn(function* ({ folder, json: asJson }) {
-    const place = yield* readPlace
-    const manifest = yield* Effect.ensuring(load(place, folder, progress), progress.clear)
+    const location = yield* readLocation
+    const manifest = yield* Effect.ensuring(load(location, folder, progress), progress.clear)
     yield* report(`Restored ${folder} of ${manifest.createdAt}`, folder, manifest, asJson)
   })
 ).pipe(Command.withDescription("Restore such a folder into an empty service"))

@@ -1,6 +1,6 @@
 /** Progress on a terminal, and failures of files as messages. */
 import { Effect } from "effect"
-import { BackupError } from "./place.ts"
+import { BackupError } from "./location.ts"
 
 /** Shows what is under way, on a terminal only. */
 export interface Progress {

@@ -115,7 +115,7 @@ interface Admitted {
   readonly use: StreamUse | undefined
 }
 
-interface Surroundings {
+interface PortContext {
   readonly self: RunnerIdentity
   readonly tls: TlsFiles | undefined
   readonly listed: Effect.Effect<ReadonlyArray<string>>
@@ -127,7 +127,7 @@ interface Surroundings {
   readonly reject: Effect.Success<typeof makeRejections>
 }
 
-const makeSurroundings = Effect.fnUntraced(function* (address: RunnerAddress.RunnerAddress) {
+const makePortContext = Effect.fnUntraced(function* (address: RunnerAddress.RunnerAddress) {
   const { deriveKeys } = yield* Secrets
   const random = yield* SecureRandom.SecureRandom
   const self = {
@@ -137,7 +137,7 @@ const makeSurroundings = Effect.fnUntraced(function* (address: RunnerAddress.Run
   }
   const listed = yield* makeListed
   const checkVersion = yield* makeVersionCheck(self, listed)
-  const surroundings: Surroundings = {
+  const context: PortContext = {
     self,
     tls: yield* readTls,
     listed,
@@ -150,11 +150,11 @@ const makeSurroundings = Effect.fnUntraced(function* (address: RunnerAddress.Run
       ),
     reject: yield* makeRejections
   }
-  return surroundings
+  return context
 })
 
 /** Returns the authenticated socket of an accepted connection; none if it was rejected. */
-const makeAdmit = ({ authenticate, reject, self, tls }: Surroundings) => {
+const makeAdmit = ({ authenticate, reject, self, tls }: PortContext) => {
   const unauthenticated = new Unauthenticated()
   const secure = tls === undefined ? Effect.succeed : makeTlsListener(tls)
   return (raw: Socket): Effect.Effect<Option.Option<Admitted>> => {
@@ -189,11 +189,11 @@ const serveStream = (socket: Socket, handler: (socket: Socket) => void): Effect.
 
 const makeServer = Effect.fnUntraced(function* (
   { host, port }: RunnerAddress.RunnerAddress,
-  surroundings: Surroundings,
+  context: PortContext,
   onStream: (socket: Socket) => void
 ) {
   const server = yield* NodeSocketServer.make({ host, port, noDelay: true })
-  const admit = makeAdmit(surroundings)
+  const admit = makeAdmit(context)
   const authenticated: SocketServer.SocketServer["Service"] = {
     address: server.address,
     run: (handler) =>
@@ -222,7 +222,7 @@ const unlisted = new HandshakeError({
   message: "The address is not in the runner list."
 })
 
-const makeDial = ({ authenticate, listed, reject, self, tls }: Surroundings) => {
+const makeDial = ({ authenticate, listed, reject, self, tls }: PortContext) => {
   const open = Effect.fnUntraced(function* (to: RunnerAddress.RunnerAddress, use?: StreamUse) {
     const name = formatAddress(to)
     if (!(yield* listed).includes(name)) return yield* unlisted
@@ -242,14 +242,14 @@ const makeDial = ({ authenticate, listed, reject, self, tls }: Surroundings) => 
 export const runnerPortLayer = (address: RunnerAddress.RunnerAddress) =>
   Layer.effectContext(
     Effect.gen(function* () {
-      const surroundings = yield* makeSurroundings(address)
+      const context = yield* makePortContext(address)
       let onStream = closeSoon
-      const server = yield* makeServer(address, surroundings, (socket) => onStream(socket))
-      const dial = makeDial(surroundings)
+      const server = yield* makeServer(address, context, (socket) => onStream(socket))
+      const dial = makeDial(context)
       return Context.make(RunnerPort, { server, dial }).pipe(
         Context.add(SocketServer.SocketServer, server),
         Context.add(RunnerStreams, {
-          self: surroundings.self.address,
+          self: context.self.address,
           dial: (to) => dial(parseAddress(to), "functions"),
           serve: (handler) => {
             onStream = handler

@@ -234,7 +234,11 @@ layer(withFunctions(), live)("functions", (it) => {
       const id = world.live(program(source, { bindings: [{ name: "DB", type: "db" }] }))
       assert.strictEqual((yield* get(id, "rows")).text, "ok")
       yield* Effect.promise(() => local.hosts.close(id, 0))
-      const directory = join(local.context.places.dataOf(id), "d1", "miniflare-D1DatabaseObject")
+      const directory = join(
+        local.context.directories.dataOf(id),
+        "d1",
+        "miniflare-D1DatabaseObject"
+      )
       const files = readdirSync(directory).filter((name) => /^[0-9a-f]{64}/.test(name))
       const allow = (mode: number) =>
         files.forEach((name) => chmodSync(join(directory, name), mode))
@@ -262,12 +266,12 @@ layer(withFunctions(), live)("functions", (it) => {
         const { local } = yield* FunctionHosts
         const runtime = yield* FunctionsRuntime
         if (typeof local === "string") return assert.fail(local)
-        const { places } = local.context
+        const { directories } = local.context
         const full = () => Promise.reject(Object.assign(new Error("no space"), { code: "ENOSPC" }))
-        const own = { of: places.of, tryToWrite: places.tryToWrite }
+        const own = { of: directories.of, tryToWrite: directories.tryToWrite }
         const id = world.live(program("export default { fetch: () => new Response('ok') }"))
         yield* runtime.checkDisk
-        Object.assign(places, { of: full, tryToWrite: full })
+        Object.assign(directories, { of: full, tryToWrite: full })
         for (let i = 0; i < 3; i++) {
           const { status, text } = yield* get(id)
           assert.strictEqual(status, 503)
@@ -280,7 +284,7 @@ layer(withFunctions(), live)("functions", (it) => {
         assert.lengthOf(lines, 1)
         assert.deepInclude(lines[0], { level: "error", version: 1 })
         assert.include(lines[0]?.message, "free space")
-        Object.assign(places, own)
+        Object.assign(directories, own)
         yield* runtime.checkDisk
         assert.strictEqual((yield* get(id)).text, "ok")
       })

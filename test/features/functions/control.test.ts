@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { FunctionsSource } from "#server/features/functions/surroundings"
+import { FunctionsSource } from "#server/features/functions/control-plane"
 import { at, request } from "#testing/players"
 import {
   base64,

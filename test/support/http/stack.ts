@@ -24,7 +24,7 @@ import type { PlainKeys } from "#server/features/projects/creation"
 import { Environments } from "#server/features/projects/environments"
 import { HttpServerHandle } from "#server/http/server"
 import { FunctionRoutes } from "#server/features/functions/runners/routes"
-import { FunctionSurroundingsLive } from "#server/features/functions/layers"
+import { FunctionControlPlaneLive } from "#server/features/functions/layers"
 import { CoreLive, Routes, serveHttp } from "#server/app"
 import { cloneDatabase } from "#testing/database"
 import { FakeFunctionsRuntime, FakeRuntime } from "../function-runtime.ts"
@@ -97,7 +97,7 @@ const fakeFunctions = FunctionsChanges.layer.pipe(
   Layer.provideMerge(FakeFunctionsRuntime),
   Layer.provideMerge(FakeRuntime.layer),
   Layer.provideMerge(noRoutes),
-  Layer.provideMerge(FunctionSurroundingsLive)
+  Layer.provideMerge(FunctionControlPlaneLive)
 )
 
 /** A node with its HTTP server. */

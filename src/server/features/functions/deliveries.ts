@@ -10,7 +10,7 @@ import { type ClaimedDelivery, DeliveryRepository } from "#sql/functions/deliver
 import { sweepHourly } from "#server/platform/database"
 import { Tenant } from "#server/platform/tenant"
 import { type CallFailure, type DeliveryOutcome, FunctionsRuntime } from "./runtime.ts"
-import { FunctionsLogs, FunctionsQueues, type NewMessage } from "./surroundings.ts"
+import { FunctionsLogs, FunctionsQueues, type NewMessage } from "./control-plane.ts"
 
 /** Open when this node may have something to deliver. */
 export class NewDeliveries extends Context.Service<NewDeliveries, Latch.Latch>()(

@@ -35,7 +35,7 @@ export const FunctionRepositoriesLive = Layer.mergeAll(
 )
 
 /** Code, logs, usage, queues and the server API, for the runtime. */
-export const FunctionSurroundingsLive = Layer.mergeAll(
+export const FunctionControlPlaneLive = Layer.mergeAll(
   FunctionsLogsLive,
   FunctionsQueuesLive,
   FunctionsServerApiLive,
@@ -61,7 +61,7 @@ export const FunctionsLive = FunctionsChanges.layer.pipe(
   Layer.provideMerge(FunctionRoutesLive),
   Layer.provideMerge(FunctionSnapshots.layer),
   Layer.provideMerge(FunctionHosts.layer),
-  Layer.provideMerge(FunctionSurroundingsLive)
+  Layer.provideMerge(FunctionControlPlaneLive)
 )
 
 /** Crons, messages of queues and events, and the suspension of those that owe money. */

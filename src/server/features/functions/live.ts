@@ -67,7 +67,7 @@ const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFuncti
     unavailable: undefined,
     checkDisk: Effect.catch(
       Effect.tryPromise({
-        try: () => writing(() => context.places.tryToWrite()),
+        try: () => writing(() => context.directories.tryToWrite()),
         catch: (error) => error
       }),
       (error) =>

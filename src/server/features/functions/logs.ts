@@ -17,7 +17,7 @@ import {
 import { sweepHourly } from "#server/platform/database"
 import { FairShares } from "#server/platform/fair-semaphore"
 import { monotonicMillis } from "#server/platform/monotonic"
-import { type FunctionLogLine, FunctionsLogs } from "./surroundings.ts"
+import { type FunctionLogLine, FunctionsLogs } from "./control-plane.ts"
 
 /** Lines that are not written yet, of all environments of a node. */
 class LogBuffer {

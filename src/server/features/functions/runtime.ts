@@ -15,7 +15,7 @@ import type {
 } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import type { FunctionBundle } from "./program.ts"
-import type { QueueContentType } from "./surroundings.ts"
+import type { QueueContentType } from "./control-plane.ts"
 
 /** Why no call of an environment can run now. */
 export type NotRunning = FeatureUnavailable | FunctionsSuspended | NotFound | Unavailable

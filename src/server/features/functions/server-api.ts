@@ -10,7 +10,7 @@ import type { EnvironmentId } from "#rpc/ids"
 import { AppRepository } from "#sql/hosting/apps"
 import { Tenant } from "#server/platform/tenant"
 import { makeServerRoutes, type ServerRoute } from "./server-routes.ts"
-import { FunctionsServerApi, type ServerCall, type ServerReply } from "./surroundings.ts"
+import { FunctionsServerApi, type ServerCall, type ServerReply } from "./control-plane.ts"
 
 const encoder = new TextEncoder()
 

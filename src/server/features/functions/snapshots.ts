@@ -138,12 +138,12 @@ const makeInTurn = () => {
 }
 
 const makeTakeOpen = Effect.fnUntraced(function* (
-  { context: { places }, hosts }: LocalFunctions,
+  { context: { directories }, hosts }: LocalFunctions,
   objects: Objects,
   everyMillis: number
 ) {
   const now = monotonicMillis(yield* Clock.Clock)
-  const takeData = yield* makeTake(places, objects)
+  const takeData = yield* makeTake(directories, objects)
   const writerOf = (environmentId: EnvironmentId): Writer => {
     return () => {
       const supervisor = hosts.known(environmentId)?.supervisor
@@ -170,7 +170,7 @@ const makeSnapshots = Effect.fnUntraced(function* (
   everyMillis: number
 ) {
   const now = monotonicMillis(yield* Clock.Clock)
-  const openData = yield* makeOpen(local.context.places, objects)
+  const openData = yield* makeOpen(local.context.directories, objects)
   const takeOpen = yield* makeTakeOpen(local, objects, everyMillis)
   const removeData = yield* makeRemove(objects)
   const open = new Map<EnvironmentId, Watched>()

@@ -10,7 +10,7 @@ import { Audit } from "../audit/service.ts"
 import { CurrentActor } from "#rpc/auth"
 import { secretPurpose, unpackBundle } from "./bundles.ts"
 import type { FunctionProgram, FunctionState } from "./program.ts"
-import { FunctionsSource } from "./surroundings.ts"
+import { FunctionsSource } from "./control-plane.ts"
 
 const makeOpenSecrets = Effect.gen(function* () {
   const deployments = yield* FunctionsDeploymentRepository

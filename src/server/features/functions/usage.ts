@@ -8,7 +8,7 @@ import { functionUsage as limits } from "#rpc/limits"
 import { FunctionsRecordRepository } from "#sql/functions/records"
 import { sweepDaily } from "#server/platform/database"
 import { Meter } from "#server/platform/meter"
-import { type FunctionUsage, FunctionsUsage } from "./surroundings.ts"
+import { type FunctionUsage, FunctionsUsage } from "./control-plane.ts"
 
 const add = (a: FunctionUsage, b: FunctionUsage): FunctionUsage => ({
   requests: a.requests + b.requests,

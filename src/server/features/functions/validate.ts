@@ -6,7 +6,7 @@ import { StartFailure } from "#server/platform/workerd/process"
 import { watchCpu } from "#server/platform/workerd/process-usage"
 import { compileInput, socketsOf, startWorkerd } from "./host/launch.ts"
 import type { HostContext } from "./host/host-context.ts"
-import type { Place } from "./host/places.ts"
+import type { EnvironmentDirectories } from "./host/directories.ts"
 import { postJson } from "./host/worker-http.ts"
 import type { FunctionBundle } from "./program.ts"
 import type { ValidatedFunction } from "./runtime.ts"
@@ -66,33 +66,33 @@ export const validate = async (
   context: HostContext,
   bundle: FunctionBundle
 ): Promise<ValidatedFunction> => {
-  const place = context.places.temporary()
+  const directories = context.directories.temporary()
   const endTurn = await context.takeTurn().catch(() => {
     throw new Unavailable()
   })
   try {
-    return await startOnce(context, bundle, place)
+    return await startOnce(context, bundle, directories)
   } catch (error) {
     throw error instanceof StartFailure ? invalid(error) : error
   } finally {
     endTurn()
-    context.places.removeTemporary(place)
+    context.directories.removeTemporary(directories)
   }
 }
 
 const startOnce = async (
   context: HostContext,
   bundle: FunctionBundle,
-  place: Place
+  directories: EnvironmentDirectories
 ): Promise<ValidatedFunction> => {
   const config = await context.compiler
-    .compile(compileInput(bundle, place, "00", context))
+    .compile(compileInput(bundle, directories, "00", context))
     .catch((error: unknown) => {
       const message = error instanceof Error ? error.message : String(error)
       throw new FunctionInvalid({ message, details: { file: null, line: null } })
     })
-  const sockets = socketsOf(place, 0)
-  const process = await startWorkerd(context, place, config, sockets, {
+  const sockets = socketsOf(directories, 0)
+  const process = await startWorkerd(context, directories, config, sockets, {
     startMillis: limits.startMillis,
     startCpuMillis: limits.startCpuMillis,
     onLine: () => undefined

@@ -63,7 +63,7 @@ const makeMediaWorkers = (program: string | undefined) =>
     const onLog = yield* makeLog
     const joins = new JoinsUnderWay(now)
     const pool = new WorkerPool({
-      places: ports
+      slots: ports
         .slice(0, workers)
         .map((port) => ({ port, ...(publicIp === undefined ? {} : { publicIp }) })),
       launch: (onEnd) =>

@@ -9,7 +9,7 @@ import type { MediaWorker } from "./media-worker.ts"
 /** How long a port is left alone after its process failed to start. */
 const failureMillis = 30_000
 
-interface Place {
+interface WorkerSlot {
   readonly options: MediaOptions
   worker: MediaWorker | undefined
   /** Monotonic milliseconds. */
@@ -18,7 +18,7 @@ interface Place {
 
 interface PoolOptions {
   /** One for each process. */
-  readonly places: ReadonlyArray<MediaOptions>
+  readonly slots: ReadonlyArray<MediaOptions>
   /** Starts a process, and calls `onEnd` once it has ended. */
   readonly launch: (onEnd: (wasReady: boolean) => void) => MediaWorker
   /** A process that served has ended. */
@@ -28,14 +28,14 @@ interface PoolOptions {
 
 export class WorkerPool {
   readonly #options: PoolOptions
-  readonly #places: ReadonlyArray<Place>
+  readonly #slots: ReadonlyArray<WorkerSlot>
   #spare: MediaWorker | undefined
   #spareFailedUntil = 0
   #isClosing = false
 
   constructor(options: PoolOptions) {
     this.#options = options
-    this.#places = options.places.map((each) => ({
+    this.#slots = options.slots.map((each) => ({
       options: each,
       worker: undefined,
       failedUntil: 0
@@ -46,22 +46,22 @@ export class WorkerPool {
   choose(environmentId: string): MediaWorker | undefined {
     if (this.#isClosing) return undefined
     const now = this.#options.now()
-    const [place] = this.#places
+    const [slot] = this.#slots
       .filter(
         ({ failedUntil, worker }) => now >= failedUntil && worker?.isBusyFor(environmentId) !== true
       )
       .toSorted((a, b) => (a.worker?.forwards ?? 0) - (b.worker?.forwards ?? 0))
-    if (place === undefined) return undefined
-    if (place.worker?.isSpent === true) {
-      place.worker.stop()
-      place.worker = undefined
+    if (slot === undefined) return undefined
+    if (slot.worker?.isSpent === true) {
+      slot.worker.stop()
+      slot.worker = undefined
     }
-    return place.worker ?? this.#fill(place)
+    return slot.worker ?? this.#fill(slot)
   }
 
   /** Ends the processes that hang or hold too much memory; returns why, for each one. */
   check(): ReadonlyArray<string> {
-    return [...this.#places.map(({ worker }) => worker), this.#spare].flatMap((worker) => {
+    return [...this.#slots.map(({ worker }) => worker), this.#spare].flatMap((worker) => {
       const reason = worker?.check()
       if (reason === undefined) return []
       worker?.stop()
@@ -72,22 +72,22 @@ export class WorkerPool {
 
   /** Starts a spare process where there is none, and calls may need one. */
   keepSpare(): void {
-    const isNeeded = this.#places.some(({ worker }) => worker?.isReady === true)
+    const isNeeded = this.#slots.some(({ worker }) => worker?.isReady === true)
     const mayStart = !this.#isClosing && this.#options.now() >= this.#spareFailedUntil
     if (this.#spare === undefined && isNeeded && mayStart) this.#spare = this.#launch()
   }
 
   stop(): void {
     this.#isClosing = true
-    for (const { worker } of this.#places) worker?.stop()
+    for (const { worker } of this.#slots) worker?.stop()
     this.#spare?.stop()
   }
 
-  #fill(place: Place): MediaWorker {
+  #fill(slot: WorkerSlot): MediaWorker {
     const worker = this.#spare ?? this.#launch()
     this.#spare = undefined
-    place.worker = worker
-    return worker.bind(place.options)
+    slot.worker = worker
+    return worker.bind(slot.options)
   }
 
   #launch(): MediaWorker {
@@ -101,10 +101,10 @@ export class WorkerPool {
       this.#spare = undefined
       this.#spareFailedUntil = failedUntil
     }
-    const place = this.#places.find((each) => each.worker === worker)
-    if (place === undefined) return
-    place.worker = undefined
-    if (!wasReady) place.failedUntil = failedUntil
+    const slot = this.#slots.find((each) => each.worker === worker)
+    if (slot === undefined) return
+    slot.worker = undefined
+    if (!wasReady) slot.failedUntil = failedUntil
     else if (!this.#isClosing) this.#options.onLost()
   }
 }

@@ -2,7 +2,7 @@
 import { Effect, Schema } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
-import { FunctionsQueues, FunctionsServerApi, type NewMessage } from "../surroundings.ts"
+import { FunctionsQueues, FunctionsServerApi, type NewMessage } from "../control-plane.ts"
 import type { HostCall, HostReply } from "./host-socket.ts"
 
 /** Messages as the worker of a queue writes them. */

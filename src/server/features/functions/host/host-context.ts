@@ -1,12 +1,12 @@
 /** What all hosts of a runner share. */
 import type { Programs } from "#server/platform/workerd/programs"
 import type { Compiler } from "../compiler/compiler.ts"
-import type { Places } from "./places.ts"
+import type { DataDirectories } from "./directories.ts"
 
 export interface HostContext {
   readonly programs: Programs
   readonly compiler: Compiler
-  readonly places: Places
+  readonly directories: DataDirectories
   readonly runtimeDate: string
   readonly memoryBytes: number
   /** Bytes on disk beyond which databases, KV and files refuse more; 0: there is no limit. */

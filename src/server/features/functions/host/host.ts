@@ -16,7 +16,7 @@ import {
   Supervisor
 } from "#server/platform/workerd/supervisor"
 import type { FunctionProgram, FunctionState } from "../program.ts"
-import type { FunctionLogLine, FunctionUsage } from "../surroundings.ts"
+import type { FunctionLogLine, FunctionUsage } from "../control-plane.ts"
 import { hasAlarms } from "./alarms.ts"
 import { CallTokens } from "./call-tokens.ts"
 import { DiskFailure, warm, writing } from "./disk.ts"
@@ -24,7 +24,7 @@ import type { HostContext } from "./host-context.ts"
 import { type HostHandler, listenForBindings } from "./host-socket.ts"
 import { compileInput, removeSockets, type Sockets, socketsOf, startWorkerd } from "./launch.ts"
 import { LogBuffer } from "./log-buffer.ts"
-import type { Place } from "./places.ts"
+import type { EnvironmentDirectories } from "./directories.ts"
 import { ProcessAgent } from "./process-agent.ts"
 import { StorageUse } from "./storage-use.ts"
 import { postJson, type WorkerReply } from "./worker-http.ts"
@@ -168,14 +168,14 @@ export class FunctionHost {
   measure(): void {
     const { lastUsedAt, load } = this.supervisor
     const usedAt = load > 0 ? this.#context.now() : lastUsedAt
-    const directory = this.#context.places.dataOf(this.#options.environmentId)
+    const directory = this.#context.directories.dataOf(this.#options.environmentId)
     this.#storage.refresh(directory, usedAt)
   }
 
   /** Whether durable objects wait for an alarm. */
   hasAlarms(): boolean {
     const isPossible = this.#program?.bindings.some(({ type }) => type === "durableObject") === true
-    return isPossible && hasAlarms(this.#context.places.dataOf(this.#options.environmentId))
+    return isPossible && hasAlarms(this.#context.directories.dataOf(this.#options.environmentId))
   }
 
   /** Calls a handler other than `fetch`, as JSON. */
@@ -253,28 +253,28 @@ export class FunctionHost {
     }
     const { program } = state
     this.#program = program
-    const place = await this.#makePlace()
+    const directories = await this.#makeDirectories()
     if (this.#config === undefined || !isSame(this.#config.program, program)) {
       const bytes = await compiler.compile(
-        compileInput(program, place, this.#callKey.toString("hex"), this.#context)
+        compileInput(program, directories, this.#callKey.toString("hex"), this.#context)
       )
       this.#config = { program, bytes }
     }
     const endTurn = await this.#context.takeTurn()
     try {
-      return await this.#launch(program, place, this.#config.bytes)
+      return await this.#launch(program, directories, this.#config.bytes)
     } finally {
       endTurn()
     }
   }
 
-  async #makePlace(): Promise<Place> {
+  async #makeDirectories(): Promise<EnvironmentDirectories> {
     const { handle, environmentId, onDiskFailure } = this.#options
     try {
-      const place = await writing(() => this.#context.places.of(environmentId))
-      const hostSocket = join(place.sockets, "host")
-      this.#server ??= await listenForBindings(hostSocket, place.uid, handle)
-      return place
+      const directories = await writing(() => this.#context.directories.of(environmentId))
+      const hostSocket = join(directories.sockets, "host")
+      this.#server ??= await listenForBindings(hostSocket, directories.uid, handle)
+      return directories
     } catch (error) {
       const at = this.#context.now()
       if (error instanceof DiskFailure && at - this.#diskFailedAt >= diskNoteMillis) {
@@ -286,10 +286,10 @@ export class FunctionHost {
     }
   }
 
-  async #launch(program: FunctionProgram, place: Place, config: Uint8Array) {
+  async #launch(program: FunctionProgram, directories: EnvironmentDirectories, config: Uint8Array) {
     this.#starts += 1
-    const sockets = socketsOf(place, this.#starts)
-    const process = await startWorkerd(this.#context, place, config, sockets, {
+    const sockets = socketsOf(directories, this.#starts)
+    const process = await startWorkerd(this.#context, directories, config, sockets, {
       startMillis: limits.restartMillis,
       startCpuMillis: limits.restartMillis,
       onLine: (line) => this.#logs.add(line, program.version, this.#context.wallClock())

@@ -7,7 +7,7 @@ import { type WorkerdOptions, WorkerdProcess } from "#server/platform/workerd/pr
 import { socketNames } from "../compiler/socket-names.ts"
 import type { FunctionBundle, FunctionProgram } from "../program.ts"
 import type { HostContext } from "./host-context.ts"
-import type { Place } from "./places.ts"
+import type { EnvironmentDirectories } from "./directories.ts"
 
 /** Paths of the sockets on which a process listens. */
 export interface Sockets {
@@ -19,7 +19,7 @@ export interface Sockets {
 /** What the compiler needs; `callKey` signs the ids of calls. */
 export const compileInput = (
   program: FunctionBundle & Partial<FunctionProgram>,
-  place: Place,
+  directories: EnvironmentDirectories,
   callKey: string,
   { deniedAddresses, runtimeDate }: Pick<HostContext, "deniedAddresses" | "runtimeDate">
 ) => ({
@@ -33,13 +33,13 @@ export const compileInput = (
   compatibilityDate: program.compatibilityDate ?? runtimeDate,
   subRequests: program.limits?.subRequests ?? 0,
   callKey,
-  dataDirectory: place.data,
-  hostSocket: join(place.sockets, "host"),
+  dataDirectory: directories.data,
+  hostSocket: join(directories.sockets, "host"),
   deniedAddresses
 })
 
 /** A process never listens where the one before did: that one may still hold the path. */
-export const socketsOf = ({ sockets }: Place, start: number): Sockets => ({
+export const socketsOf = ({ sockets }: EnvironmentDirectories, start: number): Sockets => ({
   main: join(sockets, `main${start}`),
   admin: join(sockets, `admin${start}`),
   entry: join(sockets, `entry${start}`)
@@ -52,7 +52,7 @@ export const removeSockets = (sockets: Sockets): void => {
 /** Starts workerd for an environment. */
 export const startWorkerd = (
   { programs }: Pick<HostContext, "programs">,
-  place: Place,
+  directories: EnvironmentDirectories,
   config: Uint8Array,
   sockets: Sockets,
   options: Pick<WorkerdOptions, "onLine" | "startCpuMillis" | "startMillis">
@@ -60,7 +60,7 @@ export const startWorkerd = (
   WorkerdProcess.start({
     programs,
     confinement: {
-      uid: place.uid,
+      uid: directories.uid,
       dataBytes: limits.dataBytes,
       openFiles: limits.openFiles,
       threads: limits.threads
@@ -72,7 +72,7 @@ export const startWorkerd = (
       [socketNames.entry]: `unix:${sockets.entry}`
     },
     // Where simulators report to miniflare.
-    externals: { loopback: `unix:${join(place.sockets, "host")}` },
+    externals: { loopback: `unix:${join(directories.sockets, "host")}` },
     lineBytes: limits.logLineBytes * 2,
     ...options
   })

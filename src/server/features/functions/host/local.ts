@@ -9,13 +9,13 @@ import { monotonicMillis } from "#server/platform/monotonic"
 import { Settings } from "#server/platform/settings/settings"
 import { findPrograms, type Programs, Unsupported } from "#server/platform/workerd/programs"
 import { Compiler } from "../compiler/compiler.ts"
-import { FunctionsLogs, FunctionsSource, FunctionsUsage } from "../surroundings.ts"
+import { FunctionsLogs, FunctionsSource, FunctionsUsage } from "../control-plane.ts"
 import { makeBindings } from "./bindings.ts"
 import { deniedAddresses } from "./denied-addresses.ts"
 import type { HostOptions } from "./host.ts"
 import type { HostContext } from "./host-context.ts"
 import { Hosts } from "./hosts.ts"
-import { Places } from "./places.ts"
+import { DataDirectories } from "./directories.ts"
 import { recordProcess } from "./recorded-process.ts"
 
 const minuteMillis = 60_000
@@ -50,7 +50,7 @@ const makeReports = Effect.gen(function* () {
   return (
     environmentId: EnvironmentId,
     hosts: () => Hosts,
-    { now, places }: Pick<HostContext, "now" | "places">
+    { now, directories }: Pick<HostContext, "now" | "directories">
   ): Omit<HostOptions, "environmentId"> => ({
     load: () => runPromise(source.load(environmentId)),
     handle: (call) => {
@@ -69,7 +69,7 @@ const makeReports = Effect.gen(function* () {
           cause
         ).pipe(Effect.annotateLogs({ environmentId }))
       ),
-    onStart: (pid) => recordProcess(places.snapshotsOf(environmentId), pid),
+    onStart: (pid) => recordProcess(directories.snapshotsOf(environmentId), pid),
     onKill: () => {
       if (kills.add(environmentId, now()) < limits.killsPerMinute) return
       kills.forget(environmentId)
@@ -101,7 +101,7 @@ const makeLocalFunctions = Effect.fnUntraced(function* (programs: Programs) {
   const context: Omit<HostContext, "takeTurn"> = {
     programs,
     compiler,
-    places: new Places(settings.dataDir, sockets, programs.hasOwnUsers),
+    directories: new DataDirectories(settings.dataDir, sockets, programs.hasOwnUsers),
     runtimeDate: programs.releaseDay,
     memoryBytes: settings.functions.memoryBytes,
     storageBytes: settings.functions.storageBytes,

@@ -4,7 +4,7 @@
  */
 import { Option, Schema } from "effect"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
-import type { FunctionLogLine } from "../surroundings.ts"
+import type { FunctionLogLine } from "../control-plane.ts"
 
 /** A line of workerd. Lines with a source are its own; they name its internals. */
 const Line = Schema.Struct({

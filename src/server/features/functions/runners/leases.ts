@@ -89,7 +89,7 @@ type Entries = Effect.Success<typeof makeEntries>
 /** Finds the holder of an environment, or takes the lease and makes its data ready. */
 const makeFind = Effect.fnUntraced(function* (
   { forget, settle, times }: Entries,
-  { context: { places }, hosts }: LocalFunctions,
+  { context: { directories }, hosts }: LocalFunctions,
   address: string
 ) {
   const repository = yield* FunctionHostRepository
@@ -109,7 +109,7 @@ const makeFind = Effect.fnUntraced(function* (
     entry.dismiss()
     const lease = new RunnerLease(holder.epoch, startedAt)
     entry.lease = lease
-    yield* Effect.promise(() => endRecorded(places.snapshotsOf(environmentId))).pipe(
+    yield* Effect.promise(() => endRecorded(directories.snapshotsOf(environmentId))).pipe(
       Effect.andThen(snapshots.restore(environmentId, holder.epoch)),
       Effect.onError(() =>
         Effect.ignoreCause(repository.release({ environmentId, node, epoch: holder.epoch }))
@@ -295,9 +295,10 @@ export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, ad
     )
   }
   /** Data that a single process has left belongs to this runner: others have no snapshot of it. */
-  const { places } = local.context
-  for (const environmentId of places.names.filter(isEnvironmentId)) {
-    if (openedBy(places.snapshotsOf(environmentId)) === undefined) yield* open(environmentId, 0)
+  const { directories } = local.context
+  for (const environmentId of directories.names.filter(isEnvironmentId)) {
+    if (openedBy(directories.snapshotsOf(environmentId)) === undefined)
+      yield* open(environmentId, 0)
   }
   const isSure = ({ lease, placed }: Entry): boolean =>
     placed?.kind === "there" || (placed?.kind === "here" && lease?.isOver(times()) === false)

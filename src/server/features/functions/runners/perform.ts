@@ -10,7 +10,7 @@ import type { LocalFunctions } from "../host/local.ts"
 import { deliver, hook, migrate, query, scheduled } from "../host/operations.ts"
 import { resourcesOf } from "../host/resources.ts"
 import { FunctionSnapshots } from "../snapshots.ts"
-import { FunctionsQueues, FunctionsSource } from "../surroundings.ts"
+import { FunctionsQueues, FunctionsSource } from "../control-plane.ts"
 import { Failure, type Operation } from "./operations.ts"
 
 /** The environment has left this runner before the operation began. */
@@ -59,12 +59,12 @@ export const makePerform = Effect.fnUntraced(function* ({ context, hosts }: Loca
     const state = yield* source.load(environmentId)
     const bindings = state.kind === "live" ? state.program.bindings : []
     const waiting = yield* queues.waiting(environmentId)
-    return resourcesOf(context.places.dataOf(environmentId), bindings, waiting)
+    return resourcesOf(context.directories.dataOf(environmentId), bindings, waiting)
   })
   const purge = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     yield* Effect.promise(() => hosts.close(environmentId, 0))
     yield* Effect.try({
-      try: () => context.places.remove(environmentId),
+      try: () => context.directories.remove(environmentId),
       catch: () => new Unavailable()
     })
     yield* snapshots.remove(environmentId)

@@ -10,7 +10,7 @@ import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
 import {
   type Cut,
   cut,
-  type CutPlaces,
+  type CutFolders,
   type Known,
   type Marks,
   type PinnedDatabase
@@ -18,7 +18,7 @@ import {
 import { NotPaused } from "./pause.ts"
 
 /** Where the data is, and a directory of the same file system. */
-export interface CopyPlaces {
+export interface CopyFolders {
   readonly data: string
   readonly staging: string
 }
@@ -38,11 +38,11 @@ export interface Copied {
 const isBusy = (error: unknown): boolean =>
   error instanceof NotPaused || (error instanceof Error && /database is locked/.test(error.message))
 
-const cutWhenPossible = async (places: CutPlaces, writer: Writer, known: Known): Promise<Cut> => {
+const cutWhenPossible = async (folders: CutFolders, writer: Writer, known: Known): Promise<Cut> => {
   for (let tries = 1; ; tries += 1) {
     const pid = writer()
     try {
-      if (pid !== "starting") return cut(places, pid, known)
+      if (pid !== "starting") return cut(folders, pid, known)
       throw new NotPaused("the process is starting")
     } catch (error) {
       if (!isBusy(error) || tries >= limits.triesMax) throw error
@@ -71,20 +71,20 @@ const copyAll = async (
 
 /** Copies the databases that differ from the marks, and links the blobs that are not stored. */
 export const copyChanged = async (
-  { data, staging }: CopyPlaces,
+  { data, staging }: CopyFolders,
   writer: Writer,
   { hasBlob, marks }: Omit<Known, "copied">
 ): Promise<Copied> => {
   rmSync(staging, { recursive: true, force: true })
-  const places = { data, links: join(staging, "blobs") }
+  const folders = { data, links: join(staging, "blobs") }
   const copies = new Map<string, string>()
   let last: Cut | undefined
   for (let cuts = 0; last === undefined || last.left > 0; cuts += 1) {
     const copied = new Set(copies.keys())
-    last = await cutWhenPossible(places, writer, { hasBlob, copied, marks: last?.marks ?? marks })
+    last = await cutWhenPossible(folders, writer, { hasBlob, copied, marks: last?.marks ?? marks })
     const files = await copyAll(last.changed, join(staging, `databases${cuts}`))
     for (const [path, file] of files) copies.set(path, file)
   }
-  for (const path of last.blobs) if (!hasBlob(path)) copies.set(path, join(places.links, path))
+  for (const path of last.blobs) if (!hasBlob(path)) copies.set(path, join(folders.links, path))
   return { marks: last.marks, blobs: last.blobs, copies }
 }

@@ -38,7 +38,7 @@ export interface Cut {
 }
 
 /** Where the data is, and where links to its blobs go. */
-export interface CutPlaces {
+export interface CutFolders {
   readonly data: string
   readonly links: string
 }
@@ -85,7 +85,7 @@ const pin = (file: string): DatabaseSync => {
   }
 }
 
-const link = ({ data, links }: CutPlaces, blobs: Iterable<string>): void => {
+const link = ({ data, links }: CutFolders, blobs: Iterable<string>): void => {
   for (const path of blobs) {
     mkdirSync(join(links, path, ".."), { recursive: true })
     try {
@@ -121,24 +121,24 @@ export interface Known {
 }
 
 /** Makes a cut while the process stands still. */
-export const cut = (places: CutPlaces, pid: number | undefined, known: Known): Cut => {
+export const cut = (folders: CutFolders, pid: number | undefined, known: Known): Cut => {
   const unknown = (blobs: Iterable<string>) => [...blobs].filter((path) => !known.hasBlob(path))
   // Most links are made before the pause.
-  link(places, unknown(list(places.data).blobs))
+  link(folders, unknown(list(folders.data).blobs))
   const changed: Array<PinnedDatabase> = []
   try {
     return whilePaused(pid, () => {
-      const { blobs, databases } = list(places.data)
+      const { blobs, databases } = list(folders.data)
       const markNow = (path: string): string => {
         const isWhole = known.copied.has(path) && path.startsWith("do/")
-        return (isWhole ? known.marks.get(path) : undefined) ?? markOf(join(places.data, path))
+        return (isWhole ? known.marks.get(path) : undefined) ?? markOf(join(folders.data, path))
       }
       const marks = new Map(databases.map((path) => [path, markNow(path)]))
       const paths = changedPaths(known.marks, marks)
       for (const path of paths.slice(0, limits.databasesPinned)) {
-        changed.push({ path, database: pin(join(places.data, path)) })
+        changed.push({ path, database: pin(join(folders.data, path)) })
       }
-      link(places, unknown(blobs))
+      link(folders, unknown(blobs))
       const left = paths.slice(limits.databasesPinned)
       for (const path of left) marks.delete(path)
       return { marks, blobs: new Set(blobs), changed, left: left.length }

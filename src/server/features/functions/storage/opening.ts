@@ -6,7 +6,7 @@ import type { EnvironmentId } from "#rpc/ids"
 import { SnapshotRepository } from "#sql/functions/snapshots"
 import { attempt } from "#server/platform/blobs/store"
 import { makeTransaction } from "#server/platform/database"
-import type { Places } from "../host/places.ts"
+import type { DataDirectories } from "../host/directories.ts"
 import { marksOf } from "./cut.ts"
 import { noFiles } from "./manifest.ts"
 import { openedBy, setOpenedBy } from "./marker.ts"
@@ -45,14 +45,17 @@ const makeOwn = Effect.gen(function* () {
 })
 
 /** Opens data; refused if a newer epoch has opened it. */
-export const makeOpen = Effect.fnUntraced(function* (places: Places, objects: Objects) {
+export const makeOpen = Effect.fnUntraced(function* (
+  directories: DataDirectories,
+  objects: Objects
+) {
   const own = yield* makeOwn
   const rows = yield* SnapshotRepository
   return Effect.fn("FunctionSnapshots.restore")(function* (
     environmentId: EnvironmentId,
     epoch: number
   ) {
-    const directory = places.snapshotsOf(environmentId)
+    const directory = directories.snapshotsOf(environmentId)
     const owned = yield* own(environmentId, epoch, directory)
     if (owned === "refused") return owned
     if (owned.isNewest) return { found: "local", base: undefined } satisfies Opening
@@ -63,10 +66,10 @@ export const makeOpen = Effect.fnUntraced(function* (places: Places, objects: Ob
     yield* attempt("create a directory", () => mkdir(directory, { recursive: true, mode: 0o700 }))
     yield* restoreFiles(objects, environmentId, manifest, files)
     yield* attempt("replace the data of functions", async () => {
-      await places.replace(environmentId, files)
+      await directories.replace(environmentId, files)
       setOpenedBy(directory, epoch)
     })
-    const marks = marksOf(places.dataOf(environmentId))
+    const marks = marksOf(directories.dataOf(environmentId))
     return {
       found: newest === undefined ? "empty" : "restored",
       base: { number: owned.number, manifest, marks }

@@ -9,7 +9,7 @@ import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
 import { SnapshotRepository } from "#sql/functions/snapshots"
 import { attempt } from "#server/platform/blobs/store"
 import { makeTransaction } from "#server/platform/database"
-import type { Places } from "../host/places.ts"
+import type { DataDirectories } from "../host/directories.ts"
 import { copyChanged, type Copied, type Writer } from "./copy.ts"
 import { isChanged, type Marks } from "./cut.ts"
 import {
@@ -154,7 +154,7 @@ const makeLoadBase = Effect.fnUntraced(function* (objects: Objects) {
 
 /** Takes a snapshot; undefined if nothing has changed. */
 export const makeTake = Effect.fnUntraced(function* (
-  places: Pick<Places, "dataOf" | "snapshotsOf">,
+  directories: Pick<DataDirectories, "dataOf" | "snapshotsOf">,
   objects: Objects
 ) {
   const commit = yield* makeCommit
@@ -162,8 +162,8 @@ export const makeTake = Effect.fnUntraced(function* (
   const loadBase = yield* makeLoadBase(objects)
   return Effect.fn("FunctionSnapshots.take")(function* (opened: OpenData, writer: Writer) {
     const { environmentId } = opened
-    const data = places.dataOf(environmentId)
-    const staging = join(places.snapshotsOf(environmentId), "copies")
+    const data = directories.dataOf(environmentId)
+    const staging = join(directories.snapshotsOf(environmentId), "copies")
     const base = opened.base ?? (yield* loadBase(environmentId))
     opened.base = base
     if (!isChanged(data, base.marks)) return undefined

@@ -21,7 +21,7 @@ import { systemDirectory } from "#server/platform/postgres/binaries"
 import { findPrograms, isPublic, ownUsers } from "#server/platform/workerd/programs"
 
 /** The directories and the user of an environment. */
-export interface Place {
+export interface EnvironmentDirectories {
   readonly data: string
   readonly sockets: string
   readonly uid: number | undefined
@@ -74,12 +74,12 @@ const giveTo = async (uid: number, directory: string): Promise<void> => {
   await promisify(execFile)("chown", ["-R", `${uid}:${uid}`, directory])
 }
 
-export class Places {
+export class DataDirectories {
   readonly #data: string
   readonly #sockets: string
   readonly #hasOwnUsers: boolean
   readonly #users = new Set<number>()
-  readonly #known = new Map<string, Place>()
+  readonly #known = new Map<string, EnvironmentDirectories>()
   #made = 0
 
   /** `sockets` is a directory of this process alone; the names of sockets must be short. */
@@ -103,7 +103,7 @@ export class Places {
   }
 
   /** Makes the directories of an environment. */
-  async of(environmentId: string): Promise<Place> {
+  async of(environmentId: string): Promise<EnvironmentDirectories> {
     const known = this.#known.get(environmentId)
     const data = this.dataOf(environmentId)
     if (known !== undefined && existsSync(data)) return known
@@ -111,9 +111,9 @@ export class Places {
     for (const storage of storages) this.#make(join(data, storage), uid)
     const sockets = known?.sockets ?? join(this.#sockets, String((this.#made += 1)))
     this.#make(sockets, uid)
-    const place = { data, sockets, uid }
-    this.#known.set(environmentId, place)
-    return place
+    const directories = { data, sockets, uid }
+    this.#known.set(environmentId, directories)
+    return directories
   }
 
   /** Writes as much as a first database takes, and removes it. */
@@ -129,7 +129,7 @@ export class Places {
   }
 
   /** Directories for one start, with a user that no environment has. */
-  temporary(): Place {
+  temporary(): EnvironmentDirectories {
     const root = join(this.#sockets, String((this.#made += 1)))
     const uid = this.#hasOwnUsers ? ownUsers.last + 1 + (this.#made % temporaryUsers) : undefined
     for (const storage of storages) this.#make(join(root, "data", storage), uid)
@@ -137,7 +137,7 @@ export class Places {
     return { data: join(root, "data"), sockets: root, uid }
   }
 
-  removeTemporary({ sockets }: Place): void {
+  removeTemporary({ sockets }: EnvironmentDirectories): void {
     rmSync(sockets, { recursive: true, force: true })
   }
 

@@ -12,7 +12,7 @@ export class FunctionsSource extends Context.Service<
     /** Suspends the environment with the reason `abuse` until the operator lifts it. */
     readonly suspend: (environmentId: EnvironmentId) => Effect.Effect<void>
   }
->()("server/features/functions/surroundings/FunctionsSource") {}
+>()("server/features/functions/control-plane/FunctionsSource") {}
 
 /** A line that a function has written, or that the runtime wrote about it. */
 export interface FunctionLogLine {
@@ -33,7 +33,7 @@ export class FunctionsLogs extends Context.Service<
       lines: ReadonlyArray<FunctionLogLine>
     ) => Effect.Effect<void>
   }
->()("server/features/functions/surroundings/FunctionsLogs") {}
+>()("server/features/functions/control-plane/FunctionsLogs") {}
 
 /** What an environment has used since the last report. */
 export interface FunctionUsage {
@@ -49,7 +49,7 @@ export class FunctionsUsage extends Context.Service<
   {
     readonly add: (environmentId: EnvironmentId, usage: FunctionUsage) => Effect.Effect<void>
   }
->()("server/features/functions/surroundings/FunctionsUsage") {}
+>()("server/features/functions/control-plane/FunctionsUsage") {}
 
 /** A call of the `svc` binding: a path of the server API below `/v1/admin`, and what it carries. */
 export interface ServerCall {
@@ -69,7 +69,7 @@ export class FunctionsServerApi extends Context.Service<
   {
     readonly call: (environmentId: EnvironmentId, call: ServerCall) => Effect.Effect<ServerReply>
   }
->()("server/features/functions/surroundings/FunctionsServerApi") {}
+>()("server/features/functions/control-plane/FunctionsServerApi") {}
 
 /** How the body of a message is encoded, as in Cloudflare's queues. */
 export type QueueContentType = "json" | "text" | "bytes" | "v8"
@@ -98,4 +98,4 @@ export class FunctionsQueues extends Context.Service<
     /** Removes all messages of an environment. */
     readonly clear: (environmentId: EnvironmentId) => Effect.Effect<void>
   }
->()("server/features/functions/surroundings/FunctionsQueues") {}
+>()("server/features/functions/control-plane/FunctionsQueues") {}

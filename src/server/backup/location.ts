@@ -17,17 +17,17 @@ const variable = (name: string) =>
   )
 
 /** The settings that decide where the data is. */
-export const readPlace = Effect.gen(function* () {
+export const readLocation = Effect.gen(function* () {
   const databaseUrl = Option.map(yield* variable("DATABASE_URL"), (url) => Redacted.make(url))
   const dataDir = Option.getOrElse(yield* variable("SVC_DATA_DIR"), () => ".svc")
   const masterKey = Option.map(yield* variable("SVC_MASTER_KEY"), (key) => Redacted.make(key))
   const hasBucket = Option.isSome(yield* variable("SVC_BLOBS_URL"))
   return { databaseUrl, dataDir, masterKey, hasBucket, blobs: join(dataDir, "blobs") }
 })
-export type Place = Effect.Success<typeof readPlace>
+export type DataLocation = Effect.Success<typeof readLocation>
 
 /** The URL of the database; starts the embedded Postgres, or finds it running. */
-export const databaseOf = ({ databaseUrl, dataDir }: Place) =>
+export const databaseOf = ({ databaseUrl, dataDir }: DataLocation) =>
   Option.isSome(databaseUrl)
     ? Effect.succeed(databaseUrl.value)
     : Effect.catchTag(embeddedPostgres({ dataDir }), "EmbeddedPostgresError", ({ message }) =>
