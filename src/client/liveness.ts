@@ -1,8 +1,8 @@
 /**
  * Failure detector of a socket. Browsers hide the service's pings, and a dead socket may look open for
- * minutes. So the client pings after a silence of 2 seconds while a call waits, of half the heartbeat
- * interval while only calls without a timeout wait (there may be very many), and else of the whole
- * interval.
+ * minutes. So the client pings after 2 seconds of silence while a call waits. While only calls without
+ * a timeout wait (there may be very many), it pings after half of the heartbeat interval, else after
+ * all of it.
  */
 import type { Timers } from "./timers.ts"
 

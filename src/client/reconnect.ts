@@ -7,9 +7,9 @@ import { abnormalClosure } from "./socket.ts"
 
 /** What the client remembers of its attempts since its last stable connection. */
 export interface Attempts {
-  /** Consecutive closes, without those after which it knocked. */
+  /** Consecutive closes, without those of a drained node that does not accept yet. */
   readonly failures: number
-  /** When its node drained, in milliseconds of a monotonic clock, while it still knocks. */
+  /** When its node drained, in milliseconds of a monotonic clock, while its successor may still start. */
   readonly drainedAt: number | undefined
 }
 
@@ -32,10 +32,10 @@ const firstMillis = 500
 const maxMillis = 15_000
 const abuseMillis = 5000
 
-/** The shortest time between two knocks, and half of the longest. */
-export const knockMillis = 1000
-/** How long the client knocks: as long as a room keeps a seat by default. */
-export const knocksMillis = 30_000
+/** The shortest time between two attempts while a node starts, and half of the longest. */
+export const startingMillis = 1000
+/** How long the client tries at this pace: as long as a room keeps a seat by default. */
+export const startingMaxMillis = 30_000
 
 /** A connection that lasted this long resets the attempts. */
 export const stableMillis = 5000
@@ -45,8 +45,8 @@ export const stableMillis = 5000
  * over its whole range, so that the players of a lost node do not return at once.
  *
  * The players of a draining node wait for its successor with a seat each. They spread their first
- * attempts over a second and then knock: an attempt that is only refused costs a starting node little,
- * so the next comes after one to two seconds. Any other end means that the node is up and busy, and the
+ * attempts over a second. An attempt that is only refused costs a starting node little, so the next comes
+ * after one to two seconds. Any other end means that the node is up and busy, and the
  * client backs off.
  */
 export const afterClose = (
@@ -62,10 +62,10 @@ export const afterClose = (
     attempts
   })
   if (isFirst && code === closeCodes.draining) {
-    return next(knockMillis * random, { failures: 1, drainedAt: at })
+    return next(startingMillis * random, { failures: 1, drainedAt: at })
   }
-  if (drainedAt !== undefined && code === abnormalClosure && at - drainedAt < knocksMillis) {
-    return next(knockMillis * (1 + random), { failures, drainedAt })
+  if (drainedAt !== undefined && code === abnormalClosure && at - drainedAt < startingMaxMillis) {
+    return next(startingMillis * (1 + random), { failures, drainedAt })
   }
   const attempts = { failures: failures + 1, drainedAt: undefined }
   // Only this client's own token is due, so nobody else returns with it.

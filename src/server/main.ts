@@ -1,6 +1,6 @@
 /**
  * Entry of the service. Compiled code is kept for the next start: to compile all modules again takes half a
- * second of CPU, while the players of the process before knock.
+ * second of CPU, while the players of the process before wait.
  */
 import { enableCompileCache } from "node:module"
 import { fileURLToPath } from "node:url"

@@ -1,5 +1,5 @@
 /**
- * Deploy benchmark: all players of one runner lose their connections when it stops, and knock until its
+ * Deploy benchmark: all players of one runner lose their connections when it stops, and try until its
  * successor has them back in their rooms. See README.md.
  */
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises"

@@ -5,8 +5,8 @@ import { closeCodes } from "#rpc/close-codes"
 import {
   afterClose,
   type Attempts,
-  knockMillis,
-  knocksMillis,
+  startingMillis,
+  startingMaxMillis,
   noAttempts,
   stableMillis
 } from "#client/reconnect"
@@ -75,15 +75,15 @@ describe("the players of a drained node", () => {
     assert.strictEqual(delay(closeCodes.draining, 0, 0.9999), 1000)
   })
 
-  it("knock after one to two seconds each for as long as a seat is kept, while only refused", () => {
+  it("try again after one to two seconds each for as long as a seat is kept, while only refused", () => {
     fc.assert(
       fc.property(randoms, (values) => {
         const tries = triesAfter(closeCodes.draining, abnormalClosure, values)
-        assert.isAtMost(tries[0]!, knockMillis)
+        assert.isAtMost(tries[0]!, startingMillis)
         for (const { from, millis } of gapsOf(tries)) {
-          if (from >= knocksMillis) break
-          assert.isAtLeast(millis, knockMillis)
-          assert.isAtMost(millis, 2 * knockMillis)
+          if (from >= startingMaxMillis) break
+          assert.isAtLeast(millis, startingMillis)
+          assert.isAtMost(millis, 2 * startingMillis)
         }
       })
     )
@@ -91,7 +91,7 @@ describe("the players of a drained node", () => {
 
   it("back off once their seats are gone", () => {
     const tries = triesAfter(closeCodes.draining, abnormalClosure, Array(40).fill(0.999_999))
-    const later = gapsOf(tries).filter(({ from }) => from >= knocksMillis)
+    const later = gapsOf(tries).filter(({ from }) => from >= startingMaxMillis)
     assert.deepStrictEqual(
       later.slice(0, 6).map(({ millis }) => millis),
       [1000, 2000, 4000, 8000, 15_000, 15_000]

@@ -120,14 +120,14 @@ layer(Node, { excludeTestServices: true })("webhooks", (it) => {
           { concurrency: "unbounded" }
         )
       )
-      const { heard, url } = yield* developersServer(json({ approve: false }))
+      const { received, url } = yield* developersServer(json({ approve: false }))
       const { player: other } = yield* newGame(gameWith({ url }))
       yield* reached
       for (let n = 1; n <= 5; n++) {
         const answer = yield* report(other, n)
         assert.strictEqual(answer.status, 200)
         assert.isFalse(hasStored(answer))
-        assert.lengthOf(heard, n)
+        assert.lengthOf(received, n)
       }
       yield* Fiber.interrupt(flood)
     })

@@ -4,13 +4,13 @@ import { Effect } from "effect"
 import { startServer } from "./local-server.ts"
 
 /** A request that the developer's server received. */
-export interface Heard {
+export interface WebhookCall {
   readonly signature: string
   readonly contentType: string
   readonly body: string
 }
 
-export type Reply = (response: ServerResponse, heard: Heard) => void
+export type Reply = (response: ServerResponse, call: WebhookCall) => void
 
 export const json =
   (body: unknown): Reply =>
@@ -19,21 +19,21 @@ export const json =
 
 /** The developer's server on a loopback port. */
 export const developersServer = Effect.fnUntraced(function* (reply: Reply) {
-  const heard: Array<Heard> = []
+  const received: Array<WebhookCall> = []
   const { port } = yield* startServer((incoming, response) => {
     const chunks: Array<Buffer> = []
     incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
     incoming.on("end", () => {
-      const hearing = {
+      const call = {
         signature: String(incoming.headers["svc-signature"]),
         contentType: String(incoming.headers["content-type"]),
         body: Buffer.concat(chunks).toString()
       }
-      heard.push(hearing)
-      reply(response, hearing)
+      received.push(call)
+      reply(response, call)
     })
   })
-  return { url: `http://localhost:${port}/verify`, heard }
+  return { url: `http://localhost:${port}/verify`, received }
 })
 
 /** A game that verifies its stats with this webhook. */

@@ -8,9 +8,10 @@
  *   dialer to listener   proof
  *
  * A proof is an HMAC over the role, the bytes of hello and reply, and the TLS session if there is one.
- * It covers fresh nonces of both sides and both addresses, so it is of no use on another connection, in
- * the other role or to another runner. Unknown fields are ignored. The order and the meaning of these
- * messages never change: they are how runners of any two releases find out whether they work together.
+ * It covers fresh nonces of both sides and both addresses. So it is of no use on another connection,
+ * in the other role or to another runner. Unknown fields are ignored. The order and the meaning of
+ * these messages never change: they are how runners of any two releases find out whether they work
+ * together.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { Data, Option, Schema } from "effect"

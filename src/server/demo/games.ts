@@ -1,7 +1,7 @@
 /**
- * The project of the demo games. Outside production, the first start creates it for the developer of the demo
- * project, and each start deploys the games of `docs/demo` to its development environment, if they have
- * changed. A developer who deletes the project keeps it deleted.
+ * The project of the demo games. Outside production, the first start creates it for the developer of
+ * the demo project. Each start deploys the games of `docs/demo` to its development environment, if
+ * they have changed. A developer who deletes the project keeps it deleted.
  */
 import { createHash } from "node:crypto"
 import { globSync, readFileSync } from "node:fs"

@@ -1,7 +1,7 @@
 /**
- * Order of the requests of one connection. A client may send a request before it has the response to the
- * one before. Node hands over all of them at once, which multiplies what a connection can hold by
- * thousands, so each waits here until the response before it has been sent.
+ * Order of the requests of one connection. A client may send a request before it has the response to
+ * the one before. Node hands over all of them at once, which multiplies what a connection can hold by
+ * thousands. So each waits here until the response before it has been sent.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"

@@ -1,7 +1,7 @@
 /**
  * The reservation of one connection: the only seat or ticket its player may have, as the player's
  * session has granted it. The session is the judge. Sessions move, calls get lost and replies come
- * late, so the connection presents its reservation to each activation of the session, and retries a
+ * late. So the connection presents its reservation to each activation of the session. It retries a
  * failed release before it makes a new reservation.
  */
 import { Effect, Semaphore } from "effect"

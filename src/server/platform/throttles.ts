@@ -1,8 +1,8 @@
 /**
  * Request throttles in Postgres, shared by all nodes: token buckets, and the sliding windows of
  * `rate-windows.ts`. A node takes up to a twentieth of a bucket in one statement and spends it from
- * memory, so a busy caller does not cost a statement for each request. A node also remembers a refusal:
- * retries within that time cost no statement.
+ * memory. So a busy caller does not cost a statement for each request. A node also remembers a
+ * refusal: retries within that time cost no statement.
  */
 import { Clock, Context, Effect, Layer, Metric, Schedule, Semaphore } from "effect"
 import { RateLimited } from "#rpc/errors/codes"

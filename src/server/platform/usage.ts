@@ -1,8 +1,8 @@
 /**
- * Usage of a project: when each key was last used, when each player was last seen, and how many players
- * were active on a day. Each node buffers usage in memory and writes it in batches every few seconds, at
- * most once per player and five minutes, so a request costs one look-up in a set. While the database is
- * unreachable the buffer grows up to a bound.
+ * Usage of a project: when each key was last used, when each player was last seen, and how many
+ * players were active on a day. Each node buffers usage in memory and writes it in batches every few
+ * seconds, at most once per player and five minutes. A request costs one look-up in a set. While the
+ * database is unreachable the buffer grows up to a bound.
  */
 import { Array, Context, DateTime, Effect, Latch, Layer } from "effect"
 import type { EnvironmentId, KeyId, PlayerId } from "#rpc/ids"

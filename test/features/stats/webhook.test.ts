@@ -21,14 +21,14 @@ const storedOf = ({ body }: { readonly body: unknown }) =>
 layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
   it.effect("sends the webhook the accepted values with a signature", () =>
     Effect.gen(function* () {
-      const { heard, url } = yield* developersServer(json({ approve: true }))
+      const { received, url } = yield* developersServer(json({ approve: true }))
       const { environmentId, player, server } = yield* newGame(gameWith({ url }))
       const answer = yield* player.ask("POST", "/v1/stats", {
         stats: { kills: -1, best: 7, unheard: 1 }
       })
       assert.deepStrictEqual(storedOf(answer), ["best"])
-      assert.lengthOf(heard, 1)
-      const { body = "", contentType, signature = "" } = heard[0] ?? {}
+      assert.lengthOf(received, 1)
+      const { body = "", contentType, signature = "" } = received[0] ?? {}
       assert.strictEqual(contentType, "application/json")
       const message: unknown = JSON.parse(body)
       assert.strictEqual(at(message, "type"), "stats.verify")
@@ -111,7 +111,7 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
         noReply
       ]
       for (const reply of replies) {
-        const { heard, url } = yield* developersServer(reply)
+        const { received, url } = yield* developersServer(reply)
         for (const onFailure of ["accept", "reject"] as const) {
           // Long enough that a busy process is not what the service is late for.
           const timeoutMs = reply === noReply ? 1000 : 5000
@@ -124,27 +124,27 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
           )
         }
         // The service does not retry.
-        assert.lengthOf(heard, 2)
+        assert.lengthOf(received, 2)
       }
     })
   )
 
   it.effect("calls no webhook without accepted values, statsVerification or a URL", () =>
     Effect.gen(function* () {
-      const { heard, url } = yield* developersServer(json({ approve: true }))
+      const { received, url } = yield* developersServer(json({ approve: true }))
       const off = { ...gameWith({ url }), features: { stats: true } }
       const { player: quiet } = yield* newGame(off)
       const stored = yield* quiet.ask("POST", "/v1/stats", { stats: { kills: -1 } })
       assert.deepStrictEqual(storedOf(stored), ["kills"])
       const { player } = yield* newGame(gameWith({ url }))
       yield* player.ask("POST", "/v1/stats", { stats: { kills: -1, unheard: 1 } })
-      assert.isEmpty(heard)
+      assert.isEmpty(received)
     })
   )
 
   it.effect("calls loopback webhooks in development only, never in production", () =>
     Effect.gen(function* () {
-      const { heard, url } = yield* developersServer(json({ approve: true }))
+      const { received, url } = yield* developersServer(json({ approve: true }))
       const game = gameWith({ url, onFailure: "reject" })
       const { environmentId, player } = yield* newGame({ audience: "mixed" }, "production")
       // A push refuses this document; an earlier release has stored it, and a new node reads it.
@@ -161,7 +161,7 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
       const there = other.askAt(yield* Effect.provideContext(addressOfNode, production))
       const refused = yield* there("POST", "/v1/stats", { stats: { kills: 1 } })
       assert.deepStrictEqual(reasonsOf(refused), [["kills", "verification_unavailable"]])
-      assert.isEmpty(heard)
+      assert.isEmpty(received)
     })
   )
 })
@@ -193,7 +193,7 @@ layer(Node, { excludeTestServices: true })("the webhook's secret", (it) => {
 
   it.effect("signs with the old secret on no node after a rotation", () =>
     Effect.gen(function* () {
-      const { heard, url: hook } = yield* developersServer(json({ approve: true }))
+      const { received, url: hook } = yield* developersServer(json({ approve: true }))
       const { player, server } = yield* newGame(gameWith({ url: hook }))
       const other = yield* buildAnother(nodeWith())
       const there = player.askAt(yield* Effect.provideContext(addressOfNode, other))
@@ -204,7 +204,7 @@ layer(Node, { excludeTestServices: true })("the webhook's secret", (it) => {
       assert.notStrictEqual(rotated, before)
       assert.strictEqual(at((yield* server("GET", secretPath)).body, "secret"), rotated)
       const signedBy = (secret: string) => {
-        const { body = "", signature = "" } = heard.at(-1) ?? {}
+        const { body = "", signature = "" } = received.at(-1) ?? {}
         const seconds = /^t=(\d+)/.exec(signature)?.[1] ?? ""
         return signature.endsWith(
           createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex")

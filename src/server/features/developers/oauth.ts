@@ -1,7 +1,7 @@
 /**
- * OAuth sign-in of developers. Each step works once: the start, the callback within ten minutes and the
- * exchange within one minute. As for players, the callback yields only a code, which is useless without
- * the PKCE verifier of the page that started the flow, and accounts change only at the exchange.
+ * OAuth sign-in of developers. Each step works once: the start, the callback within ten minutes and
+ * the exchange within one minute. As for players, the callback yields only a code, which is useless
+ * without the PKCE verifier of the page that started the flow. Accounts change only at the exchange.
  */
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"

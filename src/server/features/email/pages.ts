@@ -1,9 +1,8 @@
 /**
- * `/-/verify` and `/-/reset`: built-in pages for mail links of apps without pages of their own,
- * `/-/disown`, the page of the second link in verification mails of all apps, and `/-/confirm`, which
- * confirms the address of a developer. The pages are static. The
- * link's fragment holds the token and the publishable key, so no server and no log sees them. A page
- * calls the public API, whose checks all apply.
+ * Built-in pages for mail links. `/-/verify` and `/-/reset` are for apps without pages of their own,
+ * `/-/disown` for the second link in verification mails of all apps. `/-/confirm` confirms the address
+ * of a developer. The pages are static. The link's fragment holds the token and the publishable key,
+ * so no server and no log sees them. A page calls the public API, whose checks all apply.
  *
  * A link is redeemed on a click, not on opening: mail scanners open links, too. The pages are
  * self-contained, and their content security policy allows nothing else.

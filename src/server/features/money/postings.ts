@@ -1,7 +1,7 @@
 /**
- * Rules of the ledger. Pure: how an event moves money between accounts, in cents. The postings of an event
- * add up to zero. What a developer has is positive and what is owed is negative, so `owed` is never above
- * zero and the other accounts of a developer are never below it.
+ * Rules of the ledger. Pure: how an event moves money between accounts, in cents. The postings of an
+ * event add up to zero. What a developer has is positive, and what is owed is negative. So `owed` is
+ * never above zero, and the other accounts of a developer are never below it.
  */
 import type { LedgerAccount } from "#sql/money/ledger"
 

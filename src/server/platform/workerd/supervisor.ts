@@ -1,8 +1,8 @@
 /**
- * Supervisor of one process of untrusted code. It starts the process when the first call comes, ends it when
- * a call uses too much CPU time or the process too much memory, and starts the next one. Calls that arrive
- * meanwhile wait at a gate, so only calls that were under way fail. It knows nothing of what the process
- * runs.
+ * Supervisor of one process of untrusted code. It starts the process when the first call comes. It
+ * ends the process when a call uses too much CPU time or the process too much memory, and starts the
+ * next one. Calls that arrive meanwhile wait at a gate, so only calls that were under way fail. It
+ * knows nothing of what the process runs.
  */
 import { Data } from "effect"
 import { type CpuAccount, CpuAccounts } from "./cpu-accounts.ts"
