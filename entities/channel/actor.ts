@@ -20,6 +20,7 @@ import {
 import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import { ExecutedCommands } from "../executed-commands.ts"
+import { Sink } from "../local-actors.ts"
 import { refreshMillis } from "../overdue.ts"
 import { type Watcher, Watchers } from "../watchers.ts"
 import { isElsewhere, isKick, replayOf } from "./late-commands.ts"
@@ -59,8 +60,8 @@ export class ChannelActor {
   fenced = false
   /** The activation ends: ignore commands, send nothing. The state can still be written. */
   retired = false
-  /** Runs after each step, and when the activation is fenced: the voice call follows the channel. */
-  onStep: () => void = () => undefined
+  /** Sends after each step, and when the activation is fenced: the voice call follows the channel. */
+  readonly steps = new Sink<[]>()
   readonly #name: string
   readonly #runtime: ChannelRuntime
   readonly #view = new ChannelView()
@@ -139,7 +140,7 @@ export class ChannelActor {
   fence(): void {
     this.fenced = true
     this.watchers.end()
-    this.onStep()
+    this.steps.send()
   }
 
   /**
@@ -381,7 +382,7 @@ export class ChannelActor {
     this.#enterAll(now)
     const { state } = this
     if (state !== undefined && this.#presence.dueAt !== never) this.reschedule()
-    this.onStep()
+    this.steps.send()
     if (state !== undefined && audienceOf(state) > limits.largeAudience) this.#runtime.flushSoon()
     else this.watchers.flush()
   }

@@ -47,7 +47,7 @@ export class VoiceCall implements MediaListener {
     this.channel = channel
     this.state = state
     this.#runtime = runtime
-    channel.onStep = () => this.#follow()
+    channel.steps.register(() => this.#follow())
   }
 
   /** Connects the call to its media. */
@@ -196,7 +196,7 @@ export class VoiceCall implements MediaListener {
   #close(): void {
     if (this.#ended) return
     this.#ended = true
-    this.channel.onStep = () => undefined
+    this.channel.steps.register(() => undefined)
     this.#media?.end()
     this.#runtime.ended(this)
   }

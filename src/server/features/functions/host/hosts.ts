@@ -3,6 +3,7 @@
  * the process that has been idle longest. Those that are idle for minutes end as well.
  */
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { Sink } from "#entities/local-actors"
 import { GateClosed } from "#server/platform/workerd/supervisor"
 import { FunctionHost, type HostOptions } from "./host.ts"
 import type { HostContext } from "./host-context.ts"
@@ -20,11 +21,12 @@ export class Hosts {
   readonly #waiting: Array<() => void> = []
   #starting = 0
   #closed = false
-  /** What becomes of an environment that has been idle for long. */
-  onIdle: (environmentId: string) => void = (environmentId) => void this.close(environmentId, 0)
+  /** Sends an environment that has been idle for long. Without another receiver its process ends. */
+  readonly idle = new Sink<[environmentId: string]>()
 
   constructor(options: HostsOptions) {
     this.#options = options
+    this.idle.register((environmentId) => void this.close(environmentId, 0))
   }
 
   get all(): Iterable<readonly [string, FunctionHost]> {
@@ -75,7 +77,7 @@ export class Hosts {
       const { supervisor } = host
       if (supervisor.load > 0 || now - supervisor.lastUsedAt < limits.idleMillis) continue
       if (!supervisor.isQuiet || host.hasAlarms()) continue
-      this.onIdle(environmentId)
+      this.idle.send(environmentId)
     }
   }
 

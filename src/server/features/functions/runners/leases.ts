@@ -284,8 +284,9 @@ export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, ad
       discard: true
     })
   })
-  local.hosts.onIdle = (environmentId) =>
-    void runFork(leaving.leave(EnvironmentId.make(environmentId), false))
+  local.hosts.idle.register((environmentId) => {
+    runFork(leaving.leave(EnvironmentId.make(environmentId), false))
+  })
 
   const open = (environmentId: EnvironmentId, delayMillis: number) => {
     const entry = replace(environmentId)
