@@ -9,6 +9,7 @@ import { DeletionRepository } from "#sql/projects/deletion"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, configure, goOnline, guest, request, type TestTarget } from "#testing/players"
 import { codeOf } from "../../support/developer-requests.ts"
+import { deploy, enable } from "../../support/function-calls.ts"
 import { FakeFunctionsRuntime, FakeRuntime } from "../../support/function-runtime.ts"
 import { DatabaseLive } from "../../support/service.ts"
 
@@ -193,6 +194,31 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
         [0, 1].map((i) => at(audit, "entries", i, "action")),
         ["project.restore", "project.delete"]
       )
+    })
+  )
+
+  it.effect("takes its cards and functions with it at once, and brings them back at once", () =>
+    Effect.gen(function* () {
+      const { ask, id, target } = yield* makeProject
+      const images = { enabled: true, title: "Doomed" }
+      yield* configure(target, { features: { hosting: true }, share: { images } })
+      yield* enable(target)
+      const url = String(at(yield* deploy(target), "url"))
+      const label = url.slice(url.lastIndexOf("/") + 1)
+      const paths = [`/fn/${label}/`, `/v1/share/images/${label}/card.png`]
+      // Nodes remember where a label leads, also that it leads nowhere.
+      const statuses = Effect.forEach(paths, (path) =>
+        Effect.promise(async () => {
+          const response = await fetch(`${target.url}${path}`)
+          await response.arrayBuffer()
+          return response.status
+        })
+      )
+      assert.deepStrictEqual(yield* statuses, [200, 200])
+      yield* ask("DELETE", `/${id}`)
+      assert.deepStrictEqual(yield* statuses, [404, 404])
+      yield* ask("POST", `/${id}/restore`)
+      assert.deepStrictEqual(yield* statuses, [200, 200])
     })
   )
 

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
-import { Cache, Cause, Context, Effect, Exit, Layer, Option } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Option } from "effect"
 import type { PlayerCaller } from "#rpc/auth"
 import {
   type FeatureUnavailable,
@@ -15,14 +15,13 @@ import {
   Unavailable
 } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
-import { caches } from "#rpc/limits"
-import { AppRepository } from "#sql/hosting/apps"
 import { extendBodyDeadline } from "#server/platform/body-deadlines"
 import { addressOf } from "#server/platform/client-address"
 import { RequestCounts } from "#server/platform/request-counts"
 import { Settings } from "#server/platform/settings/settings"
-import { hostOf, parseLabel } from "../hosting/addresses.ts"
+import { hostOf } from "../hosting/addresses.ts"
 import { HostedApps } from "../hosting/apps.ts"
+import { makeAppOfLabel } from "../hosting/labels.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { uploadMillis } from "./host/call-deadline.ts"
@@ -66,24 +65,12 @@ type Refusal = NotFound | FeatureUnavailable | PlayerBanned | SessionRevoked | T
 
 const bearerForm = /^Bearer +(\S+)$/i
 
-/** The environment of a target, remembered for seconds. */
+/** The environment of a target. */
 const makeEnvironmentOf = Effect.gen(function* () {
-  const repository = yield* AppRepository
   const apps = yield* HostedApps
-  const byLabel = yield* Cache.make({
-    capacity: caches.hostedHosts,
-    timeToLive: "10 seconds",
-    lookup: (label: string) => {
-      const parsed = parseLabel(label)
-      if (parsed === undefined || parsed.version !== undefined) return Effect.undefined
-      return Effect.map(
-        repository.bySlug(parsed),
-        (row) => Option.getOrUndefined(row)?.environmentId
-      )
-    }
-  })
+  const appOfLabel = yield* makeAppOfLabel
   return Effect.fnUntraced(function* ({ mount, name }: Target) {
-    if (mount === "service") return yield* Cache.get(byLabel, name)
+    if (mount === "service") return (yield* appOfLabel(name))?.environmentId
     const app = apps.known(name) ?? (yield* apps.load(name))
     return app === "unknown" ? undefined : app.environmentId
   })

@@ -47,6 +47,7 @@ const makePublish = Effect.map(Invalidation, (invalidation) =>
 const makeRemove = Effect.gen(function* () {
   const audit = yield* Audit
   const functions = yield* FunctionsChanges
+  const { awaitAcknowledgements } = yield* Invalidation
   const deletions = yield* DeletionRepository
   const repository = yield* ManagementRepository
   const publish = yield* makePublish
@@ -67,6 +68,7 @@ const makeRemove = Effect.gen(function* () {
         yield* audit.record({ projectId }, { action: "project.delete", target, details: { name } })
       })
     )
+    yield* awaitAcknowledgements
     return restorableUntil(now)
   })
 })
@@ -83,7 +85,7 @@ const makeRestore = Effect.gen(function* () {
   ): Effect.fn.Return<ProjectId, NotFound, CurrentActor> {
     if (!isProjectId(projectId)) return yield* new NotFound()
     const since = yield* dueTime
-    return yield* transaction(
+    const ids = yield* transaction(
       Effect.gen(function* () {
         const locked = yield* deletions.lockDeleted({ developerId, projectId, since })
         if (Option.isNone(locked)) return yield* new NotFound()
@@ -93,9 +95,11 @@ const makeRestore = Effect.gen(function* () {
         yield* Effect.forEach(ids, functions.publish)
         const target = { kind: "project", id: projectId }
         yield* audit.record({ projectId }, { action: "project.restore", target, details: { name } })
-        return projectId
+        return ids
       })
     )
+    yield* Effect.forEach(ids, functions.awaitApplied, { concurrency: "unbounded" })
+    return projectId
   })
 })
 

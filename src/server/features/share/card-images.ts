@@ -4,7 +4,7 @@
  * cannot be used gives the built-in look, never an error.
  */
 import { createHash } from "node:crypto"
-import { Cache, Context, Deferred, Effect, Layer, Option } from "effect"
+import { Context, Deferred, Effect, Layer, Option } from "effect"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { type Issue, NotFound, ShareImagesDisabled, Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
@@ -13,8 +13,8 @@ import { matchesTag } from "#server/platform/entity-tags"
 import { AppRepository, type AppRow } from "#sql/hosting/apps"
 import type { FoundLink } from "#sql/share/links"
 import { Configs } from "../config/service.ts"
-import { parseLabel } from "../hosting/addresses.ts"
 import { Blobs } from "../hosting/blobs.ts"
+import { makeAppOfLabel } from "../hosting/labels.ts"
 import { type LiveApp, makeLiveApp, makeReadFile } from "../hosting/live-app.ts"
 import type { SiteFile } from "../hosting/site.ts"
 import { makeCardCache } from "./cards/cache.ts"
@@ -85,7 +85,7 @@ export class CardImages extends Context.Service<
     CardImages,
     Effect.gen(function* () {
       const configs = yield* Configs
-      const environmentOf = yield* makeEnvironmentOf
+      const environmentOf = yield* makeAppOfLabel
       const find = yield* makeFind
       const assetsOf = yield* makeAssets
       const draw = yield* makeDraw
@@ -137,24 +137,6 @@ const makeAssets = Effect.gen(function* () {
     }
     return assets
   })
-})
-
-const labelsCached = 1000
-const labelTtl = "10 seconds"
-
-/** The environment of a label, remembered for seconds. */
-const makeEnvironmentOf = Effect.gen(function* () {
-  const apps = yield* AppRepository
-  const cached = yield* Cache.make({
-    capacity: labelsCached,
-    timeToLive: labelTtl,
-    lookup: (label: string) => {
-      const parsed = parseLabel(label)
-      if (parsed === undefined) return Effect.succeed(undefined)
-      return Effect.map(apps.bySlug(parsed), Option.getOrUndefined)
-    }
-  })
-  return (label: string) => Cache.get(cached, label)
 })
 
 const builtIn = { background: undefined, font: undefined }

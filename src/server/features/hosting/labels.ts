@@ -1,0 +1,29 @@
+/**
+ * Environments by the labels in addresses, `<slug>` or `<slug>--dev`, remembered for seconds. A project that
+ * is deleted or restored is found accordingly at once, on every node.
+ */
+import { Cache, Effect, Option } from "effect"
+import { caches } from "#rpc/limits"
+import { AppRepository } from "#sql/hosting/apps"
+import { Invalidation } from "#server/platform/invalidation"
+import { makeValueCache } from "#server/platform/value-cache"
+import { parseLabel } from "./addresses.ts"
+
+/** Returns a function that finds the environment of a label; undefined if none has it. */
+export const makeAppOfLabel = Effect.gen(function* () {
+  const apps = yield* AppRepository
+  const invalidation = yield* Invalidation
+  const cached = yield* makeValueCache({
+    capacity: caches.hostedHosts,
+    timeToLive: "10 seconds",
+    lookup: (label: string) => {
+      const parsed = parseLabel(label)
+      if (parsed === undefined || parsed.version !== undefined) return Effect.undefined
+      return Effect.map(apps.bySlug(parsed), Option.getOrUndefined)
+    }
+  })
+  yield* invalidation.subscribe(({ kind }) =>
+    kind === "config" || kind === "everything" ? Cache.invalidateAll(cached) : Effect.void
+  )
+  return (label: string) => Cache.get(cached, label)
+})
