@@ -29,12 +29,15 @@ export class LocalRooms extends Context.Service<
   LocalGroups<RoomActor, RoomOutput> & {
     /** Outputs of rooms on other nodes for this node; the node's hub registers here. */
     readonly remoteOutputs: Sink<[outputs: RemoteRoomOutputs]>
+    /** Players who have just taken a seat in a room of this node. */
+    readonly seatsTaken: Sink<[environmentId: string, playerId: string]>
   }
 >()("entities/room/entity/LocalRooms") {
   /** A registry over this map, for tests that record the actors. */
   static readonly with = (actors?: Map<string, RoomActor>): LocalRooms["Service"] => ({
     ...makeLocalGroups<RoomActor, RoomOutput>(actors),
-    remoteOutputs: new Sink<[outputs: RemoteRoomOutputs]>()
+    remoteOutputs: new Sink<[outputs: RemoteRoomOutputs]>(),
+    seatsTaken: new Sink<[environmentId: string, playerId: string]>()
   })
 
   static readonly layer = Layer.sync(LocalRooms, () => LocalRooms.with())
@@ -69,7 +72,12 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     flushSoon: () => writer.flushSoon(actor),
     shared: remoteRooms.address !== null,
     closed: () => writer.closed(actor),
-    memberAdded: (playerId) => local.byPlayer.add(playerId, actor),
+    memberAdded: (playerId) => {
+      local.byPlayer.add(playerId, actor)
+      if (actor.state !== undefined) {
+        local.seatsTaken.send(actor.state.settings.environmentId, playerId)
+      }
+    },
     memberRemoved: (playerId) => local.byPlayer.delete(playerId, actor)
   }
   const actor: RoomActor = new RoomActor(id, epoch, state, runtime, links)
@@ -78,7 +86,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       local.actors.set(id, actor)
-      for (const playerId of members()) runtime.memberAdded(playerId)
+      for (const playerId of members()) local.byPlayer.add(playerId, actor)
       writer.activated(actor)
       actor.expectNodes()
     }),

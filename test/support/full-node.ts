@@ -92,7 +92,11 @@ const runtimeOf = (local: LocalRooms["Service"], actor: () => RoomActor): RoomRu
   flushSoon: () => undefined,
   shared: true,
   closed: () => undefined,
-  memberAdded: (playerId) => local.byPlayer.add(playerId, actor()),
+  memberAdded: (playerId) => {
+    const room = actor()
+    local.byPlayer.add(playerId, room)
+    local.seatsTaken.send(room.state?.settings.environmentId ?? "", playerId)
+  },
   memberRemoved: (playerId) => local.byPlayer.delete(playerId, actor())
 })
 
@@ -165,19 +169,12 @@ const emptyReads = batchReads<never>(() =>
 const configOf = (multiplayer: boolean) =>
   Effect.orDie(Effect.fromResult(decodeConfig({ features: { multiplayer } })))
 
-/** Applies what follows when the listener for changes has reconnected: any player may have changed. */
-export const applyAllPlayers = Effect.gen(function* () {
-  const applied = yield* Deferred.make<void>()
-  const findStatuses = yield* emptyReads
+/** Applies changes of players, until the scope closes. */
+export const startPlayerChanges = Effect.fnUntraced(function* (
+  statuses: Layer.Layer<PlayerStatusCache>
+) {
   const findRevocations = yield* emptyReads
   const config = yield* configOf(true)
-  const statuses = Layer.mock(PlayerStatusCache)({
-    get: (environmentId, playerId) => Effect.as(findStatuses(environmentId, [playerId]), status),
-    changes: Stream.concat(
-      Stream.make("all" as const),
-      Stream.drain(Stream.fromEffect(Deferred.succeed(applied, undefined)))
-    )
-  })
   const sessions = Layer.mock(Sessions)({
     sessionIdOf: () => undefined,
     revokedAt: (environmentId, sessionId) =>
@@ -193,6 +190,20 @@ export const applyAllPlayers = Effect.gen(function* () {
     }
   })
   yield* Layer.build(PlayerChanges.pipe(Layer.provide([statuses, sessions, configs, voice])))
+})
+
+/** Applies what follows when the listener for changes has reconnected: any player may have changed. */
+export const applyAllPlayers = Effect.gen(function* () {
+  const applied = yield* Deferred.make<void>()
+  const findStatuses = yield* emptyReads
+  const statuses = Layer.mock(PlayerStatusCache)({
+    get: (environmentId, playerId) => Effect.as(findStatuses(environmentId, [playerId]), status),
+    changes: Stream.concat(
+      Stream.make("all" as const),
+      Stream.drain(Stream.fromEffect(Deferred.succeed(applied, undefined)))
+    )
+  })
+  yield* startPlayerChanges(statuses)
   yield* Deferred.await(applied)
 }).pipe(Effect.scoped)
 

@@ -3,9 +3,10 @@
  * its channels at once. An ended session loses its socket and its voice calls, but not the seat. A player
  * who is a child now leaves the channels that players have created, and its address is hidden from peers.
  * Rooms and channels show a new display name. Each node does this for its own connections, rooms and
- * channels, so a seat in its grace period is removed, too.
+ * channels, so a seat in its grace period is removed, too. A seat may be taken after the change was
+ * applied, by a match or a frame under way: its player is checked once more.
  */
-import { DateTime, Effect, Layer, Schema, Stream } from "effect"
+import { DateTime, Effect, FiberSet, Layer, Schema, Stream } from "effect"
 import { SessionRevoked } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { closeCodes } from "#rpc/realtime"
@@ -105,7 +106,16 @@ const makeApply = Effect.gen(function* () {
     yield* leave
   })
 
-  return Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
+  /** Removes a player who was banned or deleted before the seat was taken: the change has found none. */
+  const checkSeat = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
+    const status = yield* statuses.get(environmentId, playerId)
+    if (status !== undefined && status.banned === undefined) return
+    const presence = presenceOf(environmentId, playerId)
+    const connections = hub.connections.ofPlayer(environmentId, playerId)
+    removePlayer(connections, presence, playerId, status?.banned)
+  })
+
+  const apply = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
     const { length: open } = hub.connections.ofPlayer(environmentId, playerId)
     if (open === 0 && presenceOf(environmentId, playerId).length === 0) return
     const status = yield* statuses.get(environmentId, playerId)
@@ -124,6 +134,7 @@ const makeApply = Effect.gen(function* () {
     }
     yield* Effect.forEach(connections, closeEnded, { concurrency: "unbounded", discard: true })
   })
+  return { apply, checkSeat }
 })
 
 /** How many players are checked at once when any of them may have changed. */
@@ -133,12 +144,23 @@ export const PlayerChanges = Layer.effectDiscard(
   Effect.gen(function* () {
     const presentPlayers = yield* makePresentPlayers
     const statuses = yield* PlayerStatusCache
-    const apply = yield* makeApply
+    const { apply, checkSeat } = yield* makeApply
     const applyUntilDone = yield* makePendingChanges
     const applyToPlayer = ({ environmentId, playerId }: PresentPlayer) =>
       isEnvironmentId(environmentId) && isPlayerId(playerId)
         ? applyUntilDone(`${environmentId}/${playerId}`, apply(environmentId, playerId))
         : Effect.void
+    const rooms = yield* LocalRooms
+    const run = yield* FiberSet.makeRuntime()
+    rooms.seatsTaken.register((environmentId, playerId) => {
+      if (!isEnvironmentId(environmentId) || !isPlayerId(playerId)) return
+      const check = applyUntilDone(
+        `seat ${environmentId}/${playerId}`,
+        checkSeat(environmentId, playerId)
+      )
+      // The room first ends the step that took the seat, with its events.
+      run(Effect.andThen(Effect.yieldNow, check))
+    })
     const applyToAll = Effect.gen(function* () {
       const players = new Map<string, PresentPlayer>()
       yield* forEachInSlices(presentPlayers(), (player) => {

@@ -37,6 +37,10 @@ const appeal = (
   message: unknown = "It was my brother."
 ) => play(target, player, "POST", `players/me/sanctions/${sanctionId}/appeal`, { message })
 
+/** Appeals with a refresh token. */
+const byToken = (target: TestTarget, refreshToken: string, more: object = {}) =>
+  ask(target, "auth/appeal", { refreshToken, message: "Please.", ...more })
+
 const list = (target: TestTarget, query = "") => operate(target, "GET", `appeals${query}`)
 
 const resolve = (target: TestTarget, appealId: unknown, resolution: object) =>
@@ -173,9 +177,6 @@ layer(Node)("an appeal", (it) => {
 })
 
 layer(Node)("an appeal with the revoked refresh token", (it) => {
-  const byToken = (target: TestTarget, refreshToken: string, more: object = {}) =>
-    ask(target, "auth/appeal", { refreshToken, message: "Please.", ...more })
-
   it.effect(
     "takes an appeal with the revoked refresh token, also after the access token has expired",
     () =>
@@ -268,6 +269,22 @@ layer(Throttled)("appeals", (it) => {
       assert.strictEqual(sixth.status, 429)
       assert.strictEqual(codeOf(sixth), "rate_limited")
       assert.closeTo(Number(sixth.headers.get("retry-after")), 3600, 60)
+    })
+  )
+
+  it.effect("counts appeals by access token and by refresh token together", () =>
+    Effect.gen(function* () {
+      const { ada, target } = yield* banned
+      const unknown = `snc_${"0".repeat(26)}`
+      for (let i = 0; i < 3; i++) yield* appeal(target, ada, unknown)
+      for (let i = 0; i < 2; i++) {
+        assert.strictEqual(
+          codeOf(yield* byToken(target, ada.refreshToken, { sanctionId: unknown })),
+          "not_found"
+        )
+      }
+      const sixth = yield* byToken(target, ada.refreshToken)
+      assert.strictEqual(codeOf(sixth), "rate_limited")
     })
   )
 })

@@ -8,7 +8,14 @@ import { Effect, Layer, Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { TestApp, TestDatabase } from "#testing/app"
-import { at, authenticate, guest, newPlayer, type OnlinePlayer } from "#testing/players"
+import {
+  at,
+  authenticate,
+  guest,
+  newPlayer,
+  type OnlinePlayer,
+  type TestTarget
+} from "#testing/players"
 import { receivedTypes, manage, uniqueName } from "../../support/channel-calls.ts"
 import { ban, operate, refresh, unban } from "../../support/moderation-calls.ts"
 import { AppLive, DatabaseLive } from "../../support/service.ts"
@@ -269,4 +276,37 @@ layer(Listening, { timeout: "120 seconds", excludeTestServices: true })("a node"
       yield* ok(bob, { t: "ping" })
     })
   )
+
+  for (const [reason, code, end] of [
+    ["banned", 4003, (app: TestTarget, id: string) => ban(app, id)],
+    ["deleted", 4001, (app: TestTarget, id: string) => operate(app, "POST", `players/${id}/delete`)]
+  ] as const) {
+    it.effect(`gives no seat to a player who is ${reason} while the match is made`, () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const sql = yield* SqlClient.SqlClient
+        const ada = yield* newPlayer(app, "Ada")
+        const bob = yield* newPlayer(app, "Bob")
+        const roomOpens = sql`
+          select pid from pg_locks where relation = 'rooms'::regclass and not granted`
+        yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`lock table rooms in share mode`
+            for (const { socket } of [ada, bob]) {
+              yield* socket.send({ t: "quickMatch", mode: "default", rid: "match" })
+            }
+            while ((yield* roomOpens).length === 0) yield* Effect.yieldNow
+            yield* end(app, ada.id)
+            yield* closedWith(ada, code)
+          })
+        )
+        const joined = yield* bob.socket.next("room_joined")
+        if (JSON.stringify(at(joined, "room", "players")).includes(ada.id)) {
+          const left = yield* bob.socket.next("player_left")
+          assert.deepInclude(left, { playerId: ada.id, reason })
+        }
+        assert.notInclude(receivedTypes(bob), "player_disconnected")
+      })
+    )
+  }
 })

@@ -50,6 +50,8 @@ const AppealsGroup = apiGroup(
           environmentId,
           refreshToken
         )
+        // The player's other sessions, and appeals with an access token, count together.
+        yield* takeToken(throttles, rateWindows.appeals, `appeal:${playerId}`)
         const sanctionId = payload.sanctionId ?? revoked.sanctionId ?? undefined
         const appeal = { environmentId, playerId, sanctionId, message }
         return { sanction: yield* sanctions.appeal(appeal) }
