@@ -9,6 +9,7 @@ import { inject } from "vitest"
 import type { FaultName } from "./faults.ts"
 import { compatibleRelease, skipReason } from "../support/compatible-release.ts"
 import { checkOut } from "../support/release.ts"
+import { forgettableMillis } from "./load.ts"
 import { type Release, rollingUpgrade, type UpgradePlan } from "./rolling.ts"
 import { chaos } from "./run.ts"
 
@@ -56,7 +57,7 @@ describe("three runners under load", { timeout: 900_000 }, () => {
         say,
         sizes,
         retries: Number.POSITIVE_INFINITY,
-        forgetMillis: 1500
+        forgetMillis: forgettableMillis
       })
       assert.deepStrictEqual(violations, [])
     }).pipe(Effect.scoped)

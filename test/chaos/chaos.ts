@@ -10,6 +10,7 @@ import { Console, Effect, Random } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { faultNames, isFault } from "./faults.ts"
 import { checkOut } from "../support/release.ts"
+import { forgettableMillis } from "./load.ts"
 import { type Release, rollingUpgrade } from "./rolling.ts"
 import { chaos, type Outcome } from "./run.ts"
 import { runScript } from "./script.ts"
@@ -72,7 +73,7 @@ const strikes = Effect.gen(function* () {
     say,
     ...(values.logs ? { logs: (printed) => say(printed.join("\n")) } : {}),
     retries: Number.POSITIVE_INFINITY,
-    forgetMillis: 1500,
+    forgetMillis: forgettableMillis,
     sizes
   })
   yield* Console.log(report(outcome))

@@ -5,6 +5,7 @@
 import { setTimeout as delay } from "node:timers/promises"
 import { Effect } from "effect"
 import type { Client, Room } from "#client/client"
+import { rooms } from "#rpc/limits"
 import type { TestTarget } from "#testing/players"
 import { type App, appClient, drive, retryPassing } from "./apps.ts"
 import { StatApp, SaveApp } from "./data-apps.ts"
@@ -41,9 +42,12 @@ export interface LoadOptions {
   readonly sizes: Sizes
   /** Failures in a row that an app retries. */
   readonly retries: number
-  /** A room may lose granted changes of at most this age with its runner. */
+  /** A room may lose with its runner what it granted in less time; 0 allows no loss. */
   readonly forgetMillis: number
 }
+
+/** The promise of the service; a room counts in whole milliseconds. */
+export const forgettableMillis = rooms.snapshotDeadlineMillis + 1
 
 const patienceMillis = 60_000
 const lookMillis = 20

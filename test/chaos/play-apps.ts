@@ -13,8 +13,16 @@ class GoneError extends Error {
 
 interface GrantedChange {
   readonly change: number
-  readonly at: number
+  readonly sentAt: number
+  readonly grantedAt: number
 }
+
+/**
+ * A lower bound of the time between the first and the last change that a room executed, in milliseconds.
+ * It counts neither the way of a reply nor the wait of this process for a core.
+ */
+export const spanOf = ([first, ...others]: ReadonlyArray<GrantedChange>): number =>
+  Math.max(0, (others.at(-1)?.sentAt ?? 0) - (first?.grantedAt ?? 0))
 
 const grantedMax = 1000
 
@@ -26,7 +34,7 @@ export class RoomApp implements App {
   readonly #granted: Array<GrantedChange> = []
   #change = 0
 
-  /** `forgetMillis`: granted changes of this age may be lost with a runner. */
+  /** `forgetMillis`: the changes that a room granted in less time may be lost with its runner. */
   constructor(name: string, room: Room, journal: Journal, forgetMillis: number) {
     this.name = name
     this.room = room
@@ -38,22 +46,21 @@ export class RoomApp implements App {
   async step(): Promise<void> {
     if (this.room.closed !== undefined) throw new GoneError("the room is over")
     const change = (this.#change += 1)
+    const sentAt = performance.now()
     await this.room.confirmed.setState({ [this.name]: change })
-    this.#granted.push({ change, at: performance.now() })
+    this.#granted.push({ change, sentAt, grantedAt: performance.now() })
     if (this.#granted.length > grantedMax) this.#granted.shift()
   }
 
   /** After a rejoin: granted changes that the new state lacks are lost. */
   #compare(state: Readonly<Record<string, unknown>>, forgetMillis: number): void {
     const known = Number(state[this.name] ?? 0)
-    const last = this.#granted.at(-1)
-    const forgotten = this.#granted.find(({ change }) => change > known)
-    if (last === undefined || forgotten === undefined) return
-    const age = last.at - forgotten.at
-    if (age >= forgetMillis) {
-      const count = last.change - known
+    const forgotten = this.#granted.filter(({ change }) => change > known)
+    if (forgotten.length === 0) return
+    const millis = spanOf(forgotten)
+    if (millis >= forgetMillis) {
       this.#journal.violated(
-        `${this.name} was granted ${count} changes in ${age.toFixed()} ms that its room forgot`
+        `${this.name} was granted ${forgotten.length} changes in ${millis.toFixed()} ms; its room forgot them`
       )
     }
     this.#granted.splice(0)

@@ -1,0 +1,17 @@
+/** The time between the first and the last change that a room executed, as a player can tell it. */
+import { assert, describe, it } from "@effect/vitest"
+import { spanOf } from "./play-apps.ts"
+
+const granted = (sentAt: number, grantedAt: number) => ({ change: 1, sentAt, grantedAt })
+
+describe("the span of granted changes", () => {
+  it("does not grow with the time that a reply is on its way", () => {
+    assert.strictEqual(spanOf([granted(0, 10), granted(110, 1801)]), 100)
+    assert.strictEqual(spanOf([granted(0, 1000), granted(100, 1010)]), 0)
+    assert.strictEqual(spanOf([granted(0, 2000)]), 0)
+  })
+
+  it("grows with every change that is sent after the first is granted", () => {
+    assert.strictEqual(spanOf([granted(0, 10), granted(100, 110), granted(1600, 1610)]), 1590)
+  })
+})
