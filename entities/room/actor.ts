@@ -31,6 +31,8 @@ import { decide } from "./state.ts"
 /** What a room actor needs of its process. */
 export interface RoomRuntime extends MemberReports {
   readonly now: () => number
+  /** Clocks that measure how long a change waits for its snapshot, see {@link PendingWrites}. */
+  readonly clocks: ReadonlyArray<() => number>
   /** Whether this process surely still owns the room's shard. */
   readonly hasLease: () => boolean
   /** Calls `tick` at this time (Unix milliseconds), or earlier. */
@@ -60,7 +62,7 @@ export class RoomActor {
   readonly #runtime: RoomRuntime
   /** When the actor last asked for a snapshot. */
   #changedAt: number
-  readonly #pendingWrites = new PendingWrites()
+  readonly #pendingWrites: PendingWrites
 
   constructor(
     id: string,
@@ -74,6 +76,7 @@ export class RoomActor {
     this.since = epoch
     this.state = state
     this.#runtime = runtime
+    this.#pendingWrites = new PendingWrites(runtime.clocks)
     this.#changedAt = runtime.now()
     this.executed = new ExecutedCommands(links, this.#changedAt)
   }
@@ -89,13 +92,14 @@ export class RoomActor {
     const now = this.#runtime.now()
     this.#expect(node, now)
     const link = this.executed.of(node)
+    const isLate = this.#pendingWrites.delayMillis > rooms.snapshotDeadlineMillis
     for (const input of inputs) {
       const { command, seq } = input
       const isNew = link === undefined || link.accept(seq)
       const reply = isNew ? this.#execute(node, input, now) : this.#repeat(node, input, link, now)
       if (reply === undefined) continue
       if (isNew && reply.kind === "refuse") link?.refused(seq, reply.error)
-      if (this.#needsWrite(command, now)) this.#pendingWrites.defer(node, reply)
+      if (this.#needsWrite(command, isLate)) this.#pendingWrites.defer(node, reply)
       else this.watchers.push(node, reply)
     }
     this.#flush()
@@ -258,13 +262,11 @@ export class RoomActor {
   }
 
   /**
-   * Whether the reply must wait until the state is written. A seat given up must not come back when
-   * the runner dies. And if this node cannot write, another node may activate the room with an old
-   * state: after the promised second no reply may grant what that activation would forget.
+   * Whether the reply must wait until the state is written. A seat given up must not come back when the
+   * runner dies. And what a reply grants after the promised second, another activation may not forget.
    */
-  #needsWrite({ t }: RoomInput["command"], now: number): boolean {
-    if (!this.#runtime.shared) return false
-    return t === "leave" || this.#pendingWrites.delayMillis(now) > rooms.snapshotDeadlineMillis
+  #needsWrite({ t }: RoomInput["command"], isLate: boolean): boolean {
+    return this.#runtime.shared && (t === "leave" || isLate)
   }
 
   #hasSeat(playerId: string): boolean {
@@ -337,7 +339,7 @@ export class RoomActor {
   }
 
   #stateChanged(state: RoomState): void {
-    this.#pendingWrites.changed(this.#runtime.now())
+    this.#pendingWrites.changed()
     if (state.closed !== null) return this.#runtime.closed(state.closed)
     this.#changed()
     this.#reschedule()

@@ -44,6 +44,7 @@ export class LocalRooms extends Context.Service<
 }
 
 const codeAttempts = 8
+const nanosPerMilli = 1e6
 
 const wakeState = Effect.fnUntraced(function* (id: string) {
   const repository = yield* RoomRepository
@@ -66,6 +67,10 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const wakeAt = yield* makeTimer(() => actor.tick())
   const runtime: RoomRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
+    clocks: [
+      () => clock.currentTimeMillisUnsafe(),
+      () => Number(clock.monotonicTimeNanosUnsafe()) / nanosPerMilli
+    ],
     hasLease: lease.hasLease,
     wakeAt,
     changed: () => writer.markDirty(actor),

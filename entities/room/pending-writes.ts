@@ -8,24 +8,38 @@ interface DeferredReply {
   readonly changes: number
 }
 
+/** Readings of several clocks at one moment. */
+type Moment = ReadonlyArray<number>
+
 export class PendingWrites {
+  readonly #clocks: ReadonlyArray<() => number>
   #changes = 0
   /** When the oldest unwritten change was made. */
-  #since = Number.POSITIVE_INFINITY
+  #since: Moment | undefined
   /** When the oldest change was made that no write under way covers. */
-  #notStartedSince = Number.POSITIVE_INFINITY
+  #notStartedSince: Moment | undefined
   #deferred: Array<DeferredReply> = []
 
+  /**
+   * The clocks return milliseconds. The one that advanced most counts: the time of day may be set back,
+   * and a monotonic clock may stand still while the machine sleeps.
+   */
+  constructor(clocks: ReadonlyArray<() => number>) {
+    this.#clocks = clocks
+  }
+
   /** Counts a change of the state. */
-  changed(now: number): void {
+  changed(): void {
     this.#changes += 1
-    this.#since = Math.min(this.#since, now)
-    this.#notStartedSince = Math.min(this.#notStartedSince, now)
+    this.#notStartedSince ??= this.#clocks.map((now) => now())
+    this.#since ??= this.#notStartedSince
   }
 
   /** Age of the oldest unwritten change, milliseconds. */
-  delayMillis(now: number): number {
-    return Math.max(0, now - this.#since)
+  get delayMillis(): number {
+    const since = this.#since
+    if (since === undefined) return 0
+    return Math.max(0, ...this.#clocks.map((now, i) => now() - (since[i] ?? 0)))
   }
 
   /** Holds a reply back until all changes so far are written. */
@@ -39,7 +53,7 @@ export class PendingWrites {
 
   /** Begins a write; pass the result, the number of changes it covers, to `commitWrite`. */
   beginWrite(): number {
-    this.#notStartedSince = Number.POSITIVE_INFINITY
+    this.#notStartedSince = undefined
     return this.#changes
   }
 

@@ -134,6 +134,7 @@ const makeSide = Effect.fnUntraced(function* (server: Redacted.Redacted, stepped
       yield* repository.insert(toRow(state, 1, "nod_1", now))
       const runtime: RoomRuntime = {
         now: () => time.now,
+        clocks: [() => time.now],
         hasLease: () => true,
         wakeAt: () => undefined,
         changed: () => writer.markDirty(actor),

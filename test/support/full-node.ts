@@ -86,6 +86,7 @@ const counted = <Target extends object, Key extends keyof Target>(
 
 const runtimeOf = (local: LocalRooms["Service"], actor: () => RoomActor): RoomRuntime => ({
   now: () => 0,
+  clocks: [],
   hasLease: () => true,
   wakeAt: () => undefined,
   changed: () => undefined,

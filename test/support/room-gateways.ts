@@ -250,6 +250,7 @@ export class ActorHarness {
   get #runtime(): RoomRuntime {
     return {
       now: () => this.now,
+      clocks: [() => this.now],
       hasLease: () => true,
       wakeAt: (millis) => {
         this.#wakeAt = Math.min(this.#wakeAt, millis)

@@ -107,6 +107,7 @@ class RepeatHarness {
   get #runtime(): RoomRuntime {
     return {
       now: () => this.now,
+      clocks: [() => this.now],
       hasLease: () => true,
       wakeAt: () => undefined,
       changed: () => undefined,

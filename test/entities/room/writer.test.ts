@@ -57,6 +57,7 @@ const heldSaves = () => {
 
 const runtime: RoomRuntime = {
   now: () => 0,
+  clocks: [],
   hasLease: () => true,
   wakeAt: () => undefined,
   changed: () => undefined,
