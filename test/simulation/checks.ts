@@ -9,7 +9,7 @@ import { rooms } from "#rpc/limits"
 import type { RoomState } from "#entities/room/model"
 import { roomView } from "#entities/room/model"
 import { checkRoom } from "../support/room-harness.ts"
-import type { Cluster, Outage } from "./faults.ts"
+import { type Cluster, type Outage, stepMillis } from "./faults.ts"
 import type { PlayerRecords } from "./player-records.ts"
 import type { Acknowledged, Ledger, Player, Transcript } from "./player.ts"
 import type { RoomRecord, RoomOutputLog } from "./record.ts"
@@ -250,7 +250,19 @@ export const checkWrites = (
   }
 }
 
-type Losses = Pick<Cluster, "bereft" | "crashed">
+export type Losses = Pick<Cluster, "bereft" | "crashed">
+
+/** A room may forget what it has acknowledged within the promised time. */
+export const checkSpan = (
+  simulator: Simulator,
+  roomId: string,
+  forgotten: ReadonlyArray<Pick<Acknowledged, "sentAt" | "at">>
+): void => {
+  const last = Math.max(...forgotten.map(({ sentAt }) => sentAt))
+  const millis = last - Math.min(...forgotten.map(({ at }) => at))
+  if (millis > rooms.snapshotDeadlineMillis)
+    simulator.fault(`${roomId} has forgotten ${millis} ms of writes`)
+}
 
 /**
  * Checks what a waking room has forgotten: no acknowledged leave, and of acknowledged writes only those of
@@ -272,16 +284,13 @@ export const checkForgotten = (
         list.filter(({ at, roomId, sentAt }) => roomId === id && sentAt >= since && at < wokenAt)
       for (const { playerId, sentAt } of of(ledger.left)) {
         const seat = state.members.get(playerId)
-        if (seat !== undefined && seat.joinedAt < sentAt)
+        if (seat !== undefined && seat.joinedAt < sentAt - stepMillis)
           simulator.fault(`${playerId} left ${id}: in`)
       }
       const forgotten = of(ledger.acknowledged).filter(
         ({ n, playerId }) => Number(state.sharedState.entries.get(playerId)?.value ?? 0) < n
       )
-      const last = Math.max(...forgotten.map(({ sentAt }) => sentAt))
-      const millis = last - Math.min(...forgotten.map(({ at }) => at))
-      if (millis > rooms.snapshotDeadlineMillis)
-        simulator.fault(`${id} has forgotten ${millis} ms of writes`)
+      checkSpan(simulator, id, forgotten)
     }
   }
 }

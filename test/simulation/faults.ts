@@ -7,6 +7,9 @@ import type { Simulator } from "./simulator.ts"
 
 const weathers: ReadonlyArray<Weather> = ["slow", "slow", "refusing", "silent"]
 
+/** By how much the time of day of a runner is off at most, in milliseconds. */
+export const stepMillis = 3000
+
 /** Pause between two steps of a rolling deploy. */
 const rollMillis = 1500
 
@@ -92,6 +95,8 @@ export class Cluster {
         return this.#refuse(runner, other)
       case 14:
         return this.#roll([...living])
+      case 15:
+        return this.#stepClock(runner)
       default:
         return this.flap()
     }
@@ -207,6 +212,12 @@ export class Cluster {
     this.simulator.after(millis, () => this.#all.database.rejoin(runner.process))
   }
 
+  /** The time of day of a runner is set forward or back, until everything heals. */
+  #stepClock({ name, process }: Runner): void {
+    process.clockOffset = this.#chance.integer(-stepMillis, stepMillis)
+    this.simulator.note(`the clock of ${name} is off by ${process.clockOffset}`)
+  }
+
   /** Postgres crashes and loses its unlogged tables. */
   #crash(): void {
     const millis = this.#chance.integer(50, 3000)
@@ -233,6 +244,7 @@ export class Cluster {
     this.#healed = true
     for (const { process } of this.runners) {
       process.thaw()
+      process.clockOffset = 0
       this.#all.database.rejoin(process)
     }
     this.#all.network.heal()

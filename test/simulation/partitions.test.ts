@@ -2,9 +2,11 @@
  * Partitions of a simulated cluster of 5 runners, in the long form also of 12 and 40, that all reach
  * Postgres. A group with more than half of the runners goes on and the others are evicted; without such
  * a group nobody is.
+ *
+ * `SVC_SIMULATION_SEED=7 npx vitest run --project simulation partitions` takes another seed.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Config, Effect, Redacted } from "effect"
 import { inject } from "vitest"
 import { PartitionedCluster } from "./partitions.ts"
 import { openDatabase } from "./postgres.ts"
@@ -162,8 +164,9 @@ const stepReplies = 30
 describe("a partitioned cluster", { timeout: 600_000 }, () => {
   it.live.each(sizes[inject("form")])("keeps its majority of %i runners, and all return", (size) =>
     Effect.gen(function* () {
+      const seed = yield* Config.withDefault(Config.Int("SVC_SIMULATION_SEED"), size)
       const database = yield* openDatabase(Redacted.make(inject("postgres")))
-      const cluster = new PartitionedCluster(size, size, database)
+      const cluster = new PartitionedCluster(seed, size, database)
       const wrong = yield* Effect.promise(() => run(cluster))
       cluster.end()
       assert.deepStrictEqual(wrong, [])

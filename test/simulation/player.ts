@@ -66,6 +66,7 @@ export interface Acknowledged {
 export interface AcknowledgedValue {
   readonly roomId: string
   readonly value: string
+  readonly sentAt: number
   readonly at: number
 }
 
@@ -333,7 +334,7 @@ export class Player {
         return
       case "setState":
         if (request.value === undefined) this.#note(this.#ledger.acknowledged, request, sentAt)
-        else this.#noteValue(request.value, sentAt)
+        else this.#noteValue(request.value, request.sentAt, sentAt)
     }
   }
 
@@ -342,9 +343,9 @@ export class Player {
     list.push({ playerId: this.id, roomId: this.view.id, n, sentAt, at })
   }
 
-  #noteValue(value: string, at: number): void {
+  #noteValue(value: string, sentAt: number, at: number): void {
     if (this.view === undefined) return
-    this.#ledger.acknowledgedValues.push({ roomId: this.view.id, value, at })
+    this.#ledger.acknowledgedValues.push({ roomId: this.view.id, value, sentAt, at })
   }
 
   #hasEntered({ rid, t }: Request, roomId: string): void {

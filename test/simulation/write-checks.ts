@@ -6,10 +6,10 @@
 import { isDeepStrictEqual } from "node:util"
 import type { RoomState } from "#entities/room/model"
 import { toJsonObject } from "#entities/room/json-state"
-import { safeOf } from "./checks.ts"
-import type { Outage } from "./faults.ts"
-import type { Ledger } from "./player.ts"
-import type { RoomRecord, Write } from "./record.ts"
+import { checkSpan, safeOf } from "./checks.ts"
+import type { Cluster } from "./faults.ts"
+import type { AcknowledgedValue, Ledger } from "./player.ts"
+import type { Activation, RoomRecord, Write } from "./record.ts"
 import type { Simulator } from "./simulator.ts"
 
 type History = ReadonlyArray<Write>
@@ -62,12 +62,35 @@ const checkOrder = (simulator: Simulator, id: string, history: History): void =>
   }
 }
 
+/** Of all acknowledged writes, each activation forgets at most those of the promised time. */
+const checkForgottenValues = (
+  simulator: Simulator,
+  id: string,
+  activations: ReadonlyArray<Activation>,
+  histories: ReadonlyArray<History>,
+  acknowledged: ReadonlyArray<AcknowledgedValue>
+): void => {
+  for (const [index, { wokenAt, wokenFrom, writes }] of activations.entries()) {
+    if (wokenFrom === undefined) continue
+    const history = histories[index] ?? []
+    const kept = new Set(valuesOf(history.slice(0, history.length - writes.length)))
+    const since = activations[index - 1]?.wokenAt ?? Number.POSITIVE_INFINITY
+    checkSpan(
+      simulator,
+      id,
+      acknowledged.filter(
+        ({ at, sentAt, value }) => sentAt >= since && at < wokenAt && !kept.has(value)
+      )
+    )
+  }
+}
+
 /** Checks the writes of all rooms; the surviving rooms must have every safe acknowledged one. */
 export const checkHistories = (
   record: RoomRecord,
   simulator: Simulator,
   ledger: Ledger,
-  outages: ReadonlyArray<Outage>
+  { bereft, crashed, outages }: Pick<Cluster, "bereft" | "crashed" | "outages">
 ): void => {
   const speaking = new Set(record.speaking().map(({ actor }) => actor))
   const safe = new Set(safeOf(ledger.acknowledgedValues, outages))
@@ -76,6 +99,9 @@ export const checkHistories = (
     for (const history of histories) checkOrder(simulator, id, history)
     const executed = new Set(histories.flatMap(valuesOf))
     const acknowledged = ledger.acknowledgedValues.filter(({ roomId }) => roomId === id)
+    if (!bereft || !crashed) {
+      checkForgottenValues(simulator, id, activations, histories, acknowledged)
+    }
     for (const { value } of acknowledged) {
       if (!executed.has(value))
         simulator.fault(`${id} has acknowledged ${value} without executing it`)
