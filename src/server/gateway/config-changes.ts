@@ -13,7 +13,7 @@ import { Hub } from "#server/links/hub"
 import { Configs } from "#server/features/config/service"
 import { applyModes } from "#server/features/matchmaking/frames"
 import { applyAgeBand } from "./age-restrictions.ts"
-import { makePendingChanges } from "#server/platform/pending-changes"
+import { makePendingBatches } from "#server/platform/pending-changes"
 
 /** Closes the rooms that live here, and those that players of this node are in. */
 const closeRooms = Effect.fnUntraced(function* (environmentIds: ReadonlySet<string>) {
@@ -66,18 +66,11 @@ export const ConfigChanges = Layer.effectDiscard(
   Effect.gen(function* () {
     const configs = yield* Configs
     const context = yield* Effect.context<Effect.Services<ReturnType<typeof apply>>>()
-    const applyUntilDone = yield* makePendingChanges
+    const applyUntilDone = yield* makePendingBatches
     const applyTo = (environmentIds: ReadonlyArray<EnvironmentId>) =>
       Effect.orDie(Effect.provideContext(apply(environmentIds), context))
     yield* configs.changes.pipe(
-      Stream.runForEachArray((environmentIds) =>
-        // One environment that fails must not hold up the others.
-        Effect.catchDefect(applyTo(environmentIds), () =>
-          Effect.forEach(environmentIds, (id) => applyUntilDone(id, applyTo([id])), {
-            discard: true
-          })
-        )
-      ),
+      Stream.runForEachArray((environmentIds) => applyUntilDone(environmentIds, applyTo)),
       Effect.forkScoped
     )
   })

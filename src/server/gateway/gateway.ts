@@ -16,6 +16,7 @@ import { monotonicMillis } from "#server/platform/monotonic"
 import { forEachInSlices } from "#server/platform/slices"
 import { Settings } from "#server/platform/settings/settings"
 import { OutboxBudget } from "#server/platform/outbox-budget"
+import { makePendingBatches } from "#server/platform/pending-changes"
 import { WriteStats } from "#server/platform/socket-outbox"
 import { Tenant } from "#server/platform/tenant"
 import { Membership } from "#server/cluster/membership"
@@ -314,8 +315,11 @@ const followConfig = Effect.fnUntraced(function* (
       { concurrency: keyChecks, discard: true }
     )
   })
+  const applyUntilDone = yield* makePendingBatches
+  const applyTo = (environmentIds: ReadonlyArray<EnvironmentId>) =>
+    Effect.flatMap(featuresOf(environmentIds), apply).pipe(Effect.provideService(Configs, configs))
   yield* configs.changes.pipe(
-    Stream.runForEachArray((environmentIds) => Effect.flatMap(featuresOf(environmentIds), apply)),
+    Stream.runForEachArray((environmentIds) => applyUntilDone(environmentIds, applyTo)),
     Effect.forkScoped
   )
 })

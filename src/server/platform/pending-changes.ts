@@ -27,3 +27,16 @@ export const makePendingChanges = Effect.gen(function* () {
       )
     })
 })
+
+/** Applies changes together. If that fails, each is applied alone, so that one holds up no other. */
+export const makePendingBatches = Effect.map(
+  makePendingChanges,
+  (applyUntilDone) =>
+    <Key extends string>(
+      keys: ReadonlyArray<Key>,
+      apply: (keys: ReadonlyArray<Key>) => Effect.Effect<void>
+    ): Effect.Effect<void> =>
+      Effect.catchDefect(apply(keys), () =>
+        Effect.forEach(keys, (key) => applyUntilDone(key, apply([key])), { discard: true })
+      )
+)
