@@ -64,7 +64,7 @@ const testGateway = Effect.gen(function* () {
   const clock = { now: 1_000_000 }
   const sockets: Array<RealtimeSocket> = []
   const admitted = {
-    environmentId: `env_${none}`,
+    environmentId: EnvironmentId.make(`env_${none}`),
     keyHash: "",
     player: player(clock.now + 900_000),
     connection: undefined,

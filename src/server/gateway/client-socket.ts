@@ -8,6 +8,7 @@ import type { Effect, Fiber } from "effect"
 import type { WebSocket } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
 import type { CodedError } from "#rpc/errors/codes"
+import type { EnvironmentId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
 import { cutConnection } from "#server/platform/cut-connection"
@@ -28,7 +29,7 @@ import type { FrameSink } from "#server/links/subscriber"
 
 /** What an admitted socket acts for. */
 export interface Admission {
-  readonly environmentId: string
+  readonly environmentId: EnvironmentId
   /** Hash of the key that opened the socket. */
   readonly keyHash: string
   readonly player: PlayerCaller | undefined

@@ -7,6 +7,7 @@ import type { Duplex } from "node:stream"
 import { Clock, Context, Effect, Exit, Layer, Schedule, Stream } from "effect"
 import { WebSocketServer } from "ws"
 import type { CodedError } from "#rpc/errors/codes"
+import type { EnvironmentId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
 import { Multimap } from "#entities/multimap"
@@ -27,7 +28,7 @@ import { Environments } from "#server/features/projects/environments"
 import { makeLeaveCalls } from "#server/features/voice/service"
 import { refuse } from "#server/http/raw-response"
 import { HttpServerHandle, webSocketBounds } from "#server/http/server"
-import { featuresOf } from "./admission.ts"
+import { enabledFeatures, featuresOf } from "./admission.ts"
 import {
   type ClientSocket,
   FrameStats,
@@ -225,6 +226,7 @@ class Sockets {
 const makeHost = Effect.fnUntraced(function* (sockets: Sockets) {
   const hub = yield* Hub
   const environments = yield* Environments
+  const configs = yield* Configs
   const leaveCalls = yield* makeLeaveCalls
   /** Closes a socket whose key is revoked; its player leaves voice calls at once. */
   const closeRevoked = (socket: ClientSocket, error: CodedError): void => {
@@ -244,6 +246,13 @@ const makeHost = Effect.fnUntraced(function* (sockets: Sockets) {
       ),
       Effect.provideService(Tenant, socket.environmentId)
     )
+  const renewFeatures = (socket: ClientSocket): Effect.Effect<void> => {
+    const { admission } = socket
+    if (admission === undefined) return Effect.void
+    return Effect.map(enabledFeatures(admission.environmentId), (features) =>
+      socket.setFeatures(features)
+    ).pipe(Effect.provideService(Configs, configs))
+  }
   const onDismissed = (socket: ClientSocket): void => {
     const connection = socket.admission?.connection
     if (connection !== undefined) hub.connections.delete(connection)
@@ -259,8 +268,8 @@ const makeHost = Effect.fnUntraced(function* (sockets: Sockets) {
     checkKey,
     onAdmitted: (socket) => {
       sockets.admitted(socket)
-      // From here on a revocation finds the socket; this finds one that came while it was admitted.
-      hub.run(Effect.asVoid(checkKey(socket)))
+      // From here on revocations and config pushes find the socket; this finds those that came before.
+      hub.run(Effect.andThen(checkKey(socket), renewFeatures(socket)))
     },
     onDismissed,
     onClosing: (socket) => {
