@@ -5,15 +5,27 @@ import { EnvironmentId } from "#rpc/ids"
 
 export const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
 
-/** Two modes: one starts when full, the other starts with the players present after a timeout. */
-export const config = Result.getOrThrow(
-  decodeConfig({
-    features: { multiplayer: true, realtimeChannels: true, voice: true },
-    multiplayer: {
-      modes: [
-        { key: "duel", minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0, reconnectSeconds: 6 },
-        { key: "party", minPlayers: 3, maxPlayers: 4, fillTimeoutSeconds: 4, reconnectSeconds: 6 }
-      ]
-    }
-  })
-)
+/**
+ * Three modes: one starts when full, one with the players present after a timeout, and in one the players
+ * connect to each other.
+ */
+const document = {
+  features: { multiplayer: true, realtimeChannels: true, voice: true },
+  multiplayer: {
+    modes: [
+      { key: "duel", minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0, reconnectSeconds: 6 },
+      { key: "party", minPlayers: 3, maxPlayers: 4, fillTimeoutSeconds: 4, reconnectSeconds: 6 },
+      {
+        key: "mesh",
+        minPlayers: 2,
+        maxPlayers: 3,
+        fillTimeoutSeconds: 2,
+        reconnectSeconds: 6,
+        transport: "p2p",
+        p2p: { maxPlayers: 3, relayOnly: false }
+      }
+    ]
+  }
+}
+
+export const config = Result.getOrThrow(decodeConfig(document))

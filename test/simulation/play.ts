@@ -4,8 +4,9 @@ import type { PlayerRecords } from "./player-records.ts"
 import type { Ledger, Player } from "./player.ts"
 import type { Chance } from "./random.ts"
 import type { Runner } from "./runner.ts"
+import { signal } from "./signals.ts"
 
-const modes = ["duel", "party"] as const
+const modes = ["duel", "party", "mesh"] as const
 /** Few codes, so that some are taken. */
 const codes = ["ABCD", "EFGH", "IJKL"] as const
 
@@ -86,7 +87,10 @@ const resume = (play: Play, player: Player): void => {
 
 const inRoom = (play: Play, player: Player): Choices => {
   const { chance, players } = play
+  const isPeer = player.view?.transport === "p2p"
   return [
+    [isPeer ? 120 : 1, () => signal(chance, player, players)],
+    [isPeer ? 4 : 1, () => player.ask("iceServers")],
     [30, () => player.ask("send", { type: "x", data: { n: player.next() } })],
     [
       5,

@@ -12,6 +12,7 @@ import { ChannelClient, type ChannelTranscript } from "./channel-client.ts"
 import type { ChannelRules } from "./channel-rules.ts"
 import type { Chance } from "./random.ts"
 import type { Runner } from "./runner.ts"
+import { type Signal, signalOf } from "./signals.ts"
 import { PlayerSocket } from "./socket.ts"
 import type { Simulator } from "./simulator.ts"
 import { VoiceClient } from "./voice-client.ts"
@@ -108,6 +109,8 @@ export class Player {
   #transcript: Transcript | undefined
   /** The last message number of each sender since the room was entered. */
   readonly #numbers = new Map<string, number>()
+  /** The last signal of each sender. */
+  readonly signals = new Map<string, Signal>()
   readonly #cancelled = new Set<string>()
   readonly #waits = new Map<string, Wait>()
   #counter = 0
@@ -276,6 +279,7 @@ export class Player {
       if (this.view === undefined) return this.fault(`is in no room and receives ${text}`)
       this.#transcript?.frames.push(text)
       if (event.t === "message") this.#inOrder(event.from, Number(Object(event.data).n))
+      if (event.t === "signal") this.#signalled(event.from, signalOf(event.data))
       try {
         this.view = applyEvent(this.view, event)
       } catch (error) {
@@ -283,6 +287,11 @@ export class Player {
       }
     }
     this.#checkView()
+  }
+
+  #signalled(from: string, signal: Signal): void {
+    this.#inOrder(from, signal.n)
+    this.signals.set(from, signal)
   }
 
   /** Messages of a sender keep their order, and none arrives twice. */

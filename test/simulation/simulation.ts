@@ -34,6 +34,7 @@ import { type Ledger, Player } from "./player.ts"
 import { Chance } from "./random.ts"
 import { RoomRecord } from "./record.ts"
 import { ShardLocks } from "./shard-locks.ts"
+import { signalAll } from "./signals.ts"
 import { checkHistories } from "./write-checks.ts"
 import { Simulator } from "./simulator.ts"
 import { checkCallers, checkCalls } from "./voice-checks.ts"
@@ -127,8 +128,10 @@ const recovery = async (life: Life) => {
   checkAnswers(simulator, play.players, "quickMatch")
   for (const player of play.players) if (player.waitsFor("quickMatch")) player.ask("cancelMatch")
   const checkSaid = sayAll(simulator, play.players)
+  const checkSignalled = signalAll(simulator, play.players, records)
   await simulator.pass(3000)
   checkSaid()
+  checkSignalled()
   checkAnswers(simulator, play.players, "none")
 }
 
