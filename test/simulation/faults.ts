@@ -202,6 +202,13 @@ export class Cluster {
     }
   }
 
+  /** One runner loses its database while its rooms are at work. */
+  isolateOne(): void {
+    this.calm = false
+    const runner = this.#chance.pick(this.#living)
+    if (runner !== undefined) this.#isolate(runner)
+  }
+
   /** The runner loses its database and so its locks; no other runner notices. */
   #isolate(runner: Runner): void {
     this.bereft = true

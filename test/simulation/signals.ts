@@ -6,23 +6,8 @@
 import type { PlayerRecords } from "./player-records.ts"
 import type { Player } from "./player.ts"
 import type { Chance } from "./random.ts"
+import { own, relay } from "./signal-data.ts"
 import type { Simulator } from "./simulator.ts"
-
-const ownAddress = "192.0.2.1"
-const own = `candidate:1 1 udp 2122260223 ${ownAddress} 54400 typ host`
-const relay = `candidate:2 1 udp 41885439 198.51.100.1 3478 typ relay raddr ${ownAddress} rport 54400`
-
-/** A signal as its receiver knows it. */
-export interface Signal {
-  readonly n: number
-  /** Whether it shows its sender's address. */
-  readonly showsAddress: boolean
-}
-
-export const signalOf = (data: unknown): Signal => ({
-  n: Number(Object(data).n),
-  showsAddress: JSON.stringify(data).includes(ownAddress)
-})
 
 const send = (player: Player, to: string, kind: "offer" | "candidate", candidate: string) => {
   const n = player.next()

@@ -100,7 +100,10 @@ const turmoil = async (life: Life) => {
   for (const player of play.busy ? play.players : []) {
     keepWriting(play, player, () => simulator.now < until)
   }
-  if (play.busy) simulator.after(play.chance.integer(500, millis), () => cluster.flap())
+  if (play.busy) {
+    const strike = play.chance.happens(0.5) ? () => cluster.flap() : () => cluster.isolateOne()
+    simulator.after(play.chance.integer(500, millis), strike)
+  }
   if (play.channels) keepManaging(simulator, play.chance, rules, () => simulator.now < until)
   if (play.moderated) keepModerating(play, records, () => simulator.now < until)
   for (let strikes = play.chance.integer(0, 4); strikes > 0; strikes--) {
