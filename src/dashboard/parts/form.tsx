@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact"
 import { useId, useState } from "preact/hooks"
 import { ApiError } from "../core/api.ts"
-import { Failure } from "./shown.tsx"
+import { Failure } from "./load-states.tsx"
 
 interface FieldProps {
   readonly label: string

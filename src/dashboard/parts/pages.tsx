@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
 import { texts } from "../core/texts.ts"
 import { useAction } from "./form.tsx"
-import { Failure } from "./shown.tsx"
+import { Failure } from "./load-states.tsx"
 
 /** The pages read so far; `reset` goes back to the first. */
 interface Pages<Page> {

@@ -1,7 +1,7 @@
 /** Small plots in SVG, each with its numbers as text for screen readers. */
 import { useEffect, useRef } from "preact/hooks"
 import { dayName } from "../core/time.ts"
-import { count } from "./small.tsx"
+import { count } from "./basics.tsx"
 
 interface Day {
   readonly date: string

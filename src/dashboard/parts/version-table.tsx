@@ -3,8 +3,8 @@ import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
 import { texts } from "../core/texts.ts"
 import { Confirm } from "./dialog.tsx"
-import { ActionsHead } from "./shown.tsx"
-import { Badge, bytes, count, Time } from "./small.tsx"
+import { ActionsHead } from "./load-states.tsx"
+import { Badge, bytes, count, Time } from "./basics.tsx"
 
 const { versions: own } = texts
 

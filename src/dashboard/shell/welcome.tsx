@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals"
 import { ask } from "../core/api.ts"
 import { Field, Form, useAction, type Values } from "../parts/form.tsx"
-import { Failure } from "../parts/shown.tsx"
+import { Failure } from "../parts/load-states.tsx"
 import { enter, leaveFor, linkProblem, platform } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { Brand } from "./frame.tsx"

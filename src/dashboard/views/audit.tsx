@@ -5,8 +5,8 @@ import { Choice } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
 import { usePages } from "../parts/pages.tsx"
 import { usePlace, useQueryValue } from "../parts/place.ts"
-import { Empty, Loaded } from "../parts/shown.tsx"
-import { Title } from "../parts/small.tsx"
+import { Empty, Loaded } from "../parts/load-states.tsx"
+import { Title } from "../parts/basics.tsx"
 import { Entries } from "./entries.tsx"
 
 const { audit: own } = texts

@@ -7,8 +7,8 @@ import { Dialog } from "../parts/dialog.tsx"
 import { Diff } from "../parts/diff.tsx"
 import { useLoad } from "../parts/load.ts"
 import { usePlace } from "../parts/place.ts"
-import { Loaded } from "../parts/shown.tsx"
-import { JsonText } from "../parts/small.tsx"
+import { Loaded } from "../parts/load-states.tsx"
+import { JsonText } from "../parts/basics.tsx"
 
 const { audit: own } = texts
 

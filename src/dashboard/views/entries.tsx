@@ -1,7 +1,7 @@
 /** Entries of the audit log in words, with what each changed. */
 import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
-import { Badge, Time } from "../parts/small.tsx"
+import { Badge, Time } from "../parts/basics.tsx"
 import { Changes } from "./changes.tsx"
 
 const { audit: own } = texts

@@ -3,8 +3,8 @@ import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { useLoad } from "../parts/load.ts"
 import { addressOf, usePlace } from "../parts/place.ts"
-import { Loaded } from "../parts/shown.tsx"
-import { Badge, Panel } from "../parts/small.tsx"
+import { Loaded } from "../parts/load-states.tsx"
+import { Badge, Panel } from "../parts/basics.tsx"
 
 const { config: own } = texts
 

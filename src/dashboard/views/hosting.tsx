@@ -4,8 +4,8 @@ import { notify } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { usePlace } from "../parts/place.ts"
 import { useRead } from "../parts/read.ts"
-import { Empty, Loaded } from "../parts/shown.tsx"
-import { bytes, Panel, Snippet, Title } from "../parts/small.tsx"
+import { Empty, Loaded } from "../parts/load-states.tsx"
+import { bytes, Panel, Snippet, Title } from "../parts/basics.tsx"
 import { VersionTable } from "../parts/version-table.tsx"
 
 const { hosting: own } = texts

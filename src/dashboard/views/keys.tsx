@@ -6,8 +6,8 @@ import { texts } from "../core/texts.ts"
 import { Confirm, Dialog } from "../parts/dialog.tsx"
 import { useAction } from "../parts/form.tsx"
 import { usePlace } from "../parts/place.ts"
-import { ActionsHead, Empty, Failure } from "../parts/shown.tsx"
-import { Badge, Copyable, Panel, Snippet, Time, Title } from "../parts/small.tsx"
+import { ActionsHead, Empty, Failure } from "../parts/load-states.tsx"
+import { Badge, Copyable, Panel, Snippet, Time, Title } from "../parts/basics.tsx"
 import { clientSnippet, curlSnippet, publishableKeyOf } from "./connect.ts"
 
 const { keys: own } = texts

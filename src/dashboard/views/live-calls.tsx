@@ -3,8 +3,8 @@ import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { addressOf, usePlace } from "../parts/place.ts"
 import { livePollMillis, useRead } from "../parts/read.ts"
-import { Loaded } from "../parts/shown.tsx"
-import { Badge, Panel, Time } from "../parts/small.tsx"
+import { Loaded } from "../parts/load-states.tsx"
+import { Badge, Panel, Time } from "../parts/basics.tsx"
 
 const { live } = texts
 const { calls: own } = live

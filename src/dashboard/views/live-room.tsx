@@ -3,8 +3,8 @@ import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { type Load, useLoad } from "../parts/load.ts"
 import { addressOf, usePlace } from "../parts/place.ts"
-import { Empty, LiveMark, Loaded } from "../parts/shown.tsx"
-import { Badge, Copyable, Panel, Time, Title } from "../parts/small.tsx"
+import { Empty, LiveMark, Loaded } from "../parts/load-states.tsx"
+import { Badge, Copyable, Panel, Time, Title } from "../parts/basics.tsx"
 import { Tree, useBefore } from "../parts/tree.tsx"
 
 const { live } = texts

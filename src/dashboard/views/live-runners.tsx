@@ -2,8 +2,8 @@
 import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { livePollMillis, useRead } from "../parts/read.ts"
-import { Loaded } from "../parts/shown.tsx"
-import { Badge, bytes, count, Panel, Time } from "../parts/small.tsx"
+import { Loaded } from "../parts/load-states.tsx"
+import { Badge, bytes, count, Panel, Time } from "../parts/basics.tsx"
 
 const { runners: own } = texts.live
 

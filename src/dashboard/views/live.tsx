@@ -7,8 +7,8 @@ import { Calls } from "./live-calls.tsx"
 import { LiveRoom } from "./live-room.tsx"
 import { Runners } from "./live-runners.tsx"
 import { livePollMillis, useRead } from "../parts/read.ts"
-import { Empty, LiveMark, Loaded } from "../parts/shown.tsx"
-import { Badge, count, JsonText, Panel, Time, Title } from "../parts/small.tsx"
+import { Empty, LiveMark, Loaded } from "../parts/load-states.tsx"
+import { Badge, count, JsonText, Panel, Time, Title } from "../parts/basics.tsx"
 
 const { live: own } = texts
 

@@ -6,8 +6,8 @@ import { texts } from "../core/texts.ts"
 import { Choice, TextField, useAction } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
 import { addressOf, usePlace, useQueryValue } from "../parts/place.ts"
-import { Empty, Failure, Loaded } from "../parts/shown.tsx"
-import { Badge, Time, Title } from "../parts/small.tsx"
+import { Empty, Failure, Loaded } from "../parts/load-states.tsx"
+import { Badge, Time, Title } from "../parts/basics.tsx"
 
 const { moderation: own } = texts
 

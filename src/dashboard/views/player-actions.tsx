@@ -8,7 +8,7 @@ import { Cancel, Confirm, Dialog } from "../parts/dialog.tsx"
 import { saveFile } from "../parts/file.ts"
 import { Field, Form, TextField, useAction } from "../parts/form.tsx"
 import { addressOf, usePlace } from "../parts/place.ts"
-import { Failure } from "../parts/shown.tsx"
+import { Failure } from "../parts/load-states.tsx"
 
 const { player: own } = texts
 

@@ -7,7 +7,7 @@ import { texts } from "../core/texts.ts"
 import { Confirm } from "../parts/dialog.tsx"
 import { Field, Form } from "../parts/form.tsx"
 import { usePlace } from "../parts/place.ts"
-import { Copyable, Panel, Time, Title } from "../parts/small.tsx"
+import { Copyable, Panel, Time, Title } from "../parts/basics.tsx"
 
 const { settings: own } = texts
 

@@ -7,8 +7,8 @@ import { Field, Form } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
 import { usePlace } from "../parts/place.ts"
 import { DayBars } from "../parts/plot.tsx"
-import { Empty, Loaded } from "../parts/shown.tsx"
-import { Copyable, count, Panel, Title } from "../parts/small.tsx"
+import { Empty, Loaded } from "../parts/load-states.tsx"
+import { Copyable, count, Panel, Title } from "../parts/basics.tsx"
 
 const { share: own } = texts
 

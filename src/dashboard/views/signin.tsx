@@ -7,8 +7,8 @@ import { Cancel, Confirm, Dialog } from "../parts/dialog.tsx"
 import { Field, Form, TextField, type Values } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
 import { addressOf, usePlace } from "../parts/place.ts"
-import { Loaded } from "../parts/shown.tsx"
-import { Badge, Copyable, Panel, Title } from "../parts/small.tsx"
+import { Loaded } from "../parts/load-states.tsx"
+import { Badge, Copyable, Panel, Title } from "../parts/basics.tsx"
 
 const { signin: own } = texts
 

@@ -7,8 +7,8 @@ import { Diff } from "../parts/diff.tsx"
 import { useAction } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
 import { usePlace } from "../parts/place.ts"
-import { Empty, Failure, Loaded } from "../parts/shown.tsx"
-import { Badge, Panel, Time } from "../parts/small.tsx"
+import { Empty, Failure, Loaded } from "../parts/load-states.tsx"
+import { Badge, Panel, Time } from "../parts/basics.tsx"
 
 const { config: own } = texts
 

@@ -5,8 +5,8 @@ import { leaveFor, notify, platform, proof } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
 import { Cancel, Dialog } from "../../parts/dialog.tsx"
 import { Form, useAction } from "../../parts/form.tsx"
-import { Failure, Loaded } from "../../parts/shown.tsx"
-import { Badge, Panel, Time } from "../../parts/small.tsx"
+import { Failure, Loaded } from "../../parts/load-states.tsx"
+import { Badge, Panel, Time } from "../../parts/basics.tsx"
 import { hasProof, type identitiesRoute, ProofFields, proofOf, useIdentities } from "./proof.tsx"
 
 const { account: own } = texts

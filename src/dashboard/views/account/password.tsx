@@ -4,7 +4,7 @@ import { ask } from "../../core/api.ts"
 import { developer, notify, proof } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
 import { Field, Form } from "../../parts/form.tsx"
-import { Panel } from "../../parts/small.tsx"
+import { Panel } from "../../parts/basics.tsx"
 import { hasProof, ProofFields } from "./proof.tsx"
 
 const { account: own } = texts

@@ -7,7 +7,7 @@ import { developer, leaveFor, proof } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
 import { Field, useAction, type Values } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
-import { Failure } from "../../parts/shown.tsx"
+import { Failure } from "../../parts/load-states.tsx"
 
 const { account: own } = texts
 

@@ -1,7 +1,7 @@
 /** The config document in an editor that knows its schema: completion, hovers and problems while one types. */
 import { useEffect, useRef, useState } from "preact/hooks"
 import { texts } from "../../core/texts.ts"
-import { Panel } from "../../parts/small.tsx"
+import { Panel } from "../../parts/basics.tsx"
 import { type ConfigEditor, makeEditor, type Problem } from "./code.ts"
 
 const { config: own } = texts

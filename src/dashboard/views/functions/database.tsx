@@ -4,8 +4,8 @@ import { ask, type Response } from "../../core/api.ts"
 import { texts } from "../../core/texts.ts"
 import { Choice, Form, TextField } from "../../parts/form.tsx"
 import { usePlace } from "../../parts/place.ts"
-import { Empty } from "../../parts/shown.tsx"
-import { Panel } from "../../parts/small.tsx"
+import { Empty } from "../../parts/load-states.tsx"
+import { Panel } from "../../parts/basics.tsx"
 
 const { functions: own } = texts
 

@@ -8,8 +8,8 @@ import { Choice, useAction } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
 import { usePages } from "../../parts/pages.tsx"
 import { usePlace, useQueryValue } from "../../parts/place.ts"
-import { Empty, Failure, Loaded } from "../../parts/shown.tsx"
-import { Badge, Panel, Snippet, Time } from "../../parts/small.tsx"
+import { Empty, Failure, Loaded } from "../../parts/load-states.tsx"
+import { Badge, Panel, Snippet, Time } from "../../parts/basics.tsx"
 
 const { functions: own } = texts
 

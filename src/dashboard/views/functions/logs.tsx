@@ -6,8 +6,8 @@ import { texts } from "../../core/texts.ts"
 import { exactTime } from "../../core/time.ts"
 import { Choice, Field } from "../../parts/form.tsx"
 import { usePlace } from "../../parts/place.ts"
-import { Empty, Failure, Skeleton } from "../../parts/shown.tsx"
-import { Panel } from "../../parts/small.tsx"
+import { Empty, Failure, Skeleton } from "../../parts/load-states.tsx"
+import { Panel } from "../../parts/basics.tsx"
 
 const { functions: own } = texts
 

@@ -1,7 +1,7 @@
 /** When a cron runs next. Loaded when needed, since the rules of crons are as large as a view. */
 import { Cron, DateTime, Option, Result } from "effect"
 import { texts } from "../../core/texts.ts"
-import { Time } from "../../parts/small.tsx"
+import { Time } from "../../parts/basics.tsx"
 
 /** A time that never comes is refused with the deployment; another one fails to be found. */
 const nextOf = (cron: string): string | undefined =>

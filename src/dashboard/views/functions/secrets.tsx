@@ -7,8 +7,8 @@ import { Confirm } from "../../parts/dialog.tsx"
 import { Field, Form } from "../../parts/form.tsx"
 import { usePlace } from "../../parts/place.ts"
 import { useRead } from "../../parts/read.ts"
-import { ActionsHead, Empty, Loaded } from "../../parts/shown.tsx"
-import { Panel, Time } from "../../parts/small.tsx"
+import { ActionsHead, Empty, Loaded } from "../../parts/load-states.tsx"
+import { Panel, Time } from "../../parts/basics.tsx"
 
 const { functions: own } = texts
 

@@ -8,7 +8,7 @@ import { texts } from "../../core/texts.ts"
 import { Cancel, Confirm, Dialog } from "../../parts/dialog.tsx"
 import { Field, Form } from "../../parts/form.tsx"
 import { usePlace } from "../../parts/place.ts"
-import { Badge, bytes, Copyable, Panel } from "../../parts/small.tsx"
+import { Badge, bytes, Copyable, Panel } from "../../parts/basics.tsx"
 
 const { functions: own } = texts
 

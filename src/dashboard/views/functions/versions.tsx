@@ -5,8 +5,8 @@ import { texts } from "../../core/texts.ts"
 import { Diff } from "../../parts/diff.tsx"
 import { usePlace } from "../../parts/place.ts"
 import { useRead } from "../../parts/read.ts"
-import { Empty, Loaded } from "../../parts/shown.tsx"
-import { count, Panel, Snippet } from "../../parts/small.tsx"
+import { Empty, Loaded } from "../../parts/load-states.tsx"
+import { count, Panel, Snippet } from "../../parts/basics.tsx"
 import { VersionTable } from "../../parts/version-table.tsx"
 
 const { functions: own } = texts

@@ -4,8 +4,8 @@ import { texts } from "../../core/texts.ts"
 import { cents } from "../../parts/amounts.ts"
 import { useLoad } from "../../parts/load.ts"
 import { usePages } from "../../parts/pages.tsx"
-import { Empty, Loaded } from "../../parts/shown.tsx"
-import { Panel, Time } from "../../parts/small.tsx"
+import { Empty, Loaded } from "../../parts/load-states.tsx"
+import { Panel, Time } from "../../parts/basics.tsx"
 
 const { money: own } = texts
 

@@ -8,8 +8,8 @@ import { cents, centsOf } from "../../parts/amounts.ts"
 import { Dialog } from "../../parts/dialog.tsx"
 import { Field, Form } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
-import { Failure } from "../../parts/shown.tsx"
-import { Panel } from "../../parts/small.tsx"
+import { Failure } from "../../parts/load-states.tsx"
+import { Panel } from "../../parts/basics.tsx"
 
 const { money: own } = texts
 

@@ -6,8 +6,8 @@ import { cents, microUsd } from "../../parts/amounts.ts"
 import { Choice, useAction } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
 import { useQueryValue } from "../../parts/place.ts"
-import { Failure, Loaded } from "../../parts/shown.tsx"
-import { bytes, count, Panel, Time } from "../../parts/small.tsx"
+import { Failure, Loaded } from "../../parts/load-states.tsx"
+import { bytes, count, Panel, Time } from "../../parts/basics.tsx"
 
 const { money: own } = texts
 

@@ -3,7 +3,7 @@ import type { Response } from "../../core/api.ts"
 import { texts } from "../../core/texts.ts"
 import { hourName, minuteName } from "../../core/time.ts"
 import { Bars } from "../../parts/plot.tsx"
-import { count, Panel } from "../../parts/small.tsx"
+import { count, Panel } from "../../parts/basics.tsx"
 import { Tabs, useTab } from "../../parts/tabs.tsx"
 
 const { requests: own } = texts.overview

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks"
 import { type Client, createClient, isError, memoryStorage, type Room } from "#client/client"
 import { texts } from "../../core/texts.ts"
 import { Choice, Field } from "../../parts/form.tsx"
-import { Badge, JsonText } from "../../parts/small.tsx"
+import { Badge, JsonText } from "../../parts/basics.tsx"
 import { Frames } from "./frame-list.tsx"
 import { FrameLog } from "./frames.ts"
 

@@ -4,7 +4,7 @@ import { ask } from "../../core/api.ts"
 import { texts } from "../../core/texts.ts"
 import { useLoad } from "../../parts/load.ts"
 import { addressOf, usePlace } from "../../parts/place.ts"
-import { Empty, Loaded } from "../../parts/shown.tsx"
+import { Empty, Loaded } from "../../parts/load-states.tsx"
 import { Player } from "./player.tsx"
 
 const { playground: own } = texts

@@ -1,7 +1,7 @@
 /** Does it work: players side by side in one page. The players themselves are loaded when needed. */
 import { lazy } from "preact-iso"
 import { texts } from "../../core/texts.ts"
-import { Title } from "../../parts/small.tsx"
+import { Title } from "../../parts/basics.tsx"
 
 const Players = lazy(() => import("./players.tsx"))
 

@@ -18,8 +18,8 @@ import { Settings } from "#server/platform/settings/settings"
 import { FunctionHosts, type LocalFunctions } from "./host/local.ts"
 import type { Writer } from "./storage/copy.ts"
 import { makeObjects, type Objects } from "./storage/objects.ts"
-import { type FoundData, makeOpen } from "./storage/opening.ts"
-import { makeTake, type OpenData, type TakenSnapshot } from "./storage/taking.ts"
+import { type FoundData, makeOpen } from "./storage/data-opener.ts"
+import { makeTake, type OpenData, type TakenSnapshot } from "./storage/snapshot-writer.ts"
 
 /** A newer epoch has opened the data, or the environment is gone: this runner must not write any more. */
 export class SnapshotRefused extends Data.TaggedError("SnapshotRefused")<{

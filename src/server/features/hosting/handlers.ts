@@ -16,7 +16,7 @@ import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Configs } from "../config/service.ts"
 import { Blobs } from "./blobs.ts"
-import { Collection } from "./collection.ts"
+import { GarbageCollectionLive } from "./garbage-collection.ts"
 import { CustomDomains } from "./domains.ts"
 import { Deployments } from "./service.ts"
 
@@ -126,7 +126,7 @@ const makeUploadHandler = Effect.map(Blobs, (blobs) =>
 
 /** The groups `hosting` and `projectHosting`. */
 export const HostingHttp = Layer.mergeAll(
-  Collection,
+  GarbageCollectionLive,
   apiGroup(
     Api,
     "hosting",

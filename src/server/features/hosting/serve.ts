@@ -18,7 +18,7 @@ import { BodyCache } from "./body-cache.ts"
 import { sniffEncoding } from "./media-types.ts"
 import { ownFile } from "./own-files.ts"
 import { sendPage } from "./pages.ts"
-import { Pieces } from "./pieces.ts"
+import { BufferPool } from "./buffer-pool.ts"
 import { findFile, type Form, formOf, type Part, partOf, type SiteFile } from "./site.ts"
 
 /** A request for a file of an app. */
@@ -124,10 +124,10 @@ const sendPiece = async (
   handle: FileHandle,
   { part, response }: Delivery,
   position: number,
-  pieces: Pieces
+  pool: BufferPool
 ): Promise<number> => {
   const wanted = part.end + 1 - position
-  const piece = pieces.take(wanted)
+  const piece = pool.take(wanted)
   let isFree = false
   try {
     const { buffer } = piece
@@ -145,7 +145,7 @@ const sendPiece = async (
 const stream = async (
   path: string,
   delivery: Delivery,
-  pieces: Pieces,
+  pool: BufferPool,
   sent: (bytes: number) => void
 ): Promise<void> => {
   const { file, part, request, response } = delivery
@@ -157,7 +157,7 @@ const stream = async (
     if (request.method === "HEAD") return void response.end()
     let position = part.start
     while (position <= part.end && !response.destroyed) {
-      const bytes = await sendPiece(handle, delivery, position, pieces)
+      const bytes = await sendPiece(handle, delivery, position, pool)
       if (bytes === 0) throw new Error(`${path} has become shorter`)
       position += bytes
       sent(bytes)
@@ -277,7 +277,7 @@ const makeSendFile = Effect.gen(function* () {
   const { gauge } = yield* readings
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const cache = new BodyCache(limits.bodyCacheBytes)
-  const pieces = new Pieces(limits.pieces)
+  const pool = new BufferPool(limits.pieces)
   const downloads = new FairSemaphore({ ...limits.downloads, refuse: Effect.fail("busy" as const) })
   gauge("svc_hosting_cached_bytes", "Bytes of hosted files in memory.", () => cache.bytes)
 
@@ -294,9 +294,7 @@ const makeSendFile = Effect.gen(function* () {
     const path = yield* blobs.open(app.environmentId, file.sha256, form)
     if (sizeOf(file, form) > limits.cachedBodyMaxBytes) {
       return yield* Effect.tryPromise(() =>
-        stream(path, delivery, pieces, (bytes) =>
-          meter.add(app.environmentId, "egressBytes", bytes)
-        )
+        stream(path, delivery, pool, (bytes) => meter.add(app.environmentId, "egressBytes", bytes))
       )
     }
     const body = yield* Effect.tryPromise(() => readFile(path))

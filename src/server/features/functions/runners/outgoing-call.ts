@@ -11,7 +11,7 @@ import {
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { CallDeadline } from "../host/call-deadline.ts"
 import type { RunnerConnections } from "./connections.ts"
-import { isMoved } from "./forwarded.ts"
+import { isMoved } from "./proxy-protocol.ts"
 
 /** The runner to which a call goes. */
 export interface Way {

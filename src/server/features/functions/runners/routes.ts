@@ -15,7 +15,7 @@ import type { FunctionHost } from "../host/host.ts"
 import { FunctionHosts } from "../host/local.ts"
 import { type Handshake, passSocket } from "../host/socket.ts"
 import { RunnerConnections } from "./connections.ts"
-import { environmentHeader, paths } from "./forwarded.ts"
+import { environmentHeader, paths } from "./proxy-protocol.ts"
 import type { There } from "./leases.ts"
 import {
   decodeOperation,
@@ -26,10 +26,10 @@ import {
   type Operation
 } from "./operations.ts"
 import { Moved, OutgoingCall, type Way } from "./outgoing-call.ts"
-import { passRequestOn, passSocketOn, type Passed } from "./pass-on.ts"
-import { Left, makePerform } from "./perform.ts"
+import { proxyRequest, proxySocket, type Proxied } from "./proxy.ts"
+import { Left, makePerform } from "./operation-handlers.ts"
 import { FunctionPlacement } from "./placement.ts"
-import { receiveFrom } from "./receive.ts"
+import { receiveFrom } from "./proxy-server.ts"
 
 /** How a call may fail before it begins. */
 type Unplaced = FeatureUnavailable | Unavailable
@@ -74,13 +74,13 @@ export class FunctionRoutes extends Context.Service<
           route(environmentId, {
             here: (host) => begun(() => passRequest(host(), exchange)),
             there: (way) =>
-              answered(passRequestOn(way, exchange, { environmentId, ...factsOf(exchange) }))
+              answered(proxyRequest(way, exchange, { environmentId, ...factsOf(exchange) }))
           }),
         upgrade: (environmentId, handshake) =>
           route(environmentId, {
             here: (host) => begun(() => passSocket(host(), handshake)),
             there: (way) =>
-              answered(passSocketOn(way, handshake, { environmentId, ...factsOf(handshake) }))
+              answered(proxySocket(way, handshake, { environmentId, ...factsOf(handshake) }))
           }),
         settled: Effect.fnUntraced(function* (environmentId) {
           const address = yield* placement.elsewhere(environmentId)
@@ -108,9 +108,9 @@ const begun = (run: () => Promise<unknown>): Effect.Effect<unknown, Left> =>
     (fault) => (hasLeft(fault) ? Effect.fail(new Left()) : Effect.succeed(fault))
   )
 
-const answered = (passed: Promise<Passed>): Effect.Effect<undefined, Left> =>
+const answered = (proxied: Promise<Proxied>): Effect.Effect<undefined, Left> =>
   Effect.flatMap(
-    Effect.promise(() => passed),
+    Effect.promise(() => proxied),
     (outcome) => (outcome === "moved" ? Effect.fail(new Left()) : Effect.undefined)
   )
 

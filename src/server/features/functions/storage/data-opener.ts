@@ -12,7 +12,7 @@ import { noFiles } from "./manifest.ts"
 import { openedBy, setOpenedBy } from "./marker.ts"
 import type { Objects } from "./objects.ts"
 import { restoreFiles } from "./restore.ts"
-import { type Base, loadManifest } from "./taking.ts"
+import { type Base, loadManifest } from "./snapshot-writer.ts"
 
 /**
  * What opening the data has found: `local`, the data on this disk is the newest; `restored` from a snapshot;

@@ -20,7 +20,7 @@ export interface Piece {
   readonly abandon: () => void
 }
 
-export class Pieces {
+export class BufferPool {
   readonly #sizes: PieceSizes
   readonly #large: Array<Buffer> = []
   readonly #small: Array<Buffer> = []

@@ -58,6 +58,6 @@ export const makeCollect = Effect.gen(function* () {
 })
 
 /** Collects every hour. */
-export const Collection = Layer.effectDiscard(
+export const GarbageCollectionLive = Layer.effectDiscard(
   Effect.flatMap(makeCollect, (collect) => sweepHourly("Files of deployments", collect))
 )

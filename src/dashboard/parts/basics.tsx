@@ -1,4 +1,4 @@
-/** Small parts: titles, times, ids to copy, code to copy, badges, panels. */
+/** Basic parts of views: titles, times, ids to copy, code to copy, badges, panels. */
 import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
 import { notify } from "../core/state.ts"

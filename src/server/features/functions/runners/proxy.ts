@@ -8,11 +8,11 @@ import { uploadMillis } from "../host/call-deadline.ts"
 import { bodySent, type Exchange, hasBody, sendError } from "../host/exchange.ts"
 import { forwardedHeaders, returnedHeaders } from "../host/headers.ts"
 import { handshakeAnswer, type Handshake, join, passRefusal } from "../host/socket.ts"
-import { type Forwarded, forwardedHeader, isMoved, paths } from "./forwarded.ts"
+import { type Forwarded, forwardedHeader, isMoved, paths } from "./proxy-protocol.ts"
 import { Moved, OutgoingCall, type Way } from "./outgoing-call.ts"
 
 /** What became of a request: it was answered, or the runner did not take it. */
-export type Passed = "answered" | "moved"
+export type Proxied = "answered" | "moved"
 
 /** Sends the body; what is left of it when the answer has come is read and dropped. */
 const upload = (incoming: IncomingMessage, sent: ClientRequest, onProgress: () => void): void => {
@@ -39,11 +39,11 @@ const copy = async (
 }
 
 /** Answers a request with the function on another runner. */
-export const passRequestOn = async (
+export const proxyRequest = async (
   way: Way,
   { onBegin, request: incoming, response }: Pick<Exchange, "onBegin" | "request" | "response">,
   forwarded: Forwarded
-): Promise<Passed> => {
+): Promise<Proxied> => {
   const isChunked = hasBody(incoming) && incoming.headers["content-length"] === undefined
   const call = new OutgoingCall(way, {
     method: incoming.method,
@@ -85,11 +85,11 @@ const opened = (
   })
 
 /** Opens a WebSocket of a function on another runner. */
-export const passSocketOn = async (
+export const proxySocket = async (
   { address, connections, watchers }: Way,
   { head, request: incoming, socket }: Pick<Handshake, "head" | "request" | "socket">,
   forwarded: Forwarded
-): Promise<Passed> => {
+): Promise<Proxied> => {
   let sent: ClientRequest | undefined
   const end = (): void => void sent?.destroy()
   const deadline = setTimeout(end, limits.passedAnswerMillis)

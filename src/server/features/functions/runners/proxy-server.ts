@@ -9,7 +9,7 @@ import type { EnvironmentId } from "#rpc/ids"
 import { hasLeft, passRequest } from "../host/exchange.ts"
 import type { FunctionHost } from "../host/host.ts"
 import { passSocket } from "../host/socket.ts"
-import { movedAnswer, paths, readEnvironment, readForwarded } from "./forwarded.ts"
+import { movedAnswer, paths, readEnvironment, readForwarded } from "./proxy-protocol.ts"
 
 export interface ReceiveOptions {
   readonly here: (environmentId: EnvironmentId) => FunctionHost | undefined
