@@ -94,6 +94,16 @@ layer(Node)("rate windows", (it) => {
     })
   )
 
+  it.effect("grants what a raised limit allows, also while the window is known to be full", () =>
+    Effect.gen(function* () {
+      const passed: Array<number> = []
+      for (const limit of [2, 5, 3, 6]) {
+        passed.push((yield* attempt({ limit, seconds: 60 }, "raised", 9)).passed)
+      }
+      assert.deepStrictEqual(passed, [2, 3, 0, 1])
+    })
+  )
+
   it.effect("never waits longer than a window after the clock of Postgres was set back", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

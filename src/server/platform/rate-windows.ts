@@ -17,23 +17,29 @@ export const makeRateWindows = (
   clock: Clock.Clock
 ) => {
   const now = monotonicMillis(clock)
-  /** When each full window has room again, monotonic milliseconds. */
-  const fullUntil = new Map<string, number>()
+  /** The limit that each full window has reached, and when it has room again, monotonic milliseconds. */
+  const full = new Map<string, { readonly limit: number; readonly until: number }>()
 
-  const remember = (key: string, waitMillis: number): void => {
-    fullUntil.delete(key)
-    fullUntil.set(key, now() + waitMillis)
-    const [oldest] = fullUntil.keys()
-    if (fullUntil.size > caches.fullWindows && oldest !== undefined) fullUntil.delete(oldest)
+  const remember = (key: string, limit: number, waitMillis: number): void => {
+    full.delete(key)
+    full.set(key, { limit, until: now() + waitMillis })
+    const [oldest] = full.keys()
+    if (full.size > caches.fullWindows && oldest !== undefined) full.delete(oldest)
+  }
+
+  /** How long a window is known to stay full. A limit that was raised since may leave room. */
+  const knownWaitMillis = (key: string, limit: number): number => {
+    const known = full.get(key)
+    return known === undefined || limit > known.limit ? 0 : known.until - now()
   }
 
   return Effect.fnUntraced(function* ({ limit, seconds }: RateWindow, key: string) {
-    const waitMillis = (fullUntil.get(key) ?? 0) - now()
+    const waitMillis = knownWaitMillis(key, limit)
     if (waitMillis > 0) return yield* rateLimited(waitMillis)
-    fullUntil.delete(key)
+    full.delete(key)
     const result = yield* repository.take({ key, limit, windowMillis: seconds * 1000 })
     if (result.granted) return
-    remember(key, result.waitMillis)
+    remember(key, limit, result.waitMillis)
     return yield* rateLimited(result.waitMillis)
   })
 }
