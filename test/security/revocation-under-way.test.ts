@@ -101,7 +101,7 @@ layer(TwoRunners.layerWith({ SVC_SIGNUPS: "open" }), live)("what lasts on two ru
         yield* access.end
         for (const outcome of logs) assert.strictEqual(yield* outcome, "cut", access.name)
         for (const { outcome, stillMissing } of uploads) {
-          assert.notStrictEqual(yield* outcome, 200, access.name)
+          assert.strictEqual(yield* outcome, 401, access.name)
           assert.isTrue(yield* stillMissing, access.name)
         }
       }

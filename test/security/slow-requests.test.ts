@@ -170,7 +170,7 @@ layer(Node, { timeout: "60 seconds" })("a request that its client draws out", (i
       const blob = yield* begin(path, "PUT", { "x-svc-key": secretKey }, content)
       yield* revoke
       yield* TestClock.adjust("2 seconds")
-      assert.notStrictEqual(yield* blob.outcome, 200)
+      assert.strictEqual(yield* blob.outcome, 401)
     })
   )
 

@@ -9,7 +9,7 @@ import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import type { NewDeployment } from "#rpc/hosting/api"
 import { hosting as limits, http as pages, throttles as rates } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
-import { untilCredentialsEnd } from "#server/platform/credential-check"
+import { requireCredentials, untilCredentialsEnd } from "#server/platform/credential-check"
 import { firstPageCursor, pageOf } from "#server/platform/pages"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -114,13 +114,15 @@ const makeUploadHandler = Effect.map(Blobs, (blobs) =>
       NodeHttpServerRequest.toServerResponse(request).writeContinue()
     }
     const upload = untilCredentialsEnd(blobs.upload(environment, sha256, source))
-    return yield* Effect.catchTag(upload, ["UploadCut", "CredentialEnded"], () =>
-      Effect.die(
-        new HttpServerError.HttpServerError({
-          reason: new HttpServerError.RequestParseError({ request, reason: "Parse", cause: source })
-        })
-      )
+    const unreadable = Effect.die(
+      new HttpServerError.HttpServerError({
+        reason: new HttpServerError.RequestParseError({ request, reason: "Parse", cause: source })
+      })
     )
+    return yield* Effect.catchTags(upload, {
+      UploadCut: () => unreadable,
+      CredentialEnded: () => Effect.andThen(requireCredentials, unreadable)
+    })
   })
 )
 
