@@ -59,9 +59,9 @@ const ConfigVersionPage = Schema.Struct({
   description: "A page of config versions, newest first."
 })
 
-const VersionText = Schema.String.check(Schema.isPattern(/^\d{1,9}$/)).pipe(
-  Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString)
-)
+const VersionText = Schema.String.check(
+  Schema.isPattern(/^\d{1,9}$/, { message: "Expected the number of a version" })
+).pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
 
 const documents = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(

@@ -128,7 +128,13 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
       query: {
         status: Schema.optionalKey(AppealStatus),
         limit: Schema.optionalKey(PageLimit),
-        cursor: Schema.optionalKey(Schema.String.check(Schema.isPattern(cursorPattern)))
+        cursor: Schema.optionalKey(
+          Schema.String.check(
+            Schema.isPattern(cursorPattern, {
+              message: "Expected the nextCursor of a previous response"
+            })
+          )
+        )
       },
       success: AppealPage
     }).annotate(OpenApi.Summary, "List appeals against bans, open ones first, then oldest first"),

@@ -33,9 +33,9 @@ export const SaveKey = Schema.String.check(
 const IfVersion = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /** The same in a query, where an empty value is not 0. */
-const IfVersionText = Schema.String.check(Schema.isPattern(/^\d+$/)).pipe(
-  Schema.decodeTo(IfVersion, SchemaTransformation.numberFromString)
-)
+const IfVersionText = Schema.String.check(
+  Schema.isPattern(/^\d+$/, { message: "Expected the version of a save, or 0" })
+).pipe(Schema.decodeTo(IfVersion, SchemaTransformation.numberFromString))
 
 /** A save without its data. `size` is the bytes of `data` in UTF-8, `updatedAt` is ISO 8601 UTC. */
 export const SaveItem = Schema.Struct({

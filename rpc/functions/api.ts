@@ -42,9 +42,9 @@ const integer = (maximum: number) =>
   Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum }))
 
 /** Cursor of a page: the version of the last deployment. */
-const Cursor = Schema.String.check(Schema.isPattern(/^\d{1,9}$/)).pipe(
-  Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString)
-)
+const Cursor = Schema.String.check(
+  Schema.isPattern(/^\d{1,9}$/, { message: "Expected the nextCursor of a previous response" })
+).pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
 
 /** The cursor of the logs: the `id` of the last line. */
 const LogCursor = Schema.String.check(

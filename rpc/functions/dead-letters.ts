@@ -42,7 +42,13 @@ const Cursor = Schema.String.check(
 )
 
 export const deadLetterQuery = {
-  name: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,63}$/))),
+  name: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, {
+        message: "Expected the name of a queue or of a hook"
+      })
+    )
+  ),
   limit: Schema.optionalKey(PageLimit),
   cursor: Schema.optionalKey(Cursor)
 }

@@ -119,9 +119,9 @@ export const Hosting = Schema.Struct({
 export type Hosting = typeof Hosting.Type
 
 /** Cursor of a page: the version of the last deployment. */
-const Cursor = Schema.String.check(Schema.isPattern(/^\d{1,9}$/)).pipe(
-  Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString)
-)
+const Cursor = Schema.String.check(
+  Schema.isPattern(/^\d{1,9}$/, { message: "Expected the nextCursor of a previous response" })
+).pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
 
 const feature = "hosting"
 

@@ -23,7 +23,9 @@ export type ShareKind = typeof ShareKind.Type
 
 /** The id of a link. */
 export const ShareId = Schema.String.check(
-  Schema.isPattern(new RegExp(`^[0-9A-Za-z]{${limits.idCharacters}}$`))
+  Schema.isPattern(new RegExp(`^[0-9A-Za-z]{${limits.idCharacters}}$`), {
+    message: `Expected the id of a link: ${limits.idCharacters} letters and digits`
+  })
 )
 
 /** A link to make. `score` is needed for `score` and `challenge`, and refused for `plain`. */

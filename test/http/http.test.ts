@@ -5,7 +5,13 @@ import { HttpRouter } from "effect/http"
 import { HttpServerHandle } from "#server/http/server"
 import { at, request, type TestResponse } from "#testing/players"
 import { sendRaw } from "../support/http/raw.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import {
+  addressOfNode,
+  configure,
+  makeTenants,
+  nodeWith,
+  SharedDatabase
+} from "../support/http/stack.ts"
 
 const Faulty = HttpRouter.add("GET", "/boom", Effect.die(new Error("the secret of the fault")))
 
@@ -167,6 +173,31 @@ layer(Node)("requests", (it) => {
       assert.deepStrictEqual(issuesOf(named), [{ path: "displayName", message: "Expected string" }])
       const missing = yield* request(`${url}/v1/auth/refresh`, { headers: key, body: {} })
       assert.strictEqual(at(issuesOf(missing), 0, "path"), "refreshToken")
+    })
+  )
+
+  it.effect("says in words what a query expects", () =>
+    Effect.gen(function* () {
+      const { url } = yield* setUp
+      const { development } = yield* makeTenants
+      yield* configure(development, {
+        features: { hosting: true },
+        share: { tracking: { enabled: true } }
+      })
+      const headers = { "x-svc-key": development.secretKey }
+      for (const path of [
+        "admin/appeals?cursor=a%20b",
+        "admin/functions/dead-letters?name=1",
+        "admin/functions/deployments?cursor=x",
+        "admin/share/stats?shareId=x",
+        "config/versions?cursor=x",
+        "deployments?cursor=x"
+      ]) {
+        const { body, status } = yield* request(`${url}/v1/${path}`, { headers })
+        assert.strictEqual(status, 400, path)
+        const message = String(at(body, "error", "details", "issues", 0, "message"))
+        assert.match(message, /^Expected (?!.*RegExp)/, path)
+      }
     })
   )
 
