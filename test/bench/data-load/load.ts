@@ -10,7 +10,7 @@ import { Connection, requestBytes } from "./connection.ts"
  * What is asked; each client by itself, as fast as it is answered. For `signed guest` the bare handlers
  * make the same tokens as the service, for `guest` none.
  */
-export const operations = ["guest", "signed guest", "save", "stats"] as const
+export const operations = ["guest", "signed guest", "save", "load", "stats"] as const
 export type Operation = (typeof operations)[number]
 
 export const Command = Schema.Union([
@@ -63,6 +63,7 @@ let requests: Readonly<Record<Operation, ReadonlyArray<Buffer>>> = {
   guest: [],
   "signed guest": [],
   save: [],
+  load: [],
   stats: []
 }
 
@@ -77,12 +78,15 @@ async function gather(target: typeof Target.Type, players: number): Promise<void
   })
   connection.close()
   const headers = tokens.map((token) => ({ ...key, authorization: `Bearer ${token}` }))
+  const ofSaves = (method: string, body: string) =>
+    Array.from({ length: savesPerPlayer }).flatMap((_, slot) =>
+      headers.map((its) => requestBytes(method, `/v1/saves/slot-${slot}`, its, body))
+    )
   requests = {
     guest: [guest],
     "signed guest": [requestBytes("POST", "/v1/auth/guest", { ...key, "x-signed": "yes" }, "{}")],
-    save: Array.from({ length: savesPerPlayer }).flatMap((_, slot) =>
-      headers.map((its) => requestBytes("PUT", `/v1/saves/slot-${slot}`, its, saveBody))
-    ),
+    save: ofSaves("PUT", saveBody),
+    load: ofSaves("GET", ""),
     stats: headers.map((its) => requestBytes("POST", "/v1/stats", its, statsBody))
   }
 }

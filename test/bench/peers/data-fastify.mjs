@@ -85,6 +85,10 @@ const putSave = `
   )
   select version from put`
 
+const getSave = `
+  select key, version, size, updated_at, data from saves
+  where player_id = $1 and environment_id = $2 and key = $3 and data is not null`
+
 const combined = (column) => `
   case excluded.aggregation
     when 'sum' then least(greatest(s.${column}, -8.9e307), 8.9e307)
@@ -151,6 +155,16 @@ app.put("/v1/saves/:key", async (request) => {
     values: [environmentId, playerOf(request), key, data, size, now, 100]
   })
   return { key, version: rows[0].version, size, updatedAt: now }
+})
+
+app.get("/v1/saves/:key", async (request, reply) => {
+  const { key } = request.params
+  const values = [playerOf(request), environmentId, key]
+  const { rows } = await pool.query({ name: "load", text: getSave, values })
+  const { data, size, updated_at: updatedAt, version } = rows[0]
+  const item = JSON.stringify({ key, version, size, updatedAt })
+  reply.type("application/json")
+  return `${item.slice(0, -1)},"data":${data}}`
 })
 
 app.post("/v1/stats", async (request) => {
