@@ -1,6 +1,6 @@
 /** The budget in bytes that connections share: who is cut when it is exhausted, and when. */
 import { assert, describe, it } from "@effect/vitest"
-import { ByteBudget } from "#server/http/byte-budget"
+import { ByteBudget, type Holding } from "#server/http/byte-budget"
 
 /** A budget of 100 bytes whose cuts are recorded as `name reason`. */
 const makeBudget = () => {
@@ -56,5 +56,19 @@ describe("the byte budget", () => {
     late.release()
     assert.strictEqual(budget.bytes, 10)
     assert.deepStrictEqual(cuts, ["ada-1 late"])
+  })
+
+  it("does not cut again what a cut has released or kept", () => {
+    const cuts: Array<string> = []
+    const budget = new ByteBudget(100)
+    const others: Array<Holding> = []
+    const cut = (name: string) => () => {
+      cuts.push(name)
+      others.forEach(({ release }) => release())
+    }
+    budget.open("ada", 10, cut("ada"))
+    others.push(budget.open("bob", 10, cut("bob")))
+    budget.sweep(11)
+    assert.deepStrictEqual(cuts, ["ada"])
   })
 })

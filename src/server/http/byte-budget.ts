@@ -3,6 +3,7 @@
  * responses that are not read yet. When it is exhausted, the owner with the most bytes loses its oldest
  * holding: a client that holds little, and only for a moment, is not affected.
  */
+import { type Link, LinkedList } from "#server/platform/linked-list"
 
 /** Why a holding is cut: the budget is exhausted, or the client took longer than its deadline. */
 export type CutReason = "exhausted" | "late"
@@ -21,14 +22,14 @@ interface Entry {
   readonly deadline: number
   readonly cut: (reason: CutReason) => void
   bytes: number
+  isOpen: boolean
 }
 
 /** Shares `maxBytes` among holdings. Times are in milliseconds, of any monotonic clock. */
 export class ByteBudget {
   readonly #maxBytes: number
   /** In the order of their opening. */
-  readonly #cuttable = new Set<Entry>()
-  readonly #open = new Set<Entry>()
+  readonly #cuttable = new LinkedList<Entry>()
   #bytes = 0
 
   constructor(maxBytes: number) {
@@ -42,47 +43,48 @@ export class ByteBudget {
 
   /** Opens a holding. `cut` runs at most once, after the holding was released. */
   open(owner: string, deadline: number, cut: (reason: CutReason) => void): Holding {
-    const entry: Entry = { owner, deadline, cut, bytes: 0 }
-    this.#open.add(entry)
-    this.#cuttable.add(entry)
+    const entry: Entry = { owner, deadline, cut, bytes: 0, isOpen: true }
+    const link = this.#cuttable.add(entry)
     return {
       add: (bytes) => {
-        if (!this.#open.has(entry)) return
+        if (!entry.isOpen) return
         entry.bytes += bytes
         this.#bytes += bytes
-        while (this.#bytes > this.#maxBytes && this.#cuttable.size > 0) {
+        while (this.#bytes > this.#maxBytes && !this.#cuttable.isEmpty) {
           this.#cut(this.#largest(), "exhausted")
         }
       },
-      keep: () => void this.#cuttable.delete(entry),
-      release: () => this.#release(entry)
+      keep: () => this.#cuttable.remove(link),
+      release: () => this.#release(link)
     }
   }
 
   /** Cuts the holdings whose deadline has passed. */
   sweep(now: number): void {
-    for (const entry of this.#cuttable) if (entry.deadline <= now) this.#cut(entry, "late")
+    const late = Array.from(this.#cuttable).filter(({ value }) => value.deadline <= now)
+    for (const link of late) if (link.isIn) this.#cut(link, "late")
   }
 
-  #release(entry: Entry): void {
-    this.#cuttable.delete(entry)
-    if (this.#open.delete(entry)) this.#bytes -= entry.bytes
+  #release(link: Link<Entry>): void {
+    this.#cuttable.remove(link)
+    if (link.value.isOpen) this.#bytes -= link.value.bytes
+    link.value.isOpen = false
   }
 
-  #cut(entry: Entry | undefined, reason: CutReason): void {
-    if (entry === undefined) return
-    this.#release(entry)
-    entry.cut(reason)
+  #cut(link: Link<Entry> | undefined, reason: CutReason): void {
+    if (link === undefined) return
+    this.#release(link)
+    link.value.cut(reason)
   }
 
   /** The oldest holding of the owner with the most bytes. */
-  #largest(): Entry | undefined {
+  #largest(): Link<Entry> | undefined {
     const byOwner = new Map<string, number>()
-    for (const { bytes, owner } of this.#cuttable) {
-      byOwner.set(owner, (byOwner.get(owner) ?? 0) + bytes)
+    for (const { value } of this.#cuttable) {
+      byOwner.set(value.owner, (byOwner.get(value.owner) ?? 0) + value.bytes)
     }
     const most = Math.max(...byOwner.values())
-    for (const entry of this.#cuttable) if (byOwner.get(entry.owner) === most) return entry
+    for (const link of this.#cuttable) if (byOwner.get(link.value.owner) === most) return link
     return undefined
   }
 }

@@ -4,15 +4,15 @@
  * would take 16 MB, also while nobody reads it. Each chunk also takes a microsecond, so a body in very many
  * small ones is given up.
  */
-import { IncomingMessage } from "node:http"
 import type { EnvironmentId } from "#rpc/ids"
 import { http as limits } from "#rpc/limits"
+import { TimedMessage } from "#server/platform/body-deadlines"
 
 /** Larger pieces are passed on as they are. */
 const smallBytes = 1024
 const joinedBytes = 4 * 1024
 
-export class CompactMessage extends IncomingMessage {
+export class CompactMessage extends TimedMessage {
   /** Whether the reader waits for the next piece. */
   #wanted = false
   #joined: Buffer | undefined
@@ -48,9 +48,23 @@ export class CompactMessage extends IncomingMessage {
       this.#wanted = false
       return super.push(piece)
     }
-    this.#joined ??= Buffer.allocUnsafeSlow(joinedBytes)
-    this.#length += piece.copy(this.#joined, this.#length)
+    this.#join(piece)
     return this.#length + smallBytes > joinedBytes ? this.#flush() : true
+  }
+
+  /** A body in one piece, as most are, stays as it is. */
+  #join(piece: Buffer): void {
+    if (this.#length === 0) {
+      this.#joined = piece
+      this.#length = piece.length
+      return
+    }
+    if (this.#joined === undefined || this.#joined.length < joinedBytes) {
+      const joined = Buffer.allocUnsafeSlow(joinedBytes)
+      this.#joined?.copy(joined)
+      this.#joined = joined
+    }
+    this.#length += piece.copy(this.#joined, this.#length)
   }
 
   #isTooFine(bytes: number): boolean {

@@ -9,7 +9,6 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { monotonicMillis } from "#server/platform/monotonic"
-import { startBodyDeadline } from "#server/platform/body-deadlines"
 import { cutConnection } from "#server/platform/cut-connection"
 import { Settings } from "#server/platform/settings/settings"
 import { ClientConnections } from "./client-connections.ts"
@@ -257,11 +256,13 @@ class UpgradingServer extends Server {
     if (!(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
       return super.emit(event, ...args)
     }
-    if (request instanceof CompactMessage) request.onTooManyPieces = this.#cut
-    startBodyDeadline(request, this.#bodyMillis, () => {
-      const late = Object.assign(new Error("The request took too long"), { code: lateCode })
-      super.emit("clientError", late, request.socket)
-    })
+    if (request instanceof CompactMessage) {
+      request.onTooManyPieces = this.#cut
+      request.startBodyDeadline(this.#bodyMillis, () => {
+        const late = Object.assign(new Error("The request took too long"), { code: lateCode })
+        super.emit("clientError", late, request.socket)
+      })
+    }
     this.#pipeline.add(request, response, () => {
       if (this.listenerCount("request") === 0) return refuseRequest(response, notServing)
       if (this.clients.forward(request, (release) => response.once("close", release))) {

@@ -2,39 +2,46 @@
  * Deadlines of request bodies. Node has one timeout for all requests, but the body of an upload takes
  * longer than that of a call; its handler extends the deadline by the expected size.
  */
-import type { IncomingMessage } from "node:http"
+import { IncomingMessage } from "node:http"
 
-interface Deadline {
-  timer: NodeJS.Timeout
-  readonly onLate: () => void
+/**
+ * A request whose body may have a deadline. A field holds it: what a `WeakMap` refers to survives the
+ * collections of the young generation, and the deadline refers to the request.
+ */
+export class TimedMessage extends IncomingMessage {
+  #timer: NodeJS.Timeout | undefined
+  #onLate: (() => void) | undefined
+
+  /** Calls `onLate` unless the body of the request ends in time. */
+  startBodyDeadline(millis: number, onLate: () => void): void {
+    if (!this.#hasBody || millis === 0) return
+    this.#onLate = onLate
+    this.extendBodyDeadline(millis)
+  }
+
+  /** Starts the deadline again, with another time. */
+  extendBodyDeadline(millis: number): void {
+    const onLate = this.#onLate
+    if (onLate === undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      if (!this.complete) onLate()
+    }, millis)
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    clearTimeout(this.#timer)
+    this.#onLate = undefined
+    super._destroy(error, callback)
+  }
+
+  get #hasBody(): boolean {
+    const { "content-length": length = "0", "transfer-encoding": coding } = this.headers
+    return coding !== undefined || length !== "0"
+  }
 }
 
-const deadlines = new WeakMap<IncomingMessage, Deadline>()
-
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
-
-const start = (request: IncomingMessage, millis: number, onLate: () => void): NodeJS.Timeout =>
-  setTimeout(() => {
-    if (!request.complete) onLate()
-  }, millis)
-
-/** Calls `onLate` unless the body of the request ends in time. */
-export const startBodyDeadline = (
-  request: IncomingMessage,
-  millis: number,
-  onLate: () => void
-): void => {
-  if (!hasBody(request) || millis === 0) return
-  const deadline: Deadline = { timer: start(request, millis, onLate), onLate }
-  deadlines.set(request, deadline)
-  request.once("close", () => clearTimeout(deadline.timer))
-}
-
-/** Starts the deadline of a request again, with another time. */
+/** Starts the deadline of a request's body again, with another time. */
 export const extendBodyDeadline = (request: IncomingMessage, millis: number): void => {
-  const deadline = deadlines.get(request)
-  if (deadline === undefined) return
-  clearTimeout(deadline.timer)
-  deadline.timer = start(request, millis, deadline.onLate)
+  if (request instanceof TimedMessage) request.extendBodyDeadline(millis)
 }

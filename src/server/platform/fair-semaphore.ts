@@ -42,7 +42,7 @@ export class FairShares<W> {
   readonly #waitingPerKey: number
   readonly #held = new Map<string | undefined, number>()
   /** Queues that are not empty; the first one is the next to be served. */
-  readonly #queues = new Map<string | undefined, Set<W>>()
+  readonly #queues = new Map<string | undefined, Array<W>>()
   #free: number
 
   constructor(options: FairSharesOptions) {
@@ -63,7 +63,7 @@ export class FairShares<W> {
   }
 
   waitingFor(key: string | undefined): number {
-    return this.#queues.get(key)?.size ?? 0
+    return this.#queues.get(key)?.length ?? 0
   }
 
   /** Takes a permit if the key may have another one now. */
@@ -76,17 +76,18 @@ export class FairShares<W> {
   /** Appends a waiter to the queue of the key; false if the queue is full. */
   wait(key: string | undefined, waiter: W): boolean {
     const queue = this.#queues.get(key)
-    if ((queue?.size ?? 0) >= this.#waitingPerKey) return false
-    if (queue === undefined) this.#queues.set(key, new Set([waiter]))
-    else queue.add(waiter)
+    if ((queue?.length ?? 0) >= this.#waitingPerKey) return false
+    if (queue === undefined) this.#queues.set(key, [waiter])
+    else queue.push(waiter)
     return true
   }
 
   /** Removes a waiter that no longer waits; returns the waiters that it has blocked. */
   leave(key: string | undefined, waiter: W): ReadonlyArray<W> {
     const queue = this.#queues.get(key)
-    queue?.delete(waiter)
-    if (queue?.size === 0) this.#queues.delete(key)
+    const place = queue?.indexOf(waiter) ?? -1
+    if (place !== -1) queue?.splice(place, 1)
+    if (queue?.length === 0) this.#queues.delete(key)
     return this.#grantNext()
   }
 
@@ -117,20 +118,20 @@ export class FairShares<W> {
     const granted: Array<W> = []
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       const [key, queue] = next
-      const [waiter] = queue
+      const waiter = queue.shift()
       if (waiter === undefined) return granted
       this.#hold(key)
       granted.push(waiter)
-      queue.delete(waiter)
+      if (queue.length > 0 && this.#queues.size === 1) continue
       // The other keys come before the next waiter of this one.
       this.#queues.delete(key)
-      if (queue.size > 0) this.#queues.set(key, queue)
+      if (queue.length > 0) this.#queues.set(key, queue)
     }
     return granted
   }
 
   /** The queue to serve next; the service's own work goes first. */
-  #next(): readonly [key: string | undefined, queue: Set<W>] | undefined {
+  #next(): readonly [key: string | undefined, queue: Array<W>] | undefined {
     if (this.#free < 1) return undefined
     const own = this.#queues.get(undefined)
     if (own !== undefined) return [undefined, own]
