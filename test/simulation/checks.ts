@@ -81,15 +81,23 @@ export const checkDoubled = (
   }
 }
 
-/** A room may be lost only if both the database and a runner lost it. */
+const isDisabled = ({ activations }: RoomRecord, roomId: string): boolean =>
+  activations.get(roomId)?.some(({ actor }) => actor.state?.closed === "feature_disabled") === true
+
+/**
+ * A room may be lost only if both the database and a runner lost it. A node that missed the end of a room
+ * whose feature was turned off finds no row of it either.
+ */
 export const checkLosses = (
   simulator: Simulator,
+  record: RoomRecord,
   ledger: Ledger,
   { bereft, crashed }: Losses
 ): void => {
   if (bereft && crashed) return
   for (const { frames, playerId, roomId } of ledger.transcripts) {
-    if (frames.some(isLoss)) simulator.fault(`${playerId} receives that ${roomId} is lost`)
+    if (frames.some(isLoss) && !isDisabled(record, roomId))
+      simulator.fault(`${playerId} receives that ${roomId} is lost`)
   }
 }
 

@@ -1,6 +1,4 @@
 /** The environment of simulated players and its config. */
-import { Result } from "effect"
-import { decodeConfig } from "#rpc/config-document/document"
 import { EnvironmentId } from "#rpc/ids"
 
 export const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
@@ -9,7 +7,7 @@ export const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
  * Three modes: one starts when full, one with the players present after a timeout, and in one the players
  * connect to each other.
  */
-const document = {
+export const document = {
   features: { multiplayer: true, realtimeChannels: true, voice: true },
   multiplayer: {
     modes: [
@@ -27,5 +25,3 @@ const document = {
     ]
   }
 }
-
-export const config = Result.getOrThrow(decodeConfig(document))

@@ -6,6 +6,7 @@ import { Context, Effect } from "effect"
 import { RunnerAddress, RunnerStorage, ShardId, Sharding } from "effect/cluster"
 import { PeerRunners } from "#server/cluster/runner-links"
 import { ChannelRecord } from "./channel-record.ts"
+import { ConfigPushes } from "./config-pushes.ts"
 import { Database, type RealDatabase } from "./database.ts"
 import { Network } from "./network.ts"
 import { News } from "./news.ts"
@@ -126,6 +127,7 @@ export class PartitionedCluster {
       locks: new ShardLocks(this.database, lockMillis),
       news,
       records: new PlayerRecords(this.database, news),
+      configs: new ConfigPushes(this.database, news),
       record: new RoomRecord(),
       channels: new ChannelRecord(),
       shards

@@ -1,10 +1,12 @@
 /** What virtual players do at random times: everything a game may do, and what it should not do. */
 import { actInChannels } from "./channel-play.ts"
+import type { ConfigPushes } from "./config-pushes.ts"
 import type { PlayerRecords } from "./player-records.ts"
 import type { Ledger, Player } from "./player.ts"
 import type { Chance } from "./random.ts"
 import type { Runner } from "./runner.ts"
 import { signal } from "./signals.ts"
+import type { Simulator } from "./simulator.ts"
 
 const modes = ["duel", "party", "mesh"] as const
 /** Few codes, so that some are taken. */
@@ -33,6 +35,8 @@ export interface Play {
   readonly busy: boolean
   /** Whether moderators ban, rename and restrict players. */
   readonly moderated: boolean
+  /** Whether developers push configs. */
+  readonly configured: boolean
 }
 
 const nothing = (): void => undefined
@@ -208,6 +212,20 @@ export const keepModerating = (
     if (!goesOn()) return
     records.moderate(simulator, chance, player.id)
     keepModerating({ chance, players }, records, goesOn)
+  })
+}
+
+/** Keeps developers pushing configs while the given condition holds. */
+export const keepConfiguring = (
+  { chance }: Pick<Play, "chance">,
+  configs: ConfigPushes,
+  simulator: Simulator,
+  goesOn: () => boolean
+): void => {
+  simulator.after(chance.integer(100, 1500), () => {
+    if (!goesOn()) return
+    configs.push(simulator, chance)
+    keepConfiguring({ chance }, configs, simulator, goesOn)
   })
 }
 

@@ -109,6 +109,8 @@ export class Player {
   #transcript: Transcript | undefined
   /** The last message number of each sender since the room was entered. */
   readonly #numbers = new Map<string, number>()
+  /** Rooms that closed with their feature. A link that misses their end reports them as lost later. */
+  readonly #disabled = new Set<string>()
   /** The last signal of each sender. */
   readonly signals = new Map<string, Signal>()
   readonly #cancelled = new Set<string>()
@@ -276,7 +278,13 @@ export class Player {
       this.#numbers.clear()
       this.view = event.room
     } else {
-      if (this.view === undefined) return this.fault(`is in no room and receives ${text}`)
+      if (event.t === "room_closed" && event.reason === "feature_disabled") {
+        this.#disabled.add(event.roomId)
+      }
+      if (this.view === undefined) {
+        if (event.t === "room_closed" && this.#disabled.has(event.roomId)) return
+        return this.fault(`is in no room and receives ${text}`)
+      }
       this.#transcript?.frames.push(text)
       if (event.t === "message") this.#inOrder(event.from, Number(Object(event.data).n))
       if (event.t === "signal") this.#signalled(event.from, signalOf(event.data))

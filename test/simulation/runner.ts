@@ -25,19 +25,24 @@ import { VoiceCalls } from "#entities/voice-session/calls"
 import { VoiceSessionLive } from "#entities/voice-session/entity"
 import { NodeFlush } from "#server/platform/flush"
 import { Invalidation } from "#server/platform/invalidation"
+import { makePendingBatches } from "#server/platform/pending-changes"
 import { Throttles } from "#server/platform/throttles"
 import { shardingTimings, RunnerLive } from "#server/cluster/cluster"
+import type { EnabledFeatures } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
 import { TurnServers } from "#server/features/peers/turn-servers"
 import { Sessions } from "#server/features/sessions/service"
 import { VoiceSessions } from "#server/features/voice/service"
+import { enabledFeatures } from "#server/gateway/admission"
+import { ConfigChanges } from "#server/gateway/config-changes"
 import { Frames } from "#server/gateway/frame-handlers"
 import { PlayerChanges } from "#server/gateway/player-changes"
 import { type ChannelRecord, recordedChannels } from "./channel-record.ts"
 import type { Database } from "./database.ts"
-import { config } from "./environment.ts"
+import type { ConfigPushes } from "./config-pushes.ts"
+import { environmentId } from "./environment.ts"
 import { type Network, transport } from "./network.ts"
 import type { News } from "./news.ts"
 import type { PlayerRecords } from "./player-records.ts"
@@ -54,17 +59,6 @@ const defaultShards = 12
 
 const CoreLive = Layer.mergeAll(
   Throttles.off,
-  Layer.succeed(
-    Configs,
-    Configs.of({
-      current: () => Effect.succeed({ version: 1, config, document: {}, voiceSuspended: false }),
-      push: () => Effect.die("The simulation pushes no configuration"),
-      validate: () => Effect.die("The simulation pushes no configuration"),
-      warnings: () => Effect.succeed([]),
-      addCheck: () => Effect.void,
-      changes: Stream.never
-    })
-  ),
   Layer.succeed(
     PlayerRepository,
     PlayerRepository.of({
@@ -102,6 +96,7 @@ export interface RunnerContext {
   readonly locks: ShardLocks
   readonly news: News
   readonly records: PlayerRecords
+  readonly configs: ConfigPushes
   readonly record: RoomRecord
   readonly channels: ChannelRecord
   /** Number of shards; the default is few, so that bookkeeping does not dominate the run time. */
@@ -127,8 +122,29 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
     Layer.provide(RpcSerialization.layerSchemaBinary())
   )
 
-const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: RunnerContext) =>
-  Layer.merge(Frames.layer, PlayerChanges).pipe(
+/** Follows what the environment offers to sockets. */
+const followFeatures = (apply: (features: EnabledFeatures) => void) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const configs = yield* Configs
+      const applyUntilDone = yield* makePendingBatches
+      const look = Effect.map(enabledFeatures(environmentId), apply).pipe(
+        Effect.provideService(Configs, configs)
+      )
+      yield* configs.changes.pipe(
+        Stream.runForEachArray((changed) => applyUntilDone(changed, () => look)),
+        Effect.forkScoped
+      )
+    })
+  )
+
+const nodeOf = (
+  process: Process,
+  address: RunnerAddress.RunnerAddress,
+  all: RunnerContext,
+  apply: (features: EnabledFeatures) => void
+) =>
+  Layer.mergeAll(Frames.layer, PlayerChanges, ConfigChanges, followFeatures(apply)).pipe(
     Layer.provide(VoiceSessions.layer),
     Layer.provideMerge(Hub.layer),
     Layer.provideMerge(
@@ -156,7 +172,7 @@ const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Run
     ),
     Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer)),
     Layer.provideMerge(CoreLive),
-    Layer.provideMerge(all.records.cacheOf(process)),
+    Layer.provideMerge(Layer.merge(all.records.cacheOf(process), all.configs.configsOf(process))),
     Layer.provideMerge(Layer.succeed(Invalidation, all.news.invalidationOf(process))),
     Layer.provideMerge(Layer.succeed(ChannelRepository, all.database.channelRowsFor(process))),
     Layer.provideMerge(Layer.succeed(RoomRepository, all.database.rowsFor(process)))
@@ -168,6 +184,8 @@ export type NodeServices = Layer.Success<ReturnType<typeof nodeOf>>
 /** The server side of a socket on a runner. */
 export interface Seat {
   readonly connection: PlayerConnection | undefined
+  /** What the environment offers has changed. */
+  readonly setFeatures: (features: EnabledFeatures) => void
   /** The node closes the socket: it drains or its process ends. */
   readonly drop: (how: "draining" | "reset" | "silence") => void
 }
@@ -196,9 +214,12 @@ export class Runner {
     this.process = new Process(name, simulator, chance)
     this.#address = RunnerAddress.make(host, 1)
     this.#all = all
+    const follow = (features: EnabledFeatures): void => {
+      for (const socket of this.sockets) socket.setFeatures(features)
+    }
     this.process.run(
       Effect.map(
-        Layer.buildWithScope(nodeOf(this.process, this.#address, all), this.#scope),
+        Layer.buildWithScope(nodeOf(this.process, this.#address, all, follow), this.#scope),
         (services) => {
           this.services = services
           simulator.note(`${name} is up`)

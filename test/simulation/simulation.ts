@@ -23,11 +23,19 @@ import {
   checkTranscripts,
   checkWrites
 } from "./checks.ts"
+import { ConfigPushes } from "./config-pushes.ts"
 import { Database, type RealDatabase } from "./database.ts"
 import { Cluster } from "./faults.ts"
 import { Network } from "./network.ts"
 import { News } from "./news.ts"
-import { keepActing, keepModerating, keepWriting, type Play, rest } from "./play.ts"
+import {
+  keepActing,
+  keepConfiguring,
+  keepModerating,
+  keepWriting,
+  type Play,
+  rest
+} from "./play.ts"
 import { checkPlayers } from "./player-checks.ts"
 import { PlayerRecords } from "./player-records.ts"
 import { type Ledger, Player } from "./player.ts"
@@ -52,6 +60,8 @@ const lockMillis = 5000
 const stepMillis = 250
 /** Long enough to notice that a runner is gone and for the reconnect grace of its players to end. */
 const restMillis = 28_000
+/** Long enough for a new config to be in force everywhere. */
+const settleMillis = 12_000
 /** The reconnect grace of channels is longer. */
 const channelRestMillis = 32_000
 /** Long enough for the sweeper to find, wake and close an abandoned room. */
@@ -68,6 +78,9 @@ const busyEvery = 3
 /** Moderators disturb what other players do. */
 const moderatedEvery = 5
 
+/** Developers push configs, which ends what players do. */
+const configuredEvery = 7
+
 /** How often the locks are in a database of their own, which does not fail. */
 const lockDatabaseEvery = 4
 
@@ -78,6 +91,7 @@ interface Life {
   readonly play: Play
   readonly record: RoomRecord
   readonly records: PlayerRecords
+  readonly configs: ConfigPushes
   readonly channels: ChannelRecord
   readonly rules: ChannelRules
   readonly ledger: Ledger
@@ -93,7 +107,7 @@ const checkStep = ({ channels, cluster, play, record, simulator }: Life): void =
 
 /** Phase 1: players act at random and faults strike. */
 const turmoil = async (life: Life) => {
-  const { cluster, play, records, rules, simulator } = life
+  const { cluster, configs, play, records, rules, simulator } = life
   const millis = play.chance.integer(2500, 5500)
   const until = simulator.now + millis
   for (const player of play.players) keepActing(play, player, () => simulator.now < until)
@@ -106,6 +120,7 @@ const turmoil = async (life: Life) => {
   }
   if (play.channels) keepManaging(simulator, play.chance, rules, () => simulator.now < until)
   if (play.moderated) keepModerating(play, records, () => simulator.now < until)
+  if (play.configured) keepConfiguring(play, configs, simulator, () => simulator.now < until)
   for (let strikes = play.chance.integer(0, 4); strikes > 0; strikes--) {
     simulator.after(play.chance.integer(1000, millis), () => cluster.strike())
   }
@@ -117,8 +132,14 @@ const turmoil = async (life: Life) => {
 
 /** Phase 2: all faults are healed and clients behave well. */
 const recovery = async (life: Life) => {
-  const { cluster, play, records, simulator } = life
+  const { cluster, configs, play, record, records, simulator } = life
   cluster.heal()
+  if (play.configured && play.chance.happens(0.5)) {
+    configs.push(simulator, play.chance)
+    await simulator.pass(settleMillis)
+    configs.check(simulator, record, cluster.runners)
+  }
+  configs.restore(simulator)
   for (const { id } of play.players) {
     if (play.chance.happens(0.7)) records.pardon(simulator, id)
   }
@@ -189,7 +210,7 @@ const live = async (life: Life) => {
   checkAnswers(simulator, players, "none")
   checkTranscripts(simulator, record, ledger)
   checkForgotten(simulator, record, ledger, cluster)
-  checkLosses(simulator, ledger, cluster)
+  checkLosses(simulator, record, ledger, cluster)
   checkDoubled(simulator, ledger.transcripts)
   checkDoubled(simulator, ledger.channelTranscripts)
   checkChannelTranscripts(simulator, channels, ledger.channelTranscripts)
@@ -211,7 +232,8 @@ const begin = (seed: number, real: RealDatabase) => {
   const locks = new ShardLocks(lockDatabase, lockMillis)
   const news = new News(database)
   const records = new PlayerRecords(database, news)
-  const all = { network, database, locks, news, record, records, channels }
+  const configs = new ConfigPushes(database, news)
+  const all = { network, database, locks, news, record, records, configs, channels }
   const cluster = new Cluster(simulator, newChance(), newChance, all)
   const ledger: Ledger = {
     transcripts: [],
@@ -238,9 +260,11 @@ const begin = (seed: number, real: RealDatabase) => {
     runners,
     channels: seed % channelsEvery === 0,
     moderated: seed % moderatedEvery === 2,
-    busy: seed % busyEvery === 1
+    busy: seed % busyEvery === 1,
+    configured: seed % configuredEvery === 4
   }
-  const life: Life = { simulator, cluster, play, record, records, channels, rules, ledger, real }
+  const parts = { simulator, cluster, play, record, records, configs, channels, rules }
+  const life: Life = { ...parts, ledger, real }
   return { life, database }
 }
 

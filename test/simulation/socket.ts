@@ -3,14 +3,22 @@
  * behaves like the gateway's socket from the first frame to the close, and carries text only.
  */
 import { Effect, type Fiber, Result } from "effect"
+import type { FeatureDisabled } from "#rpc/errors/codes"
 import { PlayerId } from "#rpc/ids"
 import { closeCodes, type CloseCode } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
-import { dispatch, frameHead, parseFrame } from "#server/links/frames"
+import {
+  dispatch,
+  type EnabledFeatures,
+  featureError,
+  frameHead,
+  parseFrame
+} from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
+import { replyFrame } from "#server/links/reply-frames"
 import type { FrameSink } from "#server/links/subscriber"
-import { openConnection, welcome } from "#server/gateway/admission"
+import { enabledFeatures, openConnection, welcome } from "#server/gateway/admission"
 import { Frames } from "#server/gateway/frame-handlers"
 import type { Chance } from "./random.ts"
 import { environmentId } from "./environment.ts"
@@ -39,6 +47,7 @@ export class PlayerSocket implements FrameSink, Seat {
   #nodeOpen = true
   #reading = true
   #unread: Array<() => void> = []
+  #features: EnabledFeatures = { rooms: true, channels: true, any: true }
   #upAt = 0
   #downAt = 0
 
@@ -86,6 +95,10 @@ export class PlayerSocket implements FrameSink, Seat {
     if (this.#reading) return this.#down(deliver)
     this.#unread.push(deliver)
     if (this.#unread.length > outboxFrames) this.close(closeCodes.slowConsumer, "slow_consumer")
+  }
+
+  setFeatures(features: EnabledFeatures): void {
+    this.#features = features
   }
 
   close(code: CloseCode, _reason: string): void {
@@ -139,12 +152,14 @@ export class PlayerSocket implements FrameSink, Seat {
       expiresAt: Number.POSITIVE_INFINITY
     }
     const admission = Effect.gen({ self: this }, function* () {
+      this.setFeatures(yield* enabledFeatures(environmentId))
       const { connection, seat } = yield* openConnection(player, this)
       const { connectionId } = connection
       const event = yield* welcome({ connectionId, player, tokenExpiresAt: null, seat })
       if (!this.#nodeOpen) return connection.close(false)
       this.connection = connection
       this.push(Frame.of(event))
+      this.setFeatures(yield* enabledFeatures(environmentId))
     })
     this.runner.run(
       Effect.gen({ self: this }, function* () {
@@ -167,16 +182,17 @@ export class PlayerSocket implements FrameSink, Seat {
       Effect.map(Frames, (handlers) => {
         if (connection === undefined) throw new Error("A frame came before the welcome")
         const members = Result.getOrThrow(parseFrame(text))
-        const broken = dispatch(
-          handlers,
-          Result.getOrThrow(frameHead(members)),
-          members,
-          connection,
-          Buffer.byteLength(text)
-        )
+        const head = Result.getOrThrow(frameHead(members))
+        const disabled = featureError(this.#features, head.t)
+        if (disabled !== undefined) return this.#refuse(head.rid, disabled)
+        const broken = dispatch(handlers, head, members, connection, Buffer.byteLength(text))
         if (broken !== undefined) throw new Error(`Invalid frame: ${text}`)
       })
     )
+  }
+
+  #refuse(rid: string | undefined, error: FeatureDisabled): void {
+    if (rid !== undefined) this.push(replyFrame(rid, { ok: false, error }))
   }
 
   #gone(quiet: boolean): void {

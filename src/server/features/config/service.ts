@@ -132,7 +132,7 @@ export class Configs extends Context.Service<
 const isEnvironmentId = Schema.is(EnvironmentId)
 
 /** Per-node cache of current configs, and the stream of changed environments. */
-const makeConfigCache = Effect.gen(function* () {
+export const makeConfigCache = Effect.gen(function* () {
   const repository = yield* ConfigRepository
   const invalidation = yield* Invalidation
   const changes = yield* PubSub.sliding<EnvironmentId>(changesCapacity)

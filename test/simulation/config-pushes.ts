@@ -1,0 +1,101 @@
+/**
+ * The config of the environment in a simulated cluster, and the developers who push new versions: other
+ * sizes, a mode less, no rooms. Nodes read it through the service's own cache and hear of pushes by `News`.
+ */
+import { Cache, Effect, Layer, Option, Stream } from "effect"
+import { ConfigRepository } from "#sql/config"
+import { Configs, makeConfigCache } from "#server/features/config/service"
+import type { Database } from "./database.ts"
+import { document, environmentId } from "./environment.ts"
+import type { News } from "./news.ts"
+import type { Chance } from "./random.ts"
+import type { RoomRecord } from "./record.ts"
+import type { Runner } from "./runner.ts"
+import type { Process, Simulator } from "./simulator.ts"
+
+const { features, multiplayer } = document
+
+/** The documents that developers push; the first one has everything. */
+const documents = [
+  document,
+  {
+    features,
+    multiplayer: {
+      modes: multiplayer.modes.map((mode) =>
+        mode.key === "party" ? { ...mode, minPlayers: 2, maxPlayers: 3 } : mode
+      )
+    }
+  },
+  { features, multiplayer: { modes: multiplayer.modes.filter(({ key }) => key !== "duel") } },
+  { features: { ...features, multiplayer: false }, multiplayer }
+]
+
+export class ConfigPushes {
+  readonly #database: Database
+  readonly #news: News
+  #document: (typeof documents)[number] = document
+  #version = 1
+
+  constructor(database: Database, news: News) {
+    this.#database = database
+    this.#news = news
+  }
+
+  /** Pushes one of the documents, unless the database is away. */
+  push(simulator: Simulator, chance: Chance): void {
+    this.#push(simulator, chance.pick(documents) ?? document)
+  }
+
+  /** Pushes the document that has everything. */
+  restore(simulator: Simulator): void {
+    if (this.#document !== document) this.#push(simulator, document)
+  }
+
+  #push(simulator: Simulator, pushed: (typeof documents)[number]): void {
+    if (!this.#database.commits) return
+    this.#document = pushed
+    this.#version += 1
+    simulator.note(`config ${this.#version} is pushed: ${JSON.stringify(pushed)}`)
+    this.#news.announce({ kind: "config", id: environmentId })
+  }
+
+  /** The configs of a node. */
+  configsOf(process: Process) {
+    const row = () =>
+      Option.some({ document: this.#document, version: this.#version, voiceSuspended: false })
+    const repository = Layer.mock(ConfigRepository)({
+      newest: () => this.#database.read(process, row)
+    })
+    return Layer.effect(
+      Configs,
+      Effect.map(makeConfigCache, ({ cached, changes }) =>
+        Configs.of({
+          current: (id) => Cache.get(cached, id),
+          changes: Stream.fromPubSub(changes),
+          push: () => Effect.die("Developers push past the nodes"),
+          validate: () => Effect.die("Developers push past the nodes"),
+          warnings: () => Effect.succeed([]),
+          addCheck: () => Effect.void
+        })
+      )
+    ).pipe(Layer.provide(repository))
+  }
+
+  /** All runners have the newest config, and without multiplayer no room is open. */
+  check(simulator: Simulator, record: RoomRecord, runners: ReadonlyArray<Runner>): void {
+    for (const runner of runners.filter(({ open }) => open)) {
+      runner.run(
+        Effect.gen({ self: this }, function* () {
+          const { version } = yield* (yield* Configs).current(environmentId)
+          if (version !== this.#version) {
+            simulator.fault(`${runner.name} has config ${version}, not ${this.#version}`)
+          }
+        })
+      )
+    }
+    if (this.#document.features.multiplayer) return
+    for (const { actor } of record.speaking()) {
+      if (actor.state?.closed === null) simulator.fault(`${actor.id} is open without multiplayer`)
+    }
+  }
+}
