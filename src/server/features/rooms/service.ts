@@ -53,6 +53,18 @@ export const joiningPlayerOf = (node: string, connection: PlayerConnection) => (
   connectionId: connection.connectionId
 })
 
+/**
+ * Closes a room that a player has entered while multiplayer was turned off. A push finds only the rooms
+ * that are open when it is applied; one whose look-up fails is applied again.
+ */
+const closeIfDisabled = Effect.fnUntraced(function* (environmentId: EnvironmentId, roomId: string) {
+  const configs = yield* Configs
+  const hub = yield* Hub
+  const { config } = yield* configs.current(environmentId)
+  if (config.features.multiplayer) return
+  yield* Effect.ignore(hub.roomClient(roomId).Close({ reason: "feature_disabled" }))
+})
+
 /** Enters a room in which the player may have a seat, or has one. */
 export const enterRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
@@ -67,7 +79,9 @@ export const enterRoom = Effect.fnUntraced(function* (
       resume(result.ok ? Effect.succeed(result.data) : Effect.fail(result.error))
     })
   )
-  return roomRef(yield* entered)
+  const data = yield* entered
+  yield* Effect.catchDefect(closeIfDisabled(connection.environmentId, roomId), () => Effect.void)
+  return roomRef(data)
 })
 
 /** Releases the seat of a room that was not entered; forgets one that may have been taken. */
