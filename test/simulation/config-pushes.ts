@@ -9,8 +9,6 @@ import type { Database } from "./database.ts"
 import { document, environmentId } from "./environment.ts"
 import type { News } from "./news.ts"
 import type { Chance } from "./random.ts"
-import type { RoomRecord } from "./record.ts"
-import type { Runner } from "./runner.ts"
 import type { Process, Simulator } from "./simulator.ts"
 
 const { features, multiplayer } = document
@@ -39,6 +37,16 @@ export class ConfigPushes {
   constructor(database: Database, news: News) {
     this.#database = database
     this.#news = news
+  }
+
+  /** The number of the newest config. */
+  get version(): number {
+    return this.#version
+  }
+
+  /** Whether the newest config allows rooms. */
+  get multiplayer(): boolean {
+    return this.#document.features.multiplayer
   }
 
   /** Pushes one of the documents, unless the database is away. */
@@ -79,23 +87,5 @@ export class ConfigPushes {
         })
       )
     ).pipe(Layer.provide(repository))
-  }
-
-  /** All runners have the newest config, and without multiplayer no room is open. */
-  check(simulator: Simulator, record: RoomRecord, runners: ReadonlyArray<Runner>): void {
-    for (const runner of runners.filter(({ open }) => open)) {
-      runner.run(
-        Effect.gen({ self: this }, function* () {
-          const { version } = yield* (yield* Configs).current(environmentId)
-          if (version !== this.#version) {
-            simulator.fault(`${runner.name} has config ${version}, not ${this.#version}`)
-          }
-        })
-      )
-    }
-    if (this.#document.features.multiplayer) return
-    for (const { actor } of record.speaking()) {
-      if (actor.state?.closed === null) simulator.fault(`${actor.id} is open without multiplayer`)
-    }
   }
 }

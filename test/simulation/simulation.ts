@@ -23,6 +23,7 @@ import {
   checkTranscripts,
   checkWrites
 } from "./checks.ts"
+import { checkConfigs } from "./config-checks.ts"
 import { ConfigPushes } from "./config-pushes.ts"
 import { Database, type RealDatabase } from "./database.ts"
 import { Cluster } from "./faults.ts"
@@ -137,7 +138,7 @@ const recovery = async (life: Life) => {
   if (play.configured && play.chance.happens(0.5)) {
     configs.push(simulator, play.chance)
     await simulator.pass(settleMillis)
-    configs.check(simulator, record, cluster.runners)
+    checkConfigs(simulator, configs, record, cluster.runners)
   }
   configs.restore(simulator)
   for (const { id } of play.players) {
