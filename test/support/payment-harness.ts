@@ -12,18 +12,22 @@ import {
   type SimulatedEvent
 } from "./payment-simulator.ts"
 
-const Node = Layer.unwrap(Effect.map(PaymentSimulator, ({ url }) => nodeWith(paymentSettings(url))))
-
 export const atStart = MovableClock.layerAt("2026-11-22T20:00:00Z")
 
 export const advance = (hours: number) =>
   Effect.flatMap(MovableClock, (clock) => clock.advance(hours * 3_600_000))
 
-export const App = Node.pipe(
-  Layer.provideMerge(atStart),
-  Layer.provideMerge(PaymentSimulator.layer),
-  Layer.provideMerge(SharedDatabase.layer)
-)
+/** A node with these settings beside those of the simulator. */
+export const appWith = (settings: Readonly<Record<string, string>>) =>
+  Layer.unwrap(
+    Effect.map(PaymentSimulator, ({ url }) => nodeWith({ ...paymentSettings(url), ...settings }))
+  ).pipe(
+    Layer.provideMerge(atStart),
+    Layer.provideMerge(PaymentSimulator.layer),
+    Layer.provideMerge(SharedDatabase.layer)
+  )
+
+export const App = appWith({})
 
 export type Developer = Effect.Success<typeof makeDeveloper>
 

@@ -1,12 +1,14 @@
 /** Checkouts: how they are opened, and what their requests may ask for. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { throttles } from "#rpc/limits"
 import { at, request } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
 import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 import {
   advance,
   App,
+  appWith,
   atStart,
   balanceOf,
   deliver,
@@ -164,3 +166,23 @@ layer(Unpaid, { excludeTestServices: true })("money without billing", (it) => {
     })
   )
 })
+
+layer(appWith({ SVC_THROTTLES: "on" }), { timeout: "120 seconds", excludeTestServices: true })(
+  "the limit of checkouts",
+  (it) => {
+    it.effect("returns the first checkout to a retry, also when no further one may be opened", () =>
+      Effect.gen(function* () {
+        const developer = yield* makeDeveloper
+        const first = yield* startCheckout(developer, {}, "first")
+        for (let opened = 1; opened < throttles.checkouts.burst; opened++) {
+          assert.strictEqual((yield* startCheckout(developer)).status, 200)
+        }
+        const refused = yield* startCheckout(developer)
+        assert.strictEqual(codeOf(refused), "rate_limited")
+        assert.isNotNull(refused.headers.get("retry-after"))
+        const retried = yield* startCheckout(developer, {}, "first")
+        assert.deepStrictEqual([retried.status, retried.body], [200, first.body])
+      })
+    )
+  }
+)

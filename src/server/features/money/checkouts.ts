@@ -11,10 +11,11 @@ import {
   InvalidAmount,
   type InvalidIdempotencyKey,
   NotFound,
-  PaymentsUnavailable
+  PaymentsUnavailable,
+  type RateLimited
 } from "#rpc/errors/codes"
 import { CheckoutId, newId } from "#rpc/ids"
-import { idempotency, money as limits } from "#rpc/limits"
+import { idempotency, money as limits, throttles as throttleLimits } from "#rpc/limits"
 import type { Checkout, NewCheckout } from "#rpc/money"
 import { CheckoutRepository, type CheckoutRow } from "#sql/money/checkouts"
 import { LedgerRepository } from "#sql/money/ledger"
@@ -22,9 +23,15 @@ import { makeTransaction } from "#server/platform/database"
 import { checkKey } from "#server/platform/idempotency"
 import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
+import { Throttles } from "#server/platform/throttles"
 import { PaymentProvider } from "./provider.ts"
 
-type StartError = InvalidAmount | InvalidIdempotencyKey | IdempotencyKeyReused | PaymentsUnavailable
+type StartError =
+  | InvalidAmount
+  | InvalidIdempotencyKey
+  | IdempotencyKeyReused
+  | PaymentsUnavailable
+  | RateLimited
 
 export class Checkouts extends Context.Service<
   Checkouts,
@@ -77,6 +84,16 @@ const checkAmount = (amount: number): Effect.Effect<bigint, InvalidAmount> =>
         })
       )
 
+/** The checkout of the developer that was opened under the key within a day of this one. */
+const findByKey = (
+  repository: CheckoutRepository["Service"],
+  { createdAt, developerId }: CheckoutRow,
+  key: string
+) => {
+  const since = DateTime.subtract(createdAt, { seconds: idempotency.keptSeconds })
+  return repository.findByKey({ developerId, key, since })
+}
+
 const makeStart = Effect.gen(function* () {
   const { enabled } = (yield* Settings).money
   const provider = yield* PaymentProvider
@@ -84,14 +101,21 @@ const makeStart = Effect.gen(function* () {
   const ledger = yield* LedgerRepository
   const random = yield* SecureRandom.SecureRandom
   const transaction = yield* makeTransaction
+  const throttles = yield* Throttles
+
+  /** A retry that finds a checkout with its session is no further one. */
+  const takePlace = Effect.fnUntraced(function* (row: CheckoutRow, key: string | undefined) {
+    const found = key === undefined ? Option.none() : yield* findByKey(repository, row, key)
+    if (Option.isSome(found) && found.value.url !== null) return
+    yield* throttles.take(throttleLimits.checkouts, `checkout:${row.developerId}`)
+  })
 
   /** The checkout of the key, or a new one. */
   const findOrInsert = Effect.fnUntraced(function* (row: CheckoutRow, key: string | null) {
-    const { createdAt, developerId, fingerprint } = row
+    const { developerId, fingerprint } = row
     yield* ledger.lock(developerId)
     if (key !== null) {
-      const since = DateTime.subtract(createdAt, { seconds: idempotency.keptSeconds })
-      const found = yield* repository.findByKey({ developerId, key, since })
+      const found = yield* findByKey(repository, row, key)
       if (Option.isSome(found)) {
         const isSame = found.value.fingerprint === fingerprint
         return isSame ? found.value : yield* new IdempotencyKeyReused()
@@ -126,6 +150,7 @@ const makeStart = Effect.gen(function* () {
         createdAt,
         expiresAt: DateTime.add(createdAt, { seconds: limits.checkoutSeconds })
       }
+      yield* takePlace(row, key)
       const checkout = yield* transaction(findOrInsert(row, key ?? null))
       if (checkout.url !== null) return viewOf(checkout, checkout.url)
       const { sessionId, url } = yield* provider.createSession(checkout, email)

@@ -3,15 +3,14 @@ import { DateTime, Effect, Layer } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentDeveloper } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
-import { http as pages, throttles as throttleLimits } from "#rpc/limits"
+import { http as pages } from "#rpc/limits"
 import type { LedgerEntry, PrepaidBalance } from "#rpc/money"
 import { type EntryRow, LedgerRepository } from "#sql/money/ledger"
 import { apiGroup } from "#server/platform/api-group"
 import { invalidRequest } from "#server/platform/invalid-request"
 import { pageOf } from "#server/platform/pages"
 import { Settings } from "#server/platform/settings/settings"
-import { takeToken } from "#server/platform/throttle-guard"
-import { Throttles } from "#server/platform/throttles"
+import { withRetryAfter } from "#server/platform/throttle-guard"
 import { Checkouts } from "./checkouts.ts"
 import { Ledger } from "./ledger.ts"
 import { Payments } from "./payments.ts"
@@ -35,7 +34,6 @@ const MoneyGroup = apiGroup(
     const checkouts = yield* Checkouts
     const ledger = yield* Ledger
     const repository = yield* LedgerRepository
-    const throttles = yield* Throttles
     const usage = yield* UsageReports
     const { enabled } = (yield* Settings).money
     return handlers.handleAll({
@@ -68,8 +66,8 @@ const MoneyGroup = apiGroup(
       }),
       checkout: Effect.fnUntraced(function* ({ headers, payload }) {
         const caller = yield* CurrentDeveloper
-        yield* takeToken(throttles, throttleLimits.checkouts, `checkout:${caller.developerId}`)
-        return { checkout: yield* checkouts.start(caller, payload, headers["idempotency-key"]) }
+        const start = checkouts.start(caller, payload, headers["idempotency-key"])
+        return { checkout: yield* withRetryAfter(start) }
       }),
       readCheckout: Effect.fnUntraced(function* ({ params: { checkoutId } }) {
         return { checkout: yield* checkouts.read(yield* CurrentDeveloper, checkoutId) }
