@@ -185,6 +185,8 @@ export const http = {
   fineBodiesSeconds: 60,
   /** Requests that a connection may send before the response to the first one. */
   pipelinedMax: 32,
+  /** New connections that the system keeps while the event loop is busy; it drops those beyond it. */
+  acceptBacklogMax: 4096,
   idempotencyKeyMaxCharacters: 128,
   pageDefault: 50,
   pageMax: 100,

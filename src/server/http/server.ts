@@ -7,7 +7,7 @@ import type { Socket } from "node:net"
 import { Duplex } from "node:stream"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Clock, Context, Effect, Layer } from "effect"
-import { socket } from "#rpc/limits"
+import { http as limits, socket } from "#rpc/limits"
 import { monotonicMillis } from "#server/platform/monotonic"
 import { cutConnection } from "#server/platform/cut-connection"
 import { Settings } from "#server/platform/settings/settings"
@@ -337,6 +337,8 @@ export const HttpServerLive = Layer.unwrap(
       NodeHttpServer.layer(() => server, {
         host,
         port,
+        // Linux keeps `net.core.somaxconn` at most. A client that is dropped tries again after 1, 3 and 7 seconds.
+        backlog: limits.acceptBacklogMax,
         gracefulShutdownTimeout: shutdownMillis,
         websocket: webSocketBounds
       })
