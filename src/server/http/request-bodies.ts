@@ -12,6 +12,7 @@ import { http as limits } from "#rpc/limits"
 import { requireCredentials } from "#server/platform/credential-check"
 import type { CutReason, Holding } from "./byte-budget.ts"
 import { makeClientBudget } from "./client-budget.ts"
+import { ReceivedBytes } from "./received-bytes.ts"
 import { HttpBounds } from "./server.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -34,34 +35,6 @@ const failed = (request: Request, cause: unknown): HttpServerError.HttpServerErr
     })
   })
 
-/** A copy of the received bytes that grows as they arrive, in one piece. */
-class Received {
-  #bytes: Buffer = Buffer.alloc(0)
-  length = 0
-
-  /** Appends a piece; returns by how many bytes the copy has grown. */
-  append(piece: Buffer): number {
-    const before = this.#bytes.length
-    if (this.length === 0) this.#bytes = piece
-    else if (this.length + piece.length > before) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(2 * before, this.length + piece.length))
-      this.#bytes.copy(grown, 0, 0, this.length)
-      this.#bytes = grown
-    }
-    if (this.length > 0) piece.copy(this.#bytes, this.length)
-    this.length += piece.length
-    return this.#bytes.length - before
-  }
-
-  get arrayBuffer(): ArrayBuffer {
-    const { buffer, byteOffset } = this.#bytes
-    if (buffer instanceof ArrayBuffer && byteOffset === 0 && buffer.byteLength === this.length) {
-      return buffer
-    }
-    return Uint8Array.from(this.#bytes.subarray(0, this.length)).buffer
-  }
-}
-
 /** Collects the body of a message into a holding. */
 const collect = (
   source: Readable,
@@ -70,13 +43,14 @@ const collect = (
 ): Effect.Effect<ArrayBuffer, BodyTooLarge | BodyCut | Error> =>
   Effect.callback((resume) => {
     if (source.readableEnded) return resume(Effect.succeed(new ArrayBuffer(0)))
-    const received = new Received()
+    const received = new ReceivedBytes()
     const stop = (): void => {
       source.off("data", onData).off("end", onEnd).off("error", onFailure).off("close", onFailure)
     }
     const fail = (error: Error): void => {
       stop()
       source.pause()
+      received.free()
       resume(Effect.fail(error))
     }
     const holding = open((reason) => fail(new BodyCut({ reason })))
@@ -89,13 +63,16 @@ const collect = (
     const onEnd = (): void => {
       stop()
       holding.keep()
-      resume(Effect.succeed(received.arrayBuffer))
+      resume(Effect.succeed(received.take()))
     }
     const onFailure = (error?: Error): void => {
       fail(error ?? new Error("The client closed the connection"))
     }
     source.on("data", onData).on("end", onEnd).on("error", onFailure).on("close", onFailure)
-    return Effect.sync(stop)
+    return Effect.sync(() => {
+      stop()
+      received.free()
+    })
   })
 
 /** Whether a request has a body, or may have one. */
