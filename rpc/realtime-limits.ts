@@ -36,6 +36,8 @@ export const socket = {
    * environment with the most unsent bytes close with 1013.
    */
   outboxesMaxBytes: 64 * MiB,
+  /** What a write that waits behind another one of its socket takes in memory beside its bytes, as measured. */
+  queuedWriteBytes: 200,
   /**
    * Longest interval between two writes: one frame of a 60 Hz game, when the event loop is busy for
    * `fullShare` of the time. Below `busyShare` a node writes at once.

@@ -54,6 +54,31 @@ describe("an outbox", () => {
   })
 })
 
+describe("an outbox whose client does not read", () => {
+  it("counts what each waiting write takes beside its bytes, until the client has read it", () => {
+    const completions: Array<() => void> = []
+    const socket = new Duplex({
+      read: () => undefined,
+      write: (_bytes, _encoding, done) => void completions.push(done)
+    })
+    const outbox = new Outbox({
+      socket,
+      scheduler: { scheduleOutput: () => undefined },
+      stats: new WriteStats(),
+      ...ownerThat(() => undefined)
+    })
+    const frame = new Frame("ping")
+    for (let n = 0; n < 100; n++) {
+      outbox.push(frame)
+      outbox.flush()
+    }
+    const waiting = 100 * frame.bytes.length + 99 * limits.queuedWriteBytes
+    assert.strictEqual(outbox.waitingBytes, waiting)
+    for (let n = 0; n < 100; n++) completions[n]?.()
+    assert.strictEqual(outbox.waitingBytes, 0)
+  })
+})
+
 describe("an outbox that gets a frame larger than its limit", () => {
   const small = new Frame("x".repeat(16_000))
   const huge = new Frame("x".repeat(limits.outboxMaxBytes + 100_000))

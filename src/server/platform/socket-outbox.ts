@@ -109,6 +109,9 @@ export class Outbox implements Backlog {
   /** The last write filled the socket's buffer. */
   #behind = false
   readonly #bound = new OutboxBound()
+  /** Writes that wait behind another one. */
+  #queued = 0
+  #onWritten: (() => void) | undefined
   /** The budget counts bytes of this socket. */
   #counted = false
   #closed = false
@@ -131,9 +134,9 @@ export class Outbox implements Backlog {
     return this.#owner.environmentId
   }
 
-  /** Bytes that the operating system has not taken. */
+  /** Bytes that the operating system has not taken, with what each write takes besides. */
   get waitingBytes(): number {
-    return this.#socket.writableLength
+    return this.#socket.writableLength + this.#queued * limits.queuedWriteBytes
   }
 
   get isClosing(): boolean {
@@ -168,7 +171,7 @@ export class Outbox implements Backlog {
     this.#stats.messages += messages
     this.#stats.bytes += bytes.length
     this.#stats.writes += 1
-    if (!this.#socket.write(bytes)) this.#behind = true
+    if (!this.#write(bytes)) this.#behind = true
     const isUnread = this.#socket.writableLength > 0
     if (isUnread || this.#counted) this.#budget.count(this)
     this.#counted = isUnread
@@ -194,6 +197,14 @@ export class Outbox implements Backlog {
   close(): void {
     this.#closed = true
     this.#empty()
+  }
+
+  /** Returns whether the socket's buffer has room for more. */
+  #write(bytes: Buffer): boolean {
+    if (this.#socket.writableLength === 0) return this.#socket.write(bytes)
+    this.#queued += 1
+    this.#onWritten ??= () => void (this.#queued -= 1)
+    return this.#socket.write(bytes, this.#onWritten)
   }
 
   #joined(first: Buffer): Buffer {
