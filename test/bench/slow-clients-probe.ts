@@ -1,29 +1,30 @@
 /**
- * Worker: requests of other players at a steady rate, and as many to a bare server, which shows what the
- * machine and this process add themselves; until it is asked for their latencies.
+ * Worker: requests of other players at times fixed in advance, and as many to a bare server, which shows
+ * what the machine and this process add themselves; until it is asked for their latencies.
  */
 import { setTimeout as wait } from "node:timers/promises"
 import { parentPort, workerData } from "node:worker_threads"
 import * as Schema from "effect/Schema"
+import { quantilesOf } from "./many/figures.ts"
 
 const probesPerSecond = 40
+const stepMillis = 1000 / probesPerSecond
 
 /** What the worker gets: the addresses to ask, and the headers of each player. */
 const ProbeOptions = Schema.Struct({
   url: Schema.String,
-  echoUrl: Schema.String,
+  bareUrl: Schema.String,
   headers: Schema.Array(Schema.Record(Schema.String, Schema.String))
 })
 
-const { echoUrl, headers, url } = Schema.decodeUnknownSync(ProbeOptions)(workerData)
+const { bareUrl, headers, url } = Schema.decodeUnknownSync(ProbeOptions)(workerData)
 
-/** The latencies of requests to one server, in milliseconds. */
+/** The latencies of requests to one server, in milliseconds from the time at which each was due. */
 class Latencies {
   readonly #millis: Array<number> = []
   #failed = 0
 
-  async ask(address: string, own: Readonly<Record<string, string>>): Promise<void> {
-    const from = performance.now()
+  async ask(address: string, own: Readonly<Record<string, string>>, dueAt: number): Promise<void> {
     const status = await fetch(address, { headers: own }).then(
       async (answer) => {
         await answer.text()
@@ -32,27 +33,32 @@ class Latencies {
       () => 0
     )
     if (status !== 200) this.#failed += 1
-    this.#millis.push(performance.now() - from)
+    this.#millis.push(performance.now() - dueAt)
   }
 
-  get report(): string {
-    const sorted = this.#millis.toSorted((a, b) => a - b)
-    const at = (share: number) => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1)
-    return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, ${this.#failed} failed`
+  get report() {
+    return { ...quantilesOf(this.#millis), failed: this.#failed }
   }
 }
 
 const others = new Latencies()
-const echo = new Latencies()
+const bare = new Latencies()
+/** By how much each pair of requests left too late. */
+const late: Array<number> = []
 
 parentPort?.once("message", () => {
-  parentPort?.postMessage(`others: ${others.report}; bare server: ${echo.report}`, [])
+  const report = { others: others.report, bare: bare.report, late: quantilesOf(late) }
+  parentPort?.postMessage(report, [])
   parentPort?.close()
   process.exit()
 })
 
+const start = performance.now()
 for (let index = 0; ; index++) {
-  void others.ask(url, headers[index % headers.length] ?? {})
-  void echo.ask(echoUrl, {})
-  await wait(1000 / probesPerSecond)
+  const dueAt = start + index * stepMillis
+  const early = dueAt - performance.now()
+  if (early > 0) await wait(early)
+  late.push(performance.now() - dueAt)
+  void others.ask(url, headers[index % headers.length] ?? {}, dueAt)
+  void bare.ask(bareUrl, {}, dueAt)
 }

@@ -99,6 +99,16 @@ export class LoadSocket {
     this.#socket.write(frame)
   }
 
+  /** Stops reading; what the server sends waits in the systems' buffers, then at the server. */
+  pause(): void {
+    this.#socket.pause()
+  }
+
+  /** Reads again. */
+  resume(): void {
+    this.#socket.resume()
+  }
+
   /** Sends `frame` as JSON and waits for the first text for which `pick` returns a value. */
   request<A>(frame: object, pick: (text: string) => A | undefined): Promise<A> {
     return this.ask(JSON.stringify(frame), pick)

@@ -23,10 +23,14 @@ export type Memory = typeof Memory.Type
 
 const decodeMemory = Schema.decodeUnknownSync(Schema.fromJsonString(Memory))
 
-/** Starts a server that can be asked for its memory. */
-export async function withReporter<A>(start: () => Promise<A>): Promise<A> {
+/** Starts a server that can be asked for its memory; `further` modules are preloaded, too. */
+export async function withReporter<A>(
+  start: () => Promise<A>,
+  further: ReadonlyArray<string> = []
+): Promise<A> {
   const before = process.env["NODE_OPTIONS"]
-  process.env["NODE_OPTIONS"] = `${before ?? ""} --expose-gc --import ${reporter}`
+  const imports = [reporter, ...further].map((path) => `--import ${path}`).join(" ")
+  process.env["NODE_OPTIONS"] = `${before ?? ""} --expose-gc ${imports}`
   try {
     return await start()
   } finally {
