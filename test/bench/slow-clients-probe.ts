@@ -22,9 +22,13 @@ const { bareUrl, headers, url } = Schema.decodeUnknownSync(ProbeOptions)(workerD
 /** The latencies of requests to one server, in milliseconds from the time at which each was due. */
 class Latencies {
   readonly #millis: Array<number> = []
+  /** When the requests were due that have no answer yet. */
+  readonly #waiting = new Set<{ readonly dueAt: number }>()
   #failed = 0
 
   async ask(address: string, own: Readonly<Record<string, string>>, dueAt: number): Promise<void> {
+    const request = { dueAt }
+    this.#waiting.add(request)
     const status = await fetch(address, { headers: own }).then(
       async (answer) => {
         await answer.text()
@@ -32,12 +36,17 @@ class Latencies {
       },
       () => 0
     )
+    this.#waiting.delete(request)
     if (status !== 200) this.#failed += 1
     this.#millis.push(performance.now() - dueAt)
   }
 
+  /** Those that still wait count with their time so far: a server that stands still answers none. */
   get report() {
-    return { ...quantilesOf(this.#millis), failed: this.#failed }
+    const now = performance.now()
+    const waited = Array.from(this.#waiting, ({ dueAt }) => now - dueAt)
+    const failed = this.#failed
+    return { ...quantilesOf([...this.#millis, ...waited]), failed, unanswered: waited.length }
   }
 }
 

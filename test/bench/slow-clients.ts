@@ -36,7 +36,11 @@ const probePlayers = 12
 const Session = Schema.Struct({ accessToken: Schema.String })
 const decodeSession = Schema.decodeUnknownSync(Session)
 
-const Answered = Schema.Struct({ ...Quantiles.fields, failed: Schema.Int })
+const Answered = Schema.Struct({
+  ...Quantiles.fields,
+  failed: Schema.Int,
+  unanswered: Schema.Int
+})
 const decodeProbed = Schema.decodeUnknownSync(
   Schema.Struct({ others: Answered, bare: Answered, late: Quantiles })
 )
@@ -118,7 +122,7 @@ const header = [
   "clients",
   "MiB above rest",
   "others p50 / p99 ms",
-  "failed",
+  "failed, unanswered",
   "bare server p50 / p99 ms",
   "sent late p99 / max ms",
   "loop late p99 / max ms",
@@ -137,7 +141,7 @@ const row = (name: string, rest: number, measured: Measured): ReadonlyArray<stri
     name,
     ((peak - rest) / mebibyte).toFixed(0),
     pair(others.p50, others.p99),
-    `${others.failed}`,
+    `${others.failed}, ${others.unanswered}`,
     pair(beside.p50, beside.p99),
     pair(late.p99, late.max),
     pair(loop.p99, loop.max),
