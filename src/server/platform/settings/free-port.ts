@@ -9,14 +9,33 @@ export class FreePortError extends Data.TaggedError("FreePortError")<{
   override readonly message = `Failed to find a free port on ${this.host}: ${this.cause.message}`
 }
 
-/** Returns a port of this address that is probably free: another process may take it meanwhile. */
-export const freePort = (host: string) =>
+/**
+ * Ports below those that systems give to connections and to servers that leave the choice to them (32,768
+ * and up on Linux, 49,152 on others), and above 10080, which browsers refuse.
+ */
+const ports = { least: 11_000, count: 21_000 }
+
+/** How far apart processes of consecutive ids begin. */
+const portsPerProcess = 100
+
+/** How many ports to try before the search fails. */
+const attempts = 100
+
+let tried = 0
+
+/** The next port of this process. Other processes are unlikely to try the same one meanwhile. */
+const nextPort = (): number =>
+  ports.least + ((process.pid * portsPerProcess + tried++) % ports.count)
+
+const tryPort = (host: string, port: number) =>
   Effect.callback<number, FreePortError>((resume) => {
     const server = createServer()
     server.once("error", (cause) => resume(Effect.fail(new FreePortError({ host, cause }))))
-    server.listen(0, host, () => {
-      const address = server.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
+    server.listen(port, host, () => {
       server.close(() => resume(Effect.succeed(port)))
     })
   })
+
+/** Returns a port of this address that is probably free: another process may take it meanwhile. */
+export const freePort = (host: string) =>
+  Effect.suspend(() => tryPort(host, nextPort())).pipe(Effect.retry({ times: attempts - 1 }))
