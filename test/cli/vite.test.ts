@@ -120,7 +120,8 @@ layer(Game.layer, { timeout: "90 seconds" })("the Vite plugin", (it) => {
         })
         assert.strictEqual(new Set(first).size, 2)
         assert.deepStrictEqual(again, first)
-      }).pipe(Effect.provide(Chromium.layer))
+      }).pipe(Effect.provide(Chromium.layer)),
+    { tags: "long" }
   )
 
   it.effect("stops the service with the dev server", () =>

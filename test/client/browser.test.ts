@@ -1,6 +1,8 @@
 /**
  * The typed client in real browser pages: sign-in with a real OpenID provider by popup and by redirect,
  * mail links, and two tabs that share one session.
+ *
+ * @module-tag long
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"

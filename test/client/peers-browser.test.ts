@@ -1,4 +1,8 @@
-/** The mesh of a peer-to-peer room between pages in Chromium, over a TURN server. */
+/**
+ * The mesh of a peer-to-peer room between pages in Chromium, over a TURN server.
+ *
+ * @module-tag long
+ */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import type { Page } from "playwright-core"

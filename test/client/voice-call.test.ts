@@ -1,4 +1,8 @@
-/** Voice calls of the client between real browser pages, in both modes. */
+/**
+ * Voice calls of the client between real browser pages, in both modes.
+ *
+ * @module-tag long
+ */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import type { Page } from "playwright-core"
@@ -220,39 +224,32 @@ layer(VoiceLive, live)(`voice calls between pages in Chromium${needsChromium}`, 
         yield* hears(listener.page, 1)
         yield* speaks(listener.page, speaker.id)
       }),
-    { timeout: 120_000, tags: "long" }
+    { timeout: 120_000 }
   )
 
-  it.effect.skipIf(!installed)(
-    "the client joins again when the media process is killed",
-    () =>
-      Effect.gen(function* () {
-        const app = yield* TestApp
-        yield* enableVoice(app)
-        const channel = yield* voiceChannel(app, { voice: { mode: "sfu" }, maxMembers: 8 })
-        const speaker = yield* inCall(channel, true)
-        const listener = yield* inCall(channel, false)
-        yield* speaks(listener.page, speaker.id)
-        const back = [speaker, listener].map(({ page }) =>
-          page.evaluate(() =>
-            new Promise((resolve) => window.call.on("reconnected", resolve)).then(() => undefined)
-          )
+  it.effect.skipIf(!installed)("the client joins again when the media process is killed", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* enableVoice(app)
+      const channel = yield* voiceChannel(app, { voice: { mode: "sfu" }, maxMembers: 8 })
+      const speaker = yield* inCall(channel, true)
+      const listener = yield* inCall(channel, false)
+      yield* speaks(listener.page, speaker.id)
+      const back = [speaker, listener].map(({ page }) =>
+        page.evaluate(() =>
+          new Promise((resolve) => window.call.on("reconnected", resolve)).then(() => undefined)
         )
-        const [pid = yield* Effect.die("no media process")] = yield* mediaProcesses
-        process.kill(pid, "SIGKILL")
-        yield* ask(() => Promise.all(back))
-        yield* speaks(listener.page, speaker.id)
-        yield* hears(listener.page, 1)
-        for (const { frames } of [speaker, listener]) {
-          const names = framesOfReturn(frames)
-          assert.deepStrictEqual(names.slice(0, 2), ["voice_closed", "voiceJoin"], names.join())
-          assert.notInclude(
-            names,
-            "voiceLeave",
-            "the client did not wait for its connection to fail"
-          )
-        }
-      }),
-    { tags: "long" }
+      )
+      const [pid = yield* Effect.die("no media process")] = yield* mediaProcesses
+      process.kill(pid, "SIGKILL")
+      yield* ask(() => Promise.all(back))
+      yield* speaks(listener.page, speaker.id)
+      yield* hears(listener.page, 1)
+      for (const { frames } of [speaker, listener]) {
+        const names = framesOfReturn(frames)
+        assert.deepStrictEqual(names.slice(0, 2), ["voice_closed", "voiceJoin"], names.join())
+        assert.notInclude(names, "voiceLeave", "the client did not wait for its connection to fail")
+      }
+    })
   )
 })

@@ -33,7 +33,8 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("/dev/voic
           yield* hears(two)
           yield* ask(() => two.getByRole("button", { name: "Leave" }).click())
           yield* ask(() => one.waitForFunction(() => document.querySelectorAll("li").length === 1))
-        })
+        }),
+      { tags: "long" }
     )
   })
 

@@ -138,6 +138,7 @@ layer(Layer.merge(DemoLive, Chromium.layer), options)(`two pages${needsChromium}
         yield* sees(cleo.page, "#status", "Your turn")
         const faults = yield* Effect.promise(() => violationsOf(cleo.page))
         assert.deepStrictEqual([...faults, ...cleo.faults, ...dora.faults], [])
-      })
+      }),
+    { tags: "long" }
   )
 })

@@ -11,7 +11,7 @@ import { Config, Effect, Option } from "effect"
 import { inject } from "vitest"
 import { runSimulations } from "./runs.ts"
 
-const seedCounts = { short: 60, long: 1000 }
+const seedCounts = { short: 40, long: 1000 }
 
 const settings = Config.all({
   seed: Config.option(Config.Int("SVC_SIMULATION_SEED")),
