@@ -138,7 +138,7 @@ layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))("the agent tool
           ["player.ban", "player.unban"]
         )
         for (const entry of entries) {
-          assert.match(String(entry["actorName"]), /^sk_\w+.* \(agent\)$/)
+          assert.match(String(entry["actorName"]), /^sk_[\w-]{5} \(agent\)$/)
         }
       }),
     60_000
