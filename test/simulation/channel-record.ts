@@ -21,11 +21,14 @@ export interface ChannelOutputLog {
 interface ChannelActivation {
   readonly process: Process
   readonly actor: ChannelActor
-  /** When it last had members, or woke. */
+  /** When it last had members, or woke, by the clock of its process. */
   occupiedAt: number
   /** It has been seen open. */
   live: boolean
 }
+
+/** The time of day of a process. Deadlines of channels follow it. */
+const timeOf = ({ clockOffset, simulator }: Process): number => simulator.now + clockOffset
 
 export class ChannelRecord {
   readonly logs: Array<ChannelOutputLog> = []
@@ -35,7 +38,7 @@ export class ChannelRecord {
 
   add(process: Process, actor: ChannelActor): void {
     const { epoch, id } = actor
-    this.#activations.push({ process, actor, occupiedAt: process.simulator.now, live: false })
+    this.#activations.push({ process, actor, occupiedAt: timeOf(process), live: false })
     this.#newest.set(id, Math.max(epoch, this.#newest.get(id) ?? 0))
     const attached = new WeakMap<object, Watcher<ChannelOutput>>()
     const attach = actor.attach.bind(actor)
@@ -72,7 +75,7 @@ export class ChannelRecord {
   checkEnds(): void {
     for (const activation of this.#activations) {
       const { actor, process } = activation
-      const { now } = process.simulator
+      const now = timeOf(process)
       if (actor.state !== undefined) {
         activation.live = true
         if (!HashMap.isEmpty(actor.state.members)) activation.occupiedAt = now

@@ -219,8 +219,12 @@ export class Cluster {
     this.simulator.after(millis, () => this.#all.database.rejoin(runner.process))
   }
 
-  /** The time of day of a runner is set forward or back, until everything heals. */
+  /**
+   * The time of day of a runner is set forward or back, until everything heals. A runner whose clock is set
+   * forward cannot tell that from a pause, and so gives up its locks.
+   */
   #stepClock({ name, process }: Runner): void {
+    this.bereft = true
     process.clockOffset = this.#chance.integer(-stepMillis, stepMillis)
     this.simulator.note(`the clock of ${name} is off by ${process.clockOffset}`)
   }
