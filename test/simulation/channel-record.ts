@@ -21,14 +21,17 @@ export interface ChannelOutputLog {
 interface ChannelActivation {
   readonly process: Process
   readonly actor: ChannelActor
-  /** When it last had members, or woke, by the clock of its process. */
-  occupiedAt: number
+  /** When it last had members, or woke: in simulated time and by the clock of its process. */
+  occupiedAt: ReadonlyArray<number>
   /** It has been seen open. */
   live: boolean
 }
 
-/** The time of day of a process. Deadlines of channels follow it. */
-const timeOf = ({ clockOffset, simulator }: Process): number => simulator.now + clockOffset
+/** Simulated time, and the time of day of a process, which deadlines of channels follow. */
+const timesOf = ({ clockOffset, simulator }: Process): ReadonlyArray<number> => [
+  simulator.now,
+  simulator.now + clockOffset
+]
 
 export class ChannelRecord {
   readonly logs: Array<ChannelOutputLog> = []
@@ -38,7 +41,7 @@ export class ChannelRecord {
 
   add(process: Process, actor: ChannelActor): void {
     const { epoch, id } = actor
-    this.#activations.push({ process, actor, occupiedAt: timeOf(process), live: false })
+    this.#activations.push({ process, actor, occupiedAt: timesOf(process), live: false })
     this.#newest.set(id, Math.max(epoch, this.#newest.get(id) ?? 0))
     const attached = new WeakMap<object, Watcher<ChannelOutput>>()
     const attach = actor.attach.bind(actor)
@@ -75,13 +78,15 @@ export class ChannelRecord {
   checkEnds(): void {
     for (const activation of this.#activations) {
       const { actor, process } = activation
-      const now = timeOf(process)
+      const now = timesOf(process)
       if (actor.state !== undefined) {
         activation.live = true
         if (!HashMap.isEmpty(actor.state.members)) activation.occupiedAt = now
       } else if (activation.live) {
         activation.live = false
-        const early = now - activation.occupiedAt < limits.emptySeconds * 1000
+        // A clock that is set at the moment of the last leave makes one of them seem shorter.
+        const empty = Math.max(...now.map((time, i) => time - (activation.occupiedAt[i] ?? 0)))
+        const early = empty < limits.emptySeconds * 1000
         if (early) process.simulator.fault(`${actor.id} ends while there are members, or too early`)
       }
     }
