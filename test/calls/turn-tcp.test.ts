@@ -1,7 +1,8 @@
 /** Browser tabs whose network has no UDP, in a call through the media server: over coturn by TCP. */
+import { createHmac } from "node:crypto"
 import { networkInterfaces } from "node:os"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { freePort } from "#testing/runners"
 import { TestApp } from "#testing/app"
 import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
@@ -60,9 +61,31 @@ const relayed = () => {
   }
 }
 
+/** What Chromium reports of its connections to a relay. */
+const errorsOf = (server: RTCIceServer) =>
+  new Promise<ReadonlyArray<string>>((resolve) => {
+    const peer = new RTCPeerConnection({ iceServers: [server], iceTransportPolicy: "relay" })
+    const errors: Array<string> = []
+    peer.onicecandidateerror = ({ errorText }) => void errors.push(errorText)
+    peer.onicegatheringstatechange = () => {
+      if (peer.iceGatheringState !== "complete") return
+      peer.close()
+      resolve(errors)
+    }
+    peer.createDataChannel("probe")
+    void peer.setLocalDescription()
+  })
+
+/** A TURN server by TCP, with credentials for ten minutes. */
+const turnServer = (port: number, now: number): RTCIceServer => {
+  const username = `${Math.floor(now / 1000) + 600}:probe`
+  const credential = createHmac("sha1", turnSecret).update(username).digest("base64")
+  return { urls: `turn:${own}:${port}?transport=tcp`, username, credential }
+}
+
 it.live.skipIf(lacks.length > 0)(
   `a call through the media server reaches players over a TURN server by TCP${reason}`,
-  () =>
+  ({ skip }) =>
     Effect.gen(function* () {
       const port = yield* freePort
       const log = yield* spawnCoturn(port, coturnOptions)
@@ -76,6 +99,12 @@ it.live.skipIf(lacks.length > 0)(
       )
       const { url } = Context.get(app, TestApp)
       const visitor = yield* newVisitor()
+      const probe = yield* ask(() => visitor.newPage())
+      yield* ask(() => probe.goto(`${url}/dev/voice`))
+      // Where a connection to the machine itself has another local address than Chromium expects.
+      const server = turnServer(port, yield* Clock.currentTimeMillis)
+      const [error] = yield* ask(() => probe.evaluate(errorsOf, server))
+      if (error !== undefined) skip(`Chromium reaches no relay on this machine by TCP: ${error}`)
       yield* ask(() => visitor.addInitScript(relayed))
       const open = Effect.gen(function* () {
         const page = yield* ask(() => visitor.newPage())
