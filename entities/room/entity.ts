@@ -11,6 +11,7 @@ import { rooms } from "#rpc/limits"
 import { RoomRepository } from "#sql/rooms"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalGroups, makeLocalGroups, Sink, ThisNode } from "../local-actors.ts"
+import { durationClocks } from "../monotonic.ts"
 import { makeOutputQueue } from "../output-queue.ts"
 import { makeTimer } from "../timer.ts"
 import { RoomActor, type RoomRuntime } from "./actor.ts"
@@ -44,7 +45,6 @@ export class LocalRooms extends Context.Service<
 }
 
 const codeAttempts = 8
-const nanosPerMilli = 1e6
 
 const wakeState = Effect.fnUntraced(function* (id: string) {
   const repository = yield* RoomRepository
@@ -67,10 +67,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const wakeAt = yield* makeTimer(() => actor.tick())
   const runtime: RoomRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
-    clocks: [
-      () => clock.currentTimeMillisUnsafe(),
-      () => Number(clock.monotonicTimeNanosUnsafe()) / nanosPerMilli
-    ],
+    clocks: durationClocks(clock),
     hasLease: lease.hasLease,
     wakeAt,
     changed: () => writer.markDirty(actor),

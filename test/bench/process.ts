@@ -5,9 +5,10 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { readFile } from "node:fs/promises"
-import { createServer } from "node:net"
 import { setInterval } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
+import { freePort as findFreePort } from "#server/platform/settings/free-port"
 import { pinned } from "./cores.ts"
 import type { Target } from "./load/protocol.ts"
 
@@ -95,14 +96,7 @@ export async function launchServer(options: ServerLaunch): Promise<RunningServer
   }
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  if (address === null || typeof address === "string") throw new Error("no free port")
-  return address.port
-}
+export const freePort = (): Promise<number> => Effect.runPromise(findFreePort("127.0.0.1"))
 
 async function ready(child: ChildProcess, url: string): Promise<void> {
   const deadline = performance.now() + readyTimeoutMs

@@ -6,7 +6,7 @@ import { Clock, Effect, Schema } from "effect"
 import { dataChannelDriver } from "#server/features/voice/datachannel-driver"
 import type { MediaReport } from "#server/features/voice/media-messages"
 import { MediaRooms } from "#server/features/voice/media-rooms"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { monotonicMillis } from "#entities/monotonic"
 import { freeUdpPort } from "../support/udp-port.ts"
 import { eventually, VoicePeer } from "../support/voice-peer.ts"
 

@@ -1,8 +1,8 @@
 /** Browser tabs whose network has no UDP, in a call through the media server: over coturn by TCP. */
-import { createHmac } from "node:crypto"
 import { networkInterfaces } from "node:os"
 import { assert, it } from "@effect/vitest"
 import { Clock, Context, Effect, Layer } from "effect"
+import { credentialsFor } from "#server/features/peers/turn-servers"
 import { freePort } from "#testing/runners"
 import { TestApp } from "#testing/app"
 import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
@@ -77,11 +77,10 @@ const errorsOf = (server: RTCIceServer) =>
   })
 
 /** A TURN server by TCP, with credentials for ten minutes. */
-const turnServer = (port: number, now: number): RTCIceServer => {
-  const username = `${Math.floor(now / 1000) + 600}:probe`
-  const credential = createHmac("sha1", turnSecret).update(username).digest("base64")
-  return { urls: `turn:${own}:${port}?transport=tcp`, username, credential }
-}
+const turnServer = (port: number, now: number): RTCIceServer => ({
+  urls: `turn:${own}:${port}?transport=tcp`,
+  ...credentialsFor("probe", turnSecret, now + 600_000)
+})
 
 it.live.skipIf(lacks.length > 0)(
   `a call through the media server reaches players over a TURN server by TCP${reason}`,

@@ -11,7 +11,7 @@ import { type Cause, Clock, Context, Effect, Layer, Option, Schedule } from "eff
 import { type RunnerAddress, ShardingConfig } from "effect/cluster"
 import { type RunnerReport, RunnerReports } from "#sql/runners"
 import { Invalidation } from "#server/platform/invalidation"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { monotonicMillis } from "#entities/monotonic"
 import { formatAddress, parseAddress } from "./runner-address.ts"
 import { PeerRunners } from "./runner-links.ts"
 

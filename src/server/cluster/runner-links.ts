@@ -6,7 +6,7 @@ import { LocalRooms } from "#entities/room/entity"
 import { RemoteRoomInputs, RemoteRoomOutputs, RemoteRooms } from "#entities/room/remote"
 import { NodeFlush } from "#server/platform/flush"
 import { readings } from "#server/platform/metrics"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { monotonicMillis } from "#entities/monotonic"
 import { type RunnerConnection, RunnerLink } from "./runner-link.ts"
 
 const heartbeatMillis = 400

@@ -21,7 +21,7 @@ import {
 import { SqlClient, type SqlConnection } from "effect/sql"
 import { Lease } from "#entities/lease"
 import { readings } from "#server/platform/metrics"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { durationClocks, monotonicMillis } from "#entities/monotonic"
 import { Membership } from "./membership.ts"
 import { PauseDetector } from "./pause-detector.ts"
 
@@ -106,10 +106,7 @@ const makePauseDetector = Effect.gen(function* () {
     Duration.toMillis(shardLockExpiration) -
     Duration.toMillis(shardLockRefreshInterval) -
     awakeMillis
-  const detector = new PauseDetector(gap, [
-    () => clock.currentTimeMillisUnsafe(),
-    monotonicMillis(clock)
-  ])
+  const detector = new PauseDetector(gap, durationClocks(clock))
   const { counter } = yield* readings
   counter(
     "svc_cluster_freezes_total",

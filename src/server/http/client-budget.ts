@@ -7,7 +7,7 @@ import type { HttpServerRequest } from "effect/http"
 import { http as limits } from "#rpc/limits"
 import { clientAddress } from "#server/platform/client-address"
 import { readings } from "#server/platform/metrics"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { monotonicMillis } from "#entities/monotonic"
 import { Settings } from "#server/platform/settings/settings"
 import { ByteBudget, type CutReason, type Holding } from "./byte-budget.ts"
 

@@ -9,6 +9,7 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { ByteSize, Data, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerError, type HttpServerRequest } from "effect/http"
 import { http as limits } from "#rpc/limits"
+import { hasBody } from "#server/platform/body-deadlines"
 import { requireCredentials } from "#server/platform/credential-check"
 import type { CutReason, Holding } from "./byte-budget.ts"
 import { makeClientBudget } from "./client-budget.ts"
@@ -74,10 +75,6 @@ const collect = (
       received.free()
     })
   })
-
-/** Whether a request has a body, or may have one. */
-const hasBody = ({ headers }: Request): boolean =>
-  headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
 /** Returns a function that binds the body of a request to the bounds. */
 export const makeBoundBody = Effect.gen(function* () {

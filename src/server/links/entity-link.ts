@@ -12,7 +12,7 @@ import { type CodedError, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { OutputBatch } from "#entities/output-queue"
 import type { FlushScheduler } from "#server/platform/flush"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { monotonicMillis } from "#entities/monotonic"
 import * as State from "./link-state.ts"
 
 /** The outcome of a command. */

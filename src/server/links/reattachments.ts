@@ -10,7 +10,7 @@
  * The bound of the queue is the number of links.
  */
 import { Clock, Effect } from "effect"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { monotonicMillis } from "#entities/monotonic"
 
 /** Links that start together, and the shortest pause before the next ones. */
 export const linksPerTurn = 16

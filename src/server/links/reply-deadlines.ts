@@ -5,7 +5,7 @@
 import { Clock, Effect } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
 import { makeTimer } from "#entities/timer"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { monotonicMillis } from "#entities/monotonic"
 import { replyMillis } from "./entity-call.ts"
 
 /** The error of a request without a reply. There is no time left to repeat it. */

@@ -4,6 +4,14 @@
  */
 import { IncomingMessage } from "node:http"
 
+/** Whether a request has a body, or may have one. */
+export const hasBody = ({
+  headers
+}: {
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+}): boolean =>
+  headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+
 /**
  * A request whose body may have a deadline. A field holds it: what a `WeakMap` refers to survives the
  * collections of the young generation, and the deadline refers to the request.
@@ -14,7 +22,7 @@ export class TimedMessage extends IncomingMessage {
 
   /** Calls `onLate` unless the body of the request ends in time. */
   startBodyDeadline(millis: number, onLate: () => void): void {
-    if (!this.#hasBody || millis === 0) return
+    if (!hasBody(this) || millis === 0) return
     this.#onLate = onLate
     this.extendBodyDeadline(millis)
   }
@@ -33,11 +41,6 @@ export class TimedMessage extends IncomingMessage {
     clearTimeout(this.#timer)
     this.#onLate = undefined
     super._destroy(error, callback)
-  }
-
-  get #hasBody(): boolean {
-    const { "content-length": length = "0", "transfer-encoding": coding } = this.headers
-    return coding !== undefined || length !== "0"
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { Clock, Context, Data, Effect, Stream } from "effect"
 import type { CodedError } from "#rpc/errors/wire"
-import { monotonicMillis } from "./monotonic.ts"
+import { monotonicMillis } from "#entities/monotonic"
 
 /** The credentials of a response ended while it was streamed: its connection is cut. */
 export class CredentialEnded extends Data.TaggedError("CredentialEnded")<{}> {}

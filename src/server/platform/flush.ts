@@ -7,7 +7,7 @@
 import { performance } from "node:perf_hooks"
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
-import { monotonicMillis } from "./monotonic.ts"
+import { monotonicMillis } from "#entities/monotonic"
 
 /** When to flush: at the end of the event loop's iteration, or after milliseconds if it is busy. */
 export interface FlushTimers {

@@ -6,7 +6,7 @@ import { type Clock, Effect } from "effect"
 import { RateLimited } from "#rpc/errors/codes"
 import { caches, type RateWindow } from "#rpc/limits"
 import type { RateWindowRepository } from "#sql/rate-windows"
-import { monotonicMillis } from "./monotonic.ts"
+import { monotonicMillis } from "#entities/monotonic"
 
 export const rateLimited = (millis: number): RateLimited =>
   new RateLimited({ details: { retryAfterSeconds: Math.max(1, Math.ceil(millis / 1000)) } })

@@ -16,7 +16,7 @@ import {
 } from "#server/platform/credential-check"
 import { sweepHourly } from "#server/platform/database"
 import { FairShares } from "#server/platform/fair-semaphore"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { monotonicMillis } from "#entities/monotonic"
 import { type FunctionLogLine, FunctionsLogs } from "./control-plane.ts"
 
 /** Lines that are not written yet, of all environments of a node. */

@@ -14,7 +14,8 @@ import { startEmbeddedTurn } from "./embedded-turn.ts"
 
 const isTurnUrl = (url: string): boolean => /^turns?:/i.test(url)
 
-const credentialsFor = (player: string, secret: string, expiresAt: number) => {
+/** Credentials of a player for a TURN server until a time, in milliseconds. */
+export const credentialsFor = (player: string, secret: string, expiresAt: number) => {
   const username = `${Math.floor(expiresAt / 1000)}:${player}`
   return { username, credential: createHmac("sha1", secret).update(username).digest("base64") }
 }

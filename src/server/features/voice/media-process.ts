@@ -5,7 +5,7 @@
 import { createSocket } from "node:dgram"
 import { setTimeout } from "node:timers/promises"
 import * as Clock from "effect/Clock"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { monotonicMillis } from "#entities/monotonic"
 import type { MediaDriver } from "./media-driver.ts"
 import type { MediaOptions, MediaReport, MediaRequest } from "./media-messages.ts"
 import { MediaRooms } from "./media-rooms.ts"

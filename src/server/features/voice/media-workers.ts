@@ -2,7 +2,7 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { VoiceUnavailable } from "#rpc/errors/codes"
 import { type MediaListener, VoiceMedia } from "#entities/voice-session/media"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { monotonicMillis } from "#entities/monotonic"
 import { Settings } from "#server/platform/settings/settings"
 import { JoinsUnderWay } from "./joins-under-way.ts"
 import { MediaWorker } from "./media-worker.ts"

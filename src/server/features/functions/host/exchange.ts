@@ -4,6 +4,7 @@ import { Transform } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { hasBody } from "#server/platform/body-deadlines"
 import { GateClosed } from "#server/platform/workerd/supervisor"
 import { CallDeadline, uploadMillis } from "./call-deadline.ts"
 import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
@@ -55,9 +56,6 @@ export const sendError = (response: ServerResponse, error: Sendable): void => {
   })
   response.end(body)
 }
-
-export const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
 /** The body of the client is larger than a function may get. */
 class BodyTooLarge extends Error {}

@@ -10,7 +10,7 @@ import { functionLeases as limits, functionRuntime } from "#rpc/function-runtime
 import { EnvironmentId } from "#rpc/ids"
 import { FunctionHostRepository } from "#sql/functions/hosts"
 import { ThisNode } from "#entities/local-actors"
-import { monotonicMillis } from "#server/platform/monotonic"
+import { monotonicMillis } from "#entities/monotonic"
 import type { FunctionHost } from "../host/host.ts"
 import type { LocalFunctions } from "../host/local.ts"
 import { endRecorded } from "../host/recorded-process.ts"
