@@ -71,19 +71,21 @@ const refreshTokenOf = (session) => {
 
 const putSave = `
   with put as (
-    insert into saves as s (environment_id, player_id, key, version, data, size, updated_at, fresh)
+    insert into saves as s (environment_id, player_id, key, version, data, size, updated_at, fresh,
+      growth, guest_bytes_most, environment_room)
     values ($1, $2, $3, 1 + coalesce((select floor from save_counts
-        where player_id = $2 and environment_id = $1), 0), $4, $5, $6, true)
+        where player_id = $2 and environment_id = $1), 0), $4, $5, $6, true, $5, $8, $9)
     on conflict (player_id, environment_id, key) do update set version = s.version + 1,
       data = excluded.data, size = excluded.size, updated_at = excluded.updated_at,
-      fresh = s.data is null
-    returning s.version, s.fresh
+      fresh = s.data is null, growth = excluded.size - s.size,
+      guest_bytes_most = excluded.guest_bytes_most, environment_room = excluded.environment_room
+    returning s.version, s.fresh, s.growth
   ), counted as (
     insert into save_counts as c (environment_id, player_id, saves, most, deleted, floor)
     select $1, $2, 1, $7::int, 0, 0 from put where fresh
     on conflict (player_id, environment_id) do update set saves = c.saves + 1, most = excluded.most
   )
-  select version from put`
+  select version, growth from put`
 
 const getSave = `
   select key, version, size, updated_at, data from saves
@@ -152,7 +154,7 @@ app.put("/v1/saves/:key", async (request) => {
   const { rows } = await pool.query({
     name: "save",
     text: putSave,
-    values: [environmentId, playerOf(request), key, data, size, now, 100]
+    values: [environmentId, playerOf(request), key, data, size, now, 100, null, null]
   })
   return { key, version: rows[0].version, size, updatedAt: now }
 })
