@@ -44,12 +44,27 @@ const makeShared =
     })
   }
 
+/** Logs a failed write instead of failing. */
+const makeWarn =
+  (entities: string) =>
+  <A, E, R>(write: Effect.Effect<A, E, R>) =>
+    Effect.catchCause(write, (cause) =>
+      Effect.logWarning(`Failed to write snapshots of ${entities}; retrying`, cause)
+    )
+
+/** Numbers the writes of this process, so that the database refuses one that arrives late. */
+const makeCounter = () => {
+  let last = 0
+  return (): number => (last += 1)
+}
+
 /** `entities` names them in logs, in the plural. */
 export const makeWriteBehind = Effect.fnUntraced(function* <
   Actor extends { readonly fenced: boolean }
 >(entities: string) {
   const dirty = new Set<Actor>()
   const stats = new SnapshotStats()
+  const warn = makeWarn(entities)
   /** Serializes writes: an older snapshot must not arrive after a newer one or after a removal. */
   const exclusive = (yield* Semaphore.make(1)).withPermits(1)
 
@@ -90,12 +105,6 @@ export const makeWriteBehind = Effect.fnUntraced(function* <
     )
   }
 
-  /** Logs a failed write instead of failing. */
-  const warn = <A, E, R>(write: Effect.Effect<A, E, R>) =>
-    Effect.catchCause(write, (cause) =>
-      Effect.logWarning(`Failed to write snapshots of ${entities}; retrying`, cause)
-    )
-
   /** Flushes in the background until the scope closes. */
   const flushPeriodically = <A, E, R>(flush: Effect.Effect<A, E, R>) =>
     warn(flush).pipe(Effect.repeat(Schedule.spaced(rooms.snapshotMillis)), Effect.forkScoped)
@@ -105,5 +114,18 @@ export const makeWriteBehind = Effect.fnUntraced(function* <
   }
 
   const shared = makeShared(exclusive)
-  return { dirty, stats, exclusive, attempt, inBatches, warn, flushPeriodically, shared, markDirty }
+  return {
+    dirty,
+    stats,
+    exclusive,
+    attempt,
+    inBatches,
+    warn,
+    flushPeriodically,
+    shared,
+    markDirty,
+    nextWriteNumber: makeCounter()
+  }
 })
+
+export type WriteBehind = Effect.Success<ReturnType<typeof makeWriteBehind>>

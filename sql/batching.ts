@@ -1,7 +1,7 @@
 /**
- * Batches statements that arrive in the same event-loop tick or while two earlier ones are in flight:
- * reads by id, and writes, at most one per owner and statement. A statement costs about as much for one
- * row as for fifty, and so does a commit.
+ * Batches statements that arrive in the same event-loop tick or while earlier ones are in flight: reads by
+ * id, and writes, at most one per owner and statement. A statement costs about as much for one row as for
+ * fifty, and so does a commit.
  */
 import { Effect, Exit, Semaphore, type Tracer } from "effect"
 
@@ -27,6 +27,12 @@ const inTraceOf = <A, E>(span: Span, statement: Effect.Effect<A, E>): Effect.Eff
 const idsMax = 500
 /** Most statements in flight; later callers share the next one. */
 const inFlightMax = 2
+/**
+ * Most writes in flight while at least `fullBatch` requests wait: Postgres works on some while this process
+ * prepares the next. A write for ten rows costs little more for each than one for a hundred.
+ */
+const fullInFlightMax = 4
+const fullBatch = 12
 
 /** The same look-up in batches. The map may hold more rows than the caller has asked for. */
 export const batchReads = Effect.fnUntraced(function* <A>(find: Find<A>) {
@@ -85,7 +91,7 @@ interface Waiting<Request, Answer> {
   readonly resume: (result: Effect.Effect<Answer>) => void
 }
 
-/** Most requests in one statement, and their most characters. */
+/** Most requests in one statement, however many wait, and their most characters. */
 const requestsMax = 100
 const sizeMax = 1_000_000
 /** After a refusal, so many requests of the batch are retried at a time. */
@@ -110,38 +116,41 @@ const inTurns = <A>(waiting: ReadonlyArray<A>, tenantOf: (each: A) => string): R
   ).flat()
 }
 
+/** Splits the queue into the next batch, in order of arrival for each tenant, and the rest. */
+const splitQueue = <Request, Answer>(
+  { ownerOf, sizeOf, tenantOf }: Writing<Request, Answer>,
+  waiting: ReadonlyArray<Waiting<Request, Answer>>
+) => {
+  const owners = new Set<string>()
+  const taken: Array<Waiting<Request, Answer>> = []
+  const left: Array<Waiting<Request, Answer>> = []
+  let size = 0
+  const most = Math.min(requestsMax, Math.max(fullBatch, waiting.length / fullInFlightMax))
+  const inOrder =
+    tenantOf === undefined ? waiting : inTurns(waiting, ({ request }) => tenantOf(request))
+  for (const each of inOrder) {
+    const owner = ownerOf(each.request)
+    const fits = taken.length < most && size + sizeOf(each.request) <= sizeMax
+    if (owners.has(owner) || (!fits && taken.length > 0)) {
+      left.push(each)
+      continue
+    }
+    owners.add(owner)
+    size += sizeOf(each.request)
+    taken.push(each)
+  }
+  return { taken, left }
+}
+
 /** The same write in batches. A batch serves many callers, so never use it within a transaction. */
 export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
   writing: Writing<Request, Answer>
 ) {
-  const { ownerOf, sizeOf, tenantOf, together } = writing
+  const { ownerOf, together } = writing
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   let waiting: Array<Waiting<Request, Answer>> = []
   let inFlight = 0
-
-  /** Takes the next batch from the queue, in order of arrival for each tenant. */
-  const take = (): ReadonlyArray<Waiting<Request, Answer>> => {
-    const owners = new Set<string>()
-    const taken: Array<Waiting<Request, Answer>> = []
-    const left: Array<Waiting<Request, Answer>> = []
-    let size = 0
-    const inOrder =
-      tenantOf === undefined ? waiting : inTurns(waiting, ({ request }) => tenantOf(request))
-    for (const each of inOrder) {
-      const owner = ownerOf(each.request)
-      const fits = taken.length < requestsMax && size + sizeOf(each.request) <= sizeMax
-      if (owners.has(owner) || (!fits && taken.length > 0)) {
-        left.push(each)
-        continue
-      }
-      owners.add(owner)
-      size += sizeOf(each.request)
-      taken.push(each)
-    }
-    waiting = left
-    return taken
-  }
 
   const write = Effect.fnUntraced(function* (batch: ReadonlyArray<Waiting<Request, Answer>>) {
     if (batch.length === 1) return yield* oneByOne(writing, batch)
@@ -160,7 +169,8 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
   const work = Effect.gen(function* () {
     yield* Effect.yieldNow
     while (waiting.length > 0) {
-      const batch = take()
+      const { left, taken: batch } = splitQueue(writing, waiting)
+      waiting = left
       yield* inTraceOf(batch[0]?.span, write(batch))
     }
   }).pipe(
@@ -175,7 +185,8 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
     Effect.withFiber(({ cache }) =>
       Effect.callback((resume) => {
         waiting.push({ request, span: cache.span, resume })
-        if (inFlight >= inFlightMax) return
+        const inFlightMost = waiting.length < fullBatch ? inFlightMax : fullInFlightMax
+        if (inFlight >= inFlightMost) return
         inFlight += 1
         runFork(Effect.forkIn(work, scope))
       })

@@ -1,6 +1,7 @@
 /**
  * Rows of channels: options and lists. Only the newest activation of a channel writes its row, so a
- * runner that lost the channel without noticing cannot overwrite its successor.
+ * runner that lost the channel without noticing cannot overwrite its successor. Its writes are numbered:
+ * one that reaches Postgres after its time limit does not replace a later one.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -12,6 +13,8 @@ const Key = Schema.Struct({ environmentId: Schema.String, name: Schema.String })
 export const ChannelRow = Schema.Struct({
   ...Key.fields,
   epoch: Schema.Number,
+  /** Counted by the process that writes. */
+  writeNumber: Schema.Number,
   /** The process that wrote the row. */
   node: Schema.String,
   /** Managed by the server API: it exists until it is deleted. */
@@ -41,7 +44,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
     execute: ({ environmentId, name }) => sql`
       with activation as materialized (select nextval('entity_epochs') as epoch),
       claimed as (
-        update channels set epoch = activation.epoch from activation
+        update channels set epoch = activation.epoch, write_number = 0 from activation
         where environment_id = ${environmentId} and name = ${name}
         returning managed, document
       )
@@ -61,8 +64,8 @@ const statements = (sql: SqlClient.SqlClient) => ({
       insert into channels as stored ${sql.insert(row)}
       on conflict (environment_id, name) do update set epoch = excluded.epoch,
         node = excluded.node, managed = excluded.managed, due_at = excluded.due_at,
-        document = excluded.document
-      where stored.epoch <= excluded.epoch
+        document = excluded.document, write_number = excluded.write_number
+      where (stored.epoch, stored.write_number) <= (excluded.epoch, excluded.write_number)
       returning name`
   }),
   find: SqlSchema.findAll({

@@ -4,7 +4,8 @@
  * read the rows as a list.
  *
  * Each activation of a room takes a greater epoch, and only the newest may write the row. So a runner
- * that lost the room without noticing cannot overwrite its successor. A crash of Postgres empties the
+ * that lost the room without noticing cannot overwrite its successor. Its writes are numbered: one that
+ * reaches Postgres after its time limit does not replace a later one. A crash of Postgres empties the
  * table. A missing row is written only if it existed before the table began again; at any other time it
  * was removed because the room closed.
  */
@@ -35,8 +36,12 @@ export const RoomRow = Schema.Struct({
 })
 export type RoomRow = typeof RoomRow.Type
 
-/** A row to write; it existed after the epoch `since`. */
-const Snapshot = Schema.Struct({ ...RoomRow.fields, since: Schema.Number })
+/** A row to write; it existed after the epoch `since`. `writeNumber` is counted by the process. */
+const Snapshot = Schema.Struct({
+  ...RoomRow.fields,
+  since: Schema.Number,
+  writeNumber: Schema.Number
+})
 export type Snapshot = typeof Snapshot.Type
 
 const ListedRow = Schema.Struct({
@@ -72,7 +77,8 @@ const InMode = Schema.Struct({
 const columns = (sql: SqlClient.SqlClient) =>
   sql.literal(`id text, "environmentId" text, epoch bigint, node text, code text, mode text, listed boolean,
     matched boolean, "maxPlayers" int, metadata text, "createdAt" timestamptz,
-    "dueAt" timestamptz, members text[], snapshot text, since bigint`)
+    "dueAt" timestamptz, members text[], snapshot text, since bigint,
+    "writeNumber" bigint`)
 
 /** Epochs to skip after a crash; greater than the number that a replica can lag behind. */
 const skippedEpochs = 10_000
@@ -82,11 +88,12 @@ const writes = (sql: SqlClient.SqlClient) => {
   const rows = (json: string) => sql`
     select r.id, r."environmentId", r.epoch, r.node, r.code, r.mode, r.listed, r.matched,
       cardinality(r.members), r."maxPlayers", r.metadata, r."createdAt", r."dueAt", r.members,
-      r.snapshot
+      r.snapshot, coalesce(r."writeNumber", 0)
     from jsonb_to_recordset(${json}::text::jsonb) as r(${columns(sql)})`
   const into =
     sql.literal(`insert into rooms as stored (id, environment_id, epoch, node, code, mode,
-    listed, matched, players, max_players, metadata, created_at, due_at, members, snapshot)`)
+    listed, matched, players, max_players, metadata, created_at, due_at, members, snapshot,
+    write_number)`)
   return {
     claim: SqlSchema.findNonEmpty({
       Request: Schema.Array(Schema.String),
@@ -100,7 +107,7 @@ const writes = (sql: SqlClient.SqlClient) => {
           select id from rooms where id = any(${[...ids]}::text[]) order by id for update
         ),
         claimed as (
-          update rooms set epoch = activation.epoch from activation, locked
+          update rooms set epoch = activation.epoch, write_number = 0 from activation, locked
           where rooms.id = locked.id and activation.id = locked.id
           returning rooms.id, rooms.snapshot
         )
@@ -141,8 +148,8 @@ const writes = (sql: SqlClient.SqlClient) => {
         order by r.id
         on conflict (id) do update set epoch = excluded.epoch, node = excluded.node, listed = excluded.listed,
           players = excluded.players, due_at = excluded.due_at, members = excluded.members,
-          snapshot = excluded.snapshot
-        where stored.epoch <= excluded.epoch
+          snapshot = excluded.snapshot, write_number = excluded.write_number
+        where (stored.epoch, stored.write_number) <= (excluded.epoch, excluded.write_number)
         returning id, (select coalesce(epoch, 0)::float8 from current) as table_epoch`
     })
   }

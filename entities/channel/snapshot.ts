@@ -68,7 +68,7 @@ export const toRow = (
   node: string,
   now: number,
   executed: ReadonlyArray<StoredLink> = []
-): ChannelRow => {
+): Omit<ChannelRow, "writeNumber"> => {
   const { environmentId, managed, name, ...settings } = options
   return {
     environmentId,

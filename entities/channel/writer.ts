@@ -19,10 +19,13 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
       const repository = yield* ChannelRepository
       const node = yield* ThisNode
       const writeBehind = yield* makeWriteBehind<ChannelActor>("channels")
-      const { attempt, dirty, exclusive, inBatches, stats, warn } = writeBehind
+      const { attempt, dirty, exclusive, inBatches, nextWriteNumber, stats, warn } = writeBehind
 
       const rowOf = (state: ChannelState, epoch: number, links: ReadonlyArray<StoredLink>) =>
-        Effect.map(Clock.currentTimeMillis, (now) => toRow(state, epoch, node.id, now, links))
+        Effect.map(Clock.currentTimeMillis, (now) => ({
+          ...toRow(state, epoch, node.id, now, links),
+          writeNumber: nextWriteNumber()
+        }))
 
       const write = Effect.fnUntraced(function* (actor: ChannelActor) {
         const { epoch, executed, fenced, state } = actor

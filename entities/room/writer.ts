@@ -12,7 +12,7 @@ import { rooms } from "#rpc/limits"
 import { violatedConstraint, isRefused } from "#sql/database"
 import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
-import { makeWriteBehind, type SnapshotStats } from "../write-behind.ts"
+import { makeWriteBehind, type WriteBehind } from "../write-behind.ts"
 import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
@@ -24,14 +24,19 @@ const batchSize = rooms.snapshotsPerStatement
  * Writes one batch and fences the rooms that belong to a newer activation. Returns the epoch at which
  * the table began, or 0.
  */
-const makeSave = (repository: Repository, nodeId: string, stats: SnapshotStats) =>
+const makeSave = (
+  repository: Repository,
+  nodeId: string,
+  { nextWriteNumber, stats }: Pick<WriteBehind, "nextWriteNumber" | "stats">
+) =>
   Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>, hasCode: boolean) {
     const now = yield* Clock.currentTimeMillis
+    const writeNumber = nextWriteNumber()
     const batch = actors.flatMap((actor) => {
       const { epoch, executed, id, since, state } = actor
       if (state === undefined || state.closed !== null || actor.fenced) return []
       const row = toRow(state, epoch, nodeId, now, executed.stored())
-      const snapshot = { ...row, code: hasCode ? row.code : id, since }
+      const snapshot = { ...row, code: hasCode ? row.code : id, since, writeNumber }
       return [{ actor, changes: actor.beginWrite(), snapshot }]
     })
     if (batch.length === 0) return 0
@@ -53,14 +58,14 @@ const makeSave = (repository: Repository, nodeId: string, stats: SnapshotStats) 
 /** The rooms of a node that need a write or a removal, and how to do it. */
 const makeBacklog = Effect.fnUntraced(function* (repository: Repository, nodeId: string) {
   const writeBehind = yield* makeWriteBehind<RoomActor>("rooms")
-  const { attempt, dirty, inBatches, stats, warn } = writeBehind
+  const { attempt, dirty, inBatches, warn } = writeBehind
   /** Dirty rooms whose replies wait for the write. */
   const urgent = new Set<RoomActor>()
   /** Closed rooms that still have a row. */
   const closed = new Set<RoomActor>()
   const living = new Set<RoomActor>()
   let newestTableEpoch = 0
-  const write = makeSave(repository, nodeId, stats)
+  const write = makeSave(repository, nodeId, writeBehind)
 
   /** A table that began again lacks the rows of rooms that have not changed since. */
   const save = (batch: ReadonlyArray<RoomActor>, hasCode: boolean) =>

@@ -182,7 +182,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
     HttpApiEndpoint.post("exchange", "/exchange", {
       payload: Schema.Struct({ code: SignInCode, verifier: Verifier }),
       success: ProviderSession,
-      error: [wire(InvalidCode), ...linkErrors]
+      error: [wire(InvalidCode), wire(ProviderDisabled), ...linkErrors]
     })
       .middleware(Requests)
       .middleware(PublishableKey)

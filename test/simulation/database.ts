@@ -205,9 +205,14 @@ export class Database {
 
   /** A statement whose failure is a defect (`orDieWithTimeout`): it dies at the timeout at the latest. */
   #settled<A>(process: Process, real: Effect.Effect<A>): Effect.Effect<A> {
-    return Effect.timeoutOrElse(Effect.orDie(this.#query(process, real)), {
+    return Effect.orDie(this.#retried(process, real))
+  }
+
+  /** A statement whose caller tries again (`failOnTimeout`). It may still run after its time limit. */
+  #retried<A, E>(process: Process, real: Effect.Effect<A, E>) {
+    return Effect.timeoutOrElse(this.#query(process, real), {
       duration: statementMillis,
-      orElse: () => Effect.die(unreachable)
+      orElse: () => Effect.fail(unreachable)
     })
   }
 
@@ -233,9 +238,9 @@ export class Database {
       claim: (id) => settled(rows.claim(id)),
       nextEpoch: settled(rows.nextEpoch),
       insert: (row) => settled(rows.insert(row)),
-      save: (batch) => this.#query(process, rows.save(batch)),
-      unclaimed: (left) => this.#query(process, rows.unclaimed(left)),
-      remove: (over) => this.#query(process, rows.remove(over)),
+      save: (batch) => this.#retried(process, rows.save(batch)),
+      unclaimed: (left) => this.#retried(process, rows.unclaimed(left)),
+      remove: (over) => this.#retried(process, rows.remove(over)),
       seatsOf: (environmentId, playerIds) => settled(rows.seatsOf(environmentId, playerIds)),
       findByCode: (environmentId, code) => settled(rows.findByCode(environmentId, code)),
       findById: (environmentId, id) => settled(rows.findById(environmentId, id)),

@@ -1,6 +1,7 @@
-/** Rows of channels, where they have none to belong to. */
+/** Rows of channels: a write that arrives late, and an environment that is gone. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { ChannelRepository } from "#sql/channels"
 import { poolLayer } from "#sql/database"
 import { TestDatabase } from "#testing/app"
@@ -8,7 +9,10 @@ import { DatabaseLive } from "../support/service.ts"
 
 const Rows = Layer.unwrap(
   Effect.map(TestDatabase, ({ url }) =>
-    Layer.provide(ChannelRepository.layer, poolLayer({ url: Redacted.make(url), connections: 1 }))
+    Layer.provideMerge(
+      ChannelRepository.layer,
+      poolLayer({ url: Redacted.make(url), connections: 1 })
+    )
   )
 ).pipe(Layer.provide(DatabaseLive))
 
@@ -19,10 +23,33 @@ const row = {
   node: "nod_1",
   managed: false,
   dueAt: null,
-  document: "{}"
+  document: "{}",
+  writeNumber: 1
 }
 
-layer(Rows)("a channel whose environment is gone", (it) => {
+layer(Rows)("the row of a channel", (it) => {
+  it.effect(
+    "keeps the later of two writes of one activation when the earlier one arrives last",
+    () =>
+      Effect.gen(function* () {
+        const rows = yield* ChannelRepository
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`insert into projects (id, name, slug, created_at)
+        values ('prj_late', 'late', 'late', now())`
+        yield* sql`insert into environments (id, project_id, name, created_at)
+        values ('env_late', 'prj_late', 'development', now())`
+        const own = { ...row, environmentId: "env_late", epoch: 0, managed: true }
+        assert.isTrue(yield* rows.insert(own))
+        assert.isTrue(yield* rows.save({ ...own, writeNumber: 8, document: "later" }))
+        assert.isFalse(yield* rows.save({ ...own, writeNumber: 7, document: "late" }))
+        const claimed = yield* rows.claim("env_late", own.name)
+        assert.deepStrictEqual(claimed.stored, { managed: true, document: "later" })
+        // The next activation counts from the beginning, perhaps in another process.
+        assert.isTrue(yield* rows.save({ ...own, epoch: claimed.epoch, document: "next" }))
+        assert.isFalse(yield* rows.save({ ...own, writeNumber: 9, document: "late" }))
+      })
+  )
+
   it.effect("does not write a channel whose environment is gone, which is no database fault", () =>
     Effect.gen(function* () {
       const rows = yield* ChannelRepository

@@ -12,7 +12,7 @@ import { SharedDatabase } from "../support/http/stack.ts"
 import { emptyRoom, start } from "../support/room-harness.ts"
 
 const row = toRow(emptyRoom(), 1, "nod_1", start)
-const snapshot = { ...row, since: row.epoch }
+const snapshot = { ...row, since: row.epoch, writeNumber: 1 }
 
 /** The rows, and a crash that empties what is not logged. */
 const database = Effect.gen(function* () {
@@ -94,6 +94,31 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
     })
   )
 
+  it.effect(
+    "keeps the later of two snapshots of one activation when the earlier one arrives last",
+    () =>
+      Effect.gen(function* () {
+        const { rows, sql } = yield* database
+        const own = { ...snapshot, epoch: yield* rows.nextEpoch }
+        yield* rows.insert(own)
+        const later = { ...own, snapshot: "later", writeNumber: 8 }
+        assert.strictEqual((yield* rows.save([later])).size, 1)
+        assert.strictEqual(
+          (yield* rows.save([{ ...own, snapshot: "late", writeNumber: 7 }])).size,
+          0
+        )
+        assert.deepStrictEqual(yield* sql`select snapshot from rooms where id = ${row.id}`, [
+          { snapshot: "later" }
+        ])
+        // The next activation counts from the beginning, perhaps in another process.
+        const next = yield* rows.claim(row.id)
+        const first = { ...own, epoch: next.epoch, snapshot: "next", writeNumber: 1 }
+        assert.strictEqual((yield* rows.save([first])).size, 1)
+        assert.strictEqual((yield* rows.save([{ ...later, writeNumber: 9 }])).size, 0)
+        yield* rows.remove([next])
+      })
+  )
+
   it.effect("writes a snapshot to a replica that took over before it knew of the last epochs", () =>
     Effect.gen(function* () {
       const { crash, rows, sql } = yield* database
@@ -116,7 +141,7 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
         Effect.gen(function* () {
           for (const millis of [11_000, 21_000, 31_000, 41_000, 51_000]) {
             const later = toRow(emptyRoom(), epoch, "nod_1", start + millis)
-            yield* rows.save([{ ...later, since: epoch }])
+            yield* rows.save([{ ...later, since: epoch, writeNumber: 1 }])
           }
           return yield* sql`
             select pg_stat_get_xact_tuples_updated('rooms'::regclass)::int as updated,

@@ -207,6 +207,18 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
       })
     )
 
+    it.effect("refuses the code of a provider that has been disabled since the callback", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const { code } = yield* completeFlow(app, "google", "late")
+        yield* configure(app, {
+          auth: { redirectUrls: [redirectUrl], providers: { google: { enabled: false } } }
+        })
+        const late = yield* exchange(app, code ?? "")
+        assert.deepStrictEqual([late.status, codeOf(late)], [404, "provider_disabled"])
+      })
+    )
+
     it.effect("makes a guest permanent and keeps its id and data", () =>
       Effect.gen(function* () {
         const app = yield* makeApp

@@ -68,7 +68,12 @@ export class BrowserSignIn extends Context.Service<
       verifier: string
     ) => Effect.Effect<
       ProviderSession,
-      InvalidCode | IdentityAlreadyLinked | PlayerBanned | PlayerNotFound | SessionRevoked
+      | InvalidCode
+      | IdentityAlreadyLinked
+      | PlayerBanned
+      | PlayerNotFound
+      | ProviderDisabled
+      | SessionRevoked
     >
   }
 >()("server/features/oauth/browser-sign-in/BrowserSignIn") {
@@ -164,6 +169,7 @@ const makeCallback = Effect.gen(function* () {
 const makeExchange = Effect.gen(function* () {
   const flows = yield* FlowStore
   const identitySignIn = yield* IdentitySignIn
+  const providers = yield* Providers
   return Effect.fn("BrowserSignIn.exchange")(function* (
     environmentId: EnvironmentId,
     code: string,
@@ -172,6 +178,8 @@ const makeExchange = Effect.gen(function* () {
     const flow = Option.getOrUndefined(yield* flows.takeResult(environmentId, code))
     if (flow === undefined || flow.isExpired) return yield* new InvalidCode()
     if (!isVerifierOf(flow.data.challenge, verifier)) return yield* new InvalidCode()
+    // It may have been disabled since the callback.
+    yield* providers.requireEnabled(environmentId, flow.provider)
     return yield* identitySignIn.signIn(flow, flow.data)
   })
 })
