@@ -2,7 +2,7 @@
  * Deployments of Functions: modules, bindings, variables and crons. The schemas bound every list; rules
  * that concern names and several fields are in `issues.ts`.
  */
-import { Schema } from "effect"
+import { DateTime, Option, Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { functions as limits } from "../limits.ts"
 import { isStorable, textUpTo, Timestamp } from "../text.ts"
@@ -30,10 +30,13 @@ const Variable = Schema.String.check(
   )
 )
 
+const isDay = (text: string): boolean =>
+  Option.exists(DateTime.make(text), (day) => DateTime.formatIsoDateUtc(day) === text)
+
 const CompatibilityDate = Schema.String.check(
-  Schema.isPattern(/^20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/, {
-    message: "Expected a day like 2026-07-30"
-  })
+  Schema.makeFilter((text: string) =>
+    /^20\d\d-\d\d-\d\d$/.test(text) && isDay(text) ? undefined : "Expected a day like 2026-07-30"
+  )
 )
 
 /** A new version. `crons` are in UTC. */

@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
 import type { Deployment } from "#rpc/hosting/api"
 import { type AppFile, readAppFiles } from "./app-files.ts"
-import { exitCodes, Failure } from "./failures.ts"
+import { Failure } from "./failures.ts"
 import { environmentFlag } from "./files.ts"
 import {
   activateDeployment,
@@ -15,6 +15,7 @@ import {
   uploadFile
 } from "./hosting-service.ts"
 import { Json, printResult, styled, table } from "./output.ts"
+import { describeRollback, rollbackFlags, versionToActivate } from "./rollback.ts"
 import { nameOf, resolveTarget, type Target } from "./target.ts"
 
 const out = styled("stdout")
@@ -153,44 +154,14 @@ const deployCommand = Command.make(
   ])
 )
 
-const noVersion = (message: string) =>
-  new Failure({
-    exitCode: exitCodes.usage,
-    code: "no_version",
-    message,
-    hints: ["svc deployments   lists the versions"]
-  })
-
-/** The version before the live one, unless one is named. */
-const versionToActivate = (
-  deployments: ReadonlyArray<Deployment>,
-  wanted: Option.Option<number>
-): Effect.Effect<number, Failure> => {
-  const ready = deployments.filter(({ status }) => status === "ready")
-  if (Option.isSome(wanted)) {
-    return ready.some(({ version }) => version === wanted.value)
-      ? Effect.succeed(wanted.value)
-      : Effect.fail(noVersion(`There is no version ${wanted.value}.`))
-  }
-  const live = ready.find((deployment) => deployment.live)
-  const before = ready.find(({ version }) => live !== undefined && version < live.version)
-  return before === undefined
-    ? Effect.fail(noVersion("There is no version before the live one."))
-    : Effect.succeed(before.version)
-}
-
 const rollbackCommand = Command.make(
   "rollback",
-  {
-    version: Argument.Int("version").pipe(
-      Argument.withDescription("The version to make live (default: the one before)"),
-      Argument.optional
-    ),
-    env: environmentFlag
-  },
+  rollbackFlags,
   Effect.fn(function* ({ env, version: wanted }) {
     const target = yield* resolveTarget(env)
-    const version = yield* versionToActivate(yield* listDeployments(target, listedMax), wanted)
+    const deployments = yield* listDeployments(target, listedMax)
+    const ready = deployments.filter(({ status }) => status === "ready")
+    const version = yield* versionToActivate(ready, wanted)
     const { deploymentId, live } = yield* activateDeployment(target, version)
     const { urls } = yield* readHosting(target)
     const url = urls[0] ?? null
@@ -202,7 +173,7 @@ const rollbackCommand = Command.make(
       ]
     )
   })
-).pipe(Command.withDescription("Make the version before the live one live again, or any other"))
+).pipe(describeRollback)
 
 const stateOf = ({ live, status }: Deployment): string => (live ? "live" : status)
 

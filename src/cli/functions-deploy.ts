@@ -5,6 +5,7 @@ import type { EnvironmentName } from "#rpc/auth"
 import { exitCodes, Failure } from "./failures.ts"
 import { environmentFlag } from "./files.ts"
 import { note, printResult, styled } from "./output.ts"
+import { describeRollback, rollbackFlags, versionToActivate } from "./rollback.ts"
 import { nameOf, resolveTarget, type Target } from "./target.ts"
 import { readDeployment } from "./functions-project.ts"
 import { activate, deploy, enable, listDeployments, readStatus } from "./functions-service.ts"
@@ -75,32 +76,15 @@ export const deployCommand = Command.make(
   })
 ).pipe(Command.withDescription("Bundle a folder of TypeScript and make it live"))
 
-const noVersion = (message: string) =>
-  new Failure({ exitCode: exitCodes.usage, code: "no_version", message })
-
 export const rollbackCommand = Command.make(
   "rollback",
-  {
-    version: Argument.Int("version").pipe(
-      Argument.withDescription("The version to make live (default: the one before)"),
-      Argument.optional
-    ),
-    env: environmentFlag
-  },
+  rollbackFlags,
   Effect.fn(function* ({ env, version: wanted }) {
     const target = yield* resolveTarget(env)
-    const kept = yield* listDeployments(target)
-    const live = kept.find((deployment) => deployment.live)
-    const before = kept.find(({ version }) => live !== undefined && version < live.version)
-    const version = Option.getOrUndefined(wanted) ?? before?.version
-    if (version === undefined) return yield* noVersion("There is no version before the live one.")
-    if (!kept.some((deployment) => deployment.version === version)) {
-      const versions = kept.map((deployment) => deployment.version).join(", ")
-      return yield* noVersion(`There is no version ${version}. Kept are: ${versions}`)
-    }
+    const version = yield* versionToActivate(yield* listDeployments(target), wanted)
     const { url } = yield* activate(target, version)
     yield* printResult({ environment: target.place?.environment, version, url }, [
       `Version ${version} is live in ${nameOf(target)}.`
     ])
   })
-).pipe(Command.withDescription("Make the version before the live one live again, or any other"))
+).pipe(describeRollback)

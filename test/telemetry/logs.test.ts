@@ -118,8 +118,8 @@ layer(Node(logEverything))("the log of a request", (it) => {
         [
           ["info", "Under way", undefined],
           ["error", "Failed to handle a request", undefined],
-          ["warn", "Answered", 500],
-          ["info", "Answered", 200]
+          ["warn", "Handled a request", 500],
+          ["info", "Handled a request", 200]
         ]
       )
       assert.include(String(at(lines[1], "cause")), "no route to postgres://svc:<secret>@db/x with")
@@ -140,7 +140,7 @@ layer(Node({ SVC_LOG_FORMAT: "json", SVC_LOG_LEVEL: "warning" }))(
         const lines = yield* logLines
         assert.deepStrictEqual(
           lines.map((line) => at(line, "message")),
-          ["Failed to handle a request", "Answered"]
+          ["Failed to handle a request", "Handled a request"]
         )
       })
     )

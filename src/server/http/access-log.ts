@@ -49,7 +49,9 @@ export const makeAccessLog = Effect.gen(function* () {
       const failed = status >= 500 && route !== "/readyz"
       if (!failed && logs.requests === "failed") return Effect.void
       const millis = Math.round(nanos / nanosPerMilli)
-      const log = failed ? Effect.logWarning("Answered") : Effect.logInfo("Answered")
+      const log = failed
+        ? Effect.logWarning("Handled a request")
+        : Effect.logInfo("Handled a request")
       return Effect.annotateLogs(log, { requestId, method, route, status, millis })
     })
   return { record }

@@ -68,6 +68,7 @@ const cases: ReadonlyArray<readonly [object, string]> = [
   [{ crons: ["0 0 * * *", "0 0 * * *"] }, "crons[1]"],
   [{ crons: Array.from({ length: 21 }, (_, i) => `${i} * * * *`) }, "crons"],
   [{ compatibilityDate: "tomorrow" }, "compatibilityDate"],
+  [{ compatibilityDate: "2026-02-31" }, "compatibilityDate"],
   [{ message: "x".repeat(501) }, "message"]
 ]
 layer(Node, { timeout: "60 seconds" })("versions of functions", (it) => {

@@ -61,11 +61,21 @@ const invalid = ({ kind, output }: StartFailure): FunctionInvalid => {
   return new FunctionInvalid({ message, details: { file, line } })
 }
 
+/** The runtime refuses days after its own. */
+const checkDate = ({ runtimeDate }: HostContext, { compatibilityDate }: FunctionBundle): void => {
+  if (compatibilityDate === undefined || compatibilityDate <= runtimeDate) return
+  throw new FunctionInvalid({
+    message: `The compatibility date ${compatibilityDate} is too late: this runtime is of ${runtimeDate}.`,
+    details: { file: null, line: null }
+  })
+}
+
 /** Starts the modules with data of their own; rejects with what is wrong with them. */
 export const validate = async (
   context: HostContext,
   bundle: FunctionBundle
 ): Promise<ValidatedFunction> => {
+  checkDate(context, bundle)
   const directories = context.directories.temporary()
   const endTurn = await context.takeTurn().catch(() => {
     throw new Unavailable()
