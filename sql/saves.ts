@@ -1,14 +1,15 @@
 /**
  * Cloud saves. Each write is one statement, so concurrent writes serialize and each version is issued
- * once. Under load, unconditional writes of different players share a statement. A deleted save stays
- * as a row without data. A trigger keeps `save_counts.bytes`, and refuses growth beyond the quotas.
+ * once. Under load, unconditional writes of different players share a statement, and so do reads of
+ * small saves. A deleted save stays as a row without data. A trigger keeps `save_counts.bytes`, and
+ * refuses growth beyond the quotas.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { saves as limits } from "#rpc/limits"
 import { violatedConstraint, isRefused, orDieWithTimeout } from "./database.ts"
-import { batchWrites } from "./batching.ts"
+import { batchReads, batchWrites } from "./batching.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -28,6 +29,16 @@ export type SaveItemRow = typeof Item.Type
 
 /** `data` is JSON text. */
 const Row = Schema.Struct({ ...Item.fields, data: Schema.String })
+
+/** A row of a shared read; `data` is null if it is too large for one. */
+const SharedRow = Schema.Struct({
+  ...Item.fields,
+  playerId: Schema.String,
+  data: Schema.NullOr(Schema.String)
+})
+
+/** Larger saves are read alone, so that the result of a shared read stays small. */
+const sharedMaxBytes = 16 * 1024
 
 const Write = Schema.Struct({
   ...SaveRef.fields,
@@ -197,6 +208,24 @@ const reads = (sql: SqlClient.SqlClient) => ({
       where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
         and data is not null`
   }),
+  findAll: SqlSchema.findAll({
+    Request: Schema.Struct({
+      environmentId: Schema.String,
+      playerIds: Schema.Array(Schema.String),
+      keys: Schema.Array(Schema.String)
+    }),
+    Result: SharedRow,
+    execute: ({ environmentId, keys, playerIds }) => sql`
+      select wanted.player_id, wanted.key, s.*
+      from unnest(${[...playerIds]}::text[], ${[...keys]}::text[]) as wanted(player_id, key),
+        lateral (
+          select version, size, updated_at,
+            case when size <= ${sql.literal(`${sharedMaxBytes}`)} then data end as data
+          from saves where player_id = wanted.player_id and key = wanted.key
+            and environment_id = ${environmentId} and data is not null
+          -- A look-up of each, however small the table was when the statement was planned.
+          offset 0) as s`
+  }),
   version: SqlSchema.findOneOption({
     Request: SaveRef,
     Result: VersionRow,
@@ -272,6 +301,32 @@ const runWrite = <E>(
     )
   )
 
+/** The id of a save in a shared read. No id of a player has a slash. */
+const sharedId = (playerId: string, key: string): string => `${playerId}/${key}`
+
+/** Reads a save: a small one together with others, a large one alone. */
+const makeFind = Effect.fnUntraced(function* ({ find, findAll }: ReturnType<typeof reads>) {
+  const shared = yield* batchReads((environmentId, ids) => {
+    const refs = ids.map((id) => {
+      const slash = id.indexOf("/")
+      return [id.slice(0, slash), id.slice(slash + 1)] as const
+    })
+    const playerIds = refs.map(([playerId]) => playerId)
+    const keys = refs.map(([, key]) => key)
+    return Effect.map(
+      orDieWithTimeout(findAll({ environmentId, playerIds, keys })),
+      (rows) => new Map(rows.map((row) => [sharedId(row.playerId, row.key), row]))
+    )
+  })
+  return Effect.fnUntraced(function* (request: typeof SaveRef.Type) {
+    const id = sharedId(request.playerId, request.key)
+    const row = (yield* shared(request.environmentId, [id])).get(id)
+    if (row === undefined) return Option.none<typeof Row.Type>()
+    const { data } = row
+    return data === null ? yield* orDieWithTimeout(find(request)) : Option.some({ ...row, data })
+  })
+})
+
 /** Repository of `saves` and `save_counts`. */
 export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves/SaveRepository", {
   make: Effect.gen(function* () {
@@ -279,7 +334,9 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
     const { create, put } = upserts(sql)
     const { putAll } = manyUpserts(sql)
     const { remove, replace } = updates(sql)
-    const { bytesOfEnvironment, bytesOfPlayer, find, list, version } = reads(sql)
+    const statements = reads(sql)
+    const { bytesOfEnvironment, bytesOfPlayer, list, version } = statements
+    const find = yield* makeFind(statements)
     const { deleteBelowFloor, raiseFloor } = cleanup(sql)
     const batched = yield* batchWrites<typeof Write.Type, SaveWriteResult>({
       ownerOf: ({ playerId }) => playerId,
@@ -297,7 +354,8 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
     return {
       /** Lists the player's saves, most recently written first. */
       list: (owner: SaveOwner) => orDieWithTimeout(list(owner)),
-      find: (request: typeof SaveRef.Type) => orDieWithTimeout(find(request)),
+      /** Reads a save, outside of any transaction. */
+      find,
       /** Returns the version of a save; 0 when it does not exist. */
       versionOf: (request: typeof SaveRef.Type) =>
         Effect.map(

@@ -47,6 +47,39 @@ layer(Node)("batched writes", (it) => {
     })
   )
 
+  it.effect("reads each player's own save of a batch, small or large", () =>
+    Effect.gen(function* () {
+      const { players } = yield* makeCrowd({ features: { saves: true } })
+      // As JSON text up to the bound of shared reads, one byte above it, and far above.
+      const sizes = [16_384, 16_385, 200_000]
+      const dataOf = (index: number) =>
+        "x".repeat((sizes[index % 4] ?? 100) - 8 - 2) + `${index}`.padStart(8)
+      yield* putAll(players, dataOf)
+      const [first, second] = players
+      if (first === undefined || second === undefined) return assert.fail("Expected two players")
+      yield* second.ask("DELETE", "/v1/saves/s")
+      const reads = players.flatMap((player) =>
+        ["s", "t"].map((key) => player.ask("GET", `/v1/saves/${key}`))
+      )
+      const answers = yield* Effect.all(reads, all)
+      for (const [index, answer] of answers.entries()) {
+        const player = Math.floor(index / 2)
+        if (index % 2 === 1 || player === 1) {
+          assert.deepStrictEqual([answer.status, codeOf(answer)], [404, "save_not_found"])
+        } else {
+          assert.strictEqual(at(answer.body, "data"), dataOf(player), `player ${player}`)
+          assert.deepStrictEqual(Object.keys(answer.body as object).toSorted(), [
+            "data",
+            "key",
+            "size",
+            "updatedAt",
+            "version"
+          ])
+        }
+      }
+    })
+  )
+
   it.effect("stores the other writes of a batch when one player is refused", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
