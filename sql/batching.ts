@@ -23,8 +23,8 @@ type Span = Tracer.AnySpan | undefined
 const inTraceOf = <A, E>(span: Span, statement: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   span?.sampled === true ? Effect.withParentSpan(statement, span) : statement
 
-/** Most ids in one statement. */
-const idsMax = 500
+/** Most ids in one statement, unless the caller sets fewer. */
+const usualIdsMax = 500
 /** Most statements in flight; later callers share the next one. */
 const inFlightMax = 2
 /**
@@ -35,7 +35,7 @@ const fullInFlightMax = 4
 const fullBatch = 12
 
 /** The same look-up in batches. The map may hold more rows than the caller has asked for. */
-export const batchReads = Effect.fnUntraced(function* <A>(find: Find<A>) {
+export const batchReads = Effect.fnUntraced(function* <A>(find: Find<A>, idsMax = usualIdsMax) {
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const inFlight = yield* Semaphore.make(inFlightMax)

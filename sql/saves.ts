@@ -37,8 +37,9 @@ const SharedRow = Schema.Struct({
   data: Schema.NullOr(Schema.String)
 })
 
-/** Larger saves are read alone, so that the result of a shared read stays small. */
+/** Larger saves are read alone, and few together, so that the result of a shared read stays about 1 MiB. */
 const sharedMaxBytes = 16 * 1024
+const sharedMax = 64
 
 const Write = Schema.Struct({
   ...SaveRef.fields,
@@ -317,7 +318,7 @@ const makeFind = Effect.fnUntraced(function* ({ find, findAll }: ReturnType<type
       orDieWithTimeout(findAll({ environmentId, playerIds, keys })),
       (rows) => new Map(rows.map((row) => [sharedId(row.playerId, row.key), row]))
     )
-  })
+  }, sharedMax)
   return Effect.fnUntraced(function* (request: typeof SaveRef.Type) {
     const id = sharedId(request.playerId, request.key)
     const row = (yield* shared(request.environmentId, [id])).get(id)

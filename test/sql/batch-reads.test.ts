@@ -4,13 +4,13 @@ import { Deferred, Effect, Exit, Fiber } from "effect"
 import { batchReads } from "#sql/batching"
 
 /** A table in which each id has itself, and the statements that read it. */
-const makeTable = Effect.gen(function* () {
+const makeTable = Effect.fnUntraced(function* (idsMax?: number) {
   const statements: Array<ReadonlyArray<string>> = []
   const open = yield* Deferred.make<void>()
   const find = yield* batchReads((_, ids) => {
     statements.push([...ids])
     return Effect.as(Deferred.await(open), new Map(ids.map((id) => [id, id])))
-  })
+  }, idsMax)
   return { find, open, statements }
 })
 
@@ -19,7 +19,7 @@ const turns = Effect.repeat(Effect.yieldNow, { times: 20 })
 describe("batched look-ups", () => {
   it.effect("shares one statement for each environment between concurrent look-ups", () =>
     Effect.gen(function* () {
-      const { find, open, statements } = yield* makeTable
+      const { find, open, statements } = yield* makeTable()
       yield* Deferred.succeed(open, undefined)
       const found = yield* Effect.all(
         [find("e1", ["a"]), find("e1", ["b", "c"]), find("e2", ["a"])],
@@ -35,7 +35,7 @@ describe("batched look-ups", () => {
 
   it.effect("collects look-ups in one batch while two statements are in flight", () =>
     Effect.gen(function* () {
-      const { find, open, statements } = yield* makeTable
+      const { find, open, statements } = yield* makeTable()
       const asking: Array<Fiber.Fiber<unknown>> = []
       for (const id of ["a", "b", "c", "d", "e"]) {
         asking.push(yield* Effect.forkChild(find("e1", [id])))
@@ -50,7 +50,7 @@ describe("batched look-ups", () => {
 
   it.effect("puts at most 500 ids into a statement", () =>
     Effect.gen(function* () {
-      const { find, open, statements } = yield* makeTable
+      const { find, open, statements } = yield* makeTable()
       yield* Deferred.succeed(open, undefined)
       const ids = Array.from({ length: 1200 }, (_, i) => String(i))
       yield* Effect.forEach(ids, (id) => find("e1", [id]), { concurrency: "unbounded" })
@@ -58,6 +58,16 @@ describe("batched look-ups", () => {
         statements.map(({ length }) => length),
         [500, 500, 200]
       )
+    })
+  )
+
+  it.effect("puts fewer ids into a statement where each row is large", () =>
+    Effect.gen(function* () {
+      const { find, open, statements } = yield* makeTable(2)
+      yield* Deferred.succeed(open, undefined)
+      const ids = ["a", "b", "c", "d", "e"]
+      yield* Effect.forEach(ids, (id) => find("e1", [id]), { concurrency: "unbounded" })
+      assert.deepStrictEqual(statements, [["a", "b"], ["c", "d"], ["e"]])
     })
   )
 
