@@ -1,5 +1,5 @@
 /** Text that people write: names, reasons, notes, appeals. */
-import { Schema, SchemaTransformation } from "effect"
+import { DateTime, Option, Schema, SchemaTransformation } from "effect"
 
 /** A time in a response. */
 export const Timestamp = Schema.String.annotate({
@@ -8,6 +8,13 @@ export const Timestamp = Schema.String.annotate({
   format: "date-time",
   examples: ["2026-11-20T09:30:00.000Z"]
 })
+
+/** Whether a text is a day of the calendar, like `2026-11-20`. */
+export const isDay = (text: string): boolean =>
+  Option.exists(
+    DateTime.make(`${text}T00:00:00Z`),
+    (time) => DateTime.formatIsoDateUtc(time) === text
+  )
 
 /** Line breaks and tabs. */
 const layout = /[\t\n\r\u2028\u2029]/gu

@@ -2,10 +2,10 @@
  * Deployments of Functions: modules, bindings, variables and crons. The schemas bound every list; rules
  * that concern names and several fields are in `issues.ts`.
  */
-import { DateTime, Option, Schema } from "effect"
+import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { functions as limits } from "../limits.ts"
-import { isStorable, textUpTo, Timestamp } from "../text.ts"
+import { isDay, isStorable, textUpTo, Timestamp } from "../text.ts"
 
 /** How the runtime takes a module. */
 export const ModuleType = Schema.Literals(["esm", "cjs", "text", "data", "json", "wasm"])
@@ -30,13 +30,13 @@ const Variable = Schema.String.check(
   )
 )
 
-const isDay = (text: string): boolean =>
-  Option.exists(DateTime.make(text), (day) => DateTime.formatIsoDateUtc(day) === text)
+const dayMessage = "Expected a day like 2026-07-30"
 
 const CompatibilityDate = Schema.String.check(
-  Schema.makeFilter((text: string) =>
-    /^20\d\d-\d\d-\d\d$/.test(text) && isDay(text) ? undefined : "Expected a day like 2026-07-30"
-  )
+  Schema.isPattern(/^20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/, {
+    message: dayMessage
+  }).abort(),
+  Schema.makeFilter((text: string) => (isDay(text) ? undefined : dayMessage))
 )
 
 /** A new version. `crons` are in UTC. */

@@ -2,7 +2,7 @@
  * Share links, their visits, card images and card tags. A link is a post of a player, or a labelled link
  * of the developer; its id is the query parameter `ks` of the landing address.
  */
-import { DateTime, Option, Schema } from "effect"
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AnyKey, OptionalPlayerToken, PlayerToken, PublishableKey, Requests } from "../auth.ts"
 import {
@@ -16,7 +16,7 @@ import {
 import { share as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
 import { PageLimit } from "../pages.ts"
-import { nameUpTo, Timestamp } from "../text.ts"
+import { isDay, nameUpTo, Timestamp } from "../text.ts"
 
 export const ShareKind = Schema.Literals(["plain", "score", "challenge"])
 export type ShareKind = typeof ShareKind.Type
@@ -173,13 +173,11 @@ export class ShareApi extends HttpApiGroup.make("share")
 
 /** A day in UTC, like `2026-11-20`, of years in which the days around it have four digits, too. */
 const Day = Schema.String.check(
-  Schema.makeFilter((day) => {
-    const parsed = DateTime.make(`${day}T00:00:00Z`)
-    const isDay = Option.isSome(parsed) && DateTime.formatIsoDateUtc(parsed.value) === day
-    return isDay && day >= "1970-01-01" && day < "9999-01-01"
+  Schema.makeFilter((day) =>
+    isDay(day) && day >= "1970-01-01" && day < "9999-01-01"
       ? undefined
       : "Expected an existing day like 2026-11-20"
-  })
+  )
 )
 
 const Counts = { visits: Schema.Int, newPlayers: Schema.Int, plays: Schema.Int }

@@ -49,9 +49,7 @@ export const makeAccessLog = Effect.gen(function* () {
       const failed = status >= 500 && route !== "/readyz"
       if (!failed && logs.requests === "failed") return Effect.void
       const millis = Math.round(nanos / nanosPerMilli)
-      const log = failed
-        ? Effect.logWarning("Handled a request")
-        : Effect.logInfo("Handled a request")
+      const log = (failed ? Effect.logWarning : Effect.logInfo)("Handled a request")
       return Effect.annotateLogs(log, { requestId, method, route, status, millis })
     })
   return { record }
