@@ -116,10 +116,14 @@ const inTurns = <A>(waiting: ReadonlyArray<A>, tenantOf: (each: A) => string): R
   ).flat()
 }
 
-/** Splits the queue into the next batch, in order of arrival for each tenant, and the rest. */
+/**
+ * Splits the queue into the next batch, in order of arrival for each tenant, and the rest. An owner whose
+ * write is in flight waits for it here, rather than on a connection that waits for the row.
+ */
 const splitQueue = <Request, Answer>(
   { ownerOf, sizeOf, tenantOf }: Writing<Request, Answer>,
-  waiting: ReadonlyArray<Waiting<Request, Answer>>
+  waiting: ReadonlyArray<Waiting<Request, Answer>>,
+  ownersInFlight: ReadonlySet<string>
 ) => {
   const owners = new Set<string>()
   const taken: Array<Waiting<Request, Answer>> = []
@@ -131,7 +135,7 @@ const splitQueue = <Request, Answer>(
   for (const each of inOrder) {
     const owner = ownerOf(each.request)
     const fits = taken.length < most && size + sizeOf(each.request) <= sizeMax
-    if (owners.has(owner) || (!fits && taken.length > 0)) {
+    if (owners.has(owner) || ownersInFlight.has(owner) || (!fits && taken.length > 0)) {
       left.push(each)
       continue
     }
@@ -149,6 +153,7 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
   const { ownerOf, together } = writing
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const ownersInFlight = new Set<string>()
   let waiting: Array<Waiting<Request, Answer>> = []
   let inFlight = 0
 
@@ -169,9 +174,14 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
   const work = Effect.gen(function* () {
     yield* Effect.yieldNow
     while (waiting.length > 0) {
-      const { left, taken: batch } = splitQueue(writing, waiting)
+      const { left, taken: batch } = splitQueue(writing, waiting, ownersInFlight)
       waiting = left
+      // All that wait have a write in flight, whose end takes them.
+      if (batch.length === 0) return
+      const owners = batch.map(({ request }) => ownerOf(request))
+      for (const owner of owners) ownersInFlight.add(owner)
       yield* inTraceOf(batch[0]?.span, write(batch))
+      for (const owner of owners) ownersInFlight.delete(owner)
     }
   }).pipe(
     Effect.ensuring(

@@ -71,6 +71,26 @@ describe("batched writes", () => {
     })
   )
 
+  it.effect("never has two statements in flight for one owner, however many writes wait", () =>
+    Effect.gen(function* () {
+      const { open, statements, write } = yield* makeTable
+      const writes = Array.from({ length: 20 }, () => write({ owner: "a", value: 1 }))
+      const flood = yield* Effect.forkChild(Effect.all(writes, all))
+      yield* Effect.repeat(Effect.yieldNow, { times: 20 })
+      assert.deepStrictEqual(statements, [[1]])
+      const other = yield* Effect.forkChild(write({ owner: "b", value: 8 }))
+      yield* Effect.repeat(Effect.yieldNow, { times: 20 })
+      assert.deepStrictEqual(statements, [[1], [8]])
+      yield* Deferred.succeed(open, undefined)
+      const sums = yield* Fiber.join(flood)
+      assert.deepStrictEqual(
+        sums,
+        Array.from({ length: 20 }, (_, i) => i + 1)
+      )
+      assert.strictEqual(yield* Fiber.join(other), 8)
+    })
+  )
+
   it.effect(
     "takes writes of all tenants into the next statement, however many one of them has",
     () =>
