@@ -3,7 +3,7 @@
  * id, and writes, at most one per owner and statement. A statement costs about as much for one row as for
  * fifty, and so does a commit.
  */
-import { Effect, Exit, Semaphore, type Tracer } from "effect"
+import { Effect, Exit, type Tracer } from "effect"
 
 /** Finds rows of an environment by id; ids without a row are absent from the map. */
 export type Find<A> = (
@@ -11,9 +11,10 @@ export type Find<A> = (
   ids: ReadonlyArray<string>
 ) => Effect.Effect<ReadonlyMap<string, A>>
 
-/** The ids of the next statement, and the callers that wait for it. */
+/** The ids of a statement to come, and the callers that wait for it. */
 interface ReadBatch<A> {
   readonly ids: Array<string>
+  readonly span: Span
   readonly resumes: Array<(found: Effect.Effect<ReadonlyMap<string, A>>) => void>
 }
 
@@ -34,36 +35,65 @@ const inFlightMax = 2
 const fullInFlightMax = 4
 const fullBatch = 12
 
+/** The batches that wait, by environment. Environments take turns; each keeps its order. */
+class ReadQueues<A> {
+  readonly #queues = new Map<string, Array<ReadBatch<A>>>()
+  readonly #idsMax: number
+
+  constructor(idsMax: number) {
+    this.#idsMax = idsMax
+  }
+
+  /** Returns the batch for more ids of an environment. */
+  open(environmentId: string, ids: number, span: Span): ReadBatch<A> {
+    const queue = this.#queues.get(environmentId) ?? []
+    const last = queue.at(-1)
+    if (last !== undefined && last.ids.length + ids <= this.#idsMax) return last
+    const batch: ReadBatch<A> = { ids: [], span, resumes: [] }
+    this.#queues.set(environmentId, [...queue, batch])
+    return batch
+  }
+
+  /** Removes the batch whose turn it is. */
+  take(): readonly [environmentId: string, batch: ReadBatch<A>] | undefined {
+    for (const [environmentId, queue] of this.#queues) {
+      this.#queues.delete(environmentId)
+      const [batch, ...rest] = queue
+      if (rest.length > 0) this.#queues.set(environmentId, rest)
+      if (batch !== undefined) return [environmentId, batch]
+    }
+    return undefined
+  }
+}
+
 /** The same look-up in batches. The map may hold more rows than the caller has asked for. */
 export const batchReads = Effect.fnUntraced(function* <A>(find: Find<A>, idsMax = usualIdsMax) {
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const inFlight = yield* Semaphore.make(inFlightMax)
-  const batches = new Map<string, ReadBatch<A>>()
+  const queues = new ReadQueues<A>(idsMax)
+  let inFlight = 0
 
-  const run = Effect.fnUntraced(function* (environmentId: string, batch: ReadBatch<A>) {
-    if (batches.get(environmentId) === batch) batches.delete(environmentId)
-    const found = yield* Effect.exit(find(environmentId, batch.ids))
-    for (const resume of batch.resumes) resume(found)
+  const work = Effect.gen(function* () {
+    yield* Effect.yieldNow
+    for (let next = queues.take(); next !== undefined; next = queues.take()) {
+      const [environmentId, { ids, resumes, span }] = next
+      const statement = Effect.suspend(() => find(environmentId, ids))
+      const found = yield* Effect.exit(inTraceOf(span, statement))
+      for (const resume of resumes) resume(found)
+    }
+    // In the same step in which nothing was left: nobody relies on this fiber from here on.
+    inFlight -= 1
   })
-
-  const open = (environmentId: string, span: Span): ReadBatch<A> => {
-    const batch: ReadBatch<A> = { ids: [], resumes: [] }
-    batches.set(environmentId, batch)
-    const running = inFlight.withPermits(1)(Effect.suspend(() => run(environmentId, batch)))
-    const afterTick = Effect.andThen(Effect.yieldNow, inTraceOf(span, running))
-    runFork(Effect.forkIn(afterTick, scope))
-    return batch
-  }
 
   const batched: Find<A> = (environmentId, ids) =>
     Effect.withFiber(({ cache }) =>
       Effect.callback((resume) => {
-        const current = batches.get(environmentId)
-        const fits = current !== undefined && current.ids.length + ids.length <= idsMax
-        const batch = fits ? current : open(environmentId, cache.span)
+        const batch = queues.open(environmentId, ids.length, cache.span)
         batch.ids.push(...ids)
         batch.resumes.push(resume)
+        if (inFlight >= inFlightMax) return
+        inFlight += 1
+        runFork(Effect.forkIn(work, scope))
       })
     )
   return batched
@@ -159,7 +189,8 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
 
   const write = Effect.fnUntraced(function* (batch: ReadonlyArray<Waiting<Request, Answer>>) {
     if (batch.length === 1) return yield* oneByOne(writing, batch)
-    const exit = yield* Effect.exit(together(batch.map(({ request }) => request)))
+    const requests = batch.map(({ request }) => request)
+    const exit = yield* Effect.exit(Effect.suspend(() => together(requests)))
     if (Exit.isFailure(exit)) {
       for (const { resume } of batch) resume(Effect.failCause(exit.cause))
       return
@@ -171,25 +202,24 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
     }
   })
 
+  /** The next batch; undefined if nothing waits, or only owners with a write in flight, whose end takes it. */
+  const take = () => {
+    const { left, taken } = splitQueue(writing, waiting, ownersInFlight)
+    waiting = left
+    return taken.length === 0 ? undefined : taken
+  }
+
   const work = Effect.gen(function* () {
     yield* Effect.yieldNow
-    while (waiting.length > 0) {
-      const { left, taken: batch } = splitQueue(writing, waiting, ownersInFlight)
-      waiting = left
-      // All that wait have a write in flight, whose end takes them.
-      if (batch.length === 0) return
+    for (let batch = take(); batch !== undefined; batch = take()) {
       const owners = batch.map(({ request }) => ownerOf(request))
       for (const owner of owners) ownersInFlight.add(owner)
       yield* inTraceOf(batch[0]?.span, write(batch))
       for (const owner of owners) ownersInFlight.delete(owner)
     }
-  }).pipe(
-    Effect.ensuring(
-      Effect.sync(() => {
-        inFlight -= 1
-      })
-    )
-  )
+    // In the same step in which nothing was left, as above.
+    inFlight -= 1
+  })
 
   return (request: Request): Effect.Effect<Answer> =>
     Effect.withFiber(({ cache }) =>

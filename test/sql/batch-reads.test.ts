@@ -71,6 +71,34 @@ describe("batched look-ups", () => {
     })
   )
 
+  it.effect("takes turns between environments, however many look-ups one of them has", () =>
+    Effect.gen(function* () {
+      const { find, open, statements } = yield* makeTable(2)
+      const ask = (environmentId: string, ids: ReadonlyArray<string>) =>
+        Effect.forkChild(
+          Effect.forEach(ids, (id) => find(environmentId, [id]), { concurrency: "unbounded" })
+        )
+      const flood = yield* ask("e1", ["a", "b", "c", "d", "e", "f", "g", "h", "i"])
+      yield* turns
+      const other = yield* ask("e2", ["x", "y", "z"])
+      yield* turns
+      yield* Deferred.succeed(open, undefined)
+      yield* Fiber.joinAll([flood, other])
+      const inFlight = [
+        ["a", "b"],
+        ["c", "d"]
+      ]
+      assert.deepStrictEqual(statements.slice(0, 2), inFlight)
+      assert.deepStrictEqual(statements.slice(2), [
+        ["e", "f"],
+        ["x", "y"],
+        ["g", "h"],
+        ["z"],
+        ["i"]
+      ])
+    })
+  )
+
   it.effect("fails the look-ups of a batch together, and reads again for the next ones", () =>
     Effect.gen(function* () {
       let fails = true
