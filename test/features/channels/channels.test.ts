@@ -21,6 +21,29 @@ const makeChannel = Effect.fnUntraced(function* (owner: OnlinePlayer, options: o
 })
 
 layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("channels", (it) => {
+  it.effect("carries out every change that comes while the channel is deleted", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const name = yield* uniqueName
+      const results = yield* Effect.forEach(
+        Array.from({ length: 60 }, (_, i) => i),
+        (i) =>
+          i % 3 === 2
+            ? manage(app, "DELETE", name)
+            : manage(app, "PUT", name, { open: i % 2 === 0 }),
+        { concurrency: 6 }
+      )
+      const statuses = results.map(({ status }) => status)
+      const puts = statuses.filter((_, i) => i % 3 !== 2)
+      assert.deepStrictEqual(new Set(puts), new Set([200]))
+      const deletes = statuses.filter((_, i) => i % 3 === 2)
+      assert.isTrue(deletes.every((status) => status === 200 || status === 404))
+      const last = yield* manage(app, "PUT", name, { open: true })
+      const read = yield* manage(app, "GET", name)
+      assert.deepStrictEqual([last.status, read.status], [200, 200])
+    })
+  )
+
   it.effect("sends settings and members before the reply, then joins and leaves", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

@@ -1,5 +1,5 @@
 /** Calls of the server to channels, which live anywhere in the cluster. */
-import { Cause, Effect, Option, Schema } from "effect"
+import { Cause, Effect, Option, Schedule, Schema } from "effect"
 import { CurrentEnvironment } from "#rpc/auth"
 import { ChannelName } from "#rpc/channels"
 import { ChannelNotFound, Unavailable } from "#rpc/errors/codes"
@@ -26,17 +26,35 @@ const replyTimeout = "5 seconds"
 
 const unavailable = Effect.fail(new Unavailable())
 
+const reach = <A, E extends { readonly _tag: string }, R>(
+  call: Effect.Effect<A, E, R>
+): Effect.Effect<A, ChannelError<E> | Unavailable, R> =>
+  Effect.catchCause(call, (cause): Effect.Effect<never, ChannelError<E> | Unavailable> => {
+    const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+    if (error !== undefined && isChannelError(error)) return Effect.fail(error)
+    return Effect.andThen(Effect.logWarning("Failed to call a channel", cause), unavailable)
+  })
+
+const withinTime = Effect.timeoutOrElse({ duration: replyTimeout, orElse: () => unavailable })
+
 /** Calls a channel; always completes, as `unavailable` if the call does not reach it. */
 export const callChannel = <A, E extends { readonly _tag: string }, R>(
   call: Effect.Effect<A, E, R>
-): Effect.Effect<A, ChannelError<E> | Unavailable, R> =>
-  call.pipe(
-    Effect.catchCause((cause): Effect.Effect<never, ChannelError<E> | Unavailable> => {
-      const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-      if (error !== undefined && isChannelError(error)) return Effect.fail(error)
-      return Effect.andThen(Effect.logWarning("Failed to call a channel", cause), unavailable)
-    }),
-    Effect.timeoutOrElse({ duration: replyTimeout, orElse: () => unavailable })
+) => withinTime(reach(call))
+
+/**
+ * The same for a call that may be carried out twice: it is repeated for up to two seconds, while the
+ * channel moves or ends.
+ */
+export const callChannelWithRetry = <A, E extends { readonly _tag: string }, R>(
+  call: Effect.Effect<A, E, R>
+) =>
+  withinTime(
+    Effect.retry(reach(call), {
+      times: 40,
+      schedule: Schedule.spaced("50 millis"),
+      while: ({ _tag }) => _tag === "unavailable"
+    })
   )
 
 const isName = Schema.is(ChannelName)

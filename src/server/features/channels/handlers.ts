@@ -13,7 +13,7 @@ import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
-import { callChannel, makeFindChannel } from "./calls.ts"
+import { callChannel, callChannelWithRetry, makeFindChannel } from "./calls.ts"
 import { Channels, checkVoiceFeature } from "./service.ts"
 
 /** Limits the requests of a key, over all nodes. */
@@ -85,12 +85,13 @@ export const ChannelsHttp = apiGroup(
         if (payload.voice !== undefined && payload.voice !== null) {
           yield* Effect.provideService(checkVoiceFeature(environmentId), Configs, configs)
         }
-        const put = callChannel(channels.of(environmentId, params.name).Put({ changes: payload }))
+        const channel = channels.of(environmentId, params.name)
+        const put = callChannelWithRetry(channel.Put({ changes: payload }))
         return yield* audited("channel.put", params.name, put, summaryOf(payload))
       }),
       get: Effect.fnUntraced(function* ({ params }) {
         const channel = yield* find(params.name)
-        return yield* callChannel(channel.Get())
+        return yield* callChannelWithRetry(channel.Get())
       }),
       delete: Effect.fnUntraced(function* ({ params }) {
         yield* throttle("channelManagement")
