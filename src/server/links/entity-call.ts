@@ -51,15 +51,19 @@ export const callEntity = <A, R>(
   call: Effect.Effect<A, CodedError, R>
 ): Effect.Effect<A, CodedError, R> => withReplyTimeout(callOnce(call))
 
-export const isUnavailable = (error: CodedError): boolean => error._tag === "unavailable"
+export const isUnavailable = ({ _tag }: { readonly _tag: string }): boolean =>
+  _tag === "unavailable"
 
-/** Repeats a call for up to two seconds: an entity that moves is found again by then. */
+/** Repeats a call for up to two seconds, without a bound for each: an entity that moves is found again by then. */
+export const repeatWhileMoving = <A, E extends { readonly _tag: string }, R>(
+  call: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.retry(call, { times: 40, schedule: Schedule.spaced(50), while: isUnavailable })
+
+/** The same, with a bound for all of it. */
 export const retryWhileMoving = <A, R>(
   call: Effect.Effect<A, CodedError, R>
-): Effect.Effect<A, CodedError, R> =>
-  withReplyTimeout(
-    Effect.retry(call, { times: 40, schedule: Schedule.spaced(50), while: isUnavailable })
-  )
+): Effect.Effect<A, CodedError, R> => withReplyTimeout(repeatWhileMoving(call))
 
 /** Calls an entity that may be moving; only for calls that may be carried out twice. */
 export const callEntityWithRetry = <A, R>(

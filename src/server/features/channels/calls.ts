@@ -1,9 +1,10 @@
 /** Calls of the server to channels, which live anywhere in the cluster. */
-import { Cause, Effect, Option, Schedule, Schema } from "effect"
+import { Cause, Effect, Option, Schema } from "effect"
 import { CurrentEnvironment } from "#rpc/auth"
 import { ChannelName } from "#rpc/channels"
 import { ChannelNotFound, Unavailable } from "#rpc/errors/codes"
 import { ChannelRepository } from "#sql/channels"
+import { repeatWhileMoving } from "#server/links/entity-call"
 import { Channels } from "./service.ts"
 
 /** The cluster's errors when a call does not reach its channel. */
@@ -48,14 +49,7 @@ export const callChannel = <A, E extends { readonly _tag: string }, R>(
  */
 export const callChannelWithRetry = <A, E extends { readonly _tag: string }, R>(
   call: Effect.Effect<A, E, R>
-) =>
-  withinTime(
-    Effect.retry(reach(call), {
-      times: 40,
-      schedule: Schedule.spaced("50 millis"),
-      while: ({ _tag }) => _tag === "unavailable"
-    })
-  )
+) => withinTime(repeatWhileMoving(reach(call)))
 
 const isName = Schema.is(ChannelName)
 
