@@ -2,7 +2,7 @@
 import { render } from "preact"
 import { useEffect } from "preact/hooks"
 import { ErrorBoundary, LocationProvider, useLocation } from "preact-iso"
-import { addressOf, PlaceProvider, type Place } from "./parts/place.ts"
+import { addressOf, CurrentViewProvider, type CurrentView } from "./parts/current-view.ts"
 import { Empty, Skeleton } from "./parts/load-states.tsx"
 import { Frame } from "./shell/frame.tsx"
 import { views } from "./shell/navigation.ts"
@@ -14,8 +14,8 @@ import { texts } from "./core/texts.ts"
 import { Account } from "./views/account/account.tsx"
 import { Money } from "./views/money/money.tsx"
 
-/** The place of an address; undefined where it names no project of this developer. */
-const placeOf = (path: string): Place | undefined => {
+/** The view that an address names; undefined where it names no project of this developer. */
+const currentViewOf = (path: string): CurrentView | undefined => {
   const [, , slug, env, view = "overview", item] = path.split("/")
   const project = projects.value?.find((it) => it.slug === slug)
   if (project === undefined || (env !== "development" && env !== "production")) return undefined
@@ -25,16 +25,16 @@ const placeOf = (path: string): Place | undefined => {
 
 const Missing = () => <Empty title={texts.missing.title} text={texts.missing.text} />
 
-const Environment = ({ place }: { readonly place: Place }) => {
-  const View = views.find(({ word }) => word === place.view)?.view ?? Missing
+const Environment = ({ current }: { readonly current: CurrentView }) => {
+  const View = views.find(({ word }) => word === current.view)?.view ?? Missing
   return (
-    <PlaceProvider value={place}>
+    <CurrentViewProvider value={current}>
       <Frame>
         <ErrorBoundary>
-          <View key={`${place.project.id}/${place.env}/${place.view}/${place.item}`} />
+          <View key={`${current.project.id}/${current.env}/${current.view}/${current.item}`} />
         </ErrorBoundary>
       </Frame>
-    </PlaceProvider>
+    </CurrentViewProvider>
   )
 }
 
@@ -71,14 +71,14 @@ const Own = ({ path }: { readonly path: string }) => {
 /** What a signed-in developer sees. */
 const Inside = () => {
   const { path, route } = useLocation()
-  const place = placeOf(path)
+  const current = currentViewOf(path)
   const home = path === "/dashboard" ? homeOf() : undefined
   useEffect(() => {
     if (home !== undefined) route(home, true)
-    if (place !== undefined) localStorage.setItem(lastKey, place.project.slug)
-  }, [home, place?.project.slug])
+    if (current !== undefined) localStorage.setItem(lastKey, current.project.slug)
+  }, [home, current?.project.slug])
   if (home !== undefined) return <Skeleton />
-  return place === undefined ? <Own path={path} /> : <Environment place={place} />
+  return current === undefined ? <Own path={path} /> : <Environment current={current} />
 }
 
 const Page = () => {

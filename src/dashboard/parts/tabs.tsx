@@ -1,5 +1,5 @@
 /** Parts of a view, of which the address names the chosen one. */
-import { useQueryValue } from "./place.ts"
+import { useQueryValue } from "./current-view.ts"
 
 /** The chosen name and its change; the first name is in no address. */
 export const useTab = <N extends string>(

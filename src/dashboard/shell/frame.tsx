@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks"
 import { useLocation } from "preact-iso"
 import { forgetAll } from "../parts/load.ts"
 import { Icon } from "../parts/icon.tsx"
-import { addressOf, type EnvironmentName, usePlace } from "../parts/place.ts"
+import { addressOf, type EnvironmentName, useCurrentView } from "../parts/current-view.ts"
 import { developer, projects, setTheme, signOut, type Theme, theme } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { groups, ownPages } from "./navigation.ts"
@@ -22,7 +22,7 @@ export const Brand = () => (
 
 const ProjectSwitch = () => {
   const { route } = useLocation()
-  const { env, project, view } = usePlace()
+  const { env, project, view } = useCurrentView()
   const choose = (slug: string) => {
     const chosen = projects.value?.find((it) => it.slug === slug)
     route(chosen === undefined ? "/dashboard/projects" : addressOf(chosen, env, view))
@@ -47,7 +47,7 @@ const ProjectSwitch = () => {
 const environments: ReadonlyArray<EnvironmentName> = ["development", "production"]
 
 const EnvironmentSwitch = () => {
-  const { env, project, view } = usePlace()
+  const { env, project, view } = useCurrentView()
   return (
     <nav class="segment" aria-label={texts.shell.environment}>
       {environments.map((name) => (
@@ -120,7 +120,7 @@ export const UserMenu = () => {
 }
 
 const Navigation = ({ done }: { readonly done: () => void }) => {
-  const { env, project, view } = usePlace()
+  const { env, project, view } = useCurrentView()
   return (
     <nav aria-label={texts.shell.views} onClick={done}>
       {groups.map((group) => (
@@ -168,7 +168,7 @@ const useSearch = () => {
 }
 
 export const Frame = ({ children }: { readonly children: ComponentChildren }) => {
-  const { env } = usePlace()
+  const { env } = useCurrentView()
   const [open, setOpen] = useState(false)
   const { searching, setSearching } = useSearch()
   return (

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks"
 import { ask } from "../core/api.ts"
 import { Dialog } from "../parts/dialog.tsx"
 import { Icon, type IconName } from "../parts/icon.tsx"
-import { addressOf, usePlace } from "../parts/place.ts"
+import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { projects } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { ownPages, views } from "./navigation.ts"
@@ -22,7 +22,7 @@ const matches = (text: string, typed: string) => text.toLowerCase().includes(typ
 
 /** Players that match, some time after the last key. */
 const usePlayers = (typed: string): ReadonlyArray<Hit> => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const [found, setFound] = useState<ReadonlyArray<Hit>>([])
   useEffect(() => {
     if (typed.trim().length < 2) return setFound([])
@@ -54,7 +54,7 @@ const usePlayers = (typed: string): ReadonlyArray<Hit> => {
 }
 
 export const Palette = ({ close }: { readonly close: () => void }) => {
-  const { env, project, view } = usePlace()
+  const { env, project, view } = useCurrentView()
   const [typed, setTyped] = useState("")
   const players = usePlayers(typed)
   const hits: ReadonlyArray<Hit> = [

@@ -4,7 +4,7 @@ import { texts } from "../core/texts.ts"
 import { Choice } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
 import { usePages } from "../parts/pages.tsx"
-import { usePlace, useQueryValue } from "../parts/place.ts"
+import { useCurrentView, useQueryValue } from "../parts/current-view.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
 import { Title } from "../parts/basics.tsx"
 import { Entries } from "./entries.tsx"
@@ -18,7 +18,7 @@ type Query = Readonly<Record<string, string | number | undefined>>
 const pageSize = 50
 
 const More = ({ first, query }: { readonly first: Page; readonly query: Query }) => {
-  const { project } = usePlace()
+  const { project } = useCurrentView()
   const { more, pages } = usePages(
     first,
     ({ nextBefore }) => nextBefore,
@@ -51,7 +51,7 @@ const actions = [
 ]
 
 export const Audit = () => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   const [action, setAction] = useQueryValue("action")
   const [scope, setScope] = useQueryValue("scope")
   const query: Query = {

@@ -6,7 +6,7 @@ import { exactTime } from "../core/time.ts"
 import { Dialog } from "../parts/dialog.tsx"
 import { Diff } from "../parts/diff.tsx"
 import { useLoad } from "../parts/load.ts"
-import { usePlace } from "../parts/place.ts"
+import { useCurrentView } from "../parts/current-view.ts"
 import { Loaded } from "../parts/load-states.tsx"
 import { JsonText } from "../parts/basics.tsx"
 
@@ -43,7 +43,7 @@ const partsOf = (details: Entry["details"]) => {
 }
 
 const ConfigDifference = ({ env, version }: { readonly env: string; readonly version: number }) => {
-  const { project } = usePlace()
+  const { project } = useCurrentView()
   const read = async (number: number, signal: AbortSignal): Promise<string> => {
     const params = { projectId: project.id, env, version: `${number}` }
     return JSON.stringify(await ask(versionRoute, { params, signal }), null, 2)

@@ -5,7 +5,7 @@ import { texts } from "../core/texts.ts"
 import { Cancel, Dialog } from "../parts/dialog.tsx"
 import { Diff } from "../parts/diff.tsx"
 import { Form } from "../parts/form.tsx"
-import { usePlace } from "../parts/place.ts"
+import { useCurrentView } from "../parts/current-view.ts"
 
 const { config: own } = texts
 
@@ -38,7 +38,7 @@ export const PushDialog = ({
   readonly close: () => void
   readonly done: () => void
 }) => {
-  const { env, params } = usePlace()
+  const { env, params } = useCurrentView()
   const [pushed, setPushed] = useState<Pushed | undefined>(undefined)
   if (pushed !== undefined) return <Warnings pushed={pushed} close={close} />
   const isSame = before === after

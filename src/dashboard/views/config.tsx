@@ -5,7 +5,7 @@ import { askTagged } from "../core/api.ts"
 import { notify } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { useLoad } from "../parts/load.ts"
-import { usePlace } from "../parts/place.ts"
+import { useCurrentView } from "../parts/current-view.ts"
 import { Loaded } from "../parts/load-states.tsx"
 import { Title } from "../parts/basics.tsx"
 import { Tabs, useTab } from "../parts/tabs.tsx"
@@ -25,7 +25,7 @@ const textOf = (document: unknown): string => `${JSON.stringify(document, null, 
 
 /** The document in force with its tag, and a text that may be about to replace it. */
 const useDocument = () => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const load = useLoad(`${project.id}/${env}/config-tagged`, async (signal) => {
     const { body, etag } = await askTagged(route, { params, signal })
     return { text: textOf(body), etag }

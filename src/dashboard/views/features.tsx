@@ -2,7 +2,7 @@
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { useLoad } from "../parts/load.ts"
-import { addressOf, usePlace } from "../parts/place.ts"
+import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { Loaded } from "../parts/load-states.tsx"
 import { Badge, Panel } from "../parts/basics.tsx"
 
@@ -34,7 +34,7 @@ const Switch = ({
   readonly text: string
   readonly offer: (text: string) => void
 }) => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   const { configPath, enabled, offered, source, title } = feature
   return (
     <li>
@@ -74,7 +74,7 @@ export const Features = ({
   readonly text: string
   readonly offer: (text: string) => void
 }) => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   // What is on depends on the document, so its text is part of the key.
   const load = useLoad(`${project.id}/${env}/features/${text}`, (signal) =>
     ask(route, { params, signal })

@@ -2,7 +2,7 @@
 import { ask, type Response } from "../core/api.ts"
 import { notify } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
-import { usePlace } from "../parts/place.ts"
+import { useCurrentView } from "../parts/current-view.ts"
 import { useRead } from "../parts/read.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
 import { bytes, Panel, Snippet, Title } from "../parts/basics.tsx"
@@ -48,7 +48,7 @@ const Versions = ({
   readonly deployments: ReadonlyArray<Deployment>
   readonly refresh: () => void
 }) => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   const versions = deployments.map((deployment) => ({
     ...deployment,
     count: deployment.fileCount,
@@ -79,7 +79,7 @@ const Versions = ({
 }
 
 export const Hosting = () => {
-  const { env } = usePlace()
+  const { env } = useCurrentView()
   const state = useRead(stateRoute)
   const list = useRead(listRoute, { query: { limit: 50 } })
   const refresh = () => {

@@ -5,7 +5,7 @@ import { notify, refreshProjects } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { Confirm, Dialog } from "../parts/dialog.tsx"
 import { useAction } from "../parts/form.tsx"
-import { usePlace } from "../parts/place.ts"
+import { useCurrentView } from "../parts/current-view.ts"
 import { ActionsHead, Empty, Failure } from "../parts/load-states.tsx"
 import { Badge, Copyable, Panel, Snippet, Time, Title } from "../parts/basics.tsx"
 import { clientSnippet, curlSnippet, publishableKeyOf } from "./connect.ts"
@@ -75,7 +75,7 @@ const Rows = ({
 )
 
 export const Keys = () => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const [created, setCreated] = useState<Created | undefined>(undefined)
   const [revoked, setRevoked] = useState<Key | undefined>(undefined)
   const keys = project.environments.find(({ name }) => name === env)?.keys ?? []

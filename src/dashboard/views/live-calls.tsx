@@ -1,7 +1,7 @@
 /** The voice calls of an environment, read every two seconds. */
 import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
-import { addressOf, usePlace } from "../parts/place.ts"
+import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { livePollMillis, useRead } from "../parts/read.ts"
 import { Loaded } from "../parts/load-states.tsx"
 import { Badge, Panel, Time } from "../parts/basics.tsx"
@@ -13,7 +13,7 @@ const route = "GET /v1/projects/:projectId/environments/:env/realtime/calls"
 type Call = Response<typeof route>["calls"][number]
 
 const Member = ({ member }: { readonly member: Call["members"][number] }) => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   const { away, playerId, speaks } = member
   return (
     <li class="row">

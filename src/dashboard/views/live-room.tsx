@@ -2,7 +2,7 @@
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { type Load, useLoad } from "../parts/load.ts"
-import { addressOf, usePlace } from "../parts/place.ts"
+import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { Empty, LiveMark, Loaded } from "../parts/load-states.tsx"
 import { Badge, Copyable, Panel, Time, Title } from "../parts/basics.tsx"
 import { Tree, useBefore } from "../parts/tree.tsx"
@@ -62,7 +62,7 @@ const Connection = ({ member }: { readonly member: Member }) => {
 }
 
 const MemberRow = ({ isHost, member }: { readonly member: Member; readonly isHost: boolean }) => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   const before = useBefore(member.state)
   return (
     <tr>
@@ -162,7 +162,7 @@ const Details = ({ load, room }: { readonly room: Room; readonly load: Load<Room
 )
 
 export const LiveRoom = ({ id }: { readonly id: string }) => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const load = useLoad(
     `${project.id}/${env}/rooms/${id}`,
     async (signal) => (await ask(route, { params: { ...params, roomId: id }, signal })).room,

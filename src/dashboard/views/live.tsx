@@ -1,7 +1,7 @@
 /** What goes on now: rooms, queues, channels, calls and runners, read every two seconds. */
 import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
-import { addressOf, usePlace, useQueryValue } from "../parts/place.ts"
+import { addressOf, useCurrentView, useQueryValue } from "../parts/current-view.ts"
 import { Choice } from "../parts/form.tsx"
 import { Calls } from "./live-calls.tsx"
 import { LiveRoom } from "./live-room.tsx"
@@ -36,7 +36,7 @@ const Fill = ({ room }: { readonly room: Room }) => (
 )
 
 const Rooms = ({ rooms }: { readonly rooms: ReadonlyArray<Room> }) => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   return (
     <div class="table-wrap" tabIndex={0}>
       <table>
@@ -154,7 +154,7 @@ const Channels = ({ channels }: { readonly channels: View["channels"] }) => (
 )
 
 const RoomPanel = ({ view }: { readonly view: View }) => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   const [mode, setMode] = useQueryValue("mode")
   const modes = Array.from(new Set(view.rooms.map((room) => room.mode))).toSorted()
   const shown = view.rooms.filter((room) => mode === "" || room.mode === mode)
@@ -211,6 +211,6 @@ const Lists = () => {
 
 /** The lists, or the room of the address. */
 export const Live = () => {
-  const { item } = usePlace()
+  const { item } = useCurrentView()
   return item === undefined ? <Lists /> : <LiveRoom id={item} />
 }

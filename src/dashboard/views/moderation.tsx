@@ -5,7 +5,7 @@ import { notify } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { Choice, TextField, useAction } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
-import { addressOf, usePlace, useQueryValue } from "../parts/place.ts"
+import { addressOf, useCurrentView, useQueryValue } from "../parts/current-view.ts"
 import { Empty, Failure, Loaded } from "../parts/load-states.tsx"
 import { Badge, Time, Title } from "../parts/basics.tsx"
 
@@ -18,7 +18,7 @@ type Item = Page["appeals"][number]
 const colours = { open: "amber", accepted: "green", rejected: "red" } as const
 
 const Decision = ({ appeal, refresh }: { readonly appeal: Item; readonly refresh: () => void }) => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   const [reply, setReply] = useState("")
   const { busy, error, run } = useAction(async (accept: boolean) => {
     await ask("POST /v1/projects/:projectId/environments/:env/appeals/:appealId/resolve", {
@@ -50,7 +50,7 @@ const Decision = ({ appeal, refresh }: { readonly appeal: Item; readonly refresh
 }
 
 const Appeal = ({ appeal, refresh }: { readonly appeal: Item; readonly refresh: () => void }) => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   const { player, sanction, status } = appeal
   return (
     <article class="panel" aria-label={own.appealOf(player.displayName)}>
@@ -78,7 +78,7 @@ const Appeal = ({ appeal, refresh }: { readonly appeal: Item; readonly refresh: 
 }
 
 export const Moderation = () => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const [status, setStatus] = useQueryValue("status")
   const load = useLoad(`${project.id}/${env}/appeals?${status}`, (signal) =>
     ask(route, { params, query: { status, limit: 100 }, signal })

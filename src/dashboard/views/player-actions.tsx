@@ -7,7 +7,7 @@ import { texts } from "../core/texts.ts"
 import { Cancel, Confirm, Dialog } from "../parts/dialog.tsx"
 import { saveFile } from "../parts/file.ts"
 import { Field, Form, TextField, useAction } from "../parts/form.tsx"
-import { addressOf, usePlace } from "../parts/place.ts"
+import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { Failure } from "../parts/load-states.tsx"
 
 const { player: own } = texts
@@ -21,8 +21,8 @@ interface Given {
 
 /** The changes of a player, each with a message and, where there is one, its reverse. */
 const useChanges = ({ player, refresh }: Given) => {
-  const place = usePlace()
-  const params = { ...place.params, playerId: player.id }
+  const view = useCurrentView()
+  const params = { ...view.params, playerId: player.id }
   const ban = async (reason?: string, publicNote?: string) => {
     await ask("POST /v1/projects/:projectId/environments/:env/players/:playerId/ban", {
       params,
@@ -79,7 +79,7 @@ const BanDialog = ({
 )
 
 export const PlayerActions = ({ player, refresh }: Given) => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   const { route } = useLocation()
   const { ban, download, remove, unban } = useChanges({ player, refresh })
   const [open, setOpen] = useState<"ban" | "delete" | undefined>(undefined)

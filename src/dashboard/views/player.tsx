@@ -4,7 +4,7 @@ import { notify } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { Choice } from "../parts/form.tsx"
 import { type Load, useLoad } from "../parts/load.ts"
-import { addressOf, usePlace } from "../parts/place.ts"
+import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
 import { Badge, bytes, Copyable, count, Panel, Time, Title } from "../parts/basics.tsx"
 import { Entries } from "./entries.tsx"
@@ -24,7 +24,7 @@ const Account = ({
   readonly player: Detail
   readonly refresh: () => void
 }) => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   const setAge = async (chosen: string) => {
     const band = bands.find((it) => it === chosen)
     if (band === undefined) return
@@ -197,7 +197,7 @@ const Sessions = ({ player }: { readonly player: Detail }) => (
 
 /** The audit log's entries about the player. */
 const History = ({ id }: { readonly id: string }) => {
-  const { params, project } = usePlace()
+  const { params, project } = useCurrentView()
   const load = useLoad(`${project.id}/audit/${id}`, (signal) =>
     ask("GET /v1/projects/:projectId/audit", {
       params,
@@ -242,7 +242,7 @@ const Content = ({ load, player }: { readonly player: Detail; readonly load: Loa
 )
 
 export const Player = ({ id }: { readonly id: string }) => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const load = useLoad(`${project.id}/${env}/players/${id}`, (signal) =>
     ask(route, { params: { ...params, playerId: id }, signal })
   )

@@ -4,7 +4,7 @@ import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { useLoad } from "../parts/load.ts"
 import { usePages } from "../parts/pages.tsx"
-import { addressOf, usePlace, useQueryValue } from "../parts/place.ts"
+import { addressOf, useCurrentView, useQueryValue } from "../parts/current-view.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
 import { Badge, Snippet, Time, Title } from "../parts/basics.tsx"
 import { clientSnippet, curlSnippet, publishableKeyOf } from "./connect.ts"
@@ -22,7 +22,7 @@ const pageSize = 50
 const waitMillis = 3000
 
 const NoPlayers = () => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   const keys = project.environments.find(({ name }) => name === env)?.keys ?? []
   const key = publishableKeyOf(keys)
   return (
@@ -40,7 +40,7 @@ const NoPlayers = () => {
 }
 
 const Rows = ({ list }: { readonly list: ReadonlyArray<Listed> }) => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   return (
     <div class="table-wrap" tabIndex={0}>
       <table>
@@ -91,7 +91,7 @@ const Rows = ({ list }: { readonly list: ReadonlyArray<Listed> }) => {
 
 /** The first page, and further ones on demand. */
 const List = ({ first, typed }: { readonly first: Page; readonly typed: string }) => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   const { more, pages } = usePages(
     first,
     ({ nextCursor }) => nextCursor,
@@ -106,7 +106,7 @@ const List = ({ first, typed }: { readonly first: Page; readonly typed: string }
 }
 
 const AllPlayers = () => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const [typed, setTyped] = useQueryValue("q")
   const [isEmpty, setEmpty] = useState(false)
   const load = useLoad(
@@ -155,6 +155,6 @@ const AllPlayers = () => {
 
 /** The list, or the player of the address. */
 export const Players = () => {
-  const { item } = usePlace()
+  const { item } = useCurrentView()
   return item === undefined ? <AllPlayers /> : <Player id={item} />
 }

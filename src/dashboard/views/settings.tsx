@@ -6,13 +6,13 @@ import { notify, refreshProjects } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { Confirm } from "../parts/dialog.tsx"
 import { Field, Form } from "../parts/form.tsx"
-import { usePlace } from "../parts/place.ts"
+import { useCurrentView } from "../parts/current-view.ts"
 import { Copyable, Panel, Time, Title } from "../parts/basics.tsx"
 
 const { settings: own } = texts
 
 export const Settings = () => {
-  const { project } = usePlace()
+  const { project } = useCurrentView()
   const { route } = useLocation()
   const [deleting, setDeleting] = useState(false)
   const params = { projectId: project.id }

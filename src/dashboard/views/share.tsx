@@ -5,7 +5,7 @@ import { texts } from "../core/texts.ts"
 import { Dialog } from "../parts/dialog.tsx"
 import { Field, Form } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
-import { usePlace } from "../parts/place.ts"
+import { useCurrentView } from "../parts/current-view.ts"
 import { DayBars } from "../parts/plot.tsx"
 import { Empty, Loaded } from "../parts/load-states.tsx"
 import { Copyable, count, Panel, Title } from "../parts/basics.tsx"
@@ -65,7 +65,7 @@ const Links = ({ links }: { readonly links: Stats["links"] }) =>
   )
 
 const NewLink = () => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   const [made, setMade] = useState<Response<typeof linkRoute> | undefined>(undefined)
   return (
     <Panel title={own.create} lead={own.createLead}>
@@ -91,7 +91,7 @@ const NewLink = () => {
 }
 
 export const Share = () => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const load = useLoad(`${project.id}/${env}/share`, (signal) => ask(route, { params, signal }))
   return (
     <div class="stack">

@@ -6,7 +6,7 @@ import { texts } from "../core/texts.ts"
 import { Cancel, Confirm, Dialog } from "../parts/dialog.tsx"
 import { Field, Form, TextField, type Values } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
-import { addressOf, usePlace } from "../parts/place.ts"
+import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { Loaded } from "../parts/load-states.tsx"
 import { Badge, Copyable, Panel, Title } from "../parts/basics.tsx"
 
@@ -47,7 +47,7 @@ const ClientFields = ({ clientId }: { readonly clientId: string | null }) => (
 
 /** Stores the credentials, which the service encrypts. */
 const useStore = (provider: State["provider"]) => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   return async (values: Values): Promise<void> => {
     const of = (name: string) => values[name] ?? ""
     if (provider === "apple") {
@@ -106,7 +106,7 @@ const Status = ({ state }: { readonly state: State }) => {
 }
 
 const Provider = ({ name }: { readonly name: (typeof providers)[number] }) => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const [open, setOpen] = useState<"edit" | "remove" | undefined>(undefined)
   const load = useLoad(`${project.id}/${env}/providers/${name}`, (signal) =>
     ask(route, { params: { ...params, provider: name }, signal })

@@ -6,7 +6,7 @@ import { Dialog } from "../parts/dialog.tsx"
 import { Diff } from "../parts/diff.tsx"
 import { useAction } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
-import { usePlace } from "../parts/place.ts"
+import { useCurrentView } from "../parts/current-view.ts"
 import { Empty, Failure, Loaded } from "../parts/load-states.tsx"
 import { Badge, Panel, Time } from "../parts/basics.tsx"
 
@@ -58,7 +58,7 @@ export const Versions = ({
   readonly text: string
   readonly offer: (text: string) => void
 }) => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const [opened, setOpened] = useState<Opened | undefined>(undefined)
   const load = useLoad(`${project.id}/${env}/versions/${text}`, (signal) =>
     ask(route, { params, query: { limit: 50 }, signal })

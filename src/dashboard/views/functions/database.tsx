@@ -3,7 +3,7 @@ import { useState } from "preact/hooks"
 import { ask, type Response } from "../../core/api.ts"
 import { texts } from "../../core/texts.ts"
 import { Choice, Form, TextField } from "../../parts/form.tsx"
-import { usePlace } from "../../parts/place.ts"
+import { useCurrentView } from "../../parts/current-view.ts"
 import { Empty } from "../../parts/load-states.tsx"
 import { Panel } from "../../parts/basics.tsx"
 
@@ -62,7 +62,7 @@ const firstStatement =
   "select name, sql from sqlite_schema where type = 'table' and substr(name, 1, 1) <> '_'"
 
 export const Database = ({ names }: { readonly names: ReadonlyArray<string> }) => {
-  const { env, params } = usePlace()
+  const { env, params } = useCurrentView()
   const [chosen, setChosen] = useState(names[0] ?? "")
   const [result, setResult] = useState<Result | undefined>(undefined)
   if (names.length === 0) {

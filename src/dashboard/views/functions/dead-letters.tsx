@@ -7,7 +7,7 @@ import { Confirm } from "../../parts/dialog.tsx"
 import { Choice, useAction } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
 import { usePages } from "../../parts/pages.tsx"
-import { usePlace, useQueryValue } from "../../parts/place.ts"
+import { useCurrentView, useQueryValue } from "../../parts/current-view.ts"
 import { Empty, Failure, Loaded } from "../../parts/load-states.tsx"
 import { Badge, Panel, Snippet, Time } from "../../parts/basics.tsx"
 
@@ -40,7 +40,7 @@ const Item = ({
   readonly refresh: () => void
   readonly remove: () => void
 }) => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   const { attempts, contentType, encoding, failedAt, id, kind, name, sentAt } = letter
   const { busy, error, run } = useAction(async () => {
     await ask(`POST ${itemRoute}/retry`, { params: { ...params, id } })
@@ -95,7 +95,7 @@ const List = ({
   readonly name: string
   readonly refreshFirst: () => void
 }) => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   const { more, pages, reset } = usePages(
     first,
     ({ nextCursor }) => nextCursor,
@@ -140,7 +140,7 @@ const List = ({
 }
 
 export const DeadLetters = ({ queues }: { readonly queues: ReadonlyArray<string> }) => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const [name, setName] = useQueryValue("queue")
   const [, showTab] = useQueryValue("tab")
   const key = `${project.id}/${env}/dead-letters?${name}`

@@ -5,7 +5,7 @@ import { notify } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
 import { Confirm } from "../../parts/dialog.tsx"
 import { useAction } from "../../parts/form.tsx"
-import { usePlace } from "../../parts/place.ts"
+import { useCurrentView } from "../../parts/current-view.ts"
 import { useRead } from "../../parts/read.ts"
 import { Empty, Failure, Loaded } from "../../parts/load-states.tsx"
 import { Snippet, Title } from "../../parts/basics.tsx"
@@ -26,7 +26,7 @@ const tabs = ["state", "versions", "logs", "failed", "database", "secrets"] as c
 
 /** The switch of Functions, which has endpoints of its own. */
 const Switch = ({ refresh, status }: { readonly status: Status; readonly refresh: () => void }) => {
-  const { env, params } = usePlace()
+  const { env, params } = useCurrentView()
   const [closing, setClosing] = useState(false)
   const { busy, error, run } = useAction(async () => {
     await ask("POST /v1/projects/:projectId/environments/:env/functions/enable", {
@@ -120,7 +120,7 @@ const Content = ({
 }
 
 export const Functions = () => {
-  const { env } = usePlace()
+  const { env } = useCurrentView()
   const [chosen, choose] = useTab(tabs)
   const load = useRead(route)
   const { data: status, refresh } = load

@@ -5,7 +5,7 @@ import { ApiError, askLines } from "../../core/api.ts"
 import { texts } from "../../core/texts.ts"
 import { exactTime } from "../../core/time.ts"
 import { Choice, Field } from "../../parts/form.tsx"
-import { usePlace } from "../../parts/place.ts"
+import { useCurrentView } from "../../parts/current-view.ts"
 import { Empty, Failure, Skeleton } from "../../parts/load-states.tsx"
 import { Panel } from "../../parts/basics.tsx"
 
@@ -31,7 +31,7 @@ const pauseFor = (millis: number) => new Promise((resolve) => setTimeout(resolve
 
 /** Follows the logs. A response ends after a minute; the next one continues behind its last line. */
 const useTail = (paused: boolean): Tail & { readonly retry: () => void } => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const [tail, setTail] = useState<Tail>({ lines: undefined, error: undefined })
   const last = useRef<string | undefined>(undefined)
   const [round, setRound] = useState(0)

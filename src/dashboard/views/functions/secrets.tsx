@@ -5,7 +5,7 @@ import { notify } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
 import { Confirm } from "../../parts/dialog.tsx"
 import { Field, Form } from "../../parts/form.tsx"
-import { usePlace } from "../../parts/place.ts"
+import { useCurrentView } from "../../parts/current-view.ts"
 import { useRead } from "../../parts/read.ts"
 import { ActionsHead, Empty, Loaded } from "../../parts/load-states.tsx"
 import { Panel, Time } from "../../parts/basics.tsx"
@@ -24,7 +24,7 @@ const List = ({
   readonly secrets: ReadonlyArray<Secret>
   readonly refresh: () => void
 }) => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   const [chosen, setChosen] = useState<string | undefined>(undefined)
   return (
     <div class="table-wrap" tabIndex={0}>
@@ -78,7 +78,7 @@ const List = ({
 }
 
 const NewSecret = ({ refresh }: { readonly refresh: () => void }) => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   // A new key replaces the fields, so no value stays in the page.
   const [round, setRound] = useState(0)
   return (

@@ -7,7 +7,7 @@ import { notify } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
 import { Cancel, Confirm, Dialog } from "../../parts/dialog.tsx"
 import { Field, Form } from "../../parts/form.tsx"
-import { usePlace } from "../../parts/place.ts"
+import { useCurrentView } from "../../parts/current-view.ts"
 import { Badge, bytes, Copyable, Panel } from "../../parts/basics.tsx"
 
 const { functions: own } = texts
@@ -30,7 +30,7 @@ const LimitsDialog = ({
   readonly close: () => void
   readonly refresh: () => void
 }) => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   return (
     <Dialog title={own.limits} close={close}>
       <Form
@@ -190,7 +190,7 @@ const Resources = ({ status }: { readonly status: Status }) => {
 }
 
 const Removal = ({ refresh }: { readonly refresh: () => void }) => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const [chosen, setChosen] = useState<"code" | "purge" | undefined>(undefined)
   const name = `${project.slug} (${texts.environments[env]})`
   return (

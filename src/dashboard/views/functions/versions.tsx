@@ -3,7 +3,7 @@ import { ask, type Response } from "../../core/api.ts"
 import { notify } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
 import { Diff } from "../../parts/diff.tsx"
-import { usePlace } from "../../parts/place.ts"
+import { useCurrentView } from "../../parts/current-view.ts"
 import { useRead } from "../../parts/read.ts"
 import { Empty, Loaded } from "../../parts/load-states.tsx"
 import { count, Panel, Snippet } from "../../parts/basics.tsx"
@@ -43,7 +43,7 @@ const List = ({
   readonly deployments: ReadonlyArray<Deployment>
   readonly refresh: () => void
 }) => {
-  const { params } = usePlace()
+  const { params } = useCurrentView()
   const live = deployments.find((deployment) => deployment.live)
   const versions = deployments.map((deployment) => ({
     ...deployment,
@@ -74,7 +74,7 @@ const List = ({
 }
 
 export const Versions = ({ refreshState }: { readonly refreshState: () => void }) => {
-  const { env } = usePlace()
+  const { env } = useCurrentView()
   const load = useRead(route, { query: { limit: 50 } })
   const refresh = () => {
     load.refresh()

@@ -5,7 +5,7 @@ import { lastMonths } from "../../core/time.ts"
 import { cents, microUsd } from "../../parts/amounts.ts"
 import { Choice, useAction } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
-import { useQueryValue } from "../../parts/place.ts"
+import { useQueryValue } from "../../parts/current-view.ts"
 import { Failure, Loaded } from "../../parts/load-states.tsx"
 import { bytes, count, Panel, Time } from "../../parts/basics.tsx"
 

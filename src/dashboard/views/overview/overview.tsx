@@ -1,7 +1,7 @@
 /** Is all well, is anyone here: key figures of the environment, and what is not set up yet. */
 import type { Response } from "../../core/api.ts"
 import { Icon } from "../../parts/icon.tsx"
-import { addressOf, usePlace } from "../../parts/place.ts"
+import { addressOf, useCurrentView } from "../../parts/current-view.ts"
 import { Course, DayBars, useSamples } from "../../parts/plot.tsx"
 import { livePollMillis, useRead } from "../../parts/read.ts"
 import { LiveMark, Loaded } from "../../parts/load-states.tsx"
@@ -28,7 +28,7 @@ const Figure = ({
   readonly note: string
   readonly view?: string
 }) => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   const content = (
     <>
       <div class="label">{label}</div>
@@ -101,7 +101,7 @@ const Figures = ({ data, live }: { readonly data: Data; readonly live: Live | un
 }
 
 const Checklist = ({ data }: { readonly data: Data }) => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   const isConnected = data.keys.some(
     ({ kind, lastUsedAt }) => kind === "publishable" && lastUsedAt !== null
   )
@@ -134,7 +134,7 @@ const Checklist = ({ data }: { readonly data: Data }) => {
 }
 
 export const Overview = () => {
-  const { env, project } = usePlace()
+  const { env, project } = useCurrentView()
   const load = useRead("GET /v1/projects/:projectId/environments/:env/overview", { pollMillis })
   const live = useRead("GET /v1/projects/:projectId/environments/:env/realtime", {
     pollMillis: livePollMillis

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks"
 import { ask } from "../../core/api.ts"
 import { texts } from "../../core/texts.ts"
 import { useLoad } from "../../parts/load.ts"
-import { addressOf, usePlace } from "../../parts/place.ts"
+import { addressOf, useCurrentView } from "../../parts/current-view.ts"
 import { Empty, Loaded } from "../../parts/load-states.tsx"
 import { Player } from "./player.tsx"
 
@@ -64,7 +64,7 @@ const Side = ({
 }
 
 const Players = () => {
-  const { env, params, project } = usePlace()
+  const { env, params, project } = useCurrentView()
   const load = useLoad(`${project.id}/${env}/config`, (signal) =>
     ask("GET /v1/projects/:projectId/environments/:env/config", { params, signal })
   )

@@ -1,4 +1,4 @@
-/** The place in the dashboard, as the address says: project, environment, view and what is open in it. */
+/** The current view of the dashboard, from its address: project, environment, view and what is open in it. */
 import { createContext } from "preact"
 import { useContext } from "preact/hooks"
 import { useLocation } from "preact-iso"
@@ -6,7 +6,7 @@ import type { Project } from "#rpc/projects"
 
 export type EnvironmentName = "development" | "production"
 
-export interface Place {
+export interface CurrentView {
   readonly project: Project
   readonly env: EnvironmentName
   readonly view: string
@@ -16,14 +16,14 @@ export interface Place {
   readonly params: { readonly projectId: string; readonly env: string }
 }
 
-const PlaceContext = createContext<Place | undefined>(undefined)
+const CurrentViewContext = createContext<CurrentView | undefined>(undefined)
 
-export const PlaceProvider = PlaceContext.Provider
+export const CurrentViewProvider = CurrentViewContext.Provider
 
-export const usePlace = (): Place => {
-  const place = useContext(PlaceContext)
-  if (place === undefined) throw new Error("There is no project here")
-  return place
+export const useCurrentView = (): CurrentView => {
+  const current = useContext(CurrentViewContext)
+  if (current === undefined) throw new Error("There is no project here")
+  return current
 }
 
 /** The address of a view of an environment. */
