@@ -390,7 +390,8 @@ export const shareCards = {
   rendererCacheBytes: 32 * MiB,
   /** Renderers for fonts of apps. */
   fontsCached: 4,
-  drawMillis: 5000,
+  drawCpuMillis: 5000,
+  drawMaxMillis: 30_000,
   /** Cards of one environment that wait to be drawn, and how long. */
   waitingPerEnvironment: 64,
   waitMillis: 10_000,

@@ -7,7 +7,7 @@ import { Readable } from "node:stream"
 import { Data, Schema } from "effect"
 import { type Confinement, confine } from "./command.ts"
 import { readLines } from "./line-reader.ts"
-import { watchCpu } from "./process-usage.ts"
+import { watchCpu } from "../process-usage.ts"
 import type { Programs } from "./programs.ts"
 
 export interface WorkerdOptions {

@@ -6,7 +6,7 @@
  */
 import { Data } from "effect"
 import { type CpuAccount, CpuAccounts } from "./cpu-accounts.ts"
-import type { ProcessUsage } from "./process-usage.ts"
+import type { ProcessUsage } from "../process-usage.ts"
 import { RestartPace } from "./restart-pace.ts"
 
 /** A running process, as the supervisor sees it. */

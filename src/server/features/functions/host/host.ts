@@ -7,7 +7,7 @@ import type { Server } from "node:http"
 import { join } from "node:path"
 import { Data, Redacted } from "effect"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
-import { readUsage } from "#server/platform/workerd/process-usage"
+import { readUsage } from "#server/platform/process-usage"
 import type { WorkerdProcess } from "#server/platform/workerd/process"
 import {
   type Call,
