@@ -2,16 +2,28 @@
 import { Cause, Effect, Fiber, Option, Schedule } from "effect"
 import { type CodedError, Unavailable } from "#rpc/errors/codes"
 
-const clusterErrors: ReadonlySet<string> = new Set([
+/** The cluster's errors when a call does not reach its entity. */
+const clusterErrors = [
   "MailboxFull",
   "AlreadyProcessingMessage",
   "PersistenceError",
   "EntityNotAssignedToRunner"
-])
+] as const
+
+export type ClusterError = (typeof clusterErrors)[number]
+
+const clusterErrorTags: ReadonlySet<string> = new Set(clusterErrors)
+
+export const isClusterError = ({ _tag }: { readonly _tag: string }): boolean =>
+  clusterErrorTags.has(_tag)
+
+/** Logs why a call had no result: a defect is a fault of ours, anything else an entity that moves. */
+export const logLostCall = <E>(cause: Cause.Cause<E>): Effect.Effect<void> =>
+  (Cause.hasDies(cause) ? Effect.logError : Effect.logDebug)("Failed to call an entity", cause)
 
 /** A player has no use for the cluster's own errors. */
 const hideClusterError = (error: CodedError): CodedError =>
-  clusterErrors.has(error._tag) ? new Unavailable() : error
+  isClusterError(error) ? new Unavailable() : error
 
 /** How long an entity may take to reply before the call counts as lost. */
 export const replyMillis = 3000
@@ -37,10 +49,7 @@ const callOnce = <A, R>(call: Effect.Effect<A, CodedError, R>): Effect.Effect<A,
     Effect.catchCause((cause) => {
       const error = Cause.findErrorOption(cause)
       if (Option.isSome(error)) return Effect.fail(error.value)
-      return Effect.andThen(
-        Effect.logDebug("Failed to call an entity", cause),
-        Effect.fail(new Unavailable())
-      )
+      return Effect.andThen(logLostCall(cause), Effect.fail(new Unavailable()))
     }),
     detached,
     Effect.mapError(hideClusterError)

@@ -4,23 +4,18 @@ import { CurrentEnvironment } from "#rpc/auth"
 import { ChannelName } from "#rpc/channels"
 import { ChannelNotFound, Unavailable } from "#rpc/errors/codes"
 import { ChannelRepository } from "#sql/channels"
-import { repeatWhileMoving } from "#server/links/entity-call"
+import {
+  type ClusterError,
+  isClusterError,
+  logLostCall,
+  repeatWhileMoving
+} from "#server/links/entity-call"
 import { Channels } from "./service.ts"
 
-/** The cluster's errors when a call does not reach its channel. */
-const clusterErrors = [
-  "MailboxFull",
-  "AlreadyProcessingMessage",
-  "PersistenceError",
-  "EntityNotAssignedToRunner"
-] as const
-
-const clusterErrorTags: ReadonlySet<string> = new Set(clusterErrors)
-
-type ChannelError<E> = Exclude<E, { readonly _tag: (typeof clusterErrors)[number] }>
+type ChannelError<E> = Exclude<E, { readonly _tag: ClusterError }>
 
 const isChannelError = <E extends { readonly _tag: string }>(error: E): error is ChannelError<E> =>
-  !clusterErrorTags.has(error._tag)
+  !isClusterError(error)
 
 /** How long a channel may take to reply. */
 const replyTimeout = "5 seconds"
@@ -33,7 +28,7 @@ const reach = <A, E extends { readonly _tag: string }, R>(
   Effect.catchCause(call, (cause): Effect.Effect<never, ChannelError<E> | Unavailable> => {
     const error = Option.getOrUndefined(Cause.findErrorOption(cause))
     if (error !== undefined && isChannelError(error)) return Effect.fail(error)
-    return Effect.andThen(Effect.logWarning("Failed to call a channel", cause), unavailable)
+    return Effect.andThen(logLostCall(cause), unavailable)
   })
 
 const withinTime = Effect.timeoutOrElse({ duration: replyTimeout, orElse: () => unavailable })
