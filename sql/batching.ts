@@ -138,12 +138,15 @@ const oneByOne = <Request, Answer>(
 
 /** Merges the queues of all tenants in turns; each keeps its order. */
 const inTurns = <A>(waiting: ReadonlyArray<A>, tenantOf: (each: A) => string): ReadonlyArray<A> => {
-  const queues = [...Map.groupBy(waiting, tenantOf).values()]
+  let queues = [...Map.groupBy(waiting, tenantOf).values()]
   if (queues.length < 2) return waiting
-  const longest = Math.max(...queues.map(({ length }) => length))
-  return Array.from({ length: longest }, (_, turn) =>
-    queues.flatMap((queue) => queue.slice(turn, turn + 1))
-  ).flat()
+  const merged: Array<A> = []
+  for (let turn = 0; queues.length > 0; turn++) {
+    for (const queue of queues) merged.push(...queue.slice(turn, turn + 1))
+    // Only the queues that are left: one long queue beside a thousand short ones would block the event loop.
+    queues = queues.filter(({ length }) => length > turn + 1)
+  }
+  return merged
 }
 
 /**
