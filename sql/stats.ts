@@ -44,13 +44,13 @@ export type StatReport = typeof Report.Type
 
 /** The reports of one statement, at most one per player. */
 const Reports = Schema.Struct({
-  values: Schema.fromJsonString(
+  reports: Schema.fromJsonString(
     Schema.Array(
       Schema.Struct({
         ...Owner.fields,
         ...Periods,
-        ...Value.fields,
-        now: Schema.DateTimeUtcFromString
+        now: Schema.DateTimeUtcFromString,
+        values: Schema.Array(Value)
       })
     )
   ),
@@ -170,11 +170,12 @@ const writes = (sql: SqlClient.SqlClient) => {
     reportAll: SqlSchema.findAll({
       Request: Reports,
       Result: Schema.Struct({ playerId: PlayerId, ...CombinedRow.fields }),
-      execute: ({ signals, values }) => sql`
+      execute: ({ reports, signals }) => sql`
         with reported as (
-          select * from json_to_recordset(${values}::text::json) as r("environmentId" text,
-            "playerId" text, stat text, aggregation text, value float8, day date, week date,
-            month date, now timestamptz)
+          select r."environmentId", r."playerId", r.day, r.week, r.month, r.now, v.*
+          from json_to_recordset(${reports}::text::json) as r("environmentId" text, "playerId" text,
+              day date, week date, month date, now timestamptz, values json),
+            json_to_recordset(r.values) as v(stat text, aggregation text, value float8)
         ), combined as (
           insert into stats as s (environment_id, player_id, stat, aggregation, total, day, daily,
             week, weekly, month, monthly)
@@ -216,9 +217,7 @@ const rowCharacters = 200
 type ReportResult = Option.Option<ReadonlyArray<typeof CombinedRow.Type>>
 
 const mergeReports = (requests: ReadonlyArray<StatReport>): typeof Reports.Type => ({
-  values: requests.flatMap(({ day, environmentId, month, now, playerId, values, week }) =>
-    values.map((value) => ({ environmentId, playerId, day, week, month, now, ...value }))
-  ),
+  reports: requests,
   signals: requests.flatMap(({ environmentId, now, playerId, signals }) =>
     signals.map((signal) => ({ environmentId, playerId, now, ...signal }))
   )
