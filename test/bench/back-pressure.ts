@@ -13,7 +13,7 @@ import {
   type Measured,
   ratiosOf
 } from "./back-pressure-figures.ts"
-import { pickCores } from "./cores.ts"
+import { pickCores } from "./machine/cores.ts"
 import { type Command, Done, type Offence, Window } from "./many/back-pressure-worker.ts"
 import { memoryOf, settled, withReporter } from "./many/memory.ts"
 import { formatTable, print, writeResult } from "./many/report.ts"

@@ -5,7 +5,7 @@
  */
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { pickCores } from "./cores.ts"
+import { pickCores } from "./machine/cores.ts"
 import { type AudienceServer, audienceServers } from "./many/audiences.ts"
 import { type Command, Gathered, Window } from "./many/channels-worker.ts"
 import { median } from "./many/figures.ts"

@@ -15,7 +15,7 @@ import {
   type ServerFigures,
   type Step
 } from "./connections-figures.ts"
-import { pickCores } from "./cores.ts"
+import { pickCores } from "./machine/cores.ts"
 import { type Command, Done } from "./many/connections-worker.ts"
 import { type CrowdServer, crowdServers } from "./many/crowds.ts"
 import { fitLine } from "./many/figures.ts"

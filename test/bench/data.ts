@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { pickCores } from "./cores.ts"
+import { pickCores } from "./machine/cores.ts"
 import { type Command, Done, Driven, type Operation, operations } from "./data-load/load.ts"
 import { type Server, startServers } from "./data-load/servers.ts"
 import { median } from "./many/figures.ts"

@@ -10,12 +10,12 @@ import { parseArgs } from "node:util"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { embeddedPostgres } from "#server/platform/postgres/embedded"
-import { pickCores } from "./cores.ts"
+import { pickCores } from "./machine/cores.ts"
 import { type Command, Done, Entered, Returned } from "./many/deploy-worker.ts"
 import { formatTable, print, requireSockets, writeResult } from "./many/report.ts"
 import { call, developmentKeys, inheritedEnvironment } from "./many/service.ts"
 import { startWorker } from "./many/worker.ts"
-import { freePort, launchServer } from "./process.ts"
+import { freePort, launchServer } from "./machine/process.ts"
 
 const defaultCount = 10_000
 const shortCount = 800

@@ -1,5 +1,5 @@
 /** Figures of the fan-out benchmark: what windows come to, when they are void, and what is reached. */
-import type { Figures, Shape } from "./load/protocol.ts"
+import type { Figures, Shape } from "./wire/protocol.ts"
 
 /** One window of one server. */
 export interface Window extends Figures {

@@ -1,5 +1,5 @@
 /** The servers of the fan-out benchmark with their players seated, and the search for their capacity. */
-import type { Cores } from "./cores.ts"
+import type { Cores } from "./machine/cores.ts"
 import {
   type Capacity,
   deliveriesPerRound,
@@ -9,8 +9,8 @@ import {
   type Window
 } from "./fan-out-figures.ts"
 import { startGenerator } from "./load/client.ts"
-import type { Shape } from "./load/protocol.ts"
-import { machineMicros } from "./process.ts"
+import type { Shape } from "./wire/protocol.ts"
+import { machineMicros } from "./machine/process.ts"
 import type { Peer } from "./servers/peer.ts"
 
 export interface SeatedServer {

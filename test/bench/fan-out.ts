@@ -3,7 +3,7 @@
  * and how many messages one core delivers in time, beside the servers that others use. See README.md.
  */
 import { parseArgs } from "node:util"
-import { pickCores } from "./cores.ts"
+import { pickCores } from "./machine/cores.ts"
 import {
   addedLatencies,
   type Capacity,
@@ -19,7 +19,7 @@ import {
   type Window
 } from "./fan-out-figures.ts"
 import { capacityOf, seat, type SeatedServer } from "./fan-out-servers.ts"
-import type { Shape } from "./load/protocol.ts"
+import type { Shape } from "./wire/protocol.ts"
 import { formatTable, print, writeResult } from "./many/report.ts"
 import { peers } from "./servers/peers.ts"
 

@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises"
 import { setTimeout as wait } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { pickCores } from "./cores.ts"
+import { pickCores } from "./machine/cores.ts"
 import { FileConnection, requestOf } from "./files/client.ts"
 import { type FileServer, paths, startFileServers } from "./files/servers.ts"
 import { median, quantilesOf } from "./many/figures.ts"

@@ -5,7 +5,7 @@
  */
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { pickCores } from "./cores.ts"
+import { pickCores } from "./machine/cores.ts"
 import { startColyseus } from "./many/crowds.ts"
 import { median } from "./many/figures.ts"
 import { type Matchmaker, matchmakers, matchmakingConfig } from "./many/matchmakers.ts"

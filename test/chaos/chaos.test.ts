@@ -32,10 +32,10 @@ const say = (line: string) => process.stdout.write(`${line}\n`)
 
 const current: Release = { name: "current", main: undefined }
 
-/** Why the test of two releases does not run here. */
-/** What `npm test` leaves to the long form. */
+/** Why `npm test` skips a test of the long form. */
 const leftOut = "npm run test:long runs them"
 
+/** Why the test of two releases does not run here. */
 const reason = form === "short" ? leftOut : skipReason()
 
 const assertUnnoticed = Effect.fnUntraced(function* (plan: UpgradePlan) {

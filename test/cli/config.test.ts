@@ -11,7 +11,7 @@ import {
   makeTenants,
   nodeWith,
   SharedDatabase
-} from "../support/http/stack.ts"
+} from "../support/http-stack.ts"
 
 const Node = nodeWith({ SVC_FEATURES: "multiplayer,saves,stats" }).pipe(
   Layer.provideMerge(SharedDatabase.layer)

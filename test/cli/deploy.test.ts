@@ -7,7 +7,7 @@ import { Effect, Layer } from "effect"
 import { at, configure } from "#testing/players"
 import { makeFolder } from "../support/cli/svc.ts"
 import { call, create, upload } from "../support/hosting.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 
 const dataDir = join(tmpdir(), `svc-deploy-${process.pid}`)
 

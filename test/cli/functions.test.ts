@@ -8,7 +8,7 @@ import { at } from "#testing/players"
 import { makeFolder } from "../support/cli/svc.ts"
 import { addDeadLetter } from "../support/dead-letters.ts"
 import { call } from "../support/function-calls.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 

@@ -9,7 +9,7 @@ import {
   makeTenants,
   nodeWith,
   SharedDatabase
-} from "../support/http/stack.ts"
+} from "../support/http-stack.ts"
 import { ask } from "../support/moderation-calls.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))

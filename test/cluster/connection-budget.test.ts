@@ -4,7 +4,7 @@ import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { connectionLimit, poolLayer } from "#sql/database"
 import { type Budget, budgetWarning } from "#server/cluster/connection-budget"
-import { SharedDatabase } from "../support/http/stack.ts"
+import { SharedDatabase } from "../support/http-stack.ts"
 
 const postgresDefault = 97
 

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { dashboardHeader } from "#rpc/dashboard"
 import { at, request } from "#testing/players"
 import { codeOf } from "../support/developer-requests.ts"
-import { addressOfNode } from "../support/http/stack.ts"
+import { addressOfNode } from "../support/http-stack.ts"
 import {
   completeFlow,
   dashboardUrl,

@@ -9,7 +9,7 @@ import { DashboardPort } from "#server/http/dashboard/port"
 import { at, request, type TestResponse } from "#testing/players"
 import { freePort } from "#testing/runners"
 import { codeOf } from "../support/developer-requests.ts"
-import { addressOfNode, buildAnother, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, buildAnother, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 
 const account = { email: "ada@example.com", password: "a password of ada", name: "Ada" }
 

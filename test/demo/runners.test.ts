@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { KillRunnerOf } from "#server/demo/two-runners"
 import { request } from "#testing/players"
-import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 
 const development = {
   SVC_BASE_URL: "http://localhost:8080",

@@ -92,7 +92,7 @@ const restoreElsewhere = Effect.fnUntraced(function* ({ folder, run, second }: T
   assert.include(files, "/data/master.key")
 })
 
-describe("svc backup", () => {
+describe("svc backup", { tags: "long" }, () => {
   it.live("saves a running service, and restores its rows, files and keys elsewhere", () =>
     Effect.gen(function* () {
       const services = yield* twoServices
@@ -101,80 +101,74 @@ describe("svc backup", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "saves a running service as of one moment, and restores a service that works on",
-    () =>
-      Effect.gen(function* () {
-        const services = yield* twoServices
-        const { first, folder, second } = services
-        const restoreFirst = folder.svc("restore saved", { env: { SVC_DATA_DIR: first } })
-        const { before, headers, refreshToken } = yield* saveRunning(
-          services,
-          Effect.map(restoreFirst, (busy) => {
-            assert.strictEqual(busy.code, 1)
-            assert.include(busy.stderr, "stop every runner first")
-          })
-        )
-        const used = yield* restoreFirst
-        assert.strictEqual(used.code, 1)
-        assert.include(used.stderr, "empty service")
-        yield* restoreElsewhere(services)
-
-        const runner = yield* startRunner({ ...embedded, dataDir: second })
-        const target = yield* targetOf(second, runner.url)
-        assert.deepStrictEqual(yield* readAll(target, headers), before)
-        const later = yield* request(`${target.url}/v1/saves/later`, { headers })
-        assert.strictEqual(later.status, 404, "a write after the backup is in it")
-        // Identities of new rows begin behind those of the backup, and all triggers and keys are back.
-        yield* play(target)
-        const deleted = yield* request(`${target.url}/v1/players/me`, {
-          method: "DELETE",
-          headers,
-          body: { refreshToken }
+  it.live("saves a running service as of one moment, and restores a service that works on", () =>
+    Effect.gen(function* () {
+      const services = yield* twoServices
+      const { first, folder, second } = services
+      const restoreFirst = folder.svc("restore saved", { env: { SVC_DATA_DIR: first } })
+      const { before, headers, refreshToken } = yield* saveRunning(
+        services,
+        Effect.map(restoreFirst, (busy) => {
+          assert.strictEqual(busy.code, 1)
+          assert.include(busy.stderr, "stop every runner first")
         })
-        assert.strictEqual(deleted.status, 200)
-        const fresh = yield* readAll(target, (yield* play(target)).headers)
-        assert.deepStrictEqual(at(fresh.stats, "stats"), at(before.stats, "stats"))
-      }).pipe(Effect.scoped),
-    { tags: "long" }
+      )
+      const used = yield* restoreFirst
+      assert.strictEqual(used.code, 1)
+      assert.include(used.stderr, "empty service")
+      yield* restoreElsewhere(services)
+
+      const runner = yield* startRunner({ ...embedded, dataDir: second })
+      const target = yield* targetOf(second, runner.url)
+      assert.deepStrictEqual(yield* readAll(target, headers), before)
+      const later = yield* request(`${target.url}/v1/saves/later`, { headers })
+      assert.strictEqual(later.status, 404, "a write after the backup is in it")
+      // Identities of new rows begin behind those of the backup, and all triggers and keys are back.
+      yield* play(target)
+      const deleted = yield* request(`${target.url}/v1/players/me`, {
+        method: "DELETE",
+        headers,
+        body: { refreshToken }
+      })
+      assert.strictEqual(deleted.status, 200)
+      const fresh = yield* readAll(target, (yield* play(target)).headers)
+      assert.deepStrictEqual(at(fresh.stats, "stats"), at(before.stats, "stats"))
+    }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "refuses what is no whole backup, another key, and a folder in use",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* makeFolder({ SVC_DATA_DIR: "data" })
-        yield* Effect.promise(() => chmod(folder.path, 0o755))
-        const refusal = Effect.fnUntraced(function* (
-          words: string,
-          env: Readonly<Record<string, string>> = {}
-        ) {
-          const { code, stderr } = yield* folder.svc(words, { env })
-          assert.strictEqual(code, 1, words)
-          return stderr
-        })
-        assert.include(yield* refusal("backup"), "has no database")
-        assert.include(yield* refusal("restore nowhere"), "no whole backup")
-        const dataDir = join(folder.path, "data")
-        yield* Effect.scoped(startRunner({ ...embedded, dataDir }))
-        assert.strictEqual((yield* folder.svc("backup saved --json")).code, 0)
-        assert.include(yield* refusal("backup saved"), "is not empty")
-        const otherKey = Buffer.alloc(32, 1).toString("base64")
-        assert.include(
-          yield* refusal("restore saved", { SVC_DATA_DIR: "other", SVC_MASTER_KEY: otherKey }),
-          "another key"
-        )
-        const damaged = join(folder.path, "damaged")
-        yield* Effect.promise(async () => {
-          await cp(join(folder.path, "saved"), damaged, { recursive: true })
-          await truncate(join(damaged, "database/projects.jsonl.gz"), 30)
-        })
-        const restored = { SVC_DATA_DIR: "restored" }
-        assert.match(yield* refusal("restore damaged", restored), /Failed to read .*projects/)
-        assert.deepStrictEqual((yield* folder.svc("restore saved", { env: restored })).code, 0)
-        yield* Effect.promise(() => rm(join(damaged, "manifest.json")))
-        assert.include(yield* refusal("restore damaged"), "no whole backup")
-      }).pipe(Effect.scoped),
-    { tags: "long" }
+  it.live("refuses what is no whole backup, another key, and a folder in use", () =>
+    Effect.gen(function* () {
+      const folder = yield* makeFolder({ SVC_DATA_DIR: "data" })
+      yield* Effect.promise(() => chmod(folder.path, 0o755))
+      const refusal = Effect.fnUntraced(function* (
+        words: string,
+        env: Readonly<Record<string, string>> = {}
+      ) {
+        const { code, stderr } = yield* folder.svc(words, { env })
+        assert.strictEqual(code, 1, words)
+        return stderr
+      })
+      assert.include(yield* refusal("backup"), "has no database")
+      assert.include(yield* refusal("restore nowhere"), "no whole backup")
+      const dataDir = join(folder.path, "data")
+      yield* Effect.scoped(startRunner({ ...embedded, dataDir }))
+      assert.strictEqual((yield* folder.svc("backup saved --json")).code, 0)
+      assert.include(yield* refusal("backup saved"), "is not empty")
+      const otherKey = Buffer.alloc(32, 1).toString("base64")
+      assert.include(
+        yield* refusal("restore saved", { SVC_DATA_DIR: "other", SVC_MASTER_KEY: otherKey }),
+        "another key"
+      )
+      const damaged = join(folder.path, "damaged")
+      yield* Effect.promise(async () => {
+        await cp(join(folder.path, "saved"), damaged, { recursive: true })
+        await truncate(join(damaged, "database/projects.jsonl.gz"), 30)
+      })
+      const restored = { SVC_DATA_DIR: "restored" }
+      assert.match(yield* refusal("restore damaged", restored), /Failed to read .*projects/)
+      assert.deepStrictEqual((yield* folder.svc("restore saved", { env: restored })).code, 0)
+      yield* Effect.promise(() => rm(join(damaged, "manifest.json")))
+      assert.include(yield* refusal("restore damaged"), "no whole backup")
+    }).pipe(Effect.scoped)
   )
 })

@@ -9,18 +9,18 @@ import { fuzz } from "./run.ts"
 
 /**
  * To repeat the short form: `npm run test:fuzz --` with
- * `--seed 8 --requests 9000 --frames 15000 --rounds 2 --lingering 8 --growth 3`. After the warm-up caches
+ * `--seed 8 --requests 6000 --frames 10000 --rounds 2 --lingering 8 --growth 2`. After the warm-up caches
  * may still fill, by up to 13 MB; a further round then changed memory by less than 1 MB. A list that
- * keeps every request (1.2 kB each) adds 4 to 5 MB in each round.
+ * keeps every request (1.2 kB each) adds about 3 MB in each round.
  */
 const forms = {
   short: {
     seed: 8,
-    requests: 9000,
-    frames: 15_000,
+    requests: 6000,
+    frames: 10_000,
     rounds: 2,
     lingeringMax: 8,
-    growthMaxBytes: 3e6
+    growthMaxBytes: 2e6
   },
   long: {
     seed: 8,

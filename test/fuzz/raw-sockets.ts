@@ -1,6 +1,6 @@
 /** Bytes that violate RFC 6455, in place of a handshake or after a valid one. */
 import { connect, type Socket } from "node:net"
-import { encodeFrame, opcodes, readFrames } from "../bench/load/frames.ts"
+import { encodeFrame, opcodes, readFrames } from "../bench/wire/frames.ts"
 import type { Chance } from "../simulation/random.ts"
 import type { Findings } from "./findings.ts"
 import { expectedCloseCodes } from "./random-frames.ts"

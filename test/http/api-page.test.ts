@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { at, request } from "#testing/players"
-import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 import { Chromium, installed, needsChromium, newVisitor } from "../support/client/chromium.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))

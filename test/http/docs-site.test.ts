@@ -7,7 +7,7 @@ import { render } from "#server/http/docs-site/render"
 import { pageFiles } from "#server/http/docs-site/sources"
 import { violationsOf } from "../support/client/axe.ts"
 import { Chromium, installed, needsChromium, newVisitor } from "../support/client/chromium.ts"
-import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 

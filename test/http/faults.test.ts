@@ -7,7 +7,7 @@ import { TestClock } from "effect/testing"
 import { HttpServerHandle } from "#server/http/server"
 import { at, request, type TestResponse } from "#testing/players"
 import { proxyTo } from "../support/http/raw.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 
 /** Advances the test clock until a fiber has ended. */
 const untilEnded = <A, E>(fiber: Fiber.Fiber<A, E>) =>

@@ -11,7 +11,7 @@ import {
   makeTenants,
   nodeWith,
   SharedDatabase
-} from "../support/http/stack.ts"
+} from "../support/http-stack.ts"
 
 const Faulty = HttpRouter.add("GET", "/boom", Effect.die(new Error("the secret of the fault")))
 

@@ -6,7 +6,7 @@ import { type Context, Effect, Layer, References, Schema, Tracer } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServerResponse } from "effect/http"
 import { ObservabilityLive } from "#server/telemetry/telemetry"
 import { request } from "#testing/players"
-import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 
 const keysOf = ({ mapUnsafe }: Context.Context<never>) => [...mapUnsafe.keys()]
 

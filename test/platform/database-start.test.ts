@@ -9,7 +9,7 @@ import {
   sharesSessions,
   startDatabase
 } from "#server/platform/database-start"
-import { SharedDatabase } from "../support/http/stack.ts"
+import { SharedDatabase } from "../support/http-stack.ts"
 
 type Session = Parameters<typeof sharesSessions>[0]
 

@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { IdempotencyRepository } from "#sql/idempotency"
 import { Idempotency } from "#server/platform/idempotency"
 import { at } from "#testing/players"
-import { buildAnother, addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { buildAnother, addressOfNode, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 import { type Ask, codeOf, newGame } from "../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Layer } from "effect"
 import { Invalidation } from "#server/platform/invalidation"
-import { coreOfNode, SharedDatabase } from "../support/http/stack.ts"
+import { coreOfNode, SharedDatabase } from "../support/http-stack.ts"
 
 const Node = coreOfNode({}).pipe(Layer.provideMerge(SharedDatabase.layer))
 

@@ -24,7 +24,7 @@ import {
   emailConfig
 } from "../support/email/email-harness.ts"
 import { Inbox } from "../support/email/inbox.ts"
-import { addressOfNode, configure, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, configure, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 
 /** Advances the test clock while a node stops, because stopping has timeouts. */
 const advanceSlowly = Effect.forever(Effect.andThen(pause(20), TestClock.adjust("100 millis")))

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Layer, type Redacted, Schedule } from "effect"
 import { startDatabase } from "#server/platform/database-start"
-import { SharedDatabase } from "../support/http/stack.ts"
+import { SharedDatabase } from "../support/http-stack.ts"
 import { skipReason, startPgbouncer } from "../support/pgbouncer.ts"
 
 const suffix = skipReason === undefined ? "" : ` (skipped: ${skipReason})`

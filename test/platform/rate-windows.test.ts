@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import type { RateWindow } from "#rpc/limits"
 import { RateWindowRepository } from "#sql/rate-windows"
 import { Throttles } from "#server/platform/throttles"
-import { buildAnother, coreOfNode, SharedDatabase } from "../support/http/stack.ts"
+import { buildAnother, coreOfNode, SharedDatabase } from "../support/http-stack.ts"
 import { passRateWindows } from "../support/rate-windows.ts"
 
 const Node = coreOfNode({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(SharedDatabase.layer))

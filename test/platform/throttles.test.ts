@@ -13,7 +13,7 @@ import {
   makeTenants,
   nodeWith,
   SharedDatabase
-} from "../support/http/stack.ts"
+} from "../support/http-stack.ts"
 
 const on = { SVC_THROTTLES: "on" }
 const Node = nodeWith(on).pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { at, request } from "#testing/players"
-import { configure, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { configure, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 import { codeOf, newGame } from "../support/players.ts"
 
 const Node = nodeWith({ SVC_FEATURES: "saves,stats,statsVerification,multiplayer" }).pipe(

@@ -15,7 +15,7 @@ import { Effect, Layer } from "effect"
 import { asyncapiText } from "#server/http/asyncapi"
 import { openapiText } from "#server/http/openapi"
 import { at } from "#testing/players"
-import { nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { nodeWith, SharedDatabase } from "../support/http-stack.ts"
 import { newGame } from "../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -21,7 +21,7 @@ import { ban, codeOf, lastSanction, play, refresh } from "../support/moderation-
 import { sampleSize } from "../support/security/sizes.ts"
 import { DatabaseLive } from "../support/service.ts"
 
-const races = sampleSize(50, 10)
+const races = sampleSize(50, 4)
 const writersPerNode = 1
 
 /** Outcomes of the writes in one race. */

@@ -11,7 +11,7 @@ import { SessionsActor } from "#entities/player-session/actor"
 import type { SessionOutput } from "#entities/player-session/protocol"
 import { noReservation } from "#entities/player-session/state"
 import { Outgoing } from "#server/platform/outgoing"
-import { nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { nodeWith, SharedDatabase } from "../support/http-stack.ts"
 import { startServer } from "../support/local-server.ts"
 import { newGame } from "../support/players.ts"
 

@@ -8,7 +8,7 @@ import { decodeConfig } from "#rpc/config-document/document"
 import { config as limits } from "#rpc/limits"
 import { duplicateNames } from "#server/features/config/duplicate-names"
 import { at, request } from "#testing/players"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 
 const many = <A>(count: number, make: (index: number) => A) =>
   Array.from({ length: count }, (_, index) => make(index))

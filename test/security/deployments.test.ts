@@ -7,7 +7,7 @@ import { Effect, Layer } from "effect"
 import { at, request } from "#testing/players"
 import { MetricsRoute } from "#server/telemetry/metrics"
 import { sendRaw } from "../support/http/raw.ts"
-import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 
 const Node = nodeWith({}, MetricsRoute).pipe(Layer.provideMerge(SharedDatabase.layer))
 

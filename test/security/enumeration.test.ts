@@ -16,7 +16,7 @@ import {
   makeTenantsOf,
   nodeWith,
   SharedDatabase
-} from "../support/http/stack.ts"
+} from "../support/http-stack.ts"
 import { SpanRecorderLive, workOf } from "../support/security/watched.ts"
 
 const Node = Layer.unwrap(

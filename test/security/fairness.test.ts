@@ -16,7 +16,7 @@ import {
   makeTenants,
   nodeWith,
   SharedDatabase
-} from "../support/http/stack.ts"
+} from "../support/http-stack.ts"
 import { codeOf, type GamePlayer, newGame } from "../support/players.ts"
 import { developersServer, gameWith, json, type Reply } from "../support/webhook.ts"
 

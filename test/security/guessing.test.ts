@@ -17,7 +17,7 @@ import {
   makeTenants,
   nodeWith,
   SharedDatabase
-} from "../support/http/stack.ts"
+} from "../support/http-stack.ts"
 import { codeOf, refresh } from "../support/moderation-calls.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 import { sampleSize } from "../support/security/sizes.ts"

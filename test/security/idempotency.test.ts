@@ -7,7 +7,7 @@ import { Effect, Layer, Schema } from "effect"
 import { IdempotencyRepository } from "#sql/idempotency"
 import { Idempotency } from "#server/platform/idempotency"
 import { at } from "#testing/players"
-import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 import { type Ask, codeOf, newGame } from "../support/players.ts"
 import { passRateWindows } from "../support/rate-windows.ts"
 import { sampleSize } from "../support/security/sizes.ts"
@@ -20,7 +20,7 @@ const game = {
   integrity: { stats: { maxSubmitsPerMinute: 600 } }
 }
 
-const rounds = sampleSize(50, 10)
+const rounds = sampleSize(50, 5)
 const parallel = 32
 
 const report = (ask: Ask, key: string, coins: unknown) =>

@@ -12,7 +12,7 @@ import {
   makeTenants,
   nodeWith,
   SharedDatabase
-} from "../support/http/stack.ts"
+} from "../support/http-stack.ts"
 import { SpanRecorderLive, workOf } from "../support/security/watched.ts"
 import { weakHash } from "../support/security/weak-hash.ts"
 

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { at, guest, type TestResponse, type TestTarget } from "#testing/players"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 import { codeOf, refresh } from "../support/moderation-calls.ts"
 import { sampleSize } from "../support/security/sizes.ts"
 
@@ -28,7 +28,7 @@ layer(Node, { timeout: "120 seconds" })("refresh tokens (API2, ASVS 7)", (it) =>
     () =>
       Effect.gen(function* () {
         const { here, there } = yield* twoNodes
-        const rounds = sampleSize(200)
+        const rounds = sampleSize(200, 8)
         let { refreshToken: current } = yield* guest(here)
         const older: Array<string> = []
         for (let round = 0; round < rounds; round++) {

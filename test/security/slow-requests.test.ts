@@ -16,7 +16,7 @@ import {
   makeTenantsOf,
   nodeWith,
   SharedDatabase
-} from "../support/http/stack.ts"
+} from "../support/http-stack.ts"
 import { ban } from "../support/moderation-calls.ts"
 import { developersServer, gameWith } from "../support/webhook.ts"
 

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { migrate, poolLayer } from "#sql/database"
 import { at } from "#testing/players"
-import { SharedDatabase } from "../support/http/stack.ts"
+import { SharedDatabase } from "../support/http-stack.ts"
 
 const files = readdirSync(new URL("../../sql/migrations", import.meta.url)).toSorted()
 

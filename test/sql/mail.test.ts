@@ -4,7 +4,7 @@ import { DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type EnvironmentId, newId } from "#rpc/ids"
 import { MailRepository } from "#sql/mail"
-import { coreOfNode, makeDeveloper, makeTenantsOf, SharedDatabase } from "../support/http/stack.ts"
+import { coreOfNode, makeDeveloper, makeTenantsOf, SharedDatabase } from "../support/http-stack.ts"
 
 const most = 20
 

@@ -8,7 +8,7 @@ import { RoomRepository } from "#sql/rooms"
 import { toRow } from "#entities/room/snapshot"
 import { pause } from "#testing/socket-client"
 import { proxyTo } from "../support/http/raw.ts"
-import { SharedDatabase } from "../support/http/stack.ts"
+import { SharedDatabase } from "../support/http-stack.ts"
 import { emptyRoom, start } from "../support/room-harness.ts"
 
 const row = toRow(emptyRoom(), 1, "nod_1", start)

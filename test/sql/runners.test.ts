@@ -4,7 +4,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { poolLayer } from "#sql/database"
 import { RunnerReports } from "#sql/runners"
-import { SharedDatabase } from "../support/http/stack.ts"
+import { SharedDatabase } from "../support/http-stack.ts"
 
 /** A runner with its own database session. */
 const runner = Effect.gen(function* () {

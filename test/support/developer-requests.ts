@@ -1,7 +1,7 @@
 /** Requests of developers in tests. */
 import { Effect } from "effect"
 import { at, request, type TestResponse } from "#testing/players"
-import { addressOfNode } from "./http/stack.ts"
+import { addressOfNode } from "./http-stack.ts"
 
 /** The error code of a response, or `ok`. */
 export const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { at, request } from "#testing/players"
 import { ask } from "./developer-requests.ts"
-import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "./http/stack.ts"
+import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "./http-stack.ts"
 import { MovableClock } from "./movable-clock.ts"
 import {
   paymentSettings,

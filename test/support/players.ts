@@ -8,7 +8,7 @@ import {
   type TestResponse,
   type TestTarget
 } from "#testing/players"
-import { addressOfNode, configure, makeTenants, type Tenant } from "./http/stack.ts"
+import { addressOfNode, configure, makeTenants, type Tenant } from "./http-stack.ts"
 
 /** Sends a request as the player: method, path, body and extra headers. */
 export type Ask = (

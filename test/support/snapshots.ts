@@ -17,7 +17,7 @@ import { folderStore } from "#server/platform/blobs/folder"
 import { BlobStore, BlobStoreError } from "#server/platform/blobs/store"
 import { sharedPoolLayer } from "#server/platform/database-pool"
 import { FunctionsWorld, program, withFunctions } from "./functions.ts"
-import { SharedDatabase } from "./http/stack.ts"
+import { SharedDatabase } from "./http-stack.ts"
 
 /** The store of the runners: what it has stored, and how many further objects it takes. */
 export class SharedStore extends Context.Service<

@@ -7,7 +7,7 @@ import { redactSecrets } from "#server/telemetry/logs"
 import { ObservabilityLive } from "#server/telemetry/telemetry"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, newPlayer, request } from "#testing/players"
-import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 import { DatabaseLive } from "../support/service.ts"
 
 const logEverything = { SVC_LOG_FORMAT: "json", SVC_LOG_LEVEL: "debug", SVC_LOG_REQUESTS: "all" }

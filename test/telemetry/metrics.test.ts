@@ -11,7 +11,7 @@ import { TestApp } from "#testing/app"
 import { configure, guest, newPlayer, request } from "#testing/players"
 import { freePort } from "#testing/runners"
 import { connectSocket } from "#testing/socket-client"
-import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../support/http-stack.ts"
 import { DatabaseLive } from "../support/service.ts"
 import { masterKeyOf } from "../support/master-keys.ts"
 

@@ -44,7 +44,7 @@ layer(AppLive, { timeout: "60 seconds" })("my game on virtual time", (it) => {
   )
 })
 
-describe("my game on two runners", () => {
+describe("my game on two runners", { tags: "long" }, () => {
   it.live("keeps the seat of a player whose runner is killed", () =>
     Effect.gen(function* () {
       const database = yield* TestDatabase

@@ -1,6 +1,6 @@
 /** The clients of the data benchmark, in a process of their own. */
 import * as Schema from "effect/Schema"
-import { Target } from "../load/protocol.ts"
+import { Target } from "../wire/protocol.ts"
 import { Quantiles, quantilesOf } from "../many/figures.ts"
 import { busyPercent, inFlight } from "../many/pace.ts"
 import { obey } from "../many/worker.ts"

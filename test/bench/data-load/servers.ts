@@ -9,7 +9,7 @@ import { Effect, Exit, Redacted, Scope } from "effect"
 import * as Schema from "effect/Schema"
 import { embeddedPostgres } from "#server/platform/postgres/embedded"
 import { call } from "../many/service.ts"
-import { freePort, launchServer, type RunningServer } from "../process.ts"
+import { freePort, launchServer, type RunningServer } from "../machine/process.ts"
 import { startPeer } from "../servers/peer-packages.ts"
 
 const main = fileURLToPath(new URL("../../../src/server/main.ts", import.meta.url))

@@ -7,8 +7,8 @@ import { dirname, join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
 import * as Schema from "effect/Schema"
 import { startService } from "../many/service.ts"
-import { pinned } from "../cores.ts"
-import { freePort, type RunningServer } from "../process.ts"
+import { pinned } from "../machine/cores.ts"
+import { freePort, type RunningServer } from "../machine/process.ts"
 import { startPeer } from "../servers/peer-packages.ts"
 
 /** A server of the files. */

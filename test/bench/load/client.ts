@@ -2,7 +2,7 @@
 import { on } from "node:events"
 import { fileURLToPath } from "node:url"
 import * as Schema from "effect/Schema"
-import { launch, stop } from "../process.ts"
+import { launch, stop } from "../machine/process.ts"
 import {
   type Command,
   Failed,
@@ -13,7 +13,7 @@ import {
   type Target,
   WindowClosed,
   WindowOpened
-} from "./protocol.ts"
+} from "../wire/protocol.ts"
 
 const script = fileURLToPath(new URL("./generator.ts", import.meta.url))
 

@@ -6,8 +6,8 @@ import { createHistogram } from "node:perf_hooks"
 import * as Schema from "effect/Schema"
 import type { Player } from "../servers/peer.ts"
 import { peers } from "../servers/peers.ts"
-import { clockMicros } from "./message.ts"
-import { Command, type Figures, type Report, type Shape } from "./protocol.ts"
+import { clockMicros } from "../wire/message.ts"
+import { Command, type Figures, type Report, type Shape } from "../wire/protocol.ts"
 import { makeSchedule } from "./schedule.ts"
 
 const scheduleSeed = 20_261_121

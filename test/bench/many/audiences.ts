@@ -1,8 +1,8 @@
 /** How a publisher and its subscribers get onto each server of the channels benchmark. */
-import { MessageTemplate, messageType } from "../load/message.ts"
-import type { Target } from "../load/protocol.ts"
-import { LoadSocket, type SocketEvents, type SocketProtocol } from "../load/socket.ts"
-import { freePort, type RunningServer } from "../process.ts"
+import { MessageTemplate, messageType } from "../wire/message.ts"
+import type { Target } from "../wire/protocol.ts"
+import { LoadSocket, type SocketEvents, type SocketProtocol } from "../wire/socket.ts"
+import { freePort, type RunningServer } from "../machine/process.ts"
 import { limit } from "../servers/limit.ts"
 import { socketIo } from "../servers/socket-io.ts"
 import {

@@ -4,10 +4,10 @@
  */
 import { setTimeout as wait } from "node:timers/promises"
 import * as Schema from "effect/Schema"
-import { clockMicros, MessageTemplate, messageType } from "../load/message.ts"
-import { Target } from "../load/protocol.ts"
+import { clockMicros, MessageTemplate, messageType } from "../wire/message.ts"
+import { Target } from "../wire/protocol.ts"
 import { makeSchedule } from "../load/schedule.ts"
-import type { LoadSocket, SocketProtocol } from "../load/socket.ts"
+import type { LoadSocket, SocketProtocol } from "../wire/socket.ts"
 import { percentile } from "./figures.ts"
 import { Offender } from "./offender.ts"
 import { busyPercent, inFlight } from "./pace.ts"

@@ -1,8 +1,8 @@
 /** The audience of the channels benchmark and its one publisher, in a process of their own. */
 import { setTimeout as wait } from "node:timers/promises"
 import * as Schema from "effect/Schema"
-import { clockMicros } from "../load/message.ts"
-import { Target } from "../load/protocol.ts"
+import { clockMicros } from "../wire/message.ts"
+import { Target } from "../wire/protocol.ts"
 import { audienceServers, type Publisher } from "./audiences.ts"
 import { Quantiles, quantilesOf } from "./figures.ts"
 import { busyPercent, inFlight } from "./pace.ts"

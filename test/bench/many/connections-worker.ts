@@ -1,7 +1,7 @@
 /** The crowd of the connections benchmark, in a process of its own. */
 import * as Schema from "effect/Schema"
-import { Target } from "../load/protocol.ts"
-import type { LoadSocket } from "../load/socket.ts"
+import { Target } from "../wire/protocol.ts"
+import type { LoadSocket } from "../wire/socket.ts"
 import { type Crowd, crowdRoomSize, crowdServers } from "./crowds.ts"
 import { busyPercent, inFlight } from "./pace.ts"
 import { fail, obey } from "./worker.ts"

@@ -1,6 +1,6 @@
 /** How players of each server ask for a room of four. */
-import type { Target } from "../load/protocol.ts"
-import type { LoadSocket, SocketEvents } from "../load/socket.ts"
+import type { Target } from "../wire/protocol.ts"
+import type { LoadSocket, SocketEvents } from "../wire/socket.ts"
 import { joinOrCreate } from "./crowds.ts"
 import { inFlight } from "./pace.ts"
 import { ask, connectPlayer, signIn } from "./service.ts"

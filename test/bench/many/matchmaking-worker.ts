@@ -1,6 +1,6 @@
 /** The players of the matchmaking benchmark, in a process of their own. */
 import * as Schema from "effect/Schema"
-import { Target } from "../load/protocol.ts"
+import { Target } from "../wire/protocol.ts"
 import { percentile, Quantiles, quantilesOf } from "./figures.ts"
 import { type Askers, matchmakers } from "./matchmakers.ts"
 import { busyPercent, inFlight, openLoop } from "./pace.ts"

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import * as Schema from "effect/Schema"
-import type { RunningServer } from "../process.ts"
+import type { RunningServer } from "../machine/process.ts"
 
 const reporter = fileURLToPath(new URL("./memory-reporter.ts", import.meta.url))
 

@@ -5,7 +5,7 @@
 import { once } from "node:events"
 import { setTimeout as wait } from "node:timers/promises"
 import { WebSocket } from "ws"
-import type { Target } from "../load/protocol.ts"
+import type { Target } from "../wire/protocol.ts"
 import { socketUrl } from "./service.ts"
 
 export interface Closed {

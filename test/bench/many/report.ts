@@ -5,7 +5,7 @@ import { availableParallelism, cpus, release, totalmem, type } from "node:os"
 import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
 import packageJson from "../../../package.json" with { type: "json" }
-import type { Cores } from "../cores.ts"
+import type { Cores } from "../machine/cores.ts"
 
 type Row = ReadonlyArray<string>
 

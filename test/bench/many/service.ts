@@ -8,9 +8,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Schema from "effect/Schema"
-import type { Target } from "../load/protocol.ts"
-import { LoadSocket, type SocketEvents, type SocketProtocol } from "../load/socket.ts"
-import { freePort, launchServer, type RunningServer } from "../process.ts"
+import type { Target } from "../wire/protocol.ts"
+import { LoadSocket, type SocketEvents, type SocketProtocol } from "../wire/socket.ts"
+import { freePort, launchServer, type RunningServer } from "../machine/process.ts"
 import { inFlight } from "./pace.ts"
 
 const main = fileURLToPath(new URL("../../../src/server/main.ts", import.meta.url))

@@ -1,9 +1,9 @@
 /** Sockets in rooms and in a channel whose clients do not read what they are sent. */
 import { randomBytes } from "node:crypto"
 import { setTimeout as wait } from "node:timers/promises"
-import { encodeFrame, opcodes } from "../load/frames.ts"
-import { clockMicros, messageType } from "../load/message.ts"
-import { LoadSocket, type SocketEvents } from "../load/socket.ts"
+import { encodeFrame, opcodes } from "../wire/frames.ts"
+import { clockMicros, messageType } from "../wire/message.ts"
+import { LoadSocket, type SocketEvents } from "../wire/socket.ts"
 import { inFlight, openLoop } from "./pace.ts"
 import { ask, call, connectPlayer, socketUrl } from "./service.ts"
 import type { Bench, Crowd, Scenario } from "./slow-scenario.ts"

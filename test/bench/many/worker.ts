@@ -4,7 +4,7 @@
  */
 import { on } from "node:events"
 import * as Schema from "effect/Schema"
-import { launch, stop } from "../process.ts"
+import { launch, stop } from "../machine/process.ts"
 
 export interface Worker {
   /** Asks for something and waits until it is done, however long that takes. */

@@ -6,8 +6,8 @@ import { randomBytes } from "node:crypto"
 import { createServer } from "node:http"
 import type { Duplex } from "node:stream"
 import { type WebSocket, WebSocketServer } from "ws"
-import { MessageTemplate, messageType } from "../load/message.ts"
-import { LoadSocket } from "../load/socket.ts"
+import { MessageTemplate, messageType } from "../wire/message.ts"
+import { LoadSocket } from "../wire/socket.ts"
 import type { Player, RoomPlan } from "./peer.ts"
 
 type ClientFrame =

@@ -4,9 +4,9 @@
  */
 import { randomBytes } from "node:crypto"
 import * as Schema from "effect/Schema"
-import { encodeFrame, opcodes } from "../load/frames.ts"
-import { blank, firstSeq, messageType } from "../load/message.ts"
-import { LoadSocket, type SocketProtocol } from "../load/socket.ts"
+import { encodeFrame, opcodes } from "../wire/frames.ts"
+import { blank, firstSeq, messageType } from "../wire/message.ts"
+import { LoadSocket, type SocketProtocol } from "../wire/socket.ts"
 import { startPeer } from "./peer-packages.ts"
 import type { Peer, Player, RoomPlan } from "./peer.ts"
 

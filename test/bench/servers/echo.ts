@@ -4,7 +4,7 @@
  */
 import { createServer } from "node:http"
 import { WebSocketServer } from "ws"
-import { freePort, launchServer } from "../process.ts"
+import { freePort, launchServer } from "../machine/process.ts"
 import { broadcastPlayer } from "./broadcast.ts"
 import type { Peer } from "./peer.ts"
 

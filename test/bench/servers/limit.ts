@@ -3,8 +3,8 @@
  * for a socket in one event-loop turn go out in one write.
  */
 import type { Duplex } from "node:stream"
-import { encodeFrame, opcodes } from "../load/frames.ts"
-import { freePort, launchServer } from "../process.ts"
+import { encodeFrame, opcodes } from "../wire/frames.ts"
+import { freePort, launchServer } from "../machine/process.ts"
 import { joinBroadcastRoom, serveBroadcast } from "./broadcast.ts"
 import type { Peer } from "./peer.ts"
 

@@ -2,7 +2,7 @@
  * The baseline: a broadcast server as a developer writes it with `ws` on the first evening. It
  * stringifies a message once and sends it to each recipient.
  */
-import { freePort, launchServer } from "../process.ts"
+import { freePort, launchServer } from "../machine/process.ts"
 import { joinBroadcastRoom, serveBroadcast } from "./broadcast.ts"
 import type { Peer } from "./peer.ts"
 

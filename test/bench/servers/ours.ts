@@ -9,9 +9,9 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Schema from "effect/Schema"
 import { certified } from "../../support/certificate.ts"
-import { MessageTemplate, messageType } from "../load/message.ts"
-import { LoadSocket } from "../load/socket.ts"
-import { freePort, launchServer, type RunningServer } from "../process.ts"
+import { MessageTemplate, messageType } from "../wire/message.ts"
+import { LoadSocket } from "../wire/socket.ts"
+import { freePort, launchServer, type RunningServer } from "../machine/process.ts"
 import type { Peer, Player, RoomPlan } from "./peer.ts"
 
 const main = fileURLToPath(new URL("../../../src/server/main.ts", import.meta.url))

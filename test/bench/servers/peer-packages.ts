@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { freePort, launchServer, type RunningServer } from "../process.ts"
+import { freePort, launchServer, type RunningServer } from "../machine/process.ts"
 
 const folder = fileURLToPath(new URL("../peers/", import.meta.url))
 

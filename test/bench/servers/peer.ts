@@ -3,9 +3,9 @@
  * join a room, send and recognise deliveries. Both halves stand in one file per server; the first
  * runs in the benchmark's process, `joinRoom` in the load generator's.
  */
-import type { Target } from "../load/protocol.ts"
-import type { SocketEvents } from "../load/socket.ts"
-import type { RunningServer } from "../process.ts"
+import type { Target } from "../wire/protocol.ts"
+import type { SocketEvents } from "../wire/socket.ts"
+import type { RunningServer } from "../machine/process.ts"
 
 export interface Player {
   /** Sends the `seq`th message, scheduled for `ts`, to everybody else in the room. */

@@ -2,8 +2,8 @@
  * socket.io, spoken to in its own protocol (engine.io 4 over WebSocket, socket.io 5): `42["m",{}]` is
  * an event, `2` a ping that wants a `3`.
  */
-import { MessageTemplate, messageType } from "../load/message.ts"
-import { LoadSocket, type SocketProtocol } from "../load/socket.ts"
+import { MessageTemplate, messageType } from "../wire/message.ts"
+import { LoadSocket, type SocketProtocol } from "../wire/socket.ts"
 import { startPeer } from "./peer-packages.ts"
 import type { Peer, Player, RoomPlan } from "./peer.ts"
 

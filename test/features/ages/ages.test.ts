@@ -10,7 +10,7 @@ import {
   makeTenants,
   nodeWith,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 import { codeOf, operate, play } from "../../support/moderation-calls.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { at, guest, type TestPlayer, type TestTarget } from "#testing/players"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import {
   ask,
   ban,

@@ -14,7 +14,7 @@ import {
   makeTenantsOf,
   nodeWith,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 
 const Node = nodeWith({ SVC_TRUSTED_PROXIES: "127.0.0.0/8" }).pipe(
   Layer.provideMerge(SharedDatabase.layer)

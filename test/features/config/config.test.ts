@@ -12,7 +12,7 @@ import {
   nodeWith,
   SharedDatabase,
   type Tenant
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 
 const Node = nodeWith({ SVC_FEATURES: "multiplayer,saves,stats" }).pipe(
   Layer.provideMerge(SharedDatabase.layer)

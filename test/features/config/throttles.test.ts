@@ -8,7 +8,7 @@ import {
   nodeWith,
   SharedDatabase,
   type Tenant
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 import { codeOf } from "../../support/players.ts"
 
 const Node = nodeWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(SharedDatabase.layer))

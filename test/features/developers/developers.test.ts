@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { at, request, type TestResponse } from "#testing/players"
 import { makeInvite } from "../../support/invites.ts"
-import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 
 const on = (env: Readonly<Record<string, string>>) =>
   nodeWith(env).pipe(Layer.provideMerge(SharedDatabase.layer))

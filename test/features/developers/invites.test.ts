@@ -11,7 +11,7 @@ import { Ledger } from "#server/features/money/ledger"
 import { at, request, type TestResponse } from "#testing/players"
 import { NodeLive } from "../../support/email/email-harness.ts"
 import { Inbox } from "../../support/email/inbox.ts"
-import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { makeInvite } from "../../support/invites.ts"
 
 const password = "correct horse"

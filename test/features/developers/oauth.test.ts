@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { at, request, type TestResponse } from "#testing/players"
-import { addressOfNode } from "../../support/http/stack.ts"
+import { addressOfNode } from "../../support/http-stack.ts"
 import { makeInvite } from "../../support/invites.ts"
 import {
   ask,

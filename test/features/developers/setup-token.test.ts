@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { announceSetupToken } from "#server/features/developers/setup-token"
 import { at, request, type TestResponse } from "#testing/players"
 import { makeInvite } from "../../support/invites.ts"
-import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 
 const nodeOf = (env: Readonly<Record<string, string>>) =>
   nodeWith(env).pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -12,7 +12,7 @@ import {
   password,
   emailConfig
 } from "../../support/email/email-harness.ts"
-import { configure } from "../../support/http/stack.ts"
+import { configure } from "../../support/http-stack.ts"
 
 const identitiesOf = (body: unknown) => at(body, "player", "identities")
 

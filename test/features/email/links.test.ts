@@ -7,7 +7,7 @@ import { TestClock } from "effect/testing"
 import { at, request } from "#testing/players"
 import { codeOf, makeEmailProject, NodeLive, password } from "../../support/email/email-harness.ts"
 import { Inbox, type ReceivedMail } from "../../support/email/inbox.ts"
-import { addressOfNode } from "../../support/http/stack.ts"
+import { addressOfNode } from "../../support/http-stack.ts"
 
 const tokenOf = ({ fragment }: ReceivedMail, purpose: "verify" | "reset"): string =>
   fragment.get(`svc_${purpose}`) ?? ""

@@ -18,7 +18,7 @@ import {
   makeDeveloper,
   makeTenantsOf,
   type Tenant
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 
 layer(NodeLive({ SVC_THROTTLES: "on" }))("throttles of email sign-in", (it) => {
   it.effect(

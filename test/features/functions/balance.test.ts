@@ -18,7 +18,7 @@ import {
   makeTenantsOf,
   nodeWith,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 import { codeOf } from "../../support/moderation-calls.ts"
 import { MovableClock } from "../../support/movable-clock.ts"
 

@@ -8,7 +8,7 @@ import { addDeadLetter } from "../../support/dead-letters.ts"
 import { call, deploy, enable } from "../../support/function-calls.ts"
 import { FakeRuntime } from "../../support/function-runtime.ts"
 import { codeOf } from "../../support/moderation-calls.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 

@@ -5,7 +5,7 @@ import { at } from "#testing/players"
 import { base64, call, code, deploy, deploymentOf, enable } from "../../support/function-calls.ts"
 import { FakeRuntime } from "../../support/function-runtime.ts"
 import { codeOf } from "../../support/moderation-calls.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 

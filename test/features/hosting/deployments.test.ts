@@ -8,7 +8,7 @@ import { makeCollect } from "#server/features/hosting/garbage-collection"
 import { at, configure, request } from "#testing/players"
 import { call, create, deploy, manifestOf, sha256, upload } from "../../support/hosting.ts"
 import { codeOf } from "../../support/moderation-calls.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 
 const dataDir = join(tmpdir(), `svc-hosting-${process.pid}`)
 

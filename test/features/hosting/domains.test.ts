@@ -15,7 +15,7 @@ import {
   makeTenantsOf,
   nodeWith,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 import { textRecordServer } from "../../support/name-server.ts"
 
 interface Machine {

@@ -10,7 +10,7 @@ import { SqlClient } from "effect/sql"
 import { makeCollect } from "#server/features/hosting/garbage-collection"
 import { at, configure, request } from "#testing/players"
 import { call, create, deploy, sha256, upload, visit } from "../../support/hosting.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { codeOf } from "../../support/moderation-calls.ts"
 
 const dataDir = join(tmpdir(), `svc-hosting-faults-${process.pid}`)

@@ -9,7 +9,7 @@ import { BlobStore } from "#server/platform/blobs/store"
 import { at, configure } from "#testing/players"
 import { Bucket } from "../../support/bucket.ts"
 import { call, create, deploy, sha256, upload, visit } from "../../support/hosting.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 
 /** A runner with a disk of its own. */
 const runner = (

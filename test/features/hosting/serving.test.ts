@@ -9,7 +9,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { at, configure, request } from "#testing/players"
 import { type AppFiles, call, deploy, sha256, visit } from "../../support/hosting.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 
 const dataDir = join(tmpdir(), `svc-serving-${process.pid}`)
 

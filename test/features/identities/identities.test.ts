@@ -16,7 +16,7 @@ import {
   stealSession,
   unlink
 } from "../../support/devices.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { ask, ban, codeOf, play, refresh } from "../../support/moderation-calls.ts"
 
 const live = { timeout: "120 seconds", excludeTestServices: true } as const

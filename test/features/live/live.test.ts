@@ -10,7 +10,7 @@ import { runnersTable } from "#server/operator-runners"
 import { TestApp } from "#testing/app"
 import { at, configure, newPlayer, request } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
-import { makeDeveloper, makeTenantsOf, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { makeDeveloper, makeTenantsOf, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { DatabaseLive } from "../../support/service.ts"
 import {
   awaitCall,

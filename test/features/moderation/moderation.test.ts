@@ -11,7 +11,7 @@ import {
   nodeWith,
   SharedDatabase,
   type Tenant
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 import {
   ban,
   codeOf,

@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { throttles } from "#rpc/limits"
 import { at, request } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
-import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import {
   advance,
   App,

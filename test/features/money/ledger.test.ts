@@ -20,7 +20,7 @@ import {
   makeDeveloper,
   makeTenantsOf,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 
 const App = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))
 

@@ -8,7 +8,7 @@ import { factOf, PaymentProvider } from "#server/features/money/provider"
 import { makeReconcile } from "#server/features/money/reconciliation"
 import { at } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
-import { makeDeveloper } from "../../support/http/stack.ts"
+import { makeDeveloper } from "../../support/http-stack.ts"
 import {
   advance,
   App,

@@ -21,7 +21,7 @@ import {
   makeTenantsOf,
   nodeWith,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 
 const prices = JSON.stringify({
   egressBytes: { microUsd: 90_000, per: 1_000_000 },

@@ -8,7 +8,7 @@ import { generateKeyPair, SignJWT, UnsecuredJWT } from "jose"
 import { SqlClient } from "effect/sql"
 import { at, guest, request } from "#testing/players"
 import { codeOf } from "../../support/developer-requests.ts"
-import { addressOfNode, type Tenant } from "../../support/http/stack.ts"
+import { addressOfNode, type Tenant } from "../../support/http-stack.ts"
 import {
   startFlow,
   call,

@@ -11,7 +11,7 @@ import {
   signIn,
   startFlow
 } from "../../support/oauth/oauth-harness.ts"
-import { addressOfNode } from "../../support/http/stack.ts"
+import { addressOfNode } from "../../support/http-stack.ts"
 
 /** A provider that takes every request and answers none. */
 class HangingProvider extends Context.Service<

@@ -10,7 +10,7 @@ import { SqlClient } from "effect/sql"
 import type { NativeProvider } from "#rpc/oauth/sign-in"
 import { at, guest } from "#testing/players"
 import { codeOf } from "../../support/developer-requests.ts"
-import { addressOfNode, configure, type Tenant } from "../../support/http/stack.ts"
+import { addressOfNode, configure, type Tenant } from "../../support/http-stack.ts"
 import { ban, operate } from "../../support/moderation-calls.ts"
 import {
   startFlow,

@@ -8,7 +8,7 @@ import { SqlClient } from "effect/sql"
 import { at, guest, request } from "#testing/players"
 import { codeOf } from "../../support/developer-requests.ts"
 import { logout, unlink } from "../../support/devices.ts"
-import { addressOfNode, configure, type Tenant } from "../../support/http/stack.ts"
+import { addressOfNode, configure, type Tenant } from "../../support/http-stack.ts"
 import { ban, operate, play, refresh } from "../../support/moderation-calls.ts"
 import {
   startFlow,

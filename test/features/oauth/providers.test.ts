@@ -13,7 +13,7 @@ import {
   makeTenantsOf,
   nodeWith,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 
 const Node = Providers.layer.pipe(
   Layer.provide(ProviderRepository.layer),

@@ -10,7 +10,7 @@ import {
   nodeWith,
   SharedDatabase,
   type Tenant
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 

@@ -11,7 +11,7 @@ import {
   coreOfNode,
   makeTenants,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 
 const Core = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))
 

@@ -14,7 +14,7 @@ import {
   makeDeveloper,
   nodeWith,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 const RateLimited = nodeWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -8,7 +8,7 @@ import { Configs } from "#server/features/config/service"
 import { Environments } from "#server/features/projects/environments"
 import { SeedLive } from "#server/features/projects/seed"
 import { at } from "#testing/players"
-import { buildAnother, coreOfNode, SharedDatabase } from "../../support/http/stack.ts"
+import { buildAnother, coreOfNode, SharedDatabase } from "../../support/http-stack.ts"
 
 type Env = Readonly<Record<string, string>>
 

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { at } from "#testing/players"
-import { nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { codeOf, type GamePlayer, newGame } from "../../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))

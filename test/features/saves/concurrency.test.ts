@@ -5,7 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { at } from "#testing/players"
-import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { type Ask, codeOf, newGame } from "../../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -4,7 +4,7 @@ import { Effect, Layer, Result } from "effect"
 import * as fc from "fast-check"
 import { parseSaveBody } from "#server/features/saves/body"
 import { at } from "#testing/players"
-import { nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { newGame } from "../../support/players.ts"
 
 const limit = 1_048_576

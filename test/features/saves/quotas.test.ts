@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { at, type TestResponse } from "#testing/players"
-import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { type Ask, codeOf, detailsOf, newGame } from "../../support/players.ts"
 
 const quotas = { SVC_GUEST_SAVE_BYTES: "1000", SVC_ENVIRONMENT_SAVE_BYTES: "3000" }

@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { SaveRepository } from "#sql/saves"
 import { at } from "#testing/players"
-import { nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { codeOf, detailsOf, newGame } from "../../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import { createLocalJWKSet, jwtVerify } from "jose"
 import { newId } from "#rpc/ids"
 import { AccessTokens, type PublicJwk, type TokenSubject } from "#server/features/sessions/tokens"
-import { coreOfNode, SharedDatabase } from "../../support/http/stack.ts"
+import { coreOfNode, SharedDatabase } from "../../support/http-stack.ts"
 import { masterKeyOf } from "../../support/master-keys.ts"
 
 const Core = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -6,7 +6,7 @@ import { SqlClient } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
 import { Sessions } from "#server/features/sessions/service"
 import { AccessTokens } from "#server/features/sessions/tokens"
-import { coreOfNode, makeTenants, SharedDatabase } from "../../support/http/stack.ts"
+import { coreOfNode, makeTenants, SharedDatabase } from "../../support/http-stack.ts"
 
 const Core = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))
 

@@ -18,7 +18,7 @@ import {
   makeTenants,
   nodeWith,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 import { deploy } from "../../support/hosting.ts"
 import { codeOf, play } from "../../support/moderation-calls.ts"
 
@@ -195,6 +195,17 @@ const dataDirectory = (folder: string) =>
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { SVC_DATA_DIR: folder } })))
   )
 
+/** The processes that this test has started so far. */
+const startedProcesses = Effect.gen(function* () {
+  const started: Array<ChildProcess> = []
+  const onStart = (message: unknown) => started.push((message as { process: ChildProcess }).process)
+  subscribe("child_process", onStart)
+  yield* Effect.addFinalizer(() => Effect.sync(() => unsubscribe("child_process", onStart)))
+  return started
+})
+
+const onlyLinux = process.platform === "linux" ? "" : " (skipped: unless Linux)"
+
 layer(NodeServices.layer)("the process that draws", (it) => {
   it.effect("draws any text of any script", () =>
     Effect.gen(function* () {
@@ -241,11 +252,7 @@ layer(NodeServices.layer)("the process that draws", (it) => {
 
   it.effect("is replaced when it dies, and the card is drawn all the same", () =>
     Effect.gen(function* () {
-      const started: Array<ChildProcess> = []
-      const onStart = (message: unknown) =>
-        started.push((message as { process: ChildProcess }).process)
-      subscribe("child_process", onStart)
-      yield* Effect.addFinalizer(() => Effect.sync(() => unsubscribe("child_process", onStart)))
+      const started = yield* startedProcesses
       const draw = yield* makeRenderer
       yield* draw("env", { card, ...plain })
       for (const count of [1, 2]) {
@@ -255,6 +262,28 @@ layer(NodeServices.layer)("the process that draws", (it) => {
         assert.deepStrictEqual(sizeOf(png), { width: 1200, height: 600 })
       }
     })
+  )
+
+  it.effect.skipIf(onlyLinux !== "")(
+    `has more time for a drawing while it gets no CPU${onlyLinux}`,
+    () =>
+      Effect.gen(function* () {
+        const started = yield* startedProcesses
+        const draw = yield* makeRenderer
+        yield* draw("env", { card, ...plain })
+        started[0]?.kill("SIGSTOP")
+        const late = yield* Effect.forkChild(draw("env", { card, ...plain }))
+        yield* TestClock.adjust("20 seconds")
+        started[0]?.kill("SIGCONT")
+        assert.deepStrictEqual(sizeOf(yield* Fiber.join(late)), { width: 1200, height: 600 })
+
+        started[0]?.kill("SIGSTOP")
+        const never = yield* Effect.forkChild(Effect.flip(draw("env", { card, ...plain })))
+        yield* TestClock.adjust("30 seconds")
+        assert.deepInclude(yield* Fiber.join(never), { kind: "slow" })
+        yield* draw("env", { card, ...plain })
+        assert.lengthOf(started, 2)
+      })
   )
 })
 

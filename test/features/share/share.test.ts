@@ -11,7 +11,7 @@ import {
   makeTenants,
   nodeWith,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 import { ask, codeOf, operate, play } from "../../support/moderation-calls.ts"
 
 const Node = nodeWith({ SVC_DATA_DIR: "/tmp/share-test" }).pipe(

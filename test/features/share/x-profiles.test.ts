@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { at, guest, request } from "#testing/players"
-import { addressOfNode, configure, type Tenant } from "../../support/http/stack.ts"
+import { addressOfNode, configure, type Tenant } from "../../support/http-stack.ts"
 import { codeOf, play } from "../../support/moderation-calls.ts"
 import { makeApp, OAuthNodeLive, Providers, signIn } from "../../support/oauth/oauth-harness.ts"
 

@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { at } from "#testing/players"
-import { buildAnother, addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { buildAnother, addressOfNode, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { codeOf, detailsOf, type GamePlayer, newGame } from "../../support/players.ts"
 import { passRateWindows } from "../../support/rate-windows.ts"
 

@@ -11,7 +11,7 @@ import {
   makeTenants,
   nodeWith,
   SharedDatabase
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 import { ask, ban, codeOf, operate, play, refresh } from "../../support/moderation-calls.ts"
 
 const nodeOf = (env: Readonly<Record<string, string>> = {}) =>

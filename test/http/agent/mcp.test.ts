@@ -17,7 +17,7 @@ import {
   nodeWith,
   SharedDatabase,
   type Tenant
-} from "../../support/http/stack.ts"
+} from "../../support/http-stack.ts"
 
 const svc = fileURLToPath(new URL("../../../src/cli/svc.js", import.meta.url))
 

@@ -1,7 +1,7 @@
 /** Gate, watchdog and restarts of the supervisor, on processes that only exist here. */
 import { assert, describe, it } from "@effect/vitest"
 import { CpuAccounts } from "#server/platform/workerd/cpu-accounts"
-import { parseStat, type ProcessUsage } from "#server/platform/workerd/process-usage"
+import { parseStat, type ProcessUsage } from "#server/platform/process-usage"
 import { RestartPace } from "#server/platform/workerd/restart-pace"
 import { type EndReason, Supervisor } from "#server/platform/workerd/supervisor"
 

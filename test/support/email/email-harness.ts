@@ -4,8 +4,8 @@
  */
 import { Effect, Layer } from "effect"
 import { at, guest, request } from "#testing/players"
-import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "../http/stack.ts"
-import type { Tenant } from "../http/stack.ts"
+import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "../http-stack.ts"
+import type { Tenant } from "../http-stack.ts"
 import { Inbox } from "./inbox.ts"
 
 /** A node that sends its mails to the inbox. */

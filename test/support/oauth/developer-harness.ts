@@ -2,7 +2,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { DeveloperProvider } from "#rpc/oauth/developers"
 import { at, request } from "#testing/players"
-import { addressOfNode, nodeWith, SharedDatabase } from "../http/stack.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../http-stack.ts"
 import { makeBrowser } from "./browser.ts"
 import { type Github, startGithub } from "./github.ts"
 import { baseUrl, challengeOf, outcomeOf, verifier } from "./oauth-harness.ts"

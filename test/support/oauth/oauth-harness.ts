@@ -11,7 +11,7 @@ import {
   nodeWith,
   SharedDatabase,
   type Tenant
-} from "../http/stack.ts"
+} from "../http-stack.ts"
 import { makeBrowser, type Page } from "./browser.ts"
 import { startProvider, type TestProvider } from "./provider.ts"
 

@@ -27,14 +27,14 @@ import { FunctionRoutes } from "#server/features/functions/runners/routes"
 import { FunctionControlPlaneLive } from "#server/features/functions/layers"
 import { CoreLive, Routes, serveHttp } from "#server/app"
 import { cloneDatabase } from "#testing/database"
-import { FakeFunctionsRuntime, FakeRuntime } from "../function-runtime.ts"
-import { masterKeyOf } from "../master-keys.ts"
+import { FakeFunctionsRuntime, FakeRuntime } from "./function-runtime.ts"
+import { masterKeyOf } from "./master-keys.ts"
 
 type Env = Readonly<Record<string, string>>
 
 /** The database that the nodes of a test share. */
 export class SharedDatabase extends Context.Service<SharedDatabase, Redacted.Redacted>()(
-  "test/support/http/stack/SharedDatabase"
+  "test/support/http-stack/SharedDatabase"
 ) {
   static readonly layer = Layer.effect(
     SharedDatabase,

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { freePort as findFreePort } from "#server/platform/settings/free-port"
 import { pinned } from "./cores.ts"
-import type { Target } from "./load/protocol.ts"
+import type { Target } from "../wire/protocol.ts"
 
 const readyTimeoutMs = 60_000
 const stopTimeoutMs = 15_000
