@@ -207,5 +207,5 @@ export const ChannelLive = Channel.toLayer(
         )
     })
   }),
-  { concurrency: "unbounded", maxIdleTime: "1 minute", mailboxCapacity: 100_000 }
+  { concurrency: "unbounded", mailboxCapacity: 100_000 }
 )

@@ -17,6 +17,8 @@ export interface SessionsRuntime {
   readonly now: () => number
   /** Whether this process surely still owns the bucket's shard. */
   readonly hasLease: () => boolean
+  /** How long a session without a connection is kept. */
+  readonly idleMillis: number
   /** Calls `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
   /** Looks up the seats of these players, then calls `loaded`. */
@@ -36,8 +38,6 @@ interface Session {
   /** Requests that wait for the look-up; undefined once it is done. */
   waiting: Array<Request> | undefined
 }
-
-const idleMillis = limits.idleSeconds * 1000
 
 export class SessionsActor {
   readonly epoch: number
@@ -134,9 +134,9 @@ export class SessionsActor {
 
   /** Forgets sessions that have been idle for long. */
   tick(): void {
-    const before = this.#runtime.now() - idleMillis
+    const before = this.#runtime.now() - this.#runtime.idleMillis
     for (const [playerId, since] of this.#idle) {
-      if (since > before) return this.#runtime.wakeAt(since + idleMillis)
+      if (since > before) return this.#runtime.wakeAt(since + this.#runtime.idleMillis)
       this.#forget(playerId)
     }
   }
@@ -219,7 +219,7 @@ export class SessionsActor {
     if (connectionId !== null) return
     const now = this.#runtime.now()
     this.#idle.set(playerId, now)
-    this.#runtime.wakeAt(now + idleMillis)
+    this.#runtime.wakeAt(now + this.#runtime.idleMillis)
   }
 
   #forget(playerId: string): void {

@@ -8,6 +8,7 @@ import { Entity } from "effect/cluster"
 import { Unavailable } from "#rpc/errors/codes"
 import { type Find, batchReads } from "#sql/batching"
 import { RoomRepository } from "#sql/rooms"
+import { IdleMillis } from "../idle-time.ts"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { makeOutputQueue } from "../output-queue.ts"
@@ -54,6 +55,7 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
   const runtime: SessionsRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
     hasLease: lease.hasLease,
+    idleMillis: yield* IdleMillis,
     wakeAt,
     load
   }
@@ -99,5 +101,5 @@ export const PlayerSessionsLive = PlayerSessions.toLayer(
         )
     })
   }),
-  { concurrency: "unbounded", maxIdleTime: "1 minute", mailboxCapacity: 100_000 }
+  { concurrency: "unbounded", mailboxCapacity: 100_000 }
 )

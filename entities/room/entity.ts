@@ -219,5 +219,5 @@ export const RoomLive = Room.toLayer(
         })
     })
   }),
-  { concurrency: "unbounded", maxIdleTime: "1 minute", mailboxCapacity: 100_000 }
+  { concurrency: "unbounded", mailboxCapacity: 100_000 }
 )

@@ -127,5 +127,5 @@ export const VoiceSessionLive: Layer.Layer<
         Effect.map(attached(payload), ({ media }) => media?.hint(payload.session, payload.speaking))
     })
   }),
-  { concurrency: "unbounded", maxIdleTime: "1 minute", mailboxCapacity: 10_000 }
+  { concurrency: "unbounded", mailboxCapacity: 10_000 }
 )

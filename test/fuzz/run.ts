@@ -37,7 +37,7 @@ const extraRounds = 2
 /** Counts that must return to zero at once. */
 const transient = ["svc_sockets", "svc_room_members", "svc_queue_tickets"]
 
-/** Counts that return to zero a minute or two after their last use. */
+/** Counts that return to zero seconds after their last use, with the short idle time of the target. */
 const lingering = [
   'svc_cluster_entities{type="Room"}',
   'svc_cluster_entities{type="Channel"}',

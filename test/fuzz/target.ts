@@ -7,6 +7,7 @@ import { Effect, Redacted } from "effect"
 import { cloneDatabase, testServer } from "#testing/database"
 import { startRunner } from "#testing/runners"
 
+const main = fileURLToPath(new URL("quickly-idle-service.ts", import.meta.url))
 const reporter = fileURLToPath(new URL("../chaos/process-stats-reporter.ts", import.meta.url))
 
 /** No process listens here, so no request reaches a sign-in provider. */
@@ -22,6 +23,7 @@ export const startTarget = Effect.gen(function* () {
   return yield* startRunner({
     databaseUrl,
     dataDir,
+    main,
     env: {
       // A single node: on a busy machine a member of a cluster may renew its shard locks too late.
       SVC_RUNNER_HOST: "",

@@ -51,7 +51,12 @@ describe("outgoing requests", () => {
 describe("a bucket of player sessions", () => {
   it("refuses a player beyond 100,000 until another one disconnects", () => {
     const loads: Array<ReadonlyArray<string>> = []
-    const runtime = { now: () => 0, hasLease: () => true, wakeAt: () => undefined }
+    const runtime = {
+      now: () => 0,
+      hasLease: () => true,
+      idleMillis: 1000,
+      wakeAt: () => undefined
+    }
     const actor = new SessionsActor(1, { ...runtime, load: (players) => void loads.push(players) })
     const outputs: Array<SessionOutput> = []
     actor.attach(

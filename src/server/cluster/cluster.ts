@@ -20,6 +20,7 @@ import { RpcServer } from "effect/rpc"
 import type { SocketServer } from "effect/socket"
 import type { SqlClient } from "effect/sql"
 import { RunnerReports } from "#sql/runners"
+import { IdleMillis } from "#entities/idle-time"
 import type { LocalRooms } from "#entities/room/entity"
 import type { DatabaseStartError } from "#server/platform/database-start"
 import type { NodeFlush } from "#server/platform/flush"
@@ -69,10 +70,20 @@ const SingleRunnerStorage = Layer.effect(
   )
 )
 
+/** Timings, and the address of a runner; a single node has that of the engine. */
+const shardingConfig = (
+  options: Partial<Pick<ShardingConfig.ShardingConfig["Service"], "runnerAddress">>
+) =>
+  Layer.unwrap(
+    Effect.map(IdleMillis, (entityMaxIdleTime) =>
+      ShardingConfig.layer({ ...shardingTimings, entityMaxIdleTime, ...options })
+    )
+  )
+
 export const singleNode = Sharding.layer.pipe(
   Layer.provideMerge(Runners.layerNoop),
   Layer.provide([MessageStorage.layerNoop, SingleRunnerStorage, RunnerHealth.layerNoop]),
-  Layer.provide(ShardingConfig.layer(shardingTimings))
+  Layer.provide(shardingConfig({}))
 )
 
 /** Server for the cluster's own RPC and for the batches of runner links. */
@@ -128,12 +139,7 @@ const multiNode = (host: string, port: number) =>
     Layer.provideMerge(runnerPortLayer(RunnerAddress.make(host, port))),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provide(StorageLive),
-    Layer.provide(
-      ShardingConfig.layer({
-        ...shardingTimings,
-        runnerAddress: Option.some(RunnerAddress.make(host, port))
-      })
-    ),
+    Layer.provide(shardingConfig({ runnerAddress: Option.some(RunnerAddress.make(host, port)) })),
     Layer.provide(RunnerSerialization)
   )
 
