@@ -12,7 +12,7 @@ type Time = typeof Time.Type
 
 const Status = Schema.Literals(["uploading", "ready"])
 
-/** A deployment; `missing` and `missingBytes` count what is still to be uploaded. */
+/** Deployment; `missing` and `missingBytes` count the files that still need an upload. */
 const DeploymentRow = Schema.Struct({
   id: DeploymentId,
   version: Schema.Int,
@@ -71,7 +71,7 @@ const Expiry = Schema.Struct({ ...Environment.fields, before: Time })
 
 const Retention = Schema.Struct({ ...Environment.fields, since: Time, kept: Schema.Int })
 
-/** Paths have no control characters, so one text holds all files. */
+/** Parses the text of a manifest. Paths have no control characters, so one text holds all files. */
 const parseManifest = (text: string): ReadonlyArray<FileRow> =>
   text.split("\n").map((line) => {
     const [sha256 = "", size = ""] = line.split(" ", 2)
@@ -227,6 +227,12 @@ const make = Effect.gen(function* () {
       ),
     /** Locks the app of an environment until the transaction ends. */
     lockApp: (environmentId: EnvironmentId) => orDieWithTimeout(lockApp(environmentId)),
+    /** The same without creating it: the environment may have been deleted. */
+    lockAppIfAny: (environmentId: EnvironmentId) =>
+      Effect.asVoid(
+        orDieWithTimeout(sql`
+          select from hosted_apps where environment_id = ${environmentId} for update`)
+      ),
     /** Inserts a deployment with its files. Lock the app first. */
     insert: Effect.fnUntraced(function* (row: typeof NewRow.Type, files: ReadonlyArray<FileRow>) {
       yield* orDieWithTimeout(insert(row))

@@ -6,7 +6,7 @@ const makePool = () =>
   new BufferPool({ largeBytes: 1000, largeMax: 2, smallBytes: 100, smallKept: 1 })
 
 describe("buffers of a pool", () => {
-  it("are small for few bytes, and when all large ones are in use", () => {
+  it("takes a small buffer from a pool for few bytes, and while all large ones are in use", () => {
     const pool = makePool()
     assert.lengthOf(pool.take(100).buffer, 100)
     const large = [pool.take(101), pool.take(5000)]
@@ -14,7 +14,7 @@ describe("buffers of a pool", () => {
     assert.lengthOf(pool.take(5000).buffer, 100)
   })
 
-  it("are used again once they are given back", () => {
+  it("reuses buffers of a pool once they are given back", () => {
     const pool = makePool()
     const large = pool.take(500)
     const small = pool.take(1)
@@ -26,7 +26,7 @@ describe("buffers of a pool", () => {
     assert.notStrictEqual(pool.take(1).buffer, other.buffer)
   })
 
-  it("are never used again when they were abandoned, and leave room for others", () => {
+  it("never reuses abandoned buffers of a pool, and makes large ones in their place", () => {
     const pool = makePool()
     const abandoned = [pool.take(500), pool.take(500)]
     for (const piece of abandoned) piece.abandon()

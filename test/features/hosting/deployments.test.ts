@@ -1,11 +1,12 @@
 /** Deployments: creation, upload, completion, activation, history, limits and the removal of files. */
 import { rm, readdir } from "node:fs/promises"
+import { request as httpRequest } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { makeCollect } from "#server/features/hosting/garbage-collection"
-import { at, configure, request } from "#testing/players"
+import { at, configure, request, type TestTarget } from "#testing/players"
 import { call, create, deploy, manifestOf, sha256, upload } from "../../support/hosting.ts"
 import { codeOf } from "../../support/moderation-calls.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
@@ -32,8 +33,24 @@ const setUp = Effect.gen(function* () {
 const index = "<!doctype html><p>Hello"
 const script = "export const answer = 42"
 
+/** Announces an upload of so many bytes, and sends one; returns the status of the answer. */
+const announce = ({ secretKey, url }: TestTarget, content: string, bytes: number) =>
+  Effect.callback<number | undefined>((resume) => {
+    const sent = httpRequest(`${url}/v1/blobs/${sha256(content)}`, {
+      method: "PUT",
+      headers: { "x-svc-key": secretKey, "content-length": bytes },
+      agent: false
+    })
+    sent.on("response", ({ statusCode }) => {
+      resume(Effect.succeed(statusCode))
+      sent.destroy()
+    })
+    sent.on("error", (error) => resume(Effect.die(error)))
+    sent.write(content.slice(0, 1))
+  })
+
 layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
-  it.effect("ask only for files that the environment does not have", () =>
+  it.effect("asks a deployment only for files that the environment does not have", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const files = { "index.html": index, "app.js": script, "copy.js": script }
@@ -68,22 +85,24 @@ layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
     })
   )
 
-  it.effect("refuse bytes with another hash, too few, or too many, and store none of them", () =>
-    Effect.gen(function* () {
-      const { target } = yield* setUp
-      yield* create(target, { "index.html": index })
-      const wrong = [index.replace("H", "h"), index.slice(1), `${index} and more`, ""]
-      for (const content of wrong) {
-        const answer = yield* upload(target, content, sha256(index))
-        assert.deepStrictEqual([answer.status, codeOf(answer)], [400, "blob_hash_mismatch"])
-      }
-      const missing = yield* call(target, "POST", "deployments/1/finalize", {})
-      assert.strictEqual(codeOf(missing), "blobs_missing")
-      assert.strictEqual((yield* upload(target, index)).status, 200)
-    })
+  it.effect(
+    "refuses an upload with another hash, too few or too many bytes, and stores none of it",
+    () =>
+      Effect.gen(function* () {
+        const { target } = yield* setUp
+        yield* create(target, { "index.html": index })
+        const wrong = [index.replace("H", "h"), index.slice(1), `${index} and more`, ""]
+        for (const content of wrong) {
+          const answer = yield* upload(target, content, sha256(index))
+          assert.deepStrictEqual([answer.status, codeOf(answer)], [400, "blob_hash_mismatch"])
+        }
+        const missing = yield* call(target, "POST", "deployments/1/finalize", {})
+        assert.strictEqual(codeOf(missing), "blobs_missing")
+        assert.strictEqual((yield* upload(target, index)).status, 200)
+      })
   )
 
-  it.effect("take no file that no deployment of the environment names", () =>
+  it.effect("refuses an upload of a file that no deployment of the environment names", () =>
     Effect.gen(function* () {
       const { production, target } = yield* setUp
       yield* configure(production, { features: { hosting: true } })
@@ -95,7 +114,7 @@ layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
   )
 
   it.effect(
-    "refuse paths that leave the folder, differ only in case, or belong to the service",
+    "refuses deployed paths that leave the folder, differ only in case, or belong to the service",
     () =>
       Effect.gen(function* () {
         const { target } = yield* setUp
@@ -141,7 +160,7 @@ layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
       })
   )
 
-  it.effect("take 20,000 files and refuse one more", () =>
+  it.effect("takes 20,000 files in a deployment and refuses one more", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const file = (n: number) => ({ path: `f/${n}.txt`, sha256: sha256(`${n}`), size: 5 })
@@ -157,7 +176,7 @@ layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
     })
   )
 
-  it.effect("never go live with invalid settings", () =>
+  it.effect("never makes a deployment with invalid settings live", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       yield* deploy(target, { "index.html": "one" })
@@ -183,7 +202,7 @@ layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
     })
   )
 
-  it.effect("refuse more bytes than the quota of the environment", () =>
+  it.effect("refuses a deployment beyond the storage quota of the environment", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       yield* deploy(target, { "index.html": index })
@@ -201,7 +220,7 @@ layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
     })
   )
 
-  it.effect("switch the live version, back and forth, and keep the history", () =>
+  it.effect("switches the live version of an app back and forth, and keeps the history", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       yield* deploy(target, { "index.html": "one" })
@@ -235,7 +254,7 @@ layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
     })
   )
 
-  it.effect("are not offered while the feature is off", () =>
+  it.effect("refuses deployments and uploads with feature_disabled while hosting is off", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       yield* configure(target, {})
@@ -249,7 +268,7 @@ layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
     })
   )
 
-  it.effect("answer 413 to a file beyond 50 MB before its bytes", () =>
+  it.effect("refuses a file beyond 50 MB before its bytes, in a deployment and in an upload", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       yield* create(target, { "index.html": index })
@@ -261,6 +280,7 @@ layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
         body: new Uint8Array(50 * 1024 * 1024 + 1)
       })
       assert.strictEqual(status, 413)
+      assert.strictEqual(yield* announce(target, index, 50 * 1024 * 1024 + 1), 413)
     })
   )
 })
@@ -275,45 +295,49 @@ layer(Node, { timeout: "60 seconds" })("files of deployments", (it) => {
     yield* collect(DateTime.add(yield* DateTime.now, duration))
   })
 
-  it.effect("are kept with the newest 20 versions, and for 90 days after a version was live", () =>
-    Effect.gen(function* () {
-      const { target } = yield* setUp
-      for (let version = 1; version <= 22; version++) {
-        yield* deploy(target, { "index.html": `version ${version}` })
-      }
-      yield* collectAfter({ days: 89 })
-      assert.strictEqual((yield* call(target, "GET", "deployments/1")).status, 200)
-      yield* collectAfter({ days: 91 })
-      assert.strictEqual((yield* call(target, "GET", "deployments/2")).status, 404)
-      assert.strictEqual((yield* call(target, "GET", "deployments/3")).status, 200)
-      assert.lengthOf(yield* filesOf(target.environmentId), 22)
-      yield* collectAfter({ days: 93 })
-      assert.lengthOf(yield* filesOf(target.environmentId), 20)
-      const again = yield* create(target, { "index.html": "version 1", "2": "version 22" })
-      assert.deepStrictEqual(at(again.body, "missing"), [sha256("version 1")])
-    })
+  it.effect(
+    "keeps deployed files of the newest 20 versions, and for 90 days after a version was live",
+    () =>
+      Effect.gen(function* () {
+        const { target } = yield* setUp
+        for (let version = 1; version <= 22; version++) {
+          yield* deploy(target, { "index.html": `version ${version}` })
+        }
+        yield* collectAfter({ days: 89 })
+        assert.strictEqual((yield* call(target, "GET", "deployments/1")).status, 200)
+        yield* collectAfter({ days: 91 })
+        assert.strictEqual((yield* call(target, "GET", "deployments/2")).status, 404)
+        assert.strictEqual((yield* call(target, "GET", "deployments/3")).status, 200)
+        assert.lengthOf(yield* filesOf(target.environmentId), 22)
+        yield* collectAfter({ days: 93 })
+        assert.lengthOf(yield* filesOf(target.environmentId), 20)
+        const again = yield* create(target, { "index.html": "version 1", "2": "version 22" })
+        assert.deepStrictEqual(at(again.body, "missing"), [sha256("version 1")])
+      })
   )
 
-  it.effect("are kept for a day with an unfinished deployment, and longer with a new one", () =>
-    Effect.gen(function* () {
-      const { target } = yield* setUp
-      const files = { "index.html": "a", "b.html": "b" }
-      yield* create(target, files)
-      yield* upload(target, "a")
-      yield* collectAfter({ hours: 23 })
-      const { body } = yield* call(target, "GET", "deployments/1")
-      assert.deepStrictEqual(at(body, "missing"), [sha256("b")])
-      yield* collectAfter({ hours: 25 })
-      assert.strictEqual((yield* call(target, "GET", "deployments/1")).status, 404)
-      assert.deepStrictEqual(yield* filesOf(target.environmentId), [sha256("a")])
-      const again = yield* create(target, files)
-      assert.deepStrictEqual(at(again.body, "missing"), [sha256("b")])
-      yield* collectAfter({ hours: 23 })
-      assert.deepStrictEqual(yield* filesOf(target.environmentId), [sha256("a")])
-      yield* collectAfter({ hours: 50 })
-      yield* collectAfter({ hours: 75 })
-      assert.deepStrictEqual(yield* filesOf(target.environmentId), [])
-      assert.strictEqual(at((yield* call(target, "GET", "hosting")).body, "usedBytes"), 0)
-    })
+  it.effect(
+    "keeps files of an unfinished deployment for a day, and longer for a new one that names them",
+    () =>
+      Effect.gen(function* () {
+        const { target } = yield* setUp
+        const files = { "index.html": "a", "b.html": "b" }
+        yield* create(target, files)
+        yield* upload(target, "a")
+        yield* collectAfter({ hours: 23 })
+        const { body } = yield* call(target, "GET", "deployments/1")
+        assert.deepStrictEqual(at(body, "missing"), [sha256("b")])
+        yield* collectAfter({ hours: 25 })
+        assert.strictEqual((yield* call(target, "GET", "deployments/1")).status, 404)
+        assert.deepStrictEqual(yield* filesOf(target.environmentId), [sha256("a")])
+        const again = yield* create(target, files)
+        assert.deepStrictEqual(at(again.body, "missing"), [sha256("b")])
+        yield* collectAfter({ hours: 23 })
+        assert.deepStrictEqual(yield* filesOf(target.environmentId), [sha256("a")])
+        yield* collectAfter({ hours: 50 })
+        yield* collectAfter({ hours: 75 })
+        assert.deepStrictEqual(yield* filesOf(target.environmentId), [])
+        assert.strictEqual(at((yield* call(target, "GET", "hosting")).body, "usedBytes"), 0)
+      })
   )
 })

@@ -97,7 +97,7 @@ const prove = Effect.fnUntraced(function* (target: Target, domain: string) {
 })
 
 layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
-  it.effect("is served on every runner once its TXT record is there", () =>
+  it.effect("serves a custom domain on every runner once its TXT record is there", () =>
     Effect.gen(function* () {
       const { domain, live, records, url } = yield* setUp
       const other = yield* another
@@ -149,7 +149,7 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
     })
   )
 
-  it.effect("belongs to the environment that proved it last", () =>
+  it.effect("gives a custom domain to the environment that proved it last", () =>
     Effect.gen(function* () {
       const { domain, live, preview, url } = yield* setUp
       const other = yield* another
@@ -170,7 +170,7 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
     })
   )
 
-  it.effect("belongs to one of two environments that prove it at once", () =>
+  it.effect("gives a custom domain to only one of two environments that prove it at once", () =>
     Effect.gen(function* () {
       const { domain, live, preview, records } = yield* setUp
       const sql = yield* SqlClient.SqlClient
@@ -198,7 +198,7 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
     })
   )
 
-  it.effect("is back when its deleted project is restored", () =>
+  it.effect("serves a custom domain again when its deleted project is restored", () =>
     Effect.gen(function* () {
       const { domain, live, url } = yield* setUp
       const { developerId, headers } = yield* makeDeveloper
@@ -219,7 +219,7 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
     })
   )
 
-  it.effect("passes as an origin of its own environment only", () =>
+  it.effect("accepts a custom domain as an origin of its own environment only", () =>
     Effect.gen(function* () {
       const { domain, live, preview } = yield* setUp
       yield* prove(live, domain)
@@ -265,7 +265,7 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
     })
   )
 
-  it.effect("is refused if it is no domain, one of the service, or one too many", () =>
+  it.effect("refuses a custom domain that is no domain, one of the service, or one too many", () =>
     Effect.gen(function* () {
       const { live } = yield* setUp
       for (const domain of [
@@ -304,7 +304,7 @@ layer(Node, { timeout: "60 seconds" })("a custom domain", (it) => {
   )
 
   it.effect(
-    "is unavailable to prove while no name server answers",
+    "answers 503 to the proof of a custom domain while no name server answers",
     () =>
       Effect.gen(function* () {
         const { domain, live, records } = yield* setUp

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { brotliCompressSync, brotliDecompressSync } from "node:zlib"
 import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Layer } from "effect"
+import { DateTime, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeCollect } from "#server/features/hosting/garbage-collection"
 import { at, configure, request } from "#testing/players"
@@ -56,6 +56,35 @@ const uploadHalf = (url: string, secretKey: string, content: string) =>
       sent.on("close", resolve).destroy()
     })
   })
+
+/** Holds a lock until both effects wait for the database, the first before the second. */
+const inTurn = Effect.fnUntraced(function* <A, B, E>(
+  lock: Effect.Effect<unknown, E>,
+  first: Effect.Effect<A>,
+  second: Effect.Effect<B>
+) {
+  const sql = yield* SqlClient.SqlClient
+  // Outside of the transaction of the lock.
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const awaitWaiting = (count: number) =>
+    Effect.repeat(
+      sql`
+        select pid from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`,
+      { until: ({ length }) => length === count }
+    )
+  const [one, two] = yield* sql.withTransaction(
+    Effect.gen(function* () {
+      yield* lock
+      const earlier = fork(first)
+      yield* awaitWaiting(1)
+      const later = fork(second)
+      yield* awaitWaiting(2)
+      return [earlier, later] as const
+    })
+  )
+  return [yield* Fiber.join(one), yield* Fiber.join(two)] as const
+})
 
 layer(Node, { timeout: "60 seconds" })("hosting under faults", (it) => {
   it.effect("asks again for a file whose upload was cut", () =>
@@ -145,23 +174,48 @@ layer(Node, { timeout: "60 seconds" })("hosting under faults", (it) => {
   it.effect("loses nothing of a deployment that is finalized during a collection", () =>
     Effect.gen(function* () {
       const { open, target } = yield* setUp
+      const { environmentId } = target
+      const sql = yield* SqlClient.SqlClient
       const collect = yield* makeCollect
       const now = yield* DateTime.now
-      for (let round = 1; round <= 5; round++) {
+      const dayAgo = DateTime.toDateUtc(DateTime.subtract(now, { hours: 25 }))
+      for (let round = 1; round <= 6; round++) {
         const old = `old ${round}`
         // A file that no deployment names, and that the collection is about to remove.
         yield* create(target, { "old.html": old })
         yield* upload(target, old)
         yield* collect(DateTime.add(now, { hours: 25 }))
+        const blob = sql`environment_id = ${environmentId} and sha256 = ${sha256(old)}`
+        yield* sql`update blobs set orphaned_at = ${dayAgo} where ${blob}`
+        const lock = sql`select from blobs where ${blob} for update`
         const redeploy = deploy(target, { "index.html": `new ${round}`, "old.html": old })
-        yield* Effect.all([Effect.exit(redeploy), collect(DateTime.add(now, { hours: 50 }))], {
-          concurrency: 2
-        })
-        // The collection may have deleted the deployment as one that was never finished.
-        yield* deploy(target, { "index.html": `new ${round}`, "old.html": old })
+        if (round % 2 === 0) yield* inTurn(lock, redeploy, collect(now))
+        else yield* inTurn(lock, collect(now), redeploy)
         assert.strictEqual((yield* open("/")).body.toString(), `new ${round}`)
         assert.strictEqual((yield* open("/old")).body.toString(), old)
       }
+    })
+  )
+
+  it.effect("answers 404 to the finalization of a deployment while a collection removes it", () =>
+    Effect.gen(function* () {
+      const { open, target } = yield* setUp
+      const sql = yield* SqlClient.SqlClient
+      const collect = yield* makeCollect
+      const now = yield* DateTime.now
+      yield* deploy(target, { "index.html": "before" })
+      yield* create(target, { "index.html": "late" })
+      yield* upload(target, "late")
+      const lock = sql`
+        select from deployment_files
+        where environment_id = ${target.environmentId} and sha256 = ${sha256("late")} for update`
+      const [, { status }] = yield* inTurn(
+        lock,
+        collect(DateTime.add(now, { hours: 25 })),
+        call(target, "POST", "deployments/2/finalize", { activate: true })
+      )
+      assert.strictEqual(status, 404)
+      assert.strictEqual((yield* open("/")).body.toString(), "before")
     })
   )
 

@@ -65,7 +65,7 @@ const big = "0123456789".repeat(40_000)
 const files = { "index.html": page, "big.bin": big, "app.js": "let a = 1;".repeat(1000) }
 
 layer(Node, { timeout: "30 seconds" })("hosting with a bucket", (it) => {
-  it.effect("serves files on a runner that did not receive them", () =>
+  it.effect("serves files of an S3 bucket on a runner that did not receive them", () =>
     Effect.gen(function* () {
       const { host, objects, target } = yield* setUp
       yield* deploy(target, files)
@@ -90,7 +90,7 @@ layer(Node, { timeout: "30 seconds" })("hosting with a bucket", (it) => {
     })
   )
 
-  it.effect("goes on with a live app while the bucket is away", () =>
+  it.effect("keeps serving cached files of a live app while the S3 bucket is away", () =>
     Effect.gen(function* () {
       const { host, open, state, target } = yield* setUp
       yield* deploy(target, files)
@@ -111,22 +111,24 @@ layer(Node, { timeout: "30 seconds" })("hosting with a bucket", (it) => {
     })
   )
 
-  it.effect("keeps its cache below its bound, and serves what has left it", () =>
-    Effect.gen(function* () {
-      const { cached, host, target } = yield* setUp
-      const many = Object.fromEntries(
-        Array.from({ length: 5 }, (_, n) => [`${n}.bin`, `${n}`.repeat(300_000)])
-      )
-      yield* deploy(target, many)
-      const other = yield* another("four", { SVC_BLOB_CACHE_BYTES: "1000000" })
-      for (const [path, content] of [...Object.entries(many), ...Object.entries(many)]) {
-        assert.strictEqual((yield* visit(other, host, `/${path}`)).body.toString(), content, path)
-      }
-      assert.lengthOf(yield* Effect.promise(() => readdir(cached("four"))), 3)
-    })
+  it.effect(
+    "keeps the cache of an S3 bucket below its bound, and serves files that have left it",
+    () =>
+      Effect.gen(function* () {
+        const { cached, host, target } = yield* setUp
+        const many = Object.fromEntries(
+          Array.from({ length: 5 }, (_, n) => [`${n}.bin`, `${n}`.repeat(300_000)])
+        )
+        yield* deploy(target, many)
+        const other = yield* another("four", { SVC_BLOB_CACHE_BYTES: "1000000" })
+        for (const [path, content] of [...Object.entries(many), ...Object.entries(many)]) {
+          assert.strictEqual((yield* visit(other, host, `/${path}`)).body.toString(), content, path)
+        }
+        assert.lengthOf(yield* Effect.promise(() => readdir(cached("four"))), 3)
+      })
   )
 
-  it.effect("serves no damaged file, and asks for it again", () =>
+  it.effect("serves no damaged object of an S3 bucket, and asks for its file again", () =>
     Effect.gen(function* () {
       const { host, target } = yield* setUp
       yield* deploy(target, files)
@@ -146,7 +148,7 @@ layer(Node, { timeout: "30 seconds" })("hosting with a bucket", (it) => {
     })
   )
 
-  it.effect("replaces a damaged copy in its cache by the object", () =>
+  it.effect("replaces a damaged copy in the cache by the object of the S3 bucket", () =>
     Effect.gen(function* () {
       const { cached, host, target } = yield* setUp
       yield* deploy(target, files)
@@ -161,7 +163,7 @@ layer(Node, { timeout: "30 seconds" })("hosting with a bucket", (it) => {
     })
   )
 
-  it.effect("removes objects that no deployment names, and those of a deleted project", () =>
+  it.effect("removes S3 objects that no deployment names, and those of a deleted project", () =>
     Effect.gen(function* () {
       const { objects, target } = yield* setUp
       const collect = yield* makeCollect

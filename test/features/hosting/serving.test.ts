@@ -262,7 +262,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
     })
   )
 
-  it.effect("gives the page base URL and publishable key", () =>
+  it.effect("gives a page of a hosted app the base URL and the publishable key", () =>
     Effect.gen(function* () {
       const { open, target } = yield* setUp
       const json = yield* open("/.well-known/svc.json")
@@ -303,7 +303,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
     })
   )
 
-  it.effect("never reaches the API, not even by WebSocket", () =>
+  it.effect("serves no API on the host of a hosted app, not even by WebSocket", () =>
     Effect.gen(function* () {
       const { host, open, production, slug, target, url } = yield* setUp
       yield* deploy(target, { "index.html": "Home" })
@@ -337,32 +337,34 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
     })
   )
 
-  it.effect("calls the API from its own origin, whatever the config allows", () =>
-    Effect.gen(function* () {
-      const { slug, target, url } = yield* setUp
-      yield* configure(target, {
-        features: { hosting: true },
-        web: { allowedOrigins: ["https://game.example.org"] }
+  it.effect(
+    "lets a hosted app call the API from the app's own origin, whatever the config allows",
+    () =>
+      Effect.gen(function* () {
+        const { slug, target, url } = yield* setUp
+        yield* configure(target, {
+          features: { hosting: true },
+          web: { allowedOrigins: ["https://game.example.org"] }
+        })
+        const statusOf = (origin: string) =>
+          Effect.map(
+            request(`${url}/v1/gamedata/definitions`, {
+              headers: { "x-svc-key": target.publishableKey, origin }
+            }),
+            ({ status }) => status
+          )
+        const own = `${slug}--dev.apps.example.net`
+        assert.strictEqual(yield* statusOf(`https://${own}`), 200)
+        assert.strictEqual(yield* statusOf(`https://v7--${own}`), 200)
+        const foreign = [
+          `http://${own}`,
+          `https://${own}:444`,
+          `https://${slug}.apps.example.net`,
+          `https://${own}.evil.example`,
+          "https://apps.example.net"
+        ]
+        for (const origin of foreign) assert.strictEqual(yield* statusOf(origin), 403, origin)
       })
-      const statusOf = (origin: string) =>
-        Effect.map(
-          request(`${url}/v1/gamedata/definitions`, {
-            headers: { "x-svc-key": target.publishableKey, origin }
-          }),
-          ({ status }) => status
-        )
-      const own = `${slug}--dev.apps.example.net`
-      assert.strictEqual(yield* statusOf(`https://${own}`), 200)
-      assert.strictEqual(yield* statusOf(`https://v7--${own}`), 200)
-      const foreign = [
-        `http://${own}`,
-        `https://${own}:444`,
-        `https://${slug}.apps.example.net`,
-        `https://${own}.evil.example`,
-        "https://apps.example.net"
-      ]
-      for (const origin of foreign) assert.strictEqual(yield* statusOf(origin), 403, origin)
-    })
   )
 
   it.effect("sends COOP and COEP where the deployment asks for them", () =>

@@ -1,7 +1,7 @@
 /**
- * Removal of old deployments and of the files that no deployment names. A file is kept for a day after the
- * last deployment that names it, and its row is locked while its bytes are removed: so nothing of an upload
- * in progress is lost.
+ * Removal of old deployments and of files that no deployment names. The sweep keeps a file for a day
+ * after the last deployment that names it. It locks the file's row during the removal, so that no
+ * upload in progress loses data.
  */
 import { DateTime, Effect, Layer } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
@@ -13,18 +13,31 @@ import { makeTransaction, sweepHourly } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 import { type BlobForm, keyOf } from "./blobs.ts"
 
-/** Blobs whose bytes are removed in one transaction, while their rows are locked. */
+/** Number of blobs that one transaction removes while it locks their rows. */
 const batch = 20
 
 const forms: ReadonlyArray<BlobForm> = ["", ".br", ".gz"]
 
-/** Deletes what has expired at a time: deployments, then files that none of them names. */
+/** Deletes expired data at a given time: deployments, then files that none of them names. */
 export const makeCollect = Effect.gen(function* () {
   const deployments = yield* DeploymentRepository
   const rows = yield* BlobRepository
   const store = yield* BlobStore
   const transaction = yield* makeTransaction
   const { retentionDays } = (yield* Settings).hosting
+  const removeDeployments = (environmentId: EnvironmentId, now: DateTime.Utc) =>
+    transaction(
+      Effect.gen(function* () {
+        // None of them may become live meanwhile.
+        yield* deployments.lockAppIfAny(environmentId)
+        yield* deployments.deleteUnfinished(
+          environmentId,
+          DateTime.subtract(now, { seconds: limits.unfinishedSeconds })
+        )
+        const since = DateTime.subtract(now, { days: retentionDays })
+        yield* deployments.deleteOld({ environmentId, since, kept: limits.keptDeployments })
+      })
+    )
   const removeBatch = (environmentId: EnvironmentId, before: DateTime.Utc) =>
     transaction(
       Effect.gen(function* () {
@@ -38,12 +51,7 @@ export const makeCollect = Effect.gen(function* () {
       })
     )
   const collect = Effect.fnUntraced(function* (environmentId: EnvironmentId, now: DateTime.Utc) {
-    yield* deployments.deleteUnfinished(
-      environmentId,
-      DateTime.subtract(now, { seconds: limits.unfinishedSeconds })
-    )
-    const since = DateTime.subtract(now, { days: retentionDays })
-    yield* deployments.deleteOld({ environmentId, since, kept: limits.keptDeployments })
+    yield* removeDeployments(environmentId, now)
     yield* rows.markOrphans({ environmentId, now })
     const before = DateTime.subtract(now, { seconds: limits.orphanSeconds })
     yield* rows.forgetOrphans(environmentId, before)
@@ -57,7 +65,7 @@ export const makeCollect = Effect.gen(function* () {
   }, Effect.orDie)
 })
 
-/** Collects every hour. */
+/** Runs the collection every hour. */
 export const GarbageCollectionLive = Layer.effectDiscard(
   Effect.flatMap(makeCollect, (collect) => sweepHourly("Files of deployments", collect))
 )

@@ -80,44 +80,46 @@ layer(Layer.mergeAll(Chromium.layer, Live), {
   timeout: "120 seconds",
   excludeTestServices: true
 })(`a Vite game${needsChromium}`, (it) => {
-  it.effect.skipIf(!installed)("is deployed, played by two tabs, replaced and rolled back", () =>
-    Effect.gen(function* () {
-      const { secretKey } = yield* TestApp
-      const folder = yield* makeFolder({ SVC_URL: yield* Base, SVC_SECRET_KEY: secretKey })
-      const svc = Effect.fnUntraced(function* (args: string) {
-        const { code, stderr, stdout } = yield* folder.svc(`${args} --json`, { cwd: "game" })
-        assert.strictEqual(code, 0, stderr)
-        const answer: unknown = JSON.parse(stdout)
-        return answer
-      })
-      const make = Effect.promise(() => runVite(join(folder.path, "game")))
-      assert.strictEqual((yield* folder.svc("init game")).code, 0)
-      yield* folder.write("game/vite.config.js", viteConfig)
-      yield* svc("config push")
-      yield* make
-      const url = String(at(yield* svc("deploy"), "url"))
-      assert.match(url, /^http:\/\/[a-z0-9-]+--dev\.localhost:\d+\/$/)
-
-      const visitor = yield* newVisitor()
-      const first = yield* openTab(visitor, url)
-      const second = yield* openTab(visitor, url)
-      yield* play(first, second, 200)
-
-      const html = yield* folder.read("game/index.html")
-      yield* folder.write("game/index.html", html.replace("My game", "Level 2"))
-      yield* make
-      assert.deepInclude(yield* svc("deploy"), { version: 2, live: true, uploadedFiles: 1 })
-      const titleOf = (page: Page) =>
-        Effect.promise(async () => {
-          await page.reload()
-          return page.title()
+  it.effect.skipIf(!installed)(
+    "deploys a Vite game, which two tabs play, replaces it and rolls it back",
+    () =>
+      Effect.gen(function* () {
+        const { secretKey } = yield* TestApp
+        const folder = yield* makeFolder({ SVC_URL: yield* Base, SVC_SECRET_KEY: secretKey })
+        const svc = Effect.fnUntraced(function* (args: string) {
+          const { code, stderr, stdout } = yield* folder.svc(`${args} --json`, { cwd: "game" })
+          assert.strictEqual(code, 0, stderr)
+          const answer: unknown = JSON.parse(stdout)
+          return answer
         })
-      assert.strictEqual(yield* titleOf(first), "Level 2")
-      assert.strictEqual(yield* titleOf(second), "Level 2")
-      yield* play(second, first, 300)
-      assert.deepInclude(yield* svc("rollback"), { version: 1, live: true })
-      assert.strictEqual(yield* titleOf(first), "My game")
-      yield* play(first, second, 400)
-    })
+        const make = Effect.promise(() => runVite(join(folder.path, "game")))
+        assert.strictEqual((yield* folder.svc("init game")).code, 0)
+        yield* folder.write("game/vite.config.js", viteConfig)
+        yield* svc("config push")
+        yield* make
+        const url = String(at(yield* svc("deploy"), "url"))
+        assert.match(url, /^http:\/\/[a-z0-9-]+--dev\.localhost:\d+\/$/)
+
+        const visitor = yield* newVisitor()
+        const first = yield* openTab(visitor, url)
+        const second = yield* openTab(visitor, url)
+        yield* play(first, second, 200)
+
+        const html = yield* folder.read("game/index.html")
+        yield* folder.write("game/index.html", html.replace("My game", "Level 2"))
+        yield* make
+        assert.deepInclude(yield* svc("deploy"), { version: 2, live: true, uploadedFiles: 1 })
+        const titleOf = (page: Page) =>
+          Effect.promise(async () => {
+            await page.reload()
+            return page.title()
+          })
+        assert.strictEqual(yield* titleOf(first), "Level 2")
+        assert.strictEqual(yield* titleOf(second), "Level 2")
+        yield* play(second, first, 300)
+        assert.deepInclude(yield* svc("rollback"), { version: 1, live: true })
+        assert.strictEqual(yield* titleOf(first), "My game")
+        yield* play(first, second, 400)
+      })
   )
 })
