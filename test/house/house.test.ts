@@ -78,6 +78,10 @@ describe("shape", () => {
       words(file("src/server/features/lobby/list.ts")),
       "src/server/features/lobby/list.ts:1 lobby is no word of a feature (see test/house/house.ts)"
     )
+    refuses(
+      words(file("test/features/lobby/list.test.ts")),
+      "test/features/lobby/list.test.ts:1 lobby is no word of a feature (see test/house/house.ts)"
+    )
     refuses(words(file("src/server/features/saves/limits.ts")))
     holds(files.flatMap(words))
   })
@@ -91,6 +95,10 @@ describe("shape", () => {
       twins([file("src/dashboard/views/money.tsx"), file("src/dashboard/views/money/usage.tsx")]),
       "src/dashboard/views/money.tsx:1 src/dashboard/views/money.tsx stands beside the folder " +
         "src/dashboard/views/money/: use one of them"
+    )
+    refuses(
+      twins([file("test/saves.test.ts"), file("test/saves/limits.test.ts")]),
+      "test/saves.test.ts:1 test/saves.test.ts stands beside the folder test/saves/: use one of them"
     )
     refuses(twins([file("rpc/saves.ts"), file("sql/saves/limits.ts")]))
     holds(twins(files))
@@ -228,6 +236,13 @@ describe("imports", () => {
       "src/dashboard/parts/page.tsx:1 folder cycle: src/dashboard/views -> src/dashboard/parts -> " +
         "src/dashboard/views"
     )
+    refuses(
+      folderCycles([
+        source("test/support/room.ts", `import { load } from "../bench/load.ts"`),
+        source("test/bench/load.ts", `import { room } from "../support/room.ts"`)
+      ]),
+      "test/bench/load.ts:1 folder cycle: test/support -> test/bench -> test/support"
+    )
     holds(folderCycles(sources))
   })
 })
@@ -305,8 +320,9 @@ describe("language", () => {
 
 describe("prose", () => {
   // The rules themselves name what they forbid.
+  const rules = ["test/house/house.ts", "test/house/house.test.ts"]
   const readable = files.filter(
-    ({ path }) => !path.startsWith("test/house/") && !path.startsWith("test/bench/peers/")
+    ({ path }) => !rules.includes(path) && !path.startsWith("test/bench/peers/")
   )
   const paths = new Set(files.map(({ path }) => path))
 
@@ -316,6 +332,17 @@ describe("prose", () => {
       `docs/rooms.md:2 do not write "told": name who sends what: notified, returns, reports`
     )
     refuses(wordings(file("src/a.ts", "// Begins anew")), `src/a.ts:1 do not write "anew": again`)
+    const banned: ReadonlyArray<readonly [string, string]> = [
+      ["It tells why", "tells"],
+      ["whoever asks", "whoever"],
+      ["epochs, numbers that only grow", "numbers that only grow"],
+      ["This one is deaf and dumb", "deaf"],
+      ["The sign-in has come to nothing", "come to nothing"],
+      ["/** Which runners\n * are out. */", "runners are out"]
+    ]
+    for (const [text, found] of banned) {
+      assert.include(report(wordings(file("src/a.ts", text))), `do not write "${found}"`)
+    }
     refuses(wordings(file("docs/rooms.md", "The room sends its state to the player again.")))
     holds(readable.flatMap(wordings))
   })

@@ -60,7 +60,7 @@ export const importForms = (source: Source): ReadonlyArray<Problem> =>
 
 /**
  * What a file counts as among folders: the whole feature, its folder, or, directly in a room, itself
- * (`rpc/saves.ts` is a feature as much as the folder `rpc/config`).
+ * (`rpc/saves.ts` is a feature as much as the folder `rpc/hosting`).
  */
 const folderOf = (path: string): string => {
   const feature = /^src\/server\/features\/[^/]+(?=\/)/.exec(path)

@@ -10,11 +10,15 @@ import { problem, type Problem, type TextFile } from "./source.ts"
 const matchesOf = (text: string, pattern: RegExp): ReadonlyArray<RegExpExecArray> =>
   Array.from(text.matchAll(new RegExp(pattern.source, `g${pattern.flags}`)))
 
+/** The same pattern, whose blanks also match the end of a line, in a comment too. */
+const acrossLines = ({ flags, source }: RegExp): RegExp =>
+  new RegExp(source.replaceAll(" ", String.raw`(?: |\s*\n[\s*/]*)`), flags)
+
 /** No banned wording, whatever it stands in. */
 export const wordings = (file: TextFile): ReadonlyArray<Problem> =>
   bannedWordings.flatMap(({ instead, pattern }) =>
-    matchesOf(file.text, pattern).map(({ 0: found, index }) =>
-      problem(file, index, `do not write "${found}": ${instead}`)
+    matchesOf(file.text, acrossLines(pattern)).map(({ 0: found, index }) =>
+      problem(file, index, `do not write "${found.replace(/\s[\s*/]*/g, " ")}": ${instead}`)
     )
   )
 

@@ -20,7 +20,7 @@ type VisitorObject = ConstructorParameters<typeof Visitor>[0]
 type Call = Parameters<NonNullable<VisitorObject["CallExpression"]>>[0]
 type Expression = Call["callee"]
 
-/** The folders at the top that a newcomer is told of, and no other; those with a leading dot apart. */
+/** Refuses folders at the top besides those that `CONTRIBUTING.md` names; those with a leading dot apart. */
 export const topFolders = (file: TextFile): ReadonlyArray<Problem> => {
   const [folder, ...rest] = file.path.split("/")
   if (rest.length === 0 || folder === undefined || topLevel.includes(folder)) return []
@@ -43,9 +43,9 @@ export const names = (file: TextFile): ReadonlyArray<Problem> => {
   })
 }
 
-/** One word a feature: `sql/<word>.ts` and `src/server/features/<word>/`. */
+/** One word a feature: `sql/<word>.ts`, `src/server/features/<word>/` and `test/features/<word>/`. */
 export const words = ({ path, text }: TextFile): ReadonlyArray<Problem> => {
-  const feature = /^src\/server\/features\/([^/.]+)/.exec(path)?.[1]
+  const feature = /^(?:src\/server|test)\/features\/([^/.]+)/.exec(path)?.[1]
   const stored = /^sql\/([^/.]+)/.exec(path)?.[1]
   const known = stored === undefined ? featureWords : [...featureWords, ...storageWords]
   const word = feature ?? stored
@@ -53,12 +53,15 @@ export const words = ({ path, text }: TextFile): ReadonlyArray<Problem> => {
   return [problem({ path, text }, 0, `${word} is no word of a feature (see test/house/house.ts)`)]
 }
 
-/** A word is a file or a folder, never both: `saves.ts` does not stand beside `saves/`. */
+/**
+ * A word is a file or a folder, never both: neither `saves.ts` nor `saves.test.ts` stands beside `saves/`.
+ * Generated files are exempt: `npm run generate` names them after the standard that they follow.
+ */
 export const twins = (files: ReadonlyArray<TextFile>): ReadonlyArray<Problem> => {
   const folders = new Set(files.flatMap(({ path }) => foldersOf(path)))
   return files.flatMap((file) => {
-    const base = file.path.replace(/\.tsx?$/, "")
-    if (base === file.path || !folders.has(base)) return []
+    const base = file.path.replace(/(?:\.test)?\.[^./]+$/, "")
+    if (base === file.path || !folders.has(base) || generatedFiles.includes(file.path)) return []
     return [problem(file, 0, `${file.path} stands beside the folder ${base}/: use one of them`)]
   })
 }

@@ -43,7 +43,7 @@ export const problem = (file: TextFile, offset: number, message: string): Proble
   message
 })
 
-/** `#server/app` is `src/server/app`, as the `imports` of package.json have it. */
+/** `#server/app` names `src/server/app.ts`, as the `imports` of package.json have it. */
 const rootOf = (path: string): string =>
   parts.some((part) => path.startsWith(`${part}/`)) ? `src/${path}` : path
 
