@@ -13,7 +13,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY src src
-RUN node src/server/dashboard-bundle.ts
+RUN node src/server/build/dashboard-bundle.ts
 
 FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production PORT=8080 SVC_DATA_DIR=/data

@@ -1,10 +1,10 @@
 /**
- * Which commands of each link an entity has executed, so that it executes a repeated one only once. A
- * link sends its commands in the order of their numbers, and after each attachment first those again
- * that have no reply. So one number per link, the last executed one, covers all commands before it.
+ * Executed commands of each link, so that an entity executes a repeated command only once. A link
+ * sends its commands in the order of their numbers. After each attachment it first repeats those
+ * without a reply. So one number per link, the last executed one, covers all commands before it.
  *
- * The entity stores these numbers with the state that they belong to. A state that has lost commands
- * then has lost their numbers too, and executes them when they are repeated.
+ * The entity stores these numbers with the state that they belong to. A state that has lost
+ * commands has lost their numbers too, so the entity executes them when the link repeats them.
  */
 import { Schema } from "effect"
 import { toWire, Unavailable, WireError } from "#rpc/errors/codes"
@@ -25,13 +25,16 @@ export type StoredLink = typeof StoredLink.Type
 /** Refusals that may still be without receipt. Success needs no entry. */
 const refusalsMax = 64
 
-/** How long an absent link is remembered. It fails its commands after 15 seconds. */
+/**
+ * Time for which an entity remembers an absent link, in milliseconds. The link fails its commands
+ * after 15 seconds.
+ */
 const absentMillis = 60_000
 
 /** The executed commands of one link. */
 export class LinkCommands {
   readonly link: number
-  /** Since when the link is not attached, Unix milliseconds. */
+  /** Time at which the link detached, Unix milliseconds; undefined while it is attached. */
   absentSince: number | undefined
   /** The last command that an earlier activation executed. */
   readonly #restored: number
@@ -62,7 +65,7 @@ export class LinkCommands {
     return number > this.#restored && number <= this.#last
   }
 
-  /** Keeps the error of a refused command that wants a reply. */
+  /** Stores the error of a refused command that wants a reply. */
   refused(seq: number, error: WireError): void {
     if (seq <= 0) return
     this.#refusals.set(seq, error)
@@ -101,7 +104,7 @@ export class ExecutedCommands {
     return this.#links.get(node)
   }
 
-  /** A node attaches. A new link of the node begins its numbers again. */
+  /** Attaches a node. A new link of the node begins its numbers again. */
   attach(node: string, link: number | undefined): void {
     if (link === undefined) {
       this.#links.delete(node)
@@ -115,13 +118,13 @@ export class ExecutedCommands {
     }
   }
 
-  /** The attachment of a node has ended; its link may come back. */
+  /** Records the end of a node's attachment; its link may come back. */
   detach(node: string, now: number): void {
     const commands = this.#links.get(node)
     if (commands !== undefined) commands.absentSince = now
   }
 
-  /** Forgets the links that will not come back: their nodes have not watched for a minute. */
+  /** Removes the links of nodes that have not watched for a minute: they will not come back. */
   expire(now: number, watchers: { readonly has: (node: string) => boolean }): void {
     for (const [node, commands] of this.#links) {
       if (watchers.has(node)) continue

@@ -1,8 +1,11 @@
-/** How long rooms, channels, calls and player sessions without use stay in memory. */
+/** Idle time after which rooms, channels, calls and player sessions leave memory. */
 import { Context } from "effect"
 import { playerSessions } from "#rpc/limits"
 
-/** In milliseconds. The fuzz test shortens it: it measures memory once they have ended. */
+/**
+ * Idle time in milliseconds. The fuzz test shortens it, to measure memory after the entities have
+ * ended.
+ */
 export const IdleMillis = Context.Reference<number>("entities/idle-time/IdleMillis", {
   defaultValue: () => playerSessions.idleSeconds * 1000
 })

@@ -27,9 +27,9 @@ export interface OutputReceiver<Output> {
 }
 
 export interface LocalActors<Actor, Output> {
-  /** By entity id. */
+  /** Actors by entity id. */
   readonly actors: Map<string, Actor>
-  /** The links of this node's hub, by entity id; outputs without a receiver are dropped. */
+  /** Links of this node's hub, by entity id; the registry drops outputs without a receiver. */
   readonly receivers: Map<string, OutputReceiver<Output>>
 }
 
@@ -39,7 +39,7 @@ export const makeLocalActors = <Actor, Output>(
 
 /** Registry of entities that have players as members. */
 export interface LocalGroups<Actor extends object, Output> extends LocalActors<Actor, Output> {
-  /** By the id of a member. */
+  /** Actors by the id of a member. */
   readonly byPlayer: Multimap<string, Actor>
 }
 
@@ -47,7 +47,7 @@ export const makeLocalGroups = <Actor extends object, Output>(
   actors?: Map<string, Actor>
 ): LocalGroups<Actor, Output> => ({ ...makeLocalActors(actors), byPlayer: new Multimap() })
 
-/** What an entity reports, so that the registry finds it by its members. */
+/** Callbacks by which an entity reports its members, so that the registry finds it by them. */
 export interface MemberReports {
   readonly memberAdded: (playerId: string) => void
   readonly memberRemoved: (playerId: string) => void

@@ -8,9 +8,9 @@ export const monotonicMillis = (clock: Clock.Clock) => (): number =>
   Number(clock.monotonicTimeNanosUnsafe()) / nanosPerMilli
 
 /**
- * The time of day and the monotonic time of a clock, in milliseconds. The one that advances more measures how
- * long something took: the time of day may be set back, and a monotonic clock may stand still while the
- * machine sleeps.
+ * Clocks for durations in milliseconds: the time of day and the monotonic time. The one that
+ * advances more measures a duration. The time of day may be set back, and a monotonic clock may
+ * stand still while the machine sleeps.
  */
 export const durationClocks = (clock: Clock.Clock): ReadonlyArray<() => number> => [
   () => clock.currentTimeMillisUnsafe(),

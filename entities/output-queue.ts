@@ -22,7 +22,7 @@ export interface OutputBatch<Output> {
 export const makeOutputQueue = Effect.fnUntraced(function* <Actor, Output>(options: {
   readonly id: string
   readonly epoch: number
-  /** The registry of this node if the watching node is this one. */
+  /** Registry of this node, if the watching node is this one. */
   readonly local: LocalActors<Actor, Output> | undefined
   /** The runner link to the watching node, where there is one. */
   readonly remote?: ((outputs: ReadonlyArray<Output>, onLost: () => void) => void) | undefined

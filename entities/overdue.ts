@@ -1,12 +1,12 @@
-/** When the row of an entity that lives nowhere is overdue, for the sweepers. */
+/** Time at which the row of an entity without an activation is overdue, for the sweepers. */
 
 /** Interval at which an active entity is written even without changes. */
 export const refreshMillis = 60_000
 
 /**
- * When an entity that is written now should have been written again, Unix milliseconds: two to three
- * refresh intervals ahead. Moves in steps of one interval, because the column is indexed and Postgres
- * updates no index for a write that leaves it unchanged. The steps count from the creation of the
+ * Returns the time by which the next write of an entity is due, Unix milliseconds: two to three
+ * refresh intervals ahead. The time moves in steps of one interval: the column is indexed, and
+ * Postgres updates no index for an unchanged value. The steps count from the creation of the
  * entity, so that entities do not step together.
  */
 export const overdueAt = (createdAt: number, now: number): number => {

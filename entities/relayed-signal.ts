@@ -1,6 +1,6 @@
 /**
- * Removal of addresses from WebRTC signals: candidates that are no relays, and the author's address in a
- * session description. So the receiver never learns an address, whatever the sender's client sends.
+ * Removal of addresses from WebRTC signals: candidates that are no relays, and the author's address
+ * in a session description. So the receiver never learns an address from a signal.
  */
 
 const candidateLine = /^[^\S\r\n]*(?:a=)?candidate:[^\r\n]*(?:\r\n|\r|\n|$)/gim

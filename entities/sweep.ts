@@ -1,4 +1,7 @@
-/** Wakes entities whose row is overdue and that live nowhere, a page of rows at a time. */
+/**
+ * Sweeper of entities whose row is overdue and that no node runs. It wakes a page of rows at a
+ * time.
+ */
 import { Effect } from "effect"
 
 const rowsPerSweep = 200

@@ -5,10 +5,10 @@
  */
 import { rooms } from "#rpc/limits"
 
-/** Receives what an entity sends to one node. */
+/** Receiver of an entity's outputs to one node. */
 export interface Watcher<Output> {
   readonly send: (outputs: ReadonlyArray<Output>) => void
-  /** Ends the stream: the node has to look for the entity again. */
+  /** Ends the stream, so that the node looks up the entity again. */
   readonly end: () => void
 }
 
@@ -23,7 +23,7 @@ export class Watchers<Output> {
   readonly #watching = new Map<string, Watching<Output>>()
   /** The newest attachment of each node, and the newest call that came through it; oldest first. */
   readonly #attachments = new Map<string, { readonly watch: number; call: number }>()
-  /** Expected nodes that do not watch, and since when. */
+  /** Expected nodes that do not watch, with the start of their absence. */
   readonly #absentSince = new Map<string, number>()
 
   /** Starts an attachment of a node; false for a repeated or older one. */
@@ -67,7 +67,7 @@ export class Watchers<Output> {
     return this.#watching.delete(node)
   }
 
-  /** Expects a node to watch; returns false if it watches, or is expected already. */
+  /** Marks a node as expected to watch. Returns false if it watches, or is expected already. */
   expect(node: string, now: number): boolean {
     if (this.#watching.has(node) || this.#absentSince.has(node)) return false
     this.#absentSince.set(node, now)
@@ -83,7 +83,10 @@ export class Watchers<Output> {
     return this.#absentSince.size > 0
   }
 
-  /** When the next absent node counts as gone, Unix milliseconds; infinite without absent nodes. */
+  /**
+   * Time at which the next absent node counts as gone, Unix milliseconds; infinite without absent
+   * nodes.
+   */
   get absenceDeadline(): number {
     return Math.min(...this.#absentSince.values()) + absenceMillis
   }
@@ -117,13 +120,16 @@ export class Watchers<Output> {
     }
   }
 
-  /** Forgets all watching nodes without ending their streams. */
+  /** Removes all watching nodes without ending their streams. */
   clear(): void {
     this.#watching.clear()
     this.#absentSince.clear()
   }
 
-  /** Beyond the bound, forgets absent nodes that attached longest ago: each process is a new node. */
+  /**
+   * Removes the absent nodes that attached longest ago, beyond the bound: each process is a new
+   * node.
+   */
   #forgetOldest(): void {
     for (const node of this.#attachments.keys()) {
       if (this.#attachments.size <= rooms.watchersRememberedMax) return

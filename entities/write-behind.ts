@@ -9,16 +9,20 @@ import { rooms } from "#rpc/limits"
 /** Monotonic counters of one node's snapshot writes. */
 export class SnapshotStats {
   written = 0
-  /** Failed write statements. */
+  /** Number of failed write statements. */
   failures = 0
   /** Snapshots refused because a newer activation has written. */
   fenced = 0
-  /** Since when every write has failed, Unix milliseconds. */
+  /** Start of the current series of failed writes, Unix milliseconds; undefined after a success. */
   failingSince: number | undefined
 
   recordWritten(snapshots: number): void {
     this.written += snapshots
     this.failingSince = undefined
+  }
+
+  recordFenced(): void {
+    this.fenced += 1
   }
 
   recordFailure(now: number): void {
@@ -83,8 +87,8 @@ export const makeWriteBehind = Effect.fnUntraced(function* <
 
   /**
    * Handles the entities of a set in batches, without those added meanwhile. Each batch has its own
-   * permit, so that an urgent write waits for one statement, not for all. The set is read under the
-   * first permit: until then a write under way may still fail and put its entities back.
+   * permit, so that an urgent write waits for one statement, not for all. The batches read the set
+   * under the first permit: until then a write under way may still fail and put its entities back.
    */
   const inBatches = <E, R>(
     from: ReadonlySet<Actor>,

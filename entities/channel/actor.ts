@@ -1,9 +1,9 @@
 /**
- * A live channel: holds the state, lets the state machine decide, and sends outputs to the watching
- * nodes. A batch of commands is one synchronous step. An event is encoded once and sent to each node
- * once.
+ * Actor of a live channel: holds the state, lets the state machine decide, and sends outputs to the
+ * watching nodes. A batch of commands is one synchronous step. The actor encodes an event once and
+ * sends it to each node once.
  *
- * Consecutive joins of a batch take effect together: the others receive the presence events first,
+ * Consecutive joins of a batch take effect together. The others receive the presence events first,
  * then all joined connections receive the same snapshot text.
  */
 import { HashMap, Result } from "effect"
@@ -35,12 +35,14 @@ import {
   memberOf,
   nodesOf,
   reached,
-  reportOf
+  reportOf,
+  type MessageContent
 } from "./model.ts"
 import { rename } from "./membership.ts"
 import { moderate } from "./moderation.ts"
 import { PendingJoins } from "./pending-joins.ts"
 import { Presence } from "./presence.ts"
+import { RejoinWait } from "./rejoin-wait.ts"
 import type { ChannelActorOptions, ChannelRuntime } from "./runtime.ts"
 import { close, decide, nextDeadline, publish, put, removePlayer, withNode } from "./state.ts"
 import { ChannelView, entryOf, rejectedOutputs } from "./view.ts"
@@ -53,14 +55,14 @@ export class ChannelActor {
   readonly id: string
   readonly epoch: number
   readonly watchers = new Watchers<ChannelOutput>()
-  /** The commands that the lists contain; write them with the lists. */
+  /** Commands that the lists contain, written with the lists. */
   readonly executed: ExecutedCommands
   state: ChannelState | undefined
-  /** Fenced: a newer activation owns the channel; ignore commands, send nothing. */
+  /** Whether a newer activation owns the channel. A fenced one ignores commands and sends nothing. */
   fenced = false
-  /** The activation ends: ignore commands, send nothing. The state can still be written. */
+  /** Whether the activation ends and ignores commands. Its state can still be written. */
   retired = false
-  /** Sends after each step, and when the activation is fenced: the voice call follows the channel. */
+  /** Signal after each step and after the fencing: the voice call follows the channel. */
   readonly steps = new Sink<[]>()
   readonly #name: string
   readonly #runtime: ChannelRuntime
@@ -69,11 +71,9 @@ export class ChannelActor {
   readonly #joins = new PendingJoins()
   /** Connections removed while their node did not watch. */
   readonly #pendingExits = new Set<string>()
-  /** When the actor last asked for a write of its row. */
+  /** Time of the last request to write the row. */
   #changedAt: number
-  /** End of the time for nodes to bring their members back after a move. */
-  #gatherUntil: number | undefined
-  #gathered = false
+  readonly #rejoinWait = new RejoinWait()
 
   constructor(options: ChannelActorOptions) {
     this.id = options.id
@@ -86,7 +86,7 @@ export class ChannelActor {
     this.executed = new ExecutedCommands(options.links ?? [], this.#changedAt)
   }
 
-  /** Carries out the commands of one node. */
+  /** Executes the commands of one node. */
   submit(node: string, inputs: ReadonlyArray<ChannelInput>): void {
     if (!this.#isActive || !this.watchers.has(node)) return
     const now = this.#runtime.now()
@@ -122,18 +122,26 @@ export class ChannelActor {
   }
 
   /** Sends a message from the server; returns the number of receiving sockets. */
-  publish(message: {
-    readonly type: string
-    readonly data?: unknown
-  }): Result.Result<number, ChannelNotFound> {
+  publish(message: MessageContent): Result.Result<number, ChannelNotFound> {
     return Result.map(
       this.#applyStep((state, now) => publish(state, message, now)),
       () => (this.state === undefined ? 0 : reached(this.state, (node) => this.watchers.has(node)))
     )
   }
 
+  /** Sets how many members are in the voice call. The row does not contain it, so nothing is written. */
+  setInCall(inCall: number): void {
+    if (this.state === undefined || this.state.inCall === inCall) return
+    this.state = { ...this.state, inCall }
+  }
+
   report(): ChannelReport | undefined {
     return this.state === undefined ? undefined : reportOf(this.state, this.#runtime.now())
+  }
+
+  /** Retires this activation: it ends. */
+  retire(): void {
+    this.retired = true
   }
 
   /** Fences this activation: a newer one owns the channel. */
@@ -161,16 +169,20 @@ export class ChannelActor {
     this.executed.expire(now, this.watchers)
     this.executed.attach(node, link)
     this.watchers.remove(node)
-    if (lastEpoch !== 0 && lastEpoch !== this.epoch) this.#gather(now)
+    const hasMoved = lastEpoch !== 0 && lastEpoch !== this.epoch
+    if (hasMoved && this.#rejoinWait.begin(now)) {
+      this.#presence.forget()
+      this.reschedule()
+    }
     const rejected = this.#reconcileMembers(node, present, listeners, now)
     this.watchers.add(node, watcher)
     watcher.send([])
     for (const output of rejected) this.watchers.push(node, output)
-    if (lastEpoch !== 0 && this.#gatherUntil === undefined) this.#sendSnapshots(node, now)
+    if (lastEpoch !== 0 && !this.#rejoinWait.isUnderWay) this.#sendSnapshots(node, now)
     this.#finishStep(now)
   }
 
-  /** The stream to a node broke; its members may come back until the absence is noticed. */
+  /** Detaches a node whose stream broke; its members may come back until the absence is noticed. */
   detach(node: string, watcher: Watcher<ChannelOutput>): void {
     if (!this.watchers.remove(node, watcher) || this.state === undefined) return
     const now = this.#runtime.now()
@@ -186,8 +198,8 @@ export class ChannelActor {
     if (!this.watchers.hasAbsent) this.#pendingExits.clear()
     for (const node of gone) this.#decide({ t: "dropNode", node }, now)
     this.#decide({ t: "tick" }, now)
-    if (this.#gatherUntil !== undefined && now >= this.#gatherUntil) {
-      this.#gatherUntil = undefined
+    if (now >= this.#rejoinWait.endsAt) {
+      this.#rejoinWait.end()
       for (const node of this.watchers.nodes) this.#sendSnapshots(node, now)
     }
     if (now >= this.#refreshAt) this.#changed()
@@ -199,7 +211,7 @@ export class ChannelActor {
   reschedule(): void {
     if (this.state === undefined || this.fenced) return
     const due = Math.min(nextDeadline(this.state), this.watchers.absenceDeadline, this.#refreshAt)
-    this.#runtime.wakeAt(Math.min(due, this.#presence.dueAt, this.#gatherUntil ?? never))
+    this.#runtime.wakeAt(Math.min(due, this.#presence.dueAt, this.#rejoinWait.endsAt))
   }
 
   /** Whether this activation still acts for the channel. One without a lease is fenced for good. */
@@ -208,7 +220,7 @@ export class ChannelActor {
     return !this.fenced && !this.retired
   }
 
-  /** When to write the row of an unmanaged channel again, to show that the channel is alive. */
+  /** Time at which the row of an unmanaged channel is written again, to show that it is alive. */
   get #refreshAt(): number {
     return this.state?.options.managed === false ? this.#changedAt + refreshMillis : never
   }
@@ -246,15 +258,6 @@ export class ChannelActor {
     // A kick changes no list, and must not be repeated after a move either.
     if (isKick(command) && this.state !== before) this.#changed()
     return undefined
-  }
-
-  /** Holds presence events back after a move while the nodes bring their members back. */
-  #gather(now: number): void {
-    if (this.#gathered) return
-    this.#gathered = true
-    this.#gatherUntil = now + limits.rejoinMillis
-    this.#presence.forget()
-    this.reschedule()
   }
 
   /** Joins the members that a node holds; returns the outputs for those that are rejected. */
@@ -363,7 +366,7 @@ export class ChannelActor {
   #emitPresence(emission: Extract<Emission, { readonly kind: "joined" | "left" }>): void {
     if (emission.kind === "joined") this.#runtime.memberAdded(emission.member.id)
     else this.#runtime.memberRemoved(emission.playerId)
-    if (this.state === undefined || this.#gatherUntil !== undefined) return
+    if (this.state === undefined || this.#rejoinWait.isUnderWay) return
     const event = this.#presence.eventOf(emission, audienceOf(this.state))
     if (event !== undefined) this.#broadcast(event)
   }
@@ -392,6 +395,6 @@ export class ChannelActor {
     this.watchers.flush()
     this.watchers.clear()
     this.#presence.forget()
-    this.#gatherUntil = undefined
+    this.#rejoinWait.end()
   }
 }

@@ -87,7 +87,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
     () =>
       Effect.suspend(() => {
         if (local.actors.get(id) === actor) local.actors.delete(id)
-        actor.retired = true
+        actor.retire()
         const members = actor.state?.members ?? HashMap.empty<string>()
         for (const playerId of HashMap.keys(members)) runtime.memberRemoved(playerId)
         return Effect.tap(writer.flush, () => Effect.sync(() => actor.fence()))
@@ -96,7 +96,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
   return actor
 })
 
-/** Creates a channel for a player. The row is written before the reply. */
+/** Creates a channel for a player. It writes the row before the reply. */
 const create = Effect.fnUntraced(function* (
   { environmentId, name }: Identity,
   actor: ChannelActor,
@@ -115,7 +115,7 @@ const create = Effect.fnUntraced(function* (
   actor.open(state)
 })
 
-/** Creates or changes a managed channel. The row is written before the reply. */
+/** Creates or changes a managed channel. It writes the row before the reply. */
 const put = Effect.fnUntraced(function* (
   { environmentId, name }: Identity,
   actor: ChannelActor,

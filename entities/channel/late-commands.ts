@@ -16,10 +16,11 @@ export const isElsewhere = (
 }
 
 /**
- * The outcome of a command that was executed before; undefined if it must be executed again. Moderation
- * must not, since other moderation may have followed it. A leave must not free the seat of a newer
- * connection. A join must not bring back a member that has gone since; members are not stored, so only
- * the activation that executed the join knows that.
+ * Returns the outcome of a command that was executed before, or undefined if it must be executed
+ * again. Moderation is never executed again, since other moderation may have followed it. A leave
+ * is not, since it could free the seat of a newer connection. A join is not, since it could bring
+ * back a member that has left. Members are not stored, so only the activation that executed the
+ * join knows that.
  */
 export const replayOf = (
   state: ChannelState | undefined,

@@ -31,7 +31,7 @@ import {
 
 const graceMillis = limits.graceSeconds * 1000
 const emptyMillis = limits.emptySeconds * 1000
-/** Graces end on this grid, in milliseconds, so that many members leave in one step. */
+/** Grid in milliseconds on which graces end, so that many members leave in one step. */
 const gridMillis = 250
 
 const withMember = (state: ChannelState, member: Member): ChannelState => ({
@@ -59,7 +59,7 @@ const joinError = (
   return HashMap.size(members) >= options.maxMembers ? new ChannelFull() : undefined
 }
 
-/** Gives a member its new display name. */
+/** Sets the display name of a member. */
 export const rename = (state: ChannelState, playerId: string, displayName: string): Decision => {
   const member = memberOf(state, playerId)
   if (member === undefined || member.displayName === displayName) return { state, emissions: [] }
@@ -121,7 +121,7 @@ export const join = (
   ])
 }
 
-/** Makes the earliest member the owner if the owner is no member any more. */
+/** Makes the earliest member the owner if the owner has left. */
 export const transferOwnership = (state: ChannelState, now: number): Decision => {
   const { ownerId } = state.options
   if (ownerId === null || memberOf(state, ownerId) !== undefined) return { state, emissions: [] }

@@ -31,7 +31,10 @@ export const GatewayCommand = Schema.Union([
     ...connection,
     displayName: Schema.String,
     openChat: Schema.Boolean,
-    /** Changes nothing but the name of a member. A runner of an older version takes it as a repeated join. */
+    /**
+     * Whether the command changes nothing but the name of a member. A runner of an older version
+     * takes it as a repeated join.
+     */
     renames: Schema.optionalKey(Schema.Boolean)
   }),
   command("leave", {
@@ -61,8 +64,8 @@ const output = <const K extends string, const Fields extends Schema.Struct.Field
 ) => Schema.Struct({ kind: Schema.Literal(kind), ...fields })
 
 /**
- * A message from a channel to one node. `event` goes to all members on the node if `to` is null, else
- * to the players in `to`; with `listeners` it also goes to anonymous connections. `enter` starts
+ * Message from a channel to one node. `event` goes to all members on the node if `to` is null, else
+ * to the players in `to`. With `listeners` it also goes to anonymous connections. `enter` starts
  * connections receiving events, all with the same first frame.
  */
 export const ChannelOutput = Schema.Union([

@@ -39,20 +39,23 @@ export interface Attachment {
 export interface JoiningPlayer extends Attachment {
   readonly playerId: string
   readonly displayName: string
-  /** May talk in channels that players own. */
+  /** Whether the member may send in channels that players own. */
   readonly openChat: boolean
   /** Time of joining before the channel moved, Unix milliseconds. */
   readonly joinedAt?: number
-  /** The player is a member and has a new name. */
+  /** Whether the player is a member and has a new name. */
   readonly renames?: boolean
 }
 
 export interface Member {
   readonly id: string
   readonly displayName: string
-  /** Unix milliseconds. */
+  /** Time of joining, Unix milliseconds. */
   readonly joinedAt: number
-  /** Null while the member has no connection; the others receive no event about it. */
+  /**
+   * Attachment of the member; null while it has no connection. The others receive no event about a
+   * change.
+   */
   readonly attachment: Attachment | null
   /** End of the grace of a member without a connection, Unix milliseconds. */
   readonly absentUntil: number | null
@@ -92,11 +95,19 @@ export interface ChannelState {
   readonly inCall: number
   /** End of the first grace, or earlier; null when nobody is absent. */
   readonly graceAt: number | null
-  /** Until when an absent owner keeps the channel. */
+  /**
+   * End of the period in which an absent owner keeps the channel; null while the owner is present.
+   */
   readonly ownerUntil: number | null
-  /** When an empty unmanaged channel closes. */
+  /** Time at which the empty unmanaged channel closes; null while it has members. */
   readonly emptyUntil: number | null
   readonly closed: ChannelCloseReason | null
+}
+
+/** Content of a message, as its sender gives it. */
+export interface MessageContent {
+  readonly type: string
+  readonly data?: unknown
 }
 
 /** A command of a gateway or timer; `playerId` is the acting player. */
@@ -108,20 +119,15 @@ export type ChannelCommand =
       readonly connectionId: string
       readonly reason: "left" | "banned" | "deleted"
     }
-  | {
-      readonly t: "send"
-      readonly playerId: string
-      readonly type: string
-      readonly data?: unknown
-    }
+  | ({ readonly t: "send"; readonly playerId: string } & MessageContent)
   | ({ readonly t: "moderate"; readonly playerId: string } & ModerationAct)
-  /** A connection has closed. */
+  /** Disconnects a connection that has closed. */
   | { readonly t: "disconnect"; readonly playerId: string; readonly connectionId: string }
-  /** From now on the player may only be in managed channels. */
+  /** Restricts the player to managed channels. */
   | { readonly t: "restrict"; readonly playerId: string }
-  /** An anonymous connection joins; `listeners` is the node's new count. */
+  /** Attaches an anonymous connection; `listeners` is the node's new count. */
   | ({ readonly t: "listen"; readonly listeners: number } & Attachment)
-  /** The number of a node's anonymous connections has changed. */
+  /** Sets the changed number of a node's anonymous connections. */
   | { readonly t: "listeners"; readonly node: string; readonly listeners: number }
   | { readonly t: "dropNode"; readonly node: string }
   | { readonly t: "tick" }
@@ -151,16 +157,16 @@ export type Emission =
   | { readonly kind: "all"; readonly event: ChannelEvent }
   | { readonly kind: "to"; readonly to: ReadonlyArray<string>; readonly event: ChannelEvent }
   | { readonly kind: "listeners"; readonly event: ChannelEvent }
-  /** Presence has changed; the size of the audience decides how it is sent. */
+  /** Reports a change of presence; the size of the audience decides how the actor sends it. */
   | { readonly kind: "joined"; readonly member: Member }
   | { readonly kind: "left"; readonly playerId: string; readonly reason: ChannelLeaveReason }
-  /** The connection starts to receive events, beginning with a snapshot. */
+  /** Starts the events of a connection, beginning with a snapshot. */
   | { readonly kind: "enter"; readonly playerId: string }
   | ({ readonly kind: "listen" } & Attachment)
-  /** The connection stops receiving events. */
+  /** Stops the events of a connection. */
   | ({ readonly kind: "exit"; readonly playerId: string } & Attachment)
   | { readonly kind: "exitListeners" }
-  /** No connection receives events any more. */
+  /** Stops the events of all connections. */
   | { readonly kind: "end" }
 
 export interface Decision {

@@ -18,7 +18,7 @@ import {
   type Expirations
 } from "./model.ts"
 
-/** Acts that take from a player what an owner needs. */
+/** Operations that take a right from a player which an owner needs. */
 const removing: ReadonlySet<ModerateOp> = new Set(["mute", "kick", "ban"])
 
 const listFull = Result.fail(new ChannelListFull({ details: { limit: limits.listMax } }))

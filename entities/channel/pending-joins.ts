@@ -30,7 +30,9 @@ export class PendingJoins {
     this.#entries = []
   }
 
-  /** Takes the snapshots of the collected joins, then their replies. */
+  /**
+   * Returns the snapshots of the collected joins, then their replies, and empties the collection.
+   */
   take(state: ChannelState | undefined, view: ChannelView, now: number): ReadonlyArray<NodeOutput> {
     const entries = this.#entries
     const replies = this.#replies

@@ -1,7 +1,7 @@
 /**
- * Presence events of a channel. A small channel sends one event per join or leave. A large one sends
- * one combined event per second, because each event costs a write to every socket. A leave is always
- * sent, even if the join was not: somebody who joined in between may know of the member.
+ * Presence events of a channel. A small channel sends one event per join or leave. A large one
+ * sends one combined event per second, because each event costs a write to every socket. It sends a
+ * leave even if it sent no join: a player who joined in between may know of the member.
  */
 import type { ChannelEvent, ChannelLeaveReason } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
@@ -41,14 +41,14 @@ export class Presence {
     return { t: "channel_player_left", channel: this.#channel, playerId, reason }
   }
 
-  /** When the combined event is due, Unix milliseconds; infinite when there is none. */
+  /** Time at which the combined event is due, Unix milliseconds; infinite when there is none. */
   get dueAt(): number {
     return this.#changes.size === 0
       ? Number.POSITIVE_INFINITY
       : this.#sentAt + limits.presenceMillis
   }
 
-  /** The combined event, if it is due, with the members as they are by now. */
+  /** Returns the combined event, if it is due, with the members as they are by now. */
   take(now: number, state: ChannelState | undefined): ChannelEvent | undefined {
     if (now < this.dueAt) return undefined
     const joined: Array<ReturnType<typeof playerView>> = []

@@ -1,4 +1,4 @@
-/** What a channel actor needs of its process. */
+/** Dependencies of a channel actor on its process. */
 import type { StoredLink } from "../executed-commands.ts"
 import type { MemberReports } from "../local-actors.ts"
 import type { ChannelState } from "./model.ts"
@@ -11,13 +11,13 @@ export interface ChannelRuntime extends MemberReports {
   readonly wakeAt: (millis: number) => void
   /** Calls `flush` after the flush window. */
   readonly flushSoon: () => void
-  /** The stored part of the channel has changed. */
+  /** Reports a change of the stored part of the channel. */
   readonly changed: () => void
-  /** The channel has closed. */
+  /** Reports that the channel has closed. */
   readonly closed: () => void
 }
 
-/** What an actor begins with. */
+/** Initial state of a channel actor. */
 export interface ChannelActorOptions {
   readonly id: string
   readonly name: string

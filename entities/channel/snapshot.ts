@@ -1,7 +1,7 @@
 /**
- * Stored form of a channel: its options and lists, never its members, whom the gateways bring back
- * after a move. A managed channel is written before the server API replies, an unmanaged one at most
- * half a second after a change.
+ * Stored form of a channel: its options and lists, without its members. The gateways bring the
+ * members back after a move. The writer stores a managed channel before the server API replies, an
+ * unmanaged one at most half a second after a change.
  */
 import { Effect, Schema } from "effect"
 import { ChannelJoin, ChannelSend, ChannelVoice } from "#rpc/channels"
@@ -15,7 +15,7 @@ import { type ChannelState, iso, openChannel } from "./model.ts"
 /** The format that this release writes, and the newest that it reads. */
 const format = 1
 
-/** What was executed before the row was written; older versions do not store it. */
+/** Commands executed before the row was written. Rows of older versions lack the field. */
 const links = Schema.optionalKey(Schema.Array(StoredLink))
 
 const StoredExpirations = Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Int)]))

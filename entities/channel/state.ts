@@ -34,6 +34,7 @@ import {
   activeEntry,
   isoOrNull,
   memberOf,
+  type MessageContent,
   selfOf,
   settingsView
 } from "./model.ts"
@@ -44,7 +45,7 @@ import { withChanges } from "./options.ts"
 const message = (
   state: ChannelState,
   from: string,
-  command: { readonly type: string; readonly data?: unknown },
+  command: MessageContent,
   now: number
 ): Result.Result<Decision, never> =>
   decided(state, [
@@ -122,7 +123,7 @@ export const withNode = (node: string, command: GatewayCommand): ChannelCommand 
 /** Sends a message from the server. */
 export const publish = (
   state: ChannelState,
-  command: { readonly type: string; readonly data?: unknown },
+  command: MessageContent,
   now: number
 ): Result.Result<Decision, never> => message(state, "server", command, now)
 
@@ -160,7 +161,9 @@ const tick = (state: ChannelState, now: number): Decision => {
   return { state: ended.state, emissions: [...emissions, ...ended.emissions] }
 }
 
-/** When `tick` next has something to do, Unix milliseconds; infinite when never. */
+/**
+ * Time of the next deadline that `tick` handles, Unix milliseconds; infinite when there is none.
+ */
 export const nextDeadline = (state: ChannelState): number => {
   let next = Math.min(
     state.graceAt ?? Number.POSITIVE_INFINITY,

@@ -1,7 +1,7 @@
 /**
  * Snapshot texts of a channel. The member list is by far the largest part, and many connections may
- * join at once. So a member is encoded once, the list once per change, and all connections with equal
- * permissions share one text.
+ * join at once. So the channel encodes a member once and the list once per change, and all
+ * connections with equal permissions share one text.
  */
 import { HashMap } from "effect"
 import type { ChannelEvent } from "#rpc/channels"

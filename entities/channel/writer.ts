@@ -33,7 +33,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
         if (fenced) return yield* new Unavailable()
         const saved = yield* repository.save(yield* rowOf(state, epoch, executed.stored()))
         if (saved) return stats.recordWritten(1)
-        stats.fenced += 1
+        stats.recordFenced()
         actor.fence()
         return yield* new Unavailable()
       })
@@ -51,7 +51,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
         counts: stats,
         /** Number of channels whose newest state is not written. */
         waiting: () => dirty.size,
-        /** The stored part of the channel has changed. */
+        /** Marks the channel dirty after a change of its stored part. */
         markDirty: writeBehind.markDirty,
         /** Writes the channel now; fails if a newer activation owns it. */
         save,

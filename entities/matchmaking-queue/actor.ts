@@ -21,7 +21,7 @@ import {
   waiting
 } from "./state.ts"
 
-/** What a queue actor needs of its process. */
+/** Dependencies of a queue actor on its process. */
 export interface QueueRuntime {
   readonly now: () => number
   /** Calls `advance` at this time (Unix milliseconds), or earlier. */
@@ -105,7 +105,7 @@ export class QueueActor {
     watcher.send([])
   }
 
-  /** The stream to a node broke: drops its tickets. The node enqueues them again if it can. */
+  /** Drops the tickets of a node whose stream broke. The node enqueues them again if it can. */
   detach(node: string, watcher: Watcher<QueueOutput>): void {
     if (this.#watchers.remove(node, watcher)) dropNode(this.#state, node)
   }
@@ -130,7 +130,7 @@ export class QueueActor {
     this.#watchers.flush()
   }
 
-  /** Takes the rooms with free seats from a listing. */
+  /** Replaces the known rooms with free seats by those of a listing. */
   openRoomsListed(rooms: ReadonlyArray<{ readonly id: string; readonly free: number }>): void {
     this.#listing = false
     this.#listedAt = this.#runtime.now()
@@ -143,7 +143,7 @@ export class QueueActor {
     this.advance()
   }
 
-  /** The tickets have seats in a room with this many free seats left. */
+  /** Completes a match: the tickets have seats in a room with this many free seats left. */
   matched(tickets: ReadonlyArray<Ticket>, roomId: string, free: number): void {
     for (const ticket of tickets) {
       this.#endMatch(ticket.ticketId, false)
@@ -154,7 +154,10 @@ export class QueueActor {
     this.advance()
   }
 
-  /** The tickets got no seat: they wait again, except those cancelled or disconnected meanwhile. */
+  /**
+   * Returns tickets that got no seat to the queue, except those cancelled or disconnected
+   * meanwhile.
+   */
   refused(tickets: ReadonlyArray<Ticket>, roomId: string | undefined): void {
     if (roomId !== undefined) this.#state.open.delete(roomId)
     requeue(
@@ -178,7 +181,9 @@ export class QueueActor {
     }
   }
 
-  /** Ends the match of a ticket and replies to its cancellations; returns whether there were any. */
+  /**
+   * Ends the match of a ticket and replies to its cancellations. Returns whether there were any.
+   */
   #endMatch(ticketId: string, cancelled: boolean): boolean {
     const cancellations = this.#inProgress.get(ticketId) ?? []
     this.#inProgress.delete(ticketId)
@@ -186,7 +191,7 @@ export class QueueActor {
     return cancellations.length > 0
   }
 
-  /** Ignores settings older than the current config version. */
+  /** Applies settings, unless they are older than the current config version. */
   #configure(settings: QueueSettings): void {
     if (this.#settings !== undefined && settings.configVersion < this.#settings.configVersion)
       return
@@ -198,7 +203,7 @@ export class QueueActor {
     }
   }
 
-  /** Ignores nodes that do not watch; they enqueue again when they attach. */
+  /** Adds a ticket, unless its node does not watch: such a node enqueues again when it attaches. */
   #enqueue(ticket: Ticket): void {
     if (!this.#watchers.has(ticket.joiningPlayer.node)) return
     if (this.#inProgress.has(ticket.ticketId) || isWaiting(this.#state, ticket.ticketId)) return

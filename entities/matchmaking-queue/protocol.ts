@@ -24,7 +24,7 @@ export const QueueCommand = Schema.Union([
     roomId: Schema.optionalKey(Schema.String)
   }),
   Schema.Struct({ t: Schema.Literal("cancel"), ticketId: Schema.String }),
-  /** The settings of the mode have changed. */
+  /** Reports that the settings of the mode have changed. */
   Schema.Struct({ t: Schema.Literal("configure"), settings: QueueSettings })
 ])
 export type QueueCommand = typeof QueueCommand.Type
@@ -61,7 +61,10 @@ export const MatchmakingQueue = Entity.make("MatchmakingQueue", [
     },
     error: Schema.Union([Unavailable])
   }),
-  /** Attaches a node and streams its matches. When the stream ends, the node's tickets are dropped. */
+  /**
+   * Attaches a node and streams its matches. When the stream ends, the queue drops the node's
+   * tickets.
+   */
   Rpc.make("Watch", {
     payload: { node: Schema.String, watch: Schema.optionalKey(Schema.Int) },
     success: QueueBatch,

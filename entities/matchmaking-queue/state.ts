@@ -10,7 +10,7 @@ import type { JoiningPlayer } from "../room/model.ts"
 export interface Ticket {
   readonly ticketId: string
   readonly joiningPlayer: JoiningPlayer
-  /** Unix milliseconds. */
+  /** Time of queueing, Unix milliseconds. */
   readonly queuedAt: number
   /** The unused id of a room on the player's node. */
   readonly roomId?: string
@@ -68,10 +68,13 @@ class TicketFifo {
   }
 }
 
-/** Mutable, because copying a queue of 100,000 tickets for each change would be too slow. */
+/**
+ * State of the queue. It is mutable, because copying a queue of 100,000 tickets for each change
+ * would be too slow.
+ */
 export interface QueueState {
   mode: QueueMode
-  /** Tickets that a room refused; they are matched first. */
+  /** Tickets that a room refused; the queue matches them first. */
   readonly returned: TicketFifo
   readonly tickets: TicketFifo
   /** Free seats by room id. */
@@ -164,7 +167,9 @@ const openMatch = (tickets: ReadonlyArray<Ticket>): Match => {
   }
 }
 
-/** When the oldest ticket's fill timeout ends, Unix milliseconds; infinite without ticket or timeout. */
+/**
+ * End of the oldest ticket's fill timeout, Unix milliseconds; infinite without ticket or timeout.
+ */
 export const fillDeadline = (state: QueueState): number => {
   const first = oldest(state)
   return first === undefined || state.mode.fillTimeoutSeconds === 0
@@ -172,7 +177,10 @@ export const fillDeadline = (state: QueueState): number => {
     : first.queuedAt + state.mode.fillTimeoutSeconds * 1000
 }
 
-/** Takes the tickets of the next match, if any: free seats first, then a new room. */
+/**
+ * Removes and returns the tickets of the next match, if any. Free seats come first, then a new
+ * room.
+ */
 export const nextMatch = (state: QueueState, now: number): Match | undefined => {
   if (waiting(state) === 0) return undefined
   for (const [roomId, free] of state.open) {

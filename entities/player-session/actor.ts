@@ -1,9 +1,10 @@
 /**
- * The live sessions of a bucket of players. When a player first connects, the bucket looks up the seat
- * of its session; commands wait meanwhile. It forgets a session some time after the last disconnect.
+ * Actor of the live sessions of a bucket of players. When a player first connects, the bucket looks
+ * up the seat of its session; commands wait meanwhile. It forgets a session some time after the
+ * last disconnect.
  *
- * A node names all its connections when it attaches: its other connections are gone. A bucket without
- * a lease is fenced and ends all streams.
+ * A node names all its connections when it attaches: its other connections are gone. A bucket
+ * without a lease is fenced and ends all streams.
  */
 import { Result } from "effect"
 import { toWire, Unauthorized, Unavailable } from "#rpc/errors/codes"
@@ -12,16 +13,16 @@ import { type Watcher, Watchers } from "../watchers.ts"
 import type { PlayerSessionCommand, Present, SessionInput, SessionOutput } from "./protocol.ts"
 import { decide, noReservation, type Reservation, type SessionState } from "./state.ts"
 
-/** What a sessions actor needs of its process. */
+/** Dependencies of a sessions actor on its process. */
 export interface SessionsRuntime {
   readonly now: () => number
   /** Whether this process surely still owns the bucket's shard. */
   readonly hasLease: () => boolean
-  /** How long a session without a connection is kept. */
+  /** Time for which a session without a connection is kept, in milliseconds. */
   readonly idleMillis: number
   /** Calls `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
-  /** Looks up the seats of these players, then calls `loaded`. */
+  /** Loads the seats of these players, then calls `loaded`. */
   readonly load: (playerIds: ReadonlyArray<string>) => void
 }
 
@@ -41,11 +42,13 @@ interface Session {
 
 export class SessionsActor {
   readonly epoch: number
-  /** Fenced: another process may own the bucket; ignore commands, send nothing. */
+  /**
+   * Whether another process may own the bucket. A fenced bucket ignores commands and sends nothing.
+   */
   fenced = false
   readonly #runtime: SessionsRuntime
   readonly #sessions = new Map<string, Session>()
-  /** Players without a connection, and since when; the longest idle first. */
+  /** Players without a connection, with the start of their idle time; the longest idle first. */
   readonly #idle = new Map<string, number>()
   readonly #watchers = new Watchers<SessionOutput>()
   /** Players whose look-up starts with the end of this step. */
@@ -76,7 +79,7 @@ export class SessionsActor {
     return this.#isActive && this.#watchers.isAttached(node, watch)
   }
 
-  /** Carries out the commands of one node; ignores those of an earlier attachment. */
+  /** Executes the commands of one node; ignores those of an earlier attachment. */
   submit(node: string, watch: number, inputs: ReadonlyArray<SessionInput>): void {
     if (!this.watches(node, watch)) return
     for (const { command, seq } of inputs) {
@@ -85,7 +88,7 @@ export class SessionsActor {
     this.#finishStep()
   }
 
-  /** Takes the result of a look-up; players missing in `seats` have no seat. */
+  /** Applies the result of a look-up; players missing in `seats` have no seat. */
   loaded(playerIds: ReadonlyArray<string>, seats: ReadonlyMap<string, string>): void {
     if (!this.#isActive) return
     for (const playerId of playerIds) {
@@ -121,7 +124,7 @@ export class SessionsActor {
     this.#finishStep()
   }
 
-  /** The stream to a node broke: its connections are gone until it attaches again. */
+  /** Detaches a node whose stream broke: its connections are gone until it attaches again. */
   detach(node: string, watcher: Watcher<SessionOutput>): void {
     if (this.#watchers.remove(node, watcher)) this.#detachExcept(node, new Set())
   }
@@ -132,7 +135,7 @@ export class SessionsActor {
     this.#watchers.end()
   }
 
-  /** Forgets sessions that have been idle for long. */
+  /** Removes sessions whose idle time has passed. */
   tick(): void {
     const before = this.#runtime.now() - this.#runtime.idleMillis
     for (const [playerId, since] of this.#idle) {

@@ -23,6 +23,7 @@ export const PlayerSessionCommand = Schema.Union([
   Schema.Struct({ t: Schema.Literal("detach"), ...connection }),
   Schema.Struct({ t: Schema.Literal("claim"), ...connection, reservation: ReservationSchema }),
   Schema.Struct({
+    // `ReservationManager.confirm` sends it. Renaming the tag takes two releases.
     t: Schema.Literal("settle"),
     ...connection,
     ticketId: Schema.String,
@@ -42,7 +43,7 @@ export type Present = typeof Present.Type
 
 /** A message from a bucket of sessions to one node. */
 export const SessionOutput = Schema.Union([
-  /** The command succeeded; `roomId` is the seat of the session, or null. */
+  /** Success of a command; `roomId` is the seat of the session, or null. */
   Schema.Struct({
     kind: Schema.Literal("done"),
     seq: Schema.Int,
@@ -53,7 +54,7 @@ export const SessionOutput = Schema.Union([
     seq: Schema.Int,
     error: WireError
   }),
-  /** A newer connection of the player took over. */
+  /** Replacement of a connection by a newer one of the player. */
   Schema.Struct({ kind: Schema.Literal("replaced"), connectionId: Schema.String })
 ])
 export type SessionOutput = typeof SessionOutput.Type

@@ -1,7 +1,7 @@
 /**
- * Player session state machine, pure: the newest connection, and the one reservation of the player, a
- * seat in a room or a ticket in a queue. It is the authority for both. So a player is never in two rooms
- * nor matched twice, whatever gateways and queues assume.
+ * Player session state machine, pure: the newest connection, and the one reservation of the player.
+ * A reservation is a seat in a room or a ticket in a queue. The session is the authority for both,
+ * so a player is never in two rooms nor matched twice.
  */
 import { Result } from "effect"
 import { AlreadyInRoom, AlreadyMatching, Unavailable } from "#rpc/errors/codes"
@@ -20,11 +20,14 @@ export interface SessionState {
 export const noReservation: Reservation = { kind: "none" }
 
 export type SessionCommand =
-  /** A connection opens, or attaches again with its reservation after the session moved. */
+  /** Opens a connection, or attaches it again with its reservation after the session moved. */
   | { readonly t: "attach"; readonly connectionId: string; readonly reservation: Reservation }
   | { readonly t: "detach"; readonly connectionId: string }
   | { readonly t: "claim"; readonly connectionId: string; readonly reservation: Reservation }
-  /** The queue found a room for a ticket of this connection. */
+  /**
+   * The queue found a room for a ticket of this connection. {@link confirm} decides it; the tag is a part
+   * of the calls between runners, so renaming it takes two releases.
+   */
   | {
       readonly t: "settle"
       readonly connectionId: string
@@ -85,8 +88,10 @@ const claim = (
   }
 }
 
-/** Turns a ticket into a seat. A session that moved may not know the ticket, so `none` will do. */
-const settle = (
+/**
+ * Replaces a ticket by a seat. A session that moved may not know the ticket, so `none` is accepted.
+ */
+const confirm = (
   state: SessionState,
   command: Extract<SessionCommand, { t: "settle" }>
 ): Result.Result<SessionDecision, Unavailable> => {
@@ -118,7 +123,7 @@ export const decide = (
     case "claim":
       return claim(state, command.connectionId, command.reservation)
     case "settle":
-      return settle(state, command)
+      return confirm(state, command)
     case "release":
       return succeed(
         sameReservation(state.reservation, command.reservation)

@@ -1,7 +1,7 @@
 /**
- * A live room: holds the state, lets the state machine decide, and sends outputs to the watching
- * nodes. A batch of commands is one synchronous step. An event is encoded to JSON once for all
- * receivers.
+ * Actor of a live room: holds the state, lets the state machine decide, and sends outputs to the
+ * watching nodes. A batch of commands is one synchronous step. The actor encodes an event to JSON
+ * once for all receivers.
  */
 import { Result } from "effect"
 import { NotInRoom, RoomNotFound, toWire, Unavailable } from "#rpc/errors/codes"
@@ -9,7 +9,6 @@ import { rooms } from "#rpc/limits"
 import type { HeldSeat } from "#rpc/realtime"
 import type { CloseReason, JsonObject, RoomEvent } from "#rpc/rooms"
 import { ExecutedCommands, type LinkCommands, type StoredLink } from "../executed-commands.ts"
-import type { MemberReports } from "../local-actors.ts"
 import { refreshMillis } from "../overdue.ts"
 import { type Watcher, Watchers } from "../watchers.ts"
 import { heldSeat } from "./held-seat.ts"
@@ -25,42 +24,27 @@ import {
   type RoomState
 } from "./model.ts"
 import { PendingWrites } from "./pending-writes.ts"
+import type { RoomRuntime } from "./runtime.ts"
 import { nextDeadline } from "./seats.ts"
 import { decide } from "./state.ts"
-
-/** What a room actor needs of its process. */
-export interface RoomRuntime extends MemberReports {
-  readonly now: () => number
-  /** Clocks that measure how long a change waits for its snapshot, see {@link PendingWrites}. */
-  readonly clocks: ReadonlyArray<() => number>
-  /** Whether this process surely still owns the room's shard. */
-  readonly hasLease: () => boolean
-  /** Calls `tick` at this time (Unix milliseconds), or earlier. */
-  readonly wakeAt: (millis: number) => void
-  /** The state has changed: write a snapshot behind. */
-  readonly changed: () => void
-  /** Replies wait for the state to be written or the row to be removed: do it soon. */
-  readonly flushSoon: () => void
-  /** Whether the room could be activated on another node while it lives here. */
-  readonly shared: boolean
-  /** The room has closed. */
-  readonly closed: (reason: CloseReason) => void
-}
 
 export class RoomActor {
   readonly id: string
   readonly epoch: number
   state: RoomState | undefined
-  /** The room had a row after this epoch, or would have one if it lived. */
+  /** Epoch after which the room had a row, or would have one if it lived. */
   since: number
-  /** Fenced: a newer activation owns the room; ignore commands, send nothing. */
+  /**
+   * Whether a newer activation owns the room. A fenced activation ignores commands and sends
+   * nothing.
+   */
   fenced = false
   readonly watchers = new Watchers<RoomOutput>()
-  /** The commands that the state contains; write them with it. */
+  /** Commands that the state contains, written with it. */
   readonly executed: ExecutedCommands
   #retired = false
   readonly #runtime: RoomRuntime
-  /** When the actor last asked for a snapshot. */
+  /** Time of the last request for a snapshot. */
   #changedAt: number
   readonly #pendingWrites: PendingWrites
 
@@ -69,11 +53,12 @@ export class RoomActor {
     epoch: number,
     state: RoomState | undefined,
     runtime: RoomRuntime,
-    links: ReadonlyArray<StoredLink> = []
+    links: ReadonlyArray<StoredLink> = [],
+    since = epoch
   ) {
     this.id = id
     this.epoch = epoch
-    this.since = epoch
+    this.since = since
     this.state = state
     this.#runtime = runtime
     this.#pendingWrites = new PendingWrites(runtime.clocks)
@@ -115,13 +100,17 @@ export class RoomActor {
     return heldSeat(this.state, playerId, this.#runtime.now())
   }
 
-  /** Begins a write of the state; pass the result to `commitWrite`. */
+  /** Starts a write of the state. The result is the argument of `commitWrite`. */
   beginWrite(): number {
     return this.#pendingWrites.beginWrite()
   }
 
-  /** The state with this many changes is written, or the row of the closed room is removed. */
-  commitWrite(changes: number): void {
+  /**
+   * Records that the state with this many changes is written, to a table that began at this epoch.
+   * For a closed room, it records that the row is removed.
+   */
+  commitWrite(changes: number, tableEpoch = this.since): void {
+    this.since = Math.max(this.since, tableEpoch)
     const due = this.#pendingWrites.commitWrite(changes)
     if (due.length === 0 || !this.#isActive) return
     for (const { node, reply } of due) this.watchers.push(node, reply)
@@ -184,7 +173,7 @@ export class RoomActor {
     this.#flush()
   }
 
-  /** The stream to a node broke; its members may come back until the absence is noticed. */
+  /** Detaches a node whose stream broke; its members may come back until the absence is noticed. */
   detach(node: string, watcher: Watcher<RoomOutput>): void {
     if (!this.watchers.remove(node, watcher)) return
     const now = this.#runtime.now()
@@ -192,7 +181,7 @@ export class RoomActor {
     this.#expect(node, now)
   }
 
-  /** Expects every node that the snapshot names to attach again. */
+  /** Waits for every node that the snapshot names to attach again. */
   expectNodes(): void {
     const now = this.#runtime.now()
     for (const member of this.state?.members.values() ?? []) {
@@ -218,7 +207,7 @@ export class RoomActor {
     this.#flush()
   }
 
-  /** Gives a member its new display name. */
+  /** Sets the display name of a member. */
   renamePlayer(playerId: string, displayName: string): void {
     this.#decide({ t: "rename", playerId, displayName }, this.#runtime.now())
     this.#flush()

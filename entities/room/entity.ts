@@ -14,12 +14,13 @@ import { type LocalGroups, makeLocalGroups, Sink, ThisNode } from "../local-acto
 import { durationClocks } from "../monotonic.ts"
 import { makeOutputQueue } from "../output-queue.ts"
 import { makeTimer } from "../timer.ts"
-import { RoomActor, type RoomRuntime } from "./actor.ts"
+import { RoomActor } from "./actor.ts"
 import { type RemoteRoomOutputs, RemoteRooms } from "./remote.ts"
 import { type JoiningPlayer, openRoom, type RoomState } from "./model.ts"
 import { heldSeat } from "./held-seat.ts"
 import type { OpenRoom, RoomOutput } from "./messages.ts"
 import { Room, RoomMissing } from "./protocol.ts"
+import type { RoomRuntime } from "./runtime.ts"
 import { seat } from "./seats.ts"
 import { decodeSnapshot, fromStored, toRow } from "./snapshot.ts"
 import { RoomWriter } from "./writer.ts"
@@ -82,8 +83,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     },
     memberRemoved: (playerId) => local.byPlayer.delete(playerId, actor)
   }
-  const actor: RoomActor = new RoomActor(id, epoch, state, runtime, links)
-  actor.since = since
+  const actor: RoomActor = new RoomActor(id, epoch, state, runtime, links, since)
   const members = () => actor.state?.members.keys() ?? []
   yield* Effect.acquireRelease(
     Effect.sync(() => {
@@ -113,7 +113,7 @@ const seatedRoom = (open: OpenRoom, id: string, code: string, now: number): Room
   })
 }
 
-/** Opens the room. The row is written before the reply. */
+/** Opens the room. It writes the row before the reply. */
 const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
   if (actor.state !== undefined) {
     return { roomId: actor.id, code: actor.state.settings.code }
@@ -154,15 +154,15 @@ const peekSeat = Effect.fnUntraced(function* ({ state }: RoomActor, playerId: st
 const fail = (error: RoomMissing | RoomNotFound | Unavailable) => Effect.fail(error)
 
 /** Returns why a node that last watched at this epoch cannot watch the room, or undefined. */
-const watchError = (actor: RoomActor, environmentId: string, heardEpoch: number) => {
+const watchError = (actor: RoomActor, environmentId: string, lastEpoch: number) => {
   const { since, state } = actor
   if (state !== undefined) {
     if (state.settings.environmentId !== environmentId) return new RoomNotFound()
     if (state.closed === null) return undefined
     // Until the row is removed, the room might be activated again: do not report it as closed yet.
-    return heardEpoch === 0 ? new RoomNotFound() : new Unavailable()
+    return lastEpoch === 0 ? new RoomNotFound() : new Unavailable()
   }
-  if (heardEpoch === 0 || heardEpoch >= since) return new RoomNotFound()
+  if (lastEpoch === 0 || lastEpoch >= since) return new RoomNotFound()
   actor.fence()
   return new RoomMissing({ message: "The room has no row." })
 }

@@ -62,7 +62,7 @@ export const patchJsonState = (
 export const toJsonObject = (state: JsonState): JsonObject =>
   Object.fromEntries(Array.from(state.entries, ([key, entry]) => [key, entry.value]))
 
-/** State from a snapshot, without limits: it was checked when it was written. */
+/** Restores the state from a snapshot, without limits: they were checked when it was written. */
 export const fromJsonObject = (json: JsonObject): JsonState =>
   Result.getOrElse(
     patchJsonState(emptyJsonState, json, Number.POSITIVE_INFINITY),

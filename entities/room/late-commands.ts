@@ -18,9 +18,9 @@ export const isElsewhere = (
 }
 
 /**
- * Whether a command that was executed before can be executed again, and then only restores what it
- * did. Meanwhile a member may have come in again, or have gone: a join takes no second seat, and a
- * leave frees only the seat that its own connection holds.
+ * Whether a command that was executed before can be executed again, and then only restores its
+ * effect. A member may have come in again, or have left, meanwhile. So a join takes no second seat,
+ * and a leave frees only the seat that its own connection holds.
  */
 export const isRestorable = (
   state: RoomState | undefined,

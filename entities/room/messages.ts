@@ -51,7 +51,7 @@ export const PlayerCommand = Schema.Union([
   command("iceTransport", {}),
   command("relay", {
     relayOnly: Schema.Boolean,
-    /** The player's name now, if it is new. Older versions do not read it. */
+    /** New name of the player. Older versions do not read it. */
     displayName: Schema.optionalKey(Schema.String)
   }),
   command("disconnect", { connectionId: Schema.String, replaced: Schema.Boolean })

@@ -35,9 +35,9 @@ export interface Attachment {
 /** A player who returns to a seat, and the connection. */
 export interface Returning extends Attachment {
   readonly playerId: string
-  /** Peers reach the player through a relay only and never learn its address. */
+  /** Whether peers reach the player through a relay only and never learn its address. */
   readonly relayOnly: boolean
-  /** The player's name now; a runner of an older version does not tell it. */
+  /** Current name of the player; a runner of an older version does not send it. */
   readonly displayName?: string
 }
 
@@ -49,17 +49,17 @@ export interface JoiningPlayer extends Returning {
 export interface Member {
   readonly id: string
   readonly displayName: string
-  /** Peers reach the member through a relay only, regardless of the mode. */
+  /** Whether peers reach the member through a relay only, regardless of the mode. */
   readonly relayOnly: boolean
-  /** Unix milliseconds. */
+  /** Time of joining, Unix milliseconds. */
   readonly joinedAt: number
   readonly playerState: JsonState
   readonly attachment: Attachment | null
-  /** When a seated player who has not joined counts as absent, Unix milliseconds. */
+  /** Time at which a seated player who has not joined counts as absent, Unix milliseconds. */
   readonly joinDeadline: number | null
-  /** Since when the member has no connection; null while connected. */
+  /** Time at which the member lost its connection; null while connected. */
   readonly absentSince: number | null
-  /** When the others are (or were) notified of the absence. */
+  /** Time at which the others are, or were, notified of the absence. */
   readonly announceAt: number | null
   readonly announced: boolean
 }
@@ -77,9 +77,9 @@ export interface RoomSettings {
   readonly maxPlayers: number
   readonly metadata: JsonObject
   readonly graceSeconds: number
-  /** Matchmaking opened the room and may fill its free seats. */
+  /** Whether matchmaking opened the room and may fill its free seats. */
   readonly matched: boolean
-  /** Unix milliseconds. */
+  /** Time of creation, Unix milliseconds. */
   readonly createdAt: number
 }
 
@@ -89,7 +89,7 @@ export interface RoomState {
   readonly hostId: string | null
   readonly sharedState: JsonState
   readonly version: number
-  /** In the order of joining. */
+  /** Members in the order of joining. */
   readonly members: ReadonlyMap<string, Member>
   readonly lastFrameAt: number
   readonly closed: CloseReason | null
@@ -124,7 +124,9 @@ export type RoomCommand =
       readonly gen?: number
     }
   | { readonly t: "iceTransport"; readonly playerId: string }
-  /** The member's name has changed, or its age band and with it whether peers need a relay. */
+  /**
+   * Updates a member whose name has changed, or whose age band changes whether peers need a relay.
+   */
   | {
       readonly t: "relay"
       readonly playerId: string
@@ -135,13 +137,16 @@ export type RoomCommand =
       readonly t: "disconnect"
       readonly playerId: string
       readonly connectionId: string
-      /** A newer connection is about to follow: notify the others only if it does not. */
+      /**
+       * Whether a newer connection is about to follow: the room notifies the others only if it does
+       * not.
+       */
       readonly replaced: boolean
     }
   | { readonly t: "seat"; readonly joiningPlayers: ReadonlyArray<JoiningPlayer> }
   | { readonly t: "rename"; readonly playerId: string; readonly displayName: string }
   | { readonly t: "dropNode"; readonly node: string }
-  /** The node attaches for the first time and knows none of its members yet. */
+  /** Expects a node that attaches for the first time and knows none of its members yet. */
   | { readonly t: "expect"; readonly node: string }
   | { readonly t: "close"; readonly reason: CloseReason }
   | { readonly t: "tick" }

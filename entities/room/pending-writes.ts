@@ -14,15 +14,15 @@ type Moment = ReadonlyArray<number>
 export class PendingWrites {
   readonly #clocks: ReadonlyArray<() => number>
   #changes = 0
-  /** When the oldest unwritten change was made. */
+  /** Time of the oldest unwritten change. */
   #since: Moment | undefined
-  /** When the oldest change was made that no write under way covers. */
+  /** Time of the oldest change that no write in progress covers. */
   #notStartedSince: Moment | undefined
   #deferred: Array<DeferredReply> = []
 
   /**
-   * The clocks return milliseconds. The one that advanced most counts: the time of day may be set back,
-   * and a monotonic clock may stand still while the machine sleeps.
+   * Makes the record with clocks in milliseconds. The one that advanced most counts: the time of
+   * day may be set back, and a monotonic clock may stand still while the machine sleeps.
    */
   constructor(clocks: ReadonlyArray<() => number>) {
     this.#clocks = clocks
@@ -51,13 +51,15 @@ export class PendingWrites {
     return this.#deferred.length > 0
   }
 
-  /** Begins a write; pass the result, the number of changes it covers, to `commitWrite`. */
+  /**
+   * Starts a write. Returns the number of changes that it covers, the argument of `commitWrite`.
+   */
   beginWrite(): number {
     this.#notStartedSince = undefined
     return this.#changes
   }
 
-  /** Ends a write, and returns the replies that waited for it. */
+  /** Completes a write, and returns the replies that waited for it. */
   commitWrite(changes: number): ReadonlyArray<DeferredReply> {
     this.#since = this.#notStartedSince
     const due = this.#deferred.filter((deferred) => deferred.changes <= changes)

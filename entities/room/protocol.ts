@@ -8,8 +8,8 @@ import { CloseReason, RoomRef } from "#rpc/rooms"
 import { JoiningPlayerSchema, OpenRoom, PresentMember, RoomBatch, RoomInput } from "./messages.ts"
 
 /**
- * The room existed, but its row is missing. After a crash of Postgres the last owner may still write
- * the row again.
+ * Error for a room that existed, but whose row is missing. After a crash of Postgres the last owner
+ * may still write the row again.
  */
 export class RoomMissing extends Schema.TaggedError<RoomMissing>()("room_missing", {
   message: Schema.String

@@ -17,7 +17,10 @@ const listOf = <A>(schema: Schema.Codec<A>, isFrequent: (value: unknown) => bool
   )
 }
 
-/** Fast check for events, the most frequent outputs. A schema takes many times as long. */
+/**
+ * Returns whether the value is an event, the most frequent output. A schema takes many times as
+ * long.
+ */
 const isEvent = (value: unknown): boolean =>
   isObject(value) &&
   value["kind"] === "event" &&
@@ -25,7 +28,7 @@ const isEvent = (value: unknown): boolean =>
   (value["to"] === null || (Array.isArray(value["to"]) && value["to"].every(isString))) &&
   (value["except"] === null || isString(value["except"]))
 
-/** Fast check for messages to all others, the most frequent inputs. */
+/** Returns whether the value is a message to all others, the most frequent input. */
 const isSend = (value: unknown): boolean =>
   isObject(value) &&
   Number.isSafeInteger(value["seq"]) &&

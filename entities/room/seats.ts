@@ -251,7 +251,7 @@ const remove = (state: RoomState, member: Member, reason: LeaveReason): Decision
   }
 }
 
-/** Leaves the room. Fails for an older connection than the one that holds the seat. */
+/** Removes the player. Fails for an older connection than the one that holds the seat. */
 export const leave = (
   state: RoomState,
   member: Member,
@@ -332,7 +332,7 @@ const expireJoinDeadlines = (state: RoomState, now: number): Decision => {
   return { state: next, emissions, data: {} }
 }
 
-/** Announces absences whose quiet time has ended. */
+/** Emits events for absences whose quiet time has ended. */
 const announce = (state: RoomState, now: number): Decision => {
   let next = state
   const emissions: Array<Emission> = []
@@ -383,7 +383,7 @@ const roomEnd = (state: RoomState): number =>
     state.settings.createdAt + rooms.lifetimeSeconds * seconds
   )
 
-/** When `tick` next has something to do, Unix milliseconds. */
+/** Time of the next deadline that `tick` handles, Unix milliseconds. */
 export const nextDeadline = (state: RoomState): number => {
   let due = roomEnd(state)
   for (const member of state.members.values()) {

@@ -1,7 +1,6 @@
 /**
- * Signals of peer-to-peer rooms. If the sender or the receiver needs a relay, the room removes every
- * non-relay address from the signal. So the other side never learns an address, whatever the client
- * sends.
+ * Signals of peer-to-peer rooms. If the sender or the receiver needs a relay, the room removes
+ * every non-relay address from the signal. So the other side never learns an address.
  */
 import { Result } from "effect"
 import { P2pOnly, PlayerNotInRoom } from "#rpc/errors/codes"

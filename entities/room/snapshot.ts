@@ -1,6 +1,6 @@
 /**
- * Stored form of a room, from which another node activates it. Includes the attachments, so members
- * whose gateway survives keep their seats.
+ * Stored form of a room, from which another node activates it. It includes the attachments, so
+ * members whose gateway survives keep their seats.
  */
 import { Schema } from "effect"
 import type { RoomRow } from "#sql/rooms"
@@ -47,7 +47,7 @@ const Stored = Schema.fromJsonString(
     members: Schema.Array(StoredMember),
     lastFrameAt: Schema.Int,
     closed: Schema.NullOr(CloseReason),
-    /** What was executed before the snapshot; older versions do not store it. */
+    /** Commands executed before the snapshot. Snapshots of older versions lack the field. */
     links: Schema.optionalKey(Schema.Array(StoredLink))
   })
 )

@@ -1,11 +1,11 @@
 /**
- * Writes snapshots of the rooms of one node behind: once per interval, all dirty rooms in few
- * statements, and sooner when replies wait for the write. A room whose row belongs to a newer
- * activation is fenced.
+ * Writer of the snapshots of one node's rooms, behind their changes. It writes all dirty rooms in
+ * few statements once per interval, and sooner when replies wait for the write. It fences a room
+ * whose row belongs to a newer activation.
  *
- * A crash of Postgres empties the table. The first write after it learns the new table epoch and marks
- * all rooms of this node dirty. The writer keeps a room that stopped here until another activation
- * owns it, because until then no other node could write its row again.
+ * A crash of Postgres empties the table. The first write after it learns the new table epoch and
+ * marks all rooms of this node dirty. The writer keeps a room that stopped here until another
+ * activation owns it, because until then no other node could write its row again.
  */
 import { Array, Clock, Context, Effect, Latch, Layer, Schedule } from "effect"
 import { rooms } from "#rpc/limits"
@@ -45,17 +45,16 @@ const makeSave = (
     for (const { actor, changes } of batch) {
       const tableEpoch = saved.get(actor.id)
       if (tableEpoch === undefined) {
-        stats.fenced += 1
+        stats.recordFenced()
         actor.fence()
       } else {
-        actor.since = Math.max(actor.since, tableEpoch)
-        actor.commitWrite(changes)
+        actor.commitWrite(changes, tableEpoch)
       }
     }
     return Math.max(0, ...saved.values())
   })
 
-/** The rooms of a node that need a write or a removal, and how to do it. */
+/** Rooms of a node that need a write or a removal, with the methods for both. */
 const makeBacklog = Effect.fnUntraced(function* (repository: Repository, nodeId: string) {
   const writeBehind = yield* makeWriteBehind<RoomActor>("rooms")
   const { attempt, dirty, inBatches, warn } = writeBehind
@@ -67,7 +66,9 @@ const makeBacklog = Effect.fnUntraced(function* (repository: Repository, nodeId:
   let newestTableEpoch = 0
   const write = makeSave(repository, nodeId, writeBehind)
 
-  /** A table that began again lacks the rows of rooms that have not changed since. */
+  /**
+   * Writes a batch. A table that began again lacks the rows of rooms that have not changed since.
+   */
   const save = (batch: ReadonlyArray<RoomActor>, hasCode: boolean) =>
     Effect.map(write(batch, hasCode), (tableEpoch) => {
       if (tableEpoch > newestTableEpoch) for (const actor of living) dirty.add(actor)
@@ -76,7 +77,8 @@ const makeBacklog = Effect.fnUntraced(function* (repository: Repository, nodeId:
 
   /**
    * Splits a refused batch, so that one refused room does not hold up the others. After a crash of
-   * Postgres another room may have taken the room's code. Such a room is written without its code.
+   * Postgres another room may have taken the room's code. The writer stores such a room without its
+   * code.
    */
   const saveBatch = (batch: ReadonlyArray<RoomActor>, hasCode = true): ReturnType<typeof save> =>
     Effect.suspend(() => {
@@ -89,7 +91,10 @@ const makeBacklog = Effect.fnUntraced(function* (repository: Repository, nodeId:
           return Effect.forEach(halves, (half) => saveBatch(half), { discard: true })
         }
         if (hasCode && violatedConstraint(error) === "rooms_code") return saveBatch(batch, false)
-        return Effect.logWarning("Postgres refused the snapshot of a room", error)
+        return Effect.logWarning(
+          "Failed to write the snapshot of a room: Postgres refused it",
+          error
+        )
       })
     )
 
@@ -113,7 +118,7 @@ const makeBacklog = Effect.fnUntraced(function* (repository: Repository, nodeId:
   return { ...writeBehind, urgent, closed, living, flush }
 })
 
-/** How often the writer checks whether rooms that stopped here live elsewhere. */
+/** Interval of the check whether stopped rooms of this node live elsewhere. */
 const unclaimedCheckMillis = 500
 
 /** Rooms that stopped here and have no newer activation yet, by id. */
@@ -128,7 +133,7 @@ const makeUnclaimed = (
     if (unclaimed.get(actor.id) === actor) unclaimed.delete(actor.id)
   }
 
-  /** Forgets rooms that another activation owns, and marks those dirty whose row is missing. */
+  /** Removes rooms that another activation owns, and marks rooms dirty whose row is missing. */
   const check = Effect.gen(function* () {
     for (const actor of unclaimed.values()) if (actor.fenced) unclaimed.delete(actor.id)
     for (const batch of Array.chunksOf(unclaimed.values(), batchSize)) {
@@ -171,7 +176,7 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/wri
       counts: backlog.stats,
       /** Number of rooms whose newest state is not written. */
       waiting: () => dirty.size,
-      /** The room's state has changed. */
+      /** Marks the room dirty after a change of its state. */
       markDirty: backlog.markDirty,
       /** Writes the room soon: replies wait for it. */
       flushSoon: (actor: RoomActor): void => {
@@ -187,12 +192,12 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/wri
           )
         )
       ),
-      /** The room stops here: the writer keeps its last state until another activation has it. */
+      /** Keeps the last state of a room that stops here, until another activation has it. */
       deactivated: (actor: RoomActor): void => {
         living.delete(actor)
         if (actor.state?.closed === null && !actor.fenced) unclaimed.set(actor.id, actor)
       },
-      /** The room lives here. Without state, the writer still keeps the last one. */
+      /** Records that the room lives here. Without state, the writer still keeps the last one. */
       activated: (actor: RoomActor): void => {
         living.add(actor)
         const last = unclaimed.get(actor.id)

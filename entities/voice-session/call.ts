@@ -19,14 +19,14 @@ import {
 } from "./model.ts"
 import { decide, listed, nextDeadline } from "./state.ts"
 
-/** What a call needs of its process. */
+/** Dependencies of a call on its process. */
 export interface CallRuntime {
   readonly now: () => number
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number
   /** Calls `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
-  /** The call has no members any more. */
+  /** Reports that the call has no members any more. */
   readonly ended: (call: VoiceCall) => void
 }
 
@@ -36,7 +36,7 @@ export class VoiceCall implements MediaListener {
   readonly #runtime: CallRuntime
   #media: MediaCall | undefined
   #ended = false
-  /** A call without members ends, but not before the first one has joined. */
+  /** Whether the first member has joined. A call without members ends only after that. */
   #wasJoined = false
   /** The session on each slot that was ever taken. */
   readonly #slots = new Map<string, string | null>()
@@ -73,7 +73,7 @@ export class VoiceCall implements MediaListener {
       this.#apply(listed(this.state, now))
       if (command.t === "join") this.#sendSlots([command.playerId], this.#slots)
       this.channel.watchers.flush()
-      this.#settle()
+      this.#syncMemberCount()
     })
   }
 
@@ -86,7 +86,7 @@ export class VoiceCall implements MediaListener {
     this.abandon()
   }
 
-  /** Ends a call that nobody is in: who was about to join it may not. */
+  /** Ends a call without members, such as one whose first joiner is refused. */
   abandon(): void {
     if (this.state.members.size === 0) this.#close()
   }
@@ -115,7 +115,10 @@ export class VoiceCall implements MediaListener {
     this.#close()
   }
 
-  /** The channel has changed, or this activation of it is over: then the links inform the members. */
+  /**
+   * Handles a change of the channel, or the end of its activation: then the links inform the
+   * members.
+   */
   #follow(): void {
     const { state } = this.channel
     if (this.channel.fenced) return this.#close()
@@ -182,12 +185,9 @@ export class VoiceCall implements MediaListener {
   }
 
   /** Reports the number of members to the channel, and ends a call without members. */
-  #settle(): void {
-    const { channel } = this
+  #syncMemberCount(): void {
     const inCall = this.state.members.size
-    if (channel.state !== undefined && channel.state.inCall !== inCall) {
-      channel.state = { ...channel.state, inCall }
-    }
+    this.channel.setInCall(inCall)
     this.#wasJoined ||= inCall > 0
     if (inCall > 0) this.#runtime.wakeAt(nextDeadline(this.state))
     else if (this.#wasJoined) this.#close()

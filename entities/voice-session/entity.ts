@@ -22,7 +22,7 @@ const makeFind = Effect.gen(function* () {
   const lease = yield* Lease
   const calls = yield* VoiceCalls
 
-  /** The channel's actor, if the channel lives here and is alive. */
+  /** Returns the channel's actor, if the channel lives here and is alive. */
   const channel = Effect.suspend(() => {
     const actor = local.actors.get(entityId)
     const isActive = actor?.fenced === false && !actor.retired && lease.hasLease()
@@ -55,7 +55,7 @@ const run = (call: VoiceCall, command: CallCommand) => Effect.fromResult(call.ru
 type Join = Connection & { readonly relayOnly: boolean; readonly session?: string }
 
 const makeJoin = Effect.map(makeFind, ({ calls, channel }) => {
-  /** The channel, if the connection is its member's and it has voice. */
+  /** Returns the channel, if the connection is its member's and it has voice. */
   const admitted = Effect.fnUntraced(function* ({ connectionId, playerId }: Join) {
     const actor = yield* channel
     const { state } = actor

@@ -17,22 +17,25 @@ export interface MediaCandidate {
   readonly sdpMid: string
 }
 
-/** What the media server reports of one call. */
+/** Callbacks for the reports of the media server about one call. */
 export interface MediaListener {
   readonly offered: (offer: MediaOffer) => void
   /** Sessions by slot, for the slots that have changed; null for a free one. */
   readonly speaking: (slots: Readonly<Record<string, string | null>>) => void
-  /** The media of a session has failed. */
+  /** Reports that the media of a session has failed. */
   readonly failed: (session: string) => void
-  /** All media of the call is lost. */
+  /** Reports that all media of the call is lost. */
   readonly lost: () => void
 }
 
 /** The media of one call. */
 export interface MediaCall {
-  /** Takes a place among the joins under way for a new session; false where there is none. */
+  /**
+   * Reserves a place among the joins under way for a new session. Returns false where there is
+   * none.
+   */
   readonly reserve: (session: string) => boolean
-  /** Makes an offer for a session. */
+  /** Requests an offer for a session. */
   readonly open: (session: string) => void
   readonly answer: (
     session: string,

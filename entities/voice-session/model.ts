@@ -1,4 +1,4 @@
-/** Model of a voice call: its members, the commands it takes, and what it emits. */
+/** Model of a voice call: its members, the commands it takes, and the events it emits. */
 import { Result } from "effect"
 import type { ChannelVoice } from "#rpc/channels"
 import type { NotInChannel, VoiceUnavailable } from "#rpc/errors/codes"
@@ -9,11 +9,11 @@ import type { VoiceCloseReason, VoiceEvent } from "#rpc/voice"
 export interface CallMember {
   readonly id: string
   readonly connectionId: string
-  /** Names this attachment of the player to the call; unique over all activations. */
+  /** Id of this attachment of the player to the call, unique over all activations. */
   readonly session: string
-  /** Peers may not learn the player's address. */
+  /** Whether peers may not learn the player's address. */
   readonly relayOnly: boolean
-  /** Follows the channel: who may send there may speak here. */
+  /** Whether the player may speak: the right to send in the channel decides. */
   readonly canSpeak: boolean
   /** Whether the microphone is open. */
   readonly publishing: boolean
@@ -24,19 +24,19 @@ export interface CallMember {
 export interface CallState {
   readonly channel: string
   readonly voice: ChannelVoice
-  /** In the order of joining. */
+  /** Members in the order of joining. */
   readonly members: ReadonlyMap<string, CallMember>
   /** End of the time limit, Unix milliseconds. */
   readonly endsAt: number
-  /** When the list of members was last sent, Unix milliseconds. */
+  /** Time at which the list of members was last sent, Unix milliseconds. */
   readonly listedAt: number
-  /** The list has changed since. */
+  /** Whether the list has changed since. */
   readonly changed: boolean
 }
 
 /** A member of the channel, as the call sees it. */
 export interface ChannelMember {
-  /** Undefined while the member has no connection. */
+  /** Id of the member's connection; undefined while it has none. */
   readonly connectionId: string | undefined
   readonly canSpeak: boolean
 }
@@ -73,9 +73,11 @@ export type CallCommand =
       readonly session: string
       readonly on: boolean
     }
-  /** The media of a session has failed. */
+  /** Handles the failure of a session's media. */
   | { readonly t: "failed"; readonly session: string; readonly retryAfterMs: number }
-  /** The channel has changed; `memberOf` returns undefined for players who are no members. */
+  /**
+   * Applies a change of the channel; `memberOf` returns undefined for players who are no members.
+   */
   | { readonly t: "follow"; readonly memberOf: (id: string) => ChannelMember | undefined }
   /** `retryAfterMs` returns when a member may join again. */
   | {
@@ -117,7 +119,7 @@ export const openCall = (
   changed: false
 })
 
-/** When a member of a lost call may join again; the fraction is random, in [0, 1). */
+/** Delay after which a member of a lost call may join again. The fraction is random, in [0, 1). */
 export const retryAfter = (fraction: number): number =>
   limits.retryMinMillis + Math.floor(fraction * (limits.retryMaxMillis - limits.retryMinMillis + 1))
 

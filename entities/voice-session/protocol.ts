@@ -17,7 +17,7 @@ export const VoiceSession = Entity.make("VoiceSession", [
   Rpc.make("Join", {
     payload: {
       ...connection,
-      /** Peers may not learn the player's address. */
+      /** Whether peers may not learn the player's address. */
       relayOnly: Schema.Boolean,
       /** The session to return to. */
       session: Schema.optionalKey(Schema.String)
@@ -42,7 +42,7 @@ export const VoiceSession = Entity.make("VoiceSession", [
     success: Schema.Int,
     error
   }),
-  /** Answers an offer; returns the candidates of the media server. */
+  /** Accepts the answer to an offer. Returns the candidates of the media server. */
   Rpc.make("Answer", {
     payload: { ...session, gen: Schema.Int, sdp: Schema.String },
     success: Schema.Array(Schema.Struct({ candidate: Schema.String, sdpMid: Schema.String })),

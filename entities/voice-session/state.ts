@@ -10,6 +10,7 @@ import { NotInChannel, VoiceUnavailable } from "#rpc/errors/codes"
 import { channels, voice as limits } from "#rpc/limits"
 import type { VoiceEvent } from "#rpc/voice"
 import { relayed } from "../relayed-signal.ts"
+import { voiceClosed } from "./closed-event.ts"
 import {
   type CallCommand,
   type CallDecision,
@@ -38,7 +39,7 @@ const changed = (state: CallState, member: CallMember): CallState => ({
 
 const allOf = ({ members }: CallState): ReadonlyArray<CallMember> => Array.from(members.values())
 
-const isHeard = ({ canSpeak, publishing }: CallMember): boolean => canSpeak && publishing
+const isAudible = ({ canSpeak, publishing }: CallMember): boolean => canSpeak && publishing
 
 const removed = (state: CallState, gone: ReadonlyArray<CallMember>): CallDecision => {
   if (gone.length === 0) return { state, emissions: [] }
@@ -125,14 +126,14 @@ const signal = (
   return decided(state, [{ kind: "event", to: [to], event }])
 }
 
-/** Replaces a member, and says so where others hear or see a difference. */
+/** Replaces a member, and emits the difference where others hear or see one. */
 const updated = (state: CallState, before: CallMember, after: CallMember): CallDecision => {
   const differs = before.canSpeak !== after.canSpeak || before.publishing !== after.publishing
   const { session } = after
   const emissions: ReadonlyArray<CallEmission> =
-    isHeard(before) === isHeard(after)
+    isAudible(before) === isAudible(after)
       ? []
-      : [{ kind: "microphone", session, open: isHeard(after) }]
+      : [{ kind: "microphone", session, open: isAudible(after) }]
   return { state: differs ? changed(state, after) : withMember(state, after), emissions }
 }
 
@@ -153,7 +154,7 @@ const followed = (member: CallMember, seen: ChannelMember, now: number): CallMem
   return { ...member, canSpeak: seen.canSpeak, absentUntil }
 }
 
-/** Drops members that the channel has no more, and applies who may speak. */
+/** Drops members that the channel has no more, and applies the permissions to speak. */
 const follow = (
   state: CallState,
   memberOf: Command<"follow">["memberOf"],
@@ -185,15 +186,15 @@ const end = (
   { reason, retryAfterMs }: Pick<Command<"end">, "reason" | "retryAfterMs">
 ): CallDecision => {
   if (members.length === 0) return { state, emissions: [] }
-  const closed = { t: "voice_closed", channel: state.channel, reason } as const
+  const { channel } = state
   const ids = members.map(({ id }) => id)
   const events: ReadonlyArray<CallEmission> =
     retryAfterMs === undefined
-      ? [{ kind: "event", to: ids, event: closed }]
+      ? [{ kind: "event", to: ids, event: voiceClosed(channel, reason) }]
       : ids.map((id) => ({
           kind: "event",
           to: [id],
-          event: { ...closed, retryAfterMs: retryAfterMs() }
+          event: voiceClosed(channel, reason, retryAfterMs())
         }))
   const { emissions, state: ended } = removed(state, members)
   return { state: ended, emissions: [...events, ...emissions] }
@@ -232,7 +233,7 @@ const tick = (state: CallState, now: number): CallDecision => {
   return removed(state, absent)
 }
 
-/** When `tick` next has something to do, Unix milliseconds. */
+/** Time of the next deadline that `tick` handles, Unix milliseconds. */
 export const nextDeadline = (state: CallState): number => {
   let next = Math.min(state.endsAt, listDueAt(state))
   for (const { absentUntil } of state.members.values()) {

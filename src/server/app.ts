@@ -100,7 +100,7 @@ import { AppHosts } from "./http/app-hosts.ts"
 import { AsyncapiRoute } from "./http/asyncapi.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
-import { DashboardPort } from "./http/dashboard/port.ts"
+import { DashboardPort } from "./http/dashboard/listener.ts"
 import { DashboardPages } from "./http/dashboard/route.ts"
 import { DashboardSessions } from "./http/dashboard/sessions.ts"
 import { DevMailPage } from "./http/dev-mail-page.ts"
@@ -117,7 +117,7 @@ import { StartPage } from "./http/start-page.ts"
 import { RequestsLive } from "./http/validation.ts"
 import { VoicePage } from "./http/voice-page/route.ts"
 import { Hub } from "./links/hub.ts"
-import { BlobStoreLive } from "./platform/blobs/live.ts"
+import { BlobStoreLive } from "./platform/blobs/configured-store.ts"
 import { DatabaseLive } from "./platform/database.ts"
 import { NodeFlush } from "./platform/flush.ts"
 import { Idempotency } from "./platform/idempotency.ts"
@@ -167,7 +167,7 @@ const FeaturesLive = Layer.mergeAll(
   Sessions.layer
 ).pipe(Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, PlayerStatusCache.layer)))
 
-/** Everything below the endpoints except entities; needs a database. */
+/** Layers below the endpoints, except entities. They need a database. */
 export const CoreLive = Origins.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(HostedApps.layer, SignInLinks.layer)),
   Layer.provideMerge(CustomDomains.layer),

@@ -127,7 +127,7 @@ const dumpBlobs = Effect.fnUntraced(function* (
   return { blobs }
 })
 
-/** Makes the folder; an existing one must be empty. */
+/** Creates the folder; an existing one must be empty. */
 const makeFolder = Effect.fnUntraced(function* (folder: string) {
   const present = yield* failedTo(`read ${folder}`, () => entriesOf(folder))
   if (present.length > 0) return yield* refuse(`${folder} is not empty: choose another folder.`)

@@ -58,7 +58,7 @@ export const copyFolder = async (
 /** The owner of a file or a folder. */
 export const ownerOf = async (path: string): Promise<number> => (await lstat(path)).uid
 
-/** Gives a folder and all in it to a user. */
+/** Changes the owner of a folder and all in it. */
 export const giveTo = async (folder: string, owner: number): Promise<void> => {
   await chown(folder, owner, owner)
   for (const entry of await entriesOf(folder)) {

@@ -1,10 +1,12 @@
-/** What a backup copies or a restore fills: the database and the data directory of the settings. */
+/**
+ * Location of the data of a backup or restore: the database and the data directory of the settings.
+ */
 import { join } from "node:path"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { embeddedPostgres } from "../platform/postgres/embedded.ts"
 
-/** The command does nothing; the message says why, and what to do. */
+/** Error of a command that does nothing; the message has the reason and the remedy. */
 export class BackupError extends Schema.TaggedError<BackupError>()("BackupError", {
   message: Schema.String
 }) {}

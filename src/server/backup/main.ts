@@ -1,6 +1,6 @@
 /**
- * Backs the service up, and restores it: `node src/server/backup/main.ts save <folder>`, beside the running
- * service, and `restore <folder>`, into an empty one. `svc backup` and `svc restore` start it.
+ * Backup and restore of the service. `node src/server/backup/main.ts save <folder>` runs beside the
+ * running service, `restore <folder>` fills an empty one. `svc backup` and `svc restore` start it.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"

@@ -1,4 +1,7 @@
-/** The manifest of a backup, `manifest.json`. It is written last: a folder without one is no whole backup. */
+/**
+ * Manifest of a backup, `manifest.json`. The backup writes it last: a folder without one is no
+ * whole backup.
+ */
 import { hash } from "node:crypto"
 import { Schema } from "effect"
 import { SequenceValue, TableShape } from "#sql/backup"
@@ -19,7 +22,7 @@ export const Manifest = Schema.Struct({
   masterKey: Schema.optionalKey(Schema.Struct({ id: Schema.String, included: Schema.Boolean })),
   /** Files of hosted apps; absent if they are in a bucket. */
   blobs: Schema.optionalKey(Schema.Int),
-  /** Who owns the data of functions, by environment, where each has a user of its own. */
+  /** Owner of the data of functions, by environment, where each has a user of its own. */
   functions: Schema.Array(Schema.Struct({ environmentId: Schema.String, owner: Schema.Int }))
 })
 export type Manifest = typeof Manifest.Type
@@ -33,6 +36,6 @@ export const keyFile = "master.key"
 /** Files of the data directory that go along, beside the folders. */
 export const keptFiles = ["dev-keys.json"] as const
 
-/** An id that does not reveal the key. */
+/** Returns an id that does not reveal the key. */
 export const keyIdOf = (key: string): string =>
   hash("sha256", Buffer.from(key.trim(), "base64"), "base64url").slice(0, 8)

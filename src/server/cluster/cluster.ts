@@ -93,7 +93,7 @@ const RunnerRpc = RpcServer.layer(Runners.Rpcs.merge(LinkRpcs), {
   disableFatalDefects: true
 }).pipe(Layer.provide([RunnerServer.layerHandlers, LinkHandlers]))
 
-/** How long a stopping runner waits for calls of other runners to end. */
+/** Time for which a stopping runner waits for calls of other runners to end. */
 const rpcCloseMillis = 300
 
 /**
@@ -143,12 +143,12 @@ const multiNode = (host: string, port: number) =>
     Layer.provide(RunnerSerialization)
   )
 
-/** All entities are in the default shard group. */
+/** Shards of the default shard group, which has all entities. */
 const shards = Array.from({ length: ShardingConfig.defaults.shardsPerGroup }, (_, i) =>
   ShardId.make("default", i + 1)
 )
 
-/** This runner is ready while it owns shards and is not shutting down. */
+/** Readiness of this runner: it owns shards and is not shutting down. */
 export const ReadinessLive = Layer.effect(
   Readiness,
   Effect.gen(function* () {
@@ -173,7 +173,7 @@ type ClusterLayer = Layer.Layer<
   | SqlClient.SqlClient
 >
 
-/** Single-node or multi-node sharding, as the settings say. */
+/** Sharding of a single node or of several, by the settings. */
 export const ClusterLive = Layer.unwrap(
   Effect.map(Settings, ({ runner }): ClusterLayer =>
     runner === undefined ? singleNode : multiNode(runner.host, runner.port)

@@ -22,7 +22,7 @@ export interface Budget {
   readonly besides: number
 }
 
-/** What to tell the operator; undefined while all connections fit. */
+/** Warning for the operator; undefined while all connections fit. */
 export const budgetWarning = (budget: Budget): string | undefined => {
   const { besides, limit, pool, runners, variable } = budget
   const each = pool + besides
@@ -47,13 +47,13 @@ const budgetLayer = (database: Pick<Budget, "variable" | "pool" | "besides">) =>
       const storage = yield* RunnerStorage.RunnerStorage
       const sql = yield* SqlClient.SqlClient
       const self = Option.match(runnerAddress, { onNone: () => "", onSome: String })
-      let most = 0
+      let checkedRunners = 0
       const check = Effect.gen(function* () {
         const listed = yield* storage.getRunners
         const runners = new Set([self, ...listed.map(([runner]) => String(runner.address))]).size
-        if (runners <= most) return
+        if (runners <= checkedRunners) return
         const limit = yield* connectionLimit(sql)
-        most = runners
+        checkedRunners = runners
         const warning = budgetWarning({ ...database, runners, limit })
         if (warning !== undefined) yield* Effect.logWarning(warning)
       })

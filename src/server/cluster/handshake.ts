@@ -17,8 +17,8 @@ import { createHmac, timingSafeEqual } from "node:crypto"
 import { Data, Option, Schema } from "effect"
 
 /**
- * Version of what runners send each other. Runners with the same number work together: what a newer
- * release adds, an older one ignores. Raise it when that cannot hold.
+ * Version of the protocol between runners. Runners with the same number work together: an older
+ * release ignores the additions of a newer one. Raise it when that cannot hold.
  */
 export const clusterProtocolVersion = 1
 
@@ -26,7 +26,7 @@ export const clusterProtocolVersion = 1
 export const keyPurpose = "runner port 1"
 
 const keyIdCharacters = 11
-/** More ids would not fit into a hello. */
+/** Maximum number of key ids that fit into a hello. */
 const keysMax = 8
 
 export type HandshakeFailure =
@@ -48,7 +48,7 @@ export class HandshakeError extends Data.TaggedError("HandshakeError")<{
   readonly message: string
 }> {}
 
-/** A connection that never carried a byte is a health check or a port scan. */
+/** Error for a connection that never carried a byte: a health check or a port scan. */
 export const emptyConnection = new HandshakeError({
   reason: "empty",
   message: "The other end closed the connection without sending anything."
@@ -59,23 +59,25 @@ export interface RunnerKey {
   readonly secret: Uint8Array
 }
 
-/** What a runner says of itself. */
+/** Identity of a runner in the handshake. */
 export interface RunnerIdentity {
   /** `host:port`, as in the runner list. */
   readonly address: string
   readonly protocol: number
   readonly release: string
-  /** Newest first. */
+  /** Keys of the cluster, newest first. */
   readonly keys: ReadonlyArray<RunnerKey>
 }
 
-/** What a connection may carry instead of the cluster's RPC. A runner names in its reply what it serves. */
+/**
+ * Uses of a connection other than the cluster's RPC. A runner names in its reply what it serves.
+ */
 export const streamUses = ["functions"] as const
 export type StreamUse = (typeof streamUses)[number]
 
 /** The other end of an authenticated connection. */
 export interface RunnerPeer extends Omit<RunnerIdentity, "keys"> {
-  /** What the connection carries; undefined for the cluster's RPC. */
+  /** Use of the connection; undefined for the cluster's RPC. */
   readonly use: StreamUse | undefined
 }
 
@@ -115,7 +117,7 @@ const Reply = Schema.fromJsonString(
   Schema.Struct({
     ...versions,
     address: Schema.String,
-    /** Null if the listener has none of the dialer's keys. */
+    /** Id of the common key; null if the listener has none of the dialer's keys. */
     key: Schema.NullOr(Schema.String),
     uses: Schema.optionalKey(Schema.Array(Schema.String))
   })
@@ -172,7 +174,7 @@ export const commonKey = (
   return undefined
 }
 
-/** What both sides have sent before their proofs. */
+/** Messages of both sides before their proofs. */
 export interface Transcript {
   readonly hello: Buffer
   readonly reply: Buffer

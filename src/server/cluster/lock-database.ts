@@ -7,7 +7,10 @@ import { Settings } from "#server/platform/settings/settings"
 
 export const lockDatabaseVariable = "SVC_LOCK_DATABASE_URL"
 
-/** One session holds the locks; the others read and change the list. */
+/**
+ * Connections to the lock database. One session holds the locks; the others read and change the
+ * list.
+ */
 export const lockConnections = 3
 
 export const LockDatabaseLive: Layer.Layer<

@@ -19,10 +19,13 @@ const checkMillis = 100
 /** Checks in a row without a reply until a runner is reported, and with one until the report ends. */
 const missedUntilReport = 8
 const answeredUntilWithdrawal = 30
-/** A runner exchanges reports at every check while it has just lost another, else at every fifth. */
+/**
+ * Checks per exchange of reports. A runner exchanges at every check while it has just lost another,
+ * else at every fifth.
+ */
 const checksPerExchange = 5
 const exchangeMillis = 1000
-/** A verdict waits until all runners had time to report the same partition. */
+/** Time for which a verdict waits until all runners had time to report the same partition. */
 const holdMillis = 1500
 
 type OwnReport = Pick<RunnerReport, "address" | "unreachable">
@@ -57,13 +60,13 @@ export interface MembershipView {
   readonly isSelfEvicted: () => boolean
 }
 
-/** The default is for a single node: nobody is evicted. */
+/** Membership view. The default is for a single node, which evicts nobody. */
 export const Membership = Context.Reference<MembershipView>(
   "server/cluster/membership/Membership",
   { defaultValue: () => ({ isEvicted: () => false, isSelfEvicted: () => false }) }
 )
 
-/** What this runner observes of another one. */
+/** Observations of this runner about another one. */
 class Contact {
   /** Checks in a row with the same outcome: with a reply above zero, without one below. */
   #streak = 0
@@ -75,12 +78,12 @@ class Contact {
     if (this.#streak === answeredUntilWithdrawal) this.isReported = false
   }
 
-  /** It did not answer the last check. */
+  /** Whether the runner did not answer the last check. */
   get isSuspect(): boolean {
     return this.#streak < 0
   }
 
-  /** It has stopped answering within the last second. */
+  /** Whether the runner has stopped answering within the last second. */
   get isNew(): boolean {
     return this.isSuspect && this.#streak >= -missedUntilReport
   }
@@ -91,7 +94,7 @@ class View {
   readonly #now: () => number
   contacts: ReadonlyMap<string, Contact> = new Map()
   #gone: ReadonlySet<string> = new Set()
-  /** Since when the verdict evicts a runner, by address. */
+  /** Start of the verdict that evicts a runner, by address. */
   #evictedSince: ReadonlyMap<string, number> = new Map()
 
   constructor(now: () => number) {
@@ -103,7 +106,10 @@ class View {
     return Array.from(this.contacts).flatMap(([to, contact]) => (matches(contact) ? [to] : []))
   }
 
-  /** Takes over the reports of this runner and the others; returns those gone since the last time. */
+  /**
+   * Applies the reports of this runner and the others. Returns the runners gone since the last
+   * call.
+   */
   update(own: OwnReport, others: ReadonlyArray<RunnerReport>): ReadonlyArray<string> {
     this.contacts = new Map(
       others.map(({ address }) => [address, this.contacts.get(address) ?? new Contact()])
@@ -112,13 +118,13 @@ class View {
     const gone = others.flatMap(({ address, isPresent }) =>
       !isPresent && this.contacts.get(address)?.isSuspect === true ? [address] : []
     )
-    const news = gone.filter((address) => !this.#gone.has(address))
+    const newlyGone = gone.filter((address) => !this.#gone.has(address))
     this.#gone = new Set(gone)
     const verdict = evictedRunners([...present, own])
     this.#evictedSince = new Map(
       Array.from(verdict, (address) => [address, this.#evictedSince.get(address) ?? this.#now()])
     )
-    return news
+    return newlyGone
   }
 
   isEvicted(address: string): boolean {

@@ -13,7 +13,7 @@ export class PauseDetector {
   /** Number of pauses that a refresh of the locks has followed. */
   #confirmed = 0
 
-  /** The clocks return milliseconds. */
+  /** Makes a detector with clocks in milliseconds. */
   constructor(gapMillis: number, clocks: ReadonlyArray<() => number>) {
     this.#gapMillis = gapMillis
     this.#clocks = clocks
@@ -36,9 +36,9 @@ export class PauseDetector {
   }
 
   /**
-   * Begins a refresh of the locks; call the result when the refresh has succeeded. That confirms the
-   * ownership unless the process was paused meanwhile. Locks that the refresh does not return are lost,
-   * and their shards are given up with it.
+   * Starts a refresh of the locks. Call the result when the refresh has succeeded. That confirms
+   * the ownership unless the process was paused meanwhile. Locks that the refresh does not return
+   * are lost, and the process gives up their shards.
    */
   beginRefresh(): () => void {
     const pauses = this.isUnconfirmed ? this.#pauses : this.#confirmed

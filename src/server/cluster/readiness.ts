@@ -11,7 +11,7 @@ export class Readiness extends Context.Service<
     readonly draining: Effect.Effect<boolean>
   }
 >()("server/cluster/readiness/Readiness") {
-  /** Always ready: for a process without a cluster. */
+  /** Readiness of a process without a cluster, which is always ready. */
   static readonly always = Layer.succeed(
     Readiness,
     Readiness.of({ shards: Effect.succeed(true), draining: Effect.succeed(false) })

@@ -5,7 +5,10 @@ import type { HandshakeError } from "./handshake.ts"
 
 const quietMillis = 60_000
 
-/** Expected where a port is probed or a runner has just gone; no reason to act. */
+/**
+ * Whether the failure is ordinary: something probes the port, or a runner has just gone. Nobody
+ * needs to act.
+ */
 const isOrdinary = ({ reason }: HandshakeError): boolean =>
   reason === "empty" || reason === "unlisted"
 

@@ -52,9 +52,10 @@ const isStream = (rpc: object): boolean =>
   RpcSchema.isStreamSchema(rpc.successSchema)
 
 /**
- * Fails a stream whose connection broke after it had begun: its reader asks again. The engine would
- * repeat it under the number of the first one. When the other end then finds that connection closed, it
- * forgets the number, and the repeated stream stays open without ever sending anything.
+ * Fails a stream whose connection broke after it had begun, so that its reader asks again. The
+ * engine would repeat the stream under the number of the first one. When the other end then finds
+ * that connection closed, it forgets the number. The repeated stream would stay open without ever
+ * sending anything.
  */
 export const failBegunStreams = (runners: Runners.Runners["Service"]): Runners.Runners["Service"] =>
   Runners.Runners.of({

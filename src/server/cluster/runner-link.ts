@@ -1,11 +1,11 @@
 /**
- * Outgoing link to one other node: carries commands for its rooms and outputs of this node's rooms, all
- * of one flush in one call of the cluster's RPC. The reply is the acknowledgement; it names the rooms
- * that refused their commands.
+ * Outgoing link to one other node. It carries commands for its rooms and outputs of this node's
+ * rooms, all of one flush in one call of the cluster's RPC. The reply is the acknowledgement; it
+ * names the rooms that refused their commands.
  *
- * Delivery is at most once: a lost batch is never sent again. If the link closes, `onLost` runs for
- * every message without a reply. So what arrives is in order, and without a gap until `onLost` reports
- * one.
+ * Delivery is at most once: the link never repeats a lost batch. If the link closes, `onLost` runs
+ * for every message without a reply. So messages arrive in order, and without a gap until `onLost`
+ * reports one.
  */
 import { rooms, runnerPort } from "#rpc/limits"
 import type { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/remote"
@@ -43,7 +43,10 @@ interface Message {
   readonly onLost: () => void
 }
 
-/** UTF-8 takes at most three bytes for a character of a string; the rest is for the envelope. */
+/**
+ * Maximum characters of a batch. UTF-8 takes at most three bytes for a character of a string; the
+ * rest is for the envelope.
+ */
 const batchMaxCharacters = runnerPort.frameMaxBytes / 4
 
 const halves = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
@@ -72,12 +75,18 @@ const batchOf = (messages: ReadonlyArray<Message>): string => {
 }
 
 interface Options {
-  /** `onEnded` may run more than once, also when the connection could not be opened. */
+  /**
+   * Opens a connection. `onEnded` may run more than once, also when the connection could not be
+   * opened.
+   */
   readonly open: (onEnded: (reason: string) => void) => RunnerConnection
-  /** Monotonic milliseconds. */
+  /** Returns monotonic milliseconds. */
   readonly now: () => number
   readonly scheduler: Pick<FlushScheduler, "scheduleLink">
-  /** `wasAlive`: the other node had replied at least once on this connection. */
+  /**
+   * Callback for the close. `wasAlive`: the other node had replied at least once on this
+   * connection.
+   */
   readonly onClose: (reason: string, wasAlive: boolean) => void
 }
 
@@ -123,12 +132,12 @@ export class RunnerLink {
     return this.#ensureOpen() && this.isAlive
   }
 
-  /** Closed and unused for a minute: the link may be dropped. */
+  /** Whether the link has been closed and unused for a minute, so that the caller may drop it. */
   get isIdle(): boolean {
     return this.#connection === undefined && this.#options.now() > this.#closedUntil + idleMillis
   }
 
-  /** Call at even intervals. */
+  /** Sends a heartbeat. Call it at even intervals. */
   heartbeat(): void {
     if (this.#connection === undefined) return
     if (this.#missed >= missedUntilClose) return this.#end("the other node does not answer")
@@ -136,7 +145,7 @@ export class RunnerLink {
     if (this.#calls.size === 0) this.#call(this.#connection, "", [])
   }
 
-  /** Sends what has gathered since the last flush, unless too many batches have no reply yet. */
+  /** Sends the messages since the last flush, unless too many batches have no reply yet. */
   flush(): void {
     const connection = this.#connection
     if (connection === undefined || !this.#hasReplied) return
@@ -162,7 +171,7 @@ export class RunnerLink {
     return true
   }
 
-  /** Takes as many messages off the queue as fit into a call, at least one. */
+  /** Removes as many messages from the queue as fit into a call, at least one, and returns them. */
   #takeBatch(): ReadonlyArray<Message> {
     let characters = 0
     const end = this.#queued.findIndex(({ text }, i) => {

@@ -45,7 +45,7 @@ export const LinkHandlers = LinkRpcs.toLayer(
     Batch: (bytes: Uint8Array) => {
       if (bytes.length === 0) return Effect.succeed([])
       const batch = decodeBatch(textDecoder.decode(bytes))
-      if (Option.isNone(batch)) return Effect.die("The batch of a runner link is invalid")
+      if (Option.isNone(batch)) return Effect.die("Failed to decode a batch of a runner link")
       const refused: Array<string> = []
       for (const { inputs, node, room, watch } of batch.value.inputs) {
         const actor = local.actors.get(room)

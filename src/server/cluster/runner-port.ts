@@ -1,9 +1,10 @@
 /**
- * The runner port: the one place where connections between runners begin and end. No protocol above it
- * sees a byte before the {@link answerHandshake handshake}, with mutual TLS below it if that is set.
+ * Runner port: the only module that opens and closes connections between runners. No protocol above
+ * it sees a byte before the {@link answerHandshake handshake}. The port runs mutual TLS below the
+ * handshake, if that is set.
  *
- * Without TLS the handshake keeps strangers out, but nothing protects a connection from someone who can
- * change packets on the way: use TLS where the network between runners is not trusted.
+ * Without TLS the handshake keeps strangers out, but nothing protects a connection from someone who
+ * can change packets on the way. Use TLS where the network between runners is not trusted.
  */
 import { connect, type Socket } from "node:net"
 import * as NodeSocket from "@effect/platform-node/NodeSocket"
@@ -36,7 +37,10 @@ const listMillis = 500
 export class RunnerPort extends Context.Service<
   RunnerPort,
   {
-    /** Hands only connections of authenticated runners to its handler, with their `NetSocket`. */
+    /**
+     * Server that passes only connections of authenticated runners to its handler, with their
+     * `NetSocket`.
+     */
     readonly server: SocketServer.SocketServer["Service"]
     /** Opens an authenticated connection to a runner of the runner list. */
     readonly dial: (to: RunnerAddress.RunnerAddress) => Effect.Effect<Socket, HandshakeError>
@@ -49,11 +53,11 @@ export interface RunnerStreamsView {
   readonly self: string
   /** Opens an authenticated connection to a runner of the runner list. */
   readonly dial: (to: string) => Effect.Effect<Socket, HandshakeError>
-  /** Gives the authenticated connections that other runners open to the handler from now on. */
+  /** Sets the handler of the authenticated connections that other runners open. */
   readonly serve: (handler: (socket: Socket) => void) => void
 }
 
-/** The default is for a single process: there are no other runners. */
+/** Streams of runners. The default is for a single process, without other runners. */
 export const RunnerStreams = Context.Reference<RunnerStreamsView | undefined>(
   "server/cluster/runner-port/RunnerStreams",
   { defaultValue: () => undefined }
@@ -109,7 +113,7 @@ const makeListed = Effect.gen(function* () {
   )
 })
 
-/** An authenticated connection, and what it carries. */
+/** Authenticated connection and its use. */
 interface Admitted {
   readonly socket: Socket
   readonly use: StreamUse | undefined
@@ -180,7 +184,7 @@ const securedSocket = (secured: Socket) =>
 const isSocketError = (cause: Cause.Cause<unknown>): boolean =>
   Option.exists(Cause.findErrorOption(cause), EngineSocket.isSocketError)
 
-/** Hands a connection over, and waits for its end. */
+/** Passes a connection to the handler, and waits for its end. */
 const serveStream = (socket: Socket, handler: (socket: Socket) => void): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     socket.once("close", () => resume(Effect.void))
@@ -238,7 +242,10 @@ const makeDial = ({ authenticate, listed, reject, self, tls }: PortContext) => {
     )
 }
 
-/** Listens at the address that other runners use; the cluster's RPC runs on what it accepts. */
+/**
+ * Listens at the address that other runners use. The cluster's RPC runs on the accepted
+ * connections.
+ */
 export const runnerPortLayer = (address: RunnerAddress.RunnerAddress) =>
   Layer.effectContext(
     Effect.gen(function* () {

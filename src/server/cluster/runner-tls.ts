@@ -1,7 +1,8 @@
 /**
- * Mutual TLS between runners, from `SVC_RUNNER_TLS_CERT`, `SVC_RUNNER_TLS_KEY` and `SVC_RUNNER_TLS_CA`.
- * A runner accepts each certificate that the authority has signed, whatever name it carries: runners
- * are addressed by host or IP, and the handshake above TLS proves both addresses.
+ * Mutual TLS between runners, from `SVC_RUNNER_TLS_CERT`, `SVC_RUNNER_TLS_KEY` and
+ * `SVC_RUNNER_TLS_CA`. A runner accepts each certificate that the authority has signed, independent
+ * of its name. Runners are addressed by host or IP, and the handshake above TLS proves both
+ * addresses.
  */
 import type { Socket } from "node:net"
 import { connect, createSecureContext, createServer, type TLSSocket } from "node:tls"
@@ -24,7 +25,10 @@ const failed = (why: string) =>
     message: `The TLS handshake failed (${why}): set SVC_RUNNER_TLS_* with one authority on all runners.`
   })
 
-/** A runner that stops, or that waited too long on a busy machine, closes without a reason. */
+/**
+ * Error for a runner that stops, or that waited too long on a busy machine: it closes without a
+ * reason.
+ */
 const interrupted = new HandshakeError({
   reason: "closed",
   message:

@@ -1,7 +1,8 @@
 /**
- * Runners of two releases that cannot work together. Each connection between them is refused by both,
- * and both say so. The older runner drains, once at least half of the listed runners are newer: a single
- * newer one, started by mistake, ends no other, and at any time half of the runners serve.
+ * Version conflicts: runners of two releases that cannot work together. Both ends refuse each
+ * connection between them, and log it. The older runner drains once at least half of the listed
+ * runners are newer. A single newer one, started by mistake, ends no other, and half of the runners
+ * always serve.
  */
 import { Context, Effect } from "effect"
 import manifest from "../../../package.json" with { type: "json" }

@@ -6,7 +6,7 @@ import { Effect, Layer } from "effect"
 import { RpcSerialization } from "effect/rpc"
 import { runnerPort } from "#rpc/limits"
 
-/** The engine's server closes a connection on an error with this tag. */
+/** Makes an error on whose tag the engine's server closes a connection. */
 const closing = (error: unknown) => ({
   _tag: "MaxBufferSizeExceeded",
   toString: () => String(error)

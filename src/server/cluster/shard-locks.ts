@@ -26,19 +26,22 @@ import { Membership } from "./membership.ts"
 import { PauseDetector } from "./pause-detector.ts"
 
 const retryMillis = 30
-/** Well below the second that Effect Cluster allows for it. */
+/** Timeout of an acquisition, well below the second that Effect Cluster allows for it. */
 const acquireMillis = 350
 const releaseWindowMillis = 20
-/** Effect Cluster repeats a release that fails. */
+/** Timeout of a release, which Effect Cluster repeats if it fails. */
 const unlockMillis = 1500
-/** How often the pause detector is polled, and how often a waiter checks for confirmed ownership. */
+/** Interval of the pause detector, and of a waiter's check for confirmed ownership. */
 const awakeMillis = 500
 const confirmMillis = 20
-/** Reads of the list are so far apart only after a stall; the next heartbeat comes within the pause. */
+/**
+ * Gap between two reads of the list that only a stall explains; the next heartbeat comes within the
+ * pause.
+ */
 const stallMillis = 1800
 const heartbeatPause = 2000
 
-/** Lock numbers of the default shard group start here, as Effect Cluster computes them. */
+/** First lock number of the default shard group, as Effect Cluster computes it. */
 const firstNumber = 1_000_000
 
 type OnReserve = (connection: SqlConnection.Connection) => void

@@ -26,7 +26,7 @@ export class Unauthenticated {
     this.#addresses.set(socket, address)
   }
 
-  /** The connection has authenticated or closed. */
+  /** Removes a connection that has authenticated or closed. */
   delete(socket: Socket): void {
     this.#addresses.delete(socket)
   }

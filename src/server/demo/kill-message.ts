@@ -4,5 +4,5 @@ import { RoomId } from "#rpc/ids"
 
 export const KillRunner = Schema.Struct({ killRunnerOf: RoomId })
 
-/** The message, if it is one. */
+/** Decodes the message, if it is one. */
 export const decodeKillRunner = Schema.decodeUnknownOption(KillRunner)

@@ -25,7 +25,7 @@ const invalidBody = errorResponse(
   invalidField("roomId", 'Send the id of a room: {"roomId":"rm_..."}')
 )
 
-/** Answers a local request of the demo games or of a program; 404 to any other. */
+/** Answers a local request of the demo games or of a program; other requests get 404. */
 const locally = <E, R>(
   origin: string,
   answer: (

@@ -1,6 +1,6 @@
 /**
- * Messages between the two runners of `npm run start:two`, which the process that started them relays: the
- * runner that has a room kills itself, as a crash would. Nothing of this exists in a service started alone.
+ * Messages between the two runners of `npm run start:two`, which their parent process relays. The
+ * runner that has a room kills itself, as a crash would. A service started alone has none of this.
  */
 import cluster from "node:cluster"
 import { Context, Effect, Layer, Option } from "effect"

@@ -29,7 +29,7 @@ import { applyAgeBand } from "./age-restrictions.ts"
 export interface Credentials {
   readonly key: string | undefined
   readonly token: string | undefined
-  /** The player a secret key acts for; a publishable key cannot. */
+  /** Player for whom a secret key acts; a publishable key cannot. */
   readonly actsFor?: string | undefined
   readonly origin: string | undefined
   readonly anonymous: boolean
@@ -145,7 +145,7 @@ const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
   return roomId === null ? null : yield* keptSeat(connection, roomId)
 })
 
-/** The status of a player who may connect: it exists and is not banned. */
+/** Returns the status of a player who may connect: it exists and is not banned. */
 const statusOf = Effect.fnUntraced(function* ({ environmentId, playerId }: PlayerCaller) {
   const statuses = yield* PlayerStatusCache
   const status = yield* statuses.get(environmentId, playerId)
@@ -167,7 +167,7 @@ const makeConnection = Effect.fnUntraced(function* (player: PlayerCaller, sink: 
     connectionId,
     playerId,
     calls: {
-      session: (command) => hub.sessions.open(environmentId, playerId).request(command),
+      session: (command) => hub.sessions.open(environmentId, playerId).requestWithDeadline(command),
       peek: (roomId) => hub.peekSeat(roomId, playerId)
     }
   })

@@ -13,7 +13,7 @@ const updateRoom = (hub: Pick<Hub["Service"], "rooms">, connection: PlayerConnec
   link?.send({ t: "relay", playerId, relayOnly, displayName }, () => link.closeIfIdle())
 }
 
-/** Rooms and channels learn a new name where they live. One that was moving has missed it. */
+/** Sends rooms and channels a new name where they live. One that was moving has missed it. */
 export const applyName = (
   hub: Pick<Hub["Service"], "rooms">,
   connection: PlayerConnection,
@@ -25,9 +25,9 @@ export const applyName = (
 }
 
 /**
- * Without open chat, the player leaves the channels that players have created. Without direct
- * connections, peers no longer learn the player's address: the player joins its direct calls again, by a
- * relay.
+ * Applies an age band to a player's connections. Without open chat, the player leaves the channels
+ * that players have created. Without direct connections, the player rejoins its direct calls by a
+ * relay, so that peers no longer learn its address.
  */
 export const applyAgeBand = (
   hub: Pick<Hub["Service"], "rooms">,

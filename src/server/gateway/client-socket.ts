@@ -1,7 +1,7 @@
 /**
- * One WebSocket of a client, over either endpoint: `/v1/realtime` (JSON frames) or `/v1/rpc` (native RPC).
- * Everything that bounds a client is here, from its first frame on: the rate of its frames, the deadline
- * of its credentials, its silence, its unread bytes. What a frame means is up to the endpoint.
+ * WebSocket of a client, over either endpoint: `/v1/realtime` (JSON frames) or `/v1/rpc` (native
+ * RPC). This module holds all bounds of a client from its first frame on: frame rate, credentials
+ * deadline, idle time and unread bytes. The endpoint interprets the frames.
  */
 import type { Duplex } from "node:stream"
 import type { Effect, Fiber } from "effect"
@@ -21,13 +21,13 @@ import {
   type Sendable,
   type WriteStats
 } from "#server/platform/socket-outbox"
-import { FrameBucket } from "#server/platform/token-bucket"
+import { FrameBucket } from "#server/platform/frame-bucket"
 import type { EnabledFeatures } from "#server/links/frames"
 import type { Listener } from "#server/links/listener"
 import type { PlayerConnection } from "#server/links/player-connection"
 import type { FrameSink } from "#server/links/subscriber"
 
-/** What an admitted socket acts for. */
+/** Identity for which an admitted socket acts. */
 export interface Admission {
   readonly environmentId: EnvironmentId
   /** Hash of the key that opened the socket. */
@@ -47,22 +47,22 @@ export class FrameStats {
   limited = 0
 }
 
-/** What a socket needs of its node. */
+/** Dependencies of a socket on its node. */
 export interface SocketHost {
   readonly scheduler: Pick<FlushScheduler, "scheduleOutput">
   readonly writeStats: WriteStats
-  /** The budget of all sockets for what their clients have not read. */
+  /** Budget of all sockets for what their clients have not read. */
   readonly outboxBudget: OutboxBudget
   readonly frameStats: FrameStats
-  /** Monotonic milliseconds, for durations. */
+  /** Returns monotonic milliseconds, for durations. */
   readonly now: () => number
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   /** Whether the key of the socket is still active; closes the socket if it is not. */
   readonly checkKey: (socket: ClientSocket) => Effect.Effect<boolean>
   readonly onAdmitted: (socket: ClientSocket) => void
-  /** The socket stays open, but no longer acts for its admission. */
+  /** Reports that the socket stays open, but no longer acts for its admission. */
   readonly onDismissed: (socket: ClientSocket) => void
-  /** The socket sends and receives nothing more; `onClosed` follows. */
+  /** Reports that the socket sends and receives nothing more; `onClosed` follows. */
   readonly onClosing: (socket: ClientSocket) => void
   readonly onClosed: (socket: ClientSocket) => void
 }
@@ -76,7 +76,7 @@ export interface UpgradedSocket {
 }
 
 const second = 1000
-/** How long the client has to confirm a close before the socket is cut. */
+/** Time in which the client has to confirm a close before the service cuts the socket. */
 const closeMillis = 2 * second
 
 /** The code with which an error of the credentials closes a socket. */
@@ -109,7 +109,7 @@ export abstract class ClientSocket<A extends Admission = Admission>
   readonly #stream: Duplex
   #admission: A | undefined
   #bucket: FrameBucket
-  /** Since when the client has shown no credentials, or they are being checked. */
+  /** Start of the wait for credentials, or of their check. */
   #waitingSince: number
   #checking = false
   #receivedAt: number
@@ -150,13 +150,16 @@ export abstract class ClientSocket<A extends Admission = Admission>
   /** Handles a text frame. */
   protected abstract receive(data: Buffer, now: number): void
 
-  /** Acts on time once a second while the socket is admitted. */
+  /** Runs once a second while the socket is admitted, for deadlines. */
   protected abstract sweepAdmitted(admission: A): void
 
-  /** Ends what belongs to the endpoint; a player who is `replaced`, or reconnects soon, keeps its seat quietly. */
+  /**
+   * Releases what belongs to the endpoint. A player who is `replaced`, or reconnects soon, keeps
+   * its seat quietly.
+   */
   protected abstract disconnected(replaced: boolean): void
 
-  /** Who the socket acts for, once it is admitted. */
+  /** Identity for which the socket acts, once it is admitted. */
   get admission(): A | undefined {
     return this.#admission
   }
@@ -184,7 +187,7 @@ export abstract class ClientSocket<A extends Admission = Admission>
     this.outbox.push(frame)
   }
 
-  /** Sets what the environment offers; closes a socket that is of no use any more. */
+  /** Sets the features that the environment offers; closes a socket that is of no use any more. */
   setFeatures(features: EnabledFeatures): void {
     this.features = features
     if (!features.any) this.close(closeCodes.forbidden, "feature_disabled")
@@ -206,12 +209,12 @@ export abstract class ClientSocket<A extends Admission = Admission>
     this.close(closeCodes.slowConsumer, "slow_consumer")
   }
 
-  /** Ends the connection without waiting for the client. */
+  /** Cuts the connection without waiting for the client. */
   cut(): void {
     cutConnection(this.#stream)
   }
 
-  /** Acts on time: late credentials, an idle client. */
+  /** Applies deadlines: late credentials, an idle client. */
   sweep(): void {
     const now = this.#host.now()
     if (this.#closedAt !== undefined) {
@@ -238,12 +241,12 @@ export abstract class ClientSocket<A extends Admission = Admission>
     }
   }
 
-  /** The credentials have arrived and are being checked. */
+  /** Records that the credentials have arrived and that their check runs. */
   protected startChecking(): void {
     this.#checking = true
   }
 
-  /** The socket acts for this from now on. */
+  /** Admits the socket, which acts for this admission. */
   protected admit(admission: A): void {
     this.#checking = false
     this.#admission = admission
@@ -258,12 +261,12 @@ export abstract class ClientSocket<A extends Admission = Admission>
     this.#host.onAdmitted(this)
   }
 
-  /** The socket acts for the same player with new credentials. */
+  /** Replaces the credentials of the socket, which acts for the same player. */
   protected renew(admission: A): void {
     this.#admission = admission
   }
 
-  /** The socket acts for nobody any more, and must show credentials again. */
+  /** Revokes the identity of the socket, which must show credentials again. */
   protected dismissed(): void {
     this.#host.onDismissed(this)
     this.#checking = false
@@ -271,12 +274,18 @@ export abstract class ClientSocket<A extends Admission = Admission>
     this.#waitingSince = this.#host.now()
   }
 
-  /** Takes the tokens of a frame; false when there are too few, and the frame must be dropped. */
+  /**
+   * Consumes the tokens of a frame. Returns false when there are too few, and the caller must drop
+   * the frame.
+   */
   protected take(now: number, cost = 1): boolean {
     return this.#bucket.take(now, cost)
   }
 
-  /** Counts a frame that could not be decoded; it costs many times what a valid one does. */
+  /**
+   * Consumes the tokens of a frame that could not be decoded; it costs many times those of a valid
+   * one.
+   */
   protected takeInvalid(now: number, cost: number = limits.malformedFrameCost): boolean {
     this.#host.frameStats.invalid += 1
     return this.#bucket.take(now, cost)

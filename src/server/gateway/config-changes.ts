@@ -41,7 +41,7 @@ const closeChannels = Effect.fnUntraced(function* (environmentId: string) {
   )
 })
 
-/** Applies the new configs. All rooms are looked through once, however many configs are new. */
+/** Applies the new configs. It looks through all rooms once, however many configs are new. */
 const apply = Effect.fnUntraced(function* (environmentIds: ReadonlyArray<EnvironmentId>) {
   const hub = yield* Hub
   const configs = yield* Configs

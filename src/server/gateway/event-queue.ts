@@ -86,7 +86,7 @@ export class EventQueue implements Backlog {
     return true
   }
 
-  /** Ends the stream with an error after the events that wait. */
+  /** Fails the stream after the events that wait. */
   fail(error: EventError): void {
     Queue.failCauseUnsafe(this.#queue, Cause.fail(error))
   }

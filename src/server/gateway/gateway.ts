@@ -1,6 +1,6 @@
 /**
- * Gateway of a node: accepts the WebSocket upgrades of both endpoints, sweeps their sockets once a second, and
- * closes them all with 1012 when the node drains. Rooms keep their seats then.
+ * Gateway of a node. It accepts the WebSocket upgrades of both endpoints, and sweeps their sockets
+ * once a second. It closes them all with 1012 when the node drains; rooms keep their seats then.
  */
 import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
@@ -40,7 +40,10 @@ const drainMillis = 1500
 const drainStepMillis = 50
 const sweepMillis = 1000
 const second = 1000
-/** A node may be evicted for a moment; after this many checks in a row, its sockets are closed. */
+/**
+ * Interval of the eviction check. A node may be evicted for a moment; after this many checks in a
+ * row, it closes its sockets.
+ */
 const evictionCheckMillis = 500
 const evictionChecks = 4
 
@@ -60,12 +63,16 @@ export class SocketStats {
   /** Closed sockets by the code of this side; undefined when the client closed, or the link broke. */
   readonly closed = new Map<CloseCode | undefined, number>()
 
+  refuse(): void {
+    this.refused += 1
+  }
+
   close(code: CloseCode | undefined): void {
     this.closed.set(code, (this.closed.get(code) ?? 0) + 1)
   }
 }
 
-/** Makes the socket of an endpoint, which registers its own listeners. */
+/** Creates the socket of an endpoint, which registers its own listeners. */
 type OpenSocket = (upgraded: UpgradedSocket, request: IncomingMessage) => ClientSocket
 
 /** The sockets of this node, over both endpoints. */
@@ -90,7 +97,8 @@ export class Gateway extends Context.Service<
     Effect.gen(function* () {
       const http = yield* HttpServerHandle
       const { trustedProxies } = yield* Settings
-      const sockets = new Sockets(yield* makeAuthTimer)
+      const timer = yield* makeAuthTimer(() => sockets.sweepDue())
+      const sockets: Sockets = new Sockets(timer)
       const { stats: socketStats } = sockets
       const { closeRevoked, host } = yield* makeHost(sockets)
       const wss = new WebSocketServer({ noServer: true, clientTracking: false, ...webSocketBounds })
@@ -99,7 +107,7 @@ export class Gateway extends Context.Service<
         (open: OpenSocket) =>
         (request: IncomingMessage, stream: Duplex, head: Buffer): void => {
           if (draining || !http.hasRoom()) {
-            socketStats.refused += 1
+            socketStats.refuse()
             return refuse(stream, 503, "unavailable", "Try another node.")
           }
           wss.handleUpgrade(request, stream, head, (ws) => {
@@ -140,17 +148,15 @@ export class Gateway extends Context.Service<
 /** Schedules a call for the time at which the credentials of a socket are due. */
 interface AuthTimer {
   readonly now: () => number
-  onDue: () => void
   readonly set: (dueAt: number) => void
 }
 
-const makeAuthTimer = Effect.gen(function* () {
+const makeAuthTimer = Effect.fnUntraced(function* (onDue: () => void) {
   const clock = yield* Clock.Clock
   const now = monotonicMillis(clock)
-  const set = yield* makeTimer(() => timer.onDue())
+  const set = yield* makeTimer(onDue)
   const timer: AuthTimer = {
     now,
-    onDue: () => undefined,
     set: (dueAt) => set(clock.currentTimeMillisUnsafe() + Math.ceil(dueAt - now()))
   }
   return timer
@@ -169,7 +175,6 @@ class Sockets {
 
   constructor(timer: AuthTimer) {
     this.#timer = timer
-    timer.onDue = () => this.#sweepDue()
   }
 
   readonly awaitEmpty = Effect.sleep(drainStepMillis).pipe(
@@ -213,7 +218,7 @@ class Sockets {
   }
 
   /** Sweeps each socket once more exactly when its credentials are due. */
-  #sweepDue(): void {
+  sweepDue(): void {
     const now = this.#timer.now()
     for (const [socket, dueAt] of this.#due) {
       if (dueAt > now) return this.#timer.set(dueAt)

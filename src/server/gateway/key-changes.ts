@@ -1,6 +1,6 @@
 /**
- * Closes the sockets of revoked keys, over both endpoints: 4001 `key_revoked`. When changes may have been
- * missed, all keys with open sockets are looked up, many in one statement.
+ * Closes the sockets of revoked keys, over both endpoints: 4001 `key_revoked`. When the node may
+ * have missed changes, it looks up all keys with open sockets, many in one statement.
  */
 import { Array, Effect, Layer, Queue, Schedule } from "effect"
 import { InvalidKey } from "#rpc/errors/codes"

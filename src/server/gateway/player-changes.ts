@@ -91,9 +91,9 @@ const makeApply = Effect.gen(function* () {
   }
 
   /**
-   * Closes the connection of an ended session. Its seat stays, for another session of the player. A later
-   * connection with the access token of an ended session is admitted until the token expires, as over
-   * HTTP.
+   * Closes the connection of an ended session. Its seat stays, for another session of the player.
+   * The service admits a later connection with the access token of an ended session until the token
+   * expires, as over HTTP.
    */
   const closeEnded = Effect.fnUntraced(function* (connection: PlayerConnection) {
     const { environmentId, session } = connection
@@ -137,7 +137,7 @@ const makeApply = Effect.gen(function* () {
   return { apply, checkSeat }
 })
 
-/** How many players are checked at once when any of them may have changed. */
+/** Number of players checked at once when any of them may have changed. */
 const concurrency = 500
 
 export const PlayerChanges = Layer.effectDiscard(

@@ -22,7 +22,7 @@ import {
   sessionNow,
   welcome
 } from "./admission.ts"
-import { AdmissionTurns } from "./admission-turns.ts"
+import { AdmissionQueue } from "./admission-queue.ts"
 import { Frames } from "./frame-handlers.ts"
 import { Gateway } from "./gateway.ts"
 import {
@@ -57,7 +57,7 @@ class AnonymousCount {
 
 /** Checks the first frame, and opens the connection of its player or listener. */
 const admitSocket = Effect.fnUntraced(function* (
-  { anonymous, turns }: { readonly anonymous: AnonymousCount; readonly turns: AdmissionTurns },
+  { anonymous, queue }: { readonly anonymous: AnonymousCount; readonly queue: AdmissionQueue },
   socket: RealtimeSocket,
   members: FrameMembers
 ) {
@@ -72,7 +72,7 @@ const admitSocket = Effect.fnUntraced(function* (
   })
   const { environmentId } = environment
   socket.setFeatures(yield* enabledFeatures(environmentId))
-  yield* turns.await(environmentId)
+  yield* queue.await(environmentId)
   const opened = player === undefined ? undefined : yield* openConnection(player, socket)
   const connectionId = opened?.connection.connectionId ?? (yield* newId.connection)
   const event = yield* welcome({
@@ -137,7 +137,7 @@ export const RealtimeEndpointLive = Layer.effectDiscard(
     const clock = yield* Clock.Clock
     const services = yield* Effect.context<AdmissionServices>()
     const { soon } = yield* FlushTimers
-    const arrivals = { anonymous: new AnonymousCount(), turns: new AdmissionTurns(soon) }
+    const arrivals = { anonymous: new AnonymousCount(), queue: new AdmissionQueue(soon) }
     const asTrace = traced(services, "auth")
     const provide = withServices(services)
     const handle = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>

@@ -183,7 +183,7 @@ const RealtimeHandlers = RealtimeRpcs.toLayer(
   })
 )
 
-/** Carries the messages of the RPC server over the sockets of the gateway. */
+/** Protocol that carries the messages of the RPC server over the sockets of the gateway. */
 const ProtocolLive = Layer.effect(
   RpcServer.Protocol,
   Effect.gen(function* () {

@@ -1,6 +1,7 @@
 /**
- * One WebSocket of `/v1/rpc`: messages of Effect RPC as JSON. Every call is counted before the RPC server
- * sees it. An `events` stream is the connection of a player; its end ends the connection.
+ * WebSocket of `/v1/rpc`: messages of Effect RPC as JSON. The socket counts every call before the
+ * RPC server sees it. An `events` stream is the connection of a player; its end ends the
+ * connection.
  */
 import { Effect, Schema } from "effect"
 import { type RpcMessage, RpcSerialization } from "effect/rpc"
@@ -16,12 +17,15 @@ import {
   type UpgradedSocket
 } from "./client-socket.ts"
 
-/** How long the error of a closing connection may take to its client: it waits for acknowledgements. */
+/**
+ * Time that the error of a closing connection may take to its client: it waits for
+ * acknowledgements.
+ */
 const farewell = "100 millis"
 
 const Id = Schema.Union([Schema.String, Schema.Number])
 
-/** What a client may send; the RPC server checks tags and payloads of requests. */
+/** Schema check of client messages. The RPC server checks tags and payloads of requests. */
 const matches = Schema.is(
   Schema.Union([
     Schema.Struct({
@@ -39,15 +43,15 @@ const isCall = (value: unknown): value is RpcMessage.FromClientEncoded => matche
 
 const encodeLimited = Schema.encodeSync(RateLimited)
 
-/** What a socket of this endpoint needs beside its node. */
+/** Dependencies of a socket of this endpoint beside its node. */
 export interface RpcEndpoint {
   /** Identifies the socket to the RPC server. */
   readonly id: number
   /** Headers of the upgrade, which apply to every call. */
   readonly headers: ReadonlyArray<[string, string]>
-  /** Hands a message to the RPC server. */
+  /** Passes a message to the RPC server. */
   readonly write: (id: number, message: RpcMessage.FromClientEncoded) => Effect.Effect<void>
-  /** The RPC server ends all calls of the socket. */
+  /** Reports the end of the socket, so that the RPC server ends all its calls. */
   readonly onDisconnected: (id: number) => void
 }
 
@@ -55,12 +59,12 @@ export class RpcSocket extends ClientSocket {
   readonly #host: SocketHost
   readonly #endpoint: RpcEndpoint
   readonly #parser = RpcSerialization.json.makeUnsafe()
-  /** Ends the events stream with an error. */
+  /** Fails the events stream with an error. */
   #endStream: ((error: CodedError) => void) | undefined
   /** The request of the events stream, whose exit closes the socket if it is to close. */
   #streamRequest: string | number | undefined
   #closeWith: readonly [code: CloseCode, reason: string] | undefined
-  /** Chunks without an acknowledgement: only these may be acknowledged for free. */
+  /** Chunks without an acknowledgement. Only acknowledgements of these cost nothing. */
   #unacknowledged = 0
 
   constructor(host: SocketHost, endpoint: RpcEndpoint, upgraded: UpgradedSocket) {
@@ -78,13 +82,13 @@ export class RpcSocket extends ClientSocket {
     return true
   }
 
-  /** The events stream is open; `endStream` ends it with an error. */
+  /** Attaches the open events stream; `endStream` ends it with an error. */
   accept(admission: Admission, endStream: (error: CodedError) => void): void {
     this.#endStream = endStream
     this.admit(admission)
   }
 
-  /** The connection for a procedure, or why it is refused. */
+  /** Returns the connection for a procedure, or the reason of its refusal. */
   connectionFor(t: string): {
     readonly connection?: PlayerConnection | undefined
     readonly error?: CodedError | undefined
@@ -94,7 +98,7 @@ export class RpcSocket extends ClientSocket {
     return { connection, error: featureError(this.features, t) }
   }
 
-  /** The events stream has ended: the client may open another one. */
+  /** Detaches the events stream that has ended; the client may open another one. */
   leaveStream(): void {
     this.#endStream = undefined
     if (!this.isClosed) this.dismissed()

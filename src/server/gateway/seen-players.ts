@@ -1,4 +1,4 @@
-/** Notes players with an open connection as seen, every minute. */
+/** Stores players with an open connection as seen, every minute. */
 import { Effect, Layer } from "effect"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { Usage } from "#server/platform/usage"
@@ -9,7 +9,7 @@ interface Connected {
   readonly playerId: PlayerId
 }
 
-/** Notes these players every minute, for ever. */
+/** Stores the visits of these players every minute, until interrupted. */
 export const noteSeen = Effect.fnUntraced(function* (connected: () => ReadonlyArray<Connected>) {
   const usage = yield* Usage
   // A fiber yields by itself, so other work runs in between.

@@ -28,7 +28,7 @@ import {
   type UpgradedSocket
 } from "./client-socket.ts"
 
-/** What an admitted socket of this endpoint acts for. */
+/** Identity for which an admitted socket of this endpoint acts. */
 export interface RealtimeAdmission extends Admission {
   /** The seat that was kept for the player when the socket opened. */
   readonly seat: HeldSeat | null
@@ -40,11 +40,11 @@ export interface Admitted {
   readonly welcome: Frame
 }
 
-/** What a socket of this endpoint needs beside its node. */
+/** Dependencies of a socket of this endpoint beside its node. */
 export interface RealtimeEndpoint {
   readonly handlers: FrameHandlers
   readonly listenerHandlers: FrameHandlers<Listener>
-  /** Unix milliseconds. */
+  /** Returns Unix milliseconds. */
   readonly time: () => number
   /** Checks the first frame. */
   readonly admit: (

@@ -34,7 +34,7 @@ const sendCard = (
   response.end(request.method === "HEAD" ? undefined : png)
 }
 
-/** Answers requests for the cards of an app; false for any other request. */
+/** Serves requests for the cards of an app. Returns false for any other request. */
 const makeServeCard = Effect.gen(function* () {
   const apps = yield* HostedApps
   const cards = yield* CardImages

@@ -6,7 +6,7 @@ import { paths } from "#rpc/paths"
 
 export const asyncapiText = (): string => `${JSON.stringify(asyncapiDocument(), null, 2)}\n`
 
-/** Made when it is first asked for: a start has no time to spare. */
+/** Response, built on the first request to keep the start fast. */
 let response: HttpServerResponse.HttpServerResponse | undefined
 
 export const AsyncapiRoute = HttpRouter.add(

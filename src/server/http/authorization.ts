@@ -1,7 +1,7 @@
 /**
- * Authorization matrix, derived from the API definitions. It is committed as `rpc/authorization.md`, so a
- * change of permissions shows in a diff. A test checks the running service against it, for every
- * endpoint and caller.
+ * Authorization matrix, derived from the API definitions. The repository has it as
+ * `rpc/authorization.md`, so a change of permissions shows in a diff. A test checks the running
+ * service against it, for every endpoint and caller.
  */
 import { Context } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
@@ -66,7 +66,7 @@ const rules = {
   publishable: { allowed: withKey, otherwise: invalidKey },
   /** The key is in the query, where none of these callers has it. */
   link: { allowed: [], otherwise: invalidKey },
-  /** The player token is optional, but must be valid if present. */
+  /** Rule for an optional player token, which must be valid if present. */
   maybePlayer: {
     allowed: ["publishable", "player"],
     otherwise: invalidKey,
@@ -158,7 +158,7 @@ const endpointsOfApi = (): ReadonlyArray<Endpoint> => {
   return found.toSorted((a, b) => a.path.localeCompare(b.path) || a.method.localeCompare(b.method))
 }
 
-/** Every endpoint of the API, by path. */
+/** All endpoints of the API, by path. */
 export const endpoints: ReadonlyArray<Endpoint> = endpointsOfApi()
 
 /** Status and code with which an endpoint refuses a caller; undefined if the caller is allowed. */

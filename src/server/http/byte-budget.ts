@@ -1,18 +1,21 @@
 /**
- * Budget in bytes that all connections of a process share, for bodies that are being read and for
- * responses that are not read yet. When it is exhausted, the owner with the most bytes loses its oldest
- * holding: a client that holds little, and only for a moment, is not affected.
+ * Budget in bytes that all connections of a process share, for bodies in progress and for unread
+ * responses. When it is exhausted, the owner with the most bytes loses its oldest holding. So a
+ * client that holds little, and only for a moment, is not affected.
  */
 import { type Link, LinkedList } from "#server/platform/linked-list"
 
-/** Why a holding is cut: the budget is exhausted, or the client took longer than its deadline. */
+/**
+ * Reason for which a holding is cut: the budget is exhausted, or the client took longer than its
+ * deadline.
+ */
 export type CutReason = "exhausted" | "late"
 
 /** Bytes that one connection holds. */
 export interface Holding {
   /** Adds bytes. May cut other holdings, or this one. */
   readonly add: (bytes: number) => void
-  /** From now on the holding is not cut: the bytes wait for the service, not for the client. */
+  /** Excludes the holding from cuts: the bytes now wait for the service, not for the client. */
   readonly keep: () => void
   readonly release: () => void
 }
@@ -28,7 +31,7 @@ interface Entry {
 /** Shares `maxBytes` among holdings. Times are in milliseconds, of any monotonic clock. */
 export class ByteBudget {
   readonly #maxBytes: number
-  /** In the order of their opening. */
+  /** Holdings in the order of their opening. */
   readonly #cuttable = new LinkedList<Entry>()
   #bytes = 0
 
@@ -83,8 +86,8 @@ export class ByteBudget {
     for (const { value } of this.#cuttable) {
       byOwner.set(value.owner, (byOwner.get(value.owner) ?? 0) + value.bytes)
     }
-    const most = Math.max(...byOwner.values())
-    for (const link of this.#cuttable) if (byOwner.get(link.value.owner) === most) return link
+    const largest = Math.max(...byOwner.values())
+    for (const link of this.#cuttable) if (byOwner.get(link.value.owner) === largest) return link
     return undefined
   }
 }

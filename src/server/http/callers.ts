@@ -42,18 +42,18 @@ import { CompactMessage } from "./compact-message.ts"
 import { DeveloperAuthLive } from "./developer-auth.ts"
 import { Origins } from "./origins.ts"
 
-/** The key is a credential of the request. */
+/** Provides a key as the credential of the request. */
 const provideKey = ({ findByKey }: Environments["Service"], key: Redacted.Redacted) =>
   provideCredentials(Effect.asVoid(findByKey(Redacted.value(key))))
 
-/** The environment of a key of one of these kinds, if the page's origin is allowed. */
+/** Returns the environment of a key of one of these kinds, if the page's origin is allowed. */
 const makeByKey = Effect.fnUntraced(function* (kinds: ReadonlyArray<KeyKind>) {
   const environments = yield* Environments
   const origins = yield* Origins
   return Effect.fnUntraced(function* (key: Redacted.Redacted) {
     const environment = yield* environments.findByKey(Redacted.value(key), kinds)
     const { headers, source } = yield* HttpServerRequest.HttpServerRequest
-    if (source instanceof CompactMessage) source.environmentId = environment.environmentId
+    if (source instanceof CompactMessage) source.identify(environment.environmentId)
     yield* origins.check(environment, headers["origin"])
     return environment
   })
@@ -61,7 +61,7 @@ const makeByKey = Effect.fnUntraced(function* (kinds: ReadonlyArray<KeyKind>) {
 
 const makeByPublishableKey = makeByKey(["publishable"])
 
-/** Requires a publishable key; a secret key is refused, since pages must not contain one. */
+/** Requires a publishable key. It refuses a secret key, since pages must not contain one. */
 const PublishableKeyLive = Layer.effect(
   PublishableKey,
   Effect.gen(function* () {
@@ -158,8 +158,8 @@ const makeByPlayerToken = Effect.gen(function* () {
 })
 
 /**
- * Whether the player still exists, and has neither been banned nor lost the session since the start: a
- * response that a banned player may begin is not cut.
+ * Returns whether the player still exists, and has neither been banned nor lost the session since
+ * the start. It does not cut a response that a banned player may begin.
  */
 const makeWatchPlayer = Effect.gen(function* () {
   const sessions = yield* Sessions

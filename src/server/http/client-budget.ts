@@ -21,7 +21,10 @@ export type OpenHolding = (
   cut: (reason: CutReason) => void
 ) => Holding
 
-/** Makes a budget of `maxBytes`, and of two saves at least. `timeout` is in milliseconds, for no bytes. */
+/**
+ * Makes a budget of `maxBytes`, and of two saves at least. `timeout` is in milliseconds, for no
+ * bytes.
+ */
 export const makeClientBudget = Effect.fnUntraced(function* (options: {
   readonly metric: string
   readonly description: string

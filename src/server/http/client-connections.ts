@@ -1,8 +1,8 @@
 /**
- * Limits what one client address may have open on this process: connections, and behind a trusted proxy,
- * which carries many clients on few connections, requests in progress and WebSockets. The address of a
- * trusted proxy itself is not limited. An address that keeps sending bodies in very many small pieces is
- * refused for a while.
+ * Limits of what one client address may have open on this process. They count connections, and
+ * requests in progress and WebSockets behind a trusted proxy, which carries many clients on few
+ * connections. The address of a trusted proxy itself is not limited. An address that keeps sending
+ * bodies in very many small pieces is refused for a while.
  */
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
@@ -17,12 +17,12 @@ const second = 1000
 /** Bodies in too many small pieces from one address. */
 interface Offender {
   bodies: number
-  /** When they are forgotten. */
+  /** Time at which they are forgotten. */
   readonly until: number
 }
 
 export class ClientConnections {
-  /** Refused connections, requests and WebSockets. */
+  /** Number of refused connections, requests and WebSockets. */
   refused = 0
   readonly #now: () => number
   readonly #offenders = new Map<string, Offender>()

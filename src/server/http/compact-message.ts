@@ -1,14 +1,14 @@
 /**
- * Request of Node's HTTP server that joins small pieces of its body. Node keeps each chunk of a body as a
- * Buffer of its own, which takes about 1 kB even for one byte: a body of 16 KiB in chunks of one byte
- * would take 16 MB, also while nobody reads it. Each chunk also takes a microsecond, so a body in very many
- * small ones is given up.
+ * Request of Node's HTTP server that joins small pieces of its body. Node keeps each chunk of a
+ * body as a Buffer of its own, which takes about 1 kB even for one byte. A body of 16 KiB in chunks
+ * of one byte would take 16 MB, also while nobody reads it. Each chunk also takes a microsecond, so
+ * the service gives up a body in very many small ones.
  */
 import type { EnvironmentId } from "#rpc/ids"
 import { http as limits } from "#rpc/limits"
 import { TimedMessage } from "#server/platform/body-deadlines"
 
-/** Larger pieces are passed on as they are. */
+/** Size above which a piece is passed on as it is. */
 const smallBytes = 1024
 const joinedBytes = 4 * 1024
 
@@ -19,11 +19,27 @@ export class CompactMessage extends TimedMessage {
   #length = 0
   #pieces = 0
   #bytes = 0
-  /** Called once when the body comes in too many small pieces; its other pieces are dropped. */
-  onTooManyPieces: ((message: CompactMessage) => void) | undefined
+  #onTooManyPieces: (message: CompactMessage) => void = () => undefined
   #isGivenUp = false
-  /** The environment of the request's key, for the counts of requests. */
-  environmentId: EnvironmentId | undefined
+  #environmentId: EnvironmentId | undefined
+
+  /** Environment of the request's key, for the counts of requests. */
+  get environmentId(): EnvironmentId | undefined {
+    return this.#environmentId
+  }
+
+  /** Sets the environment of the request's key. */
+  identify(environmentId: EnvironmentId): void {
+    this.#environmentId = environmentId
+  }
+
+  /**
+   * Sets the callback for a body in too many small pieces. It runs once, and the message drops the other
+   * pieces.
+   */
+  limitPieces(onTooMany: (message: CompactMessage) => void): void {
+    this.#onTooManyPieces = onTooMany
+  }
 
   override _read(size: number): void {
     this.#wanted = true
@@ -31,12 +47,15 @@ export class CompactMessage extends TimedMessage {
     super._read(size)
   }
 
-  /** Takes the next piece from the parser. False: the parser pauses the connection until `_read`. */
+  /**
+   * Appends the next piece from the parser. If it returns false, the parser pauses the connection
+   * until `_read`.
+   */
   override push(piece: unknown, encoding?: BufferEncoding): boolean {
     if (this.#isGivenUp) return false
     if (Buffer.isBuffer(piece) && this.#isTooFine(piece.length)) {
       this.#isGivenUp = true
-      this.onTooManyPieces?.(this)
+      this.#onTooManyPieces(this)
       return false
     }
     if (!Buffer.isBuffer(piece) || piece.length >= smallBytes) {
@@ -52,7 +71,7 @@ export class CompactMessage extends TimedMessage {
     return this.#length + smallBytes > joinedBytes ? this.#flush() : true
   }
 
-  /** A body in one piece, as most are, stays as it is. */
+  /** Joins the pieces of the body. A body in one piece, as most are, stays as it is. */
   #join(piece: Buffer): void {
     if (this.#length === 0) {
       this.#joined = piece

@@ -30,7 +30,7 @@ export const makeDashboardSession = Effect.map(Settings, ({ baseUrl, dashboard, 
   const secure = baseUrl.startsWith("https:")
   const name = cookieName(baseUrl, port)
   const options = { httpOnly: true, path: "/", sameSite: "strict", secure } as const
-  /** Whether the dashboard is served where this request arrived. */
+  /** Whether the port on which this request arrived serves the dashboard. */
   const isServed = (request: Request): boolean =>
     dashboard === "on" ||
     (dashboard !== "off" &&
@@ -39,7 +39,7 @@ export const makeDashboardSession = Effect.map(Settings, ({ baseUrl, dashboard, 
   return {
     isServed,
     isAllowed,
-    /** The token of the cookie, if the request may use it. */
+    /** Returns the token of the cookie, if the request may use it. */
     tokenOf: (request: Request): string | undefined =>
       isAllowed(request) ? request.cookies[name] : undefined,
     withToken: (response: HttpServerResponse.HttpServerResponse, token: string) =>

@@ -104,7 +104,7 @@ const KeysRefusedLive = Layer.succeed(
   )
 )
 
-/** What a developer may not see does not exist. */
+/** Fails with `not_found` for what a developer may not see, as if it did not exist. */
 const orNotFound = <A, R>(look: Effect.Effect<Option.Option<A>, never, R>) =>
   Effect.flatMap(look, (found) =>
     Option.isSome(found) ? Effect.succeed(found.value) : Effect.fail(new NotFound())

@@ -1,7 +1,7 @@
 /**
- * Error format of every response: `{ error: { code, message, details? } }`. Covers what no endpoint
- * declares: unknown paths, oversized bodies, defects, a lost database. The response to a defect reveals
- * only the request id.
+ * Error format of every response: `{ error: { code, message, details? } }`. It covers the errors
+ * that no endpoint declares: unknown paths, oversized bodies, defects, a lost database. The
+ * response to a defect reveals only the request id.
  */
 import { IncomingMessage } from "node:http"
 import { Cause, Effect, type Schema, SchemaAST } from "effect"
@@ -88,7 +88,10 @@ export const upgradeRequired = errorResponse(UpgradeRequired, new UpgradeRequire
   "sec-websocket-version": "13"
 })
 
-/** Rejects an encoded body: decoded, a small one may be of any size. The rest of it is not read. */
+/**
+ * Rejects an encoded body: decoded, a small one may be of any size. The server does not read the
+ * rest of it.
+ */
 export const rejectEncoded = ({
   headers: { "content-encoding": coding = "identity" }
 }: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse | undefined => {
@@ -127,8 +130,9 @@ const isClientAbort = <E>({ reasons }: Cause.Cause<E>): boolean =>
   reasons.some(({ annotations }) => annotations.has(HttpServerError.ClientAbort.key))
 
 /**
- * The response to a failed request. A disconnected client gets none: the interruption propagates. When
- * the service stops, the response is 503. A defect is logged with its cause and the request id.
+ * Returns the response to a failed request. A disconnected client gets none: the interruption
+ * propagates. When the service stops, the response is 503. It logs a defect with its cause and the
+ * request id.
  */
 export const answerFailure = <E>(
   cause: Cause.Cause<E>,

@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream"
 import { http as limits } from "#rpc/limits"
 
 interface Connection {
-  /** The response to the latest request, until it is sent: it keeps its whole body alive. */
+  /** Response to the latest request, until it is sent: it keeps its whole body alive. */
   newest: ServerResponse | undefined
   waiting: number
 }

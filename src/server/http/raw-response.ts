@@ -5,7 +5,7 @@
 import { STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 
-/** How long the client has to read the response and close. */
+/** Time in which the client has to read the response and close. */
 const lingerMillis = 2000
 
 /** Destroys a finished connection after a while, in case the client does not close its half. */

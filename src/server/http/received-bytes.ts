@@ -1,7 +1,7 @@
 /**
- * Copy of the received bytes of a body, in one piece. What it does not need any more goes back to the
- * system at once: until the next garbage collection, bodies that arrive quickly would take a multiple of
- * their budget, and cause collections that delay everyone.
+ * Copy of the received bytes of a body, in one piece. It returns memory that it does not need any
+ * more to the system at once. Otherwise bodies that arrive quickly would take a multiple of their
+ * budget until the next garbage collection. They would also cause collections that delay everyone.
  */
 
 export class ReceivedBytes {
@@ -27,7 +27,7 @@ export class ReceivedBytes {
     return this.#bytes.length - before
   }
 
-  /** All bytes, which belong to the caller from now on. */
+  /** Returns all bytes, and passes their ownership to the caller. */
   take(): ArrayBuffer {
     const length = this.#length
     const { buffer, byteOffset } = this.#bytes
@@ -41,7 +41,7 @@ export class ReceivedBytes {
     return whole
   }
 
-  /** Gives the bytes back. */
+  /** Releases the bytes. */
   free(): void {
     const { buffer } = this.#bytes
     if (this.#own && buffer instanceof ArrayBuffer) buffer.transfer(0)

@@ -18,10 +18,13 @@ import { HttpBounds } from "./server.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** The body is larger than its endpoint allows. */
+/** Error for a body that is larger than its endpoint allows. */
 export class BodyTooLarge extends Data.Error<{ readonly limit: number }> {}
 
-/** The body was not read to its end: the bodies of all clients are too many, or this client too slow. */
+/**
+ * Error for a body that was not read to its end: the bodies of all clients are too many, or this
+ * client too slow.
+ */
 export class BodyCut extends Data.Error<{ readonly reason: CutReason }> {}
 
 /** The body has bytes that are not UTF-8. */
@@ -101,8 +104,8 @@ export const makeBoundBody = Effect.gen(function* () {
     })
 
   /**
-   * Lets the body of this request be read within the bounds only. The request itself is changed: for an
-   * object that inherits from it, V8 would keep a class of its own, and optimize nothing that reads it.
+   * Bounds the reading of this request's body. It changes the request itself. For an object that
+   * inherits from it, V8 would keep a class of its own, and optimize nothing that reads it.
    */
   return (request: Request): void => {
     if (!hasBody(request)) return

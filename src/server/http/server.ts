@@ -22,7 +22,7 @@ export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Bu
 /** Serves hosts of apps and functions, where nothing of the service itself may answer. */
 export interface AppHandler {
   readonly isFor: (request: IncomingMessage) => boolean
-  /** Answers a request for such a host; false for one that is for the service itself. */
+  /** Answers a request for such a host. Returns false for a request to the service itself. */
   readonly serve: (request: IncomingMessage, response: ServerResponse) => boolean
   /** Whether a handshake may go to {@link AppHandler.upgrade}. */
   readonly mayUpgrade: (request: IncomingMessage) => boolean
@@ -32,19 +32,25 @@ export interface AppHandler {
 /** Timeouts in milliseconds. */
 export const HttpBounds = Context.Reference("server/http/server/HttpBounds", {
   defaultValue: () => ({
-    /** From the first byte, or the opening of the connection, to the end of the headers. */
+    /** Timeout from the first byte, or the opening of the connection, to the end of the headers. */
     headersTimeout: 10_000,
-    /** To the end of the body. */
+    /** Timeout to the end of the body. */
     requestTimeout: 30_000,
-    /** To the end of a body of no bytes; larger ones have longer, see `slowestBytesPerSecond`. */
+    /**
+     * Timeout to the end of a body of no bytes; larger ones have longer, see
+     * `slowestBytesPerSecond`.
+     */
     bodyTimeout: 10_000,
-    /** To the end of a response, or of a part of a stream, in the same way. */
+    /** Timeout to the end of a response, or of a part of a stream, in the same way. */
     responseTimeout: 30_000,
-    /** How often the timeouts are checked. */
+    /** Interval at which the timeouts are checked. */
     connectionsCheckingInterval: 5000,
-    /** To the next request. */
+    /** Timeout to the next request. */
     keepAliveTimeout: 65_000,
-    /** Without a byte in either direction, including a response that the client does not read. */
+    /**
+     * Timeout without a byte in either direction, including a response that the client does not
+     * read.
+     */
     timeout: 60_000
   })
 })
@@ -59,11 +65,11 @@ export const webSocketBounds = {
   maxPayload: socket.frameMaxBytes,
   maxFragments: socket.fragmentsMax,
   maxBufferedChunks: socket.bufferedChunksMax,
-  /** How long the client has to answer a close frame, in milliseconds. */
+  /** Time in which the client has to answer a close frame, in milliseconds. */
   closeTimeout: 2000
 }
 
-/** How long pending requests may take when the process stops. */
+/** Time that pending requests may take when the process stops. */
 const shutdownMillis = 5000
 const idleCheckMillis = 50
 
@@ -110,14 +116,14 @@ const refuseUnread = (error: NodeJS.ErrnoException, connection: Duplex): void =>
   refuse(connection, status, code, message)
 }
 
-/** The refusal of what is too much for one client address. */
+/** Refusal of what is too much for one client address. */
 const tooManyConnections = [
   429,
   "rate_limited",
   "This address has too many connections. Close some."
 ] as const
 
-/** The server listens before all routes are there, and after they are gone. */
+/** Response while the server listens before all routes are there, and after they are gone. */
 const notServing = [503, "unavailable", "The service starts or stops. Try again."] as const
 
 const refuseRequest = (
@@ -144,7 +150,9 @@ class UpgradingServer extends Server {
   dropped = 0
   apps: AppHandler | undefined
   readonly #pipeline = new Pipeline()
-  /** Cuts the connection of a body in too many pieces: to read the rest would cost the most. */
+  /**
+   * Cuts the connection of a body in too many pieces, since reading the rest would cost the most.
+   */
   readonly #cut = (message: CompactMessage): void => {
     this.clients.offended(message)
     message.socket.destroy()
@@ -257,7 +265,7 @@ class UpgradingServer extends Server {
       return super.emit(event, ...args)
     }
     if (request instanceof CompactMessage) {
-      request.onTooManyPieces = this.#cut
+      request.limitPieces(this.#cut)
       request.startBodyDeadline(this.#bodyMillis, () => {
         const late = Object.assign(new Error("The request took too long"), { code: lateCode })
         super.emit("clientError", late, request.socket)
@@ -290,7 +298,7 @@ export class HttpServerHandle extends Context.Service<
     readonly hasRoom: () => boolean
     /** Sets the handler for upgrades of exactly this path. */
     readonly onUpgrade: (path: string, handler: UpgradeHandler) => void
-    /** From now on this handler answers requests for hosts of apps. */
+    /** Sets the handler of requests for hosts of apps. */
     readonly serveApps: (handler: AppHandler) => void
     /** Closes every connection, including upgraded ones. */
     readonly endConnections: Effect.Effect<void>
@@ -324,8 +332,8 @@ export class HttpServerHandle extends Context.Service<
 }
 
 /**
- * Listens on the address of the settings. When the process stops, pending requests may finish within
- * {@link shutdownMillis}; then all connections are closed.
+ * Listens on the address of the settings. When the process stops, pending requests may finish
+ * within {@link shutdownMillis}; then the server closes all connections.
  */
 export const HttpServerLive = Layer.unwrap(
   Effect.gen(function* () {

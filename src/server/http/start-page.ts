@@ -33,7 +33,7 @@ interface StartPageOptions {
   readonly hasDemo: boolean
   /** The address of the dashboard, with a sign-in that works once; undefined where it is not here. */
   readonly dashboard: string | undefined
-  /** Mails are stored instead of sent. */
+  /** Whether the service stores mails instead of sending them. */
   readonly storesMails: boolean
 }
 

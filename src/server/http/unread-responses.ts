@@ -15,13 +15,13 @@ import { HttpBounds } from "./server.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** Smaller responses do not count: a connection has one unsent response at most. */
+/** Size below which responses do not count: a connection has one unsent response at most. */
 const smallBytes = 4096
 
 /**
- * Returns a function that binds a response to the bounds. It must be applied to what a request's effect
- * returns: the fiber holds that until the client has read all of it. So text is replaced by its bytes,
- * which Node would copy it to anyway.
+ * Returns a function that binds a response to the bounds. Apply it to the response of a request's
+ * effect: the fiber holds that until the client has read all of it. So bytes replace text, which
+ * Node would copy to them anyway.
  */
 export const makeBoundResponse = Effect.gen(function* () {
   const { responseTimeout } = yield* HttpBounds
@@ -47,7 +47,7 @@ export const makeBoundResponse = Effect.gen(function* () {
     }
   }
 
-  /** Each part of a stream counts until the next one is asked for. */
+  /** Counts each part of a stream until the client's connection asks for the next one. */
   const boundStream = (request: Request, response: Response, body: HttpBody.Stream): Response => {
     const hold = makeHold(request)
     const stream = Stream.tap(body.stream, ({ length }) => Effect.sync(() => hold(length)))

@@ -7,9 +7,10 @@ import { ChannelNotFound, type CodedError, fromWire, Unavailable } from "#rpc/er
 import type { LocalChannels } from "#entities/channel/entity"
 import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/channel/messages"
 import type { Channel } from "#entities/channel/protocol"
-import { epochOf, retryAfter } from "#entities/voice-session/model"
+import { endsVoice, voiceClosed } from "#entities/voice-session/closed-event"
+import { retryAfter } from "#entities/voice-session/model"
 import { Frame } from "#server/platform/socket-outbox"
-import { type ChannelMembership, endVoice } from "./channel-memberships.ts"
+import type { ChannelMembership } from "./channel-memberships.ts"
 import {
   type DirectTarget,
   EntityLink,
@@ -24,14 +25,11 @@ export type ChannelClient = Effect.Success<typeof Channel.client>
 interface Member {
   readonly subscriber: ChannelSubscriber
   readonly player: ChannelPlayer
-  /** By the channel's clock, Unix milliseconds. */
+  /** Time of joining by the channel's clock, Unix milliseconds. */
   readonly joinedAt: number
   /** The connection's membership that came with it. */
   readonly membership: ChannelMembership<ChannelHandle> | undefined
 }
-
-/** How the event begins by which a call ends for a connection. */
-const voiceClosed = '{"t":"voice_closed"'
 
 const watchError = (error: CodedError): CodedError =>
   error._tag === "channel_not_found" ? error : new Unavailable()
@@ -48,9 +46,9 @@ export class ChannelLink
   readonly #listeners = new Map<string, ChannelSubscriber>()
   /** Connections that have asked to join, by id. */
   readonly #joining = new Map<string, ChannelSubscriber>()
-  /** How many of these are anonymous. */
+  /** Number of anonymous connections among them. */
   #joiningListeners = 0
-  /** The number of listeners that the channel knows of. */
+  /** Number of listeners that the channel knows of. */
   #reportedListeners = 0
   #reporting = false
 
@@ -91,7 +89,7 @@ export class ChannelLink
     this.send({ t: "join", connectionId, ...player, renames: true }, () => this.closeIfIdle())
   }
 
-  /** Leaves the channel; replies when the channel knows. */
+  /** Leaves the channel. The reply follows when the channel has processed the command. */
   leave(
     { connectionId, player }: ChannelSubscriber,
     reason: "left" | "banned" | "deleted",
@@ -110,7 +108,7 @@ export class ChannelLink
     })
   }
 
-  /** A connection is closed: its player stays a member for a while. */
+  /** Disconnects a closed connection; its player stays a member for a while. */
   disconnect({ connectionId, player }: ChannelSubscriber): void {
     if (player === undefined) {
       this.#listeners.delete(connectionId)
@@ -157,8 +155,8 @@ export class ChannelLink
   }
 
   /**
-   * The channel knows which moderation it has executed. Messages are never sent twice. Each attachment
-   * reports the newest number of listeners itself.
+   * Whether the command may be repeated. The channel knows which moderation it has executed. The
+   * link never sends messages twice. Each attachment reports the newest number of listeners itself.
    */
   protected override isRepeatable({ t }: GatewayCommand): boolean {
     return t !== "send" && t !== "listeners"
@@ -205,20 +203,20 @@ export class ChannelLink
     this.closeIfIdle()
   }
 
-  /** A call ends with the activation of its channel: its members here learn it from the link. */
+  /**
+   * Closes calls that ended with the activation of their channel: the link informs its members
+   * here.
+   */
   #closeLostCalls(): void {
     for (const { membership, subscriber } of this.#members.values()) {
-      const session = membership?.voiceSession
-      if (membership === undefined || session === undefined) continue
-      if (epochOf(session) === this.epoch) continue
-      endVoice(membership)
+      if (membership?.voice.isLostAt(this.epoch) !== true) continue
+      membership.voice.end()
       const retryAfterMs = retryAfter(this.context.random())
-      const closed = { t: "voice_closed", channel: this.name, reason: "unavailable", retryAfterMs }
-      subscriber.sink.push(Frame.of(closed))
+      subscriber.sink.push(Frame.of(voiceClosed(this.name, "unavailable", retryAfterMs)))
     }
   }
 
-  /** A join is complete or has failed. */
+  /** Handles a complete or failed join. */
   #joined({ connectionId, player }: ChannelSubscriber): void {
     if (!this.#joining.delete(connectionId)) return
     if (player === undefined) {
@@ -245,10 +243,10 @@ export class ChannelLink
     if (to === null) {
       for (const { subscriber } of this.#members.values()) subscriber.sink.push(frame)
     } else {
-      const closes = frame.text.startsWith(voiceClosed)
+      const ends = endsVoice(frame.text)
       for (const id of to) {
         const member = this.#members.get(id)
-        if (closes && member?.membership !== undefined) endVoice(member.membership)
+        if (ends) member?.membership?.voice.end()
         member?.subscriber.sink.push(frame)
       }
     }
@@ -286,7 +284,9 @@ export class ChannelLink
     subscriber.sink.push(frame)
   }
 
-  /** The member's connection, if it is this one: a join that was sent twice has two replies. */
+  /**
+   * Returns the member's connection, if it is this one: a join that was sent twice has two replies.
+   */
   #memberOn(playerId: string, connectionId: string): ChannelSubscriber | undefined {
     const subscriber = this.#members.get(playerId)?.subscriber
     return subscriber?.connectionId === connectionId ? subscriber : undefined
@@ -320,7 +320,10 @@ export class ChannelLink
     else if (playerId !== null) this.#members.get(playerId)?.subscriber.warn(error)
   }
 
-  /** The channel is over. Its members know if it was closed; if it was lost, they learn it here. */
+  /**
+   * Closes the channel for its members. They know if it was closed; this call informs them if it
+   * was lost.
+   */
   #close(error: CodedError, wasLost: boolean): void {
     const members = Array.from(this.#members.values())
     this.#members.clear()

@@ -1,7 +1,8 @@
 /** The channels of one connection, with what the gateway keeps for each: rate limits and a lock. */
 import { Effect, Semaphore } from "effect"
 import { channels as limits, voice } from "#rpc/limits"
-import { FrameBucket } from "#server/platform/token-bucket"
+import { FrameBucket } from "#server/platform/frame-bucket"
+import { VoiceMembership } from "./voice-membership.ts"
 
 /** A channel that the connection has joined, or has asked to join. */
 export interface ChannelMembership<Link> {
@@ -10,23 +11,7 @@ export interface ChannelMembership<Link> {
   readonly bucket: FrameBucket
   /** Limits the connection's frames to the voice call. */
   readonly voiceBucket: FrameBucket
-  /** The connection's session in the voice call. */
-  voiceSession: string | undefined
-  /** The connection has asked for a place in the voice call, which it may have by now. */
-  askedForVoice: boolean
-  /** How often the call has ended for the connection. */
-  voiceClosings: number
-  /** Ends the session, while the other members of the call see the connection's address. */
-  endDirectCall: Effect.Effect<void> | undefined
-}
-
-/** The call has ended for the connection. */
-export const endVoice = (
-  membership: Pick<ChannelMembership<unknown>, "endDirectCall" | "voiceClosings" | "voiceSession">
-): void => {
-  membership.voiceSession = undefined
-  membership.endDirectCall = undefined
-  membership.voiceClosings += 1
+  readonly voice: VoiceMembership
 }
 
 interface Buckets {
@@ -43,7 +28,7 @@ interface Lock {
 
 export class ChannelMemberships<Link> {
   readonly #byName = new Map<string, ChannelMembership<Link>>()
-  /** Kept after a leave, so that joining again does not refill a bucket. */
+  /** Buckets by channel, kept after a leave, so that joining again does not refill a bucket. */
   readonly #buckets = new Map<string, Buckets>()
   readonly #locks = new Map<string, Lock>()
 
@@ -57,14 +42,14 @@ export class ChannelMemberships<Link> {
 
   /** Ends the calls whose other members see the connection's address, one after the other. */
   get endDirectCalls(): Effect.Effect<void> {
-    const calls = Array.from(this.#byName.values(), ({ endDirectCall }) => endDirectCall)
-    return Effect.forEach(calls, (end = Effect.void) => end, { discard: true })
+    const ends = Array.from(this.#byName.values(), ({ voice }) => voice.endDirect)
+    return Effect.forEach(ends, (end) => end, { discard: true })
   }
 
   /** Names of the channels whose voice calls the connection may be in. */
   get withVoice(): ReadonlyArray<string> {
-    return Array.from(this.#byName).flatMap(([name, { askedForVoice }]) =>
-      askedForVoice ? [name] : []
+    return Array.from(this.#byName).flatMap(([name, membership]) =>
+      membership.voice.hasAsked ? [name] : []
     )
   }
 
@@ -77,13 +62,7 @@ export class ChannelMemberships<Link> {
   }
 
   add(name: string, link: Link, now: number): ChannelMembership<Link> {
-    const call = {
-      voiceSession: undefined,
-      askedForVoice: false,
-      voiceClosings: 0,
-      endDirectCall: undefined
-    }
-    const membership = { link, ...this.#bucketsFor(name, now), ...call }
+    const membership = { link, ...this.#bucketsFor(name, now), voice: new VoiceMembership() }
     this.#byName.set(name, membership)
     return membership
   }

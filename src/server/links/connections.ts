@@ -1,6 +1,6 @@
 /**
- * Registry of the open connections of this node's players, by id, player and environment: a change of
- * one player or one environment never looks at the connections of the others.
+ * Registry of the open connections of this node's players, by id, player and environment. A change
+ * of one player or one environment never looks at the connections of the others.
  */
 import { Multimap } from "#entities/multimap"
 import type { PlayerConnection } from "./player-connection.ts"
@@ -14,7 +14,7 @@ export class Connections {
     return this.#byId.size
   }
 
-  /** All connections; a copy. */
+  /** Copy of all connections. */
   get all(): ReadonlyArray<PlayerConnection> {
     return Array.from(this.#byId.values())
   }

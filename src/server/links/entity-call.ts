@@ -2,7 +2,7 @@
 import { Cause, Effect, Fiber, Option, Schedule } from "effect"
 import { type CodedError, Unavailable } from "#rpc/errors/codes"
 
-/** The cluster's errors when a call does not reach its entity. */
+/** Errors of the cluster for a call that does not reach its entity. */
 const clusterErrors = [
   "MailboxFull",
   "AlreadyProcessingMessage",
@@ -17,15 +17,18 @@ const clusterErrorTags: ReadonlySet<string> = new Set(clusterErrors)
 export const isClusterError = ({ _tag }: { readonly _tag: string }): boolean =>
   clusterErrorTags.has(_tag)
 
-/** Logs why a call had no result: a defect is a fault of ours, anything else an entity that moves. */
+/**
+ * Logs the reason of a call without result. A defect is a fault of the service, anything else an
+ * entity that moves.
+ */
 export const logLostCall = <E>(cause: Cause.Cause<E>): Effect.Effect<void> =>
   (Cause.hasDies(cause) ? Effect.logError : Effect.logDebug)("Failed to call an entity", cause)
 
-/** A player has no use for the cluster's own errors. */
+/** Replaces the cluster's own errors, which a player cannot use. */
 const hideClusterError = (error: CodedError): CodedError =>
   isClusterError(error) ? new Unavailable() : error
 
-/** How long an entity may take to reply before the call counts as lost. */
+/** Time that an entity may take to reply before the call counts as lost. */
 export const replyMillis = 3000
 
 /** Fails as `unavailable` when the reply takes too long. */

@@ -33,15 +33,15 @@ export interface DirectTarget<Command> {
   readonly submit: (node: string, inputs: ReadonlyArray<Numbered<Command>>) => void
 }
 
-/** What every link needs of its node. */
+/** Dependencies of a link on its node. */
 export interface NodeContext {
   readonly node: string
   readonly scheduler: FlushScheduler
   /** Numbers the links of this node and their attachments, counting up. */
   readonly nextAttachment: () => number
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number
-  /** Waits until a link that has lost its entity may attach again; call the result when it has. */
+  /** Waits for a slot in which a link that lost its entity may attach again; the result releases it. */
   readonly reattachment: Effect.Effect<() => void>
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 }
@@ -64,7 +64,7 @@ export abstract class EntityLink<Command, Output, Data> {
   #seq = 0
   #state: State.LinkState = State.initialState
   #closeStream: () => void = () => undefined
-  #endTurn: () => void = () => undefined
+  #releaseSlot: () => void = () => undefined
   #onEnded: () => void = () => undefined
   #fiber: Fiber.Fiber<void> | undefined
 
@@ -89,10 +89,13 @@ export abstract class EntityLink<Command, Output, Data> {
   /** Handles a batch of outputs, which is not empty. */
   protected abstract handle(outputs: ReadonlyArray<Output>): void
 
-  /** May the command be sent again when its outcome is unknown, in the order of the numbers? */
+  /**
+   * Whether the command may be sent again, in the order of the numbers, when its outcome is
+   * unknown.
+   */
   protected abstract isRepeatable(command: Command): boolean
 
-  /** Does anybody on this node use the link? */
+  /** Whether anybody on this node uses the link. */
   protected abstract isInUse(): boolean
 
   /** Most commands that may wait to be sent. */
@@ -100,15 +103,15 @@ export abstract class EntityLink<Command, Output, Data> {
     return rooms.detachedInputsMax
   }
 
-  /** The link is attached (again). May be called twice for one attachment. */
+  /** Handles an attachment. The link may call it twice for one attachment. */
   protected onAttached(): void {}
 
-  /** The entity does not exist. */
+  /** Handles an entity that does not exist. */
   protected onLost(error: CodedError): void {
     this.end(error)
   }
 
-  /** Begins to attach; `onEnded` is called once, when the link has ended. */
+  /** Starts to attach; `onEnded` is called once, when the link has ended. */
   start(onEnded: () => void): void {
     this.#onEnded = onEnded
     this.#fiber = this.context.run(this.#stayAttached())
@@ -186,12 +189,12 @@ export abstract class EntityLink<Command, Output, Data> {
     if (after === before) return
     this.#state = after
     if (after.tag === "moved") return this.#closeStream()
-    this.#endTurn()
+    this.#releaseSlot()
     this.onAttached()
     this.context.scheduler.scheduleInput(this)
   }
 
-  /** Ends the attachment after a loss of commands; attaching again finds out what became of them. */
+  /** Ends the attachment after a loss of commands. The next attachment determines their outcome. */
   detach(): void {
     this.#move(State.leave(this.#state))
   }
@@ -218,7 +221,7 @@ export abstract class EntityLink<Command, Output, Data> {
   protected end(error: CodedError = new Unavailable()): void {
     if (this.ended) return
     this.#state = State.end(this.#state, error)
-    this.#endTurn()
+    this.#releaseSlot()
     this.#failAll(error)
     if (this.#fiber !== undefined) this.context.run(Fiber.interrupt(this.#fiber))
     this.#onEnded()
@@ -257,9 +260,9 @@ export abstract class EntityLink<Command, Output, Data> {
       const now = monotonicMillis(yield* Clock.Clock)
       let retry = State.firstRetry(now())
       while (!this.ended) {
-        if (this.#state.epoch > 0) this.#endTurn = yield* this.context.reattachment
+        if (this.#state.epoch > 0) this.#releaseSlot = yield* this.context.reattachment
         const exit = yield* Effect.exit(this.#watchOnce(State.attachMillis(retry, now())))
-        this.#endTurn()
+        this.#releaseSlot()
         const decision = State.afterStream(retry, {
           wasAttached: State.wasAttached(this.#state),
           error: errorOf(exit),

@@ -27,9 +27,9 @@ export const traced = (
 }
 
 /**
- * Runs effects with the services of a layer, and with the tenant of their fiber. Providing the services
- * would copy all of them for each effect: these are short and many. Where tracing is on, the span of the
- * fiber is needed, too.
+ * Runs effects with the services of a layer, and with the tenant of their fiber. Providing the
+ * services would copy all of them for each of many short effects. With tracing, the effects also
+ * need the span of the fiber.
  */
 export const withServices = <Services>(
   services: Context.Context<Services>
@@ -44,7 +44,10 @@ export const withServices = <Services>(
     )
 }
 
-/** Makes a handler of an effect. An interrupted effect has no reply: its connection is closed. */
+/**
+ * Converts an effect to a handler. An interrupted effect has no reply, since its connection is
+ * closed.
+ */
 export const replyWith = <Services>(services: Context.Context<Services>) => {
   const provide = withServices(services)
   return <T extends FrameType, Connection extends WorkingConnection>(

@@ -15,7 +15,7 @@ import {
 } from "#rpc/errors/codes"
 import { exceedsDepth } from "#rpc/json"
 import { rooms, socket } from "#rpc/limits"
-import { ClientFrames } from "#rpc/realtime"
+import { ClientFrames, featureOfFrame } from "#rpc/realtime"
 import { send } from "#rpc/rooms"
 import { jsonBytes } from "#entities/room/json-state"
 import type { ReplyCallback } from "./entity-link.ts"
@@ -23,7 +23,7 @@ import type { PlayerConnection } from "./player-connection.ts"
 import { replyFrame } from "./reply-frames.ts"
 import type { FrameSink } from "./subscriber.ts"
 
-/** Every frame as its `Rpc`. */
+/** Union of all frames as `Rpc`. */
 export type FrameRpc = RpcGroup.Rpcs<typeof ClientFrames>
 export type FrameType = FrameRpc["_tag"]
 type RpcOf<T extends FrameType> = Extract<FrameRpc, { readonly _tag: T }>
@@ -62,7 +62,7 @@ export function frameTable(entry: (t: FrameType) => unknown): object {
 export interface EnabledFeatures {
   readonly rooms: boolean
   readonly channels: boolean
-  /** Is a socket of any use? */
+  /** Whether the environment has a feature that uses sockets. */
   readonly any: boolean
 }
 
@@ -74,9 +74,10 @@ export const featureError = (
   { channels, rooms }: EnabledFeatures,
   t: string
 ): FeatureDisabled | undefined => {
-  if (t === "ping") return undefined
-  if (/^(?:channel|voice)/.test(t)) return channels ? undefined : disabled("realtimeChannels")
-  return rooms ? undefined : disabled("multiplayer")
+  const feature = featureOfFrame(t)
+  if (feature === undefined) return undefined
+  const isEnabled = feature === "multiplayer" ? rooms : channels
+  return isEnabled ? undefined : disabled(feature)
 }
 
 /** A frame that was refused, and the `rid` of the reply as far as it was readable. */
@@ -99,7 +100,10 @@ type Decoder<T extends FrameType> = (
   input: unknown
 ) => Result.Result<FramePayload<T>, Schema.SchemaError>
 
-/** Stops at the first problem, which most frames do not have; then collects all of them. */
+/**
+ * Makes the decoder of a frame type. It stops at the first problem, which most frames do not have,
+ * and then collects all of them.
+ */
 const decoderOf = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
   schema: S
 ): ((input: unknown) => Result.Result<S["Type"], Schema.SchemaError>) => {

@@ -140,7 +140,7 @@ export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
       knowsRoom,
       /** The seat that a room keeps for a player. */
       peekSeat,
-      /** Draws the id of a room near this node's players. */
+      /** Generates the id of a room near this node's players. */
       newRoomId: yield* localRoomId,
       /** Calls to a channel, for requests that need no link. */
       channel: (environmentId: string, name: string) =>

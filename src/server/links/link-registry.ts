@@ -11,7 +11,7 @@ interface Link {
   readonly start: (onEnded: () => void) => void
 }
 
-/** Where an entity on this node finds the receiver of its outputs, by its id. */
+/** Receivers of an entity's outputs on this node, by its id. */
 interface Receivers<L> {
   set(id: string, receiver: L): unknown
   delete(id: string): boolean
@@ -35,7 +35,7 @@ export class LinkRegistry<L extends Link> {
     this.#receivers = options.receivers
   }
 
-  /** The link to an entity, if there is one. */
+  /** Returns the link to an entity, if there is one. */
   get(environmentId: string, name: string): L | undefined {
     const link = this.#links.get(this.#idOf(environmentId, name))
     return link?.ended === false && link.environmentId === environmentId ? link : undefined

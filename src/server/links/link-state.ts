@@ -17,7 +17,9 @@ interface Progress {
   readonly epoch: number
   /** The newest attachment of this link; 0 before the first. Unique on the node. */
   readonly attachment: number
-  /** How many calls with commands the link has begun; the entity ignores a number it has seen. */
+  /**
+   * Number of calls with commands that the link has begun; the entity ignores a number it has seen.
+   */
   readonly calls: number
 }
 
@@ -31,11 +33,11 @@ export interface Attaching extends Progress {
 
 export interface Attached extends Progress {
   readonly tag: "attached"
-  /** A call with commands is under way; the next one waits for it. */
+  /** Whether a call with commands is under way; the next one waits for it. */
   readonly calling: boolean
 }
 
-/** The attachment is over, and its stream is being closed. */
+/** State after the end of the attachment, while its stream closes. */
 export interface Moved extends Progress {
   readonly tag: "moved"
 }
@@ -60,8 +62,9 @@ export const open = (state: LinkState, attachment: number): LinkState =>
   state.tag === "ended" ? state : { ...progressOf(state), tag: "attaching", attachment }
 
 /**
- * Takes the epoch of a batch. The first batch of a stream is empty and completes the attachment. A
- * batch of a newer activation ends it: that activation does not know yet whom this node holds.
+ * Applies the epoch of a batch. The first batch of a stream is empty and completes the attachment.
+ * A batch of a newer activation ends the attachment: that activation does not know yet the players
+ * of this node.
  */
 export const receive = (state: LinkState, epoch: number, isEmpty: boolean): LinkState => {
   if (epoch < state.epoch) return state
@@ -75,13 +78,16 @@ export const receive = (state: LinkState, epoch: number, isEmpty: boolean): Link
 export const leave = (state: LinkState): LinkState =>
   state.tag === "attached" ? { ...progressOf(state), tag: "moved" } : state
 
-/** Begins a call with commands, numbered by `calls` of the new state; no second one at a time. */
+/**
+ * Starts a call with commands, numbered by `calls` of the new state. There is no second one at a
+ * time.
+ */
 export const beginCall = (state: LinkState): LinkState =>
   state.tag === "attached" && !state.calling
     ? { ...state, calls: state.calls + 1, calling: true }
     : state
 
-/** Is this call the one under way? A call of an earlier attachment is of no interest any more. */
+/** Whether this call is the one under way. Calls of an earlier attachment are ignored. */
 export const isCurrentCall = (state: LinkState, call: number): boolean =>
   state.tag === "attached" && state.calling && state.calls === call
 
@@ -89,11 +95,14 @@ export const isCurrentCall = (state: LinkState, call: number): boolean =>
 export const completeCall = (state: LinkState, call: number): LinkState =>
   state.tag === "attached" && isCurrentCall(state, call) ? { ...state, calling: false } : state
 
-/** The call under way failed: ends the attachment, since its commands may not have arrived. */
+/**
+ * Applies the failure of the call under way: it ends the attachment, since its commands may not
+ * have arrived.
+ */
 export const failCall = (state: LinkState, call: number): LinkState =>
   isCurrentCall(state, call) ? leave(state) : state
 
-/** The stream is closed. */
+/** Applies the end of the stream. */
 export const close = (state: LinkState): LinkState =>
   state.tag === "ended" ? state : { ...progressOf(state), tag: "waiting" }
 
@@ -101,22 +110,29 @@ export const close = (state: LinkState): LinkState =>
 export const end = (state: LinkState, error: CodedError): LinkState =>
   state.tag === "ended" ? state : { ...progressOf(state), tag: "ended", error }
 
-/** Has the stream that is now closing been attached? */
+/** Whether the stream that is now closing has been attached. */
 export const wasAttached = ({ tag }: LinkState): boolean => tag === "attached" || tag === "moved"
 
 const backOffMillis = 20
 const backOffMaxMillis = 500
-/** Small, so that the link finds a recovered entity after at most a third more of its absence. */
+/**
+ * Growth of the delay, small enough that the link finds a recovered entity after at most a third
+ * more of its absence.
+ */
 const backOffFactor = 1.5
 const backOffSteps = 8
-/** How long an entity may be missing. Longer than a statement without a reply takes to fail. */
+/**
+ * Time for which an entity may be missing. It is longer than a statement without a reply takes to
+ * fail.
+ */
 const missingMillis = 6000
 /**
- * How long commands wait for an entity that cannot be reached: longer than the rooms of a frozen runner
- * need after their links have closed, and with these two seconds shorter than a client waits for a reply.
+ * Time for which commands wait for an unreachable entity. It is longer than the rooms of a frozen
+ * runner need after their links have closed. Together with those two seconds it is shorter than a
+ * client waits for a reply.
  */
 const unreachableMillis = 6000
-/** How long the entity may take to accept an attachment before the link tries again. */
+/** Time in which the entity has to accept an attachment before the link tries again. */
 const attachMaxMillis = 3000
 
 /** Errors that say that the entity does not exist. */
@@ -124,13 +140,13 @@ const gone: ReadonlySet<string> = new Set(["room_not_found", "channel_not_found"
 /** The error of an entity that existed and whose last state may still be written. */
 const missing = "room_missing"
 
-/** What the link remembers from one stream to the next. */
+/** State of the link between two streams. */
 export interface Retry {
   /** Streams in a row that were not attached, up to a bound. */
   readonly attempts: number
-  /** When the link was last attached, or began, in monotonic milliseconds. */
+  /** Time at which the link was last attached, or began, in monotonic milliseconds. */
   readonly attachedAt: number
-  /** Since when every stream has found the entity missing. */
+  /** Start of the period in which every stream found the entity missing. */
   readonly missingSince: number | undefined
 }
 
@@ -140,25 +156,31 @@ export const firstRetry = (now: number): Retry => ({
   missingSince: undefined
 })
 
-/** What follows from the end of a stream. */
+/** Decision after the end of a stream. */
 export type RetryDecision =
-  /** The entity is gone: the link ends. */
+  /** Decision for an entity that is gone: the link ends. */
   | { readonly tag: "lost"; readonly error: CodedError }
   | {
       readonly tag: "retry"
       readonly delayMillis: number
-      /** Commands have waited long enough for an entity that is unreachable: fail them. */
+      /**
+       * Whether commands have waited long enough for an unreachable entity, so that the link fails
+       * them.
+       */
       readonly failsCommands: boolean
       readonly retry: Retry
     }
 
-/** How long the next stream may take to be attached: commands that wait do not wait longer for it. */
+/**
+ * Returns the time that the next stream may take to be attached. Commands that wait do not wait
+ * longer for it.
+ */
 export const attachMillis = ({ attachedAt }: Retry, now: number): number => {
   const left = attachedAt + unreachableMillis - now
   return left > 0 ? Math.min(attachMaxMillis, left) : attachMaxMillis
 }
 
-/** Decides what follows from the end of a stream. */
+/** Decides on the next step after the end of a stream. */
 export const afterStream = (
   before: Retry,
   stream: {

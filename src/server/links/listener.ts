@@ -40,7 +40,7 @@ export class Listener implements ChannelSubscriber {
     if (!this.#closed) this.#work.start(effect)
   }
 
-  /** The sink is closed. */
+  /** Closes the listener after its sink. */
   close(): void {
     if (this.#closed) return
     this.#closed = true

@@ -1,6 +1,7 @@
 /**
- * A player's connection, over a WebSocket or native RPC: its room, its ticket, its channels and the work
- * that ends with it. When it closes, the room keeps its seat and its ticket is cancelled.
+ * Connection of a player, over a WebSocket or native RPC: its room, its ticket, its channels and
+ * the work that ends with it. When it closes, the room keeps its seat and the queue cancels its
+ * ticket.
  */
 import { type DateTime, Effect, Semaphore } from "effect"
 import type { AgeBand } from "#rpc/ages"
@@ -24,7 +25,7 @@ import type {
 /** The session behind a player's token; a secret key acts for a player without one. */
 export interface ConnectionSession {
   readonly id: SessionId
-  /** When its token was verified. */
+  /** Time at which its token was verified. */
   readonly since: DateTime.Utc
 }
 
@@ -43,12 +44,14 @@ export interface HeldTicket {
   readonly mode: string
 }
 
-/** What the player's age band and the environment's audience allow. */
+/** Permissions from the player's age band and the environment's audience. */
 export interface AgeRestrictions {
   readonly declaredAgeBand: AgeBand | null
-  /** Peers may not learn the player's address: they reach it through a relay only. */
+  /**
+   * Whether peers may not learn the player's address, and reach the player through a relay only.
+   */
   readonly relayOnly: boolean
-  /** May the player talk in channels that players have created? */
+  /** Whether the player may talk in channels that players have created. */
   readonly openChat: boolean
 }
 
@@ -59,11 +62,11 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
   readonly sink: FrameSink
   readonly reservations: ReservationManager
   #session: ConnectionSession | undefined
-  /** The strictest, until the player's age band is known. */
+  /** Restrictions of the connection: the strictest, until the player's age band is known. */
   #restrictions: AgeRestrictions = { declaredAgeBand: null, relayOnly: true, openChat: false }
   #channelPlayer: ChannelPlayer
   #room: RoomHandle | undefined
-  /** Made when the connection first uses channels. */
+  /** Channels of the connection, created on the first use. */
   #channels: ChannelMemberships<ChannelHandle> | undefined
   #ticket: HeldTicket | undefined
   #closed = false
@@ -80,7 +83,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     readonly sink: FrameSink
     readonly reservations: ReservationManager
     readonly run: RunFork
-    /** Called once, before the connection leaves its room and channels. */
+    /** Callback that runs once, before the connection leaves its room and channels. */
     readonly onClosed: (connection: PlayerConnection) => void
   }) {
     const { connectionId, displayName, environmentId, playerId, session } = options.player
@@ -133,19 +136,19 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     return this.#ticket
   }
 
-  /** The player has sent a new token. */
+  /** Stores the session of a new token from the player. */
   renewSession(session: ConnectionSession | undefined): void {
     this.#session = session
   }
 
-  /** Gives the player its name; returns whether it is a new one. */
+  /** Sets the player's name. Returns whether it is a new one. */
   rename(displayName: string): boolean {
     if (this.displayName === displayName) return false
     this.#channelPlayer = { ...this.#channelPlayer, displayName }
     return true
   }
 
-  /** Sets what the player's age allows; returns what it was before. */
+  /** Sets the permissions by the player's age; returns the previous ones. */
   restrict(restrictions: AgeRestrictions): AgeRestrictions {
     const before = this.#restrictions
     const { openChat } = restrictions
@@ -159,7 +162,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.#ticket = ticket
   }
 
-  /** The ticket's wait is over. */
+  /** Drops the ticket whose wait has ended. */
   dropTicket(ticketId: string): void {
     if (this.#ticket?.ticketId === ticketId) this.#ticket = undefined
   }
@@ -176,7 +179,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.#room = room
   }
 
-  /** The player has left its room on its own. */
+  /** Records that the player has left its room on its own. */
   leftRoom(): void {
     this.#room = undefined
   }
@@ -222,7 +225,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     if (!this.#closed) this.#work.start(effect)
   }
 
-  /** Removes the player from its room and all its channels: it is banned or deleted. */
+  /** Removes the banned or deleted player from its room and all its channels. */
   leaveAll(reason: "banned" | "deleted"): void {
     const { connectionId, playerId } = this
     // The room's own node may have removed the player already: a failure does not matter.
@@ -235,7 +238,10 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.sink.close(code, error._tag, error)
   }
 
-  /** The sink is closed; `replaced` when a newer connection of the player took over. */
+  /**
+   * Closes the connection after its sink; `replaced` when a newer connection of the player took
+   * over.
+   */
   close(replaced: boolean): void {
     if (this.#closed) return
     this.#closed = true

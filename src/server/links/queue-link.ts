@@ -19,7 +19,7 @@ type Enqueue = Extract<QueueCommand, { t: "enqueue" }>
 /** A ticket that waits for its match. */
 interface Ticket {
   readonly command: Enqueue
-  /** Ends the wait: with the id of the match's room, or an error. */
+  /** Ends the wait with the id of the match's room, or an error. */
   readonly resume: (outcome: Effect.Effect<string, CodedError>) => void
 }
 
@@ -85,7 +85,7 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
     })
   }
 
-  /** Ends the wait of all tickets of this node. */
+  /** Fails the wait of all tickets of this node. */
   failAll(error: CodedError): void {
     for (const ticketId of Array.from(this.#tickets.keys())) {
       this.send({ t: "cancel", ticketId }, () => this.closeIfIdle())
@@ -113,16 +113,18 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
   }
 
   /**
-   * Nothing is sent twice: `onAttached` sends every ticket that still waits, before a cancellation that
-   * waits to be sent. The queue has a ticket at most once, and knows which it has cancelled.
+   * Returns false: the link repeats no command. `onAttached` sends every ticket that still waits,
+   * before a cancellation that waits to be sent. The queue has a ticket at most once, and knows
+   * which it has cancelled.
    */
   protected override isRepeatable(): boolean {
     return false
   }
 
   /**
-   * While the link is attached, each ticket of this node has at most two commands. A queue forgets the
-   * tickets of a node with its attachment, so a cancellation may be lost without one.
+   * Maximum number of waiting commands: at most two for each ticket of this node while the link is
+   * attached. A queue forgets the tickets of a node with its attachment, so a cancellation may be
+   * lost without one.
    */
   protected override get waitingMax(): number {
     return this.attached ? Number.POSITIVE_INFINITY : super.waitingMax
@@ -160,7 +162,10 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
     return ticket.command
   }
 
-  /** Only a ticket that still waits can be cancelled, whatever the queue has replied. */
+  /**
+   * Handles the reply to a cancellation. Only a ticket that still waits counts as cancelled,
+   * regardless of the queue's reply.
+   */
   #cancelled(ticketId: string, cancelled: boolean): boolean {
     if (!cancelled || !this.#tickets.has(ticketId)) return false
     this.#fail(ticketId, new MatchCancelled())

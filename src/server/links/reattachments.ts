@@ -13,25 +13,28 @@ import { Clock, Effect } from "effect"
 import { monotonicMillis } from "#entities/monotonic"
 
 /** Links that start together, and the shortest pause before the next ones. */
-export const linksPerTurn = 16
-export const turnMillis = 5
-/** By how much a pause is prolonged for each millisecond that the one before ended late. */
+export const linksPerBatch = 16
+export const pauseMinMillis = 5
+/** Factor by which a pause grows for each millisecond that the previous one ended late. */
 const restFactor = 4
 const pauseMaxMillis = 200
-/** Links that attach at a time. One that takes longer counts no more: its entity may be out of reach. */
+/**
+ * Maximum number of links that attach at a time. A link that takes longer counts no more: its
+ * entity may be unreachable.
+ */
 export const attachingMax = 64
 export const attachingMillis = 1000
 
 /**
- * Waits until the link may attach again; links take turns in the order of their arrival. The result ends
- * the attachment's turn; call it when the link has attached, or could not.
+ * Waits for a slot in which the link may attach again. Links get slots in the order of their arrival. The
+ * result releases the slot: call it when the link has attached, or could not.
  */
 export const makeReattachments = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const now = monotonicMillis(yield* Clock.Clock)
   const waiting = new Set<() => void>()
-  /** When each link that attaches has begun, oldest first. */
+  /** Start of each attaching link, oldest first. */
   const attaching = new Map<object, number>()
   let isRunning = false
 
@@ -41,7 +44,7 @@ export const makeReattachments = Effect.gen(function* () {
     }
     let started = 0
     for (const start of waiting) {
-      if (started === linksPerTurn || attaching.size >= attachingMax) return
+      if (started === linksPerBatch || attaching.size >= attachingMax) return
       waiting.delete(start)
       start()
       started += 1
@@ -51,7 +54,7 @@ export const makeReattachments = Effect.gen(function* () {
   const work = Effect.gen(function* () {
     let late = 0
     while (waiting.size > 0) {
-      const pause = Math.min(turnMillis + restFactor * late, pauseMaxMillis)
+      const pause = Math.min(pauseMinMillis + restFactor * late, pauseMaxMillis)
       const startedAt = now()
       startSome()
       yield* Effect.sleep(pause)

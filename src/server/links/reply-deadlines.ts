@@ -1,6 +1,6 @@
 /**
- * Deadlines of requests to links. All wait equally long, so the oldest is due first and one timer serves
- * them all; a race of each request with its own sleep costs two fibers and a timer.
+ * Deadlines of requests to links. All wait equally long, so the oldest is due first and one timer
+ * serves them all. A race of each request with its own sleep would cost two fibers and a timer.
  */
 import { Clock, Effect } from "effect"
 import { Unavailable } from "#rpc/errors/codes"

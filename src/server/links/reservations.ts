@@ -1,8 +1,8 @@
 /**
- * The reservation of one connection: the only seat or ticket its player may have, as the player's
- * session has granted it. The session is the judge. Sessions move, calls get lost and replies come
- * late. So the connection presents its reservation to each activation of the session. It retries a
- * failed release before it makes a new reservation.
+ * Reservation of one connection: the only seat or ticket its player may have, as the player's
+ * session has granted it. The session is the authority. Sessions move, calls get lost and replies
+ * come late. So the connection presents its reservation to each activation of the session. It
+ * retries a failed release before it makes a new reservation.
  */
 import { Effect, Semaphore } from "effect"
 import { AlreadyInRoom, AlreadyMatching, type CodedError } from "#rpc/errors/codes"
@@ -20,7 +20,7 @@ export interface ReservationCalls {
   readonly peek: (roomId: string) => Effect.Effect<HeldSeat | null, CodedError>
 }
 
-/** Why a connection that holds one reservation cannot make another. */
+/** Returns the error for a connection that holds one reservation and requests another. */
 const conflict = (held: Reservation): CodedError =>
   held.kind === "seat"
     ? new AlreadyInRoom({ details: { roomId: held.roomId } })
@@ -30,13 +30,13 @@ export class ReservationManager {
   readonly #connectionId: string
   readonly #playerId: string
   readonly #calls: ReservationCalls
-  /** What the session has granted and the connection has not released. */
+  /** Reservation that the session has granted and the connection has not released. */
   #current: Reservation = noReservation
-  /** A release that the session does not know of yet. */
+  /** Release that the session does not know of yet. */
   #pendingRelease: Reservation = noReservation
-  /** How often an activation of the session was sent the reservation. */
+  /** Number of times that an activation of the session was sent the reservation. */
   #presented = 0
-  /** Changes of the reservation run one after the other. */
+  /** Lock by which changes of the reservation run one after the other. */
   readonly #lock = Semaphore.makeUnsafe(1)
 
   constructor(options: {
@@ -73,7 +73,7 @@ export class ReservationManager {
     return this.#lock.withPermits(1)(Effect.suspend(() => this.#claim(wanted)))
   }
 
-  /** Turns a ticket into the seat that the queue has found for it. */
+  /** Replaces a ticket by the seat that the queue has found for it. */
   confirm(ticketId: string, roomId: string): Effect.Effect<void, CodedError> {
     const seat: Reservation = { kind: "seat", roomId }
     return this.#lock.withPermits(1)(
@@ -106,8 +106,8 @@ export class ReservationManager {
   }
 
   /**
-   * Forgets a seat that may or may not have been taken. The session keeps it, and asks the room when the
-   * player wants another.
+   * Drops a seat that may or may not have been taken. The session keeps it, and asks the room when
+   * the player wants another.
    */
   forgetUnconfirmed(roomId: string): void {
     if (this.hasSeat(roomId)) this.#current = noReservation
@@ -173,7 +173,10 @@ export class ReservationManager {
     })
   }
 
-  /** Releases a seat that the session remembers and its room does not; was there one? */
+  /**
+   * Releases a seat that the session remembers and its room does not. Returns whether there was
+   * one.
+   */
   #releaseStaleSeat(error: CodedError): Effect.Effect<boolean, CodedError> {
     if (error._tag !== "already_in_room") return Effect.succeed(false)
     const roomId = String(Object(error.details).roomId)
@@ -184,7 +187,10 @@ export class ReservationManager {
     )
   }
 
-  /** A ticket may have been granted after all, too late. A seat is looked up in its room instead. */
+  /**
+   * Releases a ticket later: the session may have granted it after all, too late. For a seat, the
+   * session asks its room instead.
+   */
   #releaseLater(wanted: Reservation, error: CodedError): void {
     if (wanted.kind === "ticket" && isUnavailable(error)) this.#pendingRelease = wanted
   }

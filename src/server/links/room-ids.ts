@@ -1,8 +1,8 @@
 /**
- * Ids of new rooms, near their players. The id of a room decides its shard, and with it its runner. A
- * node therefore varies a new id until it maps to a shard that the node owns: what its players send to
- * the room then crosses to no other runner. Only the last 10 of 80 random bits vary, so nobody can guess
- * the id.
+ * Ids of new rooms, near their players. The id of a room decides its shard, and with it its runner.
+ * A node therefore varies a new id until it maps to a shard that the node owns. Messages of its
+ * players to the room then cross to no other runner. Only the last 10 of 80 random bits vary, so
+ * nobody can guess the id.
  */
 import { Effect } from "effect"
 import { EntityId, Sharding } from "effect/cluster"
@@ -11,8 +11,8 @@ import { rooms as limits } from "#rpc/limits"
 import { Room } from "#entities/room/protocol"
 
 /**
- * Draws the id of a room that lives on this node. A node that owns no shards or shuts down, or that
- * finds none within `idTriesMax`, takes any id.
+ * Generates the id of a room that lives on this node. A node that owns no shards or shuts down, or
+ * that finds none within `idTriesMax`, uses any id.
  */
 export const localRoomId = Effect.map(Sharding.Sharding, (sharding) => {
   const isLocal = (roomId: string): boolean => {

@@ -20,10 +20,10 @@ const watchError = (error: CodedError): CodedError =>
   error._tag === "room_not_found" || error._tag === "room_missing" ? error : new Unavailable()
 
 /**
- * Whether a loss of the room is news to a member. One that waits for the reply to its `leave` has
- * left: the room may have ended with that.
+ * Whether the link must report the loss of the room to a member. One that waits for the reply to its
+ * `leave` has left: the room may have ended with that.
  */
-export const isNewsOfLoss = (
+export const mustReportLoss = (
   { connectionId }: Pick<RoomSubscriber, "connectionId">,
   unanswered: ReadonlyArray<Command>
 ): boolean =>
@@ -35,7 +35,7 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
   readonly #local: LocalRooms["Service"]
   readonly #remote: RemoteRooms
   readonly #members = new Map<string, RoomSubscriber>()
-  /** The address of the room's node, once the room has sent something over the runner link. */
+  /** Address of the room's node, once the room has sent something over the runner link. */
   #owner: string | undefined
   readonly #findConnection: (connectionId: string) => RoomSubscriber | undefined
 
@@ -56,7 +56,7 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
     this.#findConnection = options.findConnection
   }
 
-  /** Receives what a room on another node sends over the runner link from there. */
+  /** Receives the outputs of a room on another node over the runner link from there. */
   receiveRemote({ epoch, from, items, watch }: RemoteRoomOutputs): void {
     if (watch !== this.attachment) return
     if (items.length === 0) this.#owner = from
@@ -103,7 +103,10 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
       .pipe(Stream.mapError((error) => watchError(error)))
   }
 
-  /** The room knows which commands it has executed. Messages and signals are never sent twice. */
+  /**
+   * Whether the command may be repeated. The room knows which commands it has executed. The link
+   * never sends messages and signals twice.
+   */
   protected override isRepeatable({ t }: Command): boolean {
     return t !== "send" && t !== "signal"
   }
@@ -155,7 +158,7 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
     }
   }
 
-  /** Sends an event to its members on this node; the frame is encoded once for all of them. */
+  /** Sends an event to its members on this node. It encodes the frame once for all of them. */
   #deliver(to: ReadonlyArray<string> | null, except: string | null, text: string): void {
     const frame = new Frame(text)
     if (to !== null) {
@@ -197,14 +200,17 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
     else this.#members.get(playerId)?.warn(error)
   }
 
-  /** The room is over. Its members know if it was closed; if it was lost, they learn it here. */
+  /**
+   * Closes the room for its members. They know if it was closed; this call informs them if it was
+   * lost.
+   */
   #close(wasLost: boolean): void {
     const members = Array.from(this.#members.values())
     this.#members.clear()
     const closed = Frame.of({ t: "room_closed", roomId: this.roomId, reason: "lost" })
     const { unanswered } = this
     for (const member of members) {
-      if (wasLost && isNewsOfLoss(member, unanswered)) member.sink.push(closed)
+      if (wasLost && mustReportLoss(member, unanswered)) member.sink.push(closed)
       member.unseated(this.roomId)
     }
     this.end(new RoomNotFound())

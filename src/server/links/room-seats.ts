@@ -1,7 +1,7 @@
 /**
- * Looks up the seats that rooms keep. A room that lives on this node is asked without a call. The members
- * of a room come back together, after a deploy for instance: one call wakes the room, and the others wait
- * for it.
+ * Look-up of the seats that rooms keep. A room that lives on this node needs no call. The members
+ * of a room come back together, after a deploy for instance: one call wakes the room, and the
+ * others wait for it.
  */
 import { Effect } from "effect"
 import type { CodedError } from "#rpc/errors/codes"
@@ -14,7 +14,9 @@ export type PeekSeat = (
   playerId: string
 ) => Effect.Effect<HeldSeat | null, CodedError>
 
-/** `callRoom` asks a room wherever it lives; `local` are the rooms on this node. */
+/**
+ * Makes the look-up. `callRoom` asks a room wherever it lives; `local` are the rooms on this node.
+ */
 export const makePeekSeat = (
   callRoom: PeekSeat,
   local: ReadonlyMap<string, Pick<RoomActor, "peek">>

@@ -61,7 +61,7 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
   connect(connection: SessionSubscriber): Effect.Effect<SessionData, CodedError> {
     const { connectionId, playerId, reservations } = connection
     this.#connections.set(connectionId, connection)
-    return super.request({ t: "attach", playerId, connectionId, reservation: reservations.current })
+    return this.request({ t: "attach", playerId, connectionId, reservation: reservations.current })
   }
 
   /**
@@ -76,8 +76,8 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
     })
   }
 
-  /** Sends a command and waits for the reply, which is overdue after some seconds. */
-  override request(command: PlayerSessionCommand): Effect.Effect<SessionData, CodedError> {
+  /** Sends a command and waits for the reply; fails with `noReply` when it is overdue. */
+  requestWithDeadline(command: PlayerSessionCommand): Effect.Effect<SessionData, CodedError> {
     return Effect.callback((resume) => {
       const answered = this.#deadline(() => {
         resume(Effect.fail(noReply))
@@ -122,8 +122,9 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
   }
 
   /**
-   * Attaching the same connection again changes nothing, and an older connection never replaces a newer
-   * one. Only the sender of another command can find out whether it was carried out.
+   * Whether the command may be repeated. Attaching the same connection again changes nothing, and
+   * an older connection never replaces a newer one. Only the sender of another command can find out
+   * whether it was executed.
    */
   protected override isRepeatable({ t }: PlayerSessionCommand): boolean {
     return t === "attach"

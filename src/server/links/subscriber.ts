@@ -1,6 +1,6 @@
 /**
- * What connections and links know of each other: a link delivers to subscribers, and a connection acts
- * through handles. The same for WebSockets and for native RPC.
+ * Interfaces between connections and links, the same for WebSockets and for native RPC. A link
+ * delivers to subscribers, and a connection acts through handles.
  */
 import type { Effect } from "effect"
 import type { CodedError } from "#rpc/errors/codes"
@@ -13,7 +13,7 @@ import type { Frame } from "#server/platform/socket-outbox"
 import type { ChannelMemberships } from "./channel-memberships.ts"
 import type { ReplyCallback } from "./entity-link.ts"
 
-/** Where a connection's frames go: a socket, or the events stream of native RPC. */
+/** Target of a connection's frames: a socket, or the events stream of native RPC. */
 export interface FrameSink {
   /** The client's address, by which throttles count; none for a server that acts for its players. */
   readonly address?: string
@@ -26,10 +26,10 @@ export interface FrameSink {
 /** The link to the room that a connection is in. */
 export interface RoomHandle {
   readonly roomId: string
-  /** Without `onReply`, only an error comes back, as a warning. */
+  /** Sends a command. Without `onReply`, only an error comes back, as a warning. */
   send(command: PlayerCommand, onReply?: ReplyCallback<JsonObject>): void
   request(command: PlayerCommand): Effect.Effect<JsonObject, CodedError>
-  /** The connection is closed: the room keeps its seat for the player's return. */
+  /** Disconnects a closed connection: the room keeps its seat for the player's return. */
   disconnect(subscriber: RoomSubscriber, replaced: boolean): void
 }
 
@@ -42,11 +42,14 @@ export interface RoomSubscriber {
   readonly sink: Pick<FrameSink, "push">
   /** Reports the failure of a frame without `rid`. */
   readonly warn: (error: CodedError) => void
-  /** May the connection enter this room? Not when its player has given up the seat meanwhile. */
+  /**
+   * Whether the connection may enter this room. It may not when its player has given up the seat
+   * meanwhile.
+   */
   readonly expects: (roomId: string) => boolean
-  /** The connection has entered this room. */
+  /** Reports that the connection has entered this room. */
   readonly seated: (room: RoomHandle) => void
-  /** The seat in this room is gone, without a request of the connection. */
+  /** Reports that the seat in this room is gone, without a request of the connection. */
   readonly unseated: (roomId: string) => void
 }
 
@@ -57,14 +60,14 @@ export interface ChannelHandle {
   readonly epoch: number
   send(command: GatewayCommand, onReply?: ReplyCallback<void>): void
   join(subscriber: ChannelSubscriber): Effect.Effect<void, CodedError>
-  /** The player of the connection, who has joined or asked to, has a new name. */
+  /** Sends the new name of the connection's player, who has joined or asked to join. */
   rename(subscriber: ChannelSubscriber): void
   leave(
     subscriber: ChannelSubscriber,
     reason: "left" | "banned" | "deleted",
     onReply?: ReplyCallback<void>
   ): void
-  /** The connection is closed: its player stays a member for a while. */
+  /** Disconnects a closed connection: its player stays a member for a while. */
   disconnect(subscriber: ChannelSubscriber): void
 }
 
@@ -72,7 +75,7 @@ export interface ChannelHandle {
 export interface ChannelPlayer {
   readonly playerId: string
   readonly displayName: string
-  /** May the player talk in channels that players have created? */
+  /** Whether the player may talk in channels that players have created. */
   readonly openChat: boolean
 }
 

@@ -19,7 +19,10 @@ const middlewareOf = <Id extends string, Groups extends HttpApiGroup.Constraint>
   return [...found]
 }
 
-/** Like `HttpApiBuilder.group`; the middleware of the endpoints is all that requests get from layers. */
+/**
+ * Variant of `HttpApiBuilder.group`. The middleware of the endpoints is all that requests get from
+ * layers.
+ */
 export const apiGroup: typeof HttpApiBuilder.group = (api, name, build) => {
   const middleware = middlewareOf(api, name)
   return Layer.unwrap(

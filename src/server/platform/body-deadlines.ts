@@ -1,6 +1,7 @@
 /**
- * Deadlines of request bodies. Node has one timeout for all requests, but the body of an upload takes
- * longer than that of a call; its handler extends the deadline by the expected size.
+ * Deadlines of request bodies. Node has one timeout for all requests, but the body of an upload
+ * takes longer than that of a call. So the handler of an upload extends the deadline by the
+ * expected size.
  */
 import { IncomingMessage } from "node:http"
 
@@ -20,7 +21,7 @@ export class TimedMessage extends IncomingMessage {
   #timer: NodeJS.Timeout | undefined
   #onLate: (() => void) | undefined
 
-  /** Calls `onLate` unless the body of the request ends in time. */
+  /** Starts the deadline of the body, which calls `onLate` unless the body ends in time. */
   startBodyDeadline(millis: number, onLate: () => void): void {
     if (!hasBody(this) || millis === 0) return
     this.#onLate = onLate

@@ -1,7 +1,7 @@
 /**
- * Client address of a request, as throttles count it: an IPv4 address, or the /64 of an IPv6 address,
- * since one customer of a provider has at least a /64. Entries of `X-Forwarded-For` count only as far
- * as trusted proxies have written them.
+ * Client address of a request, as throttles count it. It is an IPv4 address, or the /64 of an IPv6
+ * address, since one customer of a provider has at least a /64. Entries of `X-Forwarded-For` count
+ * only as far as trusted proxies have written them.
  */
 import type { IncomingMessage } from "node:http"
 import { Option, Result } from "effect"

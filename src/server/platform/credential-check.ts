@@ -1,15 +1,22 @@
 /**
- * Whether the credentials of a request still count. A body, an upload, a streamed response or a webhook lasts
- * as long as its other end likes, so they are checked again: what a credential opened ends with it.
+ * Check whether the credentials of a request still count. A body, an upload, a streamed response or
+ * a webhook lasts as long as its other end likes. So the service checks them again, and ends what
+ * they opened together with them.
  */
 import { Clock, Context, Data, Effect, Stream } from "effect"
 import type { CodedError } from "#rpc/errors/wire"
 import { monotonicMillis } from "#entities/monotonic"
 
-/** The credentials of a response ended while it was streamed: its connection is cut. */
+/**
+ * Error for a response whose credentials ended while it was streamed: the service cuts its
+ * connection.
+ */
 export class CredentialEnded extends Data.TaggedError("CredentialEnded")<{}> {}
 
-/** The credentials of a request ended while it was handled: it is answered as a new one would be. */
+/**
+ * Error for a request whose credentials ended while it was handled: the service answers it as a new
+ * one.
+ */
 export class CredentialRefused extends Data.TaggedError("CredentialRefused")<{
   readonly error: CodedError
 }> {}
@@ -65,8 +72,8 @@ export const provideCredentials =
 const recheckMillis = 1000
 
 /**
- * Ends the current request if it has lasted and its credentials have ended meanwhile. It comes after what
- * takes long, and before what changes something.
+ * Ends the current request if it took long and its credentials have ended meanwhile. Call it after
+ * the slow part, and before a change.
  */
 export const requireCredentials: Effect.Effect<void> = Effect.withFiber((fiber) => {
   const { check, checkedAt } = fiber.getRef(RequestCredentials)
@@ -80,7 +87,7 @@ export const makeCredentialCheck = Effect.gen(function* () {
   return Effect.flatMap(counts, (ok) => (ok ? Effect.void : Effect.fail(new CredentialEnded())))
 })
 
-/** Between two looks at the credentials of work that lasts as long as its client likes. */
+/** Interval between two checks of credentials, for work that lasts as long as its client likes. */
 const lookMillis = 1000
 
 /** Interrupts the work, and fails, within a second after the credentials of the current request have ended. */

@@ -1,7 +1,7 @@
 /**
- * Ends a connection at once. While bytes wait here, the buffer of the operating system is full, too, and
- * its client does not read: after an ordinary close the system would keep that buffer, megabytes of it,
- * for minutes. A reset frees it.
+ * Closes a connection with a reset. While bytes wait here, the buffer of the operating system is
+ * full, too, and its client does not read. After an ordinary close the system would keep that
+ * buffer, megabytes of it, for minutes. A reset frees it.
  */
 import { Socket } from "node:net"
 import type { Duplex } from "node:stream"

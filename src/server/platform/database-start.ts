@@ -1,5 +1,5 @@
 /**
- * Start of a database: waits until it is reachable, and refuses a pooler that gives each transaction
+ * Start of a database: waits until it is reachable. It refuses a pooler that gives each transaction
  * another session, because shard locks and LISTEN belong to one session.
  */
 import { PgConnection } from "@effect/sql-pg"
@@ -7,7 +7,7 @@ import { Effect, Layer, type Redacted, Schedule, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import { causeOf, isDenied, isUnreachable, lacksConnections, refusesTls } from "#sql/database"
 
-/** The database is unusable. The message names the reason and the remedy. */
+/** Error for an unusable database. The message names the reason and the remedy. */
 export class DatabaseStartError extends Schema.TaggedError<DatabaseStartError>()(
   "DatabaseStartError",
   { message: Schema.String }
@@ -24,8 +24,8 @@ const backendOf = (session: Session) =>
   )
 
 /**
- * Whether a pooler shares server sessions between these client sessions: both get the same one, or a
- * session gets another one while the second holds the first one's in a transaction.
+ * Returns whether a pooler shares server sessions between these client sessions. Then both get the
+ * same one, or a session gets another one while the second holds the first one's in a transaction.
  */
 export const sharesSessions = Effect.fnUntraced(function* (first: Session, second: Session) {
   const before = yield* backendOf(first)
@@ -56,8 +56,8 @@ const startError = (message: string) => Effect.fail(new DatabaseStartError({ mes
 export const explain = (variable: string) => (error: unknown) => {
   if (lacksConnections(error)) {
     return startError(
-      `The Postgres of ${variable} has no connection left. Set its max_connections higher, or ` +
-        "SVC_DATABASE_CONNECTIONS of every runner lower."
+      `Failed to connect to the Postgres of ${variable}: no connection is left. Set its ` +
+        "max_connections higher, or SVC_DATABASE_CONNECTIONS of every runner lower."
     )
   }
   if (!SqlError.isSqlError(error)) return Effect.die(error)
@@ -70,8 +70,8 @@ export const explain = (variable: string) => (error: unknown) => {
   }
   if (isDenied(error)) {
     return startError(
-      `The Postgres of ${variable} refused: ${reason}. Correct the user, password and database of ` +
-        `${variable}, or the rights of that user.`
+      `Failed to connect to the Postgres of ${variable}: ${reason}. Correct the user, password and ` +
+        `database of ${variable}, or the rights of that user.`
     )
   }
   if (!isUnreachable(error)) return Effect.die(error)

@@ -28,7 +28,7 @@ const prepare = Effect.gen(function* () {
   })
 })
 
-/** A migrated database. The embedded Postgres is released when the layer closes. */
+/** Migrated database. The layer releases the embedded Postgres when it closes. */
 export const DatabaseLive = Layer.unwrap(
   Effect.gen(function* () {
     const { dataDir, databaseConnections, databaseUrl } = yield* Settings
@@ -60,7 +60,7 @@ const sweepEvery = (period: Duration.Input) => (what: string, sweep: Sweep) =>
     Effect.forkScoped
   )
 
-/** Deletes expired rows now and every hour; a failure is logged and the next run retries. */
+/** Deletes expired rows now and every hour. It logs a failure, and the next run retries. */
 export const sweepHourly = sweepEvery("1 hour")
 
 /** Deletes expired rows now and every day. */

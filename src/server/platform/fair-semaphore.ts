@@ -41,7 +41,7 @@ export class FairShares<W> {
   readonly #permitsPerKey: number
   readonly #waitingPerKey: number
   readonly #held = new Map<string | undefined, number>()
-  /** Queues that are not empty; the first one is the next to be served. */
+  /** Queues that are not empty; the first one is the next. */
   readonly #queues = new Map<string | undefined, Array<W>>()
   #free: number
 
@@ -66,7 +66,7 @@ export class FairShares<W> {
     return this.#queues.get(key)?.length ?? 0
   }
 
-  /** Takes a permit if the key may have another one now. */
+  /** Takes a permit if the key may have another one now. Returns whether it did. */
   take(key: string | undefined): boolean {
     if (this.#queues.has(key) || !this.#mayTake(key)) return false
     this.#hold(key)
@@ -91,7 +91,7 @@ export class FairShares<W> {
     return this.#grantNext()
   }
 
-  /** Puts a permit back; returns the waiters that hold one from now on. */
+  /** Returns a permit. The result are the waiters that now hold one. */
   release(key: string | undefined): ReadonlyArray<W> {
     const held = this.heldBy(key)
     if (held > 1) this.#held.set(key, held - 1)
@@ -105,7 +105,10 @@ export class FairShares<W> {
     this.#free -= 1
   }
 
-  /** The service's own work has no key, and no share: other work depends on it. */
+  /**
+   * Whether the key may take a permit. The service's own work has no key, and no share: other work
+   * depends on it.
+   */
   #mayTake(key: string | undefined): boolean {
     if (this.#free < 1) return false
     const held = this.heldBy(key)
@@ -189,7 +192,7 @@ export class FairSemaphore<E> {
   }
 }
 
-/** A resumed fiber may release at once, so each one starts on its own stack. */
+/** Resumes waiters. A resumed fiber may release at once, so each one starts on its own stack. */
 const resumeAll = (waiters: ReadonlyArray<Waiter>): void => {
   for (const waiter of waiters) {
     waiter.isGranted = true

@@ -1,19 +1,21 @@
 /**
- * Flush cycles of a node. First every link submits the commands that it has collected, then every
- * runner link sends one batch to its node, then every socket is written once. A node with time to spare
- * flushes at the end of the event loop's iteration, so nothing waits. The busier its event loop is, the
- * longer it waits between two flushes, since a write is a system call and most of what a delivery costs.
+ * Flush cycles of a node. First every link submits its collected commands, then every runner link
+ * sends one batch to its node, then every socket is written once. A node with time to spare flushes
+ * at the end of the event loop's iteration, so nothing waits. The busier its event loop is, the
+ * longer it waits between two flushes. A write is a system call, and most of what a delivery costs.
  */
 import { performance } from "node:perf_hooks"
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { monotonicMillis } from "#entities/monotonic"
 
-/** When to flush: at the end of the event loop's iteration, or after milliseconds if it is busy. */
+/**
+ * Timers of flushes: at the end of the event loop's iteration, or after milliseconds if it is busy.
+ */
 export interface FlushTimers {
   readonly soon: (run: () => void) => void
   readonly later: (run: () => void, millis: number) => void
-  /** For how many milliseconds the event loop has been busy since it started. */
+  /** Returns the milliseconds for which the event loop has been busy since it started. */
   readonly busyMillis: () => number
 }
 
@@ -64,7 +66,7 @@ export const FlushTimers = Context.Reference<FlushTimers>("server/platform/flush
   defaultValue: () => processTimers
 })
 
-/** Something that collects between flushes. */
+/** Collector of output between flushes. */
 export interface Flushable {
   readonly flush: () => void
 }
@@ -92,13 +94,13 @@ export class FlushScheduler {
     this.#schedule()
   }
 
-  /** Flushes this in the second phase: all inputs are submitted then. */
+  /** Flushes this in the second phase, after all links have submitted their inputs. */
   scheduleLink(link: Flushable): void {
     this.#links.add(link)
     this.#schedule()
   }
 
-  /** Flushes this in the last phase; to be called once per cycle. */
+  /** Flushes this in the last phase. Call it once per cycle. */
   scheduleOutput(output: Flushable): void {
     this.#outputs.push(output)
     this.#schedule()

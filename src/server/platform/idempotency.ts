@@ -1,7 +1,8 @@
 /**
- * Idempotent requests: for 24 hours a repeated request with the same `Idempotency-Key` gets the first
- * response, and nothing happens again. The response is stored in the transaction of the effect, so
- * both commit or neither does. A request that failed has changed nothing and may be repeated.
+ * Idempotent requests: for 24 hours a repeated request with the same `Idempotency-Key` gets the
+ * first response, and nothing happens again. The transaction of the effect stores the response, so
+ * both commit or neither does. A request that failed has changed nothing, and the client may repeat
+ * it.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -19,7 +20,7 @@ import { sha256 } from "./secrets.ts"
 /** A request with its `Idempotency-Key`. */
 export interface KeyedRequest {
   readonly environmentId: EnvironmentId
-  /** Keys are scoped to the caller: the id of a player, an API key or a developer. */
+  /** Caller, to whom keys are scoped: the id of a player, an API key or a developer. */
   readonly caller: string
   /** Method and path. */
   readonly path: string
@@ -47,7 +48,7 @@ export class Idempotency extends Context.Service<
      */
     readonly once: <A, I, E, E2, R, R2>(
       request: KeyedRequest,
-      answer: Schema.Codec<A, I>,
+      response: Schema.Codec<A, I>,
       prepare: Effect.Effect<Effect.Effect<A, E2, R2>, E, R>
     ) => Effect.Effect<A, E | E2 | KeyError, R | R2>
   }
@@ -69,17 +70,17 @@ const makeOnce = (
 ): Idempotency["Service"]["once"] =>
   Effect.fnUntraced(function* <A, I, E, E2, R, R2>(
     { body, environmentId, ...named }: KeyedRequest,
-    answer: Schema.Codec<A, I>,
+    response: Schema.Codec<A, I>,
     prepare: Effect.Effect<Effect.Effect<A, E2, R2>, E, R>
   ) {
     yield* checkKey(named.key)
-    const Answer = Schema.fromJsonString(answer)
+    const ResponseText = Schema.fromJsonString(response)
     const fingerprint = sha256(JSON.stringify(body))
     const createdAt = yield* DateTime.now
     const find = repository.find({ ...named, since: oldest(createdAt) })
     const replay = Effect.fnUntraced(function* (stored: StoredResponse) {
       if (stored.fingerprint !== fingerprint) return yield* new IdempotencyKeyReused()
-      return yield* Effect.orDie(Schema.decodeEffect(Answer)(stored.answer))
+      return yield* Effect.orDie(Schema.decodeEffect(ResponseText)(stored.response))
     })
     const known = yield* find
     if (Option.isSome(known)) return yield* replay(known.value)
@@ -90,8 +91,8 @@ const makeOnce = (
       const stored = yield* find
       if (Option.isSome(stored)) return yield* replay(stored.value)
       const value = yield* effect
-      const text = yield* Effect.orDie(Schema.encodeEffect(Answer)(value))
-      yield* repository.store({ ...named, environmentId, fingerprint, answer: text, createdAt })
+      const text = yield* Effect.orDie(Schema.encodeEffect(ResponseText)(value))
+      yield* repository.store({ ...named, environmentId, fingerprint, response: text, createdAt })
       return value
     })
     return yield* Effect.catchIf(sql.withTransaction(attempt), SqlError.isSqlError, Effect.die)

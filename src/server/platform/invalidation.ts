@@ -22,7 +22,7 @@ import { SqlClient } from "effect/sql"
 import { orDieWithTimeout } from "#sql/database"
 
 /**
- * What has changed, by kind:
+ * Change of a cached value, by kind:
  *
  * - `config`: the config of the environment `id`;
  * - `key`: the key with the hash `id`;
@@ -98,7 +98,9 @@ export class Invalidation extends Context.Service<
         const { awaitAcknowledgements, acknowledge } = makeAcknowledgements(sql, publish)
         listeners.add(acknowledge)
         yield* listenForever((change) =>
-          Effect.forEach(listeners, (listener) => isolate(listener(change)), { discard: true })
+          Effect.forEach(listeners, (listener) => isolate(change, listener(change)), {
+            discard: true
+          })
         )
         return Invalidation.of({
           publish,
@@ -109,12 +111,16 @@ export class Invalidation extends Context.Service<
     )
 }
 
-/** A defect of one listener must not end the others, nor the session that all of them share. */
-const isolate = (applied: Effect.Effect<void>) =>
+/**
+ * Isolates a defect of one listener, which must not end the others, nor the session that all of
+ * them share.
+ */
+const isolate = ({ kind }: Change, applied: Effect.Effect<void>) =>
   Effect.catchCauseIf(
     applied,
     (cause) => !Cause.hasInterruptsOnly(cause),
-    (cause) => Effect.logError("Failed to apply a change", cause)
+    (cause) =>
+      Effect.annotateLogs(Effect.logError("Failed to apply an invalidation", cause), { kind })
   )
 
 /**

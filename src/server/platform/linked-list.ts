@@ -1,7 +1,7 @@
 /**
- * List that its entries leave in constant time, from any place. A `Set` does the same, but V8 keeps what has
- * left a long-lived one: its old tables refer to the newer ones, and to their entries. So the collections of the
- * young generation copy what is garbage.
+ * List that its entries leave in constant time, from any place. A `Set` does the same, but V8 keeps
+ * what has left a long-lived one. Its old tables refer to the newer ones, and to their entries, so
+ * the collections of the young generation copy garbage.
  */
 
 /** The place of a value in a list. */
@@ -43,7 +43,7 @@ export class LinkedList<A> {
     link.previous = undefined
   }
 
-  /** The places in order. No place may be removed meanwhile. */
+  /** Iterates over the places in order. No place may be removed meanwhile. */
   *[Symbol.iterator](): Generator<Link<A>, void> {
     for (let link = this.#first; link !== undefined; link = link.next) yield link
   }

@@ -1,7 +1,7 @@
 /**
- * Meter of usage, for charging it: each node adds counts up in memory and stores them every few seconds, so
- * that a crash loses less than a minute. A batch has an id, so that a repeated write counts once. Without
- * billing nothing is counted.
+ * Meter of usage, for charging it. Each node adds counts up in memory and stores them every few
+ * seconds, so that a crash loses less than a minute. A batch has an id, so that a repeated write
+ * counts once. Without billing the meter counts nothing.
  */
 import { Array, Clock, Context, DateTime, Effect, Latch, Layer, Semaphore } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -104,7 +104,10 @@ class Counts {
     if (this.#byKey.size === 0) this.nonEmpty.closeUnsafe()
   }
 
-  /** Takes all counts. Those of a month that is closed by now belong to the oldest one that is not. */
+  /**
+   * Removes and returns all counts. Counts of a month that is closed by now belong to the oldest
+   * open one.
+   */
   take(oldest: string): ReadonlyArray<UsageCount> {
     const taken = Array.fromIterable(this.#byKey.values())
     this.#byKey = new Map()

@@ -13,7 +13,7 @@ export const readings = Effect.map(Effect.context<never>(), (context) => ({
     const hooks = { get: () => ({ value: read() }), update: constVoid, modify: constVoid }
     Metric.registerUnsafe(Metric.gauge(name, { description, attributes }), context, hooks)
   },
-  /** `read` must be monotonic. */
+  /** Registers a counter. `read` must be monotonic. */
   counter: (name: string, description: string, read: () => number, attributes: Labels = {}) => {
     const get = () => ({ count: read(), incremental: true })
     const hooks = { get, update: constVoid, modify: constVoid }

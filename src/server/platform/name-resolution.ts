@@ -1,7 +1,8 @@
 /**
- * Resolves host names for outgoing requests. A look-up by the system occupies one of the four threads
- * that hashing and files share, and cannot be cancelled: a slow name server of one developer would stop
- * them all. So names that developers choose are resolved by DNS queries without a thread.
+ * Resolution of host names for outgoing requests. A look-up by the system occupies one of the four
+ * threads that hashing and files share, and cannot be cancelled. So a slow name server of one
+ * developer would stop them all. The service therefore resolves names that developers choose by DNS
+ * queries without a thread.
  */
 import { type LookupAddress, lookup, Resolver } from "node:dns"
 
@@ -12,7 +13,7 @@ export type Resolve = (
   signal: AbortSignal
 ) => void
 
-/** By the system, with its hosts file and search domains. */
+/** Resolves a name by the system, with its hosts file and search domains. */
 export const resolveBySystem: Resolve = (hostname, answer) =>
   // With an error, Node passes no addresses at all, whatever its type says.
   lookup(hostname, { all: true }, (error, addresses) => answer(error, error ? [] : addresses))
@@ -20,10 +21,13 @@ export const resolveBySystem: Resolve = (hostname, answer) =>
 /** Milliseconds until a query is repeated, and how often it is sent. */
 const queries = { timeout: 1000, tries: 3 } as const
 
-/** How long IPv4 addresses wait for the IPv6 ones (RFC 8305, section 3). */
+/** Time for which IPv4 addresses wait for the IPv6 ones (RFC 8305, section 3). */
 const resolutionDelayMillis = 50
 
-/** By queries to name servers, those of the system by default, for both kinds of addresses at once. */
+/**
+ * Resolves a name by queries to name servers, those of the system by default. It queries both kinds
+ * of addresses at once.
+ */
 export const resolveByDns =
   (servers?: ReadonlyArray<string>): Resolve =>
   (hostname, answer, signal) => {

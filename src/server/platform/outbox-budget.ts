@@ -4,7 +4,7 @@
  * A closed socket has a moment for its close frame, unless the budget is exhausted once more.
  */
 
-/** What waits for the client of one socket. */
+/** Unsent output of one socket. */
 export interface Backlog {
   /** The environment of the socket; empty before its credentials are checked. */
   readonly environmentId: string
@@ -14,7 +14,7 @@ export interface Backlog {
   readonly isClosing: boolean
   /** Closes the socket with 1013. */
   readonly closeSlow: () => void
-  /** Ends the connection at once. */
+  /** Cuts the connection. */
   readonly cut: () => void
 }
 
@@ -53,7 +53,7 @@ export class OutboxBudget {
     if (this.#bytes > this.#maxBytes) this.#enforce()
   }
 
-  /** The connection has ended. */
+  /** Releases the backlog of a connection that has ended. */
   release(backlog: Backlog): void {
     const share = this.#behind.get(backlog)
     if (share !== undefined) this.#set(share, 0)

@@ -1,12 +1,12 @@
 /**
- * Outgoing HTTP requests, protected against SSRF: to addresses that developers choose (webhooks), and to
- * sign-in providers. A host must resolve to public addresses only, and the connection uses the address
- * that was checked, so DNS rebinding does not help. Redirects are not followed. URLs must be `https`,
- * except for a server on the developer's own machine where that is allowed.
+ * Outgoing HTTP requests, protected against SSRF: to addresses that developers choose (webhooks),
+ * and to sign-in providers. A host must resolve to public addresses only. The connection uses the
+ * address that was checked, so DNS rebinding does not help. The service does not follow redirects.
+ * URLs must be `https`, except for a server on the developer's own machine where that is allowed.
  *
- * Tenants share the requests under way. The timeout of a request begins when it is sent, and a request
- * that this process could not make or wait for fails with `unavailable`: that is no answer of the other
- * server, and must not count as one.
+ * Tenants share the requests under way. The timeout of a request begins when it is sent. A request
+ * that this process could not make or wait for fails with `unavailable`. That is no answer of the
+ * other server, and must not count as one.
  */
 import {
   Agent as HttpAgent,
@@ -26,24 +26,27 @@ import { FairSemaphore } from "./fair-semaphore.ts"
 import { type Resolve, resolveByDns, resolveBySystem } from "./name-resolution.ts"
 import { currentTenant } from "./tenant.ts"
 
-/** The other server is down, or its response is not usable; `message` is for the developer. */
+/**
+ * Error when the other server is down, or its response is not usable; `message` is for the
+ * developer.
+ */
 export class OutgoingError extends Data.TaggedError("OutgoingError")<{
   readonly message: string
 }> {}
 
 /**
- * Where a request may go. `public`: the internet, by `https`. `loopback`: also this machine.
- * `anywhere`: any address, since the operator has set it.
+ * Permitted targets of a request. `public`: the internet, by `https`. `loopback`: also this
+ * machine. `anywhere`: any address, since the operator has set it.
  */
 export type Reach = "public" | "loopback" | "anywhere"
 
-/** The shared bound that a request counts against; each is divided between tenants. */
+/** Shared bound against which a request counts; tenants share each. */
 export type OutgoingPurpose = "webhooks" | "signIns"
 
 /** A request whose response may have any status. */
 export interface OutgoingRequest {
   readonly purpose: OutgoingPurpose
-  /** By default the tenant of the fiber. */
+  /** Tenant of the request, by default that of the fiber. */
   readonly tenant?: string | undefined
   readonly url: string
   readonly method: "GET" | "POST"
@@ -67,7 +70,7 @@ export interface OutgoingPost {
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMillis: number
-  /** Also allows a server on this machine, over `http` too. */
+  /** Whether the URL may also be a server on this machine, over `http` too. */
   readonly allowLoopback: boolean
 }
 
@@ -156,7 +159,7 @@ export const guardedLookup =
       signal
     )
 
-/** The parsed URL of a request, if the request is allowed. */
+/** Returns the parsed URL of a request, if the request is allowed. */
 const urlOf = ({ reach, url }: OutgoingRequest): Result.Result<URL, OutgoingError> => {
   const parsed = URL.parse(url)
   if (reach !== "anywhere") return checkUrl(url, reach === "loopback")
@@ -171,7 +174,7 @@ export class Outgoing extends Context.Service<
   {
     /** Returns the body of a `2xx` response. */
     readonly post: (post: OutgoingPost) => Effect.Effect<string, RequestError>
-    /** Returns the response, whatever its status. */
+    /** Returns the response of any status. */
     readonly request: (request: OutgoingRequest) => Effect.Effect<OutgoingResponse, RequestError>
   }
 >()("server/platform/outgoing/Outgoing") {
@@ -202,7 +205,7 @@ export class Outgoing extends Context.Service<
   static readonly layer = Outgoing.layerWith(resolveByDns(), resolveBySystem)
 }
 
-/** Above this share of busy time, a response may have arrived that the process has not read. */
+/** Share of busy time above which a response may have arrived that the process has not read. */
 const busyShare = 0.9
 
 const wasBusySince = (start: EventLoopUtilization): boolean =>
@@ -224,17 +227,20 @@ const withTimeout = <A>(
     })
   })
 
-/** Closes idle connections before the server does; many close after five seconds. */
+/** Idle time after which this process closes a connection, before the server: many close after 5 s. */
 const idleMillis = 4000
 
-/** How requests of one reach find and connect to servers. */
+/** Path of requests of one reach: how they find and connect to servers. */
 interface Path {
   readonly http: HttpAgent
   readonly https: HttpsAgent
   readonly lookup: ((signal: AbortSignal) => LookupFunction) | undefined
 }
 
-/** The connections to one server have no bound of their own: the requests under way have one. */
+/**
+ * Makes a path. The connections to one server have no bound of their own: the requests under way
+ * have one.
+ */
 const makePath = (lookup: Path["lookup"]) =>
   Effect.acquireRelease(
     Effect.sync((): Path => {
@@ -269,8 +275,8 @@ const postBy = Effect.fnUntraced(function* (
 })
 
 /**
- * Codes of failures on this side: no free descriptor, port, memory or route, or no name server. The other
- * server has not been asked.
+ * Codes of failures on this side: no free descriptor, port, memory or route, or no name server. The
+ * request has not reached the other server.
  */
 const ownFailures = new Set([
   "EMFILE",

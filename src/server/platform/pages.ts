@@ -1,6 +1,6 @@
 /** Pages of lists: cursors, and the rows that a page shows. */
 
-/** Larger than every version: the cursor of the first page where the newest version comes first. */
+/** Cursor of the first page where the newest version comes first: larger than every version. */
 export const firstPageCursor = 2 ** 31 - 1
 
 /** Makes a page from up to `limit + 1` rows; the extra row means that there is a next page. */

@@ -30,7 +30,7 @@ interface Phc {
   readonly hash: Uint8Array
 }
 
-/** Stands in for a missing hash, so that the check takes as long; no password matches it. */
+/** Substitute for a missing hash, so that the check takes as long. No password matches it. */
 const dummy: Phc = {
   ...parameters,
   salt: new Uint8Array(saltBytes),

@@ -1,12 +1,12 @@
 /**
- * Changes to apply to what is alive. A change that fails, as while the database is away, is repeated until
- * it is applied: a ban or a disabled feature must not be forgotten.
+ * Changes to apply to what is alive. A change that fails, for instance while the database is away,
+ * is repeated until it is applied. A ban or a disabled feature must not be forgotten.
  */
 import { Effect, Schedule } from "effect"
 
 const retrySchedule = Schedule.spaced("1 second")
 
-/** Applies changes. A failed one is repeated in the background, once for each key. */
+/** Applies changes. It repeats a failed one in the background, once for each key. */
 export const makePendingChanges = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const pending = new Set<string>()

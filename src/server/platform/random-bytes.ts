@@ -1,14 +1,14 @@
 /**
- * Secure random bytes from the system, drawn in blocks. Ids and tokens need a few bytes each, for which a
- * call of its own costs several times as much as a share of a block. No byte is handed out twice, and
- * what was handed out is wiped.
+ * Secure random bytes from the system, drawn in blocks. Ids and tokens need a few bytes each, for
+ * which a system call costs several times as much as a share of a block. The source returns no byte
+ * twice, and wipes the bytes that it has returned.
  */
 import { randomFillSync } from "node:crypto"
 import { Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 
 const blockBytes = 4096
-/** Larger requests are rare and get bytes of their own. */
+/** Size above which requests get bytes of their own; they are rare. */
 const shareMaxBytes = 256
 
 export class RandomBlock {

@@ -27,7 +27,10 @@ export const makeRateWindows = (
     if (full.size > caches.fullWindows && oldest !== undefined) full.delete(oldest)
   }
 
-  /** How long a window is known to stay full. A limit that was raised since may leave room. */
+  /**
+   * Returns the milliseconds for which a window is known to stay full. A limit that was raised
+   * since may leave room.
+   */
   const knownWaitMillis = (key: string, limit: number): number => {
     const known = full.get(key)
     return known === undefined || limit > known.limit ? 0 : known.until - now()

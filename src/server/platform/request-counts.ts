@@ -67,9 +67,12 @@ interface Count {
 class Counts {
   /** Open while there is something to store. */
   readonly nonEmpty = Latch.makeUnsafe(false)
-  /** Since the last flush. */
+  /** Counts since the last flush. */
   #open = new Map<EnvironmentId, Count>()
-  /** Of flushes, by environment and minute; more than those of one while the database is away. */
+  /**
+   * Counts of flushes, by environment and minute. While the database is away, they hold more than
+   * one minute.
+   */
   readonly #closed = new Map<string, RequestMinute>()
 
   add(environmentId: EnvironmentId, status: number): void {
@@ -85,7 +88,7 @@ class Counts {
     else if (status >= 400) count.clientErrors += 1
   }
 
-  /** Gives what was counted since the last flush to a minute. */
+  /** Assigns the counts since the last flush to a minute. */
   close(minute: DateTime.Utc): void {
     const open = this.#open
     this.#open = new Map()

@@ -23,7 +23,10 @@ import { Aead, SecureRandom } from "effect/crypto"
 import { makeDataDirectory } from "./postgres/data-directory.ts"
 import { Settings } from "./settings/settings.ts"
 
-/** A stored secret cannot be decrypted: another master key encrypted it, or it was changed. */
+/**
+ * Error for a stored secret that cannot be decrypted: another master key encrypted it, or it was
+ * changed.
+ */
 export class SecretError extends Schema.TaggedError<SecretError>()("SecretError", {
   message: Schema.String
 }) {}
@@ -103,7 +106,7 @@ export class Secrets extends Context.Service<
   ).pipe(Layer.provide(Aead.layerWebCrypto))
 }
 
-/** A master key with an id that does not reveal it. */
+/** Makes a master key with an id that does not reveal it. */
 const makeMaster = Effect.fnUntraced(function* (bytes: Uint8Array) {
   // A constant of the key derivation. Another value would invalidate every refresh token.
   const macKey = createSecretKey(createHmac("sha256", bytes).update("marks").digest())

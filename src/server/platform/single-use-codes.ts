@@ -84,7 +84,10 @@ export class SingleUseCodes extends Context.Service<
   )
 }
 
-/** Two environments or purposes may issue the same short code, so both are part of the hash. */
+/**
+ * Returns the hash of a code. Two environments or purposes may issue the same short code, so both
+ * are part of the hash.
+ */
 const hashOf = (
   { environmentId, purpose }: { readonly environmentId: string; readonly purpose: CodePurpose },
   code: string

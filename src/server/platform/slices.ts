@@ -1,10 +1,10 @@
 /**
- * Work on many items in slices: other work of the process runs in between, so that heartbeats, sockets
- * and timers of a large node do not wait for all of it.
+ * Work on many items in slices. Other work of the process runs in between, so heartbeats, sockets
+ * and timers of a large node do not wait for all items.
  */
 import { Effect } from "effect"
 
-/** At 50 microseconds an item, a slice blocks the event loop for 5 ms. */
+/** Items of a slice. At 50 microseconds an item, a slice blocks the event loop for 5 ms. */
 const sliceSize = 100
 
 /** Runs `act` for each item, and yields after each slice. The items are read slice by slice, too. */

@@ -1,7 +1,7 @@
 /**
- * Output of a socket. A frame is encoded once for all its receivers, and everything a socket gets in one
- * flush leaves in one write: a write is a system call, and most of what a delivery costs. Bounded: a
- * consumer that reads too slowly is closed.
+ * Output of a socket. It encodes a frame once for all its receivers, and all output of one flush
+ * leaves in one write. A write is a system call, and most of what a delivery costs. The output is
+ * bounded: the node closes a consumer that reads too slowly.
  */
 import type { Duplex } from "node:stream"
 import { socket as limits } from "#rpc/limits"
@@ -58,7 +58,7 @@ const encodeTextFrame = (text: string): Buffer => {
   return bytes
 }
 
-/** Monotonic counters of what was written to sockets. */
+/** Monotonic counters of writes to sockets. */
 export class WriteStats {
   messages = 0
   bytes = 0
@@ -66,8 +66,8 @@ export class WriteStats {
 }
 
 /**
- * A frame larger than this, such as the snapshot of a room at its limits, may exceed the bound once:
- * no consumer could read fast enough for a frame that fits no outbox.
+ * Size of a large frame, such as the snapshot of a room at its limits, which may exceed the bound
+ * once. No consumer could read fast enough for a frame that fits no outbox.
  */
 const largeBytes = limits.outboxMaxBytes / 2
 
@@ -90,7 +90,7 @@ export interface OutboxOwner {
   readonly isClosed: boolean
   /** Closes the socket, since more waits than is allowed. */
   readonly closeSlow: () => void
-  /** Ends the connection at once. */
+  /** Cuts the connection. */
   readonly cut: () => void
 }
 
@@ -103,10 +103,13 @@ export class Outbox implements Backlog {
   readonly #owner: OutboxOwner
   /** The first frame of the next write; most often the only one. */
   #first: Buffer | undefined
-  /** Emptied and reused: V8 soon treats an array allocated for each flush as long-lived. */
+  /**
+   * Buffer list that each flush empties and reuses: V8 soon treats an array allocated for each
+   * flush as long-lived.
+   */
   readonly #more: Array<Buffer> = []
   #bytes = 0
-  /** The last write filled the socket's buffer. */
+  /** Whether the last write filled the socket's buffer. */
   #behind = false
   readonly #bound = new OutboxBound()
   /** Writes that wait behind another one. */
@@ -187,7 +190,7 @@ export class Outbox implements Backlog {
     this.#owner.cut()
   }
 
-  /** The connection has ended. */
+  /** Releases the backlog of a connection that has ended. */
   release(): void {
     this.close()
     this.#budget.release(this)

@@ -5,7 +5,7 @@
 import { Resolver } from "node:dns"
 import { Data, Effect } from "effect"
 
-/** No name server has answered. */
+/** Error when no name server has answered. */
 export class TextRecordError extends Data.TaggedError("TextRecordError")<{
   readonly name: string
   readonly code: string

@@ -15,7 +15,7 @@ export const withRetryAfter = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     )
   })
 
-/** Takes one token from the bucket of `key`, or a place in its window; refuses if there is none. */
+/** Takes one token from the bucket of `key`, or a place in its window. Fails if there is none. */
 export const takeToken = (
   throttles: Throttles["Service"],
   limit: Throttle | RateWindow,
@@ -30,8 +30,8 @@ const isRefundable = <A, E>(exit: Exit.Exit<A, E>): boolean => {
 }
 
 /**
- * Limits failed attempts. Takes a token from every bucket before the attempt, and refunds them unless
- * the caller failed: wrong passwords count, successes and faults of the service do not.
+ * Limits failed attempts. It takes a token from every bucket before the attempt, and refunds them
+ * unless the caller failed. Wrong passwords count, successes and faults of the service do not.
  */
 export const countFailures =
   (throttles: Throttles["Service"], buckets: ReadonlyArray<readonly [Throttle, string]>) =>

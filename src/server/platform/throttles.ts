@@ -13,18 +13,21 @@ import { siteKey } from "./client-address.ts"
 import { makeRateWindows, rateLimited } from "./rate-windows.ts"
 import { Settings } from "./settings/settings.ts"
 
-/** A node takes 1/20 of the burst at once. */
+/** Divisor of the burst: a node takes 1/20 of it at once. */
 const allowanceDivisor = 20
-/** An allowance expires after 1/4 of the window, so that idle nodes do not keep tokens. */
+/**
+ * Divisor of the window for the expiry of an allowance: after 1/4 of it, so that idle nodes do not
+ * keep tokens.
+ */
 const expiryDivisor = 4
 const sweepSeconds = 60
 
 /** The part of a bucket that this node has taken and not spent. */
 interface TokenAllowance {
   tokens: number
-  /** When the tokens expire, Unix milliseconds. */
+  /** Expiry of the tokens, Unix milliseconds. */
   expiresAt: number
-  /** No token before this time, Unix milliseconds; the bucket was empty. */
+  /** Time before which there is no token, Unix milliseconds; the bucket was empty. */
   retryAt: number
   readonly refill: Semaphore.Semaphore
 }
@@ -43,12 +46,12 @@ export class Throttles extends Context.Service<
   Throttles,
   {
     /**
-     * Takes one token from the bucket of `key`, which names the throttle and the caller; or counts the
-     * request in the sliding window of `key`. A key with the network of an IPv6 client is also limited for
-     * the /48 around it.
+     * Takes one token from the bucket of `key`, which names the throttle and the caller, or counts
+     * the request in the sliding window of `key`. A key with the network of an IPv6 client is also
+     * limited for the /48 around it.
      */
     readonly take: (limit: Throttle | RateWindow, key: string) => Effect.Effect<void, RateLimited>
-    /** Puts one token of a bucket back that was taken a moment ago: the request does not count. */
+    /** Refunds one token that the bucket gave a moment ago: the request does not count. */
     readonly refund: (key: string) => Effect.Effect<void>
   }
 >()("server/platform/throttles/Throttles") {

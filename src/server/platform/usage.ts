@@ -96,7 +96,7 @@ class UsageBuffer {
     this.nonEmpty.openUnsafe()
   }
 
-  /** Takes what is in the buffer. */
+  /** Removes and returns the entries of the buffer. */
   take() {
     this.nonEmpty.closeUnsafe()
     const taken = {
@@ -115,7 +115,7 @@ class UsageBuffer {
     return Math.floor(last / dayMillis) === Math.floor(now / dayMillis)
   }
 
-  /** Puts entries back that could not be written. */
+  /** Restores entries that could not be written. */
   putBack(taken: ReturnType<UsageBuffer["take"]>): void {
     for (const keyId of taken.keys) this.#keys.add(keyId)
     for (const visit of taken.visits) {

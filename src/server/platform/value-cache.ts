@@ -1,9 +1,10 @@
 /**
- * Cache of rows. A look-up that failed says nothing about the row, so the next caller repeats it: a short
- * fault of the database does not last as long as an entry.
+ * Cache of rows. A look-up that failed reveals nothing about the row, so the next caller repeats
+ * it. A short fault of the database does not last as long as an entry.
  *
- * A look-up runs with the services of its caller alone. The library's cache merges them with those of the
- * fiber that has made the cache, which here has none: a merge copies all services for each look-up.
+ * A look-up runs with the services of its caller alone. The library's cache merges them with those
+ * of the fiber that has made the cache, which here has none. A merge would copy all services for
+ * each look-up.
  */
 import { Cache, Context, type Duration, Effect, Exit } from "effect"
 

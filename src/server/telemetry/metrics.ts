@@ -1,10 +1,10 @@
 /**
- * Prometheus metrics. What changes with every frame is a plain number in its module, read on each scrape.
- * Only rare events, such as a request or a statement, update an Effect Metric. Labels have few values:
- * never a player, a room or a project.
+ * Prometheus metrics. A value that changes with every frame is a plain number in its module, read
+ * on each scrape. Only rare events, such as a request or a statement, update an Effect Metric.
+ * Labels have few values: never a player, a room or a project.
  *
- * `GET /metrics` requires `SVC_METRICS_TOKEN`. Without that setting, programs on this machine may read in
- * development, and for all others it is 404.
+ * `GET /metrics` requires `SVC_METRICS_TOKEN`. Without that setting, programs on this machine may
+ * read in development, and all others get 404.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Metric, Redacted } from "effect"
@@ -50,7 +50,7 @@ const registryOf = (context: Context.Context<never>): Registry => {
   return new Map(entries)
 }
 
-/** All metrics in the Prometheus text format. */
+/** Returns all metrics in the Prometheus text format. */
 export const exposition = Effect.map(Effect.context<never>(), (context) =>
   PrometheusMetrics.formatUnsafe(Context.make(Metric.MetricRegistry, registryOf(context)))
 )

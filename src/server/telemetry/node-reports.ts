@@ -15,7 +15,7 @@ import { Gateway } from "#server/gateway/gateway"
 import { sweepDaily } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 
-/** The last report may take this long: the node does not wait for a database that is gone. */
+/** Timeout of the last report: the node does not wait for a database that is gone. */
 const drainingMillis = 1000
 
 /** Returns the share of the time in which the event loop was busy since the last call. */

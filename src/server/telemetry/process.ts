@@ -22,7 +22,9 @@ const measureLoop = Effect.acquireRelease(
   (delay) => Effect.sync(() => delay.disable())
 )
 
-/** Delays since the last scrape: reading `max`, the last of them, resets the histogram. */
+/**
+ * Reads the delays since the last scrape: reading `max`, the last of them, resets the histogram.
+ */
 const readLoop = Effect.gen(function* () {
   const { counter, gauge } = yield* readings
   const delay = yield* measureLoop

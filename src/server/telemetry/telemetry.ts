@@ -4,5 +4,5 @@ import { LogsLive } from "./logs.ts"
 import { RegistryLive } from "./metrics.ts"
 import { TracesLive } from "./traces.ts"
 
-/** Provided to every other layer. */
+/** Layer that every other layer gets. */
 export const ObservabilityLive = Layer.mergeAll(LogsLive, RegistryLive, TracesLive)

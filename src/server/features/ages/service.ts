@@ -1,4 +1,4 @@
-/** Reads the age profile of a player: its declared age band and what that band may use. */
+/** Reads the age profile of a player: its declared age band and the capabilities of that band. */
 import { Effect, Option } from "effect"
 import { ageProfileOf } from "#rpc/ages"
 import { NotFound } from "#rpc/errors/codes"
@@ -6,7 +6,7 @@ import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { PlayerRepository } from "#sql/players"
 import { Configs } from "../config/service.ts"
 
-/** Reads the player row, not the status cache, so a caller sees its own write. */
+/** Reads the player row instead of the status cache, so a caller sees its own write. */
 export const makeAgeProfile = Effect.gen(function* () {
   const configs = yield* Configs
   const players = yield* PlayerRepository

@@ -1,9 +1,9 @@
 /**
  * The audit log. A change in Postgres and its entry commit in one transaction, so the log has neither
- * missing nor false entries. A change outside Postgres (a channel in the cluster) is logged after it
- * has succeeded.
+ * missing nor false entries. The log gets a change outside Postgres (a channel in the cluster) after
+ * its success.
  *
- * Details never hold a secret: they name the changed object, not the secret value.
+ * Details name the changed object and never hold a secret value.
  */
 import { Cause, Context, DateTime, Effect, Exit, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"

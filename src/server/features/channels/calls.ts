@@ -17,7 +17,7 @@ type ChannelError<E> = Exclude<E, { readonly _tag: ClusterError }>
 const isChannelError = <E extends { readonly _tag: string }>(error: E): error is ChannelError<E> =>
   !isClusterError(error)
 
-/** How long a channel may take to reply. */
+/** Time limit for a channel's reply. */
 const replyTimeout = "5 seconds"
 
 const unavailable = Effect.fail(new Unavailable())
@@ -33,14 +33,14 @@ const reach = <A, E extends { readonly _tag: string }, R>(
 
 const withinTime = Effect.timeoutOrElse({ duration: replyTimeout, orElse: () => unavailable })
 
-/** Calls a channel; always completes, as `unavailable` if the call does not reach it. */
+/** Calls a channel. Fails with `unavailable` if the call does not reach the channel. */
 export const callChannel = <A, E extends { readonly _tag: string }, R>(
   call: Effect.Effect<A, E, R>
 ) => withinTime(reach(call))
 
 /**
- * The same for a call that may be carried out twice: it is repeated for up to two seconds, while the
- * channel moves or ends.
+ * Calls a channel like `callChannel`, and retries for up to two seconds while the channel moves or
+ * ends. The call must be idempotent.
  */
 export const callChannelWithRetry = <A, E extends { readonly _tag: string }, R>(
   call: Effect.Effect<A, E, R>

@@ -1,4 +1,6 @@
-/** The frames of channels: for players, and for anonymous connections, which may only listen. */
+/**
+ * Frames of channels, for players and for anonymous connections. Anonymous connections can only listen.
+ */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import {

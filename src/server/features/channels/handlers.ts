@@ -25,7 +25,9 @@ const makeThrottle = Effect.map(
     )
 )
 
-/** Actions that a deleted player may still need undone are the others. */
+/**
+ * Moderation actions that require an existing player. The other actions also apply to a deleted player.
+ */
 const concerning: ReadonlySet<ModerateOp> = new Set(["invite", "allowSend", "mute", "kick", "ban"])
 
 const isPlayerId = Schema.is(PlayerId)

@@ -1,7 +1,7 @@
 /**
- * Channels as their frames and HTTP endpoints need them: joining, creating and leaving from a
- * connection, and calls without a connection. The gateway limits how many channels a connection joins;
- * the channel decides everything else.
+ * Channels for frames and HTTP endpoints: joining, creating and leaving from a connection, and calls
+ * without a connection. The gateway limits how many channels a connection joins; the channel decides
+ * everything else.
  */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"

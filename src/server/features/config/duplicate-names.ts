@@ -1,6 +1,6 @@
 /**
- * Finds names that an object of a JSON text has twice. Parsed, only the last one is left, so a config
- * could show its reader one value and apply another. The text must have been parsed: it is valid JSON.
+ * Finds duplicate names in the objects of a JSON text. A parser keeps only the last one, so a config
+ * could show its reader one value and apply another. The caller must pass valid JSON.
  */
 import { memberPath } from "#rpc/config-document/paths"
 import type { Issue } from "#rpc/errors/codes"
@@ -8,9 +8,9 @@ import type { Issue } from "#rpc/errors/codes"
 /** An object or list around the current position. */
 interface Container {
   readonly path: string
-  /** The names of an object so far; undefined for a list. */
+  /** Names of the object so far; undefined for a list. */
   readonly names: Set<string> | undefined
-  /** The latest name of an object, or index of a list. */
+  /** Latest name of an object, or index of a list. */
   at: string | number
   expectsName: boolean
 }

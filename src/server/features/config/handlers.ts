@@ -57,7 +57,7 @@ export const DefinitionsHttp = apiGroup(
   })
 )
 
-/** An audit entry of a push lists at most this many changed paths. */
+/** Maximum number of changed paths that the audit entry of a push lists. */
 const loggedPaths = 32
 
 interface PushRequest {

@@ -49,21 +49,21 @@ export interface CurrentConfig {
   readonly version: number
   readonly config: EnvironmentConfig
   readonly document: Schema.Json
-  /** The operator has suspended voice. */
+  /** Whether the operator has suspended voice. */
   readonly voiceSuspended: boolean
 }
 
 /** A config document to validate and store as the next version. */
 export interface ConfigPush {
   readonly environmentId: EnvironmentId
-  /** Some rules hold in production only. */
+  /** Name of the environment. Some rules hold in production only. */
   readonly environment: EnvironmentName
   readonly document: Schema.Json
-  /** Issues of the document's text, for names that an object has twice. */
+  /** Issues of the document's text: duplicate names in one object. */
   readonly duplicates?: ReadonlyArray<Issue>
-  /** The id of a key or a developer, or `system`. */
+  /** Id of a key or a developer, or `system`. */
   readonly pushedBy: string
-  /** The `If-Match` header: the push fails unless one of these versions is current. */
+  /** `If-Match` header. The push fails unless one of these versions is current. */
   readonly ifMatch?: string | undefined
 }
 
@@ -73,14 +73,19 @@ type PushError = ConfigConflict | ValidationError
 /** Bounds how long a node uses a stale config when an invalidation message is lost. */
 const cacheTtl = "60 seconds"
 
-/** Bound of the queue for a slow consumer of `changes`; beyond it the oldest changes are dropped. */
+/**
+ * Bound of the queue for a slow consumer of `changes`. Beyond it the queue drops the oldest changes.
+ */
 const changesCapacity = 1024
 
 /** The entity tag of a version. */
 export const etagOf = (version: number): string => `"${version}"`
 
 /** Reads and pushes the configs of all environments. */
-/** Finds what a feature cannot use of the current config. */
+/**
+ * Check of a feature on the current config. Returns an issue for each value that the feature cannot
+ * use.
+ */
 export type ConfigCheck = (
   environmentId: EnvironmentId,
   config: EnvironmentConfig
@@ -95,11 +100,14 @@ export class Configs extends Context.Service<
     readonly validate: (
       document: Pick<ConfigPush, "document" | "duplicates" | "environment">
     ) => Effect.Effect<ReadonlyArray<Issue>, ValidationError>
-    /** What a push warns of beside its document, for example of files that it names. */
+    /** Returns warnings beyond the document itself, for example about files that it names. */
     readonly warnings: (environmentId: EnvironmentId) => Effect.Effect<ReadonlyArray<Issue>>
-    /** Adds a check for `warnings`, by a feature that knows what the config names. */
+    /** Adds a check to `warnings`. The feature that resolves the names in the config supplies it. */
     readonly addCheck: (check: ConfigCheck) => Effect.Effect<void>
-    /** Environments whose config may have changed on any node; `current` already returns the new one. */
+    /**
+     * Stream of environments whose config may have changed on any node; `current` already returns the
+     * new one.
+     */
     readonly changes: Stream.Stream<EnvironmentId>
   }
 >()("server/features/config/service/Configs") {
@@ -166,7 +174,7 @@ const newest = (repository: ConfigRepository["Service"], environmentId: string) 
     Option.getOrElse(() => ({ version: 0, document: {}, voiceSuspended: false }))
   )
 
-/** Features that the raw document enables although this deployment does not offer them. */
+/** Features that the raw document enables and this deployment does not offer. */
 const unavailableFeatures = (
   document: Schema.Json,
   offered: ReadonlySet<FeatureName>
@@ -176,7 +184,7 @@ const unavailableFeatures = (
   return Record.keys(featureTable).filter((name) => features[name] === true && !offered.has(name))
 }
 
-/** The issues of an invalid document, with those of features that this deployment does not offer. */
+/** Adds the features that this deployment does not offer to the issues of an invalid document. */
 const withUnavailable = (
   issues: ReadonlyArray<Issue>,
   features: ReadonlyArray<FeatureName>

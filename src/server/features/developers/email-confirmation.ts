@@ -1,6 +1,6 @@
 /**
  * Confirmation of a developer's address by a link in a mail. It makes pending invite credit usable. The
- * developer asks for the mail, so it is sent at once and a failure is answered.
+ * service sends the mail within the request and returns a failure to the developer.
  */
 import { Context, DateTime, Effect, Layer, Option, Semaphore } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -24,7 +24,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { Throttles } from "#server/platform/throttles"
 import { Ledger } from "../money/ledger.ts"
 
-/** Notes that an address is the developer's, and makes pending credit usable. */
+/** Marks an address as confirmed, and makes pending credit usable. */
 export const makeConfirmEmail = Effect.gen(function* () {
   const emails = yield* DeveloperEmailRepository
   const ledger = yield* Ledger
@@ -45,7 +45,7 @@ export class EmailConfirmation extends Context.Service<
     readonly request: (
       caller: DeveloperCaller
     ) => Effect.Effect<void, MailUnavailable | RateLimited | Unavailable>
-    /** Confirms the address that a link was sent to. */
+    /** Confirms the address that received a link. */
     readonly confirm: (token: string) => Effect.Effect<DeveloperRow, InvalidToken>
   }
 >()("server/features/developers/email-confirmation/EmailConfirmation") {

@@ -116,7 +116,7 @@ const PlatformHttp = apiGroup(
   })
 )
 
-/** Accounts of developers, with what they stand on. */
+/** Developer accounts with the layers they depend on. */
 export const DeveloperAccountsLive = Layer.mergeAll(
   DeveloperAccounts.layer,
   DeveloperOAuth.layer,

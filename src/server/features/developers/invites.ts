@@ -1,6 +1,6 @@
 /**
- * Invite codes. An account redeems one in its life, at sign-up or later, and gets credit for usage fees.
- * The credit is pending until the developer's address is confirmed.
+ * Invite codes. An account redeems one in its life, at sign-up or later, and gets credit for usage
+ * fees. The credit is pending until the developer confirms the address.
  */
 import { DateTime, Effect, Option } from "effect"
 import {

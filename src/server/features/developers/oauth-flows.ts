@@ -1,6 +1,6 @@
 /**
- * Stores the OAuth flows of developers between their HTTP requests. The holder of a flow's secret takes
- * it once and in time. The data is sealed, and the seal is bound to the secret.
+ * Stores the OAuth flows of developers between their HTTP requests. The holder of a flow's secret can
+ * take the flow once, before it expires. The store seals the data and binds the seal to the secret.
  */
 import { DateTime, Effect, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -21,7 +21,7 @@ export interface DeveloperFlow {
   readonly sessionId: DeveloperSessionId | null
 }
 
-/** A flow that was taken out of the store. */
+/** Flow that a caller has taken out of the store. */
 export interface TakenFlow<A> extends DeveloperFlow {
   readonly data: A
   readonly isExpired: boolean

@@ -1,6 +1,7 @@
 /**
- * External identities of developers: signs in the owner of one, creates an account for a new one, links
- * one to the developer of a session, or proves that developer again. Accounts are never found by email.
+ * External identities of developers. Signs in the owner of an identity, creates an account for a new
+ * identity, or links it to the developer of a session. It also proves that developer again. The service
+ * never finds an account by email.
  */
 import { DateTime, Effect, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -96,7 +97,7 @@ const makeSignIn = Effect.gen(function* () {
   const signUp = yield* makeSignUp
   const transaction = yield* makeTransaction
 
-  /** Signs in the owner of an identity. None without an owner. */
+  /** Signs in the owner of an identity; none if the identity has no owner. */
   const signInOwner = Effect.fnUntraced(function* (
     provider: DeveloperProvider,
     { email, subject, username }: ProviderProfile
@@ -168,14 +169,14 @@ const makeLink = Effect.gen(function* () {
   }, transaction)
 })
 
-/** What a verified external identity can do, and a prediction of the error of a flow. */
+/** Operations of a verified external identity, and a prediction of a flow's error. */
 export const makeIdentities = Effect.gen(function* () {
   const repository = yield* DeveloperRepository
   const issueReauthToken = yield* makeIssueReauthToken
   return {
     signIn: yield* makeSignIn,
     link: yield* makeLink,
-    /** Issues a proof, if the identity is one of the developer of the session. */
+    /** Issues a proof if the identity belongs to the developer of the session. */
     prove: Effect.fnUntraced(function* (
       { developerId, provider, sessionId }: DeveloperFlow,
       { subject }: ProviderProfile
@@ -186,7 +187,7 @@ export const makeIdentities = Effect.gen(function* () {
       }
       return yield* issueReauthToken(provider, owner.id, sessionId)
     }),
-    /** Predicts the error of a link without a change. */
+    /** Predicts the error of a link without changing anything. */
     precheck: Effect.fnUntraced(function* (
       { developerId, intent, provider }: DeveloperFlow,
       { subject }: ProviderProfile

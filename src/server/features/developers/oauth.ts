@@ -1,7 +1,7 @@
 /**
- * OAuth sign-in of developers. Each step works once: the start, the callback within ten minutes and
- * the exchange within one minute. As for players, the callback yields only a code, which is useless
- * without the PKCE verifier of the page that started the flow. Accounts change only at the exchange.
+ * OAuth sign-in of developers. Each step works once: the start, the callback within ten minutes and the
+ * exchange within one minute. The callback yields only a code, which is useless without the PKCE
+ * verifier of the page that started the flow. Accounts change only at the exchange.
  */
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -60,7 +60,7 @@ export class DeveloperOAuth extends Context.Service<
       caller: DeveloperCaller | undefined,
       request: DeveloperStart
     ) => Effect.Effect<string, InvalidRequest | ProviderNotConfigured | Unauthorized>
-    /** Handles the callback and returns the URL to redirect to. None if the state is unknown. */
+    /** Handles the callback and returns the URL to redirect to; none if the state is unknown. */
     readonly callback: (
       provider: DeveloperProvider,
       returned: ProviderReturn
@@ -119,7 +119,7 @@ const invalidRedirectUrl = new InvalidRequest({
 
 /**
  * Whether a flow may return to a page: the dashboard on a port of the service's host, or a tool on the
- * developer's own machine. Elsewhere a page could phish for the code.
+ * developer's machine. Any other page could phish for the code.
  */
 const makeIsOwnPage = Effect.map(Settings, ({ baseUrl }) => {
   const own = new URL(baseUrl)

@@ -1,6 +1,6 @@
 /**
- * Proofs that the caller is the owner of the account: the password, or the token of a repeated external
- * sign-in, which works once, for five minutes, in the session that asked for it.
+ * Proofs that the caller owns the account: the password, or the token of a repeated external sign-in.
+ * The token works once, for five minutes, in the session that requested it.
  */
 import { DateTime, Effect, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -51,20 +51,23 @@ export const makeIssueReauthToken = Effect.gen(function* () {
   )
 })
 
-/** Checks of a proof, which fail with `invalid_credentials` unless it matches the account. */
+/** Checks of a proof. They fail with `invalid_credentials` unless the proof matches the account. */
 export const makeProofs = Effect.gen(function* () {
   const flows = yield* DeveloperFlowRepository
   const passwords = yield* Passwords
   const isToken = ({ password, reauthToken }: Proof) =>
     password === undefined && reauthToken !== undefined
   return {
-    /** Verifies a password; a token passes until it is spent. */
+    /** Verifies a password. A token passes without a check: `spend` verifies it. */
     check: Effect.fnUntraced(function* ({ passwordHash }: DeveloperRow, proof: Proof) {
       if (isToken(proof)) return
       const valid = yield* passwords.verify(proof.password ?? "", passwordHash)
       if (!valid) return yield* wrongPassword
     }),
-    /** Spends a token. Call it in the transaction of the change, so that only a change spends it. */
+    /**
+     * Spends a token. Call it in the transaction of the change, so that only a committed change spends
+     * it.
+     */
     spend: Effect.fnUntraced(function* ({ sessionId }: DeveloperCaller, proof: Proof) {
       if (!isToken(proof)) return
       const found = Option.getOrUndefined(yield* flows.take(hashOf(proof.reauthToken ?? "")))

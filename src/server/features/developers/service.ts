@@ -71,7 +71,10 @@ export class DeveloperAccounts extends Context.Service<
     readonly identities: (
       caller: DeveloperCaller
     ) => Effect.Effect<ReadonlyArray<DeveloperIdentity>>
-    /** Removes an external identity and returns the others. The last sign-in method stays. */
+    /**
+     * Removes an identity of a provider and returns the others. Refuses to remove the last sign-in
+     * method.
+     */
     readonly unlink: (
       caller: DeveloperCaller,
       provider: string,
@@ -80,7 +83,7 @@ export class DeveloperAccounts extends Context.Service<
       ReadonlyArray<DeveloperIdentity>,
       InvalidCredentials | LastLoginMethod | NotFound | Unauthorized | Unavailable
     >
-    /** The current sign-up policy; `open` until the first account exists. */
+    /** Current sign-up policy; `open` until the first account exists. */
     readonly signups: Effect.Effect<"closed" | "invite" | "open">
     /** Whether the next sign-up needs the setup token. */
     readonly setupTokenRequired: Effect.Effect<boolean>
@@ -136,7 +139,7 @@ const makeSignup = Effect.gen(function* () {
   )
 })
 
-/** Finds the row of a session's developer, which may have been deleted after the session was checked. */
+/** Finds the developer row of a session. A deletion may have removed it after the session check. */
 const makeRowOf = Effect.map(DeveloperRepository, (repository) =>
   Effect.fnUntraced(function* ({ developerId }: DeveloperCaller) {
     const found = yield* repository.find(developerId)

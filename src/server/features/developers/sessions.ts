@@ -22,13 +22,13 @@ const longest = Duration.seconds(limits.sessionSecondsMax)
 /** Minimum interval between two extensions, because a dashboard sends many requests. */
 const extendInterval = Duration.hours(1)
 
-/** A new session; the plain token is returned only here. */
+/** New session. Only this value has the plain token. */
 export interface CreatedSession {
   readonly token: string
   readonly expiresAt: DateTime.Utc
 }
 
-/** The answer to a token that is missing, unknown or expired. */
+/** Error for a token that is missing, unknown or expired. */
 export const unauthorized = new Unauthorized({
   message: "The developer session is missing or has expired. Sign in for a new kds_ token."
 })

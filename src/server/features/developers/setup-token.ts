@@ -1,7 +1,7 @@
 /**
  * The setup token. In production the first developer account needs it, so that a stranger who finds the
- * deployment first cannot take it. It is `SVC_SETUP_TOKEN`, or one that the first start makes and prints
- * once; only its hash is stored.
+ * deployment first cannot take it. It is `SVC_SETUP_TOKEN`, or a token that the first start generates
+ * and prints once. The service stores only its hash.
  */
 import { DateTime, Effect, Option, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -34,7 +34,7 @@ export const makeSetupToken = Effect.gen(function* () {
   }
 })
 
-/** At the start in production: makes the token unless it is set, and says how to sign up. */
+/** Generates the setup token at a start in production, unless it is set, and logs how to sign up. */
 export const announceSetupToken = Effect.gen(function* () {
   const repository = yield* DeveloperRepository
   const { baseUrl, setupToken } = yield* Settings

@@ -24,9 +24,9 @@ const expired = new InvalidCredentials({
 export class SignInLinks extends Context.Service<
   SignInLinks,
   {
-    /** The code of a new link; none in production or without a demo developer. */
+    /** Creates a link and returns its code; none in production or without a demo developer. */
     readonly create: Effect.Effect<Option.Option<string>>
-    /** Signs in with the code of a link, once. */
+    /** Signs in with the code of a link. A code works once. */
     readonly use: (code: string) => Effect.Effect<DeveloperSignedIn, InvalidCredentials>
   }
 >()("server/features/developers/sign-in-links/SignInLinks") {

@@ -13,7 +13,7 @@ import { DeveloperAccounts } from "./service.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Sign-up and sign-in, limited by client address and account. */
+/** Sign-up and sign-in with limits per client address and account. */
 export const makeDeveloperSignIn = Effect.gen(function* () {
   const accounts = yield* DeveloperAccounts
   const throttles = yield* Throttles

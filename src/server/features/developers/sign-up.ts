@@ -1,7 +1,7 @@
 /**
- * New developer accounts. With `SVC_SIGNUPS=closed` the first sign-up of a deployment still succeeds;
- * later ones are closed. In production the first sign-up needs the setup token instead of what
- * `SVC_SIGNUPS` asks for.
+ * New developer accounts. With `SVC_SIGNUPS=closed` the first sign-up of a deployment still succeeds,
+ * and later ones fail. In production the first sign-up needs the setup token, whatever `SVC_SIGNUPS`
+ * requires.
  */
 import { Effect, Option } from "effect"
 import { EmailTaken, InvalidInviteCode, SignupsClosed } from "#rpc/errors/codes"
@@ -12,7 +12,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { makeInvites } from "./invites.ts"
 import { makeSetupToken } from "./setup-token.ts"
 
-/** What lets a new account in where sign-up is not open. */
+/** Tokens and codes that admit a new account where sign-up is not open. */
 export interface Invitation {
   readonly inviteCode?: string | undefined
   readonly setupToken?: string | undefined
@@ -28,7 +28,7 @@ export const makeSignups = Effect.gen(function* () {
   )
 })
 
-/** Creates accounts, if the sign-up policy or an invitation lets them in. */
+/** Creates accounts if the sign-up policy or an invitation admits them. */
 export const makeCreateAccount = Effect.gen(function* () {
   const repository = yield* DeveloperRepository
   const invites = yield* makeInvites
@@ -36,7 +36,7 @@ export const makeCreateAccount = Effect.gen(function* () {
   const setupToken = yield* makeSetupToken
   const signups = yield* makeSignups
 
-  /** Fails if no account may be created; an invite code that is given must be good. */
+  /** Fails if the policy admits no account, or if a given invite code is not redeemable. */
   const admit = Effect.fnUntraced(function* ({ inviteCode, setupToken: token }: Invitation) {
     if (yield* setupToken.isNeeded) {
       yield* setupToken.check(token)
@@ -64,13 +64,13 @@ export const makeCreateAccount = Effect.gen(function* () {
     return { row: stored, ...invite }
   })
 
-  /** A new account has redeemed no code before. */
+  /** Redeems a code for a new account, which has redeemed none before. */
   const redeem = (id: DeveloperId, code: string) =>
     Effect.catchTag(invites.redeem(id, code), "already_redeemed", Effect.die)
 
   return {
     admit,
-    /** Stores an account, and what belongs to it, in one transaction; redeems its invite code. */
+    /** Stores an account and its related rows in one transaction, and redeems its invite code. */
     create: <E = never>(
       row: NewDeveloper,
       invitation: Invitation,

@@ -1,10 +1,10 @@
 /**
  * Links in mails: verification of an address, its removal from a stranger's player, and reset of a
- * password. A link works once. It proves control of one mailbox, so it is void when the player's address
- * has changed.
+ * password. A link works once. It proves control of one mailbox, so a change of the player's address
+ * invalidates it.
  *
- * Anybody may sign up with an address, but the owner of the mailbox wins. A reset that is the first proof
- * of the address takes away all that the player had before: providers, sessions and codes.
+ * Anybody may sign up with an address, but the owner of the mailbox wins. A reset that is the first
+ * proof of the address removes the player's earlier providers, sessions and codes.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
@@ -43,7 +43,7 @@ export class EmailLinks extends Context.Service<
     ) => Effect.Effect<void, MailUnavailable | NotFound | RateLimited>
     /**
      * Enqueues a reset link. The mail worker looks up the account later, so that the response reveals
-     * nothing: every address costs the same work. Skips the mail silently when a limit is exceeded.
+     * nothing: every address costs the same work. Skips the mail silently beyond a limit.
      */
     readonly forgot: (
       environment: EnvironmentCaller,
@@ -51,14 +51,14 @@ export class EmailLinks extends Context.Service<
       link: LinkTarget,
       throttle: Effect.Effect<void, RateLimited>
     ) => Effect.Effect<void, MailUnavailable>
-    /** Verifies the address that the token was sent to. */
+    /** Verifies the address that received the token. */
     readonly verify: (
       environment: EnvironmentCaller,
       token: string
     ) => Effect.Effect<Player, InvalidToken | PlayerBanned>
     /**
-     * Takes the address and its password off the player that the token was sent for, verified or not.
-     * Everything else stays.
+     * Removes the address and its password, verified or not, from the player of the token. Everything
+     * else stays.
      */
     readonly disown: (
       environment: EnvironmentCaller,
@@ -124,7 +124,10 @@ const makeSenders = Effect.gen(function* () {
   return { forgot, resend }
 })
 
-/** Removes what somebody may have added to the player before the owner of the mailbox came. */
+/**
+ * Removes the sign-in methods that another person may have added before the mailbox owner claimed the
+ * player.
+ */
 const makeEvictOthers = Effect.gen(function* () {
   const codes = yield* SingleUseCodes
   const grants = yield* ProviderGrants
@@ -161,7 +164,7 @@ const makeProofs = Effect.gen(function* () {
   })
 
   /**
-   * Spends a link and verifies the address, provided the player still has it. Returns whether this is the
+   * Spends a link and verifies the address if the player still has it. Returns whether this is the
    * first proof of the address.
    */
   const spend = Effect.fnUntraced(function* (

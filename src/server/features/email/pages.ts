@@ -33,12 +33,12 @@ interface Page {
   readonly title: string
   readonly button: string
   readonly done: string
-  /** Path of the API, relative to the page. */
+  /** Path of the API relative to the page. */
   readonly endpoint: string
   readonly fields: string
 }
 
-/** The page of a developer's link needs no key of an environment. */
+/** Purpose of a page. The page of a developer's link needs no key of an environment. */
 type PagePurpose = LinkPurpose | "confirm"
 
 const pages: Readonly<Record<PagePurpose, Page>> = {

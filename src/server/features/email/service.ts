@@ -1,9 +1,9 @@
 /**
  * Accounts with an email address and a password: sign-up, login, linking and password changes.
  *
- * Passwords are hashed outside of transactions, because that is slow. Each transaction then checks that
- * the verified hash is still current, so an old password is useless once a reset commits. Every
- * transaction locks the player row first, which prevents deadlocks.
+ * The service hashes passwords outside of transactions, because that is slow. Each transaction then
+ * checks that the verified hash is still current, so an old password is useless once a reset commits.
+ * Every transaction locks the player row first, which prevents deadlocks.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
@@ -49,7 +49,10 @@ export class EmailAccounts extends Context.Service<
       account: Credentials & { readonly displayName?: string },
       link: LinkTarget
     ) => Effect.Effect<Session, EmailTaken | Unavailable>
-    /** Fails with one error after the same work, whatever is wrong. A ban shows after the password. */
+    /**
+     * Logs in. Fails with one error after the same work for an unknown address and for a wrong
+     * password. Reports a ban only after the password check.
+     */
     readonly login: (
       environment: EnvironmentCaller,
       account: Credentials
@@ -100,7 +103,7 @@ const newIdentity = (address: string, passwordHash: string): NewIdentity => ({
 
 /**
  * Enqueues a verification mail; none without mail delivery or beyond the limits of the address. Call it
- * after the address is stored, so that a refused sign-up takes no permit of the address.
+ * after storing the address, so that a refused sign-up takes no permit of the address.
  */
 const makeSendVerification = Effect.gen(function* () {
   const mailer = yield* Mailer
@@ -137,7 +140,7 @@ const makeLinking = Effect.gen(function* () {
     )
   })
 
-  /** Fails with the reason why an address is taken: it may be the player's own. */
+  /** Fails with the reason why an address is taken. The address may be the player's own. */
   const failTaken = Effect.fnUntraced(function* (player: PlayerCaller, subject: string) {
     const { environmentId, playerId } = player
     const owner = yield* identities.find({ environmentId, provider: "email", subject })
@@ -171,7 +174,7 @@ const makeLinking = Effect.gen(function* () {
   return { link, signUp }
 })
 
-/** Login and change of password. */
+/** Password checks of logins and password changes. */
 const makePasswordChecks = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const passwords = yield* Passwords

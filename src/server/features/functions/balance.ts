@@ -1,6 +1,6 @@
 /**
- * Suspends the functions of projects that owe money for too long, and resumes them once it is paid. What the
- * operator has suspended stays suspended.
+ * Suspends the functions of projects that have owed money for too long, and resumes them after payment.
+ * A suspension by the operator stays.
  */
 import { Effect, Layer, Schedule } from "effect"
 import { CurrentActor } from "#rpc/auth"
@@ -16,7 +16,7 @@ const every = "1 minute"
 
 const actor = { kind: "system", id: "billing", name: "billing" } as const
 
-/** Compares all environments with what their projects owe. */
+/** Compares the suspension of each environment with the balance of its project. */
 export const makeBalanceCheck = Effect.gen(function* () {
   const audit = yield* Audit
   const billing = yield* Billing
@@ -45,13 +45,15 @@ export const makeBalanceCheck = Effect.gen(function* () {
   })
 })
 
-/** Checks every minute; without billing nobody owes anything. */
+/** Checks balances every minute. Without billing no project owes money, and no check runs. */
 export const FunctionsBalance = Layer.effectDiscard(
   Effect.gen(function* () {
     if (!(yield* Settings).money.enabled) return
     const check = yield* makeBalanceCheck
     yield* check.pipe(
-      Effect.tapDefect((defect) => Effect.logWarning("Failed to check what is owed", defect)),
+      Effect.tapDefect((defect) =>
+        Effect.logWarning("Failed to check the balances of developers", defect)
+      ),
       Effect.exit,
       Effect.repeat(Schedule.spaced(every)),
       Effect.forkScoped

@@ -1,6 +1,6 @@
 /**
- * Modules of a deployment: decoded from the request, checked, and compressed for the database. A module of
- * text is UTF-8, one of JSON parses.
+ * Modules of a deployment. Decodes them from the request, checks and compresses them for the database.
+ * Text modules must be UTF-8, and JSON modules must parse.
  */
 import { promisify } from "node:util"
 import { gunzip, gzip } from "node:zlib"
@@ -16,7 +16,7 @@ type Issue = InvalidRequest["details"]["issues"][number]
 
 type NewModule = NewFunctionsDeployment["modules"][number]
 
-/** The length of what base64 decodes to; Node skips characters that are not base64. */
+/** Returns the decoded length of base64 text. Node skips characters outside the alphabet. */
 const decodedLength = (text: string): number => {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0
   return text.length % 4 === 0 ? (text.length / 4) * 3 - padding : -1
@@ -99,7 +99,7 @@ export const packModules = (modules: ReadonlyArray<FunctionModule>): Effect.Effe
     )
   )
 
-/** The version of a row, with its modules. */
+/** Unpacks the version of a row with its modules. */
 export const unpackBundle = Effect.fnUntraced(function* (row: BundleRow) {
   const text = yield* Effect.promise(() => decompress(row.bundle))
   const modules = yield* Effect.orDie(
@@ -119,6 +119,6 @@ export const unpackBundle = Effect.fnUntraced(function* (row: BundleRow) {
   return bundle
 })
 
-/** The purpose under which a secret is encrypted: it opens for its own environment and name only. */
+/** Encryption purpose of a secret. It binds the secret to its environment and name. */
 export const secretPurpose = (environmentId: string, name: string): string =>
   `function-secret/${environmentId}/${name}`

@@ -1,6 +1,7 @@
 /**
- * Changes of Functions reach every node: a deployment, limits, secrets, a suspension, or the end of the
- * project. Each node gives them to its runtime, outside the session that receives them, which must not wait.
+ * Distributes changes of Functions to every node: a deployment, limits, secrets, a suspension, or the
+ * end of the project. The receiving session must not wait, so each node passes changes to its runtime
+ * outside that session.
  */
 import { Context, Duration, Effect, Fiber, Layer, Schema } from "effect"
 import { EnvironmentId } from "#rpc/ids"
@@ -13,9 +14,11 @@ const isEnvironmentId = Schema.is(EnvironmentId)
 export class FunctionsChanges extends Context.Service<
   FunctionsChanges,
   {
-    /** Sends a change to all nodes; within a transaction, when it commits. */
+    /** Sends a change to all nodes. Within a transaction, sends it at the commit. */
     readonly publish: (environmentId: string) => Effect.Effect<void>
-    /** Waits until what was published runs, here or on another node, and all have received it. */
+    /**
+     * Waits until all nodes have received the published changes and the running node has applied them.
+     */
     readonly awaitApplied: (environmentId: EnvironmentId) => Effect.Effect<void>
   }
 >()("server/features/functions/changes/FunctionsChanges") {
@@ -30,7 +33,9 @@ export class FunctionsChanges extends Context.Service<
         const before = applying.get(environmentId)
         const change = (before === undefined ? Effect.void : Fiber.await(before)).pipe(
           Effect.andThen(runtime.changed(environmentId)),
-          Effect.catchCause((cause) => Effect.logWarning("Failed to apply a change", cause))
+          Effect.catchCause((cause) =>
+            Effect.logWarning("Failed to apply a change of functions", cause)
+          )
         )
         const fiber = yield* Effect.forkIn(change, scope)
         applying.set(environmentId, fiber)
@@ -39,7 +44,9 @@ export class FunctionsChanges extends Context.Service<
         })
       })
       const applyMissed = runtime.missedChanges.pipe(
-        Effect.catchCause((cause) => Effect.logWarning("Failed to apply missed changes", cause)),
+        Effect.catchCause((cause) =>
+          Effect.logWarning("Failed to apply missed changes of functions", cause)
+        ),
         Effect.forkIn(scope)
       )
       yield* invalidation.subscribe(({ id, kind }) => {

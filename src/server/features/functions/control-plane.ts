@@ -1,30 +1,33 @@
-/** What the runtime of functions needs of the control plane: what to run, and where logs and usage go. */
+/**
+ * Interfaces of the control plane for the functions runtime: code to run, and destinations of logs and
+ * usage.
+ */
 import { Context, type Effect } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
 import type { FunctionState } from "./program.ts"
 
-/** Loads what an environment runs. */
+/** Loads the code and settings of an environment. */
 export class FunctionsSource extends Context.Service<
   FunctionsSource,
   {
-    /** The state now; the runtime reads it at each start and after each change. */
+    /** Returns the current state. The runtime loads it at each start and after each change. */
     readonly load: (environmentId: EnvironmentId) => Effect.Effect<FunctionState>
     /** Suspends the environment with the reason `abuse` until the operator lifts it. */
     readonly suspend: (environmentId: EnvironmentId) => Effect.Effect<void>
   }
 >()("server/features/functions/control-plane/FunctionsSource") {}
 
-/** A line that a function has written, or that the runtime wrote about it. */
+/** Log line of a function, or of the runtime about it. */
 export interface FunctionLogLine {
   /** Milliseconds since 1970. */
   readonly at: number
   readonly level: "debug" | "info" | "warn" | "error"
-  /** At most `functions.logLineBytes`. */
+  /** Text of the line, at most `functions.logLineBytes`. */
   readonly message: string
   readonly version: number
 }
 
-/** Keeps log lines. The runtime bounds how many it hands over in a second. */
+/** Stores log lines. The runtime bounds the number of lines per second. */
 export class FunctionsLogs extends Context.Service<
   FunctionsLogs,
   {
@@ -35,7 +38,7 @@ export class FunctionsLogs extends Context.Service<
   }
 >()("server/features/functions/control-plane/FunctionsLogs") {}
 
-/** What an environment has used since the last report. */
+/** Usage of an environment since the last report. */
 export interface FunctionUsage {
   readonly requests: number
   readonly cpuMillis: number
@@ -43,7 +46,7 @@ export interface FunctionUsage {
   readonly bytes: number
 }
 
-/** Meters usage; the runtime reports every few seconds, and when it stops. */
+/** Meters usage. The runtime reports every few seconds and at its stop. */
 export class FunctionsUsage extends Context.Service<
   FunctionsUsage,
   {
@@ -51,7 +54,7 @@ export class FunctionsUsage extends Context.Service<
   }
 >()("server/features/functions/control-plane/FunctionsUsage") {}
 
-/** A call of the `svc` binding: a path of the server API below `/v1/admin`, and what it carries. */
+/** Call of the `svc` binding: a path of the server API below `/v1/admin`, with query and body. */
 export interface ServerCall {
   readonly method: string
   readonly path: string
@@ -63,7 +66,9 @@ export interface ServerReply {
   readonly body: Uint8Array
 }
 
-/** Answers the `svc` binding with the server API of the environment, as its secret key would. */
+/**
+ * Answers the `svc` binding with the server API of the environment, with the rights of its secret key.
+ */
 export class FunctionsServerApi extends Context.Service<
   FunctionsServerApi,
   {
@@ -71,10 +76,10 @@ export class FunctionsServerApi extends Context.Service<
   }
 >()("server/features/functions/control-plane/FunctionsServerApi") {}
 
-/** How the body of a message is encoded, as in Cloudflare's queues. */
+/** Encoding of a message body, as in Cloudflare's queues. */
 export type QueueContentType = "json" | "text" | "bytes" | "v8"
 
-/** A message that a function sends. */
+/** Message that a function sends. */
 export interface NewMessage {
   readonly contentType: QueueContentType
   readonly body: Uint8Array
@@ -82,8 +87,8 @@ export interface NewMessage {
 }
 
 /**
- * Stores the messages of queues. Messages are delivered at least once, by `FunctionsRuntime.deliver`.
- * `full`: the queues of the environment have no room; nothing is stored.
+ * Stores the messages of queues. `FunctionsRuntime.deliver` delivers each at least once. `full` means
+ * that the queues of the environment have no room and that the call stored nothing.
  */
 export class FunctionsQueues extends Context.Service<
   FunctionsQueues,
@@ -93,7 +98,7 @@ export class FunctionsQueues extends Context.Service<
       queue: string,
       messages: ReadonlyArray<NewMessage>
     ) => Effect.Effect<"stored" | "full">
-    /** Messages of each queue that wait. */
+    /** Counts the waiting messages of each queue. */
     readonly waiting: (environmentId: EnvironmentId) => Effect.Effect<ReadonlyMap<string, number>>
     /** Removes all messages of an environment. */
     readonly clear: (environmentId: EnvironmentId) => Effect.Effect<void>

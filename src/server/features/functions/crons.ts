@@ -1,7 +1,7 @@
 /**
- * Crons of Functions. Each node looks for due ones at the start of a minute, and after a deployment. It
- * locks them, moves them to their next time and commits before it calls the code: so a tick fires once over
- * all nodes, and one that was missed while no node ran fires once, late.
+ * Crons of Functions. Each node claims due crons at the start of a minute, and after a deployment. It
+ * locks them, moves them to their next time, and commits before it calls the code. So a tick fires once
+ * over all nodes. A tick that no running node saw fires once, late.
  */
 import { DateTime, Effect, Layer } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
@@ -13,12 +13,12 @@ import { Tenant } from "#server/platform/tenant"
 import { nextTime } from "./deployments.ts"
 import { FunctionsRuntime } from "./runtime.ts"
 
-/** Crons that one transaction claims. */
+/** Number of crons that one transaction claims. */
 const batch = 50
 
 const minuteMillis = 60_000
 
-/** Claims due crons and calls them; returns how many it has claimed. */
+/** Claims due crons and calls them; returns the number of claimed crons. */
 export const makeFireDue = Effect.gen(function* () {
   const repository = yield* FunctionsRepository
   const runtime = yield* FunctionsRuntime
@@ -43,7 +43,7 @@ export const makeFireDue = Effect.gen(function* () {
       .pipe(
         // The runtime writes what the code has thrown to the logs of the environment.
         Effect.catch(({ _tag }) =>
-          Effect.logInfo("A cron of functions failed").pipe(
+          Effect.logInfo("Failed to run a cron of functions").pipe(
             Effect.annotateLogs({ environmentId, cron, code: _tag })
           )
         ),

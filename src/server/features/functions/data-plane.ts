@@ -1,6 +1,6 @@
 /**
- * The data plane of functions: `/fn/<label>/...` on the base URL, and `/.fn/...` on the origin of a hosted
- * app. Requests go to the function past the routes of the service, without being read here.
+ * The data plane of functions: `/fn/<label>/...` on the base URL, and `/.fn/...` on the origin of a
+ * hosted app. Requests bypass the routes of the service, which does not read them.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
@@ -34,15 +34,15 @@ import { FunctionRoutes } from "./runners/routes.ts"
 const servicePrefix = "/fn/"
 const appPrefix = "/.fn/"
 
-/** What a request asks for: an environment by label or host, and the path within its function. */
+/** Target of a request: an environment by label or host, and the path within its function. */
 interface Target {
   readonly mount: CallFacts["mount"]
-  /** A label of the base URL, or the host of an app. */
+  /** Label of the base URL, or host of an app. */
   readonly name: string
   readonly path: string
 }
 
-/** The target of a request; undefined if it is for nothing of functions. Pure. */
+/** Returns the target of a request; undefined if the request is not for functions. Pure. */
 export const targetOf = (
   url: string,
   host: string,
@@ -65,7 +65,7 @@ type Refusal = NotFound | FeatureUnavailable | PlayerBanned | SessionRevoked | T
 
 const bearerForm = /^Bearer +(\S+)$/i
 
-/** The environment of a target. */
+/** Finds the environment of a target. */
 const makeEnvironmentOf = Effect.gen(function* () {
   const apps = yield* HostedApps
   const appOfLabel = yield* makeAppOfLabel
@@ -77,8 +77,8 @@ const makeEnvironmentOf = Effect.gen(function* () {
 })
 
 /**
- * The player of a request. An expired token is refused, so that the client refreshes it; a token that is
- * none of this environment is the function's own affair.
+ * Finds the player of a request. Refuses an expired token, so that the client refreshes it. The
+ * function itself handles a token that is not of this environment.
  */
 const makePlayerOf = Effect.gen(function* () {
   const tokens = yield* AccessTokens
@@ -93,7 +93,7 @@ const makePlayerOf = Effect.gen(function* () {
   })
 })
 
-/** Watches the player of a call, who must not be banned; a call of nobody ends on its own. */
+/** Watches the player of a call and refuses a banned one. A call without a player needs no watch. */
 const makeWatch = Effect.gen(function* () {
   const calls = yield* PlayerCalls
   const statuses = yield* PlayerStatusCache
@@ -111,7 +111,7 @@ const makeWatch = Effect.gen(function* () {
   })
 })
 
-/** Finds the host of a request, and what the function may know about it. */
+/** Finds the host of a request, and the facts of the call that the function sees. */
 const makePrepare = Effect.gen(function* () {
   const { baseUrl, trustedProxies } = yield* Settings
   const environmentOf = yield* makeEnvironmentOf
@@ -140,12 +140,12 @@ const makePrepare = Effect.gen(function* () {
 
 type Prepared = Effect.Success<ReturnType<Effect.Success<typeof makePrepare>>>
 
-/** Says to a client that waits before it sends the body that a function takes it. */
+/** Asks a client that sent `Expect: 100-continue` for the body, once a function takes the request. */
 const askForBody = ({ headers }: IncomingMessage, response: ServerResponse): void => {
   if (/^100-continue$/i.test(headers.expect ?? "")) response.writeContinue()
 }
 
-/** Sends why a request was refused. */
+/** Sends the reason of a refused request. */
 const refused = (
   { cause }: Exit.Failure<unknown, Refusal | Unavailable>,
   send: (error: Refusal | Unavailable) => void
@@ -162,7 +162,7 @@ const refused = (
 export class FunctionDataPlane extends Context.Service<
   FunctionDataPlane,
   {
-    /** Whether nothing but a function may answer the request. */
+    /** Whether only a function may answer the request. */
     readonly isFor: (request: IncomingMessage) => boolean
     readonly serve: (request: IncomingMessage, response: ServerResponse) => void
     readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -178,7 +178,9 @@ export class FunctionDataPlane extends Context.Service<
       const counts = yield* RequestCounts
       const target = ({ headers, url = "" }: IncomingMessage) =>
         targetOf(url, headers.host ?? "", apps.isAppHost)
-      /** Runs a call; sends why one has not begun, and logs what went wrong in one that has. */
+      /**
+       * Runs a call. Sends the reason if the call did not begin, and logs failures of a call that did.
+       */
       const run = (
         request: IncomingMessage,
         refuse: (error: Refusal | Unavailable) => void,

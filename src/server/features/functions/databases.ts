@@ -1,4 +1,4 @@
-/** Databases of Functions: statements and migrations on those that the live version binds. */
+/** Databases of Functions: statements and migrations on the databases of the live version. */
 import { Effect, Option } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import { FunctionsSuspended, NotFound } from "#rpc/errors/codes"
@@ -37,7 +37,7 @@ const makeRequireDatabase = Effect.gen(function* () {
 const hasWritten = ({ columns, rowsAffected }: SqlAnswer): boolean =>
   rowsAffected > 0 || columns.length === 0
 
-/** Runs statements and migrations, and writes those that change something to the audit log. */
+/** Runs statements and migrations. Writes those that change data to the audit log. */
 export const makeDatabases = Effect.gen(function* () {
   const audit = yield* Audit
   const requireDatabase = yield* makeRequireDatabase

@@ -1,4 +1,7 @@
-/** Dead letters: messages and events that failed for good, which developers read, retry and delete. */
+/**
+ * Dead letters: messages and events whose delivery failed finally. Developers read, retry and delete
+ * them.
+ */
 import { DateTime, Effect } from "effect"
 import { CurrentEnvironment } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
@@ -41,10 +44,10 @@ const viewOf = (row: DeadLetterRow): DeadLetter => {
 
 const isId = (id: string): boolean => /^\d{1,18}$/.test(id)
 
-/** Handlers of the endpoints. What is retried does not count against the bound of waiting messages. */
+/** Handlers of the endpoints. Retried messages do not count against the bound of waiting messages. */
 export const makeDeadLetters = Effect.gen(function* () {
   const audit = yield* Audit
-  const news = yield* NewDeliveries
+  const newDeliveries = yield* NewDeliveries
   const repository = yield* DeadLetterRepository
   const transaction = yield* makeTransaction
   const change = Effect.fnUntraced(function* (id: string, action: "Delete" | "Retry") {
@@ -74,12 +77,13 @@ export const makeDeadLetters = Effect.gen(function* () {
       readonly query: ListQuery
     }) {
       const { environmentId } = yield* CurrentEnvironment
-      const most = Math.min(limit, limits.deadPageMax)
-      const found = yield* repository.page({ environmentId, target, before, limit: most + 1 })
-      const { nextCursor, rows } = pageOf(found, most, ({ id }) => id)
+      const pageSize = Math.min(limit, limits.deadPageMax)
+      const found = yield* repository.page({ environmentId, target, before, limit: pageSize + 1 })
+      const { nextCursor, rows } = pageOf(found, pageSize, ({ id }) => id)
       return { deadLetters: rows.map(viewOf), nextCursor }
     }),
-    retryDeadLetter: ({ params: { id } }: ById) => Effect.tap(change(id, "Retry"), news.open),
+    retryDeadLetter: ({ params: { id } }: ById) =>
+      Effect.tap(change(id, "Retry"), newDeliveries.open),
     deleteDeadLetter: ({ params: { id } }: ById) => change(id, "Delete")
   }
 })

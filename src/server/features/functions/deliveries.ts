@@ -1,7 +1,7 @@
 /**
- * Messages of queues and events for hooks: stored in Postgres, delivered at least once. A node claims a
- * batch of one queue or hook; what fails is repeated with growing delays, and fails for good after the last
- * attempt.
+ * Messages of queues and events for hooks, stored in Postgres and delivered at least once. A node
+ * claims a batch of one queue or hook. Failed messages repeat with growing delays, and fail finally
+ * after the last attempt.
  */
 import { Context, DateTime, Effect, Latch, Layer, Schema } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
@@ -12,7 +12,7 @@ import { Tenant } from "#server/platform/tenant"
 import { type CallFailure, type DeliveryOutcome, FunctionsRuntime } from "./runtime.ts"
 import { FunctionsLogs, FunctionsQueues, type NewMessage } from "./control-plane.ts"
 
-/** Open when this node may have something to deliver. */
+/** Latch that is open while this node may have messages to deliver. */
 export class NewDeliveries extends Context.Service<NewDeliveries, Latch.Latch>()(
   "server/features/functions/deliveries/NewDeliveries"
 ) {
@@ -25,7 +25,7 @@ const bytesOf = (messages: ReadonlyArray<NewMessage>): number =>
 export const FunctionsQueuesLive = Layer.effect(
   FunctionsQueues,
   Effect.gen(function* () {
-    const news = yield* NewDeliveries
+    const newDeliveries = yield* NewDeliveries
     const repository = yield* DeliveryRepository
     return FunctionsQueues.of({
       send: Effect.fn("FunctionsQueues.send")(function* (environmentId, queue, messages) {
@@ -44,7 +44,7 @@ export const FunctionsQueuesLive = Layer.effect(
             dueAt: DateTime.add(now, { seconds: delaySeconds })
           }))
         )
-        yield* news.open
+        yield* newDeliveries.open
         return "stored"
       }),
       waiting: (environmentId) =>
@@ -65,15 +65,18 @@ const parseEvent = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Unknown
 
 const everything: DeliveryOutcome = { retry: [] }
 
-/** Seconds until the next attempt. */
+/** Returns the seconds until the next attempt. */
 const delaySeconds = (attempts: number): number =>
   Math.min(limits.retrySecondsMax, limits.retrySeconds * 2 ** Math.max(0, attempts - 1))
 
-/** Whether a call has failed in the code, and not since it could not run. */
+/** Whether the code failed a call. A call that could not run does not count as failed. */
 const isFailedCall = ({ _tag }: CallFailure): boolean =>
   _tag === "function_error" || _tag === "function_cpu_exceeded"
 
-/** Settles a batch: deletes what is acknowledged, repeats the rest, and gives up after the last attempt. */
+/**
+ * Settles a batch: deletes acknowledged messages, repeats the others, and gives up after the last
+ * attempt.
+ */
 const makeSettle = Effect.gen(function* () {
   const logs = yield* FunctionsLogs
   const repository = yield* DeliveryRepository
@@ -145,7 +148,7 @@ const makeDeliver = Effect.gen(function* () {
       }))
     )
   }
-  /** Gives back what could not run; it does not count as an attempt. */
+  /** Releases messages that could not run, without counting an attempt. */
   const giveBack = Effect.fnUntraced(function* (batch: ReadonlyArray<ClaimedDelivery>) {
     const dueAt = DateTime.add(yield* DateTime.now, { seconds: limits.retrySeconds })
     yield* repository.postpone(
@@ -164,7 +167,7 @@ const makeDeliver = Effect.gen(function* () {
     )
 })
 
-/** Claims a batch that is due; the returned effect delivers it. Undefined if there is none. */
+/** Claims a due batch and returns the effect that delivers it; undefined if no batch is due. */
 export const makeClaim = Effect.gen(function* () {
   const repository = yield* DeliveryRepository
   const deliver = yield* makeDeliver
@@ -174,7 +177,7 @@ export const makeClaim = Effect.gen(function* () {
     if (busy.size >= limits.concurrency) return undefined
     const now = yield* DateTime.now
     const until = DateTime.add(now, { seconds: limits.claimSeconds })
-    const claimed = yield* repository.claim({ now, until, most: limits.batchMax, busy: [...busy] })
+    const claimed = yield* repository.claim({ now, until, limit: limits.batchMax, busy: [...busy] })
     const [first, ...rest] = claimed.toSorted((a, b) => Number(BigInt(a.id) - BigInt(b.id)))
     if (first === undefined) return undefined
     busy.add(first.environmentId)
@@ -192,7 +195,7 @@ export const makeClaim = Effect.gen(function* () {
   })
 })
 
-/** Delivers for as long as the node runs. */
+/** Delivers messages for as long as the node runs. */
 export const FunctionsDeliveries = Layer.effectDiscard(
   Effect.gen(function* () {
     const { unavailable } = yield* FunctionsRuntime
@@ -201,18 +204,19 @@ export const FunctionsDeliveries = Layer.effectDiscard(
       repository.sweep(DateTime.subtract(now, { days: limits.deadDays }), limits.deadMax)
     )
     if (unavailable !== undefined) return
-    const news = yield* NewDeliveries
+    const newDeliveries = yield* NewDeliveries
     const claim = yield* makeClaim
     const scope = yield* Effect.scope
     const warn = Effect.tapDefect((defect) =>
-      Effect.logWarning("Failed to deliver to functions", defect)
+      Effect.logWarning("Failed to deliver messages to functions", defect)
     )
     const deliverNext = Effect.gen(function* () {
-      yield* news.close
+      yield* newDeliveries.close
       const delivery = yield* claim
-      if (delivery === undefined) return yield* Effect.timeoutOption(news.await, limits.pollMillis)
+      if (delivery === undefined)
+        return yield* Effect.timeoutOption(newDeliveries.await, limits.pollMillis)
       // What is delivered makes room for the next batch of the environment.
-      yield* Effect.forkIn(Effect.ensuring(Effect.exit(warn(delivery)), news.open), scope)
+      yield* Effect.forkIn(Effect.ensuring(Effect.exit(warn(delivery)), newDeliveries.open), scope)
     })
     yield* warn(deliverNext).pipe(
       Effect.catchDefect(() => Effect.sleep(limits.pollMillis)),

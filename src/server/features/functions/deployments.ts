@@ -1,6 +1,6 @@
 /**
- * Versions of the code of Functions. A new version starts beside the live one before it replaces it; code
- * that does not start is refused, and the live version goes on.
+ * Versions of the code of Functions. A new version starts beside the live one before it replaces it. If
+ * it does not start, the deployment fails and the live version stays.
  */
 import { Context, Cron, DateTime, Effect, Layer, Option } from "effect"
 import { CurrentActor, type EnvironmentCaller } from "#rpc/auth"
@@ -92,7 +92,10 @@ export class FunctionsDeployments extends Context.Service<
 
 type Validate = Effect.Success<typeof makeValidate>
 
-/** Starts code and stops it, few at a time, for callers whose credentials still count then. */
+/**
+ * Starts and stops code for validation, few at a time. Checks the credentials of the caller again
+ * afterwards.
+ */
 const makeValidate = Effect.gen(function* () {
   const runtime = yield* FunctionsRuntime
   const permits = new FairSemaphore({
@@ -104,7 +107,7 @@ const makeValidate = Effect.gen(function* () {
     Effect.tap(permits.withPermit(environmentId)(runtime.validate(bundle)), requireCredentials)
 })
 
-/** When each cron is due for the first time. */
+/** Returns the first due time of each cron. */
 const dueCrons = (
   environmentId: EnvironmentId,
   crons: ReadonlyArray<string>,
@@ -112,7 +115,7 @@ const dueCrons = (
 ): ReadonlyArray<DueCron> =>
   crons.map((cron) => ({ environmentId, cron, dueAt: nextTime(cron, now) }))
 
-/** The next time of a cron. */
+/** Returns the next time of a cron. */
 export const nextTime = (cron: string, now: DateTime.Utc): DateTime.Utc =>
   DateTime.fromDateUnsafe(Cron.next(Cron.parseUnsafe(cron, "UTC"), now))
 

@@ -1,4 +1,4 @@
-/** The list of features: those with a switch in the config, and Functions, which an endpoint turns on. */
+/** List of features: those with a switch in the config, and Functions, which an endpoint enables. */
 import { Effect, Layer } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
@@ -11,7 +11,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
 import { FunctionsRuntime } from "./runtime.ts"
 
-/** The state of Functions, which are offered where the machine can run them. */
+/** State of Functions. A deployment offers them where its machine can run them. */
 const makeFunctions = Effect.gen(function* () {
   const repository = yield* FunctionsRepository
   const { unavailable } = yield* FunctionsRuntime
@@ -30,7 +30,7 @@ const makeFunctions = Effect.gen(function* () {
   })
 })
 
-/** The handler of the feature list, of every mount. */
+/** Handler of the feature list for every mount. */
 export const makeFeatures = Effect.gen(function* () {
   const configs = yield* Configs
   const functions = yield* makeFunctions

@@ -6,7 +6,7 @@ import { FunctionsGate, RequiresFunctions } from "#rpc/functions/gate"
 import { FunctionsRepository } from "#sql/functions/settings"
 import { FunctionsRuntime } from "./runtime.ts"
 
-/** The error of a machine that cannot run Functions. */
+/** Returns the error for a machine that cannot run Functions. */
 export const unavailableFor = (reason: string) =>
   new FeatureUnavailable({
     message: `This service cannot run Functions: ${reason}`,

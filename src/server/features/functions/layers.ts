@@ -1,4 +1,4 @@
-/** The layers of Functions: what their runtime needs, the runtime, and what calls it. */
+/** Layers of Functions: the runtime, its dependencies and its callers. */
 import { Layer } from "effect"
 import { DeadLetterRepository } from "#sql/functions/dead-letters"
 import { DeliveryRepository } from "#sql/functions/deliveries"
@@ -15,7 +15,7 @@ import { FunctionsChanges } from "./changes.ts"
 import { FunctionsCrons } from "./crons.ts"
 import { FunctionsDeliveries, FunctionsQueuesLive, NewDeliveries } from "./deliveries.ts"
 import { FunctionHosts } from "./host/local.ts"
-import { FunctionsRuntimeLive } from "./live.ts"
+import { FunctionsRuntimeLive } from "./distributed-runtime.ts"
 import { FunctionsLogsLive } from "./logs.ts"
 import { FunctionPlacement } from "./runners/placement.ts"
 import { FunctionRoutes } from "./runners/routes.ts"
@@ -50,12 +50,12 @@ export const FunctionControlPlaneLive = Layer.mergeAll(
   Layer.provideMerge(NewDeliveries.layer)
 )
 
-/** How calls reach the runner that has an environment. */
+/** Routes of calls to the runner that hosts an environment. */
 export const FunctionRoutesLive = FunctionRoutes.layer.pipe(
   Layer.provideMerge(FunctionPlacement.layer)
 )
 
-/** The runtime of functions, and the changes that it follows. */
+/** Runtime of functions, and the subscription to its changes. */
 export const FunctionsLive = FunctionsChanges.layer.pipe(
   Layer.provideMerge(FunctionsRuntimeLive),
   Layer.provideMerge(FunctionRoutesLive),
@@ -64,7 +64,7 @@ export const FunctionsLive = FunctionsChanges.layer.pipe(
   Layer.provideMerge(FunctionControlPlaneLive)
 )
 
-/** Crons, messages of queues and events, and the suspension of those that owe money. */
+/** Callers of functions: crons, queue messages and events. It also suspends projects that owe money. */
 export const FunctionCallersLive = Layer.mergeAll(
   FunctionsBalance,
   FunctionsCrons,

@@ -1,6 +1,6 @@
 /**
- * Log lines of Functions. A node writes them in batches, within a second. A response that follows them
- * ends after a minute, or with the key or the session that opened it; the client continues by its cursor.
+ * Log lines of Functions. A node writes them in batches, within a second. A following response ends
+ * after a minute, or with the key or session that opened it. The client continues from its cursor.
  */
 import { Clock, DateTime, Effect, Latch, Layer, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -19,15 +19,17 @@ import { FairShares } from "#server/platform/fair-semaphore"
 import { monotonicMillis } from "#entities/monotonic"
 import { type FunctionLogLine, FunctionsLogs } from "./control-plane.ts"
 
-/** Lines that are not written yet, of all environments of a node. */
+/** Unwritten lines of all environments of a node. */
 class LogBuffer {
-  /** Open while there is something to write. */
+  /** Latch that is open while unwritten lines exist. */
   readonly nonEmpty = Latch.makeUnsafe(false)
   #lines = new Map<EnvironmentId, Array<FunctionLogLine>>()
   readonly #dropped = new Map<EnvironmentId, number>()
   #size = 0
 
-  /** Keeps as many lines of an environment as it may write at the next flush; counts the others. */
+  /**
+   * Adds the lines that an environment may write at the next flush, and counts the others as dropped.
+   */
   add(environmentId: EnvironmentId, lines: ReadonlyArray<FunctionLogLine>): void {
     const kept = this.#lines.get(environmentId) ?? []
     for (const line of lines) {
@@ -40,7 +42,7 @@ class LogBuffer {
     this.nonEmpty.openUnsafe()
   }
 
-  /** Takes the lines of each environment, with a last one that counts what was dropped. */
+  /** Takes the lines of each environment, and appends a line with the number of dropped lines. */
   take(): ReadonlyArray<readonly [EnvironmentId, ReadonlyArray<FunctionLogLine>]> {
     this.nonEmpty.closeUnsafe()
     const taken = [...this.#lines].map(([environmentId, lines]) => {
@@ -63,7 +65,7 @@ class LogBuffer {
 const droppedText = (count: number): string =>
   `${count} more lines were dropped: at most ${limits.linesPerSecond} are kept in a second.`
 
-/** Postgres stores no NUL and no lone surrogate. */
+/** Replaces characters that Postgres cannot store: NUL and lone surrogates. */
 const storable = (text: string): string =>
   text.slice(0, limits.lineMaxCharacters).replaceAll("\u0000", "\uFFFD").toWellFormed()
 
@@ -79,7 +81,7 @@ const rowsOf = (
     version
   }))
 
-/** Keeps the lines that the runtime hands over. */
+/** Stores the lines of the runtime. */
 export const FunctionsLogsLive = Layer.effect(
   FunctionsLogs,
   Effect.gen(function* () {
@@ -127,20 +129,20 @@ const viewOf = ({ at, ...line }: LogLineRow): FunctionsLogLine => ({
 const textOf = (rows: ReadonlyArray<LogLineRow>): string =>
   rows.map((row) => `${JSON.stringify(viewOf(row))}\n`).join("")
 
-/** What a request asks for; without `after` the newest lines. */
+/** Query of a request; without `after` it selects the newest lines. */
 export interface LogQuery {
   readonly after?: string
   readonly limit?: number
   readonly follow?: "true" | "false"
 }
 
-/** Where a response that follows lines is. */
+/** Position of a following response. */
 interface Position {
   readonly after: string
   readonly sentAt: number
 }
 
-/** New lines as they come, and a line break now and then. */
+/** Streams new lines, with a line break as a periodic keep-alive. */
 const makeFollow = Effect.gen(function* () {
   const repository = yield* FunctionsRecordRepository
   return Effect.fnUntraced(function* (environmentId: EnvironmentId, first: string) {
@@ -170,12 +172,12 @@ const makeFollow = Effect.gen(function* () {
   })
 })
 
-/** Answers with log lines, one JSON value each. */
+/** Responds with log lines, one JSON value each. */
 export const makeLogResponse = Effect.gen(function* () {
   const repository = yield* FunctionsRecordRepository
   const follow = yield* makeFollow
   const followers = new FairShares<never>(limits.followers)
-  /** Holds a place while the stream runs; without one it ends at once. */
+  /** Holds a place while the stream runs. Without a free place the stream ends at once. */
   const withPlace = (environmentId: EnvironmentId, lines: Stream.Stream<string, CredentialEnded>) =>
     Stream.unwrap(
       Effect.gen(function* () {

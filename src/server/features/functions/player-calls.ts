@@ -1,6 +1,6 @@
 /**
- * Calls and sockets of functions that players have open on this runner. What a player's token opened ends
- * when the player is banned or deleted, or its session is revoked, also when the news were missed meanwhile.
+ * Calls and sockets of functions that players have open on this runner. They end with a ban or deletion of
+ * the player, or a revocation of its session. They also end if this runner missed the invalidation.
  */
 import { Context, DateTime, Effect, Layer, Stream } from "effect"
 import type { PlayerCaller } from "#rpc/auth"
@@ -10,7 +10,7 @@ import { makePendingChanges } from "#server/platform/pending-changes"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { Sessions } from "../sessions/service.ts"
 
-/** Why a call of a player ends. */
+/** End reason of a player's call. */
 export type CallerEnded = PlayerBanned | SessionRevoked
 
 interface OpenCall {
@@ -23,12 +23,12 @@ interface OpenCall {
 const keyOf = ({ environmentId, playerId }: { environmentId: string; playerId: string }): string =>
   `${environmentId}/${playerId}`
 
-/** Players that are looked up at once when any of them may have changed. */
+/** Concurrent look-ups of players, when any of them may have changed. */
 const concurrency = 100
 
 const deleted = new SessionRevoked({ message: "This player has been deleted." })
 
-/** Ends the calls of a player that may go on no longer. */
+/** Ends the calls of a player that lost access. */
 const makeApply = Effect.gen(function* () {
   const sessions = yield* Sessions
   const statuses = yield* PlayerStatusCache
@@ -56,7 +56,7 @@ const makeApply = Effect.gen(function* () {
 export class PlayerCalls extends Context.Service<
   PlayerCalls,
   {
-    /** Watches a call until the returned function is called. */
+    /** Watches a call. The caller ends the watch with the returned function. */
     readonly watch: (
       caller: PlayerCaller,
       cut: (error: CallerEnded) => void

@@ -1,4 +1,4 @@
-/** A player's function as the runtime runs it: modules, bindings, variables and limits. */
+/** Program of an environment for the runtime: modules, bindings, variables and limits. */
 import type { Redacted } from "effect"
 
 export type FunctionModuleType = "esm" | "cjs" | "text" | "data" | "json" | "wasm"
@@ -12,17 +12,17 @@ export interface FunctionModule {
 export interface FunctionBinding {
   readonly name: string
   readonly type: "db" | "kv" | "files" | "queue" | "durableObject" | "secret"
-  /** The exported class of a durable object. */
+  /** Exported class of a durable object. */
   readonly class?: string
 }
 
-/** What a deployment consists of. */
+/** Content of a deployment. */
 export interface FunctionBundle {
   readonly mainModule: string
   readonly modules: ReadonlyArray<FunctionModule>
   readonly bindings: ReadonlyArray<FunctionBinding>
   readonly vars: Readonly<Record<string, string>>
-  /** Undefined: the date of the runtime. */
+  /** Compatibility date of workerd; undefined for the date of the runtime. */
   readonly compatibilityDate: string | undefined
 }
 
@@ -31,18 +31,18 @@ export interface FunctionLimits {
   readonly subRequests: number
 }
 
-/** The live version of an environment, with what it needs to run. */
+/** Live version of an environment with its secrets and limits. */
 export interface FunctionProgram extends FunctionBundle {
   readonly version: number
   readonly secrets: Readonly<Record<string, Redacted.Redacted<string>>>
   readonly limits: FunctionLimits
-  /** The development environment: errors show the message of the exception. */
+  /** Whether this is the development environment, whose errors show the message of the exception. */
   readonly isDevelopment: boolean
 }
 
-/** What the functions of an environment are. */
+/** State of the functions of an environment. */
 export type FunctionState =
   | { readonly kind: "live"; readonly program: FunctionProgram }
-  /** Functions are disabled, or nothing is deployed. */
+  /** State without a program: functions are disabled, or the environment has no deployment. */
   | { readonly kind: "absent" }
   | { readonly kind: "suspended" }

@@ -1,6 +1,6 @@
 /**
- * Runtime of functions. Each environment runs in a workerd process of its own, on one runner at a time;
- * calls that reach another runner are passed on. Its data is SQLite and files beside that process.
+ * Runtime of functions. Each environment runs in its own workerd process, on one runner at a time.
+ * Other runners forward calls to that runner. Its data is SQLite and files beside that process.
  */
 import { Context, type Effect } from "effect"
 import type {
@@ -17,18 +17,18 @@ import type { EnvironmentId } from "#rpc/ids"
 import type { FunctionBundle } from "./program.ts"
 import type { QueueContentType } from "./control-plane.ts"
 
-/** Why no call of an environment can run now. */
+/** Reasons why no call of an environment can run now. */
 export type NotRunning = FeatureUnavailable | FunctionsSuspended | NotFound | Unavailable
 
-/** Why a call has no result. */
+/** Reasons why a call has no result. */
 export type CallFailure = NotRunning | FunctionCpuExceeded | FunctionError
 
-/** A value of a row or a parameter; a blob is an array of its bytes. */
+/** Value of a row or a parameter. A blob is an array of its bytes. */
 export type SqlValue = string | number | null | ReadonlyArray<number>
 
 export interface SqlAnswer {
   readonly columns: ReadonlyArray<string>
-  /** At most `functions.queryRows`. */
+  /** Rows of the result, at most `functions.queryRows`. */
   readonly rows: ReadonlyArray<ReadonlyArray<SqlValue>>
   readonly rowsAffected: number
   readonly lastInsertId: number | null
@@ -45,7 +45,7 @@ export interface MigrationAnswer {
   readonly failed: { readonly name: string; readonly message: string } | null
 }
 
-/** Sizes of what an environment stores. */
+/** Sizes of an environment's stored data. */
 export interface FunctionResources {
   readonly databases: ReadonlyArray<{ readonly binding: string; readonly sizeBytes: number }>
   readonly kv: ReadonlyArray<{ readonly binding: string; readonly sizeBytes: number }>
@@ -53,7 +53,7 @@ export interface FunctionResources {
   readonly queues: ReadonlyArray<{ readonly binding: string; readonly messages: number }>
 }
 
-/** What a deployment exports. Events are stored only for hooks that the live version has. */
+/** Exports of a deployment. The service stores events only for hooks that the live version has. */
 export interface ValidatedFunction {
   readonly hooks: ReadonlyArray<FunctionHook>
 }
@@ -68,36 +68,39 @@ export interface QueuedMessage {
   readonly attempts: number
 }
 
-/** What became of a batch: messages in neither list are acknowledged. */
+/** Outcome of a batch. Messages in neither list are acknowledged. */
 export interface DeliveryOutcome {
-  /** Messages to deliver again, after this many seconds if given. */
+  /** Messages to deliver again, after `delaySeconds` if given. */
   readonly retry: ReadonlyArray<{ readonly id: string; readonly delaySeconds?: number }>
 }
 
-/** Names of the optional exports that are called after the fact. */
+/** Names of the optional exports that receive events. */
 export type FunctionHook = "onStats" | "onRoomClosed" | "onPlayerCreated"
 
 export class FunctionsRuntime extends Context.Service<
   FunctionsRuntime,
   {
-    /** Why this deployment cannot run functions; undefined if it can. */
+    /** Reason why this deployment cannot run functions; undefined if it can. */
     readonly unavailable: string | undefined
-    /** Fails where this runner cannot store the data of functions, as on a full disk. */
+    /** Fails if this runner cannot store the data of functions, for example on a full disk. */
     readonly checkDisk: Effect.Effect<void, Unavailable>
-    /** Starts the modules beside the live version, at most 2 s, and stops them. */
+    /** Starts the modules beside the live version, for at most 2 s, and stops them. */
     readonly validate: (
       bundle: FunctionBundle
     ) => Effect.Effect<ValidatedFunction, FunctionInvalid | FeatureUnavailable | Unavailable>
     /**
-     * A deployment, limits, secrets, or the state of the environment has changed: calls under way may end,
-     * then the new state serves. The control plane calls it on every runner.
+     * Applies a change of a deployment, limits, secrets or the environment's state. Calls in progress
+     * may end before the new state serves. The control plane calls it on every runner.
      */
     readonly changed: (environmentId: EnvironmentId) => Effect.Effect<void>
-    /** Changes may have been missed: what is no longer live on this runner is replaced by what is. */
+    /**
+     * Replaces outdated versions on this runner by the live ones, after the runner may have missed
+     * changes.
+     */
     readonly missedChanges: Effect.Effect<void>
-    /** Waits until the last change is in force on the other runner that has the environment, if one has. */
+    /** Waits until the other runner that has the environment, if any, has applied the last change. */
     readonly settled: (environmentId: EnvironmentId) => Effect.Effect<void>
-    /** One statement on a database of the live version. */
+    /** Runs one statement on a database of the live version. */
     readonly query: (
       environmentId: EnvironmentId,
       binding: string,
@@ -117,8 +120,8 @@ export class FunctionsRuntime extends Context.Service<
       scheduledTime: number
     ) => Effect.Effect<void, CallFailure>
     /**
-     * Hands a batch of messages to `queue` of the live version, and says what became of each. The control
-     * plane stores the messages and repeats what is not acknowledged.
+     * Passes a batch of messages to `queue` of the live version, and returns the outcome of each. The
+     * control plane stores the messages and repeats unacknowledged ones.
      */
     readonly deliver: (
       environmentId: EnvironmentId,
@@ -137,7 +140,7 @@ export class FunctionsRuntime extends Context.Service<
     readonly resources: (
       environmentId: EnvironmentId
     ) => Effect.Effect<FunctionResources, FeatureUnavailable | Unavailable>
-    /** Stops the process of the environment on this runner; data is kept. */
+    /** Stops the process of the environment on this runner. Keeps its data. */
     readonly stop: (environmentId: EnvironmentId) => Effect.Effect<void>
     /** Stops the process and removes databases, KV, files, queues and snapshots. */
     readonly purge: (environmentId: EnvironmentId) => Effect.Effect<void, Unavailable>

@@ -1,5 +1,5 @@
 /**
- * The server API of an environment for its own functions: the binding `svc`. The service authorises each
+ * Server API of an environment for its own functions: the binding `svc`. The service authorises each
  * call by the environment of the function, so its code needs no secret key.
  */
 import { Effect, Layer, Option } from "effect"
@@ -19,10 +19,10 @@ const reply = (status: number, value: unknown): ServerReply => ({
   body: encoder.encode(JSON.stringify(value))
 })
 
-/** The status of an error, from its class. */
+/** Returns the status of an error from its class. */
 const refusal = (error: CodedError): ServerReply => reply(statusOf(error), { error: toWire(error) })
 
-/** The segments of a path below `/v1/admin`; undefined if they are not encoded as in a URL. */
+/** Returns the segments of a path below `/v1/admin`; undefined if their URL encoding is invalid. */
 const segmentsOf = (path: string): ReadonlyArray<string> | undefined => {
   try {
     return path.split("/").filter(Boolean).map(decodeURIComponent)
@@ -31,7 +31,7 @@ const segmentsOf = (path: string): ReadonlyArray<string> | undefined => {
   }
 }
 
-/** The parameters of a path, if it has the form of the route. */
+/** Returns the parameters of a path if it matches the route. */
 const match = (
   { method, path }: ServerRoute,
   call: string,
@@ -43,7 +43,7 @@ const match = (
   return fits ? segments.filter((_, index) => form[index] === ":") : undefined
 }
 
-/** How the audit log names functions. */
+/** Actor of functions in the audit log. */
 const actor = { kind: "system", id: "functions", name: "functions" } as const
 
 export const FunctionsServerApiLive = Layer.effect(
@@ -84,7 +84,7 @@ export const FunctionsServerApiLive = Layer.effect(
           Effect.catch((error) => Effect.succeed(refusal(error))),
           Effect.catchDefect((defect) =>
             Effect.as(
-              Effect.logError("Failed to answer a call of functions", defect),
+              Effect.logError("Failed to handle a call from a function", defect),
               refusal(new Unavailable())
             )
           ),

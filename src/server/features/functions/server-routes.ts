@@ -1,4 +1,4 @@
-/** The routes of the binding `svc`: players, saves, stats, rooms and channels of the environment. */
+/** Routes of the binding `svc`: players, saves, stats, rooms and channels of the environment. */
 import { DateTime, Effect, Option, Schema } from "effect"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { ChannelMessage } from "#rpc/channels"
@@ -32,17 +32,17 @@ import { PlayerStatusCache } from "../players/status-cache.ts"
 import { playerView } from "../players/view.ts"
 import { parseSaveBody } from "../saves/body.ts"
 import { makeEnvironmentQuota } from "../saves/quota.ts"
-import { makePutSave, saveConflict, saveView } from "../saves/write.ts"
+import { makePutSave, saveConflict, saveView } from "../saves/service.ts"
 import { StatReports } from "../stats/service.ts"
 
-/** What a call carries: the parameters of its path, its query, and its body as text. */
+/** Input of a call: the parameters of its path, its query, and its body as text. */
 interface ServerInput {
   readonly params: ReadonlyArray<string>
   readonly query: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** A route; `:` in its path stands for a parameter. */
+/** Route of the binding; `:` in its path marks a parameter. */
 export interface ServerRoute {
   readonly method: "DELETE" | "GET" | "POST" | "PUT"
   readonly path: string
@@ -51,7 +51,7 @@ export interface ServerRoute {
   ) => Effect.Effect<unknown, CodedError, CurrentActor | CurrentEnvironment>
 }
 
-/** Decodes the body of a call; an absent one is an empty object. */
+/** Decodes the body of a call. An absent body is an empty object. */
 const decodeBody = <A>(schema: Schema.Codec<A, unknown>, body: string) =>
   Effect.try({
     try: (): unknown => JSON.parse(body === "" ? "{}" : body),
@@ -64,7 +64,7 @@ const decodeBody = <A>(schema: Schema.Codec<A, unknown>, body: string) =>
     )
   )
 
-/** Fails unless the feature is on, as for a secret key. */
+/** Fails unless the feature is enabled, as for a secret key. */
 const makeRequireFeature = Effect.gen(function* () {
   const configs = yield* Configs
   const { features: offered } = yield* Settings

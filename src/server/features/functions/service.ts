@@ -1,6 +1,6 @@
 /**
- * Functions of environments: whether they are on, their limits, and their secrets. A change commits with
- * its audit entry; then the runtime takes over the new state, wherever the environment runs.
+ * Functions of environments: their switch, limits and secrets. A change commits with its audit entry.
+ * Then the runtime applies the new state, wherever the environment runs.
  */
 import { Context, DateTime, Effect, Layer } from "effect"
 import type { CurrentActor, EnvironmentCaller } from "#rpc/auth"
@@ -41,7 +41,7 @@ export class Functions extends Context.Service<
       FeatureUnavailable | PrepaidRequired | Unavailable,
       CurrentActor
     >
-    /** Turns Functions off; code and data are kept. */
+    /** Disables Functions. Keeps code and data. */
     readonly disable: (
       environment: EnvironmentCaller
     ) => Effect.Effect<FunctionsStatus, Unavailable, CurrentActor>
@@ -106,7 +106,7 @@ export class Functions extends Context.Service<
   )
 }
 
-/** What the audit log says of an environment's Functions. */
+/** Audit event of an environment's Functions. */
 const eventOf = (
   action: AuditEvent["action"],
   environmentId: EnvironmentId,
@@ -122,10 +122,10 @@ type Switches = Pick<FunctionsSettings, "cpuMs" | "enabled" | "subRequests">
 const isSame = (a: Switches, b: Switches): boolean =>
   a.enabled === b.enabled && a.cpuMs === b.cpuMs && a.subRequests === b.subRequests
 
-/** A limit in the audit log: its value, or both where it changes. */
+/** Limit in the audit log: its value, or both values if it changed. */
 const changeOf = (before: number, after: number) => (before === after ? after : { before, after })
 
-/** Changes the switch and the limits; writes no entry if nothing changes. */
+/** Changes the switch and the limits. Writes no entry if nothing changes. */
 const makeChange = Effect.gen(function* () {
   const audit = yield* Audit
   const repository = yield* FunctionsRepository

@@ -1,8 +1,8 @@
 /**
- * Snapshots of what the functions of environments store: databases, KV, files and durable objects. They let
- * another runner go on where one has stopped, and lose at most the seconds since the last one if it has
- * crashed. A runner opens the data under an epoch; once a newer epoch has opened it, an older one can no
- * longer write snapshots.
+ * Snapshots of the stored data of functions: databases, KV, files and durable objects. They let another
+ * runner continue where one has stopped. After a crash, the seconds since the last snapshot are lost. A
+ * runner opens the data under an epoch. Once a newer epoch has opened it, an older one can no longer
+ * write snapshots.
  */
 import { Clock, Context, Data, Effect, Layer, Schedule } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
@@ -21,7 +21,10 @@ import { makeObjects, type Objects } from "./storage/objects.ts"
 import { type FoundData, makeOpen } from "./storage/data-opener.ts"
 import { makeTake, type OpenData, type TakenSnapshot } from "./storage/snapshot-writer.ts"
 
-/** A newer epoch has opened the data, or the environment is gone: this runner must not write any more. */
+/**
+ * Error: a newer epoch has opened the data, or the environment no longer exists. This runner must stop
+ * writing.
+ */
 export class SnapshotRefused extends Data.TaggedError("SnapshotRefused")<{
   readonly environmentId: EnvironmentId
 }> {
@@ -32,23 +35,23 @@ export class FunctionSnapshots extends Context.Service<
   FunctionSnapshots,
   {
     /**
-     * Opens the data of an environment under an epoch, before its process starts: unless the data on this
-     * disk is the newest, the newest snapshot takes its place, whole or not at all. From then on snapshots
-     * are taken when something has changed.
+     * Opens the data of an environment under an epoch, before its process starts. Restores the newest
+     * snapshot, atomically, unless the data on this disk is the newest. From then on the service takes
+     * snapshots after changes.
      */
     readonly restore: (
       environmentId: EnvironmentId,
       epoch: number
     ) => Effect.Effect<FoundData, SnapshotRefused | Unavailable>
     /**
-     * Takes a snapshot of what was opened under this epoch; its process may run. Undefined: nothing has
-     * changed since the last one, or this runner takes none.
+     * Takes a snapshot of the data opened under this epoch. Its process may run. Returns undefined if
+     * nothing has changed since the last one, or if this runner takes none.
      */
     readonly take: (
       environmentId: EnvironmentId,
       epoch: number
     ) => Effect.Effect<TakenSnapshot | undefined, SnapshotRefused | Unavailable>
-    /** Takes no further snapshots of an environment, which this runner hands over or has lost. */
+    /** Stops snapshots of an environment that this runner hands over or has lost. */
     readonly close: (environmentId: EnvironmentId) => Effect.Effect<void>
     /** Removes all snapshots of an environment. */
     readonly remove: (environmentId: EnvironmentId) => Effect.Effect<void, Unavailable>
@@ -77,13 +80,13 @@ export class FunctionSnapshots extends Context.Service<
   )
 }
 
-/** What is gone already needs no removal. */
+/** Ignores the refusal of a removal: the environment is already gone. */
 const withoutRefusal = (removal: Effect.Effect<void, Failure>) =>
   Effect.catchTag(removal, "SnapshotRefused", () => Effect.void)
 
 type Failure = SnapshotRefused | Unavailable
 
-/** What the store could not do is logged; the caller may retry. */
+/** Logs failures of the store; the caller may retry. */
 const orUnavailable = <A>(
   environmentId: EnvironmentId,
   work: Effect.Effect<A, Failure | BlobNotFound | BlobStoreError>
@@ -116,7 +119,7 @@ const makeRemove = Effect.fnUntraced(function* (objects: Objects) {
   })
 })
 
-/** Data that is open here, and when its next snapshot is due. */
+/** Open data on this runner, and the due time of its next snapshot. */
 interface Watched extends OpenData {
   dueAt: number
 }

@@ -1,4 +1,4 @@
-/** What the runtime runs: the live version of an environment, with its secrets and limits. */
+/** Source of the runtime: the live version of an environment, with its secrets and limits. */
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"

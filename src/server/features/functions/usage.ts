@@ -1,6 +1,6 @@
 /**
- * Usage of Functions by the hour: requests, CPU time and bytes. A node adds up what the runtime reports and
- * writes it every ten seconds, and when it stops; a crash loses what was not written.
+ * Usage of Functions by the hour: requests, CPU time and bytes. A node sums the reports of the runtime
+ * and writes them every ten seconds, and at its stop. A crash loses unwritten sums.
  */
 import { DateTime, Effect, Latch, Layer } from "effect"
 import type { EnvironmentId } from "#rpc/ids"

@@ -1,4 +1,4 @@
-/** Starts a deployment beside the live version, to see whether it can. */
+/** Starts a deployment beside the live version to validate it. */
 import { Option, Schema } from "effect"
 import { FunctionInvalid, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
@@ -19,7 +19,10 @@ const Exports = Schema.Struct({
 })
 const decodeExports = Schema.decodeUnknownOption(Exports)
 
-/** The modules of the service stand around those of the player, and no error is in them. */
+/**
+ * Forms of a place in an error. They skip the service's modules, which surround those of the player and
+ * raise no errors.
+ */
 const placeForms = [
   /^\s*at (?:.*\()?(?:file:\/\/\/functions\/)?(?!__svc_|node:|cloudflare:)([^\s():]+):(\d+)/m,
   /^\s*imported from "(?!__svc_)([^"]+)"()/m
@@ -27,7 +30,7 @@ const placeForms = [
 
 const summaryMaxCharacters = 1000
 
-/** Finds what workerd says about the modules: the message, the file and the line. */
+/** Extracts the error of the modules from workerd's output: the message, the file and the line. */
 export const parseProblem = (
   output: string
 ): { readonly message: string; readonly file: string | null; readonly line: number | null } => {
@@ -61,7 +64,7 @@ const invalid = ({ kind, output }: StartFailure): FunctionInvalid => {
   return new FunctionInvalid({ message, details: { file, line } })
 }
 
-/** The runtime refuses days after its own. */
+/** Rejects a compatibility date after that of the runtime. */
 const checkDate = ({ runtimeDate }: HostContext, { compatibilityDate }: FunctionBundle): void => {
   if (compatibilityDate === undefined || compatibilityDate <= runtimeDate) return
   throw new FunctionInvalid({
@@ -70,14 +73,14 @@ const checkDate = ({ runtimeDate }: HostContext, { compatibilityDate }: Function
   })
 }
 
-/** Starts the modules with data of their own; rejects with what is wrong with them. */
+/** Starts the modules with temporary data; rejects with their errors. */
 export const validate = async (
   context: HostContext,
   bundle: FunctionBundle
 ): Promise<ValidatedFunction> => {
   checkDate(context, bundle)
   const directories = context.directories.temporary()
-  const endTurn = await context.takeTurn().catch(() => {
+  const releaseSlot = await context.acquireStartSlot().catch(() => {
     throw new Unavailable()
   })
   try {
@@ -85,7 +88,7 @@ export const validate = async (
   } catch (error) {
     throw error instanceof StartFailure ? invalid(error) : error
   } finally {
-    endTurn()
+    releaseSlot()
     context.directories.removeTemporary(directories)
   }
 }

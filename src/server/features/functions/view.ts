@@ -15,7 +15,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { labelOf } from "../hosting/addresses.ts"
 import { type FunctionResources, FunctionsRuntime } from "./runtime.ts"
 
-/** The address of the live version; `{base_url}/fn/<label>`. */
+/** Returns the address of the live version: `{base_url}/fn/<label>`. */
 export const makeUrlOf = Effect.gen(function* () {
   const apps = yield* AppRepository
   const { baseUrl } = yield* Settings
@@ -37,7 +37,7 @@ export const deploymentView = (
 
 const none: FunctionResources = { databases: [], kv: [], files: [], queues: [] }
 
-/** Resources that have data, and those of the live version that have none yet. */
+/** Merges resources that have data with those of the live version that have none yet. */
 const withDeclared = (
   stored: ReadonlyArray<{ readonly binding: string; readonly sizeBytes: number }>,
   declared: ReadonlyArray<string>

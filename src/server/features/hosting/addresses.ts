@@ -1,20 +1,20 @@
 /**
- * Addresses of hosted apps. Each app has an origin of its own: `<slug>.<domain>` for production,
+ * Addresses of hosted apps. Each app has its own origin: `<slug>.<domain>` for production,
  * `<slug>--dev.<domain>` for development, and `v<version>--` before either for one version.
  */
 import type { EnvironmentName } from "#rpc/auth"
 
-/** Where apps are served; without a domain they have only domains of their own. */
+/** Base URL and hosting domain. Without a hosting domain, apps have only custom domains. */
 export interface AddressOptions {
   readonly domain: string | undefined
   readonly baseUrl: string
 }
 
-/** What a host name below the hosting domain names. */
+/** Parsed label of a host name below the hosting domain. */
 export interface Label {
   readonly slug: string
   readonly name: EnvironmentName
-  /** Undefined: the live version. */
+  /** Version in the label; undefined for the live version. */
   readonly version: number | undefined
 }
 

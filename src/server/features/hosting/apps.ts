@@ -1,6 +1,6 @@
 /**
- * Hosted apps of this node, by host name. Known hosts are answered from memory, without a fiber. An
- * activation or a change of the config reaches every node within a second.
+ * Hosted apps of this node, by host name. The node answers for known hosts from memory, without a
+ * fiber. An activation or a change of the config reaches every node within a second.
  */
 import { readFile } from "node:fs/promises"
 import { Clock, Context, Effect, Layer, Option } from "effect"
@@ -20,25 +20,28 @@ import { Blobs } from "./blobs.ts"
 import { CustomDomains } from "./domains.ts"
 import { makeSite, parseSettings, type Site } from "./site.ts"
 
-/** What a host serves. */
+/** App of a host. */
 export interface HostedApp {
   readonly environmentId: EnvironmentId
   readonly name: EnvironmentName
-  /** The host names one version, or the development environment: search engines stay out. */
+  /**
+   * Whether the host names one version or the development environment. Search engines must not index
+   * it.
+   */
   readonly isPreview: boolean
   readonly enabled: boolean
   readonly publishableKey: { readonly plain: string; readonly hash: string } | undefined
-  /** The host names a version that does not exist, or not yet. */
+  /** Whether the host names a version that does not exist or is not ready. */
   readonly isAbsentVersion: boolean
-  /** Undefined: nothing is deployed, or the version does not exist. */
+  /** Site of the host; undefined without a deployment, or if the version does not exist. */
   readonly site: Site | undefined
 }
 
-/** Why a host serves nothing. */
+/** Reason why a host serves nothing. */
 export type NoApp = "unknown"
 
 interface Known {
-  /** The label when it was loaded: a custom domain may lead to another environment since. */
+  /** Label at load time. A custom domain may lead to another environment since. */
   readonly label: string | undefined
   readonly app: HostedApp | NoApp
   readonly until: number
@@ -50,14 +53,14 @@ const cacheMillis = 60_000
 export class HostedApps extends Context.Service<
   HostedApps,
   {
-    /** Whether a host belongs to an app, so that nothing of the service itself answers there. */
+    /** Whether a host belongs to an app. The service itself must not answer there. */
     readonly isAppHost: (host: string) => boolean
     /** The label of the environment behind a host: its slug, or `<slug>--dev`. */
     readonly labelOf: (host: string) => string | undefined
-    /** What a host serves, if this node knows it. */
+    /** Returns the app of a host, if this node has loaded it. */
     readonly known: (host: string) => HostedApp | NoApp | undefined
     readonly load: (host: string) => Effect.Effect<HostedApp | NoApp>
-    /** Whether a page of this origin is of the environment's own app. */
+    /** Whether an origin belongs to the environment's own app. */
     readonly isOwnOrigin: (environmentId: EnvironmentId, origin: string) => Effect.Effect<boolean>
   }
 >()("server/features/hosting/apps/HostedApps") {
@@ -92,7 +95,7 @@ export class HostedApps extends Context.Service<
 /** The label of the environment behind a host, with the version before it. */
 type LabelIn = (host: string) => string | undefined
 
-/** The hosts that this node knows, and how it loads others. */
+/** Hosts that this node has loaded, and a function that loads others. */
 const makeHosts = Effect.fnUntraced(function* (labelIn: LabelIn) {
   const invalidation = yield* Invalidation
   const now = monotonicMillis(yield* Clock.Clock)
@@ -162,7 +165,10 @@ const makeLoad = Effect.gen(function* () {
   })
 })
 
-/** Sites that this node has loaded; a deployment never changes. Bounded by their files. */
+/**
+ * Sites that this node has loaded. A deployment never changes. The number of their files bounds the
+ * cache.
+ */
 const makeSites = Effect.gen(function* () {
   const blobs = yield* Blobs
   const rows = yield* BlobRepository

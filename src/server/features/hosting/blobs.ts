@@ -18,14 +18,14 @@ import { FairSemaphore } from "#server/platform/fair-semaphore"
 import { isCompressible } from "./media-types.ts"
 import { makeCompress, receive, type UploadCut } from "./upload.ts"
 
-/** The forms of a blob: its own bytes, and the compressed ones. */
+/** Forms of a blob: original bytes, Brotli and gzip. */
 export type BlobForm = "" | ".br" | ".gz"
 
 /** The key of a blob in the store. */
 export const keyOf = (environmentId: EnvironmentId, sha256: string, form: BlobForm = ""): string =>
   `${environmentId}/${sha256}${form}`
 
-/** What the store could not do is logged; the client may retry. */
+/** Logs failures of the store; the client may retry. */
 const unavailable = (error: BlobStoreError) =>
   Effect.andThen(Effect.logError(error.message), Effect.fail(new Unavailable()))
 
@@ -37,21 +37,23 @@ export interface StoredFile {
 export class Blobs extends Context.Service<
   Blobs,
   {
-    /** Stores a file that a deployment of the environment names; at once if it is stored already. */
+    /**
+     * Stores a file that a deployment of the environment names; returns at once if the store has it.
+     */
     readonly upload: (
       environment: EnvironmentCaller,
       sha256: string,
       source: IncomingMessage
     ) => Effect.Effect<StoredFile, BlobHashMismatch | NotFound | Unavailable | UploadCut>
-    /** Stores bytes of the service's own under the same conditions. */
+    /** Stores bytes of the service itself under the same conditions. */
     readonly store: (
       environment: EnvironmentCaller,
       sha256: string,
       bytes: Uint8Array
     ) => Effect.Effect<StoredFile, BlobHashMismatch | NotFound | Unavailable | UploadCut>
     /**
-     * Path of a local file with the bytes of a blob in one form. Each form is verified; if one is lost
-     * or damaged, the next deployment that names the blob asks for it again.
+     * Returns the path of a local file with the bytes of a blob in one form. Verifies each form. If one
+     * is lost or corrupt, the next deployment that names the blob requests it again.
      */
     readonly open: (
       environmentId: EnvironmentId,
@@ -129,7 +131,7 @@ const makePut = Effect.gen(function* () {
   })
 })
 
-/** Verified blobs of this process; a blob never changes. */
+/** Maximum number of verified blobs in the memory of this process. A blob never changes. */
 const verifiedMax = 100_000
 
 const decompressors: Readonly<Record<BlobForm, () => Transform>> = {
@@ -138,7 +140,7 @@ const decompressors: Readonly<Record<BlobForm, () => Transform>> = {
   ".gz": createGunzip
 }
 
-/** Hashes what a form of a blob stands for; undefined if it is not compressed as it should be. */
+/** Hashes the original content of a form; undefined if its compression is invalid. */
 const hashOf = async (path: string, form: BlobForm): Promise<string | undefined> => {
   const hash = createHash("sha256")
   try {
@@ -156,7 +158,7 @@ const makeOpen = Effect.gen(function* () {
   const store = yield* BlobStore
   const known = new Set<string>()
   const hashing = new Map<string, Promise<string | undefined>>()
-  /** Hashes a file once for all that wait for it. */
+  /** Hashes a file once for all concurrent callers. */
   const hash = (key: string, path: string, form: BlobForm): Promise<string | undefined> => {
     const begun = hashing.get(key) ?? hashOf(path, form).finally(() => hashing.delete(key))
     hashing.set(key, begun)
@@ -164,12 +166,12 @@ const makeOpen = Effect.gen(function* () {
   }
   const lose = Effect.fnUntraced(function* (environmentId: EnvironmentId, sha256: string) {
     yield* Effect.logError(
-      `The file ${sha256} of ${environmentId} is lost or damaged. Deploy the app again to upload it.`
+      `Failed to read the file ${sha256} of ${environmentId}: it is lost or damaged. Deploy the app again.`
     )
     yield* rows.markLost({ environmentId, sha256 })
     return yield* new NotFound()
   })
-  /** Path of a file with the right bytes; undefined if they are damaged. */
+  /** Returns the path of a file with verified bytes; undefined if they are corrupt. */
   const verified = Effect.fnUntraced(function* (key: string, sha256: string, form: BlobForm) {
     const path = yield* store.fetch(key)
     if (known.has(key)) return path

@@ -1,4 +1,4 @@
-/** Bodies of small files in memory, the least recently used of which go first. */
+/** LRU cache of the bodies of small files in memory. */
 
 export class BodyCache {
   readonly #maxBytes: number

@@ -1,19 +1,22 @@
 /**
- * Buffers for pieces of files that are on their way to clients. They are used again: a new one for each
- * piece would be memory outside of V8's heap, for which V8 collects the whole heap over and over.
+ * Buffers for pieces of files on their way to clients. The pool reuses them. New buffers for each piece
+ * would occupy memory outside of V8's heap, which makes V8 collect the whole heap repeatedly.
  */
 
-/** How many bytes pieces have, and how many of them there are. */
+/** Sizes of pieces, and the number of pieces of each size. */
 export interface PieceSizes {
-  /** A piece of a client that reads; so many at a time. */
+  /** Bytes of a large piece, for a client that reads. `largeMax` bounds the number in use. */
   readonly largeBytes: number
   readonly largeMax: number
-  /** A piece when all large ones are in use; so many are kept for later. */
+  /**
+   * Bytes of a small piece, used when all large ones are in use. `smallKept` bounds the number kept for
+   * reuse.
+   */
   readonly smallBytes: number
   readonly smallKept: number
 }
 
-/** A buffer that its owner gives back, or abandons if somebody may still read it. */
+/** Buffer that its owner returns, or abandons if an operation may still read it. */
 export interface Piece {
   readonly buffer: Buffer
   readonly giveBack: () => void
@@ -30,7 +33,7 @@ export class BufferPool {
     this.#sizes = sizes
   }
 
-  /** Takes a buffer for so many bytes or fewer. */
+  /** Takes a buffer of up to `bytes` bytes. */
   take(bytes: number): Piece {
     const { largeBytes, largeMax, smallBytes, smallKept } = this.#sizes
     if (bytes <= smallBytes || this.#largeInUse >= largeMax) {

@@ -1,7 +1,7 @@
 /**
- * Custom domains of hosted apps. The owner of a domain proves it by a TXT record; the proof of another
- * environment takes the domain over, since DNS says who owns it now. Each node holds the verified domains in
- * memory, so that it knows an app's host at once; a change reaches every node within a second.
+ * Custom domains of hosted apps. The owner of a domain proves it by a TXT record. A later proof by
+ * another environment takes the domain over, since DNS names the current owner. Each node holds the
+ * verified domains in memory. A change reaches every node within a second.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -38,7 +38,7 @@ export class CustomDomains extends Context.Service<
     readonly labelOf: (host: string) => string | undefined
     readonly list: (environment: EnvironmentCaller) => Effect.Effect<ReadonlyArray<CustomDomain>>
     readonly add: ByName<InvalidRequest | TooManyDomains>
-    /** Looks for the TXT record, and serves the domain from then on. */
+    /** Checks the TXT record, and serves the domain from then on. */
     readonly verify: ByName<DomainNotVerified | NotFound | Unavailable>
     readonly remove: (
       environment: EnvironmentCaller,
@@ -63,7 +63,7 @@ export class CustomDomains extends Context.Service<
   )
 }
 
-/** The labels of verified domains, read again after every change. */
+/** Labels of verified domains. A node reads them again after every change. */
 const makeLabels = Effect.gen(function* () {
   const domains = yield* DomainRepository
   const invalidation = yield* Invalidation
@@ -98,7 +98,7 @@ const makeView = Effect.map(Settings, ({ baseUrl, hosting }) => {
   })
 })
 
-/** Why a domain cannot be that of an app: the service or all apps are there. */
+/** Check of a custom domain. Refuses domains of the service and of the hosting domain. */
 const makeCheckName = Effect.map(Settings, ({ baseUrl, hosting }) => {
   const own = [new URL(baseUrl).hostname, ...(hosting.domain === undefined ? [] : [hosting.domain])]
   return (domain: string) =>
@@ -167,7 +167,7 @@ const shownRecords = (found: ReadonlyArray<string>): ReadonlyArray<string> =>
     .slice(0, limits.domainRecordsShown)
     .map((value) => value.slice(0, limits.domainRecordMaxCharacters).toWellFormed())
 
-/** The actor of a change that the service itself makes in a project. */
+/** Actor of changes that the service itself makes in a project. */
 const service = { kind: "system", id: "hosting", name: "hosting" } as const
 
 const makeVerify = Effect.gen(function* () {

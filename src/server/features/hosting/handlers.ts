@@ -29,7 +29,7 @@ interface UploadRequest {
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
-/** The handlers of deployments, of every mount. */
+/** Handlers of deployments for every mount. */
 export const makeDeploymentHandlers = Effect.gen(function* () {
   const configs = yield* Configs
   const deployments = yield* Deployments

@@ -1,6 +1,6 @@
 /**
- * Environments by the labels in addresses, `<slug>` or `<slug>--dev`, remembered for seconds. A project that
- * is deleted or restored is found accordingly at once, on every node.
+ * Environments by the labels in addresses, `<slug>` or `<slug>--dev`. A node caches them for seconds. A
+ * deletion or restoration of a project takes effect at once on every node.
  */
 import { Cache, Effect, Option } from "effect"
 import { caches } from "#rpc/limits"
@@ -9,7 +9,7 @@ import { Invalidation } from "#server/platform/invalidation"
 import { makeValueCache } from "#server/platform/value-cache"
 import { parseLabel } from "./addresses.ts"
 
-/** Returns a function that finds the environment of a label; undefined if none has it. */
+/** Returns a function that finds the environment of a label; undefined if no environment has it. */
 export const makeAppOfLabel = Effect.gen(function* () {
   const apps = yield* AppRepository
   const invalidation = yield* Invalidation

@@ -1,4 +1,4 @@
-/** The live deployment of an environment, for other features: its address and its files. */
+/** Live deployment of an environment for other features: its address and its files. */
 import { readFile } from "node:fs/promises"
 import { Effect, Option } from "effect"
 import type { EnvironmentName } from "#rpc/auth"
@@ -9,15 +9,15 @@ import { HostedApps } from "./apps.ts"
 import { Blobs } from "./blobs.ts"
 import type { SiteFile } from "./site.ts"
 
-/** What is served at the address of an environment. */
+/** App at the address of an environment. */
 export interface LiveApp {
   readonly environmentId: EnvironmentId
-  /** With a slash at the end. */
+  /** URL of the app, with a slash at the end. */
   readonly url: string
   readonly files: ReadonlyMap<string, SiteFile>
 }
 
-/** Finds the live app of a project's environment; undefined while nothing is served there. */
+/** Finds the live app of a project's environment; undefined while the environment serves none. */
 export const makeLiveApp = Effect.gen(function* () {
   const apps = yield* HostedApps
   const { baseUrl, hosting } = yield* Settings

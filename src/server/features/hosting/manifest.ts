@@ -8,7 +8,7 @@ import { pathIssue, reservedPaths } from "#rpc/hosting/paths"
 export interface Contents {
   readonly hashes: ReadonlyArray<string>
   readonly sizes: ReadonlyArray<number>
-  /** Bytes of all files; a content that several files have counts several times. */
+  /** Bytes of all files. Content that several files share counts several times. */
   readonly totalBytes: number
 }
 
@@ -21,8 +21,8 @@ export const invalidFiles = (issues: ReadonlyArray<Issue>): InvalidRequest =>
   new InvalidRequest({ details: { issues: issues.slice(0, limits.issuesMax) } })
 
 /**
- * Returns what is wrong with the files. Paths that differ only in case are refused, since they would be
- * one file on some machines.
+ * Returns the issues of the files. Refuses paths that differ only in case, since they are one file on
+ * some machines.
  */
 export const manifestIssues = (files: ReadonlyArray<DeployedFile>): ReadonlyArray<Issue> => {
   const issues: Array<Issue> = []
@@ -49,7 +49,7 @@ export const manifestIssues = (files: ReadonlyArray<DeployedFile>): ReadonlyArra
   return issues
 }
 
-/** The contents of files without issues. */
+/** Returns the contents of files without issues. */
 export const contentsOf = (files: ReadonlyArray<DeployedFile>): Contents => {
   const sizes = new Map(files.map(({ sha256, size }) => [sha256, size]))
   return {
@@ -59,7 +59,7 @@ export const contentsOf = (files: ReadonlyArray<DeployedFile>): Contents => {
   }
 }
 
-/** Issues of files whose content is stored with another size than they claim. */
+/** Returns the issues of files whose stored content has another size than they claim. */
 export const sizeIssues = (
   files: ReadonlyArray<DeployedFile>,
   stored: ReadonlyMap<string, number>

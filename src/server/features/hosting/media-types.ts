@@ -1,13 +1,13 @@
 /**
- * Media types and encodings of hosted files by their name. Exports of game engines contain files that are
- * compressed already, such as `game.wasm.br`; they get the type of what they contain.
+ * Media types and encodings of hosted files by their name. Exports of game engines contain compressed
+ * files such as `game.wasm.br`. Such a file gets the type of its content.
  */
 import { Option } from "effect"
 import { Mime } from "effect/http"
 
 const octets = "application/octet-stream"
 
-/** Types that game engines need, or that the table of Effect lacks or has otherwise. */
+/** Types that game engines need and that the table of Effect lacks or defines differently. */
 const ownTypes: Readonly<Record<string, string>> = {
   basis: octets,
   data: octets,
@@ -26,7 +26,7 @@ const ownTypes: Readonly<Record<string, string>> = {
 
 const textForm = /^text\/|[/+](?:json|xml|javascript)$/
 
-/** Types that shrink under compression; images, sounds and fonts mostly are compressed already. */
+/** Types that shrink under compression. Most images, sounds and fonts are already compressed. */
 const compressibleForms: ReadonlyArray<RegExp> = [
   textForm,
   /^application\/(?:octet-stream|wasm)$/,
@@ -40,19 +40,19 @@ const typeOf = (path: string): string => {
   return textForm.test(type) && !type.includes("charset") ? `${type}; charset=utf-8` : type
 }
 
-/** How a file is delivered. */
+/** Media type and encoding of a file. */
 export interface Media {
   readonly type: string
-  /** The encoding that its bytes have already. */
+  /** Encoding that the file's bytes already have. */
   readonly encoding: "br" | "gzip" | undefined
 }
 
-/** Compressed archives, which people download as they are. */
+/** Compressed archives. Browsers download them without decoding. */
 const archiveForm = /\.(?:tar|tgz)(?:\.(?:gz|br))?$/i
 
 const encodings: Readonly<Record<string, Media["encoding"]>> = { br: "br", gz: "gzip" }
 
-/** The media of a file by its path. */
+/** Returns the media of a file by its path. */
 export const mediaOf = (path: string): Media => {
   const encoding = encodings[extensionOf(path)]
   const inner = path.replace(/\.[^./]+$/, "")
@@ -65,13 +65,13 @@ export const mediaOf = (path: string): Media => {
 
 const unityMark = "UnityWeb Compressed Content (brotli)"
 
-/** The encoding of a `.unityweb` file by its first bytes. */
+/** Returns the encoding of a `.unityweb` file by its first bytes. */
 export const sniffEncoding = (head: Buffer): Media["encoding"] => {
   if (head[0] === 0x1f && head[1] === 0x8b) return "gzip"
   return head.includes(unityMark) ? "br" : undefined
 }
 
-/** Whether the service should compress a file of this path. */
+/** Whether the service should compress a file at this path. */
 export const isCompressible = (path: string): boolean => {
   const { encoding, type } = mediaOf(path)
   if (encoding !== undefined || /\.unityweb$/i.test(path)) return false
@@ -79,14 +79,19 @@ export const isCompressible = (path: string): boolean => {
   return compressibleForms.some((form) => form.test(bare))
 }
 
-/** `app.3f2a91bc.js`: eight or more hexadecimal digits with a digit and a letter. */
+/**
+ * Hash in a file name such as `app.3f2a91bc.js`: eight or more hexadecimal digits with a digit and a
+ * letter.
+ */
 const hexHash = /[.\-_](?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}(?:\.[^/]*)?$/
-/** A file of the folder `assets` with eight characters that are no word, as Vite names it. */
+/** Vite's hash in the name of a file in `assets`: eight characters that do not form a word. */
 const viteHash =
   /(?:^|\/)assets\/[^/]*-(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*(?:\d|[A-Z][\w-]*[A-Z]))[\w-]{8}\.[^/]+$/
-/** Folders whose files never change, of Next.js and SvelteKit. */
+/** Folders of Next.js and SvelteKit whose files never change. */
 const immutableFolder = /^(?:_next\/static|_app\/immutable)\//
 
-/** Whether the name of a file contains a hash of its content, so that caches may keep it for ever. */
+/**
+ * Whether the name of a file contains a hash of its content. Caches may keep such a file indefinitely.
+ */
 export const isHashed = (path: string): boolean =>
   hexHash.test(path) || viteHash.test(path) || immutableFolder.test(path)

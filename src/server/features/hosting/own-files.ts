@@ -1,6 +1,6 @@
 /**
- * Files that the service adds to every hosted app: base URL and publishable key, so that a game needs no
- * settings at build time. Other names with a leading dot that the service reserves are not found.
+ * Files that the service adds to every hosted app: base URL and publishable key. With them a game needs
+ * no settings at build time. Other dot names that the service reserves return 404.
  */
 import { reservedPaths } from "#rpc/hosting/paths"
 import type { HostedApp } from "./apps.ts"
@@ -23,7 +23,7 @@ const make = (type: string, text: string): OwnFile => {
   }
 }
 
-/** The file of the service at a path of an app; undefined if the path is the app's. */
+/** Returns the service's file at a path of an app; undefined if the path belongs to the app. */
 export const ownFile = (
   { name, publishableKey }: HostedApp,
   path: string,

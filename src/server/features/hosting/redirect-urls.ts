@@ -9,8 +9,8 @@ import { HostedApps } from "./apps.ts"
 
 /**
  * Fails with `invalid_request` when the environment does not allow a redirect URL. `path` is the JSON
- * path of the URL in the request. Pages of the service's own origin and of the hosted app are always
- * allowed.
+ * path of the URL in the request. Always allows pages of the service's own origin and of the hosted
+ * app.
  */
 export const makeRedirectUrlCheck = Effect.gen(function* () {
   const apps = yield* HostedApps

@@ -1,6 +1,6 @@
 /**
- * Responses of hosted apps. They are written to Node's response directly: for a small file that is in
- * memory a request starts no fiber and copies nothing. A large file is read as fast as its client reads.
+ * Responses of hosted apps. Writes them directly to Node's response: a request for a small file in
+ * memory starts no fiber and copies nothing. The service reads a large file at the speed of its client.
  */
 import { type FileHandle, open, readFile } from "node:fs/promises"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -21,14 +21,14 @@ import { sendPage } from "./pages.ts"
 import { BufferPool } from "./buffer-pool.ts"
 import { findFile, type Form, formOf, type Part, partOf, type SiteFile } from "./site.ts"
 
-/** A request for a file of an app. */
+/** Request for a file of an app. */
 interface Exchange {
   readonly app: HostedApp
   readonly request: IncomingMessage
   readonly response: ServerResponse
 }
 
-/** What is sent of a file. */
+/** Selection of a file's bytes to send. */
 interface Delivery extends Exchange {
   readonly file: SiteFile
   readonly form: Form
@@ -47,12 +47,12 @@ const encodingOf = ({ media }: SiteFile, form: Form): string | undefined => {
 const cacheFor = (file: SiteFile): string =>
   file.isHashed ? "public, max-age=31536000, immutable" : "no-cache"
 
-/** Names and values of headers in turn: Node takes them as they are. */
+/** Alternating names and values of headers, in the format of Node. */
 type RawHeaders = Array<string | number>
 
 /**
- * Headers of a response with a file, also of a 304: of the others there the client keeps those that came
- * with the file (RFC 9110 section 15.4.5).
+ * Headers of a response with a file. A 304 response has them too: the client keeps the other headers
+ * from the earlier response (RFC 9110 section 15.4.5).
  */
 const cachedHeaders = (
   { app, file, form }: Pick<Delivery, "app" | "file" | "form">,
@@ -93,7 +93,7 @@ const sendHead = (delivery: Delivery, sniffed: string | undefined): void => {
   response.writeHead(status, headers)
 }
 
-/** Resolves when the operating system has taken the bytes; rejects when the client has gone. */
+/** Resolves when the operating system has taken the bytes; rejects when the client has disconnected. */
 const write = (response: ServerResponse, bytes: Buffer, isLast: boolean): Promise<void> =>
   new Promise((resolve, reject) => {
     // A response that is closed already says nothing more.
@@ -109,7 +109,7 @@ const write = (response: ServerResponse, bytes: Buffer, isLast: boolean): Promis
     else response.write(bytes, onWritten)
   })
 
-/** The client has closed the connection. */
+/** Error: the client has closed the connection. */
 class ClientGone extends Error {}
 
 const sniffBytes = 128
@@ -141,7 +141,7 @@ const sendPiece = async (
   }
 }
 
-/** Sends a file from the disk, one piece at a time, so that a slow client holds one piece. */
+/** Sends a file from the disk, one piece at a time. A slow client holds one piece in memory. */
 const stream = async (
   path: string,
   delivery: Delivery,
@@ -158,7 +158,7 @@ const stream = async (
     let position = part.start
     while (position <= part.end && !response.destroyed) {
       const bytes = await sendPiece(handle, delivery, position, pool)
-      if (bytes === 0) throw new Error(`${path} has become shorter`)
+      if (bytes === 0) throw new Error(`Failed to read ${path}: it has become shorter`)
       position += bytes
       sent(bytes)
     }
@@ -177,7 +177,7 @@ const stream = async (
 export class AppServer extends Context.Service<
   AppServer,
   {
-    /** The host of a request for an app, so that nothing of the service itself may answer it. */
+    /** Returns the host of a request for an app. The service itself must not answer such a request. */
     readonly appHostOf: (request: IncomingMessage) => string | undefined
     readonly serve: (host: string, request: IncomingMessage, response: ServerResponse) => void
   }
@@ -221,7 +221,7 @@ export class AppServer extends Context.Service<
   ).pipe(Layer.provide(Blobs.layer))
 }
 
-/** Answers a request for a host that is known. */
+/** Answers a request for a loaded host. */
 const answerApp = (
   exchange: Exchange,
   baseUrl: string,

@@ -1,6 +1,6 @@
 /**
- * `GET /-/served-host?domain=<host>`: 200 if an app is served at a host, else 404. A proxy asks it before it
- * gets a certificate for the host.
+ * `GET /-/served-host?domain=<host>`: 200 if the service serves an app at a host, else 404. A proxy
+ * calls it before it requests a certificate for the host.
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

@@ -1,7 +1,7 @@
 /**
- * Deployments of apps: creation, upload, completion and activation. The database knows which files an
- * environment has; the bytes are in the blob store. A deployment is live on every runner within a second
- * of its activation.
+ * Deployments of apps: creation, upload, completion and activation. The database lists the files of an
+ * environment, and the blob store holds their bytes. A deployment is live on every runner within a
+ * second of its activation.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -178,7 +178,7 @@ const makeView = Effect.gen(function* () {
   }
 })
 
-/** Expects the contents of a deployment, within the quota. */
+/** Registers the expected contents of a deployment, within the quota. */
 const makeExpectContents = Effect.gen(function* () {
   const blobs = yield* BlobRepository
   const limit = (yield* Settings).hosting.environmentBytes
@@ -266,8 +266,8 @@ const eventOf = (action: AuditEvent["action"], { id, version }: DeploymentRow): 
 })
 
 /**
- * Fails if a deployment cannot be completed. The files are read before the transaction, which looks again
- * whether any of them is missing: the list of files never changes.
+ * Fails if a deployment cannot be completed. Reads the files before the transaction, which only checks
+ * again for missing ones: the list of files never changes.
  */
 const makeExpectComplete = Effect.gen(function* () {
   const deployments = yield* DeploymentRepository
@@ -282,7 +282,7 @@ const makeExpectComplete = Effect.gen(function* () {
   })
 })
 
-/** Marks a deployment as ready once all of its files are stored. */
+/** Marks a deployment as ready once the store has all of its files. */
 const makeComplete = Effect.gen(function* () {
   const audit = yield* Audit
   const deployments = yield* DeploymentRepository
@@ -312,7 +312,7 @@ const makeChanges = Effect.gen(function* () {
   const invalidation = yield* Invalidation
   const transaction = yield* makeTransaction
 
-  /** Puts a deployment in force; nothing changes if it is live already. */
+  /** Activates a deployment. Changes nothing if it is already live. */
   const makeLive = Effect.fnUntraced(function* (
     environment: EnvironmentCaller,
     row: DeploymentRow,

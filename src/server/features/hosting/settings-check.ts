@@ -1,4 +1,7 @@
-/** Validates `svc.hosting.json` before a deployment is complete, so that an invalid one never goes live. */
+/**
+ * Validates `svc.hosting.json` before the completion of a deployment, so that an invalid one never goes
+ * live.
+ */
 import { readFile } from "node:fs/promises"
 import { Effect, Schema } from "effect"
 import { reservedPaths } from "#rpc/hosting/paths"
@@ -13,7 +16,10 @@ const decode = Schema.decodeEffect(Schema.fromJsonString(SiteSettings), {
   onExcessProperty: "error"
 })
 
-/** Fails with `invalid_request` if the settings of a deployment are invalid. Its files must be stored. */
+/**
+ * Fails with `invalid_request` if the settings of a deployment are invalid. The store must have its
+ * files.
+ */
 export const makeSettingsCheck = Effect.gen(function* () {
   const blobs = yield* Blobs
   const deployments = yield* DeploymentRepository

@@ -1,6 +1,6 @@
 /**
- * A deployment as it is served: its files by path, with the headers of each, and its settings. Pure: which
- * file answers a path, and in which form.
+ * Site of a deployment: its files by path with their headers, and its settings. Selects the file and
+ * the form that answer a path. Pure.
  */
 import { Option, Schema } from "effect"
 import { reservedPaths } from "#rpc/hosting/paths"
@@ -8,7 +8,7 @@ import type { BlobRow } from "#sql/hosting/blobs"
 import type { FileRow } from "#sql/hosting/deployments"
 import { isHashed, type Media, mediaOf } from "./media-types.ts"
 
-/** `svc.hosting.json` of a deployment. */
+/** Settings in the deployment's `svc.hosting.json`. */
 export const SiteSettings = Schema.Struct({
   /** Sends COOP and COEP, which threads of game engines need. */
   crossOriginIsolation: Schema.optionalKey(Schema.Boolean),
@@ -23,18 +23,18 @@ const decodeSettings = Schema.decodeUnknownOption(Schema.fromJsonString(SiteSett
 export const parseSettings = (text: string): SiteSettings | undefined =>
   Option.getOrUndefined(decodeSettings(text))
 
-/** A file as it is served. */
+/** File of a site. */
 export interface SiteFile {
   readonly sha256: string
-  /** The entity tag of its own bytes. */
+  /** Entity tag of the uncompressed bytes. */
   readonly tag: string
   readonly size: number
   readonly media: Media
   readonly brotliBytes: number | null
   readonly gzipBytes: number | null
-  /** The name has a hash of the content. */
+  /** Whether the name has a hash of the content. */
   readonly isHashed: boolean
-  /** The encoding of its bytes shows only in them. */
+  /** Whether only the bytes show the encoding. */
   readonly needsSniffing: boolean
 }
 
@@ -74,7 +74,7 @@ export const makeSite = (
   }
 }
 
-/** What a path leads to. */
+/** Result of a path look-up. */
 export type Found =
   | { readonly kind: "file"; readonly file: SiteFile; readonly status: 200 | 404 }
   | { readonly kind: "redirect"; readonly to: string }
@@ -92,9 +92,9 @@ const fileOf = (file: SiteFile | undefined, status: 200 | 404 = 200): Found =>
   file === undefined ? undefined : { kind: "file", file, status }
 
 /**
- * Finds what answers a path, in this order: the file itself, with `.html`, the `index.html` of the folder,
- * `404.html`, and for navigations `index.html`. A folder without its slash redirects, so that relative
- * links work.
+ * Finds the response to a path, in this order: the file itself, with `.html`, the folder's
+ * `index.html`, `404.html`, and `index.html` for navigations. A folder without its slash redirects, so
+ * that relative links work.
  */
 export const findFile = ({ files, settings }: Site, path: string, isNavigation: boolean): Found => {
   const raw = path.slice(1)
@@ -114,7 +114,7 @@ export const findFile = ({ files, settings }: Site, path: string, isNavigation: 
   return isNavigation && settings.spa !== false ? fileOf(files.get("index.html")) : undefined
 }
 
-/** A compressed form that the client accepts. */
+/** Form of a file: uncompressed, Brotli or gzip. */
 export type Form = "" | ".br" | ".gz"
 
 const accepts = (header: string, encoding: string): boolean =>
@@ -124,7 +124,9 @@ const accepts = (header: string, encoding: string): boolean =>
     return name.trim() === encoding && !isRefused
   })
 
-/** The form of a file for an `Accept-Encoding`; parts of a file are parts of its own bytes. */
+/**
+ * Returns the form of a file for an `Accept-Encoding`. Ranges always refer to the uncompressed bytes.
+ */
 export const formOf = (
   { brotliBytes, gzipBytes }: SiteFile,
   acceptEncoding: string | undefined,
@@ -135,15 +137,15 @@ export const formOf = (
   return gzipBytes !== null && accepts(acceptEncoding, "gzip") ? ".gz" : ""
 }
 
-/** A part of a file: first and last byte. */
+/** Byte range of a file: first and last byte. */
 export interface Part {
   readonly start: number
   readonly end: number
 }
 
 /**
- * The part that a `Range` header asks for; undefined for the whole file, which also answers several
- * ranges and other units, and null if the file has no such part.
+ * Returns the part that a `Range` header requests; null if the file has no such part. Returns undefined
+ * for the whole file, which also answers several ranges and other units.
  */
 export const partOf = (header: string | undefined, size: number): Part | null | undefined => {
   const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? "") ?? []

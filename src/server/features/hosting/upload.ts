@@ -1,6 +1,6 @@
 /**
- * Reception of one file: the bytes go to a temporary file and are hashed on the way. The store gets only
- * bytes with the expected hash. Nothing that the client says about them is trusted.
+ * Reception of one file. Writes the bytes to a temporary file and hashes them on the way. The store
+ * gets only bytes with the expected hash. The service trusts no claim of the client about them.
  */
 import { createHash } from "node:crypto"
 import { createReadStream, createWriteStream } from "node:fs"
@@ -16,20 +16,20 @@ import { extendBodyDeadline } from "#server/platform/body-deadlines"
 import { BlobStore, BlobStoreError } from "#server/platform/blobs/store"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
 
-/** The client closed the connection, or was too slow. Nobody waits for a response. */
+/** Error: the client closed the connection or was too slow. No client waits for a response. */
 export class UploadCut extends Data.TaggedError("UploadCut")<{}> {}
 
-/** What a client has to send. */
+/** Hash and size that the client's body must have. */
 export interface Expected {
   readonly sha256: string
   readonly size: number
 }
 
-/** To the first byte, and beyond the time that the slowest permitted client needs. */
+/** Milliseconds until the first byte, and beyond the time that the slowest permitted client needs. */
 const slackMillis = 30_000
 const second = 1000
 
-/** Reads a body to its end, or to one byte more than expected. */
+/** Yields the chunks of a body; throws {@link UploadCut} if the connection breaks. */
 async function* bodyOf(source: IncomingMessage): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of source.iterator({ destroyOnReturn: false })) {
@@ -58,7 +58,7 @@ const write = async (source: IncomingMessage, file: string, { sha256, size }: Ex
   throw new BlobHashMismatch({ details: { expectedBytes: size, receivedBytes: received } })
 }
 
-/** Receives a file whose bytes are known in advance. */
+/** Receives a file whose hash and size are known. */
 export const receive = (source: IncomingMessage, file: string, expected: Expected) =>
   Effect.tryPromise({
     try: () => {
@@ -74,7 +74,10 @@ export const receive = (source: IncomingMessage, file: string, expected: Expecte
         : new BlobStoreError({ operation: "write an upload", cause })
   })
 
-/** 34 ms for 878 KB of JavaScript; the highest quality takes 648 ms for 5 % less. */
+/**
+ * Quality of Brotli: 34 ms for 878 KB of JavaScript. The highest quality takes 648 ms for 5 % fewer
+ * bytes.
+ */
 const brotliQuality = 9
 const gzipLevel = 9
 
@@ -89,10 +92,10 @@ const compressors: Readonly<Record<"br" | "gz", (size: number) => Transform>> = 
   gz: () => createGzip({ level: gzipLevel })
 }
 
-/** A compressed form is kept if it is smaller by at least a tenth. */
+/** Maximum size of a stored compressed form, relative to the original. */
 const worthwhile = 0.9
 
-/** Compresses received files and stores them, at most a few at a time. */
+/** Compresses received files and stores them, with a bound on concurrent compressions. */
 export const makeCompress = Effect.map(BlobStore, (store) => {
   const permits = new FairSemaphore({
     ...limits.compressions,

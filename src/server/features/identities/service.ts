@@ -12,8 +12,8 @@ import { Sessions } from "../sessions/service.ts"
 const isMethod = Schema.is(Method)
 
 /**
- * Removes an identity. Only the device that sends its current refresh token stays signed in. The
- * provider's token is revoked after the commit.
+ * Removes an identity. Only the device that sends its current refresh token stays signed in. Revokes
+ * the provider's token after the commit.
  */
 export const makeUnlink = Effect.gen(function* () {
   const grants = yield* ProviderGrants
@@ -21,7 +21,7 @@ export const makeUnlink = Effect.gen(function* () {
   const sessions = yield* Sessions
   const transaction = yield* makeTransaction
 
-  /** The session of the calling device, which stays open. */
+  /** Finds the session of the calling device, which stays open. */
   const callerSession = Effect.fnUntraced(function* (player: PlayerCaller, refreshToken: string) {
     const { playerId, sessionId } = yield* sessions
       .authenticate(player.environmentId, refreshToken)

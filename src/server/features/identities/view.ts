@@ -3,7 +3,7 @@ import { DateTime } from "effect"
 import type { LinkedIdentity } from "#rpc/identities"
 import type { IdentityRow } from "#sql/identities"
 
-/** An identity as its player sees it. */
+/** Returns the player's view of an identity. */
 export const identityView = (row: IdentityRow): LinkedIdentity => ({
   provider: row.provider,
   ...(row.email === null ? {} : { email: row.email, emailVerified: row.emailVerified }),

@@ -1,6 +1,6 @@
 /**
- * Reads of the live view: one room from its last snapshot, voice calls and runners from the last report
- * of each node.
+ * Reads of the live view: one room from its last snapshot, and voice calls and runners from the last
+ * report of each node.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { NotFound, RoomNotFound, Unavailable } from "#rpc/errors/codes"
@@ -19,7 +19,7 @@ const isRoomId = Schema.is(RoomId)
 
 const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
-/** Reports of nodes are valid since then; older ones are of stopped nodes. */
+/** Time since which node reports are valid. Older reports are of stopped nodes. */
 const trustedSince = Effect.map(DateTime.now, (now) =>
   DateTime.subtract(now, { milliseconds: limits.liveTrustMillis })
 )
@@ -83,10 +83,12 @@ const unreadable = new Unavailable({
 const operatorOnly = new NotFound({
   message:
     "The runners belong to the whole service. In production only the operator sees them: " +
-    "node src/server/operator.ts runners"
+    "node src/server/operator/main.ts runners"
 })
 
-/** Reads one room. Its runner is shown in development only: it belongs to the whole service. */
+/**
+ * Reads one room. Shows its runner in development only, since the runner belongs to the whole service.
+ */
 const makeRoom = Effect.gen(function* () {
   const nodes = yield* NodeRepository
   const rooms = yield* LiveRoomRepository
@@ -103,7 +105,7 @@ const makeRoom = Effect.gen(function* () {
   })
 })
 
-/** Reads of what is alive in one environment, and of the runners. */
+/** Reads of the live entities of one environment, and of the runners. */
 export class LiveViews extends Context.Service<LiveViews>()("server/features/live/LiveViews", {
   make: Effect.gen(function* () {
     const nodes = yield* NodeRepository
@@ -120,7 +122,7 @@ export class LiveViews extends Context.Service<LiveViews>()("server/features/liv
             calls.length > limits.liveCallsMax || found.some(({ document }) => document.truncated)
         }
       }),
-      /** The runners, for developers of a service that is not in production. */
+      /** Reads the runners, for developers of a service outside production. */
       runners: Effect.fn("LiveViews.runners")(function* () {
         if (production) return yield* operatorOnly
         return { runners: (yield* nodes.read(yield* trustedSince)).map(runnerView) }

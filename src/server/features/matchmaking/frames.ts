@@ -1,17 +1,28 @@
 /**
- * The frames of matchmaking. A ticket is claimed from the player's session, waits in the queue of its
+ * Frames of matchmaking. The player's session claims a ticket. The ticket waits in the queue of its
  * mode, and becomes a seat when the session confirms it.
  */
-import { Clock, Effect, Metric } from "effect"
+import { Clock, type Context, Effect, Metric } from "effect"
+import type { SecureRandom } from "effect/crypto"
 import { findMode } from "#rpc/config-document/multiplayer"
-import { MatchCancelled, ModeNotFound, NotMatching, Unavailable } from "#rpc/errors/codes"
+import {
+  MatchCancelled,
+  ModeNotFound,
+  NotInRoom,
+  NotMatching,
+  Unavailable
+} from "#rpc/errors/codes"
 import { type EnvironmentId, newId } from "#rpc/ids"
 import type { QueueSettings } from "#entities/matchmaking-queue/protocol"
-import type { FramePayload } from "#server/links/frames"
+import { replyWith } from "#server/links/frame-effects"
+import type { FrameHandlers, FramePayload } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import type { HeldTicket, PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "../config/service.ts"
-import { enterRoom, joiningPlayerOf, releaseSeat, roomOfMode } from "../rooms/service.ts"
+import { enterRoom, joiningPlayerOf, leaveRoom, releaseSeat, roomOfMode } from "../rooms/service.ts"
+
+/** Services that the frames of matchmaking need. */
+export type MatchmakingServices = Hub | Configs | SecureRandom.SecureRandom
 
 /** The settings of a mode's queue in the environment's current config. */
 const queueSettings = Effect.fnUntraced(function* (environmentId: EnvironmentId, key: string) {
@@ -27,12 +38,12 @@ const queueSettings = Effect.fnUntraced(function* (environmentId: EnvironmentId,
   return settings
 })
 
-/** A claimed ticket, and the settings of its queue. */
+/** Claimed ticket and the settings of its queue. */
 interface ClaimedTicket extends HeldTicket {
   readonly settings: QueueSettings
 }
 
-/** Claims a ticket; from then on it can be cancelled. */
+/** Claims a ticket. The player can cancel it from then on. */
 const claimTicket = Effect.fnUntraced(function* (connection: PlayerConnection, mode: string) {
   const settings = yield* queueSettings(connection.environmentId, mode)
   const ticketId = yield* newId.ticket
@@ -92,7 +103,7 @@ const takeMatch = Effect.fnUntraced(function* (
 })
 
 /** Waits for a match and enters its room; the connection holds the ticket until then. */
-export const quickMatch = Effect.fnUntraced(function* (
+const quickMatch = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   { mode }: FramePayload<"quickMatch">
 ) {
@@ -103,14 +114,39 @@ export const quickMatch = Effect.fnUntraced(function* (
   )
 })
 
-/** Takes the connection's ticket out of its queue. */
-export const cancelMatch = Effect.fnUntraced(function* (connection: PlayerConnection) {
+/** Removes the connection's ticket from its queue. */
+const cancelMatch = Effect.fnUntraced(function* (connection: PlayerConnection) {
   const hub = yield* Hub
   const { environmentId, ticket } = connection
   if (ticket === undefined) return yield* new NotMatching()
   const cancelled = yield* hub.queues.open(environmentId, ticket.mode).cancel(ticket.ticketId)
   return { cancelled }
 })
+
+/** Leaves the room, or the queue. */
+const leave = Effect.fnUntraced(function* (connection: PlayerConnection) {
+  if (connection.room !== undefined) return yield* leaveRoom(connection, connection.room)
+  if (connection.ticket === undefined) return yield* new NotInRoom()
+  const { cancelled } = yield* cancelMatch(connection)
+  if (!cancelled) return yield* new NotInRoom()
+  return {}
+})
+
+/** Handlers of a player's frames for matchmaking, and of `leave`, which also leaves a queue. */
+export const matchmakingFrames = (
+  services: Context.Context<MatchmakingServices>
+): Pick<FrameHandlers, "cancelMatch" | "leave" | "quickMatch"> => {
+  const effectful = replyWith(services)
+  return {
+    quickMatch: effectful("quickMatch", quickMatch),
+    cancelMatch: effectful("cancelMatch", (connection: PlayerConnection) =>
+      connection.inOrder(cancelMatch(connection))
+    ),
+    leave: effectful("leave", (connection: PlayerConnection) =>
+      connection.inOrder(leave(connection))
+    )
+  }
+}
 
 /** Applies a config push to the tickets of this node; fails those whose mode is gone. */
 export const applyModes = Effect.fnUntraced(function* (environmentId: EnvironmentId) {

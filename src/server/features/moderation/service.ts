@@ -1,7 +1,7 @@
 /**
  * Bans and appeals. Each change locks the player's row, applies the rules to the stored bans, and
- * notifies all nodes with its commit. So concurrent changes of one player serialize, and a ban has
- * taken effect on all nodes when its reply is sent.
+ * notifies all nodes with its commit. So concurrent changes of one player serialize, and a ban takes
+ * effect on all nodes before its reply.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -19,7 +19,7 @@ import type { AppealItem, Ban, BanResult } from "#rpc/moderation"
 import { type AppealsPage, type SanctionRow, SanctionRepository } from "#sql/moderation"
 import { Invalidation } from "#server/platform/invalidation"
 import { PlayerStatusCache } from "../players/status-cache.ts"
-import { appeal, ban, lift, resolve } from "./rules.ts"
+import { appeal, ban, lift, resolve } from "./bans.ts"
 import { appealItem, banResult, sanctionView } from "./views.ts"
 
 const millisPerHour = 3_600_000
@@ -30,13 +30,13 @@ export interface PlayerRef {
   readonly playerId: PlayerId
 }
 
-/** A player's appeal; without `sanctionId` it is against the last ban. */
+/** Appeal of a player; without `sanctionId` it is against the last ban. */
 export interface AppealRequest extends PlayerRef {
   readonly sanctionId: string | undefined
   readonly message: string
 }
 
-/** An operator's decision on an appeal. */
+/** Decision of an operator on an appeal. */
 export interface Resolution {
   readonly environmentId: EnvironmentId
   readonly appealId: string
@@ -51,12 +51,12 @@ export class Sanctions extends Context.Service<
     readonly ban: (player: PlayerRef, terms: Ban) => Effect.Effect<BanResult, PlayerNotFound>
     /** Lifts the active ban, if any. */
     readonly unban: (player: PlayerRef) => Effect.Effect<BanResult, PlayerNotFound>
-    /** The player's bans, newest first. */
+    /** Returns the player's bans, newest first. */
     readonly list: (player: PlayerRef) => Effect.Effect<ReadonlyArray<Sanction>>
     readonly appeal: (
       request: AppealRequest
     ) => Effect.Effect<Sanction, NotFound | AlreadyAppealed | SanctionInactive>
-    /** Appeals, the open ones first, then by age. */
+    /** Returns appeals, the open ones first, then by age. */
     readonly appeals: (page: Omit<AppealsPage, "now">) => Effect.Effect<ReadonlyArray<AppealItem>>
     readonly resolve: (
       resolution: Resolution
@@ -85,10 +85,10 @@ export class Sanctions extends Context.Service<
   )
 }
 
-/** Input of a change: the player, whose row is locked, and its bans. */
+/** Input of a change: the player with its locked row, and its bans. */
 interface LockedPlayer {
   readonly displayName: string
-  /** Newest first. */
+  /** Bans, newest first. */
   readonly bans: ReadonlyArray<SanctionRow>
   readonly now: DateTime.Utc
 }

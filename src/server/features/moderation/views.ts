@@ -5,7 +5,7 @@ import type { PlayerId } from "#rpc/ids"
 import type { AppealItem, BanResult, OperatorSanction } from "#rpc/moderation"
 import type { SanctionRow } from "#sql/moderation"
 import { isActive } from "../players/active-ban.ts"
-import { closeExpiredAppeal } from "./rules.ts"
+import { closeExpiredAppeal } from "./bans.ts"
 
 const iso = DateTime.formatIso
 
@@ -46,7 +46,10 @@ export const operatorView = (row: SanctionRow, now: DateTime.Utc): OperatorSanct
   reason: row.reason
 })
 
-/** Ban fields of a player: the active ban, or the last one if it expired; nulls if it was lifted. */
+/**
+ * Ban fields of a player: the active ban, or the last one if it expired; nulls if an operator lifted
+ * it.
+ */
 export const banView = (last: SanctionRow | undefined, now: DateTime.Utc) => {
   const shown = last?.liftedAt === null ? last : undefined
   return {

@@ -1,6 +1,6 @@
 /**
- * What unpaid usage means for a project: its payer is its first member. Functions need prepaid credit to be
- * enabled, and are suspended when money has been owed for 72 hours, until it is paid.
+ * Effects of unpaid usage on a project. The payer of a project is its first member. Functions need
+ * prepaid credit. The service suspends them after 72 hours of debt, until payment.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { PrepaidRequired } from "#rpc/errors/codes"
@@ -16,7 +16,7 @@ export class Billing extends Context.Service<
   {
     /** Fails with `prepaid_required` unless the payer has credit and owes nothing. */
     readonly requirePrepaid: (projectId: ProjectId) => Effect.Effect<void, PrepaidRequired>
-    /** Whether money has been owed for so long that what costs money stops. */
+    /** Whether the payer has owed money for so long that paid services stop. */
     readonly isSuspendedForBalance: (projectId: ProjectId) => Effect.Effect<boolean>
   }
 >()("server/features/money/billing/Billing") {
@@ -54,5 +54,5 @@ export class Billing extends Context.Service<
   )
 }
 
-/** Billing, and the ledger that it reads. */
+/** Billing and its ledger. */
 export const BillingLive = Billing.layer.pipe(Layer.provideMerge(Ledger.layer))

@@ -1,7 +1,7 @@
 /**
- * Checkouts: a payment at the provider's hosted page. The row is stored first, so that whatever the provider
- * reports finds it. A repeated request with the same `Idempotency-Key` continues the first one: the provider
- * gets the same request under the same key and opens one session.
+ * Checkouts: a payment at the provider's hosted page. The service stores the row first, so that every
+ * report of the provider finds it. A repeated request with the same `Idempotency-Key` continues the
+ * first one. The provider gets the same request under the same key and opens one session.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -41,7 +41,7 @@ export class Checkouts extends Context.Service<
       request: NewCheckout,
       key: string | undefined
     ) => Effect.Effect<Checkout, StartError>
-    /** A checkout of this developer. */
+    /** Reads a checkout of this developer. */
     readonly read: (caller: DeveloperCaller, id: string) => Effect.Effect<Checkout, NotFound>
   }
 >()("server/features/money/checkouts/Checkouts") {
@@ -84,7 +84,7 @@ const checkAmount = (amount: number): Effect.Effect<bigint, InvalidAmount> =>
         })
       )
 
-/** The checkout of the developer that was opened under the key within a day of this one. */
+/** Finds the developer's checkout with the same key from within the last day. */
 const findByKey = (
   repository: CheckoutRepository["Service"],
   { createdAt, developerId }: CheckoutRow,
@@ -103,14 +103,17 @@ const makeStart = Effect.gen(function* () {
   const transaction = yield* makeTransaction
   const throttles = yield* Throttles
 
-  /** A retry that finds a checkout with its session is no further one. */
+  /**
+   * Counts a new checkout against the limit of the developer. A retry that finds a checkout with its
+   * session does not count.
+   */
   const takePlace = Effect.fnUntraced(function* (row: CheckoutRow, key: string | undefined) {
     const found = key === undefined ? Option.none() : yield* findByKey(repository, row, key)
     if (Option.isSome(found) && found.value.url !== null) return
     yield* throttles.take(throttleLimits.checkouts, `checkout:${row.developerId}`)
   })
 
-  /** The checkout of the key, or a new one. */
+  /** Returns the checkout of the key, or inserts a new one. */
   const findOrInsert = Effect.fnUntraced(function* (row: CheckoutRow, key: string | null) {
     const { developerId, fingerprint } = row
     yield* ledger.lock(developerId)

@@ -80,7 +80,10 @@ const MoneyGroup = apiGroup(
   })
 )
 
-/** The body is verified as the bytes that were sent, so it is read as text. */
+/**
+ * Events of the payment provider. The signature covers the raw bytes, so the handler reads the body as
+ * text.
+ */
 const PaymentsGroup = apiGroup(
   Api,
   "payments",
@@ -106,7 +109,7 @@ const PaymentsGroup = apiGroup(
   })
 )
 
-/** The groups `money` and `payments`, and the hourly work of both. */
+/** Groups `money` and `payments`, and the hourly work of both. */
 export const MoneyHttp = Layer.mergeAll(MoneyGroup, PaymentsGroup, Reconciliation).pipe(
   Layer.provide([Checkouts.layer, UsageReports.layer]),
   Layer.provide(Payments.layer),

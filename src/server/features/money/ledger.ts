@@ -1,6 +1,6 @@
 /**
- * The ledger of prepaid money: posts events and reads balances. An event is one transaction with a unique
- * source, so that repeated, concurrent and interrupted events are posted once or not at all.
+ * The ledger of prepaid money: posts events and reads balances. An event is one transaction with a
+ * unique source. So the ledger posts repeated, concurrent and interrupted events once or not at all.
  */
 import { Array, Context, DateTime, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -10,13 +10,13 @@ import { type LedgerAccount, type LedgerKind, LedgerRepository } from "#sql/mone
 import { makeTransaction } from "#server/platform/database"
 import { type Balances, confirmInvite, grantInvite, type Movement } from "./postings.ts"
 
-/** An event that moves money of one developer. */
+/** Event that moves money of one developer. */
 export interface LedgerEvent {
   readonly developerId: DeveloperId
   readonly kind: LedgerKind
-  /** Names the event among all events, such as `refund:re_1`. */
+  /** Unique name of the event, such as `refund:re_1`. */
   readonly source: string
-  /** For the developer, in a few words. */
+  /** Short description for the developer. */
   readonly description: string
   readonly movement: Movement
 }
@@ -24,12 +24,14 @@ export interface LedgerEvent {
 export class Ledger extends Context.Service<
   Ledger,
   {
-    /** Posts an event; false if it is posted already, or moves nothing. Joins a transaction. */
+    /**
+     * Posts an event; false if the ledger has it already, or if it moves nothing. Joins a transaction.
+     */
     readonly post: (event: LedgerEvent) => Effect.Effect<boolean>
     readonly balances: (developerId: DeveloperId) => Effect.Effect<Balances>
     /**
-     * Grants the credit of an invitation, once for each developer; false if it was granted before. Pending
-     * credit cannot be used until `confirmInvite`.
+     * Grants the credit of an invitation, once for each developer; false if an earlier call granted it.
+     * The developer cannot use pending credit until `confirmInvite`.
      */
     readonly grantInvite: (grant: {
       readonly developerId: DeveloperId

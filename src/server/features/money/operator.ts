@@ -1,4 +1,4 @@
-/** Credit by the operator, for developers who pay in another way. */
+/** Credit that the operator grants to developers who pay in another way. */
 import { Data, DateTime, Effect, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient, SqlError } from "effect/sql"
@@ -11,7 +11,7 @@ import { MeteringRepository } from "#sql/money/usage"
 import { Ledger } from "./ledger.ts"
 import { creditFrom } from "./postings.ts"
 
-/** The credit is not given; `message` says why. */
+/** Error: the service refused the credit; `message` says why. */
 export class CreditRefused extends Data.TaggedError("CreditRefused")<{
   readonly message: string
 }> {}
@@ -21,7 +21,7 @@ export interface Credit {
   readonly developer: string
   readonly cents: number
   readonly reason: string
-  /** A credit with a reference is given once to each developer. */
+  /** Reference of the credit. Each developer gets a credit with a reference once. */
   readonly reference: string | undefined
 }
 
@@ -30,8 +30,8 @@ const isDeveloperId = Schema.is(DeveloperId)
 const refuse = (message: string) => Effect.fail(new CreditRefused({ message }))
 
 /**
- * Names the credit of a developer among all events. Credits of earlier releases are named by their reference
- * alone, so the name of each developer is another one where a different developer has that.
+ * Returns the event name of a developer's credit. Credits of earlier releases have the bare reference
+ * as their name. If another developer holds that name, this one gets a name of its own.
  */
 const sourceOf = Effect.fnUntraced(function* (developerId: DeveloperId, reference: string) {
   const postings = yield* LedgerRepository
@@ -40,7 +40,7 @@ const sourceOf = Effect.fnUntraced(function* (developerId: DeveloperId, referenc
   return owner === developerId ? source : `credit-of:${developerId}:${reference}`
 })
 
-/** Credits a developer; false if the developer was given a credit with this reference before. */
+/** Credits a developer; false if the developer already has a credit with this reference. */
 export const creditDeveloper = Effect.fnUntraced(function* (credit: Credit) {
   const { cents, developer: name, reason, reference } = credit
   const audit = yield* AuditRepository

@@ -1,7 +1,7 @@
 /**
- * Applies what the payment provider reports: payments, refunds and disputes. Reports may come twice, late,
- * in any order, and on several runners at once; the ledger has each once. A payment is credited only if it
- * is of the amount that its checkout asked for.
+ * Applies the reports of the payment provider: payments, refunds and disputes. Reports may arrive
+ * twice, late, in any order, and on several runners at once. The ledger has each once. The ledger
+ * credits a payment only if its amount matches the checkout.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { CheckoutId } from "#rpc/ids"
@@ -15,7 +15,7 @@ import type { PaymentFact, ReturnFact, SessionFact } from "./provider.ts"
 
 const decodeId = Schema.decodeUnknownOption(CheckoutId)
 
-/** The currency of all checkouts. */
+/** Currency of all checkouts. */
 const currency = "usd"
 
 const words = {
@@ -49,7 +49,7 @@ export class Payments extends Context.Service<
   )
 }
 
-/** Brings the ledger to the state of a refund or dispute. */
+/** Updates the ledger to the state of a refund or dispute. */
 const makeSettle = Effect.gen(function* () {
   const ledger = yield* Ledger
   const postings = yield* LedgerRepository
@@ -117,7 +117,7 @@ const makeApplySession = Effect.gen(function* () {
       (found.sessionId ?? fact.sessionId) === fact.sessionId
     if (isExpected) return yield* credit(found, fact)
     yield* Effect.logError(
-      "Failed to credit a payment: it is not what its checkout asked for"
+      "Failed to credit a payment: amount, currency or session differs from its checkout"
     ).pipe(Effect.annotateLogs({ checkout: checkoutId, session: fact.sessionId }))
   })
 })

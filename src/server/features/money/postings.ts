@@ -1,7 +1,7 @@
 /**
- * Rules of the ledger. Pure: how an event moves money between accounts, in cents. The postings of an
- * event add up to zero. What a developer has is positive, and what is owed is negative. So `owed` is
- * never above zero, and the other accounts of a developer are never below it.
+ * Rules of the ledger: how an event moves money between accounts, in cents. Pure. The postings of an
+ * event add up to zero. Credit is positive; debt (`owed`) is negative. So `owed` is never above zero,
+ * and the other accounts of a developer are never below it.
  */
 import type { LedgerAccount } from "#sql/money/ledger"
 
@@ -18,7 +18,7 @@ export interface Posting {
   readonly amount: bigint
 }
 
-/** An event, given the balances before it. */
+/** Computes the postings of an event from the balances before it. */
 export type Movement = (before: Balances) => ReadonlyArray<Posting>
 
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
@@ -26,7 +26,7 @@ const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 const withoutZeros = (postings: ReadonlyArray<Posting>): ReadonlyArray<Posting> =>
   postings.filter(({ amount }) => amount !== 0n)
 
-/** Money that comes in pays first what is owed. */
+/** Credits incoming money. Pays debt first. */
 export const creditFrom =
   (account: "provider" | "adjustments", amount: bigint): Movement =>
   ({ owed }) => {
@@ -38,7 +38,7 @@ export const creditFrom =
     ])
   }
 
-/** Money that the provider gives back, by a refund or a dispute. Invite credit cannot pay for it. */
+/** Returns money to the provider after a refund or a dispute. Invite credit cannot pay for it. */
 export const returnToProvider =
   (amount: bigint): Movement =>
   ({ prepaid }) => {
@@ -50,7 +50,7 @@ export const returnToProvider =
     ])
   }
 
-/** Usage is paid from invite credit, then from prepaid money; the rest is owed. */
+/** Charges usage to invite credit, then to prepaid money; the rest becomes debt. */
 export const chargeUsage =
   (amount: bigint): Movement =>
   ({ invite, prepaid }) => {
@@ -64,7 +64,7 @@ export const chargeUsage =
     ])
   }
 
-/** Invite credit, which cannot be used while it is pending. */
+/** Grants invite credit. The developer cannot use it while it is pending. */
 export const grantInvite =
   (account: "invite" | "invite_pending", amount: bigint): Movement =>
   () => [

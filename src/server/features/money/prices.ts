@@ -1,6 +1,7 @@
 /**
- * Prices of usage. Pure, in whole micro-USD: a component costs its price for each full share of `per` units,
- * rounded down. A month is charged in whole cents, and what is left is carried into the next one.
+ * Prices of usage. Pure, in whole micro-USD. A component costs its price for each full share of `per`
+ * units, rounded down. A month's charge is in whole cents, and the remainder carries over into the next
+ * month.
  */
 import { type UsageComponent, usageUnits } from "#rpc/money"
 import type { PriceList } from "#server/platform/settings/money"
@@ -19,7 +20,7 @@ const isComponent = (name: string): name is UsageComponent => name in usageUnits
 const unitOf = (component: string): string =>
   isComponent(component) ? usageUnits[component] : "units"
 
-/** The cost of each component. */
+/** Returns the cost of each component. */
 export const rate = (
   totals: ReadonlyArray<{ readonly component: string; readonly quantity: bigint }>,
   prices: PriceList
@@ -31,7 +32,7 @@ export const rate = (
     return { component, quantity, unit: unitOf(component), microUsd }
   })
 
-/** Whole cents of a cost, and what is left of it. */
+/** Returns the whole cents of a cost, and the remainder. */
 export const chargeOf = (microUsd: bigint) => ({
   cents: microUsd / microUsdPerCent,
   carried: microUsd % microUsdPerCent

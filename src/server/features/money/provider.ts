@@ -1,6 +1,6 @@
 /**
- * The payment provider, Stripe. Its SDK is loaded with the first payment or event. What the provider sends
- * is decoded here, to what it means for a checkout.
+ * Payment provider Stripe. The first payment or event loads its SDK. This module decodes the provider's
+ * data to facts about a checkout.
  */
 import { Clock, Context, Effect, Layer, Redacted, Schema } from "effect"
 import type { Stripe } from "stripe"
@@ -10,11 +10,11 @@ import type { CheckoutRow } from "#sql/money/checkouts"
 import { invalidField } from "#server/platform/invalid-request"
 import { Settings } from "#server/platform/settings/settings"
 
-/** The state of a checkout's session at the provider. */
+/** State of a checkout's session at the provider. */
 export interface SessionFact {
   readonly kind: "session"
   readonly sessionId: string
-  /** The id of the checkout; null for a session that is none of ours. */
+  /** Id of the checkout; null for a session that this service did not create. */
   readonly checkoutId: string | null
   readonly state: "open" | "paid" | "expired" | "failed"
   readonly amount: bigint
@@ -22,7 +22,7 @@ export interface SessionFact {
   readonly paymentId: string | null
 }
 
-/** A refund or a dispute of a payment. `isTaken`: the provider takes the money back. */
+/** Refund or dispute of a payment. `isTaken` means that the provider takes the money back. */
 export interface ReturnFact {
   readonly kind: "refund" | "dispute"
   readonly id: string
@@ -36,7 +36,7 @@ export type PaymentFact = SessionFact | ReturnFact
 
 const Amount = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** An id, or the object that has it. */
+/** Id, or the object that contains it. */
 const Reference = Schema.NullOr(Schema.Union([Schema.String, Schema.Struct({ id: Schema.String })]))
 
 const idOf = (reference: typeof Reference.Type | undefined): string | null =>
@@ -86,7 +86,7 @@ const sessionFact = (
   }
 }
 
-/** States after which the money is the developer's again, and those that change no more. */
+/** States of a refund or dispute in which the developer has the money. */
 const givenBack: ReadonlyArray<string | null> = [
   "failed",
   "canceled",
@@ -96,7 +96,7 @@ const givenBack: ReadonlyArray<string | null> = [
   "warning_under_review",
   "warning_closed"
 ]
-/** A dispute that is lost can be appealed and won. */
+/** Final states. `lost` is not one, since an appeal can win a lost dispute. */
 const final: ReadonlyArray<string | null> = [
   "failed",
   "canceled",
@@ -115,7 +115,7 @@ const returnFact = (
   return { kind, id, paymentId, amount: BigInt(amount), isTaken, isFinal: final.includes(status) }
 }
 
-/** The events that a payment can cause; a webhook needs no others. */
+/** Types of the events that a payment can cause. A webhook needs no others. */
 export const eventTypes = [
   "checkout.session.completed",
   "checkout.session.async_payment_succeeded",
@@ -129,7 +129,7 @@ export const eventTypes = [
   "charge.dispute.closed"
 ] as const satisfies ReadonlyArray<Stripe.Event["type"]>
 
-/** What an event means; undefined for one that means nothing here. */
+/** Decodes an event to a fact; undefined for an event without a meaning for this service. */
 export const factOf = Effect.fnUntraced(function* (given: unknown) {
   const { data, type } = yield* decodeEvent(given)
   if (type.startsWith("checkout.session.")) {
@@ -147,21 +147,21 @@ export interface CreatedSession {
   readonly url: string
 }
 
-/** The payment provider; undefined in a deployment that takes no payments. */
+/** Payment provider; undefined in a deployment that takes no payments. */
 export class PaymentProvider extends Context.Service<
   PaymentProvider,
   | {
-      /** Creates the session of a checkout; the same one when it is repeated. */
+      /** Creates the session of a checkout. A repeated call returns the same session. */
       readonly createSession: (
         checkout: CheckoutRow,
         email: string
       ) => Effect.Effect<CreatedSession, PaymentsUnavailable>
       readonly readSession: (sessionId: string) => Effect.Effect<SessionFact, PaymentsUnavailable>
-      /** Events since a time, in Unix seconds, newest first; undecoded. */
+      /** Returns undecoded events since a time in Unix seconds, newest first. */
       readonly listEvents: (
         since: number
       ) => Effect.Effect<ReadonlyArray<unknown>, PaymentsUnavailable>
-      /** The event of a signed request. */
+      /** Verifies a signed request and returns its event. */
       readonly verify: (
         body: string,
         signature: string
@@ -255,7 +255,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** The request for a session, always the same for a checkout. */
+/** Returns the request for a session. It is always the same for a checkout. */
 const requestOf = (
   { amount, cancelUrl, developerId, expiresAt, id, successUrl }: CheckoutRow,
   email: string

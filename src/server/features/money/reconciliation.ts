@@ -1,6 +1,6 @@
 /**
- * Hourly reconciliation with the payment provider, by one runner at a time: applies the events that no
- * webhook has brought, and reads the checkouts whose time is over.
+ * Hourly reconciliation with the payment provider, by one runner at a time. Applies the events that no
+ * webhook delivered, and reads the expired checkouts.
  */
 import { Cause, DateTime, Effect, Layer, Option } from "effect"
 import { money as limits } from "#rpc/limits"
@@ -9,7 +9,7 @@ import { sweepHourly } from "#server/platform/database"
 import { Payments } from "./payments.ts"
 import { factOf, PaymentProvider } from "./provider.ts"
 
-/** Applies all that the provider knows and this service may not. */
+/** Applies provider events that this service may have missed. */
 export const makeReconcile = Effect.gen(function* () {
   const payments = yield* Payments
   const provider = yield* PaymentProvider
@@ -52,7 +52,7 @@ export const makeReconcile = Effect.gen(function* () {
   })
 })
 
-/** One runner reconciles in an hour. */
+/** Runs the reconciliation once an hour, on one runner. */
 export const Reconciliation = Layer.effectDiscard(
   Effect.gen(function* () {
     const reconcile = yield* makeReconcile

@@ -1,6 +1,7 @@
 /**
- * Usage of a developer's projects in a month, and its charge. An open month is an estimate at today's prices.
- * An hour after its end it is closed, in one transaction with its charge, and changes no more.
+ * Usage of a developer's projects in a month, and its charge. An open month is an estimate at today's
+ * prices. The service closes a month an hour after its end, in one transaction with its charge. A
+ * closed month never changes.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import type { DeveloperId } from "#rpc/ids"
@@ -15,7 +16,7 @@ import { Ledger } from "./ledger.ts"
 import { chargeUsage } from "./postings.ts"
 import { chargeOf, rate } from "./prices.ts"
 
-/** Months that one run closes; the next run closes more. */
+/** Number of months that one run closes. The next run closes the rest. */
 const closedMax = 10_000
 
 const StoredReport = Schema.fromJsonString(UsageReport)
@@ -24,9 +25,9 @@ const encodeReport = Schema.encodeSync(StoredReport)
 
 interface ReportRequest {
   readonly developerId: DeveloperId
-  /** The current month by default. */
+  /** Month of the report; the current month by default. */
   readonly period: string | undefined
-  /** Stores first what this node has counted. */
+  /** Whether to store the counts of this node first. */
   readonly refresh: boolean
 }
 
@@ -34,7 +35,7 @@ export class UsageReports extends Context.Service<
   UsageReports,
   {
     readonly read: (request: ReportRequest) => Effect.Effect<UsageReport>
-    /** Measures stored data, and charges the months that are over. */
+    /** Measures stored data, and charges ended months. */
     readonly run: (now: DateTime.Utc) => Effect.Effect<void>
   }
 >()("server/features/money/usage/UsageReports") {
@@ -68,7 +69,7 @@ const emptyReport = (period: string, now: DateTime.Utc): UsageReport => ({
   refreshedAt: DateTime.formatIso(now)
 })
 
-/** The report of an open month by what is stored, with its exact cost. */
+/** Estimates the report of an open month from its stored usage, with its exact cost. */
 const makeEstimate = Effect.gen(function* () {
   const repository = yield* MeteringRepository
   const { prices } = (yield* Settings).money

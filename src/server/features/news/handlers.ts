@@ -1,4 +1,4 @@
-/** Opt-in for news by email: whether players may be asked, and their choice. */
+/** Opt-in for news by email: whether the app may ask a player, and the player's choice. */
 import { DateTime, Effect } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"

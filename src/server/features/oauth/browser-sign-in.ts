@@ -2,9 +2,9 @@
  * Sign-in by browser redirect. Each step works once: the start, the callback within ten minutes and the
  * code exchange within one minute.
  *
- * The callback yields only a code, which is useless without the PKCE verifier of the client that started
- * the flow. So an attacker gains nothing by luring a victim into finishing a foreign sign-in or link.
- * Players are created and linked at the exchange.
+ * The callback yields only a code, which is useless without the PKCE verifier of the client that
+ * started the flow. So an attacker gains nothing by luring a victim into finishing a foreign sign-in or
+ * link. Only the exchange creates and links players.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -56,7 +56,7 @@ export class BrowserSignIn extends Context.Service<
      * `redirectUrl`.
      */
     readonly start: (start: Start) => Effect.Effect<string, StartError>
-    /** Handles the callback and returns the URL to redirect to. None if the state is unknown. */
+    /** Handles the callback and returns the URL to redirect to; none if the state is unknown. */
     readonly callback: (
       provider: Provider,
       returned: ProviderReturn
@@ -124,7 +124,7 @@ const makeCallback = Effect.gen(function* () {
   const readReturn = yield* makeReadReturn
   const { baseUrl } = yield* Settings
 
-  /** Issues the code of a callback, or fails with the reason why there is none. */
+  /** Issues the code of a callback, or fails with the reason of the refusal. */
   const issueCode = Effect.fnUntraced(function* (
     { data, isExpired, ...context }: TakenFlow<AuthorizationState>,
     returned: ProviderReturn

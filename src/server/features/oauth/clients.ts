@@ -33,7 +33,7 @@ export interface AuthorizationProofs {
   readonly verifier: string
 }
 
-/** A refresh token of a provider, kept only to revoke it when the identity is removed. */
+/** Refresh token of a provider. Its only use is the revocation when the identity is removed. */
 export interface RevocableToken {
   readonly clientId: string
   readonly token: string
@@ -45,11 +45,11 @@ export interface ProviderSignIn {
   readonly revocableToken: RevocableToken | undefined
 }
 
-/** Talks OAuth to the sign-in providers. */
+/** OAuth client of the sign-in providers. */
 export class ProviderClients extends Context.Service<
   ProviderClients,
   {
-    /** The URL at which the user signs in. */
+    /** Returns the URL at which the user signs in. */
     readonly authorizeUrl: (
       client: ProviderClient,
       proofs: AuthorizationProofs & { readonly state: string }

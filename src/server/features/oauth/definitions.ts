@@ -1,7 +1,7 @@
 /**
  * Definitions of the sign-in providers: endpoints, scopes, client authentication and source of the
- * profile. A base URL in the settings replaces the origin of a provider but keeps its paths. Then plain
- * `http` and private addresses are allowed, too.
+ * profile. A base URL in the settings replaces the origin of a provider but keeps its paths. A base URL
+ * also permits plain `http` and private addresses.
  */
 import type { Provider } from "#rpc/identities"
 import type { DeveloperProvider } from "#rpc/oauth/developers"
@@ -17,15 +17,18 @@ interface ProviderDefinition {
   /** Parameters of the authorization request beyond those of OAuth. */
   readonly parameters: Readonly<Record<string, string>>
   readonly clientAuth: "basic" | "post"
-  /** OpenID providers send the profile in a signed id token, others at a user info endpoint. */
+  /**
+   * Source of the profile. OpenID providers send it in a signed id token, others at a user info
+   * endpoint.
+   */
   readonly profile:
     | { readonly source: "id-token"; readonly issuer: string; readonly jwks: string }
     | {
         readonly source: "user-info"
         readonly url: string
-        /** Lists the email addresses of the user, where the profile has none that is verified. */
+        /** Endpoint of the user's email addresses, for a profile without a verified one. */
         readonly emails?: string
-        /** The issuer of authorization responses; by default the origin of the token endpoint. */
+        /** Issuer of authorization responses; by default the origin of the token endpoint. */
         readonly issuer?: string
       }
   readonly revoke?: string
@@ -100,7 +103,7 @@ export interface ResolvedDefinition extends ProviderDefinition {
   readonly insecure: boolean
 }
 
-/** Resolves a definition against a base URL; without one, the provider's own endpoints apply. */
+/** Resolves a definition against a base URL. Without one, uses the provider's own endpoints. */
 export const definitionOf = (
   provider: SignInProvider,
   base: string | undefined

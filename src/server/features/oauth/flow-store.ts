@@ -1,6 +1,6 @@
 /**
- * Stores pending OAuth flows between their HTTP requests. The holder of a flow's secret takes it once
- * and in time. The data is sealed, and the seal is bound to the secret.
+ * Stores pending OAuth flows between their HTTP requests. The holder of a flow's secret can take the
+ * flow once, before it expires. The store seals the data and binds the seal to the secret.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -35,7 +35,7 @@ export type AuthorizationResult = typeof AuthorizationResult.Type
 
 /**
  * The environment and provider of a flow. With `playerId`, the flow links the identity to that player,
- * provided the session that started the flow is still open.
+ * if the session that started the flow is still open.
  */
 export interface FlowContext {
   readonly environmentId: EnvironmentId
@@ -44,13 +44,13 @@ export interface FlowContext {
   readonly sessionId: string | null
 }
 
-/** A flow that was taken out of the store. */
+/** Flow that a caller has taken out of the store. */
 export interface TakenFlow<A> extends FlowContext {
   readonly data: A
   readonly isExpired: boolean
 }
 
-/** Stores OAuth flows until they are taken or expire. */
+/** Stores OAuth flows until a caller takes them or they expire. */
 export class FlowStore extends Context.Service<
   FlowStore,
   {
@@ -70,7 +70,7 @@ export class FlowStore extends Context.Service<
       environmentId: EnvironmentId,
       code: string
     ) => Effect.Effect<Option.Option<TakenFlow<AuthorizationResult>>>
-    /** Marks an id token as used until it expires. False if it was used before. */
+    /** Marks an id token as used until it expires; false if a request used it before. */
     readonly useOnce: (
       context: FlowContext,
       id: string,
@@ -108,7 +108,7 @@ export class FlowStore extends Context.Service<
   )
 }
 
-/** Seals the data of flows and opens it again; the seal is bound to the hash of the flow's secret. */
+/** Seals the data of flows and opens it again. Binds the seal to the hash of the flow's secret. */
 export const makeFlowSeal = Effect.fnUntraced(function* <A, I>(schema: Schema.Codec<A, I>) {
   const secrets = yield* Secrets
   const text = Schema.fromJsonString(schema)

@@ -1,7 +1,7 @@
 /**
  * Refresh tokens of providers, stored sealed with the identity. Apple requires their revocation when an
  * account is deleted. Collect the tokens before deleting a player or an identity, and revoke them after
- * the commit. A failed revocation is logged and has no other effect.
+ * the commit. A failed revocation writes a log line and has no other effect.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { Method, Provider } from "#rpc/identities"
@@ -39,7 +39,7 @@ export class ProviderGrants extends Context.Service<
       provider: Provider,
       revocableToken: RevocableToken | undefined
     ) => Effect.Effect<string | null>
-    /** The sealed tokens of a player, or of one of its identities. */
+    /** Returns the sealed tokens of a player, or of one of its identities. */
     readonly collect: (
       environmentId: EnvironmentId,
       playerId: PlayerId,

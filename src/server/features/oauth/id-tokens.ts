@@ -16,7 +16,7 @@ export type Claims = Readonly<Record<string, unknown>>
 const keySetMillis = 600_000
 const keySetRetryMillis = 30_000
 
-/** Error codes of `jose` that mean a failed fetch of the key set rather than an invalid token. */
+/** Error codes of `jose` for a failed fetch of the key set, as opposed to an invalid token. */
 const keySetErrorCodes = new Set(["ERR_JOSE_GENERIC", "ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID"])
 
 const errorOf = (cause: unknown): InvalidToken | ProviderError =>

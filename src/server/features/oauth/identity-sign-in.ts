@@ -1,7 +1,7 @@
 /**
  * Signs in the owner of a provider identity, creates a player for a new identity, or links the identity
- * to a signed-in player. Accounts are never merged by email. The player row stays locked meanwhile, so a
- * concurrent unlink or sign-out cannot leave a session behind.
+ * to a signed-in player. The service never merges accounts by email. The transaction locks the player
+ * row, so a concurrent unlink or sign-out cannot leave a session behind.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import {
@@ -28,11 +28,11 @@ const providerAlreadyLinked = new IdentityAlreadyLinked({
   message: "This player has another identity of this provider. Unlink that one first."
 })
 
-/** Turns a verified provider profile into a session. */
+/** Signs in with a verified provider profile. */
 export class IdentitySignIn extends Context.Service<
   IdentitySignIn,
   {
-    /** Predicts the error of `signIn`, as far as possible without a change. */
+    /** Predicts the error of `signIn` without a change, as far as possible. */
     readonly precheck: (
       context: FlowContext,
       profile: ProviderProfile
@@ -77,7 +77,9 @@ const makePrecheck = Effect.gen(function* () {
   })
 })
 
-/** Signs in the owner of an identity and updates its stored profile. None without an owner. */
+/**
+ * Signs in the owner of an identity and updates its stored profile; none if the identity has no owner.
+ */
 const makeSignInOwner = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const sessions = yield* Sessions

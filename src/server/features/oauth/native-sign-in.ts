@@ -51,11 +51,13 @@ export class NativeSignIn extends Context.Service<
   )
 }
 
-/** Apps pass the SHA-256 of the nonce to the SDK, as hex or as base64url. */
+/**
+ * Whether a claim is this nonce. Apps pass the SHA-256 of the nonce to the SDK, as hex or as base64url.
+ */
 const isNonceOf = (claim: unknown, nonce: string): boolean =>
   claim === hash("sha256", nonce, "hex") || claim === hash("sha256", nonce, "base64url")
 
-/** The known client that an id token was issued for. */
+/** Returns the known client in the audience of an id token. */
 const audienceOf = ({ aud }: Claims, clientIds: ReadonlyArray<string>): string | undefined =>
   clientIds.find((id) => (Array.isArray(aud) ? aud.includes(id) : aud === id))
 
@@ -71,7 +73,7 @@ const makeNativeSignIn = Effect.gen(function* () {
   const identitySignIn = yield* IdentitySignIn
   const providers = yield* Providers
 
-  /** Refuses a token with another nonce, or one that was used before. */
+  /** Refuses a token with another nonce, and a token that a request used before. */
   const useToken = Effect.fnUntraced(function* (
     context: FlowContext,
     claims: Claims,
@@ -85,7 +87,7 @@ const makeNativeSignIn = Effect.gen(function* () {
     if (!isUnused) return yield* new InvalidToken()
   })
 
-  /** Only a later deletion needs the token, so sign-in continues without it. */
+  /** Exchanges the code for a token. Only a later deletion needs it, so sign-in continues without. */
   const grantOf = Effect.fnUntraced(
     function* (
       { environmentId, provider }: FlowContext,

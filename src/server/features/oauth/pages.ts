@@ -21,7 +21,7 @@ again.</p>
 </html>
 `
 
-/** The 400 response to a callback whose state is expired, forged or already used. */
+/** Response 400 to a callback whose state is expired, forged or already used. */
 export const expiredPage = HttpServerResponse.text(text, {
   status: 400,
   contentType: "text/html; charset=utf-8",
@@ -33,6 +33,6 @@ export const expiredPage = HttpServerResponse.text(text, {
   }
 })
 
-/** Redirects without a referrer: the URL contains a code, or a state that leads to one. */
+/** Redirects without a referrer, since the URL contains a code, or a state that leads to one. */
 export const redirectTo = (url: string) =>
   HttpServerResponse.redirect(url, { headers: { "referrer-policy": "no-referrer" } })

@@ -1,21 +1,21 @@
 /**
- * Decodes the user profiles of sign-in providers. Only the user id is trusted: no account is ever found
- * by email address. Values that the service cannot store or show are dropped.
+ * Decodes the user profiles of sign-in providers. The service trusts only the user id and never finds
+ * an account by email address. The decoder drops values that the service cannot store or show.
  */
 import { Effect, Schema } from "effect"
 import { email as emails, sessions } from "#rpc/limits"
 import { lineIssue, nameFrom } from "#rpc/text"
 
-/** A user of a provider. */
+/** User of a provider. */
 export const ProviderProfile = Schema.Struct({
-  /** The provider's permanent id of the user. */
+  /** Permanent id of the user at the provider. */
   subject: Schema.String.check(Schema.isPattern(/^[!-~]{1,255}$/)),
   email: Schema.NullOr(Schema.String),
   emailVerified: Schema.Boolean,
   username: Schema.NullOr(Schema.String),
   /** An `https` address of a picture; only X sends one. */
   avatarUrl: Schema.NullOr(Schema.String),
-  /** Name for the display name of a new player, uncut. */
+  /** Name for the display name of a new player, before truncation. */
   name: Schema.NullOr(Schema.String)
 })
 export type ProviderProfile = typeof ProviderProfile.Type
@@ -24,13 +24,13 @@ export type ProviderProfile = typeof ProviderProfile.Type
 export const displayNameOf = (name: string | null): string | undefined =>
   nameFrom(name ?? "", sessions.displayNameMaxCharacters)
 
-/** The value if it is a text that can be shown, within `max` characters, else null. */
+/** Returns the value if it is displayable text of at most `max` characters, else null. */
 const textOr = (value: unknown, max: number): string | null => {
   if (typeof value !== "string" || value.length > max) return null
   return lineIssue(value) === undefined ? value : null
 }
 
-/** Apple sometimes sends booleans as text. */
+/** Whether a value is true. Apple sometimes sends booleans as text. */
 const isTrue = (value: unknown): boolean => value === true || value === "true"
 
 const usernameMaxCharacters = 64
@@ -46,7 +46,7 @@ interface RawProfile {
   readonly avatarUrl?: unknown
 }
 
-/** The address of a picture, if it is one that a page may load. */
+/** Returns the address of a picture if a page may load it, else null. */
 const pictureOr = (value: unknown): string | null => {
   const text = textOr(value, avatarUrlMaxCharacters)
   return text !== null && URL.parse(text)?.protocol === "https:" ? text : null
@@ -67,7 +67,7 @@ const profileOf = (raw: RawProfile) => {
   })
 }
 
-/** The profile in the claims of an id token. `name` is a name sent beside the token. */
+/** Returns the profile in the claims of an id token. `name` is a separately sent name. */
 export const profileFromClaims = (claims: Readonly<Record<string, unknown>>, name?: string) =>
   profileOf({
     subject: claims["sub"],
@@ -88,7 +88,7 @@ const decodeDiscord = Schema.decodeUnknownEffect(
   )
 )
 
-/** The profile in the response of Discord's `GET /users/@me`. */
+/** Returns the profile in the response of Discord's `GET /users/@me`. */
 export const profileFromDiscord = Effect.fnUntraced(function* (body: string) {
   const { email, global_name, id, username, verified } = yield* decodeDiscord(body)
   const name = global_name ?? username
@@ -108,7 +108,7 @@ const decodeX = Schema.decodeUnknownEffect(
   )
 )
 
-/** The profile in the response of X's `GET /2/users/me`, which has no email address. */
+/** Returns the profile in the response of X's `GET /2/users/me`, which has no email address. */
 export const profileFromX = Effect.fnUntraced(function* (body: string) {
   const { id, name, profile_image_url, username } = (yield* decodeX(body)).data
   return yield* profileOf({ subject: id, username, name, avatarUrl: profile_image_url })
@@ -132,7 +132,10 @@ const decodeGithubEmails = Schema.decodeUnknownEffect(
   )
 )
 
-/** The profile in the responses of GitHub's `GET /user` and `GET /user/emails`: its primary address. */
+/**
+ * Returns the profile in the responses of GitHub's `GET /user` and `GET /user/emails`, with the primary
+ * address.
+ */
 export const profileFromGithub = Effect.fnUntraced(function* (body: string, emails: string) {
   const { id, login, name } = yield* decodeGithub(body)
   const primary = (yield* decodeGithubEmails(emails)).find((each) => each.primary)
@@ -155,7 +158,7 @@ const decodeAppleUser = Schema.decodeUnknownOption(
   )
 )
 
-/** The name in the `user` parameter, which Apple sends at the first sign-in only. */
+/** Returns the name in the `user` parameter, which Apple sends at the first sign-in only. */
 export const nameOfAppleUser = (user: string | undefined): string | undefined => {
   const decoded = decodeAppleUser(user)
   if (decoded._tag === "None" || decoded.value.name === undefined) return undefined

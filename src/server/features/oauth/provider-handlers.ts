@@ -1,4 +1,4 @@
-/** `auth/providers` of the operator API, under both of its mounts. */
+/** Endpoints `auth/providers` of the operator API, under both of its mounts. */
 import { createPrivateKey } from "node:crypto"
 import { Effect, Layer, Result } from "effect"
 import { Api } from "#rpc/api"
@@ -12,7 +12,9 @@ import { invalidField } from "#server/platform/invalid-request"
 import { Audit } from "../audit/service.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
 
-/** Checks for the P-256 key that ES256 needs, so that a wrong key fails now, not at the first sign-in. */
+/**
+ * Whether a PEM is a P-256 key, as ES256 needs. A wrong key fails now instead of at the first sign-in.
+ */
 const isAppleKey = (pem: string): boolean =>
   Result.match(
     Result.try(() => createPrivateKey(pem)),
@@ -29,7 +31,7 @@ interface ProviderParams {
   readonly params: { readonly provider: Provider }
 }
 
-/** The handlers that both mounts share. */
+/** Handlers that both mounts share. */
 const makeHandlers = Effect.gen(function* () {
   const providers = yield* Providers
   const audit = yield* Audit

@@ -12,17 +12,19 @@ import { currentTenant } from "#server/platform/tenant"
 import { definitionOf, type SignInProvider } from "./definitions.ts"
 import type { Credentials } from "./providers.ts"
 
-/** The provider is unreachable, or its response is invalid. */
+/** Error: the provider is unreachable, or its response is invalid. */
 export class ProviderError extends Data.TaggedError("ProviderError")<{
   readonly reason: string
 }> {}
 
-/** The only accepted signature algorithm of id tokens. */
+/** Signature algorithm of id tokens. The service accepts no other. */
 export const idTokenAlgorithm = "RS256"
 
 const appleSecretSeconds = 300
 
-/** The messages of both libraries are fixed texts; the values they refer to are in other fields. */
+/**
+ * Converts an error of either library. Their messages are fixed texts; the values are in other fields.
+ */
 const providerErrorOf = (cause: unknown): ProviderError =>
   new ProviderError({
     reason:
@@ -33,7 +35,7 @@ const providerErrorOf = (cause: unknown): ProviderError =>
           : "unknown"
   })
 
-/** Runs a promise of `oauth4webapi` or `jose`; a rejection becomes a {@link ProviderError}. */
+/** Runs a promise of `oauth4webapi` or `jose`. Turns a rejection into a {@link ProviderError}. */
 export const tryLibrary = <A>(run: (signal: AbortSignal) => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: providerErrorOf })
 
@@ -74,7 +76,7 @@ const makeFetch = Effect.gen(function* () {
     }
 })
 
-/** What every request to a provider needs: definitions, `fetch` and the service's base URL. */
+/** Dependencies of all provider requests: definitions, `fetch` and the service's base URL. */
 export const makeProviderHttp = Effect.gen(function* () {
   const outgoing = yield* Outgoing
   const { baseUrl, providerUrls } = yield* Settings
@@ -84,7 +86,7 @@ export const makeProviderHttp = Effect.gen(function* () {
 })
 export type ProviderHttp = Effect.Success<typeof makeProviderHttp>
 
-/** The client secret. For Apple, a five-minute JWT that the key of the team signs. */
+/** Returns the client secret. For Apple, signs a five-minute JWT with the team's key. */
 const clientSecretOf = Effect.fnUntraced(function* (
   credentials: Credentials,
   clientId: string,
@@ -106,8 +108,8 @@ const clientSecretOf = Effect.fnUntraced(function* (
 })
 
 /**
- * HTTP Basic as X accepts it. RFC 6749 and `oauth4webapi` also escape `-` and `_`; X then rejects its
- * own secrets.
+ * Client authentication with HTTP Basic as X accepts it. RFC 6749 and `oauth4webapi` also escape `-`
+ * and `_`; X then rejects its own secrets.
  */
 const basicAuth =
   (secret: string): oauth.ClientAuth =>
@@ -116,7 +118,7 @@ const basicAuth =
     headers.set("authorization", `Basic ${Buffer.from(pair).toString("base64")}`)
   }
 
-/** One client at its provider, in the types of `oauth4webapi`. */
+/** Client at its provider, in the types of `oauth4webapi`. */
 export const oauthClientOf = Effect.fnUntraced(function* (
   { definitions, fetchWithin }: ProviderHttp,
   provider: SignInProvider,

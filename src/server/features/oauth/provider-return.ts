@@ -1,11 +1,11 @@
-/** The end of a redirect flow: what a provider returned, and how the app learns of the outcome. */
+/** End of a redirect flow: the provider's response, and the outcome for the app. */
 import { timingSafeEqual } from "node:crypto"
 import { Effect } from "effect"
 import { fragments, type ProviderReturn, type SignInError } from "#rpc/oauth/sign-in"
 import { sha256 } from "#server/platform/secrets"
 import { type AuthorizationProofs, type ProviderClient, ProviderClients } from "./clients.ts"
 
-/** The redirect URL with the outcome in its fragment, which browsers send to no server. */
+/** Returns the redirect URL with the outcome in its fragment. Browsers send a fragment to no server. */
 export const redirectWith = (
   redirectUrl: string,
   outcome: { readonly code: string } | { readonly error: SignInError }
@@ -17,7 +17,9 @@ export const redirectWith = (
 /** Errors of OAuth and of Apple that mean that the user declined. */
 const declineErrors = new Set(["access_denied", "user_cancelled_authorize"])
 
-/** Turns the parameters of a callback into the profile of the user, or into the reason why not. */
+/**
+ * Reads the parameters of a callback; returns the profile of the user, or the reason of its absence.
+ */
 export const makeReadReturn = Effect.gen(function* () {
   const clients = yield* ProviderClients
   return Effect.fnUntraced(function* (

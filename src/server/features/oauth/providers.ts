@@ -1,6 +1,6 @@
 /**
- * Client credentials of sign-in providers, per environment. Operators write them. They are sealed under
- * the master key, and no API returns them.
+ * Client credentials of sign-in providers, per environment. Operators write them. The service seals
+ * them under the master key, and no API returns them.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { ProviderDisabled } from "#rpc/errors/codes"
@@ -17,7 +17,7 @@ export type Credentials = typeof Credentials.Type
 
 const CredentialsText = Schema.fromJsonString(Credentials)
 
-/** The callback URL, which operators register at the provider. */
+/** Returns the callback URL, which operators register at the provider. */
 export const callbackUrlOf = (baseUrl: string, provider: Provider): string =>
   `${baseUrl}/v1/auth/oauth/${provider}/callback`
 
@@ -31,7 +31,7 @@ const purposeOf = (environmentId: EnvironmentId, provider: Provider) =>
 export class Providers extends Context.Service<
   Providers,
   {
-    /** The opened credentials; none if the environment has none for this provider. */
+    /** Returns the opened credentials; none if the environment has none for this provider. */
     readonly credentials: (
       environmentId: EnvironmentId,
       provider: Provider
@@ -50,7 +50,7 @@ export class Providers extends Context.Service<
       provider: Provider,
       credentials: Credentials
     ) => Effect.Effect<void>
-    /** Deletes the credentials; false if there were none. */
+    /** Deletes the credentials; false if the environment has none. */
     readonly delete: (environmentId: EnvironmentId, provider: Provider) => Effect.Effect<boolean>
   }
 >()("server/features/oauth/providers/Providers") {

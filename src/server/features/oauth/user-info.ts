@@ -22,11 +22,14 @@ const decodeProblem = Schema.decodeUnknownOption(
   )
 )
 
-/** The provider's reason in an error body, such as `client-not-enrolled` for apps of old tiers of X. */
+/**
+ * Returns the provider's reason in an error body, such as `client-not-enrolled` for apps of old tiers
+ * of X.
+ */
 const problemOf = (body: string): string =>
   Option.match(decodeProblem(body), { onNone: () => "", onSome: ({ reason }) => ` ${reason}` })
 
-/** GitHub refuses requests without a user agent. */
+/** User agent of requests. GitHub refuses requests without one. */
 const userAgent = "player-backend"
 
 /** Returns the profile of an access token; fails if the provider gives none. */

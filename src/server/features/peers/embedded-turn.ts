@@ -1,9 +1,9 @@
 /**
- * The TURN server of a laptop: relays between players in this machine's network, so that calls and rooms
- * that must be relayed need no setting. Production needs a TURN server of its own.
+ * TURN server of a development machine. It relays between players in this machine's network, so that
+ * calls and rooms that need a relay need no setting. Production needs a separate TURN server.
  *
- * A relay reaches relays of this server and nothing else: the library itself refuses no private peers.
- * Players reach it over UDP: the library frames the data of relays wrongly over TCP, without padding.
+ * A relay reaches only relays of this server, since the library itself refuses no private peers.
+ * Players reach it over UDP: over TCP the library frames the data of relays wrongly, without padding.
  */
 import { isIP } from "node:net"
 import { networkInterfaces } from "node:os"
@@ -14,14 +14,14 @@ import { turn } from "#rpc/limits"
 
 const loopback = "127.0.0.1"
 
-/** The address at which others in the network reach this machine. */
+/** Returns the address at which other machines in the network reach this machine. */
 const networkAddress = (): string => {
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
   const outer = addresses.find(({ family, internal }) => family === "IPv4" && !internal)
   return outer?.address ?? loopback
 }
 
-/** An IPv4 address in its plain form; undefined for any other, which no relay reaches. */
+/** Returns an IPv4 address in its plain form; undefined for any other, which no relay reaches. */
 const plainIPv4 = (address: unknown): string | undefined => {
   if (typeof address !== "string") return undefined
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, "")
@@ -32,7 +32,7 @@ interface PeerRequest {
   readonly peer?: { readonly ip?: unknown }
 }
 
-/** Starts the server, which stops with the scope; returns the address of its relays. */
+/** Starts the server and returns the address of its relays. The server stops with the scope. */
 export const startEmbeddedTurn = (options: {
   readonly port: number
   readonly secret: string

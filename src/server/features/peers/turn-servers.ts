@@ -1,6 +1,6 @@
 /**
- * STUN and TURN servers of the deployment. Credentials follow coturn's REST form: the user name starts
- * with its expiry time, and the password is a MAC with the secret that the TURN server shares.
+ * STUN and TURN servers of the deployment. Credentials follow coturn's REST form. The user name starts
+ * with its expiry time. The password is a MAC with the secret that the TURN server shares.
  */
 import { createHmac } from "node:crypto"
 import { Clock, Context, DateTime, Effect, Layer, Redacted, Scope } from "effect"
@@ -14,13 +14,13 @@ import { startEmbeddedTurn } from "./embedded-turn.ts"
 
 const isTurnUrl = (url: string): boolean => /^turns?:/i.test(url)
 
-/** Credentials of a player for a TURN server until a time, in milliseconds. */
+/** Returns credentials of a player for a TURN server until a time, in milliseconds. */
 export const credentialsFor = (player: string, secret: string, expiresAt: number) => {
   const username = `${Math.floor(expiresAt / 1000)}:${player}`
   return { username, credential: createHmac("sha1", secret).update(username).digest("base64") }
 }
 
-/** A TURN server, and the secret that it shares. */
+/** TURN server and its shared secret. */
 interface Relay {
   readonly urls: ReadonlyArray<string>
   readonly secret: string
@@ -41,7 +41,9 @@ export const startRelay = Effect.fnUntraced(function* (port: number, hostname: s
   return relay
 }, Effect.provide(SecureRandom.layerWebCrypto))
 
-/** The embedded server of a laptop, started when it is first needed; undefined where there is none. */
+/**
+ * Embedded server of a development machine. The first use starts it; undefined in other deployments.
+ */
 const makeEmbedded = Effect.fnUntraced(function* ({
   baseUrl,
   production,
@@ -69,11 +71,14 @@ const makeEmbedded = Effect.fnUntraced(function* ({
 export class TurnServers extends Context.Service<
   TurnServers,
   {
-    /** The servers for one player; `player` names its credentials in the TURN server's log and quota. */
+    /**
+     * Returns the servers for one player; `player` names its credentials in the TURN server's log and
+     * quota.
+     */
     readonly serversFor: (
       player: string,
       policy: IceTransportPolicy,
-      /** How long the credentials are valid; an hour by default. */
+      /** Lifetime of the credentials in seconds; an hour by default. */
       seconds?: number
     ) => Effect.Effect<IceServers, TurnUnavailable>
   }

@@ -1,6 +1,6 @@
 /**
- * Expiry of guests who cannot come back: their last refresh token expired some time ago. One process at
- * a time deletes them, in batches and with all data, as a player's own deletion does.
+ * Expiry of guests who cannot come back, because their last refresh token has expired. One process at a
+ * time deletes them in batches, with all data, like a player's own deletion.
  */
 import { DateTime, Effect, Layer } from "effect"
 import { guests as limits } from "#rpc/limits"
@@ -14,7 +14,7 @@ const makeSweep = Effect.gen(function* () {
   const data = yield* PlayerData
   const repository = yield* ExpiredGuestRepository
 
-  /** A guest that could not be deleted is tried again an hour later. */
+  /** Removes a guest. A failed deletion repeats an hour later. */
   const remove = (guest: PlayerRef) =>
     data.delete(guest, Effect.void).pipe(
       Effect.as(1),

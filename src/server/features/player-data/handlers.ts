@@ -22,14 +22,14 @@ type PlayerParams = { readonly params: { readonly playerId: string } }
 
 const head = ({ view }: ExportedPlayer): string => `${JSON.stringify(view).slice(0, -1)},"saves":[`
 
-/** Serializes a save. Its data is JSON text already and is inserted as it is. */
+/** Serializes a save. Inserts its data unchanged, since it is already JSON text. */
 const saveText = ({ data, updatedAt, ...save }: ExportedSave, index: number): string => {
   const item = JSON.stringify({ ...save, updatedAt: DateTime.formatIso(updatedAt) })
   return `${index === 0 ? "" : ","}${item.slice(0, -1)},"data":${data}}`
 }
 
 /**
- * Streams an export: the next save is read when the client has read the one before. The connection is cut
+ * Streams an export. Reads the next save after the client has read the one before. Cuts the connection
  * when the credentials of the request end.
  */
 const exportResponse = Effect.fnUntraced(function* (exported: ExportedPlayer) {

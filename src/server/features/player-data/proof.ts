@@ -1,7 +1,7 @@
 /**
- * Proof for the deletion of a player by itself, so that an unlocked device alone does not suffice. A
- * player with an email identity sends the password, any other the refresh token of an open session. The
- * error never says which one was wrong. Only wrong proofs count against the limit.
+ * Proof for a player's deletion of itself, so that an unlocked device alone does not suffice. A player
+ * with an email identity sends the password, any other the refresh token of an open session. The error
+ * never says which one was wrong. Only wrong proofs count against the limit.
  */
 import { Effect } from "effect"
 import { InvalidCredentials } from "#rpc/errors/codes"

@@ -22,12 +22,12 @@ import { PlayerStatusCache } from "../players/status-cache.ts"
 
 type Rows = Effect.Success<ReturnType<PlayerDataRepository["Service"]["read"]>>
 
-/** An export. */
+/** Export of a player. */
 export interface ExportedPlayer {
   readonly view: Omit<PlayerExport, "saves">
   /**
-   * Reads one save at a time, when it is pulled. Its data is JSON text, which is sent unparsed. Fails at
-   * the end if the player was deleted meanwhile.
+   * Reads one save per pull. Sends its data unparsed, since it is JSON text. Fails at the end if a
+   * concurrent request deleted the player.
    */
   readonly saves: Stream.Stream<ExportedSave, PlayerNotFound>
 }
@@ -36,7 +36,10 @@ export interface ExportedPlayer {
 export class PlayerData extends Context.Service<
   PlayerData,
   {
-    /** A player has one export at a time, until the scope closes; a second one is `rate_limited`. */
+    /**
+     * Exports a player until the scope closes. A second concurrent export of the player fails with
+     * `rate_limited`.
+     */
     readonly export: (
       player: PlayerRef
     ) => Effect.Effect<ExportedPlayer, PlayerNotFound | RateLimited, Scope.Scope>
@@ -176,7 +179,10 @@ const makeDelete = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const statuses = yield* PlayerStatusCache
 
-  /** Only the channel entity may change its document, so the removal is a call to the entity. */
+  /**
+   * Removes a player from the lists of a channel. Only the channel entity may change its document, so
+   * this calls the entity.
+   */
   const unlist = (environmentId: string, name: string, target: string) =>
     Effect.forEach(unlistOps, (op) => channels.of(environmentId, name).Moderate({ target, op }), {
       discard: true

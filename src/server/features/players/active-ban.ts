@@ -6,7 +6,7 @@ import type { SanctionRow } from "#sql/moderation"
 const isoOrNull = (time: DateTime.Utc | null): string | null =>
   time === null ? null : DateTime.formatIso(time)
 
-/** Whether there is a ban that is neither lifted nor expired. */
+/** Whether an active ban exists: neither lifted nor expired. */
 export const isActive = (
   ban: Pick<SanctionRow, "liftedAt" | "expiresAt"> | undefined,
   now: DateTime.Utc
@@ -15,7 +15,7 @@ export const isActive = (
   ban.liftedAt === null &&
   (ban.expiresAt === null || DateTime.isLessThan(now, ban.expiresAt))
 
-/** The error of requests by a banned player. */
+/** Returns the error for requests by a banned player. */
 export const bannedBy = (ban: Pick<SanctionRow, "id" | "expiresAt" | "note">): PlayerBanned =>
   new PlayerBanned({
     details: { sanctionId: ban.id, expiresAt: isoOrNull(ban.expiresAt), note: ban.note }

@@ -14,18 +14,20 @@ import { Invalidation } from "#server/platform/invalidation"
 import { makeValueCache } from "#server/platform/value-cache"
 import { bannedBy, isActive } from "./active-ban.ts"
 
-/** The state of a player that authorization depends on. */
+/** Player state that authorization depends on. */
 export interface PlayerStatus {
   readonly displayName: string
   readonly declaredAgeBand: AgeBand | null
-  /** The error of requests by this player; undefined without an active ban. */
+  /** Error for requests by this player; undefined without an active ban. */
   readonly banned: PlayerBanned | undefined
 }
 
 /** Bounds the staleness of an entry if an invalidation gets lost. */
 const timeToLive = "60 seconds"
 
-/** Buffered changes for a slow consumer. After an overflow the next change reads `"all"`. */
+/**
+ * Bound of the queue for a slow consumer of `changes`. After an overflow the next change is `"all"`.
+ */
 const changesCapacity = 4096
 
 /** A player whose status may have changed, or all players. */
@@ -42,19 +44,19 @@ const keyOf = (environmentId: string, playerId: string): string => `${environmen
 export class PlayerStatusCache extends Context.Service<
   PlayerStatusCache,
   {
-    /** The status of a player; undefined if the environment has no such player. */
+    /** Returns the status of a player; undefined if the environment has no such player. */
     readonly get: (
       environmentId: EnvironmentId,
       playerId: PlayerId
     ) => Effect.Effect<PlayerStatus | undefined>
-    /** Fails for a banned player. Passes for an unknown one. */
+    /** Fails for a banned player. Accepts an unknown one. */
     readonly requireNotBanned: (
       environmentId: EnvironmentId,
       playerId: PlayerId
     ) => Effect.Effect<void, PlayerBanned>
-    /** Drops the entry of a player on all nodes. In a transaction, this happens at the commit. */
+    /** Drops the entry of a player on all nodes. Within a transaction, drops it at the commit. */
     readonly invalidate: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
-    /** Players that may have changed, on any node. By then `get` returns the new status. */
+    /** Stream of players that may have changed, on any node. `get` already returns the new status. */
     readonly changes: Stream.Stream<ChangedPlayer>
   }
 >()("server/features/players/status-cache/PlayerStatusCache") {
@@ -89,7 +91,7 @@ export class PlayerStatusCache extends Context.Service<
   )
 }
 
-/** The status of a row at a point in time. */
+/** Returns the status of a row at a point in time. */
 export const playerStatusOf = (row: PlayerStatusRow, now: DateTime.Utc): PlayerStatus => {
   const { declaredAgeBand, displayName, expiresAt, note, sanctionId } = row
   const banned =
@@ -99,7 +101,7 @@ export const playerStatusOf = (row: PlayerStatusRow, now: DateTime.Utc): PlayerS
   return { displayName, declaredAgeBand, banned }
 }
 
-/** The cache of rows, and the stream of changed players. */
+/** Cache of rows, and the stream of changed players. */
 const makeCache = Effect.gen(function* () {
   const sanctions = yield* SanctionRepository
   const invalidation = yield* Invalidation

@@ -3,7 +3,7 @@ import { DateTime } from "effect"
 import type { Player } from "#rpc/players"
 import type { PlayerRow } from "#sql/players"
 
-/** A player as `/v1/players/me` and a session show it. */
+/** Returns the player's view of a row, for `/v1/players/me` and sessions. */
 export const playerView = (row: PlayerRow): Player => ({
   id: row.id,
   displayName: row.displayName,

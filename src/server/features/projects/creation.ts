@@ -7,13 +7,13 @@ import { type DeveloperId, type EnvironmentId, newId, type ProjectId } from "#rp
 import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
 import { randomSecret } from "#server/platform/secrets"
 
-/** Plain-text keys of an environment, shown once after creation. */
+/** API keys of an environment in plain text. The service shows them once, after creation. */
 export interface PlainKeys {
   readonly publishableKey: string
   readonly secretKey: string
 }
 
-/** A project that has just been created. */
+/** New project. */
 export interface CreatedProject {
   readonly projectId: ProjectId
   readonly slug: string

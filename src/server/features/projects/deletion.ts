@@ -1,7 +1,7 @@
 /**
- * Deletion of projects. It closes a project at once: its members lose it, its keys stop working, and its
+ * Deletion of projects. It closes a project at once: its members lose it and its keys stop working. Its
  * rooms, queues, channels and sockets close on every node within a second. A member can restore it for
- * seven days. Then an hourly sweep removes its data in batches, and continues what a restart interrupted.
+ * seven days. Then an hourly sweep removes its data in batches, and continues after a restart.
  */
 import { DateTime, Effect, Option, Schema } from "effect"
 import type { CurrentActor } from "#rpc/auth"
@@ -25,14 +25,14 @@ const playersPerBatch = 500
 
 const window = { seconds: limits.restorableSeconds }
 
-/** The end of the time in which a project can be restored. */
+/** Returns the time until which members can restore a project. */
 const restorableUntil = (deletedAt: DateTime.Utc): string =>
   DateTime.formatIso(DateTime.add(deletedAt, window))
 
-/** Projects that were deleted before are due for removal. */
+/** Deletion time before which a project is due for removal. */
 const dueTime = Effect.map(DateTime.now, (now) => DateTime.subtract(now, window))
 
-/** Notifies all nodes that the keys, configs and domains of a project count differently from now on. */
+/** Notifies all nodes that the keys, configs and domains of a project have changed state. */
 const makePublish = Effect.map(Invalidation, (invalidation) =>
   Effect.fnUntraced(function* (
     keys: ReadonlyArray<string>,
@@ -103,7 +103,7 @@ const makeRestore = Effect.gen(function* () {
   })
 })
 
-/** Removes the data of projects that were deleted at least seven days ago. */
+/** Removes the data of projects whose deletion is at least seven days old. */
 export const makeSweep = Effect.gen(function* () {
   const blobs = yield* BlobStore
   const deletions = yield* DeletionRepository

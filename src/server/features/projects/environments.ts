@@ -25,9 +25,9 @@ const keyPrefixes: Readonly<Record<KeyKind, string>> = { publishable: "pk_", sec
 /** Length of the key prefix that the dashboard shows: `pk_` or `sk_` and five characters. */
 const prefixCharacters = 8
 
-/** Bounds how long a node uses a stale entry when an invalidation message is lost. */
+/** Bounds how long a node uses a stale entry after a lost invalidation message. */
 const cacheSeconds = 60
-/** Unknown keys are cached too, so that guessing keys puts no load on the database. */
+/** Lifetime of a cached unknown key. It keeps guesses from loading the database. */
 const negativeCacheSeconds = 5
 
 /** Looks up environments by API key, and creates and revokes keys. */
@@ -35,18 +35,20 @@ export class Environments extends Context.Service<
   Environments,
   {
     /**
-     * Returns the environment of a key. Fails with `invalid_key` for a malformed, unknown or revoked key,
-     * and for one of a kind that the caller does not need.
+     * Returns the environment of a key. Fails with `invalid_key` for a malformed, unknown or revoked
+     * key, and for a key of another kind.
      */
     readonly findByKey: (
       key: string,
       needed?: ReadonlyArray<KeyKind>
     ) => Effect.Effect<KeyCaller, InvalidKey>
-    /** The same by the SHA-256 hash of the key, of either kind. */
+    /** Returns the environment of a key of either kind by the SHA-256 hash of the key. */
     readonly findByHash: (hash: string) => Effect.Effect<KeyCaller, InvalidKey>
-    /** Which of these hashes are of active keys, as the database knows them. */
+    /** Returns the hashes of active keys among the given ones. Reads the database. */
     readonly liveKeys: (hashes: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
-    /** Creates a key and returns it in plain text. The plain text of a secret key is not stored. */
+    /**
+     * Creates a key and returns it in plain text. The database stores no plain text of a secret key.
+     */
     readonly createKey: (
       environmentId: EnvironmentId,
       kind: KeyKind
@@ -61,8 +63,8 @@ export class Environments extends Context.Service<
     ) => Effect.Effect<Option.Option<DateTime.Utc>>
     /**
      * Creates a project with both environments and a pair of keys for each, in one transaction. The
-     * owner becomes its first member; a project without members is visible to nobody. Without a slug, it
-     * gets one from its name.
+     * owner becomes its first member. A project without members is visible to nobody. Without a slug,
+     * derives one from the name.
      */
     readonly createProject: (
       name: string,

@@ -1,4 +1,4 @@
-/** The kinds of credentials, by prefix, for the error that a request with the wrong kind of key gets. */
+/** Kinds of credentials by prefix. They serve the error for a request with the wrong kind of key. */
 import type { KeyKind } from "#rpc/auth"
 import { InvalidKey } from "#rpc/errors/codes"
 
@@ -7,7 +7,7 @@ const names: Readonly<Record<KeyKind, string>> = {
   secret: "a secret key (sk_)"
 }
 
-/** What a developer may put in the place of a key, by prefix. Access tokens are JWTs. */
+/** Credentials by prefix that a developer may send instead of a key. Access tokens are JWTs. */
 const kinds: ReadonlyArray<readonly [prefix: string, kind: KeyKind | undefined, name: string]> = [
   ["pk_", "publishable", names.publishable],
   ["sk_", "secret", names.secret],
@@ -15,7 +15,9 @@ const kinds: ReadonlyArray<readonly [prefix: string, kind: KeyKind | undefined, 
   ["eyJ", undefined, "an access token"]
 ]
 
-/** The error for a credential of another kind than `needed`, or undefined for the right or no kind. */
+/**
+ * Returns the error for a credential of another kind than `needed`; undefined for the right or no kind.
+ */
 export const wrongKind = (key: string, needed: ReadonlyArray<KeyKind>): InvalidKey | undefined => {
   const given = kinds.find(([prefix]) => key.startsWith(prefix))
   if (given === undefined) return undefined

@@ -1,11 +1,11 @@
-/** The course of an environment's requests: by minute for an hour, and by hour for a day. */
+/** Request counts of an environment over time: by minute for an hour, and by hour for a day. */
 import { DateTime, Effect } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
 import type { RequestCount } from "#rpc/projects"
 import { requestCounts as limits } from "#rpc/request-count-limits"
 import { RequestCountRepository, type RequestsCounted } from "#sql/projects/requests"
 
-/** One count for each of the latest units, this one last; a unit without requests has zeros. */
+/** Returns one count for each of the latest units, this one last. A unit without requests has zeros. */
 const fill = (
   now: DateTime.Utc,
   unit: "minute" | "hour",
@@ -25,7 +25,7 @@ const fill = (
   })
 }
 
-/** Reads the course of the requests of an environment. */
+/** Reads the request counts of an environment over time. */
 export const makeRequestCourse = Effect.map(RequestCountRepository, (repository) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     const now = yield* DateTime.now

@@ -11,7 +11,7 @@ const staff: ReadonlySet<string> = new Set(
   ).split(" ")
 )
 
-/** By letter, the digits, symbols, Cyrillic and Greek letters that look like it. */
+/** Look-alikes by letter: digits, symbols, Cyrillic and Greek letters. */
 const lookalikes: Readonly<Record<string, string>> = {
   a: "4@\u0430\u03b1",
   b: "8\u044c\u03b2",
@@ -44,7 +44,9 @@ const letterOf: ReadonlyMap<string, string> = new Map(
   )
 )
 
-/** Whether a name impersonates the service or its staff, also with accents, spaces or look-alikes. */
+/**
+ * Whether a name impersonates the service or its staff. Detects accents, spaces and look-alikes, too.
+ */
 export const isReservedName = (name: string): boolean => {
   const plain = name
     .normalize("NFKD")

@@ -1,8 +1,9 @@
 /**
  * The demo project. On an empty database outside production, the first process creates the project
  * `demo` and enables every offered feature in its development environment. The plain-text keys and the
- * developer's password are only in `<data dir>/dev-keys.json`. The file is written before the
- * transaction commits, so a committed demo always has its key file. In production nothing is seeded.
+ * developer's password are only in `<data dir>/dev-keys.json`. The process writes the file before the
+ * transaction commits, so a committed demo always has its key file. The service seeds nothing in
+ * production.
  */
 import { DateTime, Effect, FileSystem, Layer, Option, Path, Record, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"

@@ -71,14 +71,14 @@ export class Projects extends Context.Service<
       name: string
     ) => Effect.Effect<boolean, NameReserved | NotFound>
     readonly rename: (projectId: ProjectId, name: string) => Effect.Effect<RenameResult, NotFound>
-    /** Closes a project at once. Returns the time until which it can be restored. */
+    /** Closes a project at once. Returns the time until which members can restore it. */
     readonly remove: (projectId: ProjectId) => Effect.Effect<string, NotFound, CurrentActor>
     /** Restores a deleted project of a member. */
     readonly restore: (
       developerId: DeveloperId,
       projectId: string
     ) => Effect.Effect<Project, NotFound, CurrentActor>
-    /** Returns the deleted projects of a member that can be restored. */
+    /** Returns the deleted projects that a member can restore. */
     readonly listDeleted: (developerId: DeveloperId) => Effect.Effect<ReadonlyArray<DeletedProject>>
     readonly createKey: (
       environmentId: EnvironmentId,

@@ -1,6 +1,6 @@
 /**
- * Reads of one environment for the dashboard: players, daily active players, and the rooms, queues and
- * channels of all nodes, from the last report of each node.
+ * Reads of one environment for the dashboard: players and daily active players. Rooms, queues and
+ * channels of all nodes come from the last report of each node.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { ageProfileOf } from "#rpc/ages"
@@ -28,7 +28,7 @@ import { Projects } from "./service.ts"
 const isPlayerId = Schema.is(PlayerId)
 const isEmail = Schema.is(Email)
 
-/** Larger than every player id: the start of the newest-first list. */
+/** Id above every player id. The newest-first list starts there. */
 const lastId = PlayerId.make(`pl_${"Z".repeat(26)}`)
 
 /** Search for players: `q` is an id, an email or the beginning of a display name. */
@@ -79,10 +79,10 @@ const listView = (row: SeenPlayer, banned: boolean): ListedPlayer => {
   return { id, displayName, isGuest, createdAt, lastSeenAt, banned, identities }
 }
 
-/** The cursor of a list by name: the player's id and its sort name. */
+/** Returns the cursor of a list by name: the player's id and its sort name. */
 const cursorOf = (id: PlayerId, name: string) => `${id}.${Buffer.from(name).toString("base64url")}`
 
-/** Decodes a cursor; the cursor of a list by id has an empty name. */
+/** Decodes a cursor. The cursor of a list by id has an empty name. */
 const positionOf = (cursor: string) => {
   const [id = "", name = ""] = cursor.split(".")
   // A forged cursor may decode to NUL characters, which Postgres text rejects.
@@ -225,7 +225,7 @@ const makeDetail = Effect.gen(function* () {
   }
 })
 
-/** Reads the reports of nodes that are recent enough; older ones are of stopped nodes. */
+/** Reads the recent reports of nodes. Older reports are of stopped nodes. */
 const makeReports = Effect.map(LiveRepository, (repository) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     const since = DateTime.subtract(yield* DateTime.now, { milliseconds: limits.liveTrustMillis })

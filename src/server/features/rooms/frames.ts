@@ -1,6 +1,6 @@
 /**
- * The frames of rooms. Frames that only concern the room go to its link and cost no fiber; those that
- * change where the player is are effects that end with the connection.
+ * Frames of rooms. Frames that only concern the room go to its link and cost no fiber. Frames that
+ * change the player's place are effects that end with the connection.
  */
 import { type Context, Effect, Option } from "effect"
 import type { SecureRandom } from "effect/crypto"
@@ -63,12 +63,14 @@ const createRoom = Effect.fnUntraced(function* (
   return yield* withSeat(connection, roomId, Effect.andThen(opened, enterRoom(connection, roomId)))
 })
 
-/** Ids and codes consist of word characters; anything else is not looked up. */
+/**
+ * Whether a text may be an id or code. Both consist of word characters, so other text needs no look-up.
+ */
 const isReference = (text: string): boolean => /^\w+$/.test(text)
 
 /**
- * Finds the room of a code. Per address only wrong codes count, so that many players behind one address
- * can meet by codes.
+ * Finds the room of a code. The limit per address counts only wrong codes, so that many players behind
+ * one address can meet.
  */
 const findByCode = Effect.fnUntraced(function* (connection: PlayerConnection, code: string) {
   const repository = yield* RoomRepository
@@ -107,14 +109,14 @@ const joinRoom = Effect.fnUntraced(function* (
   return yield* withSeat(connection, roomId.value, enterRoom(connection, roomId.value))
 })
 
-/** Errors that mean that the player has no seat to return to. */
+/** Error codes that mean that the player has no seat to return to. */
 const seatGone: ReadonlySet<string> = new Set([
   "already_in_room",
   "already_matching",
   "room_not_found"
 ])
 
-/** Returns to the seat that the room has kept. */
+/** Returns to the player's reserved seat in a room. */
 const resumeRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   { roomId }: FramePayload<"resume">
@@ -127,7 +129,7 @@ const resumeRoom = Effect.fnUntraced(function* (
   )
 })
 
-/** Sends a command to the room that the connection is in. */
+/** Sends a command to the connection's room. */
 const sendToRoom = <Data>(
   connection: PlayerConnection,
   command: PlayerCommand,
@@ -156,7 +158,7 @@ const sendData = ({ delivered }: JsonObject) => (typeof delivered === "number" ?
 
 type RoomFrameType = "create" | "join" | "resume" | "send" | "setState" | "setMyState" | "lock"
 
-/** The handlers of a player's frames for rooms, `signal` included: it travels as messages do. */
+/** Handlers of a player's frames for rooms. They include `signal`, which travels like a message. */
 export const roomFrames = (
   services: Context.Context<RoomServices>
 ): Pick<FrameHandlers, RoomFrameType | "signal"> => {

@@ -13,7 +13,7 @@ import type { PlayerConnection } from "#server/links/player-connection"
 import type { RoomHandle } from "#server/links/subscriber"
 import { Configs } from "../config/service.ts"
 
-/** The settings of a room with the defaults of its mode. */
+/** Returns the settings of a room with the defaults of its mode. */
 export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({
   environmentId,
   mode: mode.key,
@@ -32,7 +32,7 @@ export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({
   joiningPlayers: []
 })
 
-/** The mode of a key in the environment's current config. */
+/** Finds a mode by its key in the environment's current config. */
 export const modeOf = Effect.fnUntraced(function* (environmentId: EnvironmentId, key: string) {
   const configs = yield* Configs
   const { config } = yield* configs.current(environmentId)
@@ -44,7 +44,7 @@ const roomRef = (data: JsonObject) => ({
   code: String(data["code"])
 })
 
-/** The player of a connection, as a room seats it. */
+/** Player of a connection, in the form in which a room seats it. */
 export const joiningPlayerOf = (node: string, connection: PlayerConnection) => ({
   playerId: connection.playerId,
   displayName: connection.displayName,
@@ -54,8 +54,8 @@ export const joiningPlayerOf = (node: string, connection: PlayerConnection) => (
 })
 
 /**
- * Closes a room that a player has entered while multiplayer was turned off. A push finds only the rooms
- * that are open when it is applied; one whose look-up fails is applied again.
+ * Closes a room that a player entered while a push disabled multiplayer. A push finds only the rooms
+ * that are open at that moment. The node repeats a push whose look-up fails.
  */
 const closeIfDisabled = Effect.fnUntraced(function* (environmentId: EnvironmentId, roomId: string) {
   const configs = yield* Configs
@@ -65,7 +65,7 @@ const closeIfDisabled = Effect.fnUntraced(function* (environmentId: EnvironmentI
   yield* Effect.ignore(hub.roomClient(roomId).Close({ reason: "feature_disabled" }))
 })
 
-/** Enters a room in which the player may have a seat, or has one. */
+/** Enters a room in which the player may have, or has, a seat. */
 export const enterRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   roomId: string,
@@ -84,7 +84,10 @@ export const enterRoom = Effect.fnUntraced(function* (
   return roomRef(data)
 })
 
-/** Releases the seat of a room that was not entered; forgets one that may have been taken. */
+/**
+ * Releases the seat of a room that the player did not enter. Forgets a seat that the player may have
+ * taken.
+ */
 export const releaseSeat = (connection: PlayerConnection, roomId: string, error: CodedError) =>
   Effect.suspend(() => {
     const { reservations } = connection
@@ -103,13 +106,15 @@ export const withSeat = Effect.fnUntraced(function* <A, R>(
   return yield* Effect.tapError(effect, (error) => releaseSeat(connection, roomId, error))
 })
 
-/** Sends a command to the connection's room; a room that no longer exists is no room to be in. */
+/**
+ * Sends a command to the connection's room; fails as outside of a room if the room no longer exists.
+ */
 export const requestOfRoom = (room: RoomHandle, command: PlayerCommand) =>
   Effect.mapError(room.request(command), (error) =>
     error._tag === "room_not_found" ? new NotInRoom() : error
   )
 
-/** Leaves the room. In a cluster, no failure brings the seat back after the reply. */
+/** Leaves the room. No failure in a cluster restores the seat after the reply. */
 export const leaveRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   room: RoomHandle

@@ -1,6 +1,6 @@
 /**
- * Request body of `PUT /v1/saves/:key`. It is read as text, because `data` is stored as the client's
- * exact JSON text. Reading stops as soon as the body exceeds the size limit.
+ * Request body of `PUT /v1/saves/:key`. The service reads it as text, because it stores `data` as the
+ * client's exact JSON text. Reading stops as soon as the body exceeds the size limit.
  */
 import { ByteSize, Effect, Result, Schema } from "effect"
 import {
@@ -16,7 +16,7 @@ import { SavePut } from "#rpc/saves"
 import { invalidField, invalidRequest } from "#server/platform/invalid-request"
 import { memberText } from "./json-text.ts"
 
-/** A decoded write; `data` is JSON text, `size` its length in UTF-8 bytes. */
+/** Decoded write; `data` is JSON text, `size` its length in UTF-8 bytes. */
 export interface SaveBody {
   readonly data: string
   readonly size: number
@@ -25,7 +25,7 @@ export interface SaveBody {
 
 type BodyError = InvalidJson | InvalidRequest | SaveTooLarge | UnsupportedMediaType
 
-/** Decodes all fields except `data`, which is checked as text. */
+/** Decodes all fields except `data`. A separate step checks `data` as text. */
 const decodeFields = Schema.decodeUnknownResult(
   Schema.Struct({ data: Schema.Unknown, ifVersion: SavePut.fields.ifVersion }),
   { errors: "all" }
@@ -57,7 +57,10 @@ export const parseSaveBody = (
   return Result.succeed({ data: data.text, size, ifVersion: fields.success.ifVersion })
 }
 
-/** Closes the connection after the response, so that the rest of a too large body is not read. */
+/**
+ * Closes the connection after the response, so that the service need not read the rest of a too large
+ * body.
+ */
 const closeConnection = HttpEffect.appendPreResponseHandler((_, response) =>
   Effect.succeed(HttpServerResponse.setHeader(response, "connection", "close"))
 )

@@ -16,7 +16,7 @@ import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeReadSaveBody } from "./body.ts"
 import { type EnvironmentQuota, makeEnvironmentQuota } from "./quota.ts"
-import { makePutSave, saveConflict, saveView } from "./write.ts"
+import { makePutSave, saveConflict, saveView } from "./service.ts"
 
 const ownerOf = Effect.map(CurrentPlayer, ({ environmentId, playerId }): SaveOwner => ({
   environmentId,

@@ -1,10 +1,10 @@
 /**
- * Extracts a member's value from a JSON text without re-encoding it, so that numbers, key order and
- * escapes of a save stay exactly as the client sent them. Only white space between tokens is removed.
- * The input must already have been parsed: it is valid JSON whose root is an object.
+ * Extracts a member's value from a JSON text without re-encoding it. Numbers, key order and escapes of
+ * a save stay exactly as the client sent them. It removes only white space between tokens. The caller
+ * must pass valid JSON whose root is an object.
  */
 
-/** The text of a JSON value. */
+/** Text of a JSON value. */
 export interface JsonText {
   readonly text: string
   /** Levels of objects and lists: 0 for a scalar. */

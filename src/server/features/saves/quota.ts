@@ -1,7 +1,7 @@
 /**
  * Storage quota of environments. A node sums the saves of an environment at most every ten seconds, and
- * adds what it writes itself. So an environment can exceed its quota by what all nodes write meanwhile,
- * and no row is written with every save. `sql/saves.ts` keeps the quota of guests exactly.
+ * adds what it writes itself. So all nodes together can exceed the quota between two sums, and a save
+ * updates no shared row. `sql/saves.ts` keeps the quota of guests exactly.
  */
 import { Cache, Effect, Exit, Option } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
@@ -9,7 +9,7 @@ import { caches, saves as limits } from "#rpc/limits"
 import { SaveRepository } from "#sql/saves"
 import { Settings } from "#server/platform/settings/settings"
 
-/** Makes this node's sums over the saves of environments. */
+/** Sums of the saves of environments, as this node knows them. */
 export const makeEnvironmentQuota = Effect.gen(function* () {
   const repository = yield* SaveRepository
   const { environmentBytes, maxBytes } = (yield* Settings).saves
@@ -25,13 +25,15 @@ export const makeEnvironmentQuota = Effect.gen(function* () {
     }
   )
   return {
-    /** Returns the bytes in use, and the room for a save to grow; null: enough for any save. */
+    /**
+     * Returns the bytes in use, and the room for a save to grow. Null means enough room for any save.
+     */
     usageOf: (environmentId: EnvironmentId) =>
       Effect.map(Cache.get(sums, environmentId), ({ bytes }) => {
         const room = environmentBytes - bytes
         return { used: bytes, room: room >= maxBytes ? null : room }
       }),
-    /** Adds the growth of a written or deleted save to the sum, if there is one. */
+    /** Adds the growth of a written or deleted save to the sum, if a sum exists. */
     add: (environmentId: EnvironmentId, growth: number) =>
       Effect.map(Cache.getSuccess(sums, environmentId), (found) => {
         if (Option.isSome(found)) found.value.bytes += growth

@@ -19,17 +19,17 @@ import { AccessTokens } from "./tokens.ts"
 /** Lifetime of a refresh token. */
 export const lifetime = Duration.seconds(limits.refreshTokenSeconds)
 
-/** Crockford base 32: no letter looks like a digit. */
+/** Alphabet of Crockford's base 32, in which no letter looks like a digit. */
 const nameAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-/** `Player-7K3Q`. */
+/** Generates a display name such as `Player-7K3Q`. */
 const defaultDisplayName = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const bytes = yield* random.randomBytes(4)
   return `Player-${Array.from(bytes, (byte) => nameAlphabet.charAt(byte & 31)).join("")}`
 })
 
-/** A player to create together with its first identity. */
+/** Player to create together with its first identity. */
 export interface SignUp {
   readonly displayName?: string | undefined
   readonly identity: NewIdentity
@@ -50,7 +50,7 @@ const newGuest = Effect.fnUntraced(function* (
   } satisfies NewPlayer
 })
 
-/** The functions that create sessions, and the view of a session that a refresh shares with them. */
+/** Functions that create sessions, and the session view that a refresh shares with them. */
 export const makeCreateSession = Effect.gen(function* () {
   const repository = yield* SessionRepository
   const sanctions = yield* SanctionRepository

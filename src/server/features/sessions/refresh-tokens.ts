@@ -1,7 +1,7 @@
 /**
  * Format of refresh tokens: `rt_<session>.<256 random bits>.<MAC>`. The session id locates the row. The
  * MAC proves that this service issued the token. A token with a valid MAC that is neither current nor
- * the parent was used before, so reuse is detected without storing old tokens.
+ * the parent is a reused one. So the service detects reuse without storing old tokens.
  */
 import { Effect, Schema } from "effect"
 import { SessionId } from "#rpc/ids"

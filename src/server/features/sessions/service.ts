@@ -2,8 +2,8 @@
  * Sessions: one sign-in on one device. Each session owns a family of refresh tokens, of which only the
  * newest is valid.
  *
- * Within ten seconds of a rotation, the replaced token gets `refresh_race`: another tab refreshed first.
- * A replaced token that arrives later, or an older one, was copied. The service then revokes the
+ * Within ten seconds of a rotation, the replaced token gets `refresh_race`: another tab refreshed
+ * first. A replaced token that arrives later, or an older one, is a copy. The service then revokes the
  * session.
  */
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
@@ -38,7 +38,7 @@ interface SessionOwner {
   readonly sessionId: SessionId
 }
 
-/** A player who may appeal: the ban that revoked the session, if one did. */
+/** Player who may appeal, and the ban that revoked the session, if any. */
 interface Appellant {
   readonly playerId: PlayerId
   readonly sanctionId: SanctionId | null
@@ -64,7 +64,7 @@ export class Sessions extends Context.Service<
       playerId: PlayerId
     ) => Effect.Effect<Session, PlayerBanned | PlayerNotFound>
     /**
-     * Locks the player until the commit, provided this session is open. Call it before creating another
+     * Locks the player until the commit, if this session is open. Call it before creating another
      * session from an access token: the token stays valid for up to 15 minutes after a revocation.
      */
     readonly lockOpenSession: (
@@ -89,21 +89,27 @@ export class Sessions extends Context.Service<
       token: string
     ) => Effect.Effect<Session, RefreshError>
     /**
-     * Signs out the session of a refresh token: its refresh tokens end, its access tokens and sockets go
-     * on until they expire. Ignores unknown tokens.
+     * Signs out the session of a refresh token: its refresh tokens end, while its access tokens and
+     * sockets continue until they expire. Ignores unknown tokens.
      */
     readonly logout: (environmentId: EnvironmentId, token: string) => Effect.Effect<void>
-    /** The time of revocation; undefined for a session that was not revoked, or is unknown. */
+    /** Returns the time of revocation; undefined for a session that is unknown or not revoked. */
     readonly revokedAt: (
       environmentId: EnvironmentId,
       sessionId: SessionId
     ) => Effect.Effect<DateTime.Utc | undefined>
-    /** Like `authenticate`, but also accepts the current token of a session that a ban revoked. */
+    /**
+     * Identifies the owner of a token like `authenticate`, but also accepts the current token of a
+     * session that a ban revoked.
+     */
     readonly authenticateAppellant: (
       environmentId: EnvironmentId,
       token: string
     ) => Effect.Effect<Appellant, InvalidRefreshToken | SessionRevoked>
-    /** The session id in a token, if the MAC proves that this service issued it. Reads no database. */
+    /**
+     * Returns the session id in a token if the MAC proves that this service issued it. Reads no
+     * database.
+     */
     readonly sessionIdOf: (token: string) => SessionId | undefined
   }
 >()("server/features/sessions/service/Sessions") {
@@ -180,7 +186,7 @@ export class Sessions extends Context.Service<
   )
 }
 
-/** Deletes expired sessions every day; those of guests when the guests have expired, too. */
+/** Deletes expired sessions every day. Deletes those of guests only after the guests have expired. */
 const sweepSessions = Effect.gen(function* () {
   const repository = yield* SessionRepository
   const guestDays = Math.max((yield* Settings).guestExpiryDays, guests.expiryDays)
@@ -219,7 +225,7 @@ const makeLogout = (repository: SessionRepository["Service"], secrets: Secrets["
     yield* repository.signOut({ environmentId, sessionId, now: yield* DateTime.now })
   })
 
-/** Finds the session whose token this is, open, revoked or signed out, but not expired. */
+/** Finds the session of a current token: open, revoked or signed out, but not expired. */
 const makeFindCurrent = (repository: SessionRepository["Service"], secrets: Secrets["Service"]) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId, token: string) {
     const presented = parseRefreshToken(secrets, token)
@@ -234,13 +240,16 @@ const makeFindCurrent = (repository: SessionRepository["Service"], secrets: Secr
     return { playerId, sessionId, isRevoked: revokedAt !== null, sanctionId }
   })
 
-/** A MAC under an earlier master key proves nothing, but a stored hash does. */
+/**
+ * Whether this service issued a token. A MAC under an earlier master key proves nothing, but a stored
+ * hash does.
+ */
 const isIssued = (
   { hash, hasValidMac }: RefreshToken,
   storedHashes: ReadonlyArray<string | null>
 ): boolean => hasValidMac || storedHashes.includes(hash)
 
-/** Fails with the reason why a token was not rotated. Revokes the session if the token was reused. */
+/** Fails with the reason of a refused rotation. Revokes the session if the token was reused. */
 const refuseRotation = Effect.fnUntraced(function* (
   {
     repository,

@@ -16,7 +16,7 @@ export class TokenCache {
     return this.#callers.size
   }
 
-  /** Returns the caller even if the token has expired: compare `expiresAt`. */
+  /** Returns the caller even if the token has expired. Compare `expiresAt`. */
   get(hash: string): PlayerCaller | undefined {
     const caller = this.#callers.get(hash)
     if (caller === undefined) return undefined

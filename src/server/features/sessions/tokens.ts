@@ -1,28 +1,19 @@
 /**
  * Access tokens: JWTs (ES256, 15 minutes) that name the player, the environment and the session. Game
  * servers verify them offline with the published key set.
- *
- * The key pair is generated once per database and sealed under the master key. Verification accepts one
- * algorithm, known key ids, this issuer and canonical base64url only.
+ * Verification accepts one algorithm, known key ids, this issuer and canonical base64url only.
  */
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
-import {
-  calculateJwkThumbprint,
-  errors,
-  exportJWK,
-  generateKeyPair,
-  importJWK,
-  jwtVerify,
-  SignJWT
-} from "jose"
+import { errors, importJWK, jwtVerify, SignJWT } from "jose"
 import type { PlayerCaller } from "#rpc/auth"
 import { TokenExpired, Unauthorized } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { caches, sessions as limits } from "#rpc/limits"
 import { AccessClaims } from "#rpc/sessions"
-import { type SigningKeyRow, SigningKeyRepository } from "#sql/sessions"
-import { type SecretError, Secrets, sha256 } from "#server/platform/secrets"
+import type { SigningKeyRepository } from "#sql/sessions"
+import { type SecretError, type Secrets, sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
+import { algorithm, type PublicJwk, type PublicJwks, signingKeys } from "./signing-keys.ts"
 import { TokenCache } from "./token-cache.ts"
 
 /** The claims that the caller of {@link AccessTokens} chooses. */
@@ -33,27 +24,8 @@ export interface TokenSubject {
   readonly isGuest: boolean
 }
 
-/** Public JSON Web Key of the key set (RFC 7517). */
-const PublicJwk = Schema.Struct({
-  kty: Schema.Literal("EC"),
-  crv: Schema.Literal("P-256"),
-  x: Schema.String,
-  y: Schema.String,
-  kid: Schema.String,
-  alg: Schema.Literal("ES256"),
-  use: Schema.Literal("sig")
-})
-export type PublicJwk = typeof PublicJwk.Type
-
-const PrivateJwk = Schema.Struct({ ...PublicJwk.fields, d: Schema.String })
-
-const PublicJwkText = Schema.fromJsonString(PublicJwk)
-const PrivateJwkText = Schema.fromJsonString(PrivateJwk)
-
-const algorithm = "ES256"
 const tokenType = "at+jwt"
 const tokenMaxCharacters = 2048
-const purpose = "signing key"
 
 /** A compact JWS with a 64-byte signature. The last character must have no spare bits set. */
 const tokenPattern = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{85}[AQgw]$/
@@ -136,50 +108,8 @@ export class AccessTokens extends Context.Service<
   )
 }
 
-type Keys = readonly [PublicJwk, ...ReadonlyArray<PublicJwk>]
-
-/** Loads the key pair. The first process on a database generates it. */
-const signingKeys = Effect.gen(function* () {
-  const repository = yield* SigningKeyRepository
-  const secrets = yield* Secrets
-  const found = yield* repository.all
-  const stored = found.length > 0 ? found : yield* repository.allOrCreate(generateKey)
-  const [newest, ...older] = yield* Effect.forEach(stored, (row) =>
-    Effect.orDie(Schema.decodeEffect(PublicJwkText)(row.publicJwk))
-  )
-  const sealed = stored[0]?.privateJwkSealed
-  if (newest === undefined || sealed === undefined)
-    return yield* Effect.die("Failed to load the signing key: the table signing_keys is empty")
-  const text = yield* secrets.open(sealed, purpose)
-  const jwk = yield* Effect.orDie(Schema.decodeEffect(PrivateJwkText)(text))
-  const privateKey = yield* Effect.promise(() => importJWK(jwk, algorithm))
-  const publicJwks: Keys = [newest, ...older]
-  return { privateKey, publicJwks }
-})
-
-const generateKey = Effect.gen(function* () {
-  const secrets = yield* Secrets
-  const jwk = yield* Effect.promise(async () => {
-    const pair = await generateKeyPair(algorithm, { extractable: true })
-    const exported = await exportJWK(pair.privateKey)
-    return { ...exported, kid: await calculateJwkThumbprint(exported), alg: algorithm, use: "sig" }
-  })
-  const privateJwk = yield* Schema.decodeUnknownEffect(PrivateJwk)(jwk)
-  const publicJwk = yield* Schema.decodeUnknownEffect(PublicJwk)(jwk)
-  const row: SigningKeyRow = {
-    kid: privateJwk.kid,
-    publicJwk: yield* Schema.encodeEffect(PublicJwkText)(publicJwk),
-    privateJwkSealed: yield* secrets.seal(
-      yield* Schema.encodeEffect(PrivateJwkText)(privateJwk),
-      purpose
-    ),
-    createdAt: yield* DateTime.now
-  }
-  return row
-}).pipe(Effect.orDie)
-
 /** Verifies the signature and the claims of a token. */
-const makeVerifySignature = Effect.fnUntraced(function* (issuer: string, jwks: Keys) {
+const makeVerifySignature = Effect.fnUntraced(function* (issuer: string, jwks: PublicJwks) {
   const keys = new Map(
     yield* Effect.forEach(jwks, (jwk) =>
       Effect.map(

@@ -10,7 +10,7 @@ import type { AppRow } from "#sql/hosting/apps"
 import { labelOf } from "../hosting/addresses.ts"
 import { makeLiveApp } from "../hosting/live-app.ts"
 
-/** The first allowed origin that names a page rather than a pattern or an app. */
+/** First allowed origin that names a page rather than a pattern or an app. */
 const pageOrigin = ({ web }: EnvironmentConfig): string | undefined =>
   web.allowedOrigins.find((origin) => /^https?:\/\/[^*]+$/.test(origin))
 
@@ -23,7 +23,7 @@ export const makeAddresses = Effect.gen(function* () {
     const origin = live === undefined ? pageOrigin(config) : new URL(live.url).origin
     const images = `${baseUrl}/v1/share/images/${labelOf(environment.slug, environment.name)}`
     return {
-      /** The app itself; undefined if the service knows no page of it. */
+      /** Address of the app; undefined if the service knows no page of it. */
       app: origin,
       link: (id: string): string =>
         origin === undefined ? `${baseUrl}${paths.shared}/${id}` : `${origin}/?ks=${id}`,

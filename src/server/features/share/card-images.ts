@@ -1,7 +1,7 @@
 /**
- * Card images of apps and links. Equal cards are drawn once: they are found again by a hash of everything
- * that they show, in memory while one is being drawn and on disk afterwards. A background or font that
- * cannot be used gives the built-in look, never an error.
+ * Card images of apps and links. The service draws equal cards once, keyed by a hash of everything that
+ * they show. Cards in progress are in memory, and drawn cards are on disk. An unusable background or
+ * font gives the built-in look, never an error.
  */
 import { createHash } from "node:crypto"
 import { Context, Deferred, Effect, Layer, Option } from "effect"
@@ -23,14 +23,14 @@ import { makeRenderer } from "./cards/renderer.ts"
 import { makeFind, shownName } from "./links.ts"
 import { formatScore, textIn } from "./texts.ts"
 
-/** Cards are read by machines, which say no language. */
+/** Languages of card texts. Machines read cards and request no language. */
 const languages: ReadonlyArray<string> = []
 
 const lines = { plain: undefined, score: "Score", challenge: "Can you beat" } as const
 
 const defaultTheme = { background: "#0f1115", accent: "#ffcc33", text: "#ffffff" }
 
-/** What the card of a link shows, or without one that of the app. */
+/** Returns the card of a link, or of the app without a link. */
 export const cardOf = (
   { projectName }: Pick<AppRow, "projectName">,
   config: EnvironmentConfig,
@@ -48,7 +48,10 @@ export const cardOf = (
   }
 }
 
-/** Rises when cards look different, so that none of an older release is found. */
+/**
+ * Version of the card look. Increase it with every visible change, so that the cache finds no card of
+ * an older release.
+ */
 const lookVersion = 2
 
 /** Files of the live deployment that a card uses. */
@@ -63,7 +66,7 @@ const keyOf = (card: Card, assets: Assets | undefined): string =>
     .update(JSON.stringify([lookVersion, card, assets?.background?.sha256, assets?.font?.sha256]))
     .digest("hex")
 
-/** A card as a response has it; without `png` the client has it already. */
+/** Card of a response. Without `png` the client already has the picture. */
 export interface ServedCard {
   readonly headers: Readonly<Record<string, string>>
   readonly png: Uint8Array | undefined
@@ -73,7 +76,9 @@ export interface ServedCard {
 export class CardImages extends Context.Service<
   CardImages,
   {
-    /** The card of an app, or of one of its links; `tags` is the `If-None-Match` of the request. */
+    /**
+     * Finds the card of an app, or of one of its links; `tags` is the `If-None-Match` of the request.
+     */
     readonly find: (
       label: string,
       shareId: string | undefined,
@@ -118,7 +123,7 @@ export class CardImages extends Context.Service<
   ).pipe(Layer.provide(Blobs.layer))
 }
 
-/** The files that the config names, if the live deployment has them. */
+/** Finds the files that the config names, if the live deployment has them. */
 const makeAssets = Effect.gen(function* () {
   const liveApp = yield* makeLiveApp
   return Effect.fnUntraced(function* (
@@ -141,7 +146,7 @@ const makeAssets = Effect.gen(function* () {
 
 const builtIn = { background: undefined, font: undefined }
 
-/** Draws a card; with the built-in look where the app's font or background cannot be used. */
+/** Draws a card. Uses the built-in look if the app's font or background is unusable. */
 const makeDraw = Effect.gen(function* () {
   const draw = yield* makeRenderer
   const readFile = yield* makeReadFile
@@ -173,13 +178,16 @@ const makeDraw = Effect.gen(function* () {
       ({ problem }) =>
         Effect.andThen(
           Effect.logWarning(
-            `The background or the font of the cards of ${environmentId} cannot be used: ${problem}`
+            `Failed to use the background or the font of the cards of ${environmentId}: ${problem}`
           ),
           drawBuiltIn(environmentId, card)
         )
     )
   })
-  /** Why a card with this file alone cannot be drawn; undefined if it can, or if nobody can tell now. */
+  /**
+   * Returns why a card with only this file cannot be drawn; undefined if it can, or if the check is
+   * impossible now.
+   */
   const tryFile = Effect.fnUntraced(
     function* (live: LiveApp, kind: "background" | "font", file: SiteFile) {
       const bytes = yield* read(live, file, file.size)
@@ -204,7 +212,7 @@ const sampleCard: Card = {
 
 const mebibyte = 1024 * 1024
 
-/** Finds files for cards that the live deployment lacks, or that cannot be used. */
+/** Finds card files that the live deployment lacks, or that are unusable. */
 const makeCheck = Effect.fnUntraced(function* (tryFile: Draw["tryFile"]) {
   const apps = yield* AppRepository
   const liveApp = yield* makeLiveApp
@@ -216,9 +224,9 @@ const makeCheck = Effect.fnUntraced(function* (tryFile: Draw["tryFile"]) {
     if (live === undefined) return "has no effect yet: no version that has this file is live"
     const file = live.files.get(name.replace(/^\//, ""))
     if (file === undefined) return "is not in the live version: deploy it, or correct the path"
-    const most = kind === "font" ? limits.cardFontMaxBytes : limits.cardBackgroundMaxBytes
-    if (file.size > most)
-      return `is larger than ${most / mebibyte} MB: cards have the built-in look`
+    const maxBytes = kind === "font" ? limits.cardFontMaxBytes : limits.cardBackgroundMaxBytes
+    if (file.size > maxBytes)
+      return `is larger than ${maxBytes / mebibyte} MB: cards have the built-in look`
     const problem = yield* tryFile(live, kind, file)
     const wanted = kind === "font" ? "a TTF or OTF" : "a PNG or JPEG"
     return problem === undefined ? undefined : `cannot be used (${problem}): deploy ${wanted} there`
@@ -243,8 +251,8 @@ const makeCheck = Effect.fnUntraced(function* (tryFile: Draw["tryFile"]) {
 })
 
 /**
- * Finds a card on disk, or draws it; those who ask for it meanwhile get the same picture. The drawing
- * goes on if those who asked are gone.
+ * Finds a card on disk, or draws it. Concurrent callers get the same picture. The drawing continues
+ * after its callers have disconnected.
  */
 const makePicture = Effect.fnUntraced(function* (draw: Draw["withAssets"]) {
   const scope = yield* Effect.scope

@@ -26,7 +26,7 @@ const cardResponse = ({ headers, png }: ServedCard) =>
     ? HttpServerResponse.empty({ status: 304, headers })
     : HttpServerResponse.uint8Array(png, { contentType: "image/png", headers })
 
-/** Too many cards wait to be drawn. */
+/** Adds `Retry-After` to the response when too many cards wait for drawing. */
 const retrySoon = HttpEffect.appendPreResponseHandler((_, response) =>
   Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", "1"))
 )

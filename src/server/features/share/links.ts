@@ -1,4 +1,4 @@
-/** Makes and reads share links. */
+/** Creates and reads share links. */
 import { DateTime, Effect, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { ageBandOf, capabilitiesOf } from "#rpc/ages"
@@ -19,7 +19,7 @@ const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** Whether a text has the form of a link's id. */
 export const isShareId = Schema.is(ShareId)
 
-/** The player's name, if the link shows it and the player is no child. */
+/** Returns the player's name, if the link shows it and the player is not a child. */
 export const shownName = (link: FoundLink, { audience }: EnvironmentConfig): string | null => {
   if (!link.showName) return null
   const { showName } = capabilitiesOf(ageBandOf(audience, link.declaredAgeBand))
@@ -37,7 +37,7 @@ const viewOf = (link: FoundLink, config: EnvironmentConfig): ShareLink => ({
 const requireLinks = ({ share }: EnvironmentConfig) =>
   share.links.enabled ? Effect.void : Effect.fail(new ShareLinksDisabled())
 
-/** Stores a link under a fresh id. */
+/** Stores a link under a new id. */
 const makeInsert = Effect.gen(function* () {
   const links = yield* ShareLinkRepository
   const random = yield* SecureRandom.SecureRandom
@@ -59,7 +59,7 @@ const makeInsert = Effect.gen(function* () {
   })
 })
 
-/** The environment with its project's name and slug, and its config. */
+/** Finds the environment with its project's name and slug, and its config. */
 export const makeEnvironmentOf = Effect.gen(function* () {
   const configs = yield* Configs
   const apps = yield* AppRepository
@@ -70,7 +70,7 @@ export const makeEnvironmentOf = Effect.gen(function* () {
   })
 })
 
-/** Makes a player's link. */
+/** Creates a player's link. */
 export const makeCreate = Effect.gen(function* () {
   const addressesOf = yield* makeAddresses
   const environmentOf = yield* makeEnvironmentOf
@@ -99,7 +99,7 @@ export const makeCreate = Effect.gen(function* () {
   })
 })
 
-/** Makes a labelled link of the developer. */
+/** Creates a labelled link of the developer. */
 export const makeLabelled = Effect.gen(function* () {
   const addressesOf = yield* makeAddresses
   const environmentOf = yield* makeEnvironmentOf
@@ -126,14 +126,14 @@ export const makeLabelled = Effect.gen(function* () {
   })
 })
 
-/** Finds a link of the environment; text that is no id is an unknown link. */
+/** Finds a link of the environment. Treats text without the form of an id as an unknown link. */
 export const makeFind = Effect.gen(function* () {
   const links = yield* ShareLinkRepository
   return (environmentId: EnvironmentId, id: string) =>
     isShareId(id) ? links.find({ environmentId, id }) : Effect.succeedNone
 })
 
-/** Reads a link, as those who open it see it. */
+/** Reads a link for its visitors. */
 export const makeRead = Effect.gen(function* () {
   const configs = yield* Configs
   const find = yield* makeFind

@@ -1,6 +1,6 @@
 /**
- * `/s/<id>`: the page of a link whose app names no page of its own, with the card. It exists so that the
- * link can be posted, and shows nothing that the card does not.
+ * Page `/s/<id>` of a link whose app names no page of its own. It shows the card and nothing else, so
+ * that players can post the link.
  */
 import { Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -64,7 +64,7 @@ const makePage = Effect.gen(function* () {
   })
 })
 
-/** The route. */
+/** Route of the page. */
 export const SharePage = Layer.unwrap(
   Effect.map(makePage, (page) => HttpRouter.add("GET", `${paths.shared}/:id`, page))
 )

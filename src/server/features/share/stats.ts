@@ -14,18 +14,18 @@ interface StatsQuery {
   readonly limit?: number
 }
 
-/** The day so many days later, or earlier for a negative number. */
+/** Returns the day `days` later, or earlier for a negative number. */
 const daysLater = (day: string, days: number): string =>
   DateTime.formatIsoDateUtc(DateTime.add(DateTime.makeUnsafe(day), { days }))
 
-/** The days of a range, both ends included. */
+/** Returns the days of a range, both ends included. */
 export const daysBetween = (from: string, to: string): ReadonlyArray<string> => {
   const days: Array<string> = []
   for (let day = from; day <= to; day = daysLater(day, 1)) days.push(day)
   return days
 }
 
-/** The range of a query: by default the last days up to today. */
+/** Returns the range of a query; by default the last days up to today. */
 const rangeOf = Effect.fnUntraced(function* ({ from, to }: StatsQuery, today: string) {
   const last = to ?? today
   const first = from ?? daysLater(last, 1 - limits.statsDaysDefault)

@@ -9,14 +9,14 @@ import { makeAddresses } from "./addresses.ts"
 import { makeEnvironmentOf, makeFind } from "./links.ts"
 import { cardTags, htmlOf, textIn } from "./texts.ts"
 
-/** The card's title: that of the tags, else that on the image, else the project's name. */
+/** Returns the card's title: that of the tags, else that on the image, else the project's name. */
 const titleOf = (
   { share: { images, tags } }: EnvironmentConfig,
   { projectName }: AppRow,
   languages: ReadonlyArray<string>
 ): string => textIn(tags.title ?? images.title ?? projectName, languages)
 
-/** Builds the tags; an unknown link gives those of the app. */
+/** Builds the tags. An unknown link gets those of the app. */
 export const makeTags = Effect.gen(function* () {
   const addressesOf = yield* makeAddresses
   const environmentOf = yield* makeEnvironmentOf
@@ -62,7 +62,7 @@ export const makeTags = Effect.gen(function* () {
   })
 })
 
-/** The fixed image of the config: an `https` address, or a file of the app. */
+/** Fixed image of the config: an `https` address, or a file of the app. */
 const fixedImage = (image: string | undefined, app: string | undefined): string | undefined => {
   if (image === undefined || image.startsWith("https://")) return image
   return app === undefined ? undefined : new URL(image, `${app}/`).href

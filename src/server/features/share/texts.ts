@@ -3,12 +3,15 @@ import { share as limits } from "#rpc/limits"
 import type { ShareTag } from "#rpc/share/api"
 import { escapeHtml } from "#server/platform/mail/templates"
 
-/** A text of the config: one for all languages, or one for each. */
+/** Text of the config: one for all languages, or one for each. */
 export type Text = string | Readonly<Record<string, string>>
 
 const languagesMax = 20
 
-/** Whether a tag names a language: parts of a valid form may repeat or stand in a wrong order. */
+/**
+ * Whether a tag names a language. Parts of a well-formed tag may still repeat or stand in a wrong
+ * order.
+ */
 const isLanguage = (tag: string): boolean => {
   try {
     return Intl.getCanonicalLocales(tag).length === 1
@@ -17,7 +20,7 @@ const isLanguage = (tag: string): boolean => {
   }
 }
 
-/** The languages of an `Accept-Language` header, the most wanted first. */
+/** Returns the languages of an `Accept-Language` header, the most preferred first. */
 export const languagesOf = (header: string | undefined): ReadonlyArray<string> =>
   (header ?? "")
     .split(",", languagesMax)
@@ -30,7 +33,7 @@ export const languagesOf = (header: string | undefined): ReadonlyArray<string> =
     .toSorted((a, b) => b.weight - a.weight)
     .map(({ tag }) => tag)
 
-/** A text in one of its languages, and the languages in which numbers in it are written. */
+/** Chooses a text in one of its languages, and the languages for numbers in it. */
 const chooseText = (text: Text, languages: ReadonlyArray<string>) => {
   if (typeof text === "string") return { shown: text, languages }
   const byTag = new Map(Object.entries(text).map(([tag, value]) => [tag.toLowerCase(), value]))
@@ -44,14 +47,17 @@ const chooseText = (text: Text, languages: ReadonlyArray<string>) => {
   return english === undefined ? { shown, languages: [tag] } : { shown: english, languages: ["en"] }
 }
 
-/** The text in the first of these languages that it has: exact, then of any region, else in English. */
+/**
+ * Returns the text in the first of these languages that it has: exact, then of any region, else in
+ * English.
+ */
 export const textIn = (text: Text, languages: ReadonlyArray<string>): string =>
   chooseText(text, languages).shown
 
-/** Beyond this, digits say less than an exponent. */
+/** Largest score in plain digits. Larger scores use an exponent, which says more. */
 const plainMax = 1e15
 
-/** A score for people: grouped digits, at most three decimals, an exponent where it is huge. */
+/** Formats a score for people: grouped digits, at most three decimals, an exponent for a huge score. */
 export const formatScore = (score: number, languages: ReadonlyArray<string>): string =>
   new Intl.NumberFormat([...languages, "en"], {
     notation: Math.abs(score) >= plainMax ? "scientific" : "standard",
@@ -59,7 +65,7 @@ export const formatScore = (score: number, languages: ReadonlyArray<string>): st
     signDisplay: "negative" // none at a zero
   }).format(score)
 
-/** The suggested text of a post; without a score its placeholder vanishes. */
+/** Returns the suggested text of a post. Without a score, removes its placeholder. */
 export const postText = (
   text: Text | undefined,
   score: number | null,
@@ -74,7 +80,7 @@ export const postText = (
     .trim()
 }
 
-/** What the tags of a card say. */
+/** Texts of a card's tags. */
 export interface CardTexts {
   readonly title: string
   readonly description: string | undefined
@@ -82,7 +88,7 @@ export interface CardTexts {
   readonly site: string | undefined
 }
 
-/** Tags of a card with this image, as readers of Open Graph and of X expect them. */
+/** Returns the tags of a card with this image, in the forms of Open Graph and X. */
 export const cardTags = (
   { description, imageAlt, site, title }: CardTexts,
   image: { readonly url: string; readonly isRendered: boolean }
@@ -109,7 +115,7 @@ export const cardTags = (
   ]
 }
 
-/** Tags as HTML, one to a line. */
+/** Renders tags as HTML, one per line. */
 export const htmlOf = (tags: ReadonlyArray<ShareTag>): string =>
   tags
     .map(({ content, name, property }) => {

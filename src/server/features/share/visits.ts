@@ -1,7 +1,8 @@
 /**
- * Counts visits and plays through share links, once for each visitor, link and UTC day: a player, or
- * without one the address and the browser. A player whose account is at most a day old counts as new,
- * once. Only hashes under a random salt of the day are stored, and salt and hashes are deleted after it.
+ * Counts visits and plays through share links, once for each visitor, link and UTC day. A visitor is a
+ * player, or the address and the browser. A player whose account is at most a day old counts as new,
+ * once. The database stores only hashes under a random salt of the day, and deletes salt and hashes
+ * afterwards.
  */
 import { createHmac } from "node:crypto"
 import { Cache, DateTime, Effect, Option } from "effect"
@@ -16,7 +17,7 @@ import { sweepHourly } from "#server/platform/database"
 import { Configs } from "../config/service.ts"
 import { makeFind } from "./links.ts"
 
-/** Who reports: a player, or someone at this address with this browser. */
+/** Visitor: a player, or a person at this address with this browser. */
 export interface Visitor {
   readonly player: PlayerCaller | undefined
   readonly address: string
@@ -25,10 +26,10 @@ export interface Visitor {
 
 const saltBytes = 32
 const hashBytes = 16
-/** Salts of today, of yesterday, and of a day that just ended. */
+/** Number of cached salts: today, yesterday, and a day that just ended. */
 const saltsCached = 3
 
-/** The UTC day of a time, as an ISO date. */
+/** Returns the UTC day of a time, as an ISO date. */
 export const dayOf = (time: DateTime.Utc): string => DateTime.formatIsoDateUtc(time)
 
 const identityOf = ({ address, player, userAgent }: Visitor): string =>
@@ -50,7 +51,10 @@ const makeHash = Effect.gen(function* () {
     Effect.map(Cache.get(salts, day), (salt) => hashOf(salt, environmentId, identityOf(visitor)))
 })
 
-/** When the player's account was made, if it is new and younger than the link, which may have brought it. */
+/**
+ * Returns the creation time of a new player's account if it is younger than the link, which may have
+ * brought the player.
+ */
 const makeNewSince = Effect.gen(function* () {
   const players = yield* PlayerRepository
   return Effect.fnUntraced(function* (
@@ -70,7 +74,7 @@ const makeNewSince = Effect.gen(function* () {
   })
 })
 
-/** Counts a visit, and says whether it was counted. Also deletes what no later request needs. */
+/** Counts a visit, and returns whether it counted. Deletes expired salts and hashes. */
 export const makeVisit = Effect.gen(function* () {
   const configs = yield* Configs
   const find = yield* makeFind

@@ -1,4 +1,4 @@
-/** What players show of their account at X; nothing of a child. */
+/** X profiles of players. The service never shows a child's profile. */
 import { Effect, Option, Schema } from "effect"
 import { ageBandOf, capabilitiesOf } from "#rpc/ages"
 import { Api } from "#rpc/api"

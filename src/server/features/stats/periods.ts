@@ -1,13 +1,13 @@
 /**
- * Aggregation periods of stats: the day, the ISO week and the month of a time zone. A period is
- * identified by its first local date, so hours that daylight saving skips or repeats have no effect.
+ * Aggregation periods of stats: the day, the ISO week and the month of a time zone. The first local
+ * date identifies a period, so hours that daylight saving skips or repeats have no effect.
  */
 import { DateTime } from "effect"
 
 /** First days of the periods that contain a moment, as ISO dates. */
 export interface Periods {
   readonly day: string
-  /** A Monday. */
+  /** First day of the week, a Monday. */
   readonly week: string
   readonly month: string
 }

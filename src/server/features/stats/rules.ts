@@ -1,6 +1,6 @@
 /**
- * Local checks of a report: the stat is declared, the value is at most `maxPerSubmit`, and it is in the
- * ranges of `integrity.stats.rules` while `statsVerification` is on.
+ * Local checks of a report. The stat must be declared, and the value at most `maxPerSubmit`. While
+ * `statsVerification` is on, the value must also be in the ranges of `integrity.stats.rules`.
  */
 import { Function } from "effect"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
@@ -11,7 +11,10 @@ type Aggregation = EnvironmentConfig["stats"][number]["aggregation"]
 /** Aggregation and checks of one stat. */
 interface StatRule {
   readonly aggregation: Aggregation
-  /** Checks in order; each function returns whether the value breaks it, and the first such one counts. */
+  /**
+   * Checks in order. Each function returns whether the value breaks it, and the first broken check
+   * counts.
+   */
   readonly checks: ReadonlyArray<readonly [RejectionReason, (value: number) => boolean]>
 }
 

@@ -15,14 +15,14 @@ import { makePeriods } from "./periods.ts"
 import { type AcceptedValue, checkValues, rulesOf } from "./rules.ts"
 import { type RejectionOf, Verification } from "./verification.ts"
 
-/** Values that a player reports, by stat. */
+/** Reported values of a player, by stat. */
 export interface StatSubmission {
   readonly environment: EnvironmentCaller
   readonly player: PlayerCaller
   readonly values: Readonly<Record<string, number>>
 }
 
-/** The values of a report after the checks. */
+/** Values of a report after the checks. */
 interface CheckedValues {
   readonly accepted: ReadonlyArray<AcceptedValue>
   readonly rejected: ReadonlyArray<Rejection>
@@ -32,13 +32,13 @@ interface CheckedValues {
 export class StatReports extends Context.Service<
   StatReports,
   {
-    /** Enforces `maxSubmitsPerMinute` of the config, also while `SVC_THROTTLES` is off. */
+    /** Enforces `maxSubmitsPerMinute` of the config, even with `SVC_THROTTLES` off. */
     readonly checkRateLimit: (submission: StatSubmission) => Effect.Effect<void, RateLimited>
     /** Checks the values. The returned effect stores them in one statement. */
     readonly prepare: (
       submission: StatSubmission
     ) => Effect.Effect<Effect.Effect<StatsReported, NotFound>, RateLimited | Unavailable>
-    /** The player's all-time values of the stats that the config declares. */
+    /** Returns the player's all-time values of the stats that the config declares. */
     readonly totals: (player: PlayerCaller) => Effect.Effect<Readonly<Record<string, number>>>
   }
 >()("server/features/stats/service/StatReports") {

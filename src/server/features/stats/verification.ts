@@ -1,15 +1,15 @@
 /**
- * Stats webhook: before values are stored, the developer's server may reject them. The service sends
- * one signed request without retries:
+ * Stats webhook: the developer's server may reject values before the service stores them. The service
+ * sends one signed request without retries:
  *
  *     POST <webhook.url>
  *     Svc-Signature: t=<Unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<body>" under the webhook secret>
  *     { "type": "stats.verify", "environmentId", "playerId", "stats": { <key>: <value> }, "submittedAt" }
  *
  * The server replies with `{ "approve": true }` for all values, or `{ "results": { <key>: true } }` per
- * value; a value without approval is rejected. A receiver should reject a `t` older than 300 seconds.
+ * value. The service rejects a value without approval. A receiver should reject a `t` older than 300 seconds.
  *
- * The reports of one player are verified one after another.
+ * The service verifies the reports of one player one after another.
  */
 import { createHmac } from "node:crypto"
 import { Context, DateTime, Duration, Effect, Layer, Metric, Result, Schema } from "effect"
@@ -27,14 +27,14 @@ import { WebhookSecrets } from "./webhook-secrets.ts"
 
 type Webhook = EnvironmentConfig["integrity"]["stats"]["webhook"]
 
-/** Values to verify before they are stored. */
+/** Values to verify before the service stores them. */
 export interface VerificationRequest {
   readonly environment: EnvironmentCaller
   readonly playerId: PlayerId
   readonly values: ReadonlyArray<AcceptedValue>
 }
 
-/** Returns why a value is rejected; `undefined` for an approved one. */
+/** Returns the reason of a rejected value; undefined for an approved one. */
 export type RejectionOf = (stat: string) => RejectionReason | undefined
 
 const WebhookResponse = Schema.fromJsonString(
@@ -51,7 +51,7 @@ const decodeResponse = Schema.decodeUnknownEffect(WebhookResponse)
 
 const approveAll: RejectionOf = () => undefined
 
-/** A player sends reports faster than the webhook replies. */
+/** Fails because a player sends reports faster than the webhook replies. */
 const tooManyReports = Effect.fail(new RateLimited({ details: { retryAfterSeconds: 1 } }))
 
 /** Builds the value of the `Svc-Signature` header. */
@@ -80,8 +80,9 @@ export class Verification extends Context.Service<
   Verification,
   {
     /**
-     * Asks the webhook. `onFailure` of the config applies when the developer's server fails. A report
-     * that this process has no capacity to verify fails: it is neither accepted nor rejected.
+     * Sends values to the webhook and returns its verdict. `onFailure` of the config applies when the
+     * developer's server fails. A report that this process has no capacity to verify fails. The service
+     * neither accepts nor rejects it.
      */
     readonly verify: (
       webhook: Webhook,

@@ -1,6 +1,7 @@
 /**
- * Signing secrets of the stats webhook, one per environment. A secret is created on first use, stored
- * encrypted, and cached per node. A rotation takes effect on all nodes within a second.
+ * Signing secrets of the stats webhook, one per environment. The first use creates a secret. The
+ * database stores it encrypted, and each node caches it. A rotation takes effect on all nodes within a
+ * second.
  */
 import { Cache, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -16,7 +17,7 @@ const prefix = "whsec_"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 
-/** Bounds how long a node uses a stale secret when an invalidation message is lost. */
+/** Bounds how long a node uses a stale secret after a lost invalidation message. */
 const cacheTtl = "60 seconds"
 
 const purposeOf = (environmentId: EnvironmentId) => `webhook secret ${environmentId}`
@@ -26,7 +27,7 @@ export class WebhookSecrets extends Context.Service<
   WebhookSecrets,
   {
     readonly current: (environmentId: EnvironmentId) => Effect.Effect<string>
-    /** Replaces the secret; the previous one signs no further request. */
+    /** Replaces the secret. The previous secret signs no further request. */
     readonly rotate: (environmentId: EnvironmentId) => Effect.Effect<string>
   }
 >()("server/features/stats/webhook-secrets/WebhookSecrets") {

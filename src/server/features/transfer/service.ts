@@ -1,7 +1,7 @@
 /**
- * Transfer codes: a player continues in another browser by typing a short code. Guessing fails,
- * because a code lives for ten minutes and an address has ten tries a minute. A code is void when the
- * session that requested it ends.
+ * Transfer codes: a player continues in another browser by typing a short code. Guessing fails, because
+ * a code lives for ten minutes and an address has ten tries a minute. The end of the requesting session
+ * invalidates the code.
  */
 import { Effect, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -20,10 +20,10 @@ const purpose = "transfer"
 /** Lifetime of a code, in seconds. */
 export const seconds = lifetimes.transferCodeSeconds
 
-/** A typed code in the form in which it was issued. */
+/** Normalizes a typed code to the form in which the service issued it. */
 const canonicalCode = (typed: string): string => typed.replace(/[\s-]/gu, "").toUpperCase()
 
-/** Issues a code and withdraws the player's earlier one. */
+/** Issues a code and invalidates the player's earlier one. */
 export const makeIssue = Effect.gen(function* () {
   const codes = yield* SingleUseCodes
   const identities = yield* IdentityRepository
@@ -47,7 +47,7 @@ export const makeIssue = Effect.gen(function* () {
   return (player: PlayerCaller) => transaction(issue(player))
 })
 
-/** Signs in the player of a code. The code is spent only if a session is created. */
+/** Signs in the player of a code. Spends the code only if it creates a session. */
 export const makeRedeem = Effect.gen(function* () {
   const codes = yield* SingleUseCodes
   const sessions = yield* Sessions

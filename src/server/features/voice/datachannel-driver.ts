@@ -1,4 +1,6 @@
-/** The media driver on libdatachannel: SRTP in native code, all members of a process on one UDP port. */
+/**
+ * Media driver on libdatachannel: SRTP in native code, with all members of a process on one UDP port.
+ */
 import { networkInterfaces } from "node:os"
 import { Audio, IceUdpMuxListener, initLogger, PeerConnection, type Track } from "node-datachannel"
 import {
@@ -21,7 +23,7 @@ const opusLine = (mid: string, direction: "RecvOnly" | "SendOnly"): Audio => {
   return line
 }
 
-/** The addresses at which members reach this machine. */
+/** Returns the addresses at which members reach this machine. */
 const ownAddresses = (): ReadonlyArray<string> =>
   Object.values(networkInterfaces()).flatMap((each) =>
     (each ?? []).flatMap(({ address, family }) => (family === "IPv4" ? [address] : []))
@@ -30,7 +32,7 @@ const ownAddresses = (): ReadonlyArray<string> =>
 const hostPriority = 2_122_260_223
 const priorityStep = 256
 
-/** Host candidates of these addresses, the first one preferred. */
+/** Returns host candidates of these addresses, the preferred one first. */
 const candidatesOf = (addresses: ReadonlyArray<string>, port: number): ReadonlyArray<Candidate> =>
   addresses.map((address, i) => {
     const priority = hostPriority - i * priorityStep
@@ -47,7 +49,10 @@ const states = {
 
 class DataChannelPeer implements MediaPeer {
   readonly #connection: PeerConnection
-  /** Held here: the library stops delivering the packets of a track that was collected. */
+  /**
+   * Reference to the track. Without it the garbage collector takes the track, and the library stops
+   * delivering its packets.
+   */
   readonly #microphone: Track
   readonly #slots: ReadonlyArray<Track>
   readonly #candidates: ReadonlyArray<Candidate>
@@ -117,12 +122,15 @@ class DataChannelPeer implements MediaPeer {
   }
 }
 
-/** Holds the port of this process from the start on; without it, a taken one would end the process. */
+/**
+ * Listeners that hold the port of this process from its start. Without one, a taken port would end the
+ * process.
+ */
 const listeners: Array<IceUdpMuxListener> = []
 
 /**
- * A driver on this UDP port; throws if the port is taken. Members reach it at the public address, or at
- * all own addresses.
+ * Returns a driver on this UDP port; throws if the port is taken. Members reach it at the public
+ * address, or at all own addresses.
  */
 export const dataChannelDriver = (options: {
   readonly port: number

@@ -1,4 +1,4 @@
-/** The frames of voice calls. The frames of one connection to one channel run in their order. */
+/** Frames of voice calls. The frames of one connection to one channel run in order. */
 import { type Context, Effect } from "effect"
 import { type CodedError, PayloadTooLarge } from "#rpc/errors/codes"
 import { voice as limits } from "#rpc/limits"
@@ -23,7 +23,7 @@ type VoiceFrameType =
   | "voicePublish"
   | "voiceSpeaking"
 
-/** The entity, and the payload of a frame without its channel. */
+/** Entity, and the payload of a frame without its channel. */
 const called = <Payload extends { readonly channel: string }>(
   { environmentId }: PlayerConnection,
   { channel, ...payload }: Payload
@@ -74,7 +74,9 @@ const speaking = Effect.fnUntraced(function* (
   return {}
 })
 
-/** Runs a frame for a member of the channel within its rate, after earlier frames to that channel. */
+/**
+ * Runs a frame for a member of the channel within its rate limit, after earlier frames to that channel.
+ */
 const inOrder = <A>(
   connection: PlayerConnection,
   channel: string,

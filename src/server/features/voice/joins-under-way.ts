@@ -1,7 +1,7 @@
 /**
- * Joins under way at the media processes of this runner. Each one makes a connection, and its handshake
- * takes time of a process that all environments share, so that each environment has a share of them. A
- * join keeps its place a second at least: who joins and leaves in turn is bounded, too.
+ * Joins in progress at the media processes of this runner. Each one opens a connection. Its handshake
+ * takes time of a process that all environments share, so each environment has a share of the joins. A
+ * join keeps its place for at least a second, which also bounds clients that join and leave repeatedly.
  */
 import { voice as limits } from "#rpc/limits"
 import type { MediaCall } from "#entities/voice-session/media"
@@ -11,15 +11,15 @@ import type { WorkerCall } from "./media-worker.ts"
 interface Join {
   readonly call: WorkerCall
   readonly environmentId: string
-  /** Monotonic milliseconds. */
+  /** Start time in monotonic milliseconds. */
   readonly startedAt: number
-  /** The member is connected, or has gone. */
-  isSettled: boolean
+  /** Whether the member has connected or left. */
+  isCompleted: boolean
 }
 
 export class JoinsUnderWay {
   readonly #shares = new FairShares<never>({ ...limits.joinsUnderWay, waitingPerKey: 0 })
-  /** By session, which is unique on this runner. */
+  /** Joins by session, which is unique on this runner. */
   readonly #joins = new Map<string, Join>()
   readonly #now: () => number
 
@@ -27,38 +27,38 @@ export class JoinsUnderWay {
     this.#now = now
   }
 
-  /** A call whose joins are bounded. */
+  /** Wraps a call with a bound on its joins. */
   bound(call: WorkerCall, environmentId: string): MediaCall {
     return {
       ...call,
       reserve: (session) => {
         if (!this.#shares.take(environmentId)) return false
         const startedAt = this.#now()
-        this.#joins.set(session, { call, environmentId, startedAt, isSettled: false })
+        this.#joins.set(session, { call, environmentId, startedAt, isCompleted: false })
         return true
       },
       close: (session) => {
-        this.settle(session)
+        this.complete(session)
         call.close(session)
       },
       end: () => {
-        for (const join of this.#joins.values()) if (join.call === call) join.isSettled = true
+        for (const join of this.#joins.values()) if (join.call === call) join.isCompleted = true
         call.end()
       }
     }
   }
 
-  /** The member is connected, or has gone. */
-  settle(session: string): void {
+  /** Marks the join of a member that has connected or left as completed. */
+  complete(session: string): void {
     const join = this.#joins.get(session)
-    if (join !== undefined) join.isSettled = true
+    if (join !== undefined) join.isCompleted = true
   }
 
-  /** Frees the places of joins that are settled. */
-  releaseSettled(): void {
+  /** Frees the places of completed joins. */
+  releaseCompleted(): void {
     const until = this.#now() - limits.joinMillis
-    for (const [session, { environmentId, isSettled, startedAt }] of Array.from(this.#joins)) {
-      if (!isSettled || startedAt > until) continue
+    for (const [session, { environmentId, isCompleted, startedAt }] of Array.from(this.#joins)) {
+      if (!isCompleted || startedAt > until) continue
       this.#joins.delete(session)
       this.#shares.release(environmentId)
     }

@@ -1,28 +1,28 @@
 /**
- * What a media server needs of a WebRTC library: five methods, so that another library can take its
- * place. The server always makes the offer: one line that receives the microphone, and one line that
- * sends for each slot.
+ * Interface of a WebRTC library for the media server: five methods, so that the library is replaceable.
+ * The server always makes the offer: one line that receives the microphone, and one line that sends for
+ * each slot.
  */
 
-/** An ICE candidate of the media server. */
+/** ICE candidate of the media server. */
 export interface Candidate {
   readonly candidate: string
   readonly sdpMid: string
 }
 
 export interface PeerEvents {
-  /** An RTP or RTCP packet has arrived. */
+  /** Called when an RTP or RTCP packet arrives. */
   readonly onPacket: (packet: Buffer) => void
   readonly onState: (state: "connected" | "disconnected" | "closed") => void
 }
 
-/** The connection to one member. */
+/** Connection to one member. */
 export interface MediaPeer {
-  /** Makes the offer, without candidates. */
+  /** Creates the offer, without candidates. */
   readonly offer: () => Promise<string>
-  /** Takes the answer; throws when it cannot be used. The candidates are for the other end. */
+  /** Applies the answer; throws if it is unusable. Returns the server's candidates for the member. */
   readonly answer: (sdp: string) => ReadonlyArray<Candidate>
-  /** Sends a packet to the member; drops it where the connection is not open. */
+  /** Sends a packet to the member. Drops it while the connection is not open. */
   readonly send: (slot: number, packet: Buffer) => void
   readonly close: () => void
 }
@@ -31,7 +31,7 @@ export interface MediaDriver {
   readonly open: (session: string, ssrcs: ReadonlyArray<number>, events: PeerEvents) => MediaPeer
 }
 
-/** The line of the offer on which the member sends. */
+/** Media line of the offer on which the member sends. */
 export const microphoneMid = "mic"
 
 export const slotMid = (slot: number): string => `s${slot}`
@@ -40,8 +40,8 @@ const without = /^a=(?:candidate:|end-of-candidates|remote-candidates:).*(?:\r\n
 
 /**
  * Removes all candidates. An offer has none, since a browser that knows them connects before the server
- * has its answer. The server needs none: it learns the member's address from its first packet, and never
- * sends to an address that somebody has named.
+ * has its answer. The server needs none. It learns the member's address from its first packet, and
+ * never sends to an address that a client has named.
  */
 export const withoutCandidates = (sdp: string): string => sdp.replace(without, "")
 

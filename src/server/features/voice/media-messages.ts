@@ -1,16 +1,16 @@
-/** Messages between a runner and its media processes: control only, media never crosses. */
+/** Messages between a runner and its media processes. They carry control only, never media. */
 import type { Candidate } from "./media-driver.ts"
 
-/** Where a media process serves. */
+/** Address and port of a media process. */
 export interface MediaOptions {
-  /** 0 for any free port. */
+  /** UDP port; 0 for any free port. */
   readonly port: number
   readonly publicIp?: string
 }
 
-/** A message to a media process. */
+/** Message to a media process. */
 export type MediaRequest =
-  /** Serves from now on. */
+  /** Starts serving. */
   | ({ readonly t: "bind" } & MediaOptions)
   | {
       readonly t: "open"
@@ -37,7 +37,7 @@ export type MediaRequest =
   | { readonly t: "close"; readonly call: number; readonly session: string }
   | { readonly t: "end"; readonly call: number }
 
-/** A message from a media process. */
+/** Message from a media process. */
 export type MediaReport =
   | { readonly t: "ready" }
   | { readonly t: "log"; readonly level: string; readonly message: string }

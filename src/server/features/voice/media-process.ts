@@ -1,6 +1,6 @@
 /**
- * Entry of a media process: forwards the voice of many calls over one UDP port. It has no access to the
- * service; the runner that started it controls it, and it ends with that runner.
+ * Entry point of a media process, which forwards the voice of many calls over one UDP port. It has no
+ * access to the service. The runner that started it controls it, and it ends with that runner.
  */
 import { createSocket } from "node:dgram"
 import { setTimeout } from "node:timers/promises"
@@ -15,7 +15,7 @@ const loadMillis = 1000
 
 const report = (message: MediaReport): void => void process.send?.(message)
 
-/** Returns a port that is free now. */
+/** Returns a currently free port. */
 const freePort = () =>
   new Promise<number>((resolve, reject) => {
     const socket = createSocket("udp4")
@@ -26,7 +26,7 @@ const freePort = () =>
     })
   })
 
-/** A process that had the port before may still be ending. */
+/** Milliseconds between attempts to bind. A previous process may still hold the port. */
 const bindMillis = 20
 const bindTries = 50
 
@@ -61,7 +61,7 @@ const serve = (driver: MediaDriver): MediaRooms => {
   return rooms
 }
 
-/** Loads all that it needs, and waits for its port: until then it is a spare process. */
+/** Loads all modules, and waits for its port. Until then it is a spare process. */
 const start = async (): Promise<void> => {
   const makeDriver = await loadDriver()
   let rooms: MediaRooms | undefined

@@ -1,17 +1,17 @@
-/** One call in the media server: its members' connections, and the forwarding of the loudest speakers. */
+/** Call in the media server: its members' connections, and the forwarding of the loudest speakers. */
 import { voice as limits } from "#rpc/limits"
 import { type Candidate, fitsOffer, type MediaDriver, type MediaPeer } from "./media-driver.ts"
 import { readPacket, SlotRewriter } from "./rtp.ts"
 import { SpeakerSlots } from "./speaker-slots.ts"
 
 export interface RoomEvents {
-  /** Takes packets of the environment's share: all, or none. */
+  /** Takes packets of the environment's share: all or none. */
   readonly take: (packets: number) => boolean
   readonly sent: (packets: number) => void
   readonly offered: (session: string, gen: number, sdp: string) => void
   readonly connected: (session: string) => void
   readonly failed: (session: string) => void
-  /** Sessions by slot, for the slots that have changed. */
+  /** Reports the sessions of changed slots. */
   readonly speaking: (
     changes: ReadonlyArray<readonly [slot: number, session: string | null]>
   ) => void
@@ -21,19 +21,19 @@ interface Member {
   readonly session: string
   peer: MediaPeer
   gen: number
-  /** The answer to the newest offer has been taken. */
+  /** Whether the member has answered the newest offer. */
   answered: boolean
-  /** When the member counts as failed, unless it connects before. */
+  /** Time at which a member that is not connected counts as failed. */
   failsAt: number
-  isHeard: boolean
-  /** Tokens for packets, and when they were counted. */
+  isAudible: boolean
+  /** Tokens for packets, and the time of their last refill. */
   tokens: number
   countedAt: number
   /** Packets of all kinds since the last tick. */
   received: number
 }
 
-/** The SSRC of the first slot; the others follow. */
+/** SSRC of the first slot; the others follow. */
 const firstSsrc = 0x53_56_43_01
 
 export class MediaRoom {
@@ -56,7 +56,7 @@ export class MediaRoom {
     return this.#members.size
   }
 
-  /** Adds a member and makes it an offer. */
+  /** Adds a member and sends it an offer. */
   open(session: string): void {
     if (this.#members.has(session)) return
     const now = this.#now()
@@ -66,7 +66,7 @@ export class MediaRoom {
       gen: 1,
       answered: false,
       failsAt: now + limits.connectSeconds * 1000,
-      isHeard: false,
+      isAudible: false,
       tokens: limits.packetsPerSecond,
       countedAt: now,
       received: 0
@@ -76,8 +76,8 @@ export class MediaRoom {
   }
 
   /**
-   * Takes an answer; undefined for one to an older offer. After one that cannot be used, which throws,
-   * the member gets another offer.
+   * Applies an answer; undefined for an answer to an older offer. An unusable answer throws, and the
+   * member gets another offer.
    */
   answer(session: string, gen: number, sdp: string): ReadonlyArray<Candidate> | undefined {
     const member = this.#members.get(session)
@@ -98,13 +98,13 @@ export class MediaRoom {
   setMicrophone(session: string, open: boolean): void {
     const member = this.#members.get(session)
     if (member === undefined) return
-    member.isHeard = open
+    member.isAudible = open
     if (!open) this.#slots.remove(session)
     this.#reportSpeaking()
   }
 
   hint(session: string): void {
-    if (this.#members.get(session)?.isHeard === true) this.#slots.hint(session, this.#now())
+    if (this.#members.get(session)?.isAudible === true) this.#slots.hint(session, this.#now())
   }
 
   close(session: string): void {
@@ -122,8 +122,8 @@ export class MediaRoom {
   }
 
   /**
-   * Frees silent slots, and ends members that do not connect, or flood the process: sooner while their
-   * environment sends more than its share.
+   * Frees silent slots, and ends members that do not connect or flood the process. The flood limit is
+   * lower while their environment sends more than its share.
    */
   tick(isBeyondShare = false): void {
     const now = this.#now()
@@ -179,12 +179,12 @@ export class MediaRoom {
     this.#events.failed(session)
   }
 
-  /** Forwards a packet to all others where its speaker has a slot. */
+  /** Forwards a packet to all other members if its speaker has a slot. */
   #receive(session: string, packet: Buffer): void {
     const member = this.#members.get(session)
     if (member === undefined) return
     member.received += 1
-    if (!this.#events.take(1) || !member.isHeard) return
+    if (!this.#events.take(1) || !member.isAudible) return
     const read = readPacket(packet)
     if (read === undefined) return
     const now = this.#now()

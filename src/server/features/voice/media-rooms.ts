@@ -1,11 +1,11 @@
-/** The calls of a media process: carries out what the runner asks, and reports what happens. */
+/** Calls of a media process. Carries out the runner's requests, and reports events. */
 import { voice as limits } from "#rpc/limits"
 import { type MediaDriver, microphoneMid, slotMid } from "./media-driver.ts"
 import type { MediaReport, MediaRequest } from "./media-messages.ts"
 import { MediaRoom } from "./media-room.ts"
 import { PacketShares } from "./packet-shares.ts"
 
-/** A request for a process that serves. */
+/** Request to a process that serves. */
 type RoomRequest = Exclude<MediaRequest, { t: "bind" }>
 type Answer = Extract<MediaRequest, { t: "answer" }>
 
@@ -14,7 +14,7 @@ interface Room {
   readonly media: MediaRoom
 }
 
-/** Packets of this time are there before the first tick. */
+/** Milliseconds of packets in the budget before the first tick. */
 const firstRefillMillis = 100
 
 const slots = Array.from({ length: limits.slots }, (_, slot) => slotMid(slot))
@@ -37,7 +37,7 @@ export class MediaRooms {
     this.#shares.refill(firstRefillMillis)
   }
 
-  /** Packets sent since the last call, by environment. */
+  /** Returns the packets sent since the last call, by environment. */
   takeSent(): Readonly<Record<string, number>> {
     const sent = Object.fromEntries(this.#sent)
     this.#sent.clear()

@@ -1,4 +1,4 @@
-/** One media process as its runner sees it: its messages, its calls and its end. */
+/** Media process from the view of its runner: its messages, its calls and its end. */
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
@@ -12,7 +12,7 @@ type Answer = Effect.Effect<ReadonlyArray<MediaCandidate>, InvalidFrame | VoiceU
 
 const entry = fileURLToPath(new URL("./media-process.ts", import.meta.url))
 
-/** A call of a process, whatever joins are under way. */
+/** Call of a process, without a bound on joins. */
 export type WorkerCall = Omit<MediaCall, "reserve">
 
 interface WaitingAnswer {
@@ -26,13 +26,16 @@ export class MediaWorker {
   readonly #onConnected: (session: string) => void
   readonly #calls = new Map<number, MediaListener>()
   readonly #answers = new Map<number, WaitingAnswer>()
-  /** All calls of the process wait in one queue: answers of one environment must not take all places. */
+  /**
+   * Places for answers of the process. All its calls wait in one queue, where one environment must not
+   * take all places.
+   */
   readonly #places = new FairShares<never>({ ...limits.processAnswers, waitingPerKey: 0 })
   readonly #onReady = new Set<(isReady: boolean) => void>()
   #state: "starting" | "ready" | "ended" = "starting"
   #count = 0
   #joins = 0
-  /** The memory that the process holds. */
+  /** Resident memory of the process in bytes. */
   #residentBytes = 0
   /** Checks since the last message. */
   #silentChecks = 0
@@ -45,7 +48,7 @@ export class MediaWorker {
       readonly onConnected: (session: string) => void
       readonly onEnd: (wasReady: boolean) => void
     },
-    /** The program of the process; benchmarks compare others. */
+    /** Program of the process. Benchmarks compare others. */
     program = entry
   ) {
     this.#onLog = events.onLog
@@ -79,7 +82,7 @@ export class MediaWorker {
     return this.#child.pid
   }
 
-  /** Whether the process is empty and has grown, so that it is to be replaced. */
+  /** Whether the process is empty and has grown, so that the pool should replace it. */
   get isSpent(): boolean {
     const hasGrown =
       this.#joins >= limits.joinsPerProcess || this.#residentBytes >= limits.processSpentBytes
@@ -91,14 +94,17 @@ export class MediaWorker {
     return Object.values(this.#forwards).reduce((sum, packets) => sum + packets, 0)
   }
 
-  /** Whether the process takes no new call of an environment. One that sends little has a place. */
+  /**
+   * Whether the process takes no new call of an environment. Always accepts an environment that sends
+   * little.
+   */
   isBusyFor(environmentId: string): boolean {
     if (this.forwards < limits.forwardsPerSecond) return false
     const own = this.#forwards[environmentId] ?? 0
     return own * (limits.processPackets.share + 1) >= this.forwards
   }
 
-  /** Waits until the process serves; fails if it ends before. */
+  /** Waits until the process serves; fails if it ends earlier. */
   readonly ready: Effect.Effect<void, VoiceUnavailable> = Effect.callback((resume) => {
     const settle = (isReady: boolean) =>
       resume(isReady ? Effect.void : Effect.fail(new VoiceUnavailable()))
@@ -107,7 +113,7 @@ export class MediaWorker {
     return Effect.sync(() => this.#onReady.delete(settle))
   })
 
-  /** Serves from now on; a process that waits for its port is ready at once. */
+  /** Starts serving. A process that waits for its port is ready at once. */
   bind(options: MediaOptions): this {
     this.#send({ t: "bind", ...options })
     return this
@@ -139,8 +145,9 @@ export class MediaWorker {
   }
 
   /**
-   * Runs once a second. Returns why the process has to end, or undefined: it hangs, though a machine that
-   * pauses both processes counts as one check, or holds too much memory while its calls go on.
+   * Checks the process; the caller runs this once a second. Returns why the process must end: it hangs,
+   * or holds too much memory while its calls continue. Returns undefined for a healthy one. A pause of
+   * the whole machine counts as one check.
    */
   check(): string | undefined {
     if (this.#state === "ended") return undefined
@@ -164,7 +171,7 @@ export class MediaWorker {
     })
   }
 
-  /** An answer waits no longer. */
+  /** Removes an answer from the waiting ones. */
   #takeAnswer(id: number): WaitingAnswer | undefined {
     const waiting = this.#answers.get(id)
     if (waiting === undefined) return undefined

@@ -1,4 +1,4 @@
-/** The media server of this runner: the calls in its processes, which the first call starts. */
+/** Media server of this runner: the calls in its processes. The first call starts them. */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { VoiceUnavailable } from "#rpc/errors/codes"
 import { type MediaListener, VoiceMedia } from "#entities/voice-session/media"
@@ -8,12 +8,12 @@ import { JoinsUnderWay } from "./joins-under-way.ts"
 import { MediaWorker } from "./media-worker.ts"
 import { WorkerPool } from "./worker-pool.ts"
 
-/** How long a process may take to start, within the time that a call waits for its entity. */
+/** Time limit for the start of a process, within the time that a call waits for its entity. */
 const startTimeout = "2500 millis"
 
 const unavailable = (message: string) => Effect.fail(new VoiceUnavailable({ message }))
 
-/** Why the settings allow no media server; undefined if they do. */
+/** Reason why the settings allow no media server; undefined if they do. */
 const obstacle = ({ production, voice }: Settings["Service"]): string | undefined => {
   if (voice.workers === 0) return "This deployment has no media server: set SVC_VOICE_WORKERS."
   if (production && voice.publicIp === undefined) {
@@ -22,7 +22,7 @@ const obstacle = ({ production, voice }: Settings["Service"]): string | undefine
   return undefined
 }
 
-/** Logs what the library reports; each reason why a process does not start, once. */
+/** Logs reports of the library. Logs each reason of a failed process start once. */
 const makeLog = Effect.gen(function* () {
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const reported = new Set<string>()
@@ -33,7 +33,7 @@ const makeLog = Effect.gen(function* () {
       reported.add(message)
       runFork(
         Effect.logError(
-          "Failed to start the media server: calls of more than eight answer voice_unavailable. " +
+          "Failed to start the media server: calls of more than eight members fail with voice_unavailable. " +
             "Check SVC_VOICE_UDP_PORTS, and that node-datachannel is installed for this platform",
           message
         )
@@ -44,7 +44,7 @@ const makeLog = Effect.gen(function* () {
 
 const supervise = (pool: WorkerPool, joins: JoinsUnderWay) =>
   Effect.suspend(() => {
-    joins.releaseSettled()
+    joins.releaseCompleted()
     const reasons = pool.check()
     pool.keepSpare()
     return Effect.forEach(reasons, (reason) =>
@@ -67,8 +67,11 @@ const makeMediaWorkers = (program: string | undefined) =>
         .slice(0, workers)
         .map((port) => ({ port, ...(publicIp === undefined ? {} : { publicIp }) })),
       launch: (onEnd) =>
-        new MediaWorker({ onLog, onConnected: (session) => joins.settle(session), onEnd }, program),
-      onLost: () => runFork(Effect.logWarning("A media process has ended")),
+        new MediaWorker(
+          { onLog, onConnected: (session) => joins.complete(session), onEnd },
+          program
+        ),
+      onLost: () => runFork(Effect.logWarning("Lost a media process; its calls end")),
       now
     })
     yield* Effect.forkScoped(supervise(pool, joins))
@@ -91,7 +94,7 @@ const makeMediaWorkers = (program: string | undefined) =>
     }
   })
 
-/** The media processes; tests and benchmarks run another program in them. */
+/** Media processes. Tests and benchmarks run another program in them. */
 export const mediaWorkers = (program?: string) =>
   Layer.effect(VoiceMedia, makeMediaWorkers(program))
 

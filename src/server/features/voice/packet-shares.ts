@@ -1,16 +1,16 @@
 /**
- * The packets that a media process may receive and send, shared between environments: all calls of a
- * process use one thread, where the packets of one environment delay those of the others.
+ * Shares of the packets that a media process may receive and send, by environment. All calls of a
+ * process use one thread, where packets of one environment delay those of others.
  *
- * Between two refills an environment gets at most `share` times as many as remain free for others. With a
- * share of 4, one busy environment gets 80 % of them, and two get 44 % each. Pure.
+ * Between two refills an environment gets at most `share` times as many packets as remain free for
+ * others. With a share of 4, one busy environment gets 80 % of them, and two get 44 % each. Pure.
  */
 interface PacketSharesOptions {
   readonly perSecond: number
   readonly share: number
 }
 
-/** A process that was paused gets no more at once. */
+/** Maximum milliseconds of a refill. A paused process gets no more at once. */
 const refillMaxMillis = 200
 
 export class PacketShares {
@@ -25,7 +25,7 @@ export class PacketShares {
     this.#share = share
   }
 
-  /** Takes all of these packets, or none. */
+  /** Takes all of these packets or none. */
   take(environmentId: string, packets: number): boolean {
     const taken = (this.#taken.get(environmentId) ?? 0) + packets
     if (taken > this.#share * (this.#free - packets)) {
@@ -37,7 +37,10 @@ export class PacketShares {
     return true
   }
 
-  /** Gives out the packets of a time; returns the environments that wanted more than theirs before. */
+  /**
+   * Refills the packets of a time span; returns the environments that wanted more than their share
+   * before.
+   */
   refill(elapsedMillis: number): ReadonlySet<string> {
     const refused = new Set(this.#refused)
     this.#refused.clear()

@@ -1,8 +1,8 @@
-/** RTP packets of Opus (RFC 3550), as far as forwarding needs them. Pure. */
+/** RTP packets of Opus (RFC 3550), to the extent that forwarding needs. Pure. */
 
-/** The payload type that all offers give to Opus. */
+/** Payload type of Opus in all offers. */
 export const opusType = 111
-/** The id that all offers give to the header extension with the audio level (RFC 6464). */
+/** Id of the header extension with the audio level (RFC 6464) in all offers. */
 export const levelExtension = 1
 
 const headerBytes = 12
@@ -11,19 +11,19 @@ const version = 2
 const oneByteExtensions = 0xbe_de
 const typeMask = 0x7f
 const silentLevel = 127
-/** Opus sends packets of this size or less for silence (DTX). */
+/** Maximum payload size in bytes of a silent Opus packet (DTX). */
 const silentPayloadBytes = 3
-/** The level of a packet that has none, but sound. */
+/** Assumed level of a packet with sound and without a level, in -dBov. */
 const unknownLevel = 40
 
 export interface RtpPacket {
   readonly sequence: number
   readonly timestamp: number
-  /** In -dBov: 0 is the loudest, 127 is silence. */
+  /** Level in -dBov: 0 is the loudest, 127 is silence. */
   readonly level: number
 }
 
-/** The level in the header extensions, or undefined. */
+/** Returns the level in the header extensions; undefined without one. */
 const levelIn = (packet: Buffer, from: number, to: number): number | undefined => {
   let at = from
   while (at < to) {
@@ -39,7 +39,7 @@ const levelIn = (packet: Buffer, from: number, to: number): number | undefined =
   return undefined
 }
 
-/** Reads a packet of Opus; undefined for anything else, RTCP included. */
+/** Reads a packet of Opus; undefined for anything else, including RTCP. */
 export const readPacket = (packet: Buffer): RtpPacket | undefined => {
   if (packet.length <= headerBytes || packet.length > packetMaxBytes) return undefined
   const first = packet.readUInt8(0)
@@ -66,12 +66,12 @@ export const readPacket = (packet: Buffer): RtpPacket | undefined => {
 const sequences = 0x1_00_00
 const timestamps = 0x1_00_00_00_00
 const ticksPerMilli = 48
-/** A packet of Opus lasts 20 ms. */
+/** Timestamp ticks of an Opus packet, which lasts 20 ms. */
 const packetTicks = 960
 
 /**
- * Gives the packets of one slot one SSRC, and sequence numbers and timestamps that continue when
- * another speaker takes the slot.
+ * Rewriter of the packets of one slot. It gives them one SSRC, and sequence numbers and timestamps that
+ * continue across speakers.
  */
 export class SlotRewriter {
   readonly ssrc: number

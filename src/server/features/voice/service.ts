@@ -1,6 +1,6 @@
 /**
- * Voice calls as their frames need them: what a connection may do, and calls to the entity. Whatever
- * keeps a call from its entity is `voice_unavailable`, also a runner of a release without voice.
+ * Voice calls for frames: permissions of a connection, and calls to the entity. Every failure to reach
+ * the entity is `voice_unavailable`, also at a runner of a release without voice.
  */
 import { Context, Effect, Layer, Schedule } from "effect"
 import {
@@ -12,13 +12,15 @@ import {
 } from "#rpc/errors/codes"
 import { voice as limits } from "#rpc/limits"
 import { channelId } from "#entities/channel/protocol"
+import { voiceClosed } from "#entities/voice-session/closed-event"
 import { epochOf } from "#entities/voice-session/model"
 import { VoiceSession } from "#entities/voice-session/protocol"
-import { type ChannelMembership, endVoice } from "#server/links/channel-memberships"
+import type { ChannelMembership } from "#server/links/channel-memberships"
 import { callEntity } from "#server/links/entity-call"
 import type { FramePayload } from "#server/links/frames"
 import type { PlayerConnection } from "#server/links/player-connection"
 import type { ChannelHandle } from "#server/links/subscriber"
+import type { VoiceMembership } from "#server/links/voice-membership"
 import { Frame } from "#server/platform/socket-outbox"
 import { checkVoiceFeature } from "../channels/service.ts"
 import { Configs } from "../config/service.ts"
@@ -41,7 +43,7 @@ export class VoiceSessions extends Context.Service<
   )
 }
 
-/** Calls a voice session; fails as `voice_unavailable` when the call does not reach it. */
+/** Calls a voice session; fails with `voice_unavailable` if the call does not reach it. */
 export const callVoice = <A, R>(
   call: Effect.Effect<A, CodedError, R>
 ): Effect.Effect<A, CodedError, R> =>
@@ -49,7 +51,7 @@ export const callVoice = <A, R>(
     error._tag === "unavailable" ? new VoiceUnavailable() : error
   )
 
-/** A connection's membership of a channel, whose limit has room for this frame. */
+/** Returns a connection's membership of a channel, if its rate limit admits this frame. */
 export const membershipFor = (
   { channels }: PlayerConnection,
   channel: string,
@@ -65,7 +67,7 @@ export const membershipFor = (
     return yield* new RateLimited({ details: { retryAfterSeconds } })
   })
 
-/** Fails where the environment has no voice, or the operator has suspended it. */
+/** Fails if the environment has no voice, or if the operator has suspended it. */
 const checkEnvironment = Effect.fnUntraced(function* ({ environmentId }: PlayerConnection) {
   yield* checkVoiceFeature(environmentId)
   const configs = yield* Configs
@@ -78,7 +80,10 @@ const noRelay = new VoiceUnavailable({
     "SVC_TURN_SECRET."
 })
 
-/** The ICE servers of a player in a call. The media server itself never shows a player's address. */
+/**
+ * Returns the ICE servers of a player in a call. The media server itself never shows a player's
+ * address.
+ */
 const iceServers = Effect.fnUntraced(function* (
   { environmentId, playerId }: PlayerConnection,
   { mode, relayOnly }: { readonly mode: "p2p" | "sfu"; readonly relayOnly: boolean }
@@ -91,7 +96,9 @@ const iceServers = Effect.fnUntraced(function* (
   )
 })
 
-/** On a busy machine a media process takes longer to start than one call may take. */
+/**
+ * Retries of a join. On a busy machine a media process takes longer to start than one call may take.
+ */
 const joinRetries = {
   times: 2,
   schedule: Schedule.spaced(250),
@@ -99,79 +106,76 @@ const joinRetries = {
 }
 
 /**
- * Ends a session whose addresses the other members see, and has the client join again at once: then by a
- * relay. Runs between the frames of the connection to the channel.
+ * Ends a session whose addresses the other members see, and lets the client join again through a relay.
+ * Runs between the frames of the connection to the channel.
  */
 const makeEndDirectCall = (
   { channels, environmentId, playerId, sink }: PlayerConnection,
-  membership: ChannelMembership<ChannelHandle>,
-  channel: string,
+  voice: VoiceMembership,
+  { channel, session }: { readonly channel: string; readonly session: string },
   leave: Effect.Effect<void, CodedError>
 ): Effect.Effect<void> => {
-  const session = membership.voiceSession
-  const isOver = () => membership.voiceSession !== session
   const end = Effect.gen(function* () {
-    if (isOver()) return
+    if (!voice.isIn(session)) return
     yield* Effect.catch(Effect.retry(leave, joinRetries), (error) =>
       // The next join replaces the session.
       Effect.logWarning("Failed to remove a player from a direct voice call", error).pipe(
         Effect.annotateLogs({ environmentId, playerId, channel })
       )
     )
-    if (isOver()) return
-    endVoice(membership)
-    sink.push(Frame.of({ t: "voice_closed", channel, reason: "unavailable", retryAfterMs: 0 }))
+    if (!voice.isIn(session)) return
+    voice.end()
+    sink.push(Frame.of(voiceClosed(channel, "unavailable", 0)))
   })
   return channels.exclusively(channel, end)
 }
 
-/** Joins the call. Where the outcome is unknown, or the call has ended meanwhile, leaves it again. */
+/** Joins the call. Leaves it again if the outcome is unknown, or if the call has ended meanwhile. */
 export const joinCall = Effect.fnUntraced(function* (
   connection: PlayerConnection,
-  membership: ChannelMembership<ChannelHandle>,
+  { link, voice }: ChannelMembership<ChannelHandle>,
   { channel, session }: FramePayload<"voiceJoin">
 ) {
   const sessions = yield* VoiceSessions
   yield* checkEnvironment(connection)
   const { connectionId, environmentId, playerId, relayOnly } = connection
-  const { voiceClosings } = membership
   const entity = sessions.of(environmentId, channel)
   const request = { playerId, connectionId, relayOnly }
   const leave = callVoice(entity.Leave({ playerId, connectionId }))
-  membership.askedForVoice = true
+  const asked = voice.ask()
   return yield* Effect.gen(function* () {
     const join = callVoice(entity.Join(session === undefined ? request : { ...request, session }))
     const joined = yield* Effect.retry(join, joinRetries)
     yield* checkEnvironment(connection)
     const servers = yield* iceServers(connection, joined)
-    const isOver =
-      membership.voiceClosings !== voiceClosings || epochOf(joined.session) < membership.link.epoch
+    const isOver = voice.hasEndedSince(asked) || epochOf(joined.session) < link.epoch
     const isDirect = joined.mode === "p2p" && !joined.relayOnly
     // The player may have become a child meanwhile.
     if (isOver || (isDirect && connection.relayOnly)) return yield* new VoiceUnavailable()
-    membership.voiceSession = joined.session
-    membership.endDirectCall = isDirect
-      ? makeEndDirectCall(connection, membership, channel, leave)
-      : undefined
+    const call = { channel, session: joined.session }
+    voice.begin(
+      joined.session,
+      isDirect ? makeEndDirectCall(connection, voice, call, leave) : undefined
+    )
     return { ...joined, ...servers }
   }).pipe(Effect.tapError(() => Effect.ignore(leave)))
 })
 
 export const leaveCall = Effect.fnUntraced(function* (
   { connectionId, environmentId, playerId }: PlayerConnection,
-  membership: ChannelMembership<ChannelHandle>,
+  { voice }: ChannelMembership<ChannelHandle>,
   channel: string
 ) {
   const sessions = yield* VoiceSessions
-  membership.voiceSession = undefined
-  membership.endDirectCall = undefined
+  voice.leave()
   yield* callVoice(sessions.of(environmentId, channel).Leave({ playerId, connectionId }))
   return {}
 })
 
 /**
- * Takes a connection out of its calls at once, when its credentials have ended: it gets no time to come back.
- * Ask before the connection closes, and run the effect afterwards, so that no late join follows.
+ * Removes a connection from its calls at once, without a reconnect grace, when its credentials have
+ * ended. Call it before the connection closes, and run the effect afterwards, so that no late join
+ * follows.
  */
 export const makeLeaveCalls = Effect.map(
   VoiceSessions,

@@ -1,17 +1,17 @@
 /**
- * Who of a call is heard: the loudest speakers, one per slot. A speaker takes a free slot after 60 ms of
- * sound, or the quietest speaker's slot after 500 ms, and loses it after two seconds of silence. Times
- * are in milliseconds, levels in -dBov: 0 is the loudest. Pure.
+ * Audible speakers of a call: the loudest ones, one per slot. A speaker takes a free slot after 60 ms
+ * of sound, or the quietest speaker's slot after 500 ms. A speaker loses its slot after two seconds of
+ * silence. Times are in milliseconds, levels in -dBov: 0 is the loudest. Pure.
  */
 
-/** Quieter sound takes no slot. */
+/** Level of the quietest sound that takes a slot, in -dBov. */
 const speechLevel = 50
 const takeMillis = 60
 const stealMillis = 500
 const silenceMillis = 2000
-/** A pause longer than this ends the sound that counts towards a slot. */
+/** Length of a pause that resets the sound counted towards a slot. */
 const pauseMillis = 200
-/** How much louder a speaker must be to take another's slot. */
+/** Number of dB by which a speaker must be louder to take another's slot. */
 const stealMargin = 6
 /** Weight of the newest packet in the smoothed level. */
 const smoothing = 0.1
@@ -44,7 +44,9 @@ export class SpeakerSlots {
     return speaker.slot
   }
 
-  /** The speaker says that it begins to speak: it needs no sound to take a free slot. */
+  /**
+   * Records a speaker's announcement of speech. The speaker then needs no sound to take a free slot.
+   */
   hint(id: string, now: number): void {
     const speaker = this.#speakerOf(id, now)
     if (now - speaker.loudAt <= pauseMillis) return
@@ -67,7 +69,7 @@ export class SpeakerSlots {
     }
   }
 
-  /** Takes the slots that have changed, and who is on them. */
+  /** Takes the changed slots with their speakers. */
   takeChanges(): ReadonlyArray<readonly [slot: number, id: string | null]> {
     const changes = Array.from(this.#changed, (slot): readonly [number, string | null] => [
       slot,

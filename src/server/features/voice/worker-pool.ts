@@ -1,27 +1,27 @@
 /**
- * The media processes of a runner: at most one per UDP port, and a spare one without a port once a call
- * has needed one. The spare takes the place of a process that ends: a new one loads for longer than the
- * members of its calls shall wait.
+ * Media processes of a runner: at most one per UDP port, and a spare one without a port after the first
+ * call. The spare replaces a process that ends, since a new one takes longer to load than members
+ * should wait.
  */
 import type { MediaOptions } from "./media-messages.ts"
 import type { MediaWorker } from "./media-worker.ts"
 
-/** How long a port is left alone after its process failed to start. */
+/** Milliseconds for which the pool skips a port after its process failed to start. */
 const failureMillis = 30_000
 
 interface WorkerSlot {
   readonly options: MediaOptions
   worker: MediaWorker | undefined
-  /** Monotonic milliseconds. */
+  /** Time until which the pool skips the port, in monotonic milliseconds. */
   failedUntil: number
 }
 
 interface PoolOptions {
-  /** One for each process. */
+  /** Options of each process. */
   readonly slots: ReadonlyArray<MediaOptions>
   /** Starts a process, and calls `onEnd` once it has ended. */
   readonly launch: (onEnd: (wasReady: boolean) => void) => MediaWorker
-  /** A process that served has ended. */
+  /** Called when a process that served has ended. */
   readonly onLost: () => void
   readonly now: () => number
 }
@@ -42,7 +42,7 @@ export class WorkerPool {
     }))
   }
 
-  /** The process for a new call: the one that sends least. */
+  /** Chooses the process for a new call: the one that sends least. */
   choose(environmentId: string): MediaWorker | undefined {
     if (this.#isClosing) return undefined
     const now = this.#options.now()
@@ -59,7 +59,7 @@ export class WorkerPool {
     return slot.worker ?? this.#fill(slot)
   }
 
-  /** Ends the processes that hang or hold too much memory; returns why, for each one. */
+  /** Ends the processes that hang or hold too much memory; returns the reason for each. */
   check(): ReadonlyArray<string> {
     return [...this.#slots.map(({ worker }) => worker), this.#spare].flatMap((worker) => {
       const reason = worker?.check()
@@ -70,7 +70,7 @@ export class WorkerPool {
     })
   }
 
-  /** Starts a spare process where there is none, and calls may need one. */
+  /** Starts a spare process if none exists and calls may need one. */
   keepSpare(): void {
     const isNeeded = this.#slots.some(({ worker }) => worker?.isReady === true)
     const mayStart = !this.#isClosing && this.#options.now() >= this.#spareFailedUntil

@@ -18,7 +18,7 @@ import { makeModeration } from "#server/features/moderation/handlers"
 import { ProjectViews } from "#server/features/projects/views"
 import { AgentTools, ToolFailure } from "./tools.ts"
 
-/** Turns an error of the API into the text of a failed tool. */
+/** Converts an error of the API to the text of a failed tool. */
 const failureOf = (error: CodedError): ToolFailure => {
   const { code, details, message } = toWire(error)
   const more = details === undefined ? "" : ` ${JSON.stringify(details)}`

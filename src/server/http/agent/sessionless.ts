@@ -1,6 +1,6 @@
 /**
- * MCP revisions of 2025 over HTTP, without sessions: a client begins with `initialize`, gets no session
- * id, and sends each message in a request of its own. So each may reach another runner.
+ * MCP revisions of 2025 over HTTP, without sessions. A client begins with `initialize`, gets no
+ * session id, and sends each message in a request of its own. So each may reach another runner.
  */
 import { Cause, Context, Effect, Option, Schema, Stream } from "effect"
 import { AiError, Tool } from "effect/ai"
@@ -19,7 +19,7 @@ export const instructions =
 
 const Id = Schema.Union([Schema.String, Schema.Finite])
 
-/** A request has an id, a notification has none. */
+/** Message of a client. A request has an id, a notification has none. */
 const Message = Schema.Struct({
   jsonrpc: Schema.Literal("2.0"),
   id: Schema.optionalKey(Id),

@@ -10,7 +10,7 @@ import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { http as pages } from "#rpc/limits"
 import { Ban } from "#rpc/moderation"
 
-/** Why a tool failed, as the agent reads it. */
+/** Reason of a tool's failure, as the agent reads it. */
 export class ToolFailure extends Schema.TaggedError<ToolFailure>()("ToolFailure", {
   message: Schema.String
 }) {}

@@ -94,7 +94,7 @@ const keyErrors: ReadonlySet<string> = new Set(["InvalidKeyError", "OriginNotAll
 
 const isCommon = (name: string): boolean => commonErrors.has(name) || keyErrors.has(name)
 
-/** What any request may be answered. */
+/** Returns the block of the errors that any request may get. */
 export const commonErrorsBlock = (schemas: unknown): string => {
   const links = (names: ReadonlySet<string>): string =>
     Array.from(names, (name) => codeLink(name, schemas)).join(", ")
@@ -125,7 +125,7 @@ const errorsOf = (operation: Json): ReadonlyArray<string> =>
 
 const projectPath = "/v1/projects/{projectId}/environments/{env}"
 
-/** The endpoint for a secret key that does the same as this one for a developer. */
+/** Finds the endpoint for a secret key that does the same as this one for a developer. */
 const sameForKey = ({ method, path }: Operation, all: ReadonlyArray<Operation>) => {
   if (!path.startsWith(projectPath)) return undefined
   const rest = path.slice(projectPath.length)
@@ -137,7 +137,7 @@ const sameForKey = ({ method, path }: Operation, all: ReadonlyArray<Operation>) 
   )
 }
 
-/** What an endpoint for developers adds to the one for a secret key. */
+/** Returns what an endpoint for developers adds to the one for a secret key. */
 const difference = (endpoint: Json, forKey: Operation, schemas: unknown): string => {
   const known = new Set(errorsOf(forKey.operation))
   const own = errorsOf(endpoint).filter((name) => !known.has(name) && !isCommon(name))

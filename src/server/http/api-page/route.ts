@@ -12,7 +12,7 @@ import { script, style } from "./style.ts"
 const hashOf = (text: string): string =>
   `'sha256-${createHash("sha256").update(text).digest("base64")}'`
 
-/** Nothing but the page's own style and script. */
+/** Content security policy: only the page's own style and script. */
 const policy =
   `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; ` +
   "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -25,7 +25,7 @@ const headers = {
 
 const compress = promisify(gzip)
 
-/** The page, built and compressed once, when it is first asked for: a start has no time to spare. */
+/** Page of the API, built and compressed on the first request, to keep the start fast. */
 export const ApiPage = Layer.unwrap(
   Effect.gen(function* () {
     const page = yield* Effect.cached(

@@ -23,7 +23,7 @@ const bounds: ReadonlyArray<readonly [string, string]> = [
 const isBound = (value: unknown): boolean =>
   typeof value !== "number" || Math.abs(value) < Number.MAX_SAFE_INTEGER
 
-/** What a schema says beside its type: description and bounds. */
+/** Returns the remarks of a schema beside its type: description and bounds. */
 const remarks = (schema: Json): string => {
   const merged: Json = Object.assign({}, schema, ...itemsOf(schema["allOf"]))
   const limits = bounds.flatMap(([key, text]) =>

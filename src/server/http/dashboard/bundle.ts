@@ -11,7 +11,7 @@ import { Effect, Schema } from "effect"
 import { Settings } from "#server/platform/settings/settings"
 import { bundler, type DashboardBundle, root, sourceHash } from "./sources.ts"
 
-/** A bundle as it is stored. */
+/** Stored form of a bundle. */
 const StoredBundle: Schema.Codec<DashboardBundle, unknown> = Schema.Struct({
   hash: Schema.String,
   names: Schema.Struct({
@@ -29,7 +29,7 @@ export class BundleError extends Schema.TaggedError<BundleError>()("BundleError"
 
 const shipped = join(root, "dist/dashboard.json")
 
-/** The bundler takes a second; a busy machine is ten times as slow. */
+/** Timeout of the bundler. It takes a second; a busy machine is ten times as slow. */
 const bundleMillis = 120_000
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(StoredBundle))

@@ -47,7 +47,7 @@ const failedPage =
   `<code>npm ci</code> installs what it is built with. The API works without it. After a fix, ` +
   `restart the service.</p></body></html>`
 
-/** Names contain the hash of the content, so a browser may keep the file. */
+/** Headers of files. Names contain the hash of the content, so a browser may keep the file. */
 const fileHeaders = {
   "cache-control": "public, max-age=31536000, immutable",
   vary: "accept-encoding"
@@ -68,7 +68,10 @@ const fileOf = ({ gzip, type }: BundledFile) => {
 
 const notFound = errorResponse(NotFound, new NotFound())
 
-/** The page and its files; a failed build is logged once and answered with a page that says so. */
+/**
+ * Serves the page and its files. It logs a failed build once, and answers with a page that names
+ * it.
+ */
 const makeSite = Effect.cached(
   Effect.map(loadBundle, (bundle) => ({
     page: html(pageOf(bundle)),

@@ -13,9 +13,9 @@ export interface BundledFile {
   readonly gzip: string
 }
 
-/** All files by name, and the names of those that the page refers to. */
+/** Dashboard bundle: all files by name, and the names of those that the page refers to. */
 export interface DashboardBundle {
-  /** That of the sources, see {@link sourceHash}. */
+  /** Hash of the sources, see {@link sourceHash}. */
   readonly hash: string
   readonly names: {
     readonly main: string
@@ -29,9 +29,9 @@ export interface DashboardBundle {
 export const root = fileURLToPath(new URL("../../../..", import.meta.url))
 
 /** The program that makes the bundle. */
-export const bundler = fileURLToPath(new URL("../../dashboard-bundle.ts", import.meta.url))
+export const bundler = fileURLToPath(new URL("../../build/dashboard-bundle.ts", import.meta.url))
 
-/** What the bundle is made of; the versions of packages are in the manifest. */
+/** Source folders of the bundle; the versions of packages are in the manifest. */
 const sources = ["src/dashboard", "src/client"]
 const others = [bundler, join(root, "package.json")]
 

@@ -21,7 +21,7 @@ export interface NavPart {
   readonly links: ReadonlyArray<NavLink>
 }
 
-/** What the service serves beside the pages. */
+/** Links to what the service serves beside the pages. */
 export const references: ReadonlyArray<NavLink> = [
   { title: "HTTP API and frames", url: paths.apiPage },
   { title: "OpenAPI document", url: paths.openapi },
@@ -61,7 +61,7 @@ const neighbours = (parts: ReadonlyArray<NavPart>, current: string): string => {
   return `<nav class="near" aria-label="Neighbouring pages">${links}</nav>`
 }
 
-/** Says which file of the repository to change. */
+/** Returns the repository file from which a page comes. */
 const sourceOf = (path: string | undefined): string =>
   path === undefined
     ? ""

@@ -1,4 +1,4 @@
-/** Markdown of the documentation as HTML. Tags in the Markdown are shown as text. */
+/** Markdown of the documentation as HTML. The page shows tags in the Markdown as text. */
 import hljs from "highlight.js/lib/core"
 import bash from "highlight.js/lib/languages/bash"
 import json from "highlight.js/lib/languages/json"
@@ -77,7 +77,7 @@ const highlighted = (text: string, language: string | undefined): string => {
     : hljs.highlight(text, { language: known, ignoreIllegals: true }).value
 }
 
-/** Where links and images of a page lead; undefined: nowhere on the site. */
+/** Resolves the target of a link or image of a page; undefined for a target outside the site. */
 type Resolve = (link: string) => string | undefined
 
 const rendererWith = (resolve: Resolve, headings: Array<RenderedPage["headings"][number]>) => ({

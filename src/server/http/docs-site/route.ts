@@ -5,7 +5,7 @@ import { paths } from "#rpc/paths"
 import { ApiPage } from "../api-page/route.ts"
 import type { SiteFile } from "./site.ts"
 
-/** Everything comes from this service. */
+/** Content security policy: everything comes from this service. */
 const policy =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"

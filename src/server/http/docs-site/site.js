@@ -1,7 +1,8 @@
 /**
- * Script of the documentation: search, theme, menu and copy buttons. The search ranks sections: a word in the title
- * of the page counts most, then in the heading, then in the text; what the changelog says comes last. The index is
- * fetched when the page has loaded, so that the search works without a network.
+ * Script of the documentation: search, theme, menu and copy buttons. The search ranks sections: a
+ * word in the title of the page counts most, then in the heading, then in the text. Sections of the
+ * changelog come last. The page fetches the index when it has loaded, so that the search works
+ * without a network.
  */
 document.documentElement.classList.add("scripted")
 addEventListener("DOMContentLoaded", () => {

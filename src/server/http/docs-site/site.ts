@@ -16,7 +16,7 @@ import { themeScript, tokens } from "../look/tokens.ts"
 export interface SiteFile {
   readonly type: string
   readonly body: Uint8Array
-  /** Undefined for what does not get smaller. */
+  /** Compressed bytes; undefined where compression saves nothing. */
   readonly gzipped: Uint8Array | undefined
   readonly etag: string
 }

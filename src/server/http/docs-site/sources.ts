@@ -39,7 +39,7 @@ const parts: ReadonlyArray<Part> = [
 
 /** A file with its address on the site. */
 export interface SourceFile {
-  /** In the repository: `docs/guides/rooms.md`. */
+  /** Path in the repository: `docs/guides/rooms.md`. */
   readonly path: string
   readonly url: string
 }
@@ -56,7 +56,7 @@ const withUrl = (path: string): SourceFile => ({ path, url: urlOf(path) })
 const found = (pattern: string): ReadonlyArray<string> =>
   globSync(pattern, { cwd: root }).map((path) => path.replaceAll("\\", "/"))
 
-/** All pages. */
+/** Lists all pages. */
 export const pageFiles = (): ReadonlyArray<SourceFile> =>
   [...found("docs/**/*.md"), ...Object.keys(elsewhere)]
     .filter((path) => existsSync(join(root, path)))

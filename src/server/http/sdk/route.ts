@@ -1,6 +1,7 @@
 /**
- * `GET /sdk/client.js`: the client as an ES module, for pages without a bundler, and its source map. The
- * bundle is committed, so that a runner of any release serves the client of its release.
+ * `GET /sdk/client.js`: the client as an ES module, for pages without a bundler, and its source
+ * map. The repository contains the bundle, so that a runner of any release serves the client of its
+ * release.
  */
 import { createHash } from "node:crypto"
 import { gzipSync } from "node:zlib"
@@ -12,7 +13,10 @@ import bundle from "./bundle.json" with { type: "json" }
 
 const maxAgeSeconds = 300
 
-/** A text with `ETag`, compressed once it is asked for. `If-None-Match` with its tag gets 304. */
+/**
+ * Serves a text with `ETag`, compressed on the first request. `If-None-Match` with its tag gets
+ * 304.
+ */
 const file = (path: "/sdk/client.js" | "/sdk/client.js.map", text: string, contentType: string) => {
   const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`
   const headers = {

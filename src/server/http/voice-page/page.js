@@ -27,7 +27,7 @@ const enter = async (mode) => {
   }
 }
 
-/** The call of this tab, and whether it has a microphone. */
+/** Call of this tab, and whether it has a microphone. */
 let call
 let hasMicrophone = false
 

@@ -12,14 +12,14 @@ import { Settings } from "#server/platform/settings/settings"
 import { errorResponse } from "../errors.ts"
 import { isLocalRequest } from "../local-request.ts"
 
-/** `self` is the service, its socket included. */
+/** Content security policy. `self` is the service, its socket included. */
 const policy =
   "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 const asset = (name: string): string => readFileSync(new URL(name, import.meta.url), "utf8")
 
-/** What the page needs of `dev-keys.json`. */
+/** Part of `dev-keys.json` that the page needs. */
 const DevKeys = Schema.fromJsonString(
   Schema.Struct({ development: Schema.Struct({ publishableKey: Schema.String }) })
 )

@@ -53,7 +53,7 @@ export class DiskCache {
     return path
   }
 
-  /** Takes a file of the same file system; returns its new path. */
+  /** Moves in a file of the same file system. Returns its new path. */
   async take(key: string, file: string): Promise<string> {
     const path = join(this.#root, key)
     const { size } = await stat(file)
@@ -93,7 +93,10 @@ export class DiskCache {
     this.#sizes.delete(key)
   }
 
-  /** The newest file stays even if it is larger than the whole cache: it is about to be read. */
+  /**
+   * Evicts the oldest files. The newest file stays even if it is larger than the whole cache: it is
+   * about to be read.
+   */
   async #evict(): Promise<void> {
     for (const key of this.#sizes.keys()) {
       if (this.#bytes <= this.#maxBytes || this.#sizes.size === 1) return

@@ -1,6 +1,6 @@
 /**
- * Blob store in a folder of the data directory, which all runners of one machine may share. A blob is
- * written to a temporary file, synced and renamed, so a crash leaves no half blob.
+ * Blob store in a folder of the data directory, which all runners of one machine may share. It
+ * writes a blob to a temporary file, syncs and renames it, so a crash leaves no half blob.
  */
 import { access, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
@@ -15,7 +15,7 @@ const staleMillis = 24 * 3600 * 1000
 const isMissing = (cause: unknown): boolean =>
   cause instanceof Error && "code" in cause && cause.code === "ENOENT"
 
-/** Writes the entries of a directory to the disk: a rename is lost in a crash without it. */
+/** Writes the entries of a directory to the disk: without it, a crash loses a rename. */
 const syncDirectory = async (directory: string): Promise<void> => {
   const handle = await open(directory, "r")
   try {
@@ -27,7 +27,7 @@ const syncDirectory = async (directory: string): Promise<void> => {
 
 const keyForm = /^[A-Za-z0-9_]+(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$/
 
-/** Makes temporary files in a folder, and removes stale ones. */
+/** Creates temporary files in a folder, and removes stale ones. */
 export const makeTemporaryFiles = Effect.fnUntraced(function* (folder: string) {
   const random = yield* SecureRandom.SecureRandom
   const clock = yield* Clock.Clock

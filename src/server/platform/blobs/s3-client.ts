@@ -23,16 +23,16 @@ export interface S3Request {
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Blob
-  /** Reads the response. It may be called again. */
+  /** Reads the response. The store may call it again. */
   readonly read: (response: Response) => Promise<void>
 }
 
 const timeoutMillis = 60_000
 
-/** At once: mostly the store has closed a connection that was idle. */
+/** Number of immediate retries: mostly the store has closed a connection that was idle. */
 const retries = 2
 
-/** An error response is longer only if it is not from such a store. */
+/** Maximum length of an error response. A longer one is not from such a store. */
 const errorMaxCharacters = 10_000
 
 const refusalOf = async (response: Response): Promise<Refused> => {

@@ -1,7 +1,8 @@
 /**
- * Blob store in a bucket of an S3-compatible service, for runners on several machines. What a node serves
- * is in a cache on its disk, so a live app goes on while the bucket is away. Each object has the SHA-256 of
- * its bytes, which the service checks when they arrive and this store when it reads them.
+ * Blob store in a bucket of an S3-compatible service, for runners on several machines. A cache on
+ * the node's disk has the files that the node serves, so a live app stays available while the
+ * bucket is away. Each object has the SHA-256 of its bytes. The service checks it when they arrive,
+ * and this store when it reads them.
  */
 import { createHash, type Hash } from "node:crypto"
 import { createReadStream, createWriteStream, openAsBlob } from "node:fs"
@@ -63,7 +64,7 @@ const makeSend = (send: Client) =>
     })
   })
 
-/** Gives the local file of a blob; several that wait for one blob share its download. */
+/** Returns the local file of a blob. Concurrent callers for one blob share its download. */
 const makeFetches = Effect.fnUntraced(function* (
   send: Client,
   cache: DiskCache,

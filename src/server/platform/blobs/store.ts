@@ -4,7 +4,7 @@
  */
 import { Context, Data, Effect, type Scope } from "effect"
 
-/** The store cannot be reached, or its disk is full. */
+/** Error of a store that is unreachable, or whose disk is full. */
 export class BlobStoreError extends Data.TaggedError("BlobStoreError")<{
   readonly operation: string
   readonly cause: unknown
@@ -16,13 +16,13 @@ export class BlobStoreError extends Data.TaggedError("BlobStoreError")<{
 export const attempt = <A>(operation: string, run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: (cause) => new BlobStoreError({ operation, cause }) })
 
-/** There are no bytes under the key. */
+/** Error for a key without bytes in the store. */
 export class BlobNotFound extends Data.TaggedError("BlobNotFound")<{ readonly key: string }> {}
 
 export class BlobStore extends Context.Service<
   BlobStore,
   {
-    /** Path of a file to write; it is removed with the scope if it still exists. */
+    /** Path of a file to write. The scope removes the file if it still exists. */
     readonly temporaryFile: Effect.Effect<string, BlobStoreError, Scope.Scope>
     /** Stores a file under a key and takes the file. The bytes survive a crash of the machine. */
     readonly put: (key: string, file: string) => Effect.Effect<void, BlobStoreError>
@@ -32,11 +32,14 @@ export class BlobStore extends Context.Service<
     readonly fetchArchived: (
       key: string
     ) => Effect.Effect<string, BlobNotFound | BlobStoreError, Scope.Scope>
-    /** Path of a local file with the bytes. It may be removed later; open it at once. */
+    /**
+     * Returns the path of a local file with the bytes. The store may remove it later; open it at
+     * once.
+     */
     readonly fetch: (key: string) => Effect.Effect<string, BlobNotFound | BlobStoreError>
     /** Drops a damaged local copy; false if there are no other bytes under the key. */
     readonly dropCopy: (key: string) => Effect.Effect<boolean, BlobStoreError>
-    /** Removes bytes; keys without any are ignored. */
+    /** Removes bytes; ignores keys without any. */
     readonly remove: (keys: ReadonlyArray<string>) => Effect.Effect<void, BlobStoreError>
     /** Removes everything of an environment. */
     readonly removeAll: (environmentId: string) => Effect.Effect<void, BlobStoreError>

@@ -35,7 +35,7 @@ const Target = Schema.Struct({ redirectUrl: Schema.NullOr(Schema.String), key: S
 export interface MailRequest extends Readonly<typeof Target.Type> {
   readonly environmentId: EnvironmentId
   readonly purpose: MailPurpose
-  /** Null if the caller does not know whether the address has an account. */
+  /** Player of the mail; null if the caller does not know whether the address has an account. */
   readonly playerId: PlayerId | null
   readonly to: string
 }
@@ -75,7 +75,7 @@ export class Mailer extends Context.Service<
       environmentId: EnvironmentId,
       to: string
     ) => Effect.Effect<void, RateLimited>
-    /** Stores a mail to send; within a transaction, it is sent after the commit. */
+    /** Stores a mail to send. Within a transaction, the service sends it after the commit. */
     readonly enqueue: (order: MailRequest) => Effect.Effect<void, MailUnavailable>
     /**
      * Sends a mail to a developer who waits for it. Without a mail server, development logs its text.
@@ -118,7 +118,7 @@ export class Mailer extends Context.Service<
               sealed: yield* secrets.seal(text, sealPurpose),
               createdAt,
               expiresAt: DateTime.add(createdAt, { seconds: linkSeconds[purpose] }),
-              most: limits.waitingMax
+              limit: limits.waitingMax
             })
             if (!stored) {
               yield* Effect.logWarning("Refused a mail: the outbox is full")
@@ -183,8 +183,8 @@ const makeLinkOf = Effect.map(
 )
 
 /**
- * Renders a mail with new codes; undefined if the address has no account, or another player's, or if a
- * reset mail exceeds the limits of its recipient.
+ * Renders a mail with new codes. Returns undefined if the address has no account, or another
+ * player's, or if a reset mail exceeds the limits of its recipient.
  */
 const makeCompose = Effect.gen(function* () {
   const identities = yield* IdentityRepository
@@ -193,7 +193,9 @@ const makeCompose = Effect.gen(function* () {
   const limitRecipient = yield* makeLimitRecipient
   const linkOf = yield* makeLinkOf
 
-  /** Takes the permit of a reset mail at the first attempt, since only now the account is known. */
+  /**
+   * Consumes the permit of a reset mail at the first attempt, since only now the account is known.
+   */
   const isPermitted = Effect.fnUntraced(function* (claimed: ClaimedMail, to: string) {
     const { attempts, environmentId, purpose } = claimed
     if (purpose !== "reset" || attempts > 1) return true
@@ -265,7 +267,7 @@ const makeDeliver = Effect.fnUntraced(function* (smtp: Smtp | undefined) {
       failure.final ||
       attempts >= limits.attemptsMax ||
       DateTime.isGreaterThanOrEqualTo(dueAt, expiresAt)
-    const next = isLast ? "gave it up" : "will retry"
+    const next = isLast ? "giving up" : "will retry"
     yield* Effect.logWarning(`Failed to send a mail; ${next}`, { id, reason: failure.reason })
     yield* isLast ? repository.remove(id) : repository.postpone({ id, dueAt })
   })
@@ -276,7 +278,7 @@ const makeDeliver = Effect.fnUntraced(function* (smtp: Smtp | undefined) {
       Effect.catchDefect((defect) =>
         Effect.andThen(
           Effect.logError("Failed to send a mail", defect),
-          Effect.fail(new MailDeliveryError({ reason: "a fault", final: false }))
+          Effect.fail(new MailDeliveryError({ reason: "an internal error", final: false }))
         )
       ),
       Effect.catchTag("MailDeliveryError", (failure) => failed(claimed, failure)),
@@ -313,9 +315,9 @@ const makeSender = Effect.fnUntraced(function* (wake: Queue.Queue<void>, smtp: S
   const round = Effect.gen(function* () {
     const now = yield* DateTime.now
     const until = DateTime.add(now, { seconds: limits.claimSeconds })
-    const most = limits.concurrency - inFlight.size
+    const limit = limits.concurrency - inFlight.size
     const busy = Array.from(inFlight, ({ environmentId }) => environmentId)
-    const claimed = yield* repository.claim({ now, until, most, busy })
+    const claimed = yield* repository.claim({ now, until, limit, busy })
     for (const mail of claimed) inFlight.add(mail)
     yield* Effect.forEach(claimed, (mail) => Effect.forkChild(delivered(mail)), { discard: true })
   })

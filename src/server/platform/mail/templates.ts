@@ -9,7 +9,7 @@ export interface MailContent {
   readonly html: string
 }
 
-/** What a link does. A verification mail has two: to confirm the address, and to disown it. */
+/** Purpose of a link. A verification mail has two: to confirm the address, and to disown it. */
 export type LinkPurpose = MailPurpose | "disown"
 
 /** Lifetime of a link in seconds. */

@@ -11,7 +11,7 @@ import { createRequire } from "node:module"
 import { promisify } from "node:util"
 import { Effect, FileSystem, Option, Path, Predicate, Schema } from "effect"
 
-/** The embedded Postgres is unusable. The message names the reason and the remedy. */
+/** Error for an unusable embedded Postgres. The message names the reason and the remedy. */
 export class EmbeddedPostgresError extends Schema.TaggedError<EmbeddedPostgresError>()(
   "EmbeddedPostgresError",
   { message: Schema.String, cause: Schema.optionalKey(Schema.Defect()) }

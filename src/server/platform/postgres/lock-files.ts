@@ -1,12 +1,15 @@
 /** Files of the data directory that processes lock. */
 export const lockFiles = {
-  /** Held exclusively by a process that creates, starts or stops Postgres. */
+  /** Lock file that a process holds exclusively while it creates, starts or stops Postgres. */
   start: "postgres.lock",
   /** Shared by all services that use Postgres. */
   users: "postgres.users",
-  /** Held exclusively by the watcher. */
+  /** Lock file that the watcher holds exclusively. */
   watcher: "postgres.watcher"
 } as const
 
-/** Takes an exclusive lock. A journal on disk would come and go, under a copy of the directory. */
+/**
+ * Statement that acquires an exclusive lock. A journal on disk would come and go, under a copy of
+ * the directory.
+ */
 export const beginExclusive = "pragma journal_mode = memory; begin exclusive"

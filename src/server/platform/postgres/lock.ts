@@ -1,8 +1,9 @@
 /**
  * Locks on files, between processes: exclusive ones, and shared ones that count who is alive.
  *
- * They are the file locks of SQLite, which the operating system releases when the holder dies. So there are no
- * stale locks to detect, and no reused process ids to misjudge. The file stays empty and is never removed.
+ * They are the file locks of SQLite, which the operating system releases when the holder dies. So
+ * there are no stale locks to detect, and no reused process ids to misjudge. The file stays empty,
+ * and nothing removes it.
  */
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Predicate, Schedule } from "effect"

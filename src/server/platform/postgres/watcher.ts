@@ -50,7 +50,10 @@ const serverPort = (): number | undefined => {
   }
 }
 
-/** After a crash, the process id in `postmaster.pid` may belong to another program. */
+/**
+ * Whether Postgres listens on the port. After a crash, the process id in `postmaster.pid` may
+ * belong to another program.
+ */
 const listens = (port: number) =>
   new Promise<boolean>((resolve) => {
     const socket = connect(port, "127.0.0.1")

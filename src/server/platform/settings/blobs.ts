@@ -4,9 +4,9 @@ import { whole } from "./values.ts"
 
 export interface S3Settings {
   readonly bucket: string
-  /** Of all keys; empty, or with a slash at its end. */
+  /** Prefix of all keys; empty, or with a slash at its end. */
   readonly prefix: string
-  /** Without a trailing slash. */
+  /** Endpoint without a trailing slash. */
   readonly endpoint: string
   readonly region: string
   readonly accessKeyId: string
@@ -42,7 +42,7 @@ export const blobVariables = {
 const Variables = Schema.Struct(blobVariables)
 type Variables = typeof Variables.Type
 
-/** Undefined: blobs are in a folder of the data directory. */
+/** Returns the bucket settings; undefined if blobs are in a folder of the data directory. */
 export const blobsOf = (env: Variables): S3Settings | undefined => {
   const [, bucket, path = ""] = blobsUrlForm.exec(env.SVC_BLOBS_URL ?? "") ?? []
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secret } = env
@@ -61,7 +61,7 @@ export const blobsOf = (env: Variables): S3Settings | undefined => {
   }
 }
 
-/** What is missing for a bucket, or undefined. */
+/** Returns the missing variables of a bucket, or undefined. */
 export const blobsIssue = (env: Variables) => {
   if (env.SVC_BLOBS_URL === undefined) return undefined
   const names = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] as const

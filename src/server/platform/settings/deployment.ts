@@ -1,6 +1,6 @@
 /**
- * Safety of a deployment's settings: what nobody can intend stops the start, what somebody may intend is
- * a warning.
+ * Safety of a deployment's settings. A setting that nobody can intend stops the start; a setting
+ * that somebody may intend causes a warning.
  */
 import { Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
@@ -20,7 +20,7 @@ const ownNetworks = [
 
 const loopbackNetworks = ["127.0.0.0/8", "::1/128"].map(IpNetwork.fromStringUnsafe)
 
-/** Names that no public resolver knows (RFC 6761, 6762, 8375, 9476). */
+/** Host names that no public resolver knows (RFC 6761, 6762, 8375, 9476). */
 const ownNames = /(?:^|\.)(?:localhost|local|test|internal|home\.arpa)$/
 
 const ipOf = (hostname: string) =>
@@ -56,7 +56,7 @@ const isWithin = (outer: ReadonlyArray<IpNetwork.IpNetwork>, network: IpNetwork.
 export const isUnsafeProxy = (network: IpNetwork.IpNetwork): boolean =>
   !isWithin(ownNetworks, network) && isWider(network, widestPublic)
 
-/** What to say of trusted proxies at the start. */
+/** Returns warnings about trusted proxies, for the start. */
 export const proxyWarnings = (
   networks: ReadonlyArray<IpNetwork.IpNetwork>
 ): ReadonlyArray<string> => {
@@ -76,7 +76,7 @@ export const proxyWarnings = (
 
 const sslModes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
 
-/** What is wrong with the URL of a database; undefined if nothing is. */
+/** Returns the problem of a database URL; undefined if there is none. */
 export const databaseUrlIssue = (text: string, production: boolean): string | undefined => {
   const url = URL.parse(text)
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) {
@@ -96,7 +96,7 @@ export const databaseUrlIssue = (text: string, production: boolean): string | un
   )
 }
 
-/** What is unsafe about the address that players use, in production. */
+/** Returns warnings about an unsafe address for players, in production. */
 export const baseUrlWarnings = (given: URL | undefined, used: string): ReadonlyArray<string> => {
   if (given === undefined) {
     return [

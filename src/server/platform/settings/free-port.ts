@@ -10,15 +10,15 @@ export class FreePortError extends Data.TaggedError("FreePortError")<{
 }
 
 /**
- * Ports below those that systems give to connections and to servers that leave the choice to them (32,768
- * and up on Linux, 49,152 on others), and above 10080, which browsers refuse.
+ * Ports below the ephemeral ones, which systems give to connections: 32,768 and up on Linux, 49,152 and up on
+ * others. They are above 10080, which browsers refuse.
  */
 const ports = { least: 11_000, count: 21_000 }
 
-/** How far apart processes of consecutive ids begin. */
+/** Distance between the first ports of processes with consecutive ids. */
 const portsPerProcess = 100
 
-/** How many ports to try before the search fails. */
+/** Number of ports that the search tries before it fails. */
 const attempts = 100
 
 let tried = 0

@@ -4,7 +4,7 @@ import { blobsIssue, blobsOf, blobVariables, type S3Settings } from "./blobs.ts"
 import { HostName, NameServers, whole } from "./values.ts"
 
 export interface HostingSettings {
-  /** Apps are at `<label>.<domain>`; undefined: hosts serve none. */
+  /** Hosting domain: apps are at `<label>.<domain>`. If undefined, hosts serve none. */
   readonly domain: string | undefined
   /** Most bytes of all files of an environment. */
   readonly environmentBytes: number
@@ -39,7 +39,10 @@ export const hostingOf = (env: Variables): HostingSettings => ({
   s3: blobsOf(env)
 })
 
-/** Why apps cannot be served below this domain or their files not be stored, or undefined. */
+/**
+ * Returns the reason why the service can serve no apps below this domain or store no files, or
+ * undefined.
+ */
 export const hostingIssue = (env: Variables) => {
   const { SVC_BASE_URL: baseUrl, SVC_HOSTING_DOMAIN: domain } = env
   return domain !== undefined && baseUrl?.hostname.endsWith(`.${domain}`) === true

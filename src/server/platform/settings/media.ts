@@ -38,7 +38,7 @@ export const mediaOf = (env: Variables): MediaSettings => ({
   }
 })
 
-/** What is missing for TURN servers or the media server, or undefined. */
+/** Returns what is missing for TURN servers or the media server, or undefined. */
 export const mediaIssue = (env: Variables) => {
   if (env.SVC_TURN_SECRET === undefined && env.SVC_TURN_URLS.some((url) => /^turn/i.test(url))) {
     return { path: ["SVC_TURN_SECRET"], issue: "must be set together with a turn: URL" }

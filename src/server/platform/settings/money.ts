@@ -25,13 +25,13 @@ const PriceList = Schema.Record(Schema.String, Price).check(
 export type PriceList = typeof PriceList.Type
 
 export interface MoneySettings {
-  /** Without it nothing is metered, charged or paid. */
+  /** Whether the service meters and charges usage and takes payments. */
   readonly enabled: boolean
   readonly prices: PriceList
   readonly stripe:
     | {
         readonly secretKey: Redacted.Redacted
-        /** Any of them may sign an event. */
+        /** Secrets of the webhook; any of them may sign an event. */
         readonly webhookSecrets: ReadonlyArray<Redacted.Redacted>
         readonly url: URL | undefined
       }
@@ -78,7 +78,7 @@ export const moneyOf = (env: Variables): MoneySettings => ({
         }
 })
 
-/** What is missing for payments, or undefined. */
+/** Returns what is missing for payments, or undefined. */
 export const moneyIssue = (env: Variables) =>
   (env.SVC_STRIPE_SECRET_KEY === undefined) === (env.SVC_STRIPE_WEBHOOK_SECRETS.length === 0)
     ? undefined

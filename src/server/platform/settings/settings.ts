@@ -1,6 +1,6 @@
 /**
- * Settings of the process, decoded from environment variables; the defaults suit a laptop. They are
- * read through Effect's Config, so a test provides them as a record.
+ * Settings of the process, decoded from environment variables; the defaults suit a laptop. Effect's
+ * Config reads them, so a test provides them as a record.
  */
 import {
   Config,
@@ -43,7 +43,7 @@ import { type Variable, variables } from "./variables.ts"
 
 /** Environment variables that the service cannot start with, each with the expected value. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
-  /** `SVC_RUNNER_PORT: must be set together with SVC_RUNNER_HOST`. */
+  /** Issues, such as `SVC_RUNNER_PORT: must be set together with SVC_RUNNER_HOST`. */
   issues: Schema.Array(Schema.String)
 }) {
   override get message(): string {
@@ -206,13 +206,16 @@ export class Settings extends Context.Service<
     readonly maxConnections: number
     /** Most open connections of one client address; infinite without throttles. */
     readonly connectionsPerAddress: number
-    /** Undefined: the service runs its own Postgres in `dataDir`. */
+    /** URL of the database; undefined if the service runs its own Postgres in `dataDir`. */
     readonly databaseUrl: Redacted.Redacted | undefined
     readonly databaseConnections: number
-    /** Undefined: runner list and shard locks are in the database of `databaseUrl`. */
+    /**
+     * URL of the lock database; undefined if runner list and shard locks are in the database of
+     * `databaseUrl`.
+     */
     readonly lockDatabaseUrl: Redacted.Redacted | undefined
     readonly dataDir: string
-    /** Without a trailing slash. */
+    /** Base URL without a trailing slash. */
     readonly baseUrl: string
     readonly masterKey: Redacted.Redacted<Uint8Array> | undefined
     /** Replaced master keys: they still decrypt, and encrypt nothing new. */
@@ -228,19 +231,22 @@ export class Settings extends Context.Service<
             | undefined
         }
       | undefined
-    /** Without `smtpUrl` the service sends no mail. */
+    /** Mail settings. Without `smtpUrl` the service sends no mail. */
     readonly mail: { readonly smtpUrl: Redacted.Redacted | undefined; readonly from: string }
     readonly throttles: boolean
-    /** Whether the demo games are deployed; never in production. */
+    /** Whether the service deploys the demo games; never in production. */
     readonly demoGames: boolean
-    /** Who may sign up as a developer. */
+    /** Policy for the sign-up of developers. */
     readonly signups: "closed" | "invite" | "open"
-    /** Needed for the first developer account in production; without it the first start makes one. */
+    /**
+     * Token for the first developer account in production. Without it the first start generates
+     * one.
+     */
     readonly setupToken: Redacted.Redacted | undefined
-    /** Where the dashboard is: on the port of the service, nowhere, or on a port of its own. */
+    /** Place of the dashboard: on the port of the service, nowhere, or on a port of its own. */
     readonly dashboard: "on" | "off" | number
     readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
-    /** What is unsafe about this deployment, for the operator. */
+    /** Warnings about unsafe settings of this deployment, for the operator. */
     readonly warnings: ReadonlyArray<string>
     readonly voice: MediaSettings["voice"]
     readonly turn: MediaSettings["turn"]

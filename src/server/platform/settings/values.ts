@@ -14,10 +14,10 @@ export const whole = (minimum: number, maximum: number) =>
     })
   )
 
-/** Where the dashboard is: `on` (the port of the service), `off`, or a port of its own. */
+/** Place of the dashboard: `on` (the port of the service), `off`, or a port of its own. */
 export const DashboardPlace = Schema.Union([Schema.Literals(["on", "off"]), whole(1, 65_535)])
 
-/** Items separated by commas; blanks around an item are dropped. */
+/** Items separated by commas, without the blanks around them. */
 export const listOf = <Item extends Schema.Constraint>(item: Item) =>
   Schema.String.pipe(
     Schema.decodeTo(Schema.Array(item), {
@@ -52,7 +52,7 @@ const isMasterKey = (text: string): boolean =>
     onSuccess: (bytes) => bytes.length === 32
   })
 
-/** Fewer distinct bytes than any random key has: 32 random ones have 30, and fewer than 16 never. */
+/** Minimum number of distinct bytes in a key. 32 random bytes have 30, and never fewer than 16. */
 const distinctBytesMin = 16
 
 /** Whether a key is a placeholder, such as all zeros, instead of random bytes. */

@@ -1,9 +1,9 @@
-/** Every environment variable that the service reads; `docs/operations/settings.md` lists them. */
+/** Environment variables that the service reads; `docs/operations/settings.md` lists them. */
 import { featureTable } from "#rpc/config-document/features"
 import { functionSnapshots, functionStorage } from "#rpc/function-runtime-limits"
 import { guests, hosting, saves, turn } from "#rpc/limits"
 
-/** Long enough that it cannot be guessed. */
+/** Length that makes the token impossible to guess. */
 export const metricsTokenMinCharacters = 16
 
 /** An environment variable; without a default it is optional. */
@@ -15,7 +15,7 @@ export interface Variable {
 const oauthOverride = (provider: string): string =>
   `Overrides ${provider}'s OAuth base URL (tests only).`
 
-/** Every environment variable that the service reads. */
+/** All environment variables that the service reads. */
 export const variables = {
   PORT: { default: "8080", description: "The port to listen on; 0 takes a free one." },
   HOST: { default: "0.0.0.0", description: "The address to listen on." },

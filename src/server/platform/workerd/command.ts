@@ -1,7 +1,7 @@
 /** The command line that confines a process. Pure. */
 import type { Programs } from "./programs.ts"
 
-/** What a process may use, whatever it does. */
+/** Limits of a process, independent of what it does. */
 export interface Confinement {
   /** User and group of the process; undefined: those of the service. */
   readonly uid: number | undefined

@@ -40,13 +40,13 @@ export class CpuAccounts {
     this.#fruitless = Math.max(0, this.#fruitless - account.limit)
   }
 
-  /** The process has written something: whatever it did before has come to an end. */
+  /** Records that the process has written output, so the work before it has ended. */
   progressed(): void {
     this.#background = 0
     this.#fruitless = 0
   }
 
-  /** Forgets all accounts, of a process that has ended. */
+  /** Removes all accounts of a process that has ended. */
   clear(): void {
     this.#open.clear()
     this.#background = 0

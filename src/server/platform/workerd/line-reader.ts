@@ -3,7 +3,7 @@ import type { Readable } from "node:stream"
 
 const newline = 0x0a
 
-/** Calls `onLine` for each line; bytes of a line beyond `maxBytes` are dropped. */
+/** Calls `onLine` for each line; drops bytes of a line beyond `maxBytes`. */
 export const readLines = (
   stream: Readable,
   maxBytes: number,

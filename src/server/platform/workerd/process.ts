@@ -1,6 +1,7 @@
 /**
- * A workerd process: it gets its configuration over stdin, so that no secret is in its arguments, and says
- * over a pipe of its own when its sockets listen. Its environment is empty, and it dies with the service.
+ * Process of workerd. It gets its configuration over stdin, so that no secret is in its arguments.
+ * It reports over a pipe of its own when its sockets listen. Its environment is empty, and it dies
+ * with the service.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { Readable } from "node:stream"
@@ -19,7 +20,9 @@ export interface WorkerdOptions {
   readonly sockets: Readonly<Record<string, string>>
   /** Addresses of services outside. */
   readonly externals: Readonly<Record<string, string>>
-  /** How long the start may take, and how much CPU time: a busy machine needs longer for the same work. */
+  /**
+   * Longest duration of the start, and its CPU time: a busy machine needs longer for the same work.
+   */
   readonly startMillis: number
   readonly startCpuMillis: number
   /** The longest line of output, in bytes. */
@@ -27,7 +30,7 @@ export interface WorkerdOptions {
   readonly onLine: (line: string) => void
 }
 
-/** The process did not come to listen. `output` is what it has written. */
+/** Error for a process that did not come to listen. `output` is the text that it has written. */
 export class StartFailure extends Data.TaggedError("StartFailure")<{
   readonly kind: "ended" | "late"
   readonly output: string
@@ -53,7 +56,7 @@ const argumentsOf = ({ externals, sockets }: WorkerdOptions): ReadonlyArray<stri
 
 export class WorkerdProcess {
   readonly pid: number
-  /** Resolves when the process has ended, with what it last wrote. */
+  /** Resolves with the last output when the process has ended. */
   readonly exited: Promise<string>
   readonly #child: ChildProcess
 

@@ -1,7 +1,7 @@
 /**
- * The programs that run untrusted code: `workerd`, and `prlimit` and `setpriv` that confine it. Where root
- * runs the service, each process of untrusted code has a user of its own, so the programs must be where
- * every user can read them.
+ * Programs that run untrusted code: `workerd`, and `prlimit` and `setpriv` that confine it. Where
+ * root runs the service, each process of untrusted code has a user of its own. So the programs must
+ * be where every user can read them.
  */
 import { execFile } from "node:child_process"
 import {
@@ -21,18 +21,18 @@ import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { isRoot, systemDirectory } from "../postgres/binaries.ts"
 
-/** What this machine offers for untrusted code. */
+/** Programs and rights of this machine for untrusted code. */
 export interface Programs {
   readonly workerd: string
   readonly prlimit: string
   readonly setpriv: string
   /** The day of the release, `2026-07-30`: the latest behaviour that it knows. */
   readonly releaseDay: string
-  /** Each process can have a user of its own. */
+  /** Whether each process can have a user of its own. */
   readonly hasOwnUsers: boolean
 }
 
-/** Why this machine cannot run untrusted code, with the remedy. */
+/** Error with the reason why this machine cannot run untrusted code, and the remedy. */
 export class Unsupported extends Error {}
 
 const directories = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"]
@@ -70,7 +70,7 @@ const installedWorkerd = (): string => {
   }
 }
 
-/** The second part of the version is the day. */
+/** Returns the release day: the second part of the version. */
 const releaseDay = (): string => {
   const { version } = createRequire(createRequire(import.meta.url).resolve("miniflare"))(
     "workerd/package.json"

@@ -1,4 +1,4 @@
-/** How long a process that failed waits before its next start: the more failures in a minute, the longer. */
+/** Wait of a failed process before its next start: the more failures in a minute, the longer. */
 
 const windowMillis = 60_000
 const atOnce = 3

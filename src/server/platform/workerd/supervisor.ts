@@ -17,10 +17,10 @@ export interface Supervised {
   readonly kill: () => void
 }
 
-/** Why calls under way failed. */
+/** Reason why calls under way failed. */
 export type EndReason = "cpu" | "memory" | "crash" | "stopped"
 
-/** The call cannot begin. */
+/** Error for a call that cannot begin. */
 export class GateClosed extends Data.TaggedError("GateClosed")<{
   readonly reason: "busy" | "stopped"
 }> {}
@@ -37,7 +37,10 @@ export interface SupervisorOptions<P extends Supervised> {
   readonly limits: () => SupervisorLimits
   readonly usageOf: (pid: number) => ProcessUsage | undefined
   readonly now: () => number
-  /** The process was ended for what it did, or crashed; `output` is what it last wrote. */
+  /**
+   * Callback for a process that the supervisor ended for its usage, or that crashed; `output` is
+   * its last output.
+   */
   readonly onEnd: (reason: Exclude<EndReason, "stopped">) => void
   readonly onCpu: (cpuMillis: number) => void
   /** Calls that may wait at the gate, and for how long. */
@@ -49,15 +52,25 @@ export interface SupervisorOptions<P extends Supervised> {
 export class Call<P extends Supervised> {
   readonly process: P
   readonly account: CpuAccount | undefined
-  /** Runs when the process ends before the call does. */
-  onEnd: ((reason: EndReason) => void) | undefined
-  /** Ends the call; later calls of this do nothing. */
+  /** Ends the call; repeated calls have no effect. */
   readonly end: () => void
+  #onProcessEnd: (reason: EndReason) => void = () => undefined
 
   constructor(process: P, account: CpuAccount | undefined, end: (call: Call<P>) => void) {
     this.process = process
     this.account = account
     this.end = () => end(this)
+  }
+
+  /** Sets the callback for a process that ends before the call does; replaces the one before. */
+  onProcessEnd(run: (reason: EndReason) => void): void {
+    this.#onProcessEnd = run
+  }
+
+  /** Ends the call of a process that has ended. */
+  processEnded(reason: EndReason): void {
+    this.#onProcessEnd(reason)
+    this.end()
   }
 }
 
@@ -78,18 +91,21 @@ export class Supervisor<P extends Supervised> {
   #process: P | undefined
   #startedAt = 0
   #starting: Promise<void> | undefined
-  /** Held while something runs that needs the process to be away. */
+  /** Gate that is closed while an operation needs the process to be away. */
   #closed: Promise<unknown> | undefined
   #stopped = false
   #waiting = 0
   #drained: (() => void) | undefined
-  /** The end of the process before. The next one must not start beside it: both would write the same files. */
+  /**
+   * End of the process before. The next one must not start beside it: both would write the same
+   * files.
+   */
   #ending: Promise<unknown> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
   #isTimerBusy = false
   #usage: ProcessUsage = { cpuMillis: 0, memoryBytes: 0 }
   #checkedAt = 0
-  /** When the last call ended, or the process started. */
+  /** Time at which the last call ended, or the process started. */
   lastUsedAt: number
 
   constructor(options: SupervisorOptions<P>) {
@@ -107,7 +123,7 @@ export class Supervisor<P extends Supervised> {
     return this.#calls.size + this.#sockets.size
   }
 
-  /** Nothing starts, stops or waits. */
+  /** Whether nothing starts, stops or waits. */
   get isQuiet(): boolean {
     return this.#closed === undefined && this.#starting === undefined && this.#waiting === 0
   }
@@ -121,7 +137,7 @@ export class Supervisor<P extends Supervised> {
     return this.#usage.memoryBytes
   }
 
-  /** Begins a call; waits while the process starts or the gate is closed. */
+  /** Starts a call; waits while the process starts or the gate is closed. */
   async enter(kind: "call" | "socket"): Promise<Call<P>> {
     const deadline = this.#options.now() + this.#options.waitMillis
     // It may end the process, which then must get no more calls.
@@ -163,7 +179,7 @@ export class Supervisor<P extends Supervised> {
     return call
   }
 
-  /** The process has written something to a client. */
+  /** Records that the process has written to a client. */
   progressed(): void {
     this.#accounts.progressed()
   }
@@ -207,10 +223,7 @@ export class Supervisor<P extends Supervised> {
       this.#pace.failed()
       this.#options.onEnd(reason)
     }
-    for (const call of ended) {
-      call.onEnd?.(reason)
-      call.end()
-    }
+    for (const call of ended) call.processEnded(reason)
   }
 
   #watch(): void {
@@ -230,7 +243,7 @@ export class Supervisor<P extends Supervised> {
     this.#timer.unref()
   }
 
-  /** Charges what was used so far to the calls that were under way. */
+  /** Charges the usage so far to the calls that were under way. */
   #settle(): void {
     if (this.#options.now() - this.#checkedAt >= settleMillis) this.#check()
   }

@@ -1,6 +1,6 @@
 /**
- * Takes the place of the program that miniflare would start, and keeps the configuration that miniflare
- * writes to it. The service starts the program itself, under its supervisor.
+ * Replaces the process start of miniflare and captures the configuration that miniflare writes to it.
+ * The service starts the program itself, under its supervisor.
  */
 import childProcess from "node:child_process"
 import { EventEmitter } from "node:events"
@@ -35,14 +35,14 @@ class Captured extends EventEmitter {
 
 let keep: (config: Buffer) => void = () => undefined
 
-/** From now on no process is started here. Call it before miniflare is loaded. */
+/** Disables process starts in this process. Call it before loading miniflare. */
 export const captureSpawns = (): void => {
   const spawn = () => new Captured((config) => keep(config))
   Object.assign(childProcess, { spawn })
   Object.assign(createRequire(import.meta.url)("node:child_process"), { spawn })
 }
 
-/** The configuration that the work writes. */
+/** Returns the configuration that `work` writes. */
 export const captured = async (work: () => Promise<unknown>): Promise<Buffer> => {
   let config: Buffer | undefined
   keep = (given) => {

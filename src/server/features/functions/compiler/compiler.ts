@@ -1,6 +1,6 @@
 /**
- * Compiles what an environment runs to a configuration of workerd, in a process of its own. The process
- * starts when it is first needed and ends when it has been idle for minutes.
+ * Compiles the code of an environment to a configuration of workerd, in a separate process. The process
+ * starts with the first compilation and ends after minutes without one.
  */
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
@@ -16,8 +16,9 @@ interface Pending {
 }
 
 /**
- * The young garbage of an isolate stays small. By V8's own measure a function that just answers "ok" grew
- * to 400 MiB within 100,000 calls, and was ended for its memory; now to 137, at the same rate.
+ * V8 flags that bound the young generation of an isolate. Without them an "ok" function grew to 400 MiB
+ * in 100,000 calls, and the supervisor ended it for its memory. With them it grew to 137 MiB at the
+ * same rate.
  */
 const runtimeFlags = "--max-semi-space-size=2"
 
@@ -27,7 +28,7 @@ export class Compiler {
   #lastId = 0
   #idle: NodeJS.Timeout | undefined
 
-  /** The configuration; rejects if the modules or the bindings are not usable. */
+  /** Compiles a configuration; rejects if the modules or the bindings are invalid. */
   compile(input: CompileInput): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       if (this.#pending.size >= limits.compilationsWaiting) {

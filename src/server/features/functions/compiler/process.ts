@@ -1,6 +1,6 @@
 /**
- * Process that compiles configurations with miniflare, one at a time, for the service that has forked it.
- * Miniflare is a library for development: nothing of it runs in the service, or while functions run.
+ * Process that compiles configurations with miniflare for the service that forked it, one at a time.
+ * Miniflare is a development library: the service and running functions never load it.
  */
 import type { MiniflareOptions } from "miniflare"
 import { captured, captureSpawns } from "./capture.ts"
@@ -11,7 +11,7 @@ export interface CompileRequest {
   readonly input: CompileInput
 }
 
-/** The configuration, or why there is none. */
+/** Compiled configuration, or the reason of the failure. */
 export type CompileReply =
   | { readonly id: number; readonly config: Uint8Array }
   | { readonly id: number; readonly problem: string }

@@ -1,4 +1,4 @@
-/** The names of the sockets of a configuration. Miniflare makes them from the order of the workers. */
+/** Names of the sockets of a configuration. Miniflare derives them from the order of the workers. */
 
 export const socketNames = {
   main: "direct:0:default",

@@ -1,13 +1,13 @@
 /**
- * The workers of an environment, as miniflare describes them: the player's modules behind the entry point,
- * the way out, the administration, and one worker for each binding of the service's own. Pure.
+ * Workers of an environment as miniflare options: the player's modules behind the entry point, the
+ * egress worker, and the administration worker. Each binding of the service has its own worker. Pure.
  */
 import { readFileSync } from "node:fs"
 import { posix } from "node:path"
 import type { MiniflareOptions, WorkerOptions } from "miniflare"
 import type { FunctionBinding, FunctionModule } from "../program.ts"
 
-/** What a configuration is compiled from; secrets are plain here. */
+/** Input of a compilation. Secrets are in plain text. */
 export interface CompileInput {
   readonly mainModule: string
   readonly modules: ReadonlyArray<FunctionModule>
@@ -16,20 +16,20 @@ export interface CompileInput {
   readonly secrets: Readonly<Record<string, string>>
   readonly compatibilityDate: string
   readonly subRequests: number
-  /** The key that signs the ids of calls, in hexadecimal. */
+  /** Key that signs the ids of calls, in hexadecimal. */
   readonly callKey: string
-  /** Where databases, KV and files are. */
+  /** Directory of databases, KV and files. */
   readonly dataDirectory: string
-  /** The socket of the service, which bindings of its own call. */
+  /** Path of the service's socket, which the service's own bindings call. */
   readonly hostSocket: string
-  /** Addresses that no function may reach, although they are public. */
+  /** Public addresses that functions must not reach. */
   readonly deniedAddresses: ReadonlyArray<string>
 }
 
 const source = (name: string): string =>
   readFileSync(new URL(`../workers/${name}.js`, import.meta.url), "utf8")
 
-/** Modules of the service beside those of the player. */
+/** Name prefix of the service's modules, which stand beside those of the player. */
 const ownPrefix = "__svc_"
 const root = "/functions"
 
@@ -56,7 +56,7 @@ const moduleOf = ({ content, name, type }: FunctionModule): Module => {
   return { type: kinds[type], path, contents: isBinary ? content : text(content) }
 }
 
-/** The types of the bindings that store. */
+/** Types of the storage bindings: databases, KV and files. */
 const storesOf = (bindings: ReadonlyArray<FunctionBinding>): Record<string, string> =>
   Object.fromEntries(
     bindings
@@ -64,7 +64,7 @@ const storesOf = (bindings: ReadonlyArray<FunctionBinding>): Record<string, stri
       .map(({ name, type }) => [name, type])
   )
 
-/** The module that starts first: it prepares `fetch` before any module of the player runs. */
+/** First module of the worker. It prepares `fetch` before any module of the player runs. */
 const entryOf = ({ bindings, mainModule }: CompileInput): string => {
   const main = JSON.stringify(`./${mainModule}`)
   const classes = bindings.flatMap((binding) =>
@@ -86,14 +86,14 @@ const named = (bindings: ReadonlyArray<FunctionBinding>, type: FunctionBinding["
 const identical = (bindings: ReadonlyArray<FunctionBinding>): Record<string, string> =>
   Object.fromEntries(bindings.map(({ name }) => [name, name]))
 
-/** Databases, KV and files: the service has them as well, to query and to migrate. */
+/** Databases, KV and files. The administration worker also binds them, for queries and migrations. */
 const storageOf = (bindings: ReadonlyArray<FunctionBinding>) => ({
   d1Databases: identical(named(bindings, "db")),
   kvNamespaces: identical(named(bindings, "kv")),
   r2Buckets: identical(named(bindings, "files"))
 })
 
-/** A socket of a worker; its address is given at the start. */
+/** Socket of a worker. The start replaces its address. */
 const socket = [{ host: "127.0.0.1", port: 0 }]
 
 const mainWorker = (input: CompileInput): WorkerOptions => {
@@ -170,7 +170,7 @@ const optionsOf = (input: CompileInput): MiniflareOptions => {
 }
 
 /**
- * The options of miniflare for an environment. Their type stays in here: the declarations of miniflare need
- * a package that users of ours do not have.
+ * Returns the miniflare options of an environment. The type is opaque, because miniflare's declarations
+ * need a package that users of this package do not install.
  */
 export const miniflareOptions: (input: CompileInput) => object = optionsOf

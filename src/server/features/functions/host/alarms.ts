@@ -1,4 +1,4 @@
-/** Whether durable objects of an environment wait for an alarm, which needs the process. */
+/** Alarms of durable objects. A pending alarm needs the process of its environment. */
 import { existsSync, readdirSync } from "node:fs"
 import { basename, join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -14,7 +14,7 @@ const hasAlarm = (file: string): boolean => {
   }
 }
 
-/** Looks into the database of each class of durable objects. */
+/** Whether a durable object has a pending alarm. Reads the database of each class. */
 export const hasAlarms = (data: string): boolean => {
   const root = join(data, "do")
   if (!existsSync(root)) return false

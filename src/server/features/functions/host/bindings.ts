@@ -1,11 +1,11 @@
-/** What bindings of functions call in the service: queues, and the server API. */
+/** Service side of the functions' bindings: queues and the server API. */
 import { Effect, Schema } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { FunctionsQueues, FunctionsServerApi, type NewMessage } from "../control-plane.ts"
 import type { HostCall, HostReply } from "./host-socket.ts"
 
-/** Messages as the worker of a queue writes them. */
+/** Messages in the format of the queue worker. */
 const Messages = Schema.fromJsonString(
   Schema.Array(
     Schema.Struct({

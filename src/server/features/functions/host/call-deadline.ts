@@ -1,12 +1,15 @@
 /**
- * The time that a call has until the headers of its response. It starts again whenever a part of the body
- * moves, since an upload takes as long as the network of the client needs. The whole upload is bounded, too.
+ * Deadline of a call until the response headers. It restarts whenever part of the body moves, since an
+ * upload takes as long as the client's network needs. A second bound limits the whole upload.
  */
 import type { IncomingMessage } from "node:http"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { http } from "#rpc/limits"
 
-/** Milliseconds that the body of a request may take: one of unknown size may be the largest. */
+/**
+ * Returns the milliseconds that the body of a request may take. A body of unknown size gets the time of
+ * the largest.
+ */
 export const uploadMillis = ({ headers }: Pick<IncomingMessage, "headers">): number => {
   const length = Number(headers["content-length"] ?? limits.bodyMaxBytes)
   const bytes = Math.min(length, limits.bodyMaxBytes)
@@ -18,7 +21,7 @@ export class CallDeadline {
   readonly #whole: NodeJS.Timeout
   #hasEnded = false
 
-  /** Calls `onLate` when nothing has moved for `idleMillis`, or `wholeMillis` later in any case. */
+  /** Calls `onLate` after `idleMillis` without progress, and after `wholeMillis` in any case. */
   constructor(idleMillis: number, wholeMillis: number, onLate: () => void) {
     const late = (): void => {
       this.end()
@@ -28,7 +31,7 @@ export class CallDeadline {
     this.#whole = setTimeout(late, idleMillis + wholeMillis)
   }
 
-  /** A part of the body has moved. */
+  /** Restarts the deadline after a part of the body has moved. */
   progressed(): void {
     // A timer that was cleared would start again.
     if (!this.#hasEnded) this.#idle.refresh()

@@ -1,6 +1,6 @@
 /**
- * Signed ids of calls. The way out counts the requests of a call by its id; code of the player sees ids but
- * cannot make one.
+ * Signed ids of calls. The egress worker counts the requests of a call by its id. The player's code
+ * sees ids but cannot forge one.
  */
 import { createHmac, createSecretKey, type KeyObject } from "node:crypto"
 
@@ -14,7 +14,7 @@ export class CallTokens {
     this.#lifetimeMillis = lifetimeMillis
   }
 
-  /** The token of a call that begins now, in milliseconds since 1970. */
+  /** Returns the token of a call that begins at `now`, in milliseconds since 1970. */
   next(now: number): string {
     const text = `${++this.#last}.${Math.trunc(now) + this.#lifetimeMillis}`
     return `${text}.${createHmac("sha256", this.#key).update(text).digest("hex")}`

@@ -1,12 +1,12 @@
 /**
- * Addresses that no function may reach, although workerd takes them for public: those of this machine, where
- * other services may listen, and what is not part of the internet. IPv6 addresses that embed an IPv4 one
- * (NAT64, 6to4) lead to private addresses where the network translates them.
+ * Addresses that workerd treats as public and functions must not reach. They are the addresses of this
+ * machine, where other services may listen, and those outside the internet. IPv6 addresses that embed
+ * an IPv4 one (NAT64, 6to4) lead to private addresses where the network translates them.
  */
 import { networkInterfaces } from "node:os"
 import { notPublic } from "#server/platform/outgoing"
 
-/** All of IPv6 but its global unicast space, 2000::/3. */
+/** All of IPv6 except its global unicast space, 2000::/3. */
 const notUnicast = ["::/3", "4000::/2", "8000::/1"]
 
 const ofThisMachine = (): ReadonlyArray<string> =>

@@ -1,6 +1,6 @@
 /**
- * Where the data of environments is on this machine. Where root runs the service, each environment's
- * directory belongs to a user of its own, as which its process runs: the owner says which.
+ * Directories of the data of environments on this machine. If root runs the service, each environment's
+ * process runs as its own user, who owns the environment's directory.
  */
 import { execFile } from "node:child_process"
 import { hash } from "node:crypto"
@@ -20,7 +20,7 @@ import { promisify } from "node:util"
 import { systemDirectory } from "#server/platform/postgres/binaries"
 import { findPrograms, isPublic, ownUsers } from "#server/platform/workerd/programs"
 
-/** The directories and the user of an environment. */
+/** Directories and user of an environment. */
 export interface EnvironmentDirectories {
   readonly data: string
   readonly sockets: string
@@ -30,10 +30,10 @@ export interface EnvironmentDirectories {
 /** Directories of the simulators below the data of an environment. */
 const storages = ["d1", "kv", "r2", "do", "cache"] as const
 
-/** Users of deployments that are started to be validated. */
+/** Number of users for deployments that start for validation. */
 const temporaryUsers = 100
 
-/** A first database takes less, with its log. */
+/** Bytes of a trial write. A first database with its log takes less. */
 const trialBytes = 256 * 1024
 
 const makePublic = (directory: string): string => {
@@ -48,20 +48,22 @@ const insideOf = (full: string): string => join(full, "functions")
 const outsideOf = (full: string): string =>
   join(systemDirectory, `functions-${hash("sha256", full).slice(0, 12)}`)
 
-/** The data of all environments: in the data directory, if other users can enter it. */
+/** Returns the root of the data of all environments: the data directory if other users can enter it. */
 const dataRoot = (dataDir: string, hasOwnUsers: boolean): string => {
   const full = resolve(dataDir)
   mkdirSync(full, { recursive: true })
   return !hasOwnUsers || isPublic(full) ? insideOf(full) : outsideOf(full)
 }
 
-/** Where the data of environments may be; a folder that does not exist holds none. */
+/** Folders that may hold the data of environments. A missing folder holds none. */
 export const functionFolders = (dataDir: string): ReadonlyArray<string> => {
   const full = resolve(dataDir)
   return [insideOf(full), outsideOf(full)]
 }
 
-/** Makes the folder for restored data, and says whether each environment has a user of its own there. */
+/**
+ * Creates the folder for restored data, and returns whether each environment has its own user there.
+ */
 export const makeRestoredFolder = async (dataDir: string) => {
   const hasOwnUsers = await findPrograms().then(
     (programs) => programs.hasOwnUsers,
@@ -82,7 +84,10 @@ export class DataDirectories {
   readonly #known = new Map<string, EnvironmentDirectories>()
   #made = 0
 
-  /** `sockets` is a directory of this process alone; the names of sockets must be short. */
+  /**
+   * `sockets` is a directory that only this process uses. Its path must be short, since socket names
+   * have a length limit.
+   */
   constructor(dataDir: string, sockets: string, hasOwnUsers: boolean) {
     this.#data = makePublic(dataRoot(dataDir, hasOwnUsers))
     this.#sockets = makePublic(sockets)
@@ -90,7 +95,7 @@ export class DataDirectories {
     this.#readUsers()
   }
 
-  /** Directories of environments on this disk, by their names. */
+  /** Directory names of the environments on this disk. */
   get names(): ReadonlyArray<string> {
     return readdirSync(this.#data)
   }
@@ -102,7 +107,7 @@ export class DataDirectories {
     }
   }
 
-  /** Makes the directories of an environment. */
+  /** Creates the directories of an environment. */
   async of(environmentId: string): Promise<EnvironmentDirectories> {
     const known = this.#known.get(environmentId)
     const data = this.dataOf(environmentId)
@@ -116,7 +121,7 @@ export class DataDirectories {
     return directories
   }
 
-  /** Writes as much as a first database takes, and removes it. */
+  /** Writes and removes a trial file as large as a first database, to test the disk. */
   async tryToWrite(): Promise<void> {
     const folder = join(this.#data, "snapshots")
     const file = join(folder, `trial-${process.pid}-${(this.#made += 1)}`)
@@ -128,7 +133,7 @@ export class DataDirectories {
     }
   }
 
-  /** Directories for one start, with a user that no environment has. */
+  /** Creates directories for one start, with a user that no environment has. */
   temporary(): EnvironmentDirectories {
     const root = join(this.#sockets, String((this.#made += 1)))
     const uid = this.#hasOwnUsers ? ownUsers.last + 1 + (this.#made % temporaryUsers) : undefined
@@ -145,12 +150,14 @@ export class DataDirectories {
     return join(this.#data, environmentId)
   }
 
-  /** A directory of the service's own, on the disk of the data. */
+  /** Directory of the service for the snapshots of an environment, on the disk of the data. */
   snapshotsOf(environmentId: string): string {
     return join(this.#data, "snapshots", environmentId)
   }
 
-  /** Puts a directory in the place of the data of an environment, whose process must have ended. */
+  /**
+   * Replaces the data of an environment by a directory. The process of the environment must have ended.
+   */
   async replace(environmentId: string, directory: string): Promise<void> {
     const data = this.dataOf(environmentId)
     const owner = statSync(data, { throwIfNoEntry: false })?.uid
@@ -163,7 +170,7 @@ export class DataDirectories {
     rmSync(old, { recursive: true, force: true })
   }
 
-  /** Removes the data of an environment, whose process must have ended. */
+  /** Removes the data of an environment. The process of the environment must have ended. */
   remove(environmentId: string): void {
     rmSync(this.dataOf(environmentId), { recursive: true, force: true })
   }
@@ -185,7 +192,8 @@ export class DataDirectories {
     this.#readUsers()
     let uid: number = ownUsers.first
     while (this.#users.has(uid)) uid += 1
-    if (uid > ownUsers.last) throw new Error("No user is left for another environment.")
+    if (uid > ownUsers.last)
+      throw new Error("Failed to give an environment a user of its own: all are taken")
     this.#users.add(uid)
     this.#make(data, uid)
     await giveTo(uid, data)

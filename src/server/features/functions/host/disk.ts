@@ -3,13 +3,13 @@ import { Data, Option, Schema } from "effect"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { postJson, type WorkerRequest } from "./worker-http.ts"
 
-/** The service cannot write to its data directory. `message` is for developers. */
+/** Error: the service cannot write to its data directory. `message` is for developers. */
 export class DiskFailure extends Data.TaggedError("DiskFailure")<{
   readonly message: string
   readonly cause: unknown
 }> {}
 
-/** Codes of the system that say that a file cannot be written, and what each means. */
+/** System error codes of failed writes, with their meanings. */
 const reasons: Readonly<Record<string, string>> = {
   EDQUOT: "the quota of the disk is used up",
   EIO: "the disk has an error",
@@ -27,7 +27,7 @@ const toDiskFailure = (error: unknown): unknown => {
   return new DiskFailure({ message, cause: error })
 }
 
-/** Runs work that writes files; rejects with {@link DiskFailure} where the disk is why it fails. */
+/** Runs work that writes files; rejects with {@link DiskFailure} if the disk causes a failure. */
 export const writing = async <A>(work: () => Promise<A>): Promise<A> => {
   try {
     return await work()
@@ -39,7 +39,7 @@ export const writing = async <A>(work: () => Promise<A>): Promise<A> => {
 const Warmed = Schema.Struct({ error: Schema.optionalKey(Schema.String) })
 const decodeWarmed = Schema.decodeUnknownOption(Warmed)
 
-/** Lets the simulators of bindings start, so that no call pays for them; returns why one cannot. */
+/** Starts the simulators of bindings before the first call needs them; returns why one cannot start. */
 export const warm = async (
   process: Omit<WorkerRequest, "headers">
 ): Promise<string | undefined> => {

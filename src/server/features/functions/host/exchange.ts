@@ -1,4 +1,4 @@
-/** Passes a request of a client to a function and its response back, without holding either. */
+/** Passes a client's request to a function and its response back, without buffering either. */
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from "node:http"
 import { Transform } from "node:stream"
 import { pipeline } from "node:stream/promises"
@@ -11,18 +11,18 @@ import { callError, errorAnswer, parseJson, type Sendable, thrownError } from ".
 import { type CallFacts, requestHeaders, responseHeaders } from "./headers.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
 
-/** A request of a client, and how it goes on to the function. */
+/** Client's request and its facts for the function. */
 export interface Exchange extends Omit<CallFacts, "callHeaders"> {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** The call has begun: from now on it must not be made again. */
+  /** Called when the call begins. The caller must not repeat the call afterwards. */
   readonly onBegin?: () => void
 }
 
-/** How long the client of a refused upload may go on sending: it reads the refusal meanwhile. */
+/** Milliseconds that the client of a refused upload may keep sending, while it reads the refusal. */
 const lingerMillis = 2000
 
-/** Ends the connection of a request whose body is not wanted, unless the body ends soon. */
+/** Closes the connection of a request with an unwanted body, unless the body ends soon. */
 const endUpload = ({ req }: ServerResponse): void => {
   if (req.complete) return
   const cut = setTimeout(() => req.socket.destroy(), lingerMillis)
@@ -30,8 +30,8 @@ const endUpload = ({ req }: ServerResponse): void => {
 }
 
 /**
- * Waits until the client has sent its body, if the connection closes after the response: a client that still
- * sends would lose the response to the reset.
+ * Waits until the client has sent its body, if the connection closes after the response. A client that
+ * still sends would get a reset and lose the response.
  */
 export const bodySent = async ({ req, shouldKeepAlive }: ServerResponse): Promise<void> => {
   if (req.complete || shouldKeepAlive) return
@@ -43,7 +43,10 @@ export const bodySent = async ({ req, shouldKeepAlive }: ServerResponse): Promis
   clearTimeout(timer)
 }
 
-/** Sends an error, unless the response has begun: then only a cut connection shows that it is not whole. */
+/**
+ * Sends an error. If the response has begun, cuts the connection, so that the client sees an incomplete
+ * response.
+ */
 export const sendError = (response: ServerResponse, error: Sendable): void => {
   if (response.headersSent) return void response.destroy()
   endUpload(response)
@@ -57,7 +60,7 @@ export const sendError = (response: ServerResponse, error: Sendable): void => {
   response.end(body)
 }
 
-/** The body of the client is larger than a function may get. */
+/** Error: the client's body exceeds the size limit of functions. */
 class BodyTooLarge extends Error {}
 
 const counting = (maxBytes: number, onBytes: (bytes: number) => void): Transform => {
@@ -72,7 +75,7 @@ const counting = (maxBytes: number, onBytes: (bytes: number) => void): Transform
   })
 }
 
-/** One request under way to a function. */
+/** Request in progress to a function. */
 class Passage {
   readonly #host: FunctionHost
   readonly #exchange: Exchange
@@ -98,7 +101,7 @@ class Passage {
     })
     const uploading = uploadMillis(exchange.request)
     this.#deadline = new CallDeadline(limits.answerMillis, uploading, () => this.#end("late"))
-    call.onEnd = this.#end
+    call.onProcessEnd(this.#end)
   }
 
   readonly #end = (reason: CallEnded["reason"]): void => {
@@ -125,7 +128,10 @@ class Passage {
     }
   }
 
-  /** Why the call has ended, if the process did: its connections break before its end is known. */
+  /**
+   * Returns why the call ended if the process did. Connections break before the end of the process is
+   * known.
+   */
   async endOf(error: unknown): Promise<unknown> {
     const moment = new Promise((resolve) => setTimeout(resolve, momentMillis))
     if (this.#reason === undefined) await Promise.race([this.#call.process.exited, moment])
@@ -140,8 +146,8 @@ class Passage {
   }
 
   /**
-   * Sends the body; rejects if it is too large. A function may answer before it has read everything: then
-   * the rest is read and dropped, since the client still sends it.
+   * Sends the body; rejects if it is too large. If a function answers early, reads and drops the rest,
+   * since the client still sends it.
    */
   #upload(): Promise<never> {
     const { request: incoming } = this.#exchange
@@ -195,11 +201,14 @@ const readJson = async (answer: IncomingMessage): Promise<unknown> => {
   return parseJson(text)
 }
 
-/** The host has ended for good before the call began: nothing was read or answered. */
+/** Whether the host ended permanently before the call began, without reading or answering anything. */
 export const hasLeft = (error: unknown): boolean =>
   error instanceof GateClosed && error.reason === "stopped"
 
-/** Answers a request with a function. Returns what is a fault of the service, or why the host {@link hasLeft}. */
+/**
+ * Answers a request with a function. Returns a fault of the service, or the reason why the host {@link
+ * hasLeft}.
+ */
 export const passRequest = async (host: FunctionHost, exchange: Exchange): Promise<unknown> => {
   const { request: incoming, response } = exchange
   if (Number(incoming.headers["content-length"] ?? 0) > limits.bodyMaxBytes) {

@@ -1,4 +1,4 @@
-/** The error of the API for each way in which a call can fail. */
+/** Maps each failure of a call to an error of the API. */
 import { Schema } from "effect"
 import {
   type FeatureUnavailable,
@@ -19,11 +19,11 @@ import { StartFailure } from "#server/platform/workerd/process"
 import { DiskFailure } from "./disk.ts"
 import { CallEnded, NotLive } from "./host.ts"
 
-/** What the entry point says about a call that failed. */
+/** Report of the entry point on a failed call. */
 const Failed = Schema.Struct({ message: Schema.String, hasExceeded: Schema.Boolean })
 const decodeFailed = Schema.decodeUnknownOption(Failed)
 
-/** What a function has written as JSON; undefined if it is none. */
+/** Parses JSON of a function; undefined if the text is not JSON. */
 export const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -40,7 +40,7 @@ export type CallError =
   | NotFound
   | Unavailable
 
-/** The error of a call that has thrown. */
+/** Returns the error of a call whose code threw an exception. */
 export const thrownError = (body: unknown, isDevelopment: boolean): CallError => {
   const failed = decodeFailed(body)
   if (failed._tag === "None") return new FunctionError()
@@ -57,7 +57,10 @@ const endErrors = {
   stopped: () => new Unavailable()
 } as const
 
-/** The error of a call that could not begin, or had no answer; undefined if it is a fault of the service. */
+/**
+ * Returns the error of a call that did not begin or got no answer; undefined for a fault of the
+ * service.
+ */
 export const callError = (error: unknown): CallError | undefined => {
   if (error instanceof NotLive) {
     return error.kind === "suspended" ? new FunctionsSuspended() : new NotFound()
@@ -91,7 +94,7 @@ const statuses: Readonly<Record<Sendable["_tag"], number>> = {
   unavailable: 503
 }
 
-/** The status and the body of an error. */
+/** Returns the status and the body of an error. */
 export const errorAnswer = (
   error: Sendable
 ): { readonly status: number; readonly body: string } => ({

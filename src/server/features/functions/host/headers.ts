@@ -1,10 +1,10 @@
 /**
- * Headers between clients and functions. Names that mean something to the service or to miniflare never
- * pass, in either direction. Pure.
+ * Headers between clients and functions. Headers with a meaning for the service or miniflare pass in
+ * neither direction. Pure.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http"
 
-/** Where a call arrives: below the base URL, beside the service's own pages, or on the app's own origin. */
+/** Mount of a call: below the base URL, beside the service's own pages, or on the app's own origin. */
 export type Mount = "service" | "app"
 
 /** Headers of one connection (RFC 9110 section 7.6.1). */
@@ -24,13 +24,16 @@ const hop = new Set([
 
 const reserved = /^(?:mf-|x-svc-|cf-|svc-player$)/
 
-/** On the base URL cookies are those of the service's own pages. */
+/**
+ * Headers that stay with the service on the base URL. Cookies there are those of the service's own
+ * pages.
+ */
 const ofService = new Set(["cookie", "cookie2"])
 
 const named = (connection: string | undefined): ReadonlySet<string> =>
   new Set((connection ?? "").split(",").map((name) => name.trim().toLowerCase()))
 
-/** What the service says about a call. */
+/** Facts about a call that the service adds to its headers. */
 export interface CallFacts {
   readonly mount: Mount
   readonly url: string
@@ -39,7 +42,7 @@ export interface CallFacts {
   readonly callHeaders: Readonly<Record<string, string>>
 }
 
-/** The headers of a request that another runner passes on. */
+/** Returns the headers of a request that this runner forwards to another runner. */
 export const forwardedHeaders = (headers: IncomingHttpHeaders): OutgoingHttpHeaders => {
   const dropped = named(headers.connection)
   const passed: OutgoingHttpHeaders = {}
@@ -49,7 +52,7 @@ export const forwardedHeaders = (headers: IncomingHttpHeaders): OutgoingHttpHead
   return passed
 }
 
-/** The headers of a request as the function sees it, with those that its entry point needs. */
+/** Returns the request headers for the function, with those that its entry point needs. */
 export const requestHeaders = (
   headers: IncomingHttpHeaders,
   { callHeaders, clientAddress, mount, playerId, url }: CallFacts
@@ -62,13 +65,13 @@ export const requestHeaders = (
   return { ...passed, ...callHeaders }
 }
 
-/** The headers of a response that comes from another runner, which has judged them. */
+/** Returns the headers of a response from another runner, which has filtered them. */
 export const returnedHeaders = (headers: IncomingHttpHeaders): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !hop.has(name)))
 
 /**
- * Headers that a function may not set on the base URL: a browser keeps what they say for the whole origin,
- * so they act on the service's own pages. `nel` would report the service's own requests to others.
+ * Headers that a function may not set on the base URL. A browser applies them to the whole origin, so
+ * they would affect the service's own pages. `nel` would report the service's own requests to others.
  */
 const deniedOnService = new Set([
   "accept-ch",
@@ -86,10 +89,13 @@ const deniedOnService = new Set([
   "strict-transport-security"
 ])
 
-/** On the base URL a page of a function has an origin of its own, which reaches nothing of the service. */
+/**
+ * Content security policy of functions on the base URL. It gives their pages an opaque origin without
+ * access to the service.
+ */
 const sandbox = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts"
 
-/** The headers of a response as the client sees it. */
+/** Returns the response headers for the client. */
 export const responseHeaders = (
   headers: IncomingHttpHeaders,
   mount: Mount

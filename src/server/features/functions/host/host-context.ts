@@ -1,4 +1,4 @@
-/** What all hosts of a runner share. */
+/** Context shared by the function hosts of a runner. */
 import type { Programs } from "#server/platform/workerd/programs"
 import type { Compiler } from "../compiler/compiler.ts"
 import type { DataDirectories } from "./directories.ts"
@@ -9,12 +9,12 @@ export interface HostContext {
   readonly directories: DataDirectories
   readonly runtimeDate: string
   readonly memoryBytes: number
-  /** Bytes on disk beyond which databases, KV and files refuse more; 0: there is no limit. */
+  /** Storage limit in bytes, beyond which databases, KV and files refuse writes. 0 means no limit. */
   readonly storageBytes: number
   readonly deniedAddresses: ReadonlyArray<string>
   readonly now: () => number
-  /** Milliseconds since 1970. */
+  /** Returns milliseconds since 1970. */
   readonly wallClock: () => number
-  /** Waits until the process of another call may be started; returns how to end the turn. */
-  readonly takeTurn: () => Promise<() => void>
+  /** Waits for a slot to start a process; returns a function that releases the slot. */
+  readonly acquireStartSlot: () => Promise<() => void>
 }

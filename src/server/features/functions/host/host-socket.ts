@@ -1,6 +1,6 @@
 /**
- * The socket on which the bindings of one environment reach the service: queues and the server API. Only
- * the process of that environment can open it, so who calls is known.
+ * Socket through which the bindings of one environment reach the service: queues and the server API.
+ * Only the process of that environment can open it, so the socket identifies the caller.
  */
 import { chownSync, rmSync } from "node:fs"
 import { createServer, type IncomingMessage, type Server } from "node:http"
@@ -32,10 +32,10 @@ const readBody = async (request: IncomingMessage): Promise<Buffer | undefined> =
   return Buffer.concat(chunks)
 }
 
-/** Calls of one environment that the service handles at once. */
+/** Maximum number of concurrent calls of one environment. */
 const callsAtOnce = 64
 
-/** Listens on a path that belongs to a user; the handler never rejects. */
+/** Listens on a path that belongs to a user. The handler must not reject. */
 export const listenForBindings = async (
   path: string,
   uid: number | undefined,

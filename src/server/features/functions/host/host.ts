@@ -1,6 +1,6 @@
 /**
- * Host of one environment: it loads what the environment runs, starts it under the supervisor, and calls
- * it. Everything a process can say to the service arrives here.
+ * Host of one environment. It loads the environment's code, starts it under the supervisor, and calls
+ * it. It also receives all logs, usage and requests of the process.
  */
 import { randomBytes } from "node:crypto"
 import type { Server } from "node:http"
@@ -29,35 +29,38 @@ import { ProcessAgent } from "./process-agent.ts"
 import { StorageUse } from "./storage-use.ts"
 import { postJson, type WorkerReply } from "./worker-http.ts"
 
-/** The environment has nothing that could run. */
+/** Error: the environment has no code to run, or is suspended. */
 export class NotLive extends Data.TaggedError("NotLive")<{
   readonly kind: "absent" | "suspended"
 }> {}
 
-/** The call ended without an answer. */
+/** Error: the call ended without an answer. */
 export class CallEnded extends Data.TaggedError("CallEnded")<{
   readonly reason: EndReason | "late"
 }> {}
 
-/** What a host needs of its environment. */
+/** Dependencies of a host on its environment. */
 export interface HostOptions {
   readonly environmentId: string
   readonly load: () => Promise<FunctionState>
   readonly handle: HostHandler
   readonly onLogs: (lines: ReadonlyArray<FunctionLogLine>) => void
   readonly onUsage: (usage: FunctionUsage) => void
-  /** The process was ended for what it did. */
+  /** Called when the process ends for exceeding a limit. */
   readonly onKill: () => void
   readonly onStart: (pid: number) => void
-  /** The process cannot start, since the disk takes no data. */
+  /** Called when the process cannot start because the disk refuses writes. */
   readonly onDiskFailure: (failure: DiskFailure) => void
 }
 
-/** A process of an environment, with the sockets on which it listens. */
+/** Process of an environment, with the sockets on which it listens. */
 export class RunningFunction implements Supervised {
   readonly program: FunctionProgram
   readonly sockets: Sockets
-  /** The process closes a connection after five seconds without a request: it must not be used then. */
+  /**
+   * Connections to the process. The process closes a connection after five idle seconds, so the agent
+   * drops it earlier.
+   */
   readonly agent = new ProcessAgent({
     keepAlive: true,
     maxSockets: limits.callsMax,
@@ -136,12 +139,12 @@ export class FunctionHost {
     })
   }
 
-  /** The version that runs, or ran last. */
+  /** Running version, or the last one that ran. */
   get program(): FunctionProgram | undefined {
     return this.#program
   }
 
-  /** The version that runs; starts its process. */
+  /** Returns the running version. Starts its process if none runs. */
   async programNow(): Promise<FunctionProgram> {
     const call = await this.supervisor.enter("call")
     call.end()
@@ -153,7 +156,7 @@ export class FunctionHost {
     this.#usage.bytes += bytes
   }
 
-  /** Hands logs and usage on. */
+  /** Sends collected logs and usage to the control plane. */
   flush(): void {
     const version = this.#program?.version ?? 0
     if (!this.#logs.isEmpty)
@@ -164,7 +167,7 @@ export class FunctionHost {
     this.#usage = { requests: 0, cpuMillis: 0, bytes: 0 }
   }
 
-  /** Looks how much is stored, if anything was called since. */
+  /** Measures the stored bytes if calls occurred since the last measurement. */
   measure(): void {
     const { lastUsedAt, load } = this.supervisor
     const usedAt = load > 0 ? this.#context.now() : lastUsedAt
@@ -172,23 +175,23 @@ export class FunctionHost {
     this.#storage.refresh(directory, usedAt)
   }
 
-  /** Whether durable objects wait for an alarm. */
+  /** Whether a durable object has a pending alarm. */
   hasAlarms(): boolean {
     const isPossible = this.#program?.bindings.some(({ type }) => type === "durableObject") === true
     return isPossible && hasAlarms(this.#context.directories.dataOf(this.#options.environmentId))
   }
 
-  /** Calls a handler other than `fetch`, as JSON. */
+  /** Calls a handler other than `fetch`, with a JSON body. */
   call(kind: "scheduled" | "queue" | "hook" | "exports", body: unknown): Promise<WorkerReply> {
     return this.#post("main", { "x-svc-kind": kind }, body)
   }
 
-  /** Runs an operation of the administration. */
+  /** Runs an operation of the administration worker. */
   administer(body: unknown): Promise<WorkerReply> {
     return this.#post("admin", {}, body)
   }
 
-  /** Headers by which the entry point knows a call. */
+  /** Returns the headers by which the entry point identifies a call. */
   callHeaders(kind: string): Record<string, string> {
     return {
       "x-svc-kind": kind,
@@ -210,7 +213,7 @@ export class FunctionHost {
       reason ??= why
       abort.abort()
     }
-    call.onEnd = end
+    call.onProcessEnd(end)
     const deadline = setTimeout(() => end("late"), limits.answerMillis)
     try {
       return await postJson(
@@ -260,11 +263,11 @@ export class FunctionHost {
       )
       this.#config = { program, bytes }
     }
-    const endTurn = await this.#context.takeTurn()
+    const releaseSlot = await this.#context.acquireStartSlot()
     try {
       return await this.#launch(program, directories, this.#config.bytes)
     } finally {
-      endTurn()
+      releaseSlot()
     }
   }
 
@@ -305,14 +308,14 @@ export class FunctionHost {
     return running
   }
 
-  /** Lets calls under way end, then runs what is live now. */
+  /** Drains calls in progress, then starts the live version. */
   async reload(): Promise<void> {
     await this.supervisor.exclusively(limits.drainMillis, async () => {
       this.#notLive = undefined
     })
   }
 
-  /** Reloads if something else is live than what runs; calls under way go on otherwise. */
+  /** Reloads if the live version differs from the running one. Otherwise calls in progress continue. */
   async reloadIfChanged(): Promise<void> {
     this.#notLive = undefined
     if (!this.supervisor.isQuiet) return this.reload()
@@ -331,7 +334,7 @@ export class FunctionHost {
 }
 
 const momentMillis = 100
-/** How long a state in which nothing runs is remembered. */
+/** Milliseconds for which a host caches that no version is live. */
 const notLiveMillis = 1000
 
 const endMessages = {
@@ -340,7 +343,7 @@ const endMessages = {
   crash: "The process has crashed."
 } as const
 
-/** Between two log lines about the same full disk. */
+/** Minimum milliseconds between two log lines about the same full disk. */
 const diskNoteMillis = 60_000
 
 const fullMessage =

@@ -1,6 +1,6 @@
 /**
- * The hosts of this runner, by environment. It bounds how many processes live: one more than the bound ends
- * the process that has been idle longest. Those that are idle for minutes end as well.
+ * Hosts of this runner, by environment. It bounds the number of processes: a start beyond the bound
+ * ends the process that was idle longest. Processes that are idle for minutes also end.
  */
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { Sink } from "#entities/local-actors"
@@ -9,8 +9,8 @@ import { FunctionHost, type HostOptions } from "./host.ts"
 import type { HostContext } from "./host-context.ts"
 
 export interface HostsOptions {
-  readonly context: Omit<HostContext, "takeTurn">
-  /** Processes that may live at once. */
+  readonly context: Omit<HostContext, "acquireStartSlot">
+  /** Maximum number of running processes. */
   readonly processesMax: number
   readonly optionsOf: (environmentId: string) => Omit<HostOptions, "environmentId">
 }
@@ -21,7 +21,7 @@ export class Hosts {
   readonly #waiting: Array<() => void> = []
   #starting = 0
   #closed = false
-  /** Sends an environment that has been idle for long. Without another receiver its process ends. */
+  /** Emits an environment that has been idle for long. Without another receiver its process ends. */
   readonly idle = new Sink<[environmentId: string]>()
 
   constructor(options: HostsOptions) {
@@ -33,7 +33,7 @@ export class Hosts {
     return this.#hosts
   }
 
-  /** Processes that live. */
+  /** Number of running processes. */
   get processes(): number {
     let count = 0
     for (const { supervisor } of this.#hosts.values())
@@ -41,26 +41,26 @@ export class Hosts {
     return count
   }
 
-  /** The host of an environment, if it has one here. */
+  /** Returns the host of an environment; undefined if it has none here. */
   known(environmentId: string): FunctionHost | undefined {
     return this.#hosts.get(environmentId)
   }
 
-  /** The host of an environment; its process starts with the first call. */
+  /** Returns the host of an environment. Its process starts with the first call. */
   of(environmentId: string): FunctionHost {
     const known = this.#hosts.get(environmentId)
     if (known !== undefined) return known
     if (this.#closed) throw new GateClosed({ reason: "stopped" })
     const { context, optionsOf } = this.#options
     const host = new FunctionHost(
-      { ...context, takeTurn: () => this.#takeTurn(environmentId) },
+      { ...context, acquireStartSlot: () => this.#acquireStartSlot(environmentId) },
       { environmentId, ...optionsOf(environmentId) }
     )
     this.#hosts.set(environmentId, host)
     return host
   }
 
-  /** Ends the process of an environment when its calls have ended, and forgets the host. */
+  /** Ends the process of an environment after its calls have ended, and removes the host. */
   async close(environmentId: string, drainMillis: number): Promise<void> {
     const host = this.#hosts.get(environmentId)
     if (host === undefined) return
@@ -68,7 +68,7 @@ export class Hosts {
     if (this.#hosts.get(environmentId) === host) this.#hosts.delete(environmentId)
   }
 
-  /** Hands over logs and usage, and ends what has been idle for long. */
+  /** Sends collected logs and usage, and ends processes that have been idle for long. */
   sweep(): void {
     const now = this.#options.context.now()
     for (const [environmentId, host] of this.#hosts) {
@@ -81,35 +81,35 @@ export class Hosts {
     }
   }
 
-  /** Ends all. */
+  /** Ends all hosts. */
   async closeAll(drainMillis: number): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#hosts.keys()].map((id) => this.close(id, drainMillis)))
   }
 
-  /** Waits for a turn to start a process that is no environment's. */
-  turn(): Promise<() => void> {
-    return this.#takeTurn("")
+  /** Waits for a slot to start a process outside of any environment. */
+  acquireStartSlot(): Promise<() => void> {
+    return this.#acquireStartSlot("")
   }
 
-  /** Waits for a turn to start a process, and makes room for it. */
-  async #takeTurn(environmentId: string): Promise<() => void> {
+  /** Waits for a slot to start a process, and makes room for it. */
+  async #acquireStartSlot(environmentId: string): Promise<() => void> {
     if (this.#starting >= limits.startsAtOnce) {
       if (this.#waiting.length >= limits.startsWaiting) throw new GateClosed({ reason: "busy" })
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     } else {
       this.#starting += 1
     }
-    const endTurn = (): void => {
+    const releaseSlot = (): void => {
       const next = this.#waiting.shift()
       if (next === undefined) this.#starting -= 1
       else next()
     }
     try {
       await this.#makeRoom(environmentId)
-      return endTurn
+      return releaseSlot
     } catch (error) {
-      endTurn()
+      releaseSlot()
       throw error
     }
   }

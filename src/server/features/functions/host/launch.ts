@@ -1,4 +1,4 @@
-/** How a process of an environment is started: its configuration, its sockets and its bounds. */
+/** Starts the process of an environment: its configuration, sockets and bounds. */
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { Redacted } from "effect"
@@ -9,14 +9,14 @@ import type { FunctionBundle, FunctionProgram } from "../program.ts"
 import type { HostContext } from "./host-context.ts"
 import type { EnvironmentDirectories } from "./directories.ts"
 
-/** Paths of the sockets on which a process listens. */
+/** Paths of the process's sockets. */
 export interface Sockets {
   readonly main: string
   readonly admin: string
   readonly entry: string
 }
 
-/** What the compiler needs; `callKey` signs the ids of calls. */
+/** Returns the input of the compiler; `callKey` signs the ids of calls. */
 export const compileInput = (
   program: FunctionBundle & Partial<FunctionProgram>,
   directories: EnvironmentDirectories,
@@ -38,7 +38,7 @@ export const compileInput = (
   deniedAddresses
 })
 
-/** A process never listens where the one before did: that one may still hold the path. */
+/** Returns new socket paths for each start, since the previous process may still hold its own. */
 export const socketsOf = ({ sockets }: EnvironmentDirectories, start: number): Sockets => ({
   main: join(sockets, `main${start}`),
   admin: join(sockets, `admin${start}`),

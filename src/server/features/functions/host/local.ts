@@ -1,4 +1,4 @@
-/** The functions of this runner: its hosts, what they need of the control plane, and how abuse ends. */
+/** Functions of this runner: its hosts, their control plane, and the suspension for abuse. */
 import { tmpdir } from "node:os"
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -20,7 +20,7 @@ import { recordProcess } from "./recorded-process.ts"
 
 const minuteMillis = 60_000
 
-/** Counts how often the process of an environment was ended within a minute. */
+/** Counts the kills of an environment's process within a minute. */
 class Kills {
   readonly #at = new Map<string, Array<number>>()
 
@@ -36,7 +36,7 @@ class Kills {
   }
 }
 
-/** Handlers of what hosts report, as callbacks that start fibers. */
+/** Handlers of the hosts' reports, as callbacks that start fibers. */
 const makeReports = Effect.gen(function* () {
   const source = yield* FunctionsSource
   const logs = yield* FunctionsLogs
@@ -81,13 +81,15 @@ const makeReports = Effect.gen(function* () {
   })
 })
 
-/** Sockets need short paths, which a data directory may not have. */
+/**
+ * Creates the directory of the sockets. Sockets need short paths, which a data directory may not have.
+ */
 const makeSocketDirectory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "svc-functions-"))),
   (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
 )
 
-/** The hosts of this runner, for as long as the scope is open. */
+/** Hosts of this runner. They live as long as the scope. */
 const makeLocalFunctions = Effect.fnUntraced(function* (programs: Programs) {
   const settings = yield* Settings
   const clock = yield* Clock.Clock
@@ -98,7 +100,7 @@ const makeLocalFunctions = Effect.fnUntraced(function* (programs: Programs) {
     (it) => Effect.sync(() => it.stop())
   )
   const sockets = yield* makeSocketDirectory
-  const context: Omit<HostContext, "takeTurn"> = {
+  const context: Omit<HostContext, "acquireStartSlot"> = {
     programs,
     compiler,
     directories: new DataDirectories(settings.dataDir, sockets, programs.hasOwnUsers),
@@ -119,12 +121,12 @@ const makeLocalFunctions = Effect.fnUntraced(function* (programs: Programs) {
     Effect.repeat(Schedule.spaced(limits.logFlushMillis)),
     Effect.forkScoped
   )
-  return { hosts, context: { ...context, takeTurn: () => hosts.turn() } }
+  return { hosts, context: { ...context, acquireStartSlot: () => hosts.acquireStartSlot() } }
 })
 
 export type LocalFunctions = Effect.Success<ReturnType<typeof makeLocalFunctions>>
 
-/** Finds the programs, or why functions cannot run here. */
+/** Finds the programs; returns the reason if functions cannot run here. */
 const makePrograms = Effect.gen(function* () {
   const { functions } = yield* Settings
   if (functions.processes === 0) return "SVC_FUNCTIONS_PROCESSES is 0."
@@ -135,7 +137,10 @@ const makePrograms = Effect.gen(function* () {
   )
 })
 
-/** The functions of this runner, or why it runs none: where untrusted code cannot be guarded, it says so. */
+/**
+ * Functions of this runner, or the reason why it runs none. A machine that cannot sandbox untrusted
+ * code runs none.
+ */
 export class FunctionHosts extends Context.Service<
   FunctionHosts,
   { readonly local: LocalFunctions | string }
@@ -145,7 +150,7 @@ export class FunctionHosts extends Context.Service<
     Effect.gen(function* () {
       const programs = yield* makePrograms
       if (typeof programs === "string") {
-        yield* Effect.logInfo(`Functions do not run here: ${programs}`)
+        yield* Effect.logInfo(`Functions are unavailable on this runner: ${programs}`)
         return FunctionHosts.of({ local: programs })
       }
       if (!programs.hasOwnUsers) {

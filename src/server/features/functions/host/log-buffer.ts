@@ -1,12 +1,12 @@
 /**
- * Lines that a function writes, on their way to the log. More than a second's share is dropped and counted,
- * so that a function that writes without end fills no log and stops nobody.
+ * Buffer of the lines that a function writes. It drops and counts lines beyond the rate limit per
+ * second, so that a function that writes endlessly cannot fill the log or delay others.
  */
 import { Option, Schema } from "effect"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import type { FunctionLogLine } from "../control-plane.ts"
 
-/** A line of workerd. Lines with a source are its own; they name its internals. */
+/** Log line of workerd. Lines with a source are workerd's own and name its internals. */
 const Line = Schema.Struct({
   level: Schema.String,
   message: Schema.String,
@@ -14,11 +14,11 @@ const Line = Schema.Struct({
 })
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Line))
 
-/** The beginning of a line that was too long to be read whole. */
+/** Start of a line that exceeded the length limit. */
 const cutForm = /^\{"timestamp":\d+,"level":"(\w+)","message":"(.*)$/s
 const escapeMaxCharacters = 6
 
-/** The beginning of a JSON string, which may end within an escape. */
+/** Decodes the start of a JSON string, which may end within an escape. */
 const unescape = (text: string): string => {
   for (let cut = 0; cut < escapeMaxCharacters; cut += 1) {
     try {
@@ -59,7 +59,7 @@ export class LogBuffer {
     return this.#lines.length === 0 && this.#dropped === 0
   }
 
-  /** Adds a line of output, if it is one of the function's. */
+  /** Adds a line of output if the function wrote it. */
   add(text: string, version: number, now: number): void {
     const line = parse(text)
     if (line === undefined || line.source !== undefined) return
@@ -78,7 +78,7 @@ export class LogBuffer {
     else this.#lines.push({ ...line, message: line.message.slice(0, limits.logLineBytes) })
   }
 
-  /** Takes the lines, with one that says how many are missing. */
+  /** Takes the lines, and appends one with the number of dropped lines. */
   take(version: number, now: number): ReadonlyArray<FunctionLogLine> {
     const taken = this.#lines
     if (this.#dropped > 0) {

@@ -1,4 +1,4 @@
-/** Calls of one host by the service: statements, migrations, crons, queues and hooks. */
+/** Calls of the service to one host: statements, migrations, crons, queues and hooks. */
 import { Schema } from "effect"
 import { NotFound, SqlError } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
@@ -86,7 +86,7 @@ export const scheduled = async (
   successOf(await host.call("scheduled", { cron, scheduledTime }), host)
 }
 
-/** Text as it is, bytes in base64, as the entry point reads them. */
+/** Encodes a body for the entry point: text unchanged, bytes in base64. */
 const bodyOf = ({ body, contentType }: QueuedMessage): string =>
   Buffer.from(body).toString(contentType === "bytes" ? "base64" : "utf8")
 

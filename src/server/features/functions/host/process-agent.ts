@@ -1,6 +1,7 @@
 /**
- * Connections to a process that may answer a request before it has read the body. The process then closes its
- * end: what is still written fails, but the answer waits to be read. Node would drop it with the connection.
+ * Connections to a process that may answer a request before it has read the body. The process then
+ * closes its end, so further writes fail while the answer waits. Node would drop the answer with the
+ * connection.
  */
 import { Agent, type ClientRequestArgs } from "node:http"
 import { type NetConnectOpts, Socket } from "node:net"
@@ -13,7 +14,10 @@ const isClosedByPeer = (error: Error | null | undefined): boolean =>
   "code" in error &&
   (error.code === "EPIPE" || error.code === "ECONNRESET")
 
-/** A socket that drops what its peer reads no more. Whether the connection has ended, reading it shows. */
+/**
+ * Socket that drops data which its peer no longer reads. It detects the end of the connection by
+ * reading.
+ */
 class ReadToEndSocket extends Socket {
   isCut = false
 

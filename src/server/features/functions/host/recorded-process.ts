@@ -1,6 +1,6 @@
 /**
- * Names the process that has the data of an environment on this disk. A runner that stands still (SIGSTOP)
- * cannot end its own; the next runner of the machine does, before it opens the same files.
+ * Record of the process that holds the data of an environment on this disk. A stopped runner (SIGSTOP)
+ * cannot end its own process. The next runner of the machine ends it before it opens the same files.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -9,7 +9,10 @@ import { setTimeout as delay } from "node:timers/promises"
 const name = "process"
 const endMillis = 5000
 const lookMillis = 20
-/** The time of its start, counted after the name in parentheses. A later process may have the same id. */
+/**
+ * Position of the process's start time in its stat, counted after the name. It distinguishes the
+ * process from a later one with the same id.
+ */
 const startField = 19
 
 const startOf = (pid: number): string | undefined => {
@@ -22,7 +25,7 @@ const startOf = (pid: number): string | undefined => {
   }
 }
 
-/** Writes down which process runs. */
+/** Records the running process. */
 export const recordProcess = (directory: string, pid: number): void => {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   writeFileSync(join(directory, name), `${pid} ${startOf(pid)}`)
@@ -37,7 +40,7 @@ const read = (directory: string): readonly [pid: number, start: string | undefin
   }
 }
 
-/** Ends the process that was written down, if it still runs. */
+/** Ends the recorded process if it still runs. */
 export const endRecorded = async (directory: string): Promise<void> => {
   const [pid, start] = read(directory) ?? []
   if (pid === undefined || start === undefined) return
@@ -45,7 +48,7 @@ export const endRecorded = async (directory: string): Promise<void> => {
   if (!isThere()) return
   process.kill(pid, "SIGKILL")
   for (let waited = 0; isThere(); waited += lookMillis) {
-    if (waited > endMillis) throw new Error(`Failed to end process ${pid} of a runner before`)
+    if (waited > endMillis) throw new Error(`Failed to end process ${pid} of an earlier runner`)
     await delay(lookMillis)
   }
 }

@@ -1,4 +1,4 @@
-/** Sizes of what an environment stores, from its files. */
+/** Sizes of an environment's stored data, from its files. */
 import { createHash, createHmac } from "node:crypto"
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
@@ -15,7 +15,7 @@ const bytesBelow = (directory: string): number => {
   return bytes
 }
 
-/** The file of a simulated resource: miniflare derives its name as workerd does for a durable object. */
+/** File of a simulated resource. Miniflare derives its name as workerd does for a durable object. */
 const databaseFile = (storage: Storage, name: string): string => {
   const key = createHash("sha256").update(storage.object).digest()
   const mac = (bytes: string | Buffer) =>
@@ -40,7 +40,7 @@ const storages = {
 
 const fileBytes = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
-/** The sizes of the resources that these bindings name. */
+/** Returns the sizes of the resources that these bindings name. */
 export const resourcesOf = (
   data: string,
   bindings: ReadonlyArray<FunctionBinding>,

@@ -1,4 +1,4 @@
-/** Passes a WebSocket of a client to a function: after the handshake, bytes in both directions. */
+/** Passes a client's WebSocket to a function: after the handshake, bytes in both directions. */
 import { type IncomingMessage, request, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import { Unavailable } from "#rpc/errors/codes"
@@ -8,7 +8,7 @@ import { type CallFacts, requestHeaders } from "./headers.ts"
 import { hasLeft } from "./exchange.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
 
-/** A handshake of a client. */
+/** Client's handshake. */
 export interface Handshake extends Omit<CallFacts, "callHeaders"> {
   readonly request: IncomingMessage
   readonly socket: Duplex
@@ -34,7 +34,7 @@ export const handshakeAnswer = ({ headers }: IncomingMessage): string => {
   return ["HTTP/1.1 101 Switching Protocols", ...lines, "", ""].join("\r\n")
 }
 
-/** Moves bytes until either end closes. */
+/** Forwards bytes until either end closes. */
 export const join = (client: Duplex, upstream: Duplex): Promise<void> =>
   new Promise((resolve) => {
     const end = (): void => {
@@ -70,7 +70,7 @@ const open = (
     const end = (reason: CallEnded["reason"]): void => {
       sent.destroy(new CallEnded({ reason }))
     }
-    call.onEnd = end
+    call.onProcessEnd(end)
     sent.on("timeout", () => end("late"))
     facts.socket.once("close", () => sent.destroy())
     sent.on("error", reject)
@@ -89,7 +89,7 @@ const text = async (answer: IncomingMessage): Promise<string> => {
   return read
 }
 
-/** A function that refuses a handshake answers in its own words. */
+/** Passes a function's refusal of a handshake to the client unchanged. */
 export const passRefusal = async (
   socket: Duplex,
   answer: IncomingMessage,
@@ -108,7 +108,9 @@ export const passRefusal = async (
   )
 }
 
-/** Opens a WebSocket of a function. Returns what is a fault of the service, or why the host has left. */
+/**
+ * Opens a WebSocket of a function. Returns a fault of the service, or the reason why the host has left.
+ */
 export const passSocket = async (host: FunctionHost, handshake: Handshake): Promise<unknown> => {
   const { head, socket } = handshake
   // The client may go at any time.
@@ -124,7 +126,7 @@ export const passSocket = async (host: FunctionHost, handshake: Handshake): Prom
       await passRefusal(socket, answer, call.process.program.isDevelopment)
       return undefined
     }
-    call.onEnd = () => upstream.destroy()
+    call.onProcessEnd(() => upstream.destroy())
     socket.write(handshakeAnswer(answer))
     if (opened.head !== undefined && opened.head.length > 0) socket.write(opened.head)
     if (head.length > 0) upstream.write(head)

@@ -1,6 +1,6 @@
 /**
- * Bytes that an environment takes on disk, measured now and then by a program beside the service: to look at
- * many files would delay calls.
+ * Bytes of an environment on disk. A program beside the service measures them periodically, since a
+ * scan of many files would delay calls.
  */
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
@@ -8,7 +8,7 @@ import { functionStorage as limits } from "#rpc/function-runtime-limits"
 
 const run = promisify(execFile)
 
-/** Bytes of the blocks below a directory; a file that is removed meanwhile does not count. */
+/** Returns the bytes of the blocks below a directory. Ignores files that disappear meanwhile. */
 const bytesBelow = async (directory: string): Promise<number> => {
   const { stdout } = await run("du", ["-sk", directory], {
     timeout: limits.measureTimeoutMillis
@@ -30,7 +30,7 @@ export class StorageUse {
     this.#onChange = onChange
   }
 
-  /** Measures again, if the environment was used since. */
+  /** Measures again if a call used the environment since the last measurement. */
   refresh(directory: string, usedAt: number): void {
     if (this.#maxBytes === 0 || this.#isMeasuring || usedAt < this.#measuredAt) return
     if (this.#now() - this.#measuredAt < limits.measureMillis) return

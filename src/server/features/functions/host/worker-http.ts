@@ -3,13 +3,13 @@ import { type Agent, type IncomingMessage, type OutgoingHttpHeaders, request } f
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 
 export interface WorkerRequest {
-  /** Undefined: a connection for this request alone. */
+  /** Agent of the connection; undefined opens a connection for this request alone. */
   readonly agent: Agent | undefined
   readonly socketPath: string
   readonly headers: OutgoingHttpHeaders
 }
 
-/** The answer is larger than the service reads. */
+/** Error: the answer exceeds the size limit of the service. */
 export class ReplyTooLarge extends Error {}
 
 const readAll = async (response: IncomingMessage): Promise<string> => {
@@ -29,12 +29,12 @@ const readAll = async (response: IncomingMessage): Promise<string> => {
 
 export interface WorkerReply {
   readonly status: number
-  /** What the entry point says about the call: `failed`. */
+  /** Outcome that the entry point reports; `failed` for a failed call. */
   readonly outcome: string | undefined
   readonly body: unknown
 }
 
-/** Posts JSON and reads JSON. */
+/** Posts JSON and reads a JSON answer. */
 export const postJson = async (
   { agent, headers, socketPath }: WorkerRequest,
   body: unknown,

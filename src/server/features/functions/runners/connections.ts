@@ -1,4 +1,4 @@
-/** Connections to other runners that carry HTTP, kept for the next request. */
+/** Pooled HTTP connections to other runners. */
 import { Agent, type RequestOptions } from "node:http"
 import type { Duplex } from "node:stream"
 import { functionLeases as limits } from "#rpc/function-runtime-limits"
@@ -6,7 +6,7 @@ import { functionLeases as limits } from "#rpc/function-runtime-limits"
 /** Opens an authenticated connection to a runner. */
 export type Dial = (address: string) => Promise<Duplex>
 
-/** The inverse of `host:port`; the host may contain colons. */
+/** Parses `host:port`. The host may contain colons. */
 const endOf = (address: string): { readonly host: string; readonly port: number } => {
   const colon = address.lastIndexOf(":")
   return { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) }
@@ -39,7 +39,7 @@ class DialingAgent extends Agent {
 export class RunnerConnections {
   readonly #agent: DialingAgent
   readonly #dial: Dial
-  /** Requests under way, by environment. */
+  /** Requests in progress by environment. */
   readonly #underWay = new Map<string, number>()
 
   constructor(dial: Dial) {
@@ -47,18 +47,18 @@ export class RunnerConnections {
     this.#agent = new DialingAgent(dial)
   }
 
-  /** Where a request to a runner goes. */
+  /** Returns the request options for a runner. */
   to(address: string): RequestOptions {
     return { agent: this.#agent, ...endOf(address) }
   }
 
-  /** A connection for one socket of a client. */
+  /** Opens a connection for one socket of a client. */
   async open(address: string): Promise<RequestOptions> {
     const socket = await this.#dial(address)
     return { createConnection: () => socket, ...endOf(address) }
   }
 
-  /** Counts a request of an environment; returns how to end it, or nothing if there are too many. */
+  /** Counts a request of an environment; returns a function that ends it, or undefined at the limit. */
   enter(environmentId: string): (() => void) | undefined {
     const count = this.#underWay.get(environmentId) ?? 0
     if (count >= limits.passedMax) return undefined

@@ -1,11 +1,11 @@
 /**
- * A runner's own view of its lease on an environment. It counts from the start of the last renewal that
- * succeeded, on two clocks: one may stand still while the machine sleeps, the other may be set back. So the
- * runner stops before the database lets another one begin. Pure.
+ * Runner's view of its own lease on an environment. It counts from the start of the last successful
+ * renewal on two clocks. One clock may stop while the machine sleeps, and an operator may set back the
+ * other. So the runner stops before the database lets another one begin. Pure.
  */
 import { functionLeases as limits } from "#rpc/function-runtime-limits"
 
-/** Milliseconds of the clocks, in one order. */
+/** Milliseconds of the clocks, in a fixed order. */
 export type Times = ReadonlyArray<number>
 
 export class RunnerLease {
@@ -17,12 +17,12 @@ export class RunnerLease {
     this.#renewedAt = acquiredAt
   }
 
-  /** `startedAt`: when the renewal was sent. */
+  /** Records a renewal. `startedAt` holds the times at which the runner sent it. */
   renewed(startedAt: Times): void {
     this.#renewedAt = startedAt
   }
 
-  /** Whether another runner may hold the lease soon. */
+  /** Whether another runner may soon hold the lease. */
   isOver(now: Times): boolean {
     return now.some((time, i) => time - (this.#renewedAt[i] ?? time) >= limits.fenceMillis)
   }

@@ -1,8 +1,8 @@
 /**
- * The environments whose functions this runner runs, and where it has found others. Each lives on one runner
- * at a time, under a lease in Postgres whose epoch grows with each holder. The first runner that gets a call
- * takes a free lease. It gives the lease back when the environment is idle or the runner stops: calls under
- * way end first, and new ones wait for the next holder.
+ * Environments whose functions this runner runs, and locations of the others. Each environment runs on
+ * one runner at a time, under a lease in Postgres whose epoch grows with each holder. The first runner
+ * that gets a call takes a free lease. It releases the lease when the environment is idle or the runner
+ * stops. Calls in progress end first, and new ones wait for the next holder.
  */
 import { Cause, Clock, Deferred, Effect, Exit, Option, Schedule, Schema } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
@@ -22,28 +22,28 @@ const isEnvironmentId = Schema.is(EnvironmentId)
 
 export interface Here {
   readonly kind: "here"
-  /** The host; throws while this runner stops. */
+  /** Returns the host; throws while this runner stops. */
   readonly host: () => FunctionHost
 }
 
 export interface There {
   readonly kind: "there"
-  /** The runner, as in the runner list. */
+  /** Address of the runner, as in the runner list. */
   readonly address: string
-  /** Called when that runner surely has the environment no more. */
+  /** Callbacks for the moment when that runner has certainly lost the environment. */
   readonly watchers: Set<() => void>
 }
 
 export type Placed = Here | There
 
-/** What this runner knows of an environment. */
+/** State that this runner knows of an environment. */
 class Entry {
-  /** Undefined while the environment is being found, taken over or handed over. */
+  /** Place of the environment; undefined during a look-up, takeover or handover. */
   placed: Placed | undefined
   lease: RunnerLease | undefined
   readonly changed = Deferred.makeUnsafe<void>()
   readonly since: number
-  /** Where the environment was before. */
+  /** Previous place of the environment. */
   readonly before: There | undefined
   waiting = 0
 
@@ -52,7 +52,7 @@ class Entry {
     this.before = replaced?.placed?.kind === "there" ? replaced.placed : replaced?.before
   }
 
-  /** Says to those that wait for the runner before that it has the environment no more. */
+  /** Notifies calls that wait for the previous runner that it has lost the environment. */
   dismiss(): void {
     for (const leave of this.before?.watchers ?? []) leave()
   }
@@ -67,15 +67,15 @@ const makeEntries = Effect.gen(function* () {
     entries,
     now,
     times,
-    /** Puts a new entry in the place of the one before. */
+    /** Replaces the entry of an environment by a new one. */
     replace: (environmentId: EnvironmentId): Entry => {
       const entry = new Entry(now(), entries.get(environmentId))
       entries.set(environmentId, entry)
       return entry
     },
-    /** Lets calls that wait for the entry look again. */
+    /** Wakes the calls that wait for the entry, which then look again. */
     settle: (entry: Entry) => Deferred.succeed(entry.changed, undefined),
-    /** Forgets the entry, unless a newer one has its place. */
+    /** Removes the entry, unless a newer one has replaced it. */
     forget: (environmentId: EnvironmentId, entry: Entry) =>
       Effect.suspend(() => {
         if (entries.get(environmentId) === entry) entries.delete(environmentId)
@@ -86,7 +86,7 @@ const makeEntries = Effect.gen(function* () {
 })
 type Entries = Effect.Success<typeof makeEntries>
 
-/** Finds the holder of an environment, or takes the lease and makes its data ready. */
+/** Finds the holder of an environment, or takes the lease and prepares its data. */
 const makeFind = Effect.fnUntraced(function* (
   { forget, settle, times }: Entries,
   { context: { directories }, hosts }: LocalFunctions,
@@ -123,7 +123,7 @@ const makeFind = Effect.fnUntraced(function* (
     if (Exit.isSuccess(exit) && entry.placed !== undefined) return yield* settle(entry)
     entry.lease = undefined
     if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)) {
-      yield* Effect.logWarning("Failed to take functions over", exit.cause).pipe(
+      yield* Effect.logWarning("Failed to take over functions", exit.cause).pipe(
         Effect.annotateLogs({ environmentId })
       )
       yield* Effect.sleep(limits.failureMillis)
@@ -133,7 +133,7 @@ const makeFind = Effect.fnUntraced(function* (
   })
 })
 
-/** Gives an environment up: with its data and a last snapshot, or at once if the lease may be over. */
+/** Releases an environment: after a last snapshot of its data, or at once if the lease may be over. */
 const makeLeave = Effect.fnUntraced(function* (
   { entries, forget, replace, settle }: Entries,
   { hosts }: LocalFunctions
@@ -141,7 +141,7 @@ const makeLeave = Effect.fnUntraced(function* (
   const repository = yield* FunctionHostRepository
   const snapshots = yield* FunctionSnapshots
   const { id: node } = yield* ThisNode
-  /** Ends the process and stores the data; false if that failed. */
+  /** Ends the process and stores the data; returns false on failure. */
   const store = (environmentId: EnvironmentId, entry: Entry, epoch: number) =>
     Effect.promise(() => hosts.close(environmentId, limits.handOverMillis)).pipe(
       Effect.andThen(
@@ -161,8 +161,8 @@ const makeLeave = Effect.fnUntraced(function* (
     )
   return {
     /**
-     * Calls under way end, the data is stored, and the lease is free. A runner that goes on keeps what it
-     * could not store.
+     * Lets calls in progress end, stores the data, and releases the lease. A runner that keeps running
+     * keeps the lease on data that it failed to store.
      */
     leave: Effect.fnUntraced(function* (environmentId: EnvironmentId, isStopping: boolean) {
       const { lease, placed } = entries.get(environmentId) ?? {}
@@ -178,7 +178,7 @@ const makeLeave = Effect.fnUntraced(function* (
       yield* Effect.ignoreCause(repository.release({ environmentId, node, epoch: lease.epoch }))
       yield* forget(environmentId, entry)
     }),
-    /** The process ends at once; what it has not stored stays on this machine alone. */
+    /** Ends the process at once. Data without a snapshot stays on this machine only. */
     fence: Effect.fnUntraced(function* (environmentId: EnvironmentId, before: Entry) {
       if (entries.get(environmentId) !== before) return
       before.lease = undefined
@@ -188,9 +188,9 @@ const makeLeave = Effect.fnUntraced(function* (
         return
       }
       const entry = replace(environmentId)
-      yield* Effect.logWarning("The lease on functions could not be renewed: they stop here").pipe(
-        Effect.annotateLogs({ environmentId })
-      )
+      yield* Effect.logWarning(
+        "Failed to renew the lease on functions; stopping them on this runner"
+      ).pipe(Effect.annotateLogs({ environmentId }))
       yield* snapshots.close(environmentId)
       yield* Effect.promise(() => hosts.close(environmentId, 0)).pipe(
         Effect.ensuring(forget(environmentId, entry))
@@ -200,7 +200,7 @@ const makeLeave = Effect.fnUntraced(function* (
 })
 type Leaving = Effect.Success<ReturnType<typeof makeLeave>>
 
-/** Renews the leases of this runner, and stops what has lost its own. */
+/** Renews the leases of this runner, and fences environments that lost theirs. */
 const keepLeases = Effect.fnUntraced(function* (
   { entries, now, times }: Entries,
   { hosts }: LocalFunctions,
@@ -228,7 +228,7 @@ const keepLeases = Effect.fnUntraced(function* (
       if (entry.lease?.isOver(times())) yield* Effect.forkIn(fence(environmentId, entry), scope)
     }
   })
-  /** Forgets where others are, and leaves what nobody calls. */
+  /** Removes locations of other runners, and releases environments that get no calls. */
   const tidy = Effect.gen(function* () {
     for (const [environmentId, { placed, since }] of entries) {
       const age = now() - since
@@ -245,7 +245,10 @@ const keepLeases = Effect.fnUntraced(function* (
   yield* Effect.forkScoped(Effect.repeat(tidy, Schedule.spaced(limits.foundMillis)))
 })
 
-/** Finds the other runner that has an environment, also for those that wait for one that is silent. */
+/**
+ * Finds the other runner that has an environment. Also serves calls that wait for an unresponsive
+ * runner.
+ */
 const makeElsewhere = Effect.fnUntraced(function* ({ entries }: Entries) {
   const repository = yield* FunctionHostRepository
   const { id: node } = yield* ThisNode
@@ -261,13 +264,15 @@ const makeElsewhere = Effect.fnUntraced(function* ({ entries }: Entries) {
       })
     })
   ).pipe(
-    Effect.catchCause((cause) => Effect.logDebug("Failed to look for functions elsewhere", cause))
+    Effect.catchCause((cause) =>
+      Effect.logDebug("Failed to read which runner holds the functions", cause)
+    )
   )
   yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(limits.renewMillis)))
   return elsewhere
 })
 
-/** The leases of the runner at this address, for as long as the scope is open. */
+/** Leases of the runner at this address, for as long as the scope is open. */
 export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, address: string) {
   const known = yield* makeEntries
   const { entries, now, replace, times } = known
@@ -295,7 +300,10 @@ export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, ad
       entry
     )
   }
-  /** Data that a single process has left belongs to this runner: others have no snapshot of it. */
+  /**
+   * Assigns the data of an earlier single-process deployment to this runner. Others have no snapshot of
+   * it.
+   */
   const { directories } = local.context
   for (const environmentId of directories.names.filter(isEnvironmentId)) {
     if (openedBy(directories.snapshotsOf(environmentId)) === undefined)

@@ -1,4 +1,4 @@
-/** Runs operations on the host of an environment that is on this runner. */
+/** Runs operations on the host of an environment on this runner. */
 import { Effect, Schema } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
@@ -13,7 +13,7 @@ import { FunctionSnapshots } from "../snapshots.ts"
 import { FunctionsQueues, FunctionsSource } from "../control-plane.ts"
 import { Failure, type Operation } from "./operations.ts"
 
-/** The environment has left this runner before the operation began. */
+/** Error: the environment left this runner before the operation began. */
 export class Left {
   readonly _tag = "Left"
 }
@@ -50,7 +50,7 @@ const callOf = (host: FunctionHost, operation: Operation): Promise<unknown> | un
   }
 }
 
-/** Returns how to run an operation on a host of this runner. */
+/** Returns a function that runs an operation on a host of this runner. */
 export const makePerform = Effect.fnUntraced(function* ({ context, hosts }: LocalFunctions) {
   const queues = yield* FunctionsQueues
   const snapshots = yield* FunctionSnapshots

@@ -1,4 +1,4 @@
-/** Operations of the service on an environment, as one runner sends them to another. */
+/** Operations of the service on an environment, in the format between runners. */
 import { Schema } from "effect"
 import {
   FeatureUnavailable,
@@ -54,7 +54,7 @@ export const Operation = Schema.Union([
     payload: Schema.Json
   }),
   Schema.Struct({ kind: Schema.Literal("resources") }),
-  /** Waits until the last change is in force. */
+  /** Waits until this runner has applied the last change. */
   Schema.Struct({ kind: Schema.Literal("settle") }),
   Schema.Struct({ kind: Schema.Literal("purge") })
 ])
@@ -66,7 +66,7 @@ export const decodeOperation = Schema.decodeUnknownSync(Text)
 
 const Sized = Schema.Array(Schema.Struct({ binding: Schema.String, sizeBytes: Schema.Finite }))
 
-/** What the operations answer. */
+/** Results of the operations. */
 export const answers = {
   query: Schema.Struct({
     columns: Schema.Array(Schema.String),

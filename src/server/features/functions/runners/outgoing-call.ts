@@ -1,6 +1,6 @@
 /**
- * A call to another runner. That runner says when it begins, before it gets the body: until then the call may
- * go elsewhere.
+ * Call to another runner. That runner signals its begin before it gets the body. Until then the call
+ * may go elsewhere.
  */
 import {
   type ClientRequest,
@@ -13,22 +13,22 @@ import { CallDeadline } from "../host/call-deadline.ts"
 import type { RunnerConnections } from "./connections.ts"
 import { isMoved } from "./proxy-protocol.ts"
 
-/** The runner to which a call goes. */
+/** Runner that receives a call. */
 export interface Way {
   readonly connections: RunnerConnections
   readonly address: string
-  /** Called when that runner surely has the environment no more. */
+  /** Callbacks for the moment when that runner has certainly lost the environment. */
   readonly watchers: Set<() => void>
 }
 
-/** The other runner has not taken the call. */
+/** Error: the other runner has not taken the call. */
 export class Moved extends Error {}
 
 export interface CallOptions {
   readonly method: string | undefined
   readonly path: string
   readonly headers: OutgoingHttpHeaders
-  /** Milliseconds that the body may take while it moves. */
+  /** Milliseconds that the body may take while it makes progress. */
   readonly uploadMillis?: number
   /** Sends the body and ends the request. */
   readonly onBegin: (sent: ClientRequest) => void
@@ -68,12 +68,12 @@ export class OutgoingCall {
     this.#sent.flushHeaders()
   }
 
-  /** A part of the body has moved. */
+  /** Restarts the deadline after a part of the body has moved. */
   progressed(): void {
     this.#deadline.progressed()
   }
 
-  /** The answer; fails with {@link Moved} if the call has not begun. */
+  /** Returns the answer; fails with {@link Moved} if the call has not begun. */
   async answer(): Promise<IncomingMessage> {
     try {
       const answer = await new Promise<IncomingMessage>((resolve, reject) => {

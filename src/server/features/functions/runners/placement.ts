@@ -1,4 +1,4 @@
-/** Where the functions of an environment run: here, or on another runner. */
+/** Placement of an environment's functions: on this runner or on another one. */
 import { Context, Effect, Layer } from "effect"
 import { FeatureUnavailable, Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
@@ -11,15 +11,15 @@ import { makeLeases, type Placed } from "./leases.ts"
 export class FunctionPlacement extends Context.Service<
   FunctionPlacement,
   {
-    /** Where an environment runs; takes it over if it runs nowhere. */
+    /** Returns the place of an environment; takes the environment over if no runner has it. */
     readonly place: (
       environmentId: EnvironmentId
     ) => Effect.Effect<Placed, FeatureUnavailable | Unavailable>
-    /** The place did not take a call: the next {@link place} looks again, a moment later. */
+    /** Reports that a place did not take a call. The next {@link place} looks again after a moment. */
     readonly moved: (environmentId: EnvironmentId, placed: Placed) => Effect.Effect<void>
-    /** The host, unless another runner may have the environment. */
+    /** Returns the host, unless another runner may have the environment. */
     readonly here: (environmentId: EnvironmentId) => FunctionHost | undefined
-    /** The address of the other runner that has the environment, if one has. */
+    /** Returns the address of the other runner that has the environment, if any. */
     readonly elsewhere: (environmentId: EnvironmentId) => Effect.Effect<string | undefined>
   }
 >()("server/features/functions/runners/placement/FunctionPlacement") {
@@ -28,15 +28,15 @@ export class FunctionPlacement extends Context.Service<
     Effect.gen(function* () {
       const { local } = yield* FunctionHosts
       const streams = yield* RunnerStreams
-      if (typeof local === "string") return nowhere(local)
-      if (streams === undefined) return alone(local)
+      if (typeof local === "string") return unavailableHere(local)
+      if (streams === undefined) return singleNode(local)
       return yield* makeLeases(local, streams.self)
     })
   )
 }
 
-const nowhere = (reason: string) => {
-  const message = `Functions do not run here: ${reason}`
+const unavailableHere = (reason: string) => {
+  const message = `Functions are unavailable on this runner: ${reason}`
   return FunctionPlacement.of({
     place: () =>
       Effect.fail(new FeatureUnavailable({ message, details: { features: ["functions"] } })),
@@ -46,8 +46,8 @@ const nowhere = (reason: string) => {
   })
 }
 
-/** A single process has all environments. */
-const alone = ({ hosts }: LocalFunctions) =>
+/** Placement of a single process, which has all environments. */
+const singleNode = ({ hosts }: LocalFunctions) =>
   FunctionPlacement.of({
     place: (environmentId) => Effect.succeed({ kind: "here", host: () => hosts.of(environmentId) }),
     moved: () => Effect.sleep(limits.retryMillis),

@@ -1,9 +1,9 @@
-/** What one runner says to another about a call that it passes on. */
+/** Protocol between runners for a forwarded call. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http"
 import { Schema } from "effect"
 import { EnvironmentId } from "#rpc/ids"
 
-/** A request of a client. */
+/** Client request in forwarded form. */
 const Forwarded = Schema.Struct({
   environmentId: EnvironmentId,
   mount: Schema.Literals(["service", "app"]),
@@ -16,14 +16,14 @@ export type Forwarded = typeof Forwarded.Type
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Forwarded))
 const isEnvironmentId = Schema.is(EnvironmentId)
 
-/** Headers that reach no function: no client can send them. */
+/** Names of headers between runners. Clients cannot send them, and functions do not receive them. */
 const names = {
   forwarded: "x-svc-forwarded",
   environment: "x-svc-environment",
   moved: "x-svc-moved"
 } as const
 
-/** Where requests of clients and operations of the service arrive. */
+/** Paths of forwarded client requests and of operations. */
 export const paths = { request: "/request", operation: "/operation" } as const
 
 export const forwardedHeader = (forwarded: Forwarded): OutgoingHttpHeaders => ({
@@ -37,7 +37,7 @@ export const readForwarded = (headers: IncomingHttpHeaders): Forwarded | undefin
   return decoded._tag === "Some" ? decoded.value : undefined
 }
 
-/** The environment of an operation. */
+/** Header with the environment of an operation. */
 export const environmentHeader = (environmentId: EnvironmentId): OutgoingHttpHeaders => ({
   [names.environment]: environmentId
 })
@@ -47,7 +47,7 @@ export const readEnvironment = (headers: IncomingHttpHeaders): EnvironmentId | u
   return isEnvironmentId(text) ? text : undefined
 }
 
-/** The status of a runner that does not have the environment: nothing has begun. */
+/** Status of a runner that does not have the environment. The call has not begun. */
 const movedStatus = 421
 
 export const movedAnswer = [movedStatus, { [names.moved]: "1", "content-length": "0" }] as const

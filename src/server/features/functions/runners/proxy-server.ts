@@ -1,6 +1,6 @@
 /**
- * Serves what other runners pass on: requests and sockets of their clients, and operations. A runner that
- * does not have the environment says so before it reads a body.
+ * Serves calls that other runners forward: requests and sockets of their clients, and operations. A
+ * runner that does not have the environment reports this before it reads a body.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
@@ -13,12 +13,12 @@ import { movedAnswer, paths, readEnvironment, readForwarded } from "./proxy-prot
 
 export interface ReceiveOptions {
   readonly here: (environmentId: EnvironmentId) => FunctionHost | undefined
-  /** Runs an operation; undefined if the environment has left meanwhile. */
+  /** Runs an operation; undefined if the environment has left this runner meanwhile. */
   readonly operate: (environmentId: EnvironmentId, text: string) => Promise<string | undefined>
   readonly onFault: (fault: unknown) => void
 }
 
-/** Headers of a client take 16 KiB, and what the other runner adds less than as much again. */
+/** Size limit of headers. A client sends up to 16 KiB, and the other runner adds less than that. */
 const headersMaxBytes = 64 * 1024
 
 const sendMoved = (response: ServerResponse): void => {
@@ -88,7 +88,7 @@ const makeUpgrade =
     else if (fault !== undefined) onFault(fault)
   }
 
-/** A handler of authenticated connections of other runners. */
+/** Returns a handler of authenticated connections from other runners. */
 export const receiveFrom = (options: ReceiveOptions): ((socket: Duplex) => void) => {
   const serve = makeServe(options)
   const upgrade = makeUpgrade(options)

@@ -1,4 +1,4 @@
-/** Passes requests of clients to the runner that has the environment, and the responses back. */
+/** Forwards client requests to the runner that has the environment, and returns the responses. */
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { pipeline } from "node:stream/promises"
@@ -12,10 +12,10 @@ import { handshakeAnswer, type Handshake, join, passRefusal } from "../host/sock
 import { type Forwarded, forwardedHeader, isMoved, paths } from "./proxy-protocol.ts"
 import { Moved, OutgoingCall, type Way } from "./outgoing-call.ts"
 
-/** What became of a request: it was answered, or the runner did not take it. */
+/** Outcome of a proxied request: the function answered it, or the runner did not take it. */
 export type Proxied = "answered" | "moved"
 
-/** Sends the body; what is left of it when the answer has come is read and dropped. */
+/** Sends the body. Drops the rest of the body once the answer has arrived. */
 const upload = (incoming: IncomingMessage, sent: ClientRequest, onProgress: () => void): void => {
   sent.once("close", () => {
     incoming.unpipe(sent)

@@ -1,6 +1,6 @@
 /**
- * Routes of calls: each runs on the runner that has the environment, wherever it arrives. A call that has
- * not begun is repeated where the environment is next; one that has is not.
+ * Routes of calls to the runner that has the environment, wherever a call arrives. A route repeats a
+ * call that has not begun at the environment's next place, and never one that has begun.
  */
 import type { IncomingMessage } from "node:http"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -31,28 +31,28 @@ import { Left, makePerform } from "./operation-handlers.ts"
 import { FunctionPlacement } from "./placement.ts"
 import { receiveFrom } from "./proxy-server.ts"
 
-/** How a call may fail before it begins. */
+/** Errors of a call before it begins. */
 type Unplaced = FeatureUnavailable | Unavailable
 
 export class FunctionRoutes extends Context.Service<
   FunctionRoutes,
   {
-    /** Runs an operation where the environment is. */
+    /** Runs an operation on the runner of the environment. */
     readonly operate: (
       environmentId: EnvironmentId,
       operation: Operation
     ) => Effect.Effect<unknown, Failure>
-    /** Answers a request of a client; returns what is a fault of the service. */
+    /** Answers a client request; returns a fault of the service. */
     readonly serve: (
       environmentId: EnvironmentId,
       exchange: Exchange
     ) => Effect.Effect<unknown, Unplaced>
-    /** Opens a socket of a client; returns what is a fault of the service. */
+    /** Opens a client socket; returns a fault of the service. */
     readonly upgrade: (
       environmentId: EnvironmentId,
       handshake: Handshake
     ) => Effect.Effect<unknown, Unplaced>
-    /** Waits until the last change of an environment that runs elsewhere is in force. */
+    /** Waits until the other runner has applied the last change of an environment. */
     readonly settled: (environmentId: EnvironmentId) => Effect.Effect<void, Failure>
   }
 >()("server/features/functions/runners/routes/FunctionRoutes") {
@@ -100,7 +100,7 @@ const factsOf = ({ clientAddress, mount, playerId, url }: Exchange | Handshake) 
   ...(playerId === undefined ? {} : { playerId })
 })
 
-/** Runs a call of a host; fails with {@link Left} if that ended before the call began. */
+/** Runs a call of a host; fails with {@link Left} if the host ended before the call began. */
 const begun = (run: () => Promise<unknown>): Effect.Effect<unknown, Left> =>
   Effect.flatMap(
     // The host may end at any time.
@@ -153,7 +153,7 @@ const operateOn = (
     )
   )
 
-/** Connections to the other runners, if there can be any. */
+/** Connections to the other runners; undefined in a deployment of a single process. */
 const makeConnections = Effect.gen(function* () {
   const streams = yield* RunnerStreams
   if (streams === undefined) return undefined
@@ -172,13 +172,15 @@ const makePerformHere = Effect.gen(function* () {
   return yield* makePerform(local)
 })
 
-/** Where a call runs. */
+/** Implementations of a call for each place. */
 interface Ways<A, E> {
   readonly here: (host: () => FunctionHost) => Effect.Effect<A, E | Left>
   readonly there: (way: Way) => Effect.Effect<A, E | Left>
 }
 
-/** Returns how to run a call where the environment is, until it has begun. */
+/**
+ * Returns a function that runs a call at the environment's place, and retries until the call begins.
+ */
 const makeRoute = Effect.fnUntraced(function* (connections: RunnerConnections | undefined) {
   const placement = yield* FunctionPlacement
   const now = monotonicMillis(yield* Clock.Clock)
@@ -210,7 +212,7 @@ const makeRoute = Effect.fnUntraced(function* (connections: RunnerConnections | 
   })
 })
 
-/** Serves what other runners pass on. */
+/** Serves calls that other runners forward. */
 const receive = Effect.fnUntraced(function* (perform: Perform) {
   const streams = yield* RunnerStreams
   if (streams === undefined) return

@@ -1,6 +1,6 @@
 /**
- * Copies what has changed of an environment's data to a directory of the service, while its process may go
- * on: the process stands still for the milliseconds of a cut only.
+ * Copies the changed data of an environment to a directory of the service, while its process may run. A
+ * cut pauses the process for milliseconds only.
  */
 import { mkdirSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -17,24 +17,24 @@ import {
 } from "./cut.ts"
 import { NotPaused } from "./pause.ts"
 
-/** Where the data is, and a directory of the same file system. */
+/** Data directory, and a staging directory on the same file system. */
 export interface CopyFolders {
   readonly data: string
   readonly staging: string
 }
 
-/** The process that may write meanwhile; `starting`: it cannot be paused yet. */
+/** Process that may write meanwhile. `starting` means that it cannot be paused yet. */
 export type Writer = () => number | "starting" | undefined
 
-/** What an environment had, and the files of it that the last snapshot has not. */
+/** Data of an environment, and copies of the files that the last snapshot lacks. */
 export interface Copied {
   readonly marks: Marks
   readonly blobs: ReadonlySet<string>
-  /** Copies by the path of what they are of. */
+  /** Copies by the path of their original. */
   readonly copies: ReadonlyMap<string, string>
 }
 
-/** A database is written to meanwhile in a way that a reader has to wait for. */
+/** Whether a writer blocks a reader of the database. */
 const isBusy = (error: unknown): boolean =>
   error instanceof NotPaused || (error instanceof Error && /database is locked/.test(error.message))
 
@@ -69,7 +69,7 @@ const copyAll = async (
   }
 }
 
-/** Copies the databases that differ from the marks, and links the blobs that are not stored. */
+/** Copies the databases that differ from the marks, and links the blobs without a stored copy. */
 export const copyChanged = async (
   { data, staging }: CopyFolders,
   writer: Writer,

@@ -1,7 +1,7 @@
 /**
- * Pins the files of an environment at one moment: databases by a read transaction, which later writes do not
- * change, and blobs by hard links, which outlive their removal. Only what has changed since the last
- * snapshot is pinned.
+ * Pins the files of an environment at one moment. A read transaction pins a database against later
+ * writes. Hard links pin blobs against removal. A cut pins only data that changed since the last
+ * snapshot.
  */
 import { linkSync, mkdirSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
@@ -9,10 +9,10 @@ import { DatabaseSync } from "node:sqlite"
 import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
 import { whilePaused } from "./pause.ts"
 
-/** Directories of what an environment stores; the cache is none of it. */
+/** Directories of the stored data of an environment. They exclude the cache. */
 const storages = ["d1", "kv", "r2", "do"] as const
 
-/** By which a database is known to be unchanged. */
+/** Marks of databases. An equal mark means that a database is unchanged. */
 export type Marks = ReadonlyMap<string, string>
 
 interface Listed {
@@ -20,30 +20,32 @@ interface Listed {
   readonly blobs: ReadonlyArray<string>
 }
 
-/** A database at the moment of the cut. */
+/** Database at the moment of the cut. */
 export interface PinnedDatabase {
   readonly path: string
   readonly database: DatabaseSync
 }
 
-/** What an environment had at one moment. */
+/** Data of an environment at one moment. */
 export interface Cut {
   /** Marks of all databases. */
   readonly marks: Marks
   readonly blobs: ReadonlySet<string>
-  /** Databases that have changed; the copying closes each. */
+  /** Changed databases. The copy step closes each. */
   readonly changed: ReadonlyArray<PinnedDatabase>
-  /** Databases that have changed, beyond those that are pinned at once: they need another cut. */
+  /** Number of changed databases beyond the limit of one cut. They need another cut. */
   readonly left: number
 }
 
-/** Where the data is, and where links to its blobs go. */
+/** Data directory, and the directory for links to its blobs. */
 export interface CutFolders {
   readonly data: string
   readonly links: string
 }
 
-/** Blobs of KV and files have a directory of their own; a durable object may have any name. */
+/**
+ * Path of a blob. Blobs of KV and files have their own directory; a durable object may have any name.
+ */
 const blobForm = /^(?:kv|r2)\/[^/]+\/blobs\//
 
 const list = (data: string): Listed => {
@@ -68,7 +70,7 @@ const markOf = (file: string): string =>
     .map((stat) => (stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`))
     .join(" ")
 
-/** Marks of all databases as they are now. */
+/** Returns the current marks of all databases. */
 export const marksOf = (data: string): Marks =>
   new Map(list(data).databases.map((path) => [path, markOf(join(data, path))]))
 
@@ -98,7 +100,7 @@ const link = ({ data, links }: CutFolders, blobs: Iterable<string>): void => {
   }
 }
 
-/** Whether a database has changed or is gone since the marks were made, without a pause. */
+/** Whether a database differs from the marks or no longer exists. Does not pause the process. */
 export const isChanged = (data: string, marks: Marks): boolean => {
   const now = marksOf(data)
   return now.size !== marks.size || [...now].some(([path, mark]) => marks.get(path) !== mark)
@@ -110,17 +112,17 @@ const changedPaths = (before: Marks, now: Marks): ReadonlyArray<string> =>
     .filter((path) => before.get(path) !== now.get(path))
     .toSorted((a, b) => Number(a.startsWith("do/")) - Number(b.startsWith("do/")))
 
-/** What need not be pinned. */
+/** Data that needs no pinning. */
 export interface Known {
-  /** Marks of databases that are stored, or copied already. */
+  /** Marks of databases with a stored or pending copy. */
   readonly marks: Marks
-  /** Durable objects that were copied by an earlier cut: each is whole by itself. */
+  /** Durable objects that an earlier cut copied. Each is consistent by itself. */
   readonly copied: ReadonlySet<string>
-  /** Blobs that are stored; they never change. */
+  /** Whether the store has a blob. Blobs never change. */
   readonly hasBlob: (path: string) => boolean
 }
 
-/** Makes a cut while the process stands still. */
+/** Makes a cut while the process is paused. */
 export const cut = (folders: CutFolders, pid: number | undefined, known: Known): Cut => {
   const unknown = (blobs: Iterable<string>) => [...blobs].filter((path) => !known.hasBlob(path))
   // Most links are made before the pause.

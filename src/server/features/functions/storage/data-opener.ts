@@ -15,8 +15,8 @@ import { restoreFiles } from "./restore.ts"
 import { type Base, loadManifest } from "./snapshot-writer.ts"
 
 /**
- * What opening the data has found: `local`, the data on this disk is the newest; `restored` from a snapshot;
- * `empty`, there is none.
+ * Source of opened data: `local` if the data on this disk is the newest, `restored` from a snapshot, or
+ * `empty` without any.
  */
 export type FoundData = "local" | "restored" | "empty"
 
@@ -25,7 +25,7 @@ export interface Opening {
   readonly base: Base | undefined
 }
 
-/** Makes this epoch the one that may write, and says whether the data on this disk is the newest. */
+/** Makes this epoch the one that may write. Returns whether the data on this disk is the newest. */
 const makeOwn = Effect.gen(function* () {
   const rows = yield* SnapshotRepository
   const transaction = yield* makeTransaction
@@ -44,7 +44,7 @@ const makeOwn = Effect.gen(function* () {
     )
 })
 
-/** Opens data; refused if a newer epoch has opened it. */
+/** Opens data; fails if a newer epoch has opened it. */
 export const makeOpen = Effect.fnUntraced(function* (
   directories: DataDirectories,
   objects: Objects

@@ -1,6 +1,6 @@
 /**
- * The files of a snapshot. Each consists of parts of objects in the blob store: a large file has objects of
- * its own, small files share one. Pure.
+ * Files of a snapshot. Each consists of parts of objects in the blob store: a large file has its own
+ * objects, small files share one. Pure.
  */
 import { Schema } from "effect"
 import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
@@ -12,7 +12,7 @@ const Part = Schema.Struct({
 })
 
 const File = Schema.Struct({
-  /** Below the directory of the environment. */
+  /** Path below the directory of the environment. */
   path: Schema.String.check(Schema.isPattern(/^(?:d1|kv|r2|do)(?:\/(?!\.{1,2}(?:\/|$))[^/\0]+)+$/)),
   size: Schema.Int,
   parts: Schema.Array(Part)
@@ -21,7 +21,7 @@ export type SnapshotFile = typeof File.Type
 
 const Manifest = Schema.Struct({
   format: Schema.Literal(1),
-  /** Bytes of each object, by its hash. */
+  /** Size in bytes of each object, by its hash. */
   objects: Schema.Record(Schema.String, Schema.Int),
   files: Schema.Array(File)
 })
@@ -32,13 +32,13 @@ export const decodeManifest = Schema.decodeUnknownSync(Schema.fromJsonString(Man
 
 export const noFiles: Manifest = { format: 1, objects: {}, files: [] }
 
-/** Bytes of all files. */
+/** Returns the bytes of all files. */
 export const bytesOf = ({ files }: Manifest): number =>
   files.reduce((sum, { size }) => sum + size, 0)
 
 /**
- * The files of a manifest whose objects are kept. Where most bytes of an object belong to files that are
- * gone, its remaining files are stored again in others, so that the object can be removed.
+ * Returns the files of a manifest whose objects remain. Excludes objects whose bytes mostly belong to
+ * removed files. Their remaining files go to other objects, so that the store can remove the sparse ones.
  */
 export const reusable = (
   { files, objects }: Manifest,
@@ -58,7 +58,7 @@ export const reusable = (
   )
 }
 
-/** The manifest of these files; the sizes of their objects are known. */
+/** Returns the manifest of these files. The sizes of their objects must be known. */
 export const manifestOf = (
   files: ReadonlyArray<SnapshotFile>,
   sizes: Readonly<Record<string, number>>

@@ -1,10 +1,13 @@
-/** Which epoch has last opened the data of an environment on this disk, to know whether it is the newest. */
+/**
+ * Marker of the epoch that last opened an environment's data on this disk. It shows whether that data
+ * is the newest.
+ */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 const name = "epoch"
 
-/** The epoch that has last opened the data here; undefined: none has. */
+/** Returns the epoch that last opened the data here; undefined if none has. */
 export const openedBy = (directory: string): number | undefined => {
   try {
     const epoch = Number(readFileSync(join(directory, name), "utf8"))

@@ -1,6 +1,7 @@
 /**
- * Objects of snapshots in the blob store, named by the hash of their bytes. A large file is cut into objects
- * of one size, so that a change stores only those that differ; small files share an object.
+ * Objects of snapshots in the blob store, named by the hash of their bytes. A large file splits into
+ * objects of one size, so that a change stores only the objects that differ. Small files share an
+ * object.
  */
 import { createHash } from "node:crypto"
 import { open, readFile, writeFile } from "node:fs/promises"
@@ -16,14 +17,14 @@ const keyOf = (environmentId: EnvironmentId, object: string): string =>
 
 const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
 
-/** A file that a snapshot gets. */
+/** New file of a snapshot. */
 export interface NewFile {
   readonly path: string
-  /** Where its bytes are. */
+  /** Path of the file with its bytes. */
   readonly file: string
 }
 
-/** The bytes of objects, in the order of the files, as few of them in memory as possible. */
+/** Yields the bytes of objects in the order of the files, with few of them in memory. */
 async function* objectsOf(
   files: Iterable<NewFile>,
   done: (file: SnapshotFile) => void
@@ -50,7 +51,8 @@ async function* objectsOf(
       for (let at = 0; size > limits.objectBytes / 4 && at < size;) {
         const bytes = Buffer.alloc(Math.min(limits.objectBytes, size - at))
         const { bytesRead } = await handle.read(bytes, 0, bytes.length, at)
-        if (bytesRead < bytes.length) throw new Error(`${path} has become shorter`)
+        if (bytesRead < bytes.length)
+          throw new Error(`Failed to read ${path}: it has become shorter`)
         parts.push({ object: hashOf(bytes), offset: 0, length: bytes.length })
         at += bytes.length
         yield bytes
@@ -70,7 +72,7 @@ async function* objectsOf(
   if (sharing.length > 0) yield share()
 }
 
-/** Stores objects, once their rows say that they are to be removed unless a snapshot names them. */
+/** Stores objects. First writes rows that schedule their removal unless a snapshot names them. */
 const makePutAll = Effect.gen(function* () {
   const rows = yield* SnapshotRepository
   const store = yield* BlobStore
@@ -97,7 +99,10 @@ export const makeObjects = Effect.gen(function* () {
   const store = yield* BlobStore
   const putAll = yield* makePutAll
 
-  /** Stores files; `known` are objects that need not be stored again. Returns the sizes of all objects. */
+  /**
+   * Stores files and returns the sizes of all objects. Skips `known` objects, which the store already
+   * has.
+   */
   const storeFiles = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     newest: number,
@@ -135,7 +140,7 @@ export const makeObjects = Effect.gen(function* () {
       yield* putAll(environmentId, newest, new Map([[object, bytes]]))
       return object
     }),
-    /** The bytes of an object, which are those that were stored. */
+    /** Reads the bytes of an object and verifies them. */
     read: Effect.fnUntraced(function* (environmentId: EnvironmentId, object: string) {
       const key = keyOf(environmentId, object)
       const file = yield* store.fetchArchived(key)

@@ -1,16 +1,16 @@
 /**
- * Pauses a process for milliseconds, so that its files are seen at one moment. It must not find out: what it
- * has acknowledged is in its files, and what it is doing goes on afterwards.
+ * Pauses a process for milliseconds, so that a reader sees its files at one moment. The process does
+ * not notice. Its acknowledged writes are in its files, and its work in progress continues afterwards.
  */
 import { readdirSync, readFileSync } from "node:fs"
 
-/** The process cannot be paused now; try again. */
+/** Error: the process cannot be paused now; try again. */
 export class NotPaused extends Error {}
 
-/** How often the state of the threads is read: each takes microseconds. */
+/** Maximum number of reads of the thread states. Each takes microseconds. */
 const looksMax = 2000
 
-/** Whether all threads are stopped. A thread that waits for the disk stops a moment later. */
+/** Whether all threads have stopped. A thread that waits for the disk stops a moment later. */
 const isStopped = (pid: number): boolean =>
   readdirSync(`/proc/${pid}/task`).every((thread) => {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "latin1")
@@ -22,7 +22,7 @@ const awaitStopped = (pid: number): void => {
   throw new NotPaused("the process does not stop")
 }
 
-/** Runs the work while the process stands still; without a process, at once. */
+/** Runs `work` while the process is paused. Without a process, runs it at once. */
 export const whilePaused = <A>(pid: number | undefined, work: () => A): A => {
   if (pid === undefined) return work()
   try {

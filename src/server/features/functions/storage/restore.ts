@@ -8,7 +8,7 @@ import { attempt } from "#server/platform/blobs/store"
 import type { Manifest } from "./manifest.ts"
 import type { Objects } from "./objects.ts"
 
-/** Where bytes of an object go. */
+/** Destination of bytes of an object. */
 interface Piece {
   readonly file: string
   readonly position: number
@@ -16,7 +16,7 @@ interface Piece {
   readonly length: number
 }
 
-/** The pieces of each object. */
+/** Returns the pieces of each object. */
 const piecesOf = (directory: string, { files }: Manifest): ReadonlyMap<string, Array<Piece>> => {
   const pieces = new Map<string, Array<Piece>>()
   for (const { parts, path } of files) {
@@ -41,7 +41,7 @@ const write = async (bytes: Buffer, { file, length, offset, position }: Piece): 
   }
 }
 
-/** Makes empty files, so that their pieces can be written in any order. */
+/** Creates empty files for writes of their pieces in any order. */
 const prepare = async (directory: string, { files }: Manifest): Promise<void> => {
   await rm(directory, { recursive: true, force: true })
   await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -52,7 +52,7 @@ const prepare = async (directory: string, { files }: Manifest): Promise<void> =>
   }
 }
 
-/** Writes all files of a manifest; fails if an object is missing or damaged. */
+/** Writes all files of a manifest; fails if an object is missing or corrupt. */
 export const restoreFiles = Effect.fnUntraced(function* (
   objects: Pick<Objects, "read">,
   environmentId: EnvironmentId,

@@ -1,4 +1,4 @@
-/** Takes snapshots: copies what has changed, stores it, and names it in one transaction. */
+/** Takes snapshots. Copies the changed data, stores it, and registers it in one transaction. */
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
@@ -24,11 +24,11 @@ import {
 } from "./manifest.ts"
 import type { Objects } from "./objects.ts"
 
-/** The newest snapshot, on which the next one builds. */
+/** Newest snapshot, on which the next one builds. */
 export interface Base {
   readonly number: number
   readonly manifest: Manifest
-  /** Of the databases as they are in the snapshot; none: unknown. */
+  /** Marks of the databases in the snapshot; empty if unknown. */
   readonly marks: Marks
 }
 
@@ -36,13 +36,13 @@ export interface Base {
 export interface OpenData {
   readonly environmentId: EnvironmentId
   readonly epoch: number
-  /** Undefined: it has to be loaded. */
+  /** Base of the next snapshot; undefined before its first load. */
   base: Base | undefined
 }
 
 export interface TakenSnapshot {
   readonly number: number
-  /** Of all files. */
+  /** Bytes of all files. */
   readonly bytes: number
 }
 
@@ -61,7 +61,7 @@ export const loadManifest = Effect.fnUntraced(function* (
   )
 })
 
-/** The files of the snapshot before that need not be stored again, and marks of those that are unchanged. */
+/** Returns the files of the base that need no new copy, and the marks of unchanged databases. */
 const knownOf = ({ manifest, marks }: Base) => {
   const files = reusable(manifest, () => true)
   return {
@@ -71,7 +71,7 @@ const knownOf = ({ manifest, marks }: Base) => {
   }
 }
 
-/** The files that a snapshot keeps of the one before. */
+/** Returns the files that a snapshot keeps of its base. */
 const keptOf = (
   known: ReadonlyMap<string, SnapshotFile>,
   { blobs, copies, marks }: Copied
@@ -80,7 +80,7 @@ const keptOf = (
     .filter((path) => !copies.has(path))
     .map((path) => {
       const file = known.get(path)
-      if (file === undefined) throw new Error(`${path} is in no snapshot`)
+      if (file === undefined) throw new Error(`Failed to find ${path} in any snapshot`)
       return file
     })
 
@@ -112,7 +112,7 @@ const makeCommit = Effect.gen(function* () {
     )
 })
 
-/** Removes objects that no kept snapshot names, as long as the epoch may write. */
+/** Removes objects that no kept snapshot names, while the epoch may write. */
 const makeCollect = Effect.fnUntraced(function* (objects: Objects) {
   const rows = yield* SnapshotRepository
   const transaction = yield* makeTransaction

@@ -1,6 +1,6 @@
 /**
- * Drawn cards on disk, by a hash of everything that they show. Those not used for longest go when the
- * folder grows beyond its bound. Without a disk that can be written, cards are drawn each time.
+ * Drawn cards on disk, keyed by a hash of everything that they show. The least recently used cards go
+ * when the folder exceeds its bound. Without a writable disk, the service draws cards each time.
  */
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -12,14 +12,19 @@ import { attempt } from "#server/platform/blobs/store"
 import { sweepHourly } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 
-/** Opens the folder of cards in the data directory. Cards older than a day are removed. */
+/** Opens the folder of cards in the data directory. Removes cards older than a day. */
 export const makeCardCache = Effect.gen(function* () {
   const { dataDir } = yield* Settings
   const temporaryFile = yield* makeTemporaryFiles(join(dataDir, "temporary-cards"))
   const opened = yield* attempt("open the cache of cards", () =>
     DiskCache.open(join(dataDir, "cards"), bounds.cacheMaxBytes)
   ).pipe(
-    Effect.tapError((error) => Effect.logWarning("Cards are not cached on disk", error)),
+    Effect.tapError((error) =>
+      Effect.logWarning(
+        "Failed to open the card cache; each card is drawn again when it is requested",
+        error
+      )
+    ),
     Effect.option
   )
   if (Option.isNone(opened)) {
@@ -38,13 +43,13 @@ export const makeCardCache = Effect.gen(function* () {
     )
   )
   return {
-    /** A drawn card. */
+    /** Reads a drawn card. */
     read: (key: string): Effect.Effect<Option.Option<Uint8Array>> =>
       attempt("read a card", async () => {
         const file = await files.get(nameOf(key))
         return file === undefined ? undefined : await readFile(file)
       }).pipe(Effect.option, Effect.map(Option.flatMap(Option.fromUndefinedOr))),
-    /** Keeps a card. The file appears whole or not at all. */
+    /** Stores a card. The file appears whole or not at all. */
     write: (key: string, png: Uint8Array): Effect.Effect<void> =>
       Effect.gen(function* () {
         const temporary = yield* temporaryFile

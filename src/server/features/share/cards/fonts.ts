@@ -1,14 +1,17 @@
 /**
  * Built-in fonts of cards, from packages: Latin, Cyrillic and Greek, the scripts of Noto, and emoji. A
- * font comes in files for ranges of characters; only the files of the characters that a card shows are
- * read.
+ * font comes in files for ranges of characters; the process reads only the files of the characters on a
+ * card.
  */
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import type { FontDetails } from "@takumi-rs/core"
 
-/** Whether a font claims a range of characters, named by its file and first character, that it lacks. */
+/**
+ * Whether a font lacks a range of characters that it claims. The file and the first character name the
+ * range.
+ */
 type Lacks = (file: string, first: number) => boolean
 
 interface Family {
@@ -48,7 +51,7 @@ const families: ReadonlyArray<Family> = [
   variable("Noto Sans KR", "kr")
 ]
 
-/** Names of the families, in the order in which they are tried. */
+/** Family names in their order of preference. */
 export const familyNames: ReadonlyArray<string> = [...families.map(({ name }) => name), "Twemoji"]
 
 /** Font files for a range of characters. */
@@ -62,7 +65,7 @@ const require = createRequire(import.meta.url)
 
 const folderOf = (module: string): string => dirname(require.resolve(`${module}/package.json`))
 
-/** `U+0000-00FF,U+0131` as pairs of first and last. */
+/** Parses ranges such as `U+0000-00FF,U+0131` to pairs of first and last character. */
 const parseRanges = (ranges: string): ReadonlyArray<readonly [number, number]> =>
   ranges.split(",").map((range) => {
     const [first = "", last = first] = range.trim().replace(/^U\+/i, "").split("-")
@@ -104,7 +107,10 @@ const emoji: FontFile = {
   })
 }
 
-/** The font files that a text needs, in the order of the families; the first covers each character. */
+/**
+ * Returns the font files that a text needs, in the order of the families. The first one with a
+ * character provides it.
+ */
 export const makeFontsFor = (): ((text: string) => ReadonlyArray<FontFile>) => {
   const byFamily = [[emoji], ...families.map(filesOf)]
   return (text) => {

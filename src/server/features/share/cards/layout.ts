@@ -1,12 +1,12 @@
-/** How a card looks: the texts of a card as a tree of boxes, 1200 by 600 pixels. */
+/** Layout of cards: the texts of a card as a tree of boxes, 1200 by 600 pixels. */
 import type { Node } from "@takumi-rs/core"
 import { share as limits } from "#rpc/limits"
 
-/** Everything that a card shows. Equal cards have equal pictures. */
+/** Content of a card. Equal cards have equal pictures. */
 export interface Card {
   /** The name of the app. */
   readonly title: string
-  /** A short line above the score, like `Can you beat`. */
+  /** Short line above the score, like `Can you beat`. */
   readonly line: string | undefined
   readonly score: string | undefined
   /** The name of the player. */
@@ -16,13 +16,13 @@ export interface Card {
 
 const padding = 64
 
-/** A text whose first letter is of a script that is written from right to left. */
+/** Text whose first letter belongs to a right-to-left script. */
 const rightToLeft =
   /^[^\p{L}]*[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}]/u
 
 type Side = "left" | "right"
 
-/** A text of at most `lines` lines at a side of the card; what does not fit ends in an ellipsis. */
+/** Box of a text with at most `lines` lines at a side of the card. An ellipsis ends truncated text. */
 const textOf = (
   text: string,
   lines: number,
@@ -45,7 +45,7 @@ const textOf = (
   }
 })
 
-/** Sizes at which so many characters fit into the width of a card. */
+/** Font sizes of a score by its maximum number of characters. A longer score uses `smallestScore`. */
 const scoreSizes = [
   { upTo: 7, pixels: 200 },
   { upTo: 11, pixels: 150 },
@@ -58,7 +58,7 @@ const scoreSize = (score: string): number =>
 
 const bold = { fontWeight: 700 } as const
 
-/** The card of an app: its name, with a bar under it. */
+/** Body of an app's card: its name, with a bar under it. */
 const appBody = ({ name, theme, title }: Card, side: Side): ReadonlyArray<Node> => [
   textOf(title, 3, side, { ...bold, fontSize: 104, lineHeight: 1.15 }),
   {
@@ -68,7 +68,7 @@ const appBody = ({ name, theme, title }: Card, side: Side): ReadonlyArray<Node> 
   ...(name === undefined ? [] : [textOf(name, 1, side, { ...bold, fontSize: 48, marginTop: 28 })])
 ]
 
-/** The card of a score: the name of the app above, the score and the player's name below. */
+/** Body of a score card: the app's name above, the score and the player's name below. */
 const scoreBody = (
   { line, name, theme, title }: Card,
   score: string,
@@ -91,10 +91,12 @@ const scoreBody = (
   }
 ]
 
-/** The address under which a background picture is given to the renderer. */
+/** Address of the background picture in the renderer. */
 export const backgroundName = "background"
 
-/** A card as the renderer takes it. Over a background picture lies a shade, so that texts stay legible. */
+/**
+ * Returns a card as a tree for the renderer. Shades a background picture, so that texts stay legible.
+ */
 export const cardTree = (card: Card, hasBackground: boolean): Node => {
   const side = rightToLeft.test(card.title) ? "right" : "left"
   const { cardHeightPixels: height, cardWidthPixels: width } = limits

@@ -1,6 +1,6 @@
 /**
- * Process that draws cards, one at a time, for the service that has forked it. A fault of the renderer
- * ends this process only. It ends itself when a picture or a font makes it grow beyond its bound.
+ * Process that draws cards for the service that forked it, one at a time. A fault of the renderer ends
+ * only this process. It ends itself when a picture or a font makes it exceed its memory bound.
  */
 import { createHash } from "node:crypto"
 import { constants, setPriority } from "node:os"
@@ -9,7 +9,7 @@ import { shareCards as bounds, share as limits } from "#rpc/limits"
 import { familyNames, makeFontsFor } from "./fonts.ts"
 import { backgroundName, type Card, cardTree } from "./layout.ts"
 
-/** A card to draw. */
+/** Card to draw. */
 export interface DrawRequest {
   readonly id: number
   readonly card: Card
@@ -17,7 +17,7 @@ export interface DrawRequest {
   readonly font: Uint8Array | undefined
 }
 
-/** The picture, or why there is none. */
+/** Picture, or the reason of the failure. */
 export type DrawReply =
   | { readonly id: number; readonly png: Uint8Array }
   | { readonly id: number; readonly problem: string }
@@ -33,7 +33,7 @@ setInterval(() => {
 const fontsFor = makeFontsFor()
 const ownFontName = "App"
 
-/** A renderer with the fonts that its cards have needed so far. */
+/** Renderer with the fonts that its cards have needed so far. */
 class Faces {
   readonly renderer = new Renderer({ cacheMaxBytes: bounds.rendererCacheBytes })
   readonly #loaded = new Set<string>()
@@ -47,7 +47,7 @@ class Faces {
   }
 }
 
-/** Renderers by the app's own font, the last used last. */
+/** Renderers by the app's own font, least recently used first. */
 const faces = new Map<string, Faces>()
 
 const facesOf = async (font: Uint8Array | undefined): Promise<Faces> => {

@@ -1,7 +1,7 @@
 /**
- * Draws cards in a process of its own, which a fault of the renderer, a hostile font or a hostile picture
- * cannot leave. One card at a time; environments take turns. A process that takes too long, grows too
- * large or dies is replaced.
+ * Draws cards in a separate process, which contains faults of the renderer, hostile fonts and hostile
+ * pictures. The process draws one card at a time, and environments take turns. The service replaces a
+ * process that takes too long, grows too large or dies.
  */
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
@@ -15,8 +15,8 @@ import type { DrawReply, DrawRequest } from "./process.ts"
 export type Drawing = Omit<DrawRequest, "id">
 
 /**
- * The card could not be drawn: the renderer refused a broken font or picture, the process is gone, or the
- * drawing was too slow.
+ * Error: the card could not be drawn. The renderer refused a font or picture, the process ended, or the
+ * drawing took too long.
  */
 export class DrawFault extends Data.TaggedError("DrawFault")<{
   readonly kind: "refused" | "gone" | "slow"
@@ -43,8 +43,9 @@ const start = (): ChildProcess => {
 const usageCheckMillis = 500
 
 /**
- * Ends when a drawing has had its time. That is CPU time, since the process has the lowest priority: on a busy
- * machine, seconds may pass before it has started. Where the system does not tell CPU time, it is real time.
+ * Ends when a drawing has used up its time. It counts CPU time: the process has the lowest priority, so
+ * on a busy machine it may start seconds later. Without a CPU time from the system, it counts real
+ * time.
  */
 const overdue = Effect.fnUntraced(function* (pid: () => number | undefined) {
   const cpuMillis = () => readUsage(pid() ?? 0)?.cpuMillis
@@ -60,12 +61,12 @@ const overdue = Effect.fnUntraced(function* (pid: () => number | undefined) {
   return yield* new DrawFault({ kind: "slow", problem: "drawing took too long" })
 })
 
-/** The process, started when it is first needed. */
+/** Drawing process. The first card starts it. */
 class Drawer {
   #child: ChildProcess | undefined
   #lastId = 0
 
-  /** A process that has died since the last card is replaced. */
+  /** Returns the process. Replaces one that died since the last card. */
   #running(): ChildProcess {
     if (this.#child?.connected !== true) this.#child = start()
     return this.#child
@@ -76,7 +77,7 @@ class Drawer {
     this.#child = undefined
   }
 
-  /** Draws one card; the caller waits for it before the next. */
+  /** Draws one card. The caller must wait for it before the next. */
   draw(drawing: Drawing): Effect.Effect<Uint8Array, DrawFault> {
     return Effect.raceFirst(
       this.#drawn(drawing),

@@ -1,6 +1,6 @@
 /**
  * Acts of the operator on the database of DATABASE_URL, beside the running service:
- * `node src/server/operator.ts voice suspend <environment id>`, the same with `functions`,
+ * `node src/server/operator/main.ts voice suspend <environment id>`, the same with `functions`,
  * `invite create --uses 10`, `money credit <developer> <cents>`, or `runners`.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
@@ -17,13 +17,13 @@ import { MeteringRepository } from "#sql/money/usage"
 import { VoiceRepository } from "#sql/voice"
 import { FunctionsRepository } from "#sql/functions/settings"
 import { InviteRepository } from "#sql/developers/invites"
-import { Ledger } from "./features/money/ledger.ts"
-import { inviteCommand } from "./operator-invites.ts"
-import { moneyCommand } from "./operator-money.ts"
-import { runnersCommand } from "./operator-runners.ts"
-import { suspensionCommands } from "./operator-suspensions.ts"
-import { Invalidation } from "./platform/invalidation.ts"
-import { failCommand } from "./start-error.ts"
+import { Ledger } from "../features/money/ledger.ts"
+import { inviteCommand } from "./invites.ts"
+import { moneyCommand } from "./money.ts"
+import { runnersCommand } from "./runners.ts"
+import { suspensionCommands } from "./suspensions.ts"
+import { Invalidation } from "../platform/invalidation.ts"
+import { failCommand } from "../start-error.ts"
 
 const operator = Command.make("operator").pipe(
   Command.withDescription("Acts of the operator, beside DATABASE_URL"),

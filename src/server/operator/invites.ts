@@ -7,8 +7,8 @@ import { newId } from "#rpc/ids"
 import { developers as limits } from "#rpc/limits"
 import { AuditRepository, wholeDeployment } from "#sql/audit"
 import { type InviteCodeRow, InviteRepository } from "#sql/developers/invites"
-import { OperatorError } from "./operator-error.ts"
-import { randomSecret, sha256 } from "./platform/secrets.ts"
+import { OperatorError } from "./error.ts"
+import { randomSecret, sha256 } from "../platform/secrets.ts"
 
 const recordInvite = Effect.fnUntraced(function* (
   action: AuditAction,

@@ -16,10 +16,10 @@ import {
 import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
-import manifest from "../../package.json" with { type: "json" }
+import manifest from "../../../package.json" with { type: "json" }
 import { type GamePackage, packages, scope } from "./package-list.ts"
 
-const root = fileURLToPath(new URL("../..", import.meta.url))
+const root = fileURLToPath(new URL("../../..", import.meta.url))
 const target = join(root, "dist/packages")
 const declarations = join(target, "types")
 
@@ -46,7 +46,7 @@ const imported = (specifier: string, importer: string): string | undefined => {
   if (!specifier.startsWith("#")) return undefined
   const slash = specifier.indexOf("/")
   const pattern = aliases[`${specifier.slice(0, slash)}/*`]
-  return pattern?.slice("./".length).replace("*", specifier.slice(slash + 1))
+  return pattern?.slice("../".length).replace("*", specifier.slice(slash + 1))
 }
 
 /** The entry of another package that has this file; undefined if the package itself has it. */
@@ -239,7 +239,11 @@ const build = async (pkg: GamePackage): Promise<string> => {
     cpSync(join(root, path), join(folder, path), { recursive: true })
   }
   if (pkg.needsPrograms) {
-    run(process.execPath, "src/server/dashboard-bundle.ts", join(folder, "dist/dashboard.json"))
+    run(
+      process.execPath,
+      "src/server/build/dashboard-bundle.ts",
+      join(folder, "dist/dashboard.json")
+    )
   }
   cpSync(join(root, `docs/packages/${pkg.name}.md`), join(folder, "README.md"))
   writeManifest(pkg, folder, imports)

@@ -1,9 +1,9 @@
 /**
- * Rules of bans and appeals, as pure functions from a player's last ban, a request and the current
- * time to the new row.
+ * Rules of bans and appeals, as pure functions from a player's last ban, a request and the current time
+ * to the new row.
  *
- * Invariants: an ended ban never becomes active again. A ban has at most one appeal. An appeal is
- * resolved once, and it is never open after the ban has ended.
+ * Invariants: an ended ban never becomes active again. A ban has at most one appeal. An operator
+ * resolves an appeal once. No appeal is open after its ban has ended.
  */
 import { DateTime, Result } from "effect"
 import { AlreadyAppealed, AlreadyResolved, SanctionInactive } from "#rpc/errors/codes"
@@ -32,8 +32,8 @@ export const closeExpiredAppeal = (ban: SanctionRow, now: Time): SanctionRow => 
 }
 
 /**
- * Creates a ban, or changes the active one: it gets the new expiry, and the new texts where they are
- * given. It keeps its appeal.
+ * Creates a ban, or changes the active one. The active ban gets the new expiry and any new texts, and
+ * keeps its appeal.
  */
 export const ban = (last: SanctionRow | undefined, next: NewBan, now: Time): SanctionRow => {
   if (last !== undefined && isActive(last, now)) {

@@ -1,5 +1,5 @@
 /**
- * Turns of connections that are admitted. After a deploy all players of a node come back at once. Started
+ * Queue of connections that wait for admission. After a deploy all players of a node come back at once. Started
  * together, they would all be admitted at the end, later than their clients wait. So a bounded number
  * starts in each iteration of the event loop, in order of arrival, and environments alternate. A node with
  * time to spare starts each connection at once.
@@ -7,25 +7,25 @@
 import { Effect } from "effect"
 
 /** Connections that start in one iteration of the event loop; they share the statements of look-ups. */
-export const startsPerTurn = 64
+export const startsPerIteration = 64
 
-export class AdmissionTurns {
+export class AdmissionQueue {
   readonly #soon: (run: () => void) => void
-  /** Connections that wait, by environment; the first queue is the next to be served. */
+  /** Waiting connections by environment; the first set is the next one. */
   readonly #queues = new Map<string, Set<() => void>>()
   #started = 0
   #scheduled = false
 
-  /** `soon` calls back in the next iteration of the event loop. */
+  /** Makes the queue; `soon` calls back in the next iteration of the event loop. */
   constructor(soon: (run: () => void) => void) {
     this.#soon = soon
   }
 
-  /** Waits for the turn of a connection. At most as many wait as there are sockets. */
+  /** Waits until the connection may start. At most as many wait as there are sockets. */
   await(environmentId: string): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#schedule()
-      if (this.#queues.size === 0 && this.#started < startsPerTurn) {
+      if (this.#queues.size === 0 && this.#started < startsPerIteration) {
         this.#started += 1
         return Effect.void
       }
@@ -53,7 +53,7 @@ export class AdmissionTurns {
   #startNext(): void {
     this.#scheduled = false
     this.#started = 0
-    while (this.#started < startsPerTurn) {
+    while (this.#started < startsPerIteration) {
       const [next] = this.#queues
       if (next === undefined) return
       const [environmentId, queue] = next

@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
 
-const root = fileURLToPath(new URL("../..", import.meta.url))
+const root = fileURLToPath(new URL("../../..", import.meta.url))
 
 /** Returns the content of `src/server/http/sdk/bundle.json`. */
 export const clientBundleText = async (): Promise<string> => {

@@ -1,6 +1,6 @@
 /**
- * A port of the dashboard's own (`SVC_DASHBOARD=<port>`): connections to it are handed to the server of
- * the service. The port of a connection then decides whether a request may see the dashboard.
+ * Port of the dashboard's own (`SVC_DASHBOARD=<port>`), which passes its connections to the server
+ * of the service. The port of a connection then decides whether a request may see the dashboard.
  */
 import { createServer } from "node:net"
 import { Effect, Layer } from "effect"

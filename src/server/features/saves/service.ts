@@ -20,7 +20,7 @@ export const saveConflict = (currentVersion: number) =>
 const guestQuotaMessage =
   "The saves of this guest are full. Delete or shrink saves, or link a sign-in method to the player."
 
-/** Writes a save; the body has been checked. */
+/** Writes a save. The caller must have checked the body. */
 export const makePutSave = Effect.fnUntraced(function* (quota: EnvironmentQuota) {
   const repository = yield* SaveRepository
   const { environmentBytes, guestBytes, perPlayer } = (yield* Settings).saves

@@ -9,11 +9,11 @@ import { fileURLToPath } from "node:url"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Config, Console, Effect, Option } from "effect"
-import { decodeKillRunner } from "./demo/kill-message.ts"
-import { startRelay } from "./features/peers/turn-servers.ts"
-import { npmEnd } from "./platform/npm-parent.ts"
-import { freePort } from "./platform/settings/free-port.ts"
-import { failCommand } from "./start-error.ts"
+import { decodeKillRunner } from "./kill-message.ts"
+import { startRelay } from "../features/peers/turn-servers.ts"
+import { npmEnd } from "../platform/npm-parent.ts"
+import { freePort } from "../platform/settings/free-port.ts"
+import { failCommand } from "../start-error.ts"
 
 const host = "127.0.0.1"
 const restartMillis = 5000
@@ -94,7 +94,7 @@ Effect.gen(function* () {
     return yield* failCommand("Two runners on one machine are for development only.")
   }
   yield* Effect.sync(() =>
-    cluster.setupPrimary({ exec: fileURLToPath(new URL("main.ts", import.meta.url)) })
+    cluster.setupPrimary({ exec: fileURLToPath(new URL("../main.ts", import.meta.url)) })
   )
   yield* relayKills
   const turn = yield* startTurn

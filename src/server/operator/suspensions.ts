@@ -8,8 +8,8 @@ import { newId, type ProjectId } from "#rpc/ids"
 import { AuditRepository } from "#sql/audit"
 import { FunctionsRepository } from "#sql/functions/settings"
 import { VoiceRepository } from "#sql/voice"
-import { OperatorError } from "./operator-error.ts"
-import { Invalidation } from "./platform/invalidation.ts"
+import { OperatorError } from "./error.ts"
+import { Invalidation } from "../platform/invalidation.ts"
 
 const environment = Argument.String("environment").pipe(
   Argument.withDescription("The id of the environment: env_...")

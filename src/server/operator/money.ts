@@ -1,7 +1,7 @@
 /** Acts of the operator on prepaid money: `operator.ts money credit <developer> <cents>`. */
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { creditDeveloper } from "./features/money/operator.ts"
+import { creditDeveloper } from "../features/money/operator.ts"
 
 export const moneyCommand = Command.make("money").pipe(
   Command.withDescription("Credit developers who pay in another way"),

@@ -1,5 +1,5 @@
 /**
- * Bundles the dashboard into one file: `node src/server/dashboard-bundle.ts <file>`. The service runs it
+ * Bundles the dashboard into one file: `node src/server/build/dashboard-bundle.ts <file>`. The service runs it
  * in a process of its own, so that the bundler's memory and time are not the service's.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
@@ -8,9 +8,9 @@ import { fileURLToPath } from "node:url"
 import { createHash } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import { rolldown } from "rolldown"
-import { type BundledFile, type DashboardBundle, sourceHash } from "./http/dashboard/sources.ts"
+import { type BundledFile, type DashboardBundle, sourceHash } from "../http/dashboard/sources.ts"
 
-const root = fileURLToPath(new URL("../..", import.meta.url))
+const root = fileURLToPath(new URL("../../..", import.meta.url))
 const styles = ["tokens.css", "base.css", "parts.css", "views.css"]
 
 const compressed = (type: string, text: string): BundledFile => ({

@@ -20,7 +20,10 @@ export class FrameBucket {
     this.#at = now
   }
 
-  /** Takes the tokens of a frame; false when there are too few, and the frame must be dropped. */
+  /**
+   * Consumes the tokens of a frame. Returns false when there are too few, and the caller must drop
+   * the frame.
+   */
   take(now: number, cost = 1): boolean {
     this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMilli)
     this.#at = now
@@ -39,7 +42,7 @@ export class FrameBucket {
     return this.#drops >= limits.dropsUntilAbuse
   }
 
-  /** Whole seconds until there is a token for a frame, at least 1. */
+  /** Seconds until there is a token for a frame, rounded up, at least 1. */
   get retryAfterSeconds(): number {
     return Math.max(1, Math.ceil((1 - this.#tokens) / this.#perMilli / 1000))
   }

@@ -5,15 +5,15 @@ import { Effect, FileSystem, Path } from "effect"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
 import { clientBundleText } from "./client-bundle.ts"
 import { clientTypesText } from "./client-types.ts"
-import { asyncapiText } from "./http/asyncapi.ts"
-import { authorizationText } from "./http/authorization.ts"
-import { openapiText } from "./http/openapi.ts"
+import { asyncapiText } from "../http/asyncapi.ts"
+import { authorizationText } from "../http/authorization.ts"
+import { openapiText } from "../http/openapi.ts"
 
 const generate = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const write = Effect.fnUntraced(function* (file: string, text: string) {
-    const target = yield* path.fromFileUrl(new URL(`../../${file}`, import.meta.url))
+    const target = yield* path.fromFileUrl(new URL(`../../../${file}`, import.meta.url))
     yield* fs.writeFileString(target, text)
   })
   yield* write("rpc/authorization.md", authorizationText())

@@ -1,4 +1,4 @@
-/** The runtime of functions over all runners. */
+/** Runtime of functions across all runners. */
 import { Effect, Layer, Schema } from "effect"
 import {
   FeatureUnavailable,
@@ -27,7 +27,7 @@ const unavailableRuntime = (
   const refuse = () =>
     Effect.fail(
       new FeatureUnavailable({
-        message: `Functions do not run here: ${reason}`,
+        message: `Functions are unavailable on this runner: ${reason}`,
         details: { features: ["functions"] }
       })
     )
@@ -107,10 +107,13 @@ const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFuncti
   })
 })
 
-/** Environments that are loaded at once after changes may have been missed. */
+/** Number of environments that load concurrently after this runner may have missed changes. */
 const looksAtOnce = 4
 
-/** Where what is live cannot be read, the process ends as well: it may no longer run. */
+/**
+ * Replaces outdated versions. Ends a process whose live version cannot be read, since it may no longer
+ * be allowed to run.
+ */
 const reloadChanged = (hosts: LocalFunctions["hosts"]): Effect.Effect<void> =>
   Effect.suspend(() =>
     Effect.forEach(
@@ -128,7 +131,10 @@ const reloadChanged = (hosts: LocalFunctions["hosts"]): Effect.Effect<void> =>
     )
   )
 
-/** A call that sent too many requests has failed as one that threw. */
+/**
+ * Converts a failure of a call. A call that sent too many requests fails like one that threw an
+ * exception.
+ */
 const callFailure = (failure: Failure): CallFailure => {
   if (failure._tag === "sql_error") return new Unavailable()
   return failure._tag === "function_subrequests_exceeded"
@@ -136,7 +142,7 @@ const callFailure = (failure: Failure): CallFailure => {
     : failure
 }
 
-/** A statement whose process ends meanwhile has no result. */
+/** Converts a failure of a statement. A statement whose process ended meanwhile has no result. */
 const statementFailure = (failure: Failure): SqlError | NotRunning | FunctionCpuExceeded =>
   failure._tag === "function_error" || failure._tag === "function_subrequests_exceeded"
     ? new Unavailable()
