@@ -9,7 +9,7 @@ import type { EnvironmentConfig } from "./config-document/document.ts"
 import { AgeChangeNotAllowed, NotFound, wire } from "./errors/codes.ts"
 import { ages as limits } from "./limits.ts"
 
-/** Under 13, under 18, and everyone else; the strictest first. */
+/** Age bands, the strictest first: under 13, under 18, and older. */
 export const AgeBand = Schema.Literals(["child", "teen", "adult"])
 export type AgeBand = typeof AgeBand.Type
 
@@ -25,17 +25,20 @@ export const ageBandOf = (
   return declared ?? (audience === "mixed" ? "child" : "adult")
 }
 
-/** What players of an age band may do. */
+/** Permissions of the players of an age band. */
 export const Capabilities = Schema.Struct({
-  /** Other players' devices may see the IP address. If false, media and peers go through a relay. */
+  /**
+   * Whether other players' devices may see the IP address. If false, media and peers go through a
+   * relay.
+   */
   directConnections: Schema.Boolean,
-  /** May join all calls. If false, only calls of server-made channels. */
+  /** Whether the player may join all calls. If false, only calls of server-made channels. */
   voice: Schema.Boolean,
-  /** May join client-made channels. If false, only server-made ones. */
+  /** Whether the player may join client-made channels. If false, only server-made ones. */
   openChat: Schema.Boolean,
-  /** The name may appear on content shared outside the app. */
+  /** Whether the name may appear on content shared outside the app. */
   showName: Schema.Boolean,
-  /** May be asked for consent to news by mail. */
+  /** Whether the service may ask for consent to news by mail. */
   news: Schema.Boolean
 }).annotate({ identifier: "Capabilities", description: "What players of an age band may do." })
 export type Capabilities = typeof Capabilities.Type
@@ -95,7 +98,7 @@ export const AgeSignal = Schema.Struct({
   ]),
   lowerBound: Schema.optionalKey(Years),
   upperBound: Schema.optionalKey(Years),
-  /** Who reports the age; all sources count the same. */
+  /** Source of the reported age; all sources count the same. */
   source: Schema.optionalKey(Schema.Literals(["selfDeclared", "guardianDeclared", "platform"])),
   /** A guardian manages the account, with any status. */
   supervised: Schema.optionalKey(Schema.Boolean)

@@ -115,7 +115,10 @@ const replyOf = (rpc: Rpc.AnyWithProps, schemas: Schemas): Message => {
   }
 }
 
-/** All events; those that rooms and channels share are one message. Some bear the name of a frame. */
+/**
+ * Messages for all events. Events that rooms and channels share are one message. Some bear the name
+ * of a frame.
+ */
 const eventsOf = (schemas: Schemas): ReadonlyArray<Message> => {
   const payloads = new Map<string, Array<Json>>()
   for (const event of ServerEvent.members) {

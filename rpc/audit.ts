@@ -1,6 +1,6 @@
 /**
  * Audit log of a project: every change by a developer or a secret key, with actor, action, time and
- * address. It is append-only, and entries are kept for 400 days.
+ * address. It is append-only and keeps entries for 400 days.
  *
  * Timestamps are ISO 8601 UTC.
  */
@@ -81,7 +81,7 @@ export const AuditEntry = Schema.Struct({
   actor: AuditActor,
   /** The client address of the request; for IPv6 the network prefix. */
   address: Schema.NullOr(Schema.String),
-  /** For instance `player.ban`. */
+  /** Action, for instance `player.ban`. */
   action: Schema.String,
   target: Schema.Struct({ kind: Schema.String, id: Schema.String }),
   /** Details of the action, with small values before and after; never a secret. */

@@ -1,7 +1,7 @@
 /**
- * Callers of the API as HttpApi middleware tags, and what each provides to a handler. Every request is
- * checked in this order: key, origin, token, feature gate, payload, ownership. The middleware added
- * last to an endpoint runs first, so endpoints list it in reverse.
+ * Callers of the API as HttpApi middleware tags, and what each provides to a handler. The
+ * middleware checks every request in this order: key, origin, token, feature gate, payload,
+ * ownership. The middleware added last to an endpoint runs first, so endpoints list it in reverse.
  */
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
@@ -65,7 +65,7 @@ export interface DeveloperCaller {
   readonly sessionId: DeveloperSessionId
 }
 
-/** Who performs an action, as in the audit log: a key by its prefix, a developer by name. */
+/** Performer of an action, as in the audit log: a key by its prefix, a developer by name. */
 export interface Actor {
   readonly kind: "developer" | "key" | "system"
   readonly id: string
@@ -76,7 +76,7 @@ export interface Actor {
 export interface PlayerCaller {
   readonly playerId: PlayerId
   readonly environmentId: EnvironmentId
-  /** Absent when a secret key acts for the player. */
+  /** Session of the player; absent when a secret key acts for the player. */
   readonly sessionId: SessionId | undefined
   readonly isGuest: boolean
   /** Expiry of the access token, in Unix milliseconds. */
@@ -91,7 +91,7 @@ export class CurrentPlayer extends Context.Service<CurrentPlayer, PlayerCaller>(
   "rpc/auth/CurrentPlayer"
 ) {}
 
-/** The player of {@link OptionalPlayerToken}, if the request has one. */
+/** Player of {@link OptionalPlayerToken}, if the request has one. */
 export class PlayerIfAny extends Context.Service<PlayerIfAny, PlayerCaller | undefined>()(
   "rpc/auth/PlayerIfAny"
 ) {}
@@ -158,8 +158,8 @@ export class PlayerToken extends HttpApiMiddleware.Service<
 }) {}
 
 /**
- * Like {@link PlayerToken}, for endpoints that also work without a player. Without `Authorization`
- * there is no player; an invalid token is refused.
+ * Optional {@link PlayerToken}, for endpoints that also work without a player. Without
+ * `Authorization` there is no player. The middleware refuses an invalid token.
  */
 export class OptionalPlayerToken extends HttpApiMiddleware.Service<
   OptionalPlayerToken,
@@ -187,14 +187,14 @@ export class DeveloperSession extends HttpApiMiddleware.Service<
   error: [wire(Unauthorized), wire(RateLimited)]
 }) {}
 
-/** The developer of {@link OptionalDeveloperSession}, if the request has one. */
+/** Developer of {@link OptionalDeveloperSession}, if the request has one. */
 export class DeveloperIfAny extends Context.Service<DeveloperIfAny, DeveloperCaller | undefined>()(
   "rpc/auth/DeveloperIfAny"
 ) {}
 
 /**
- * Like {@link DeveloperSession}, for endpoints that also work without one: without a valid token there is
- * no developer. So a page whose session has expired can start a sign-in.
+ * Optional {@link DeveloperSession}, for endpoints that also work without one. Without a valid
+ * token there is no developer, so a page whose session has expired can start a sign-in.
  */
 export class OptionalDeveloperSession extends HttpApiMiddleware.Service<
   OptionalDeveloperSession,
@@ -202,16 +202,16 @@ export class OptionalDeveloperSession extends HttpApiMiddleware.Service<
 >()("rpc/auth/OptionalDeveloperSession") {}
 
 /**
- * For paths of the developer alone: a caller with a key of an environment and without a developer session
- * gets 404 `not_found`, as if there were no such path.
+ * Middleware for paths of the developer alone. A caller with a key of an environment and without a
+ * developer session gets 404 `not_found`, as if there were no such path.
  */
 export class KeysRefused extends HttpApiMiddleware.Service<KeysRefused>()("rpc/auth/KeysRefused", {
   error: wire(NotFound)
 }) {}
 
 /**
- * For paths with `:projectId`: the developer is a member of that project. Anyone else gets 404
- * `not_found`, as for a project that does not exist.
+ * Middleware for paths with `:projectId`: the developer is a member of that project. Other callers
+ * get 404 `not_found`, as for a project that does not exist.
  */
 export class ProjectMember extends HttpApiMiddleware.Service<
   ProjectMember,
@@ -219,8 +219,8 @@ export class ProjectMember extends HttpApiMiddleware.Service<
 >()("rpc/auth/ProjectMember", { error: wire(NotFound) }) {}
 
 /**
- * For paths with `:projectId` and `:env`: the developer is a member of that project, and `env` is one
- * of its environments. Anything else is 404 `not_found`.
+ * Middleware for paths with `:projectId` and `:env`. The developer is a member of that project, and
+ * `env` is one of its environments. Other requests get 404 `not_found`.
  */
 export class EnvironmentMember extends HttpApiMiddleware.Service<
   EnvironmentMember,
@@ -234,8 +234,8 @@ export const RequiredFeature = Context.Reference<FeatureName | undefined>(
 )
 
 /**
- * Answers 403 `feature_disabled`, or `feature_unavailable` where the deployment lacks the feature,
- * before anything is read or written.
+ * Middleware that refuses disabled features before anything is read or written: 403
+ * `feature_disabled`, or `feature_unavailable` where the deployment lacks the feature.
  */
 export class FeatureGate extends HttpApiMiddleware.Service<
   FeatureGate,

@@ -50,14 +50,14 @@ const ClientChannelName = ChannelName.check(
   Schema.isPattern(/^@/, { message: "Expected a name that begins with @" })
 )
 
-/** A channel name in a request. A malformed one is answered with `channel_not_found`. */
+/** Channel name in a request. A malformed one gets `channel_not_found`. */
 const ChannelReference = Schema.String.check(Schema.isMaxLength(128))
 
-/** Who may join. `invited`: players on the list `allow`, and the owner. */
+/** Players who may join. `invited`: players on the list `allow`, and the owner. */
 export const ChannelJoin = Schema.Literals(["anyone", "invited"])
 export type ChannelJoin = typeof ChannelJoin.Type
 
-/** Who may send. `speakers`: players on that list, and the owner. `server`: only the server API. */
+/** Players who may send. `speakers`: that list and the owner. `server`: only the server API. */
 export const ChannelSend = Schema.Literals(["anyone", "speakers", "server"])
 export type ChannelSend = typeof ChannelSend.Type
 
@@ -66,7 +66,7 @@ export const MaxMembers = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: limits.membersMax })
 )
 
-/** How a call's media travels: between players, or through the relay server. */
+/** Path of a call's media: between players, or through the relay server. */
 export const VoiceMode = Schema.Literals(["p2p", "sfu"])
 
 /** Voice calls of a channel. `relayOnly`: peers never see each other's IP address. */
@@ -76,12 +76,12 @@ export type ChannelVoice = typeof ChannelVoice.Type
 /** The settings of a channel, as members and the server API see them. */
 export const ChannelSettings = Schema.Struct({
   name: Schema.String,
-  /** Created or taken over by the server API: it exists until DELETE and has no owner. */
+  /** Whether the server API manages the channel, which then exists until DELETE without an owner. */
   managed: Schema.Boolean,
   ownerId: Schema.NullOr(Schema.String),
   join: ChannelJoin,
   send: ChannelSend,
-  /** Anonymous connections may join, and only receive. */
+  /** Whether anonymous connections may join, and only receive. */
   open: Schema.Boolean,
   maxMembers: MaxMembers,
   voice: Schema.NullOr(ChannelVoice),
@@ -251,11 +251,11 @@ const Voice = {
 }
 
 /**
- * Events of a channel. All members receive them in the same order. `channel_joined` replaces the whole
- * view. In a channel of more than a hundred sockets (anonymous ones included), joins and leaves come in
- * batches, at most once a second, as `channel_players`: apply `left` before `joined`, and ignore a join
- * of a known player and a leave of an unknown one. `player_updated` reports a new display name, and
- * `channel_changed` new settings or a new owner.
+ * Events of a channel. All members receive them in the same order. `channel_joined` replaces the
+ * whole view. In a channel of more than a hundred sockets (anonymous ones included), joins and
+ * leaves come in batches as `channel_players`, at most once a second. Apply `left` before `joined`,
+ * and ignore a join of a known player and a leave of an unknown one. `player_updated` reports a new
+ * display name, and `channel_changed` new settings or a new owner.
  */
 export const ChannelEvent = Schema.Union([
   event("channel_joined", {

@@ -3,7 +3,9 @@
  * imports nothing.
  */
 
-/** Bad or late first frame, foreign token, session revoked: sign in again. */
+/**
+ * Authorization failed: bad or late first frame, foreign token, or revoked session. Sign in again.
+ */
 export const unauthorized = 4001
 
 /** The access token expired: refresh and reconnect. */
@@ -15,13 +17,13 @@ export const forbidden = 4003
 /** A newer connection of this player took over: do not reconnect. */
 export const replaced = 4004
 
-/** Neither pong nor frame for 45 seconds: reconnect. */
+/** Idle connection: neither pong nor frame for 45 seconds. Reconnect. */
 export const idle = 4008
 
-/** Far too many frames: back off, then reconnect. */
+/** Abuse: far too many frames. Back off, then reconnect. */
 export const abuse = 4029
 
-/** The node is draining; the seat is kept: reconnect after a random part of a second. */
+/** Draining node; it keeps the seat. Reconnect after a random part of a second. */
 export const draining = 1012
 
 /** The client reads too slowly: reconnect. */

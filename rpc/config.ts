@@ -31,7 +31,7 @@ export const ConfigPushed = Schema.Struct({
 })
 export type ConfigPushed = typeof ConfigPushed.Type
 
-/** The payload of a push: JSON of bounded depth. The schema of the config is checked later. */
+/** Payload of a push: JSON of bounded depth. The service checks the schema of the config later. */
 const Pushed = Schema.Unknown.check(
   Schema.makeFilter((document) =>
     exceedsDepth(document, config.documentDepthMax)

@@ -50,7 +50,7 @@ export const InviteCredit = Schema.Struct({
 
 export type InviteCredit = typeof InviteCredit.Type
 
-/** What became of an invite code; an account that exists leaves it unused. */
+/** Outcome of an invite code; an account that exists leaves it unused. */
 const InviteOutcome = Schema.Union([
   InviteCredit,
   Schema.Struct({ ignored: Schema.Literal(true) }).annotate({
@@ -64,7 +64,7 @@ export const DeveloperSignedIn = Schema.Struct({
   developer: Developer,
   token: Schema.String,
   expiresAt: Timestamp,
-  /** Present where the request had an invite code. */
+  /** Outcome of the invite code; present where the request had one. */
   invite: Schema.optionalKey(InviteOutcome)
 }).annotate({
   identifier: "DeveloperSignedIn",
@@ -87,12 +87,15 @@ export type DeveloperIdentity = typeof DeveloperIdentity.Type
 
 const DeveloperName = nameUpTo(developers.nameMaxCharacters)
 
-/** What lets a new account in where sign-up is not open. */
+/** Fields that admit a new account where sign-up is not open. */
 export const invitation = {
   inviteCode: Schema.optionalKey(
     Schema.String.check(Schema.isMaxLength(developers.inviteCodeMaxCharacters))
   ),
-  /** Required for the first account of a production deployment; needs no invite code. */
+  /**
+   * Setup token, required for the first account of a production deployment. That account needs no
+   * invite code.
+   */
   setupToken: Schema.optionalKey(Schema.String)
 }
 

@@ -1,11 +1,11 @@
 /**
- * Sign-in with an email address and a password. No response reveals whether an address has an account,
- * except those of sign-up and link, which cannot hide it.
+ * Sign-in with an email address and a password. Only sign-up and link reveal whether an address has
+ * an account, since they cannot hide it.
  *
- * Links in mails last 24 hours (verification) or 30 minutes (reset), and each works once. A link leads
- * to `<redirectUrl>#svc_verify=<token>` or `#svc_reset=<token>`, or without a `redirectUrl` to a page
- * of the service. The page there posts the token. A verification mail has a second link, to a page of
- * the service, by which the owner of the mailbox takes the address off the player.
+ * Links in mails last 24 hours (verification) or 30 minutes (reset), and each works once. A link
+ * leads to `<redirectUrl>#svc_verify=<token>` or `#svc_reset=<token>`, or without a `redirectUrl`
+ * to a page of the service. The page there posts the token. A verification mail has a second link,
+ * to a page of the service. By it the owner of the mailbox removes the address from the player.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -63,7 +63,9 @@ export const GivenPassword = Schema.String.check(
   Schema.isBetweenLength(1, sessions.passwordMaxCharacters)
 )
 
-/** Where the link in the mail leads. It must match `auth.redirectUrls`, else 400 `invalid_request`. */
+/**
+ * Target of the link in the mail. It must match `auth.redirectUrls`, else 400 `invalid_request`.
+ */
 const redirectUrl = Schema.optionalKey(
   Schema.String.check(Schema.isMaxLength(limits.redirectUrlMaxCharacters))
 )

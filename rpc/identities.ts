@@ -25,7 +25,7 @@ export type Method = typeof Method.Type
 export const LinkedIdentity = Schema.Struct({
   provider: Method,
   email: Schema.optionalKey(Schema.String),
-  /** Present when `email` is. */
+  /** Whether the address is verified; present when `email` is. */
   emailVerified: Schema.optionalKey(Schema.Boolean),
   username: Schema.optionalKey(Schema.String),
   linkedAt: Timestamp

@@ -197,7 +197,9 @@ export function* variantsOf(id: string): Generator<string> {
   }
 }
 
-/** Without vowels and look-alikes: codes never spell words and can be read aloud. */
+/**
+ * Alphabet without vowels and look-alikes: codes never spell words, and people can read them aloud.
+ */
 const readableAlphabet = "6789BCDFGHJKLMNPQRTW"
 
 /** Generates a code for people to share: of a room or of a session transfer. */

@@ -37,8 +37,8 @@ export const sessions = {
   accessTokenSeconds: 15 * 60,
   refreshTokenSeconds: 90 * secondsPerDay,
   /**
-   * Reusing the direct parent of the current refresh token answers `refresh_race` for this long. Later
-   * reuse revokes the session.
+   * Time in which a repeated use of the direct parent of the current refresh token gets
+   * `refresh_race`. A later use revokes the session.
    */
   refreshRaceSeconds,
   verificationLinkSeconds: secondsPerDay,
@@ -56,7 +56,7 @@ export const guests = {
   expiryDays: 30,
   /** Guests that are found with one statement. */
   expiryBatch: 100,
-  /** How long one process deletes before another one may. */
+  /** Time for which one process deletes before another one may. */
   expiryClaimSeconds: 30 * 60
 } as const
 
@@ -70,7 +70,7 @@ export const email = {
 /** Session transfer codes. */
 export const transfer = {
   codeCharacters: 8,
-  /** Longer than the code itself: people type spaces and dashes. */
+  /** Length of a typed code, longer than the code itself: people type spaces and dashes. */
   codeMaxCharacters: 64
 } as const
 
@@ -80,8 +80,8 @@ export const ages = { yearsMax: 150 } as const
 /** The mail outbox. */
 export const mail = {
   /**
-   * Queued mails; beyond it 503 `mail_unavailable`. The projects of one developer get no more places than
-   * remain free: alone they have half of them.
+   * Queued mails; beyond it 503 `mail_unavailable`. The projects of one developer get no more
+   * places than remain free: alone they have half of them.
    */
   waitingMax: 10_000,
   /** Mails that one process sends at a time. */
@@ -101,12 +101,12 @@ export const mail = {
 
 /** Developer accounts and sessions. */
 export const developers = {
-  /** A session expires this long after its last use. */
+  /** Lifetime of a session after its last use. */
   sessionSeconds: 30 * secondsPerDay,
-  /** However often it is used, a session ends this long after the sign-in. */
+  /** Lifetime of a session after the sign-in, however often it is used. */
   sessionSecondsMax: 180 * secondsPerDay,
   nameMaxCharacters: 80,
-  /** How long the proof of a repeated external sign-in counts. */
+  /** Validity of the proof of a repeated external sign-in. */
   reauthSeconds: 300,
   inviteCodeMaxCharacters: 128,
   /** Accounts that one invite code lets in. */
@@ -123,7 +123,7 @@ export const projects = {
   nameMaxCharacters: 80,
   /** Includes deleted projects that can still be restored. */
   perDeveloper: 100,
-  /** A deleted project can be restored for this long; then its data is removed. */
+  /** Time for which a deleted project can be restored; then the service removes its data. */
   restorableSeconds: 7 * secondsPerDay,
   /** Keys of one environment that are not revoked. */
   keysPerEnvironment: 100,
@@ -150,7 +150,7 @@ export const projects = {
 
 /** Password hashing. Each hash takes 20 ms of a core and 19 MiB, off the event loop. */
 export const passwords = {
-  /** Hashes at a time; further ones are queued. */
+  /** Number of concurrent hashes; further ones wait in the queue. */
   concurrency: 2,
   /** Queued hashes of one environment; beyond it 503 `unavailable`. */
   waitingPerTenant: 64
@@ -158,7 +158,7 @@ export const passwords = {
 
 /** Statements of one process that wait for a connection. The pool's size is a setting. */
 export const databasePool = {
-  /** One busy environment gets at most four fifths of the connections, two get 44 % each. */
+  /** Share of a busy environment: one gets at most 80 % of the connections, two get 44 % each. */
   share: 4,
   /** Waiting statements and transactions of one environment; beyond it 503 `unavailable`. */
   waitingPerKey: 1000,
@@ -226,17 +226,17 @@ export const config = {
 export const saves = {
   dataMaxBytes: MiB,
   perPlayer: 100,
-  /** All saves of a guest. */
+  /** Bytes of all saves of a guest. */
   guestBytes: 16 * MiB,
-  /** All saves of an environment. */
+  /** Bytes of all saves of an environment. */
   environmentBytes: 50 * GiB,
-  /** How old a node's sum over the saves of an environment may be. */
+  /** Maximum age of a node's sum over the saves of an environment. */
   environmentSumSeconds: 10,
   keyMaxCharacters: 64,
   dataDepthMax: 64,
-  /** What a body may contain beside the data: the other fields and white space. */
+  /** Bytes of a body beside the data: the other fields and white space. */
   bodySlackBytes: 64 * KiB,
-  /** Deleted saves whose version is remembered, for each player, for at least a day. */
+  /** Deleted saves of a player whose version is remembered, for at least a day. */
   deletedKept: 1000
 } as const
 
@@ -250,14 +250,14 @@ export const exports = {
 /** Stats. */
 export const stats = {
   keysPerReport: 64,
-  /** Rejected values are kept for this long, and at most `signalsPerEnvironment` of them. */
+  /** Days for which rejected values are kept, at most `signalsPerEnvironment` of them. */
   signalDays: 30,
   signalsPerEnvironment: 10_000
 } as const
 
 /**
- * Requests from one process to servers of developers and to sign-in providers. Both bounds are divided
- * between environments; who waits longer, or finds the queue of its environment full, gets 503
+ * Requests from one process to servers of developers and to sign-in providers. Environments share
+ * both bounds. A request that waits longer, or finds the queue of its environment full, gets 503
  * `unavailable`.
  */
 export const outgoing = {
@@ -284,10 +284,10 @@ export const moderation = {
   responseMaxCharacters: 2000
 } as const
 
-/** How long the response to an `Idempotency-Key` is stored. */
+/** Retention of the response to an `Idempotency-Key`. */
 export const idempotency = { keptSeconds: secondsPerDay } as const
 
-/** How long the audit log keeps an entry. The database refuses earlier deletion. */
+/** Retention of an entry of the audit log. The database refuses earlier deletion. */
 export const audit = { keptDays: 400 } as const
 
 /** OAuth sign-in. */
@@ -295,7 +295,7 @@ export const oauth = {
   credentialMaxCharacters: 512,
   privateKeyMaxCharacters: 4096,
   nativeClientIdsMax: 8,
-  /** How long a person may take at the provider. */
+  /** Time that a person may take at the provider. */
   stateSeconds: 600,
   redirectUrlMaxCharacters: 2048,
   /** One parameter of a provider's callback. */
@@ -305,7 +305,7 @@ export const oauth = {
   idTokenMaxCharacters: 8192,
   /** An id token or a private key, with the other fields and escapes. */
   bodyMaxBytes: 32 * KiB,
-  /** Longer names are cut to the limit of a display name. */
+  /** Maximum length of a provider's name. The service cuts it to the limit of a display name. */
   nameMaxCharacters: 256,
   /** Timeout of a request to a provider. */
   requestMillis: 5000,
@@ -340,7 +340,7 @@ export const money = {
   inviteCreditCents: 500n,
   checkoutCentsMin: 500,
   checkoutCentsMax: 1_000_000,
-  /** How long a checkout can be paid; the provider allows at most a day. */
+  /** Time for which a checkout can be paid; the provider allows at most a day. */
   checkoutSeconds: 23 * secondsPerHour,
   returnUrlMaxCharacters: 2048,
   /** An event of the payment provider. */
@@ -358,9 +358,9 @@ export const money = {
   foreignReturnSeconds: 90 * secondsPerDay,
   /** Functions are suspended when money has been owed for this long. */
   owedSeconds: 72 * secondsPerHour,
-  /** A month is charged this long after its end, when all nodes have stored their counts. */
+  /** Time from the end of a month to its charge, in which all nodes store their counts. */
   closingSeconds: secondsPerHour,
-  /** How often a node samples connections and calls, and stores its counts. */
+  /** Interval at which a node samples connections and calls, and stores its counts. */
   meterMillis: 20_000,
   /** Counts of environments and components that a node holds; beyond it the service drops them. */
   meterCountsMax: 100_000
@@ -385,7 +385,7 @@ export const share = {
 
 /** The drawing of card images on one node. */
 export const shareCards = {
-  /** Beyond this, the process that draws is replaced. */
+  /** Memory of the drawing process, beyond which the service replaces it. */
   processMaxBytes: 768 * MiB,
   rendererCacheBytes: 32 * MiB,
   /** Renderers for fonts of apps. */

@@ -1,6 +1,6 @@
 /**
- * What goes on now in an environment, beside the lists of {@link LiveView}: one room with its members and
- * state, voice calls, and the runners of the cluster.
+ * Live state of an environment, beside the lists of {@link LiveView}. It is one room with its
+ * members and state, voice calls, and the runners of the cluster.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -14,13 +14,16 @@ const LiveMember = Schema.Struct({
   displayName: Schema.String,
   joinedAt: Timestamp,
   connected: Schema.Boolean,
-  /** When the connection was lost; null while it is open, and before a reserved seat is taken. */
+  /**
+   * Time at which the connection was lost; null while it is open, and before a reserved seat is
+   * taken.
+   */
   absentSince: Schema.NullOr(Timestamp),
   state: AcceptedJsonObject
 })
 
 /**
- * A room as its last snapshot has it, at most a second old. `version` counts the changes of the state.
+ * Room as of its last snapshot, at most a second old. `version` counts the changes of the state.
  * `runner` is the address of the runner that has the room, in development and with several runners.
  */
 export const LiveRoom = Schema.Struct({

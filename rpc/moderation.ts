@@ -38,7 +38,7 @@ export const BanResult = Schema.Struct({
 export type BanResult = typeof BanResult.Type
 
 /**
- * A ban request. `reason` is shown to operators, `publicNote` to the player. Without `durationHours` the
+ * Ban request. Operators see `reason`, the player sees `publicNote`. Without `durationHours` the
  * ban lasts until it is lifted; only a secret key may set it.
  */
 export const Ban = Schema.Struct({

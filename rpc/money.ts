@@ -26,8 +26,9 @@ import { Timestamp } from "./text.ts"
 export const Currency = Schema.Literal("usd")
 
 /**
- * What a developer has, in cents. `balance` is prepaid money, `owed` what is still to be paid. `invite` is
- * the credit of an invitation, for usage only; `pending` credit waits for a confirmed email address.
+ * Account of a developer, in cents. `balance` is prepaid money, `owed` the unpaid amount. `invite`
+ * is the credit of an invitation, for usage only; `pending` credit waits for a confirmed email
+ * address.
  */
 export const PrepaidBalance = Schema.Struct({
   balance: Schema.Int,
@@ -102,7 +103,7 @@ export const NewCheckout = Schema.Struct({
 })
 export type NewCheckout = typeof NewCheckout.Type
 
-/** What is metered, and its unit. A client must tolerate unknown ones. */
+/** Metered components with their units. A client must tolerate unknown ones. */
 export const usageUnits = {
   /** Players active on a day, for each day. */
   activePlayers: "player-days",

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { http } from "./limits.ts"
 
-/** How many entries a page has at most. */
+/** Maximum number of entries of a page. */
 export const PageLimit = Schema.FiniteFromString.check(
   Schema.isInt(),
   Schema.isBetween({ minimum: 1, maximum: http.pageMax })

@@ -16,9 +16,9 @@ import { commonFrameErrors, MessageData, SignalKind } from "./rooms.ts"
 import { Timestamp } from "./text.ts"
 
 /**
- * A signal for one other member: an SDP offer or answer, an ICE candidate, or a restart request. `gen`
- * counts the attempts; the service forwards it unread. If either member must be relayed, the service
- * removes candidates of other types, and drops a signal that has none left.
+ * Signal for one other member: an SDP offer or answer, an ICE candidate, or a restart request.
+ * `gen` counts the attempts; the service forwards it unread. If either member needs a relay, the
+ * service removes candidates of other types, and drops a signal that has none left.
  */
 export const signal = Rpc.make("signal", {
   payload: {

@@ -21,8 +21,9 @@ import { XProfile } from "./share/x-profiles.ts"
 import { Timestamp } from "./text.ts"
 
 /**
- * Everything that is stored about a player, as of `exportedAt`. `channels` names those with the player
- * on a list, `rooms` those with a seat of the player, `days` those on which the player was active.
+ * Export of everything that is stored about a player, as of `exportedAt`. `channels` names those
+ * with the player on a list, `rooms` those with a seat of the player, `days` those on which the
+ * player was active.
  */
 export const PlayerExport = Schema.Struct({
   exportedAt: Timestamp,
@@ -40,7 +41,7 @@ export const PlayerExport = Schema.Struct({
       id: Schema.String,
       createdAt: Timestamp,
       lastUsedAt: Timestamp,
-      /** Not recorded. */
+      /** User agent, always null: the service does not record it. */
       userAgent: Schema.Null
     })
   ),

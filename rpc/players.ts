@@ -7,7 +7,7 @@ import { PlayerId } from "./ids.ts"
 import { sessions } from "./limits.ts"
 import { nameUpTo, Timestamp } from "./text.ts"
 
-/** The name that others see: 1 to 32 characters. Not unique. */
+/** Name that others see: 1 to 32 characters. It need not be unique. */
 export const DisplayName = nameUpTo(sessions.displayNameMaxCharacters)
 
 /** A sign-in method; a guest has the single entry `guest`. */

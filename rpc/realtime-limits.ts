@@ -32,11 +32,13 @@ export const socket = {
   /** Unsent bytes of one socket; beyond it, the socket closes with 1013. */
   outboxMaxBytes,
   /**
-   * Unsent bytes of all sockets of a process; beyond it, the sockets with the largest backlogs of the
-   * environment with the most unsent bytes close with 1013.
+   * Unsent bytes of all sockets of a process. Beyond it, the environment with the most unsent bytes
+   * loses the sockets with the largest backlogs, which close with 1013.
    */
   outboxesMaxBytes: 64 * MiB,
-  /** What a write that waits behind another one of its socket takes in memory beside its bytes, as measured. */
+  /**
+   * Memory of a write that waits behind another one of its socket, beside its bytes, as measured.
+   */
   queuedWriteBytes: 200,
   /**
    * Longest interval between two writes: one frame of a 60 Hz game, when the event loop is busy for
@@ -77,14 +79,14 @@ export const rooms = {
   stateDepthMax: 32,
   graceSeconds: 30,
   graceSecondsMax: 300,
-  /** When a newer socket replaces one, members see `player_disconnected` only after this time. */
+  /** Delay of `player_disconnected` when a newer socket replaces one. */
   replacedQuietSeconds: 1,
   hostGraceSeconds: 5,
   /** Room ids that a node tries until one maps to a shard of its own. */
   idTriesMax: 256,
-  /** How long matchmaking reserves a seat until its player joins. */
+  /** Time for which matchmaking reserves a seat until its player joins. */
   joinDeadlineSeconds: 10,
-  /** After a gateway's watch has been gone for this long, its members count as disconnected. */
+  /** Absence of a gateway's watch after which its members count as disconnected. */
   watchAbsenceSeconds: 5,
   idleSeconds: 2 * secondsPerHour,
   lifetimeSeconds: secondsPerDay,
@@ -94,7 +96,7 @@ export const rooms = {
   listDefault: 50,
   /** Longest planned time between a change and its snapshot. The guarantee is one second. */
   snapshotMillis: 400,
-  /** In a cluster, a room withholds replies while a change has waited longer than this for its snapshot. */
+  /** Wait of a change for its snapshot, in a cluster, after which the room withholds replies. */
   snapshotDeadlineMillis: 1000,
   snapshotsPerStatement: 200,
   inputBatchMax: 4096,
@@ -112,7 +114,10 @@ export const runnerPort = {
   /** The largest message before the other end has proved that it is a runner. */
   handshakeMaxBytes: 1024,
   handshakeSeconds: 3,
-  /** Connections that have proved nothing yet; beyond either bound the oldest one is closed. */
+  /**
+   * Connections that have proved nothing yet; beyond either bound the service closes the oldest
+   * one.
+   */
   unauthenticatedMax: 256,
   unauthenticatedPerAddressMax: 64,
   /** The largest frame of a runner. */
@@ -141,17 +146,20 @@ export const channels = {
   rateLimitersPerConnection: 64,
   muteSecondsMax: secondsPerDay,
   banSecondsMax: 366 * secondsPerDay,
-  /** How long a member without a socket stays a member, and an owner stays the owner. */
+  /** Time for which a member without a socket stays a member, and an owner stays the owner. */
   graceSeconds: 30,
-  /** How long a client-made channel exists after its last member left. */
+  /** Lifetime of a client-made channel after its last member left. */
   emptySeconds: 30,
-  /** With more sockets than this, joins and leaves are sent in batches, once every `presenceMillis`. */
+  /**
+   * Number of sockets above which joins and leaves are sent in batches, once every
+   * `presenceMillis`.
+   */
   largeAudience: 100,
   presenceMillis: 1000,
-  /** How long a large channel collects events before it sends them. */
+  /** Time for which a large channel collects events before it sends them. */
   flushMillis: 2,
   /**
-   * After a move to another runner, how long a channel waits for its members before it sends the member
+   * Wait of a channel for its members after a move to another runner, before it sends the member
    * list.
    */
   rejoinMillis: 3000,
@@ -161,13 +169,16 @@ export const channels = {
 
 /** Voice calls of channels. */
 export const voice = {
-  /** How long a call lasts; then its members join again. */
+  /** Duration of a call; then its members join again. */
   callSeconds: 4 * secondsPerHour,
-  /** How long a member whose connection closed stays in the call. */
+  /** Time for which a member whose connection closed stays in the call. */
   graceSeconds: 10,
-  /** The list of members is sent at most this often. */
+  /** Minimum interval between two lists of members. */
   stateMillis: 250,
-  /** When a member of a lost call may join again: a random time of these, so that not all come at once. */
+  /**
+   * Delay after which a member of a lost call may join again. It is random, so that not all come at
+   * once.
+   */
   retryMinMillis: 200,
   retryMaxMillis: 1500,
   signalDataMaxBytes: 8 * KiB,
@@ -191,7 +202,7 @@ export const voice = {
   processPackets: { perSecond: 100_000, share: 4 },
   /** Offers that a member gets until its media counts as failed. */
   offersMax: 3,
-  /** How long a member may take to connect, and stay disconnected. */
+  /** Time that a member may take to connect, and may stay disconnected. */
   connectSeconds: 30,
   disconnectedSeconds: 15,
   /** Packets that a media process sends in a second; beyond it, it takes new calls of small senders only. */
@@ -199,7 +210,7 @@ export const voice = {
   /** Joins and memory after which an empty media process is replaced: each join keeps some memory. */
   joinsPerProcess: 5000,
   processSpentBytes: 512 * MiB,
-  /** A media process with more memory ends, and its members join again. */
+  /** Maximum memory of a media process. One with more ends, and its members join again. */
   processMaxBytes: 1536 * MiB,
   /** A media process that reports nothing for so long ends, and its members join again. */
   processSilentSeconds: 10,
@@ -210,8 +221,8 @@ export const voice = {
   joinsUnderWay: { permits: 250, share: 4 },
   joinMillis: 1000,
   /**
-   * Answers that wait for a media process; more fail with `voice_unavailable`. One environment may have at
-   * most `share` times as many as remain free.
+   * Answers that wait for a media process; more fail with `voice_unavailable`. One environment may
+   * have at most `share` times as many as remain free.
    */
   processAnswers: { permits: 1000, share: 4 }
 } as const
@@ -222,31 +233,34 @@ export const turn = {
   /** Allocations of the embedded server: of one player, and of all. */
   embeddedUserQuota: 16,
   embeddedTotalQuota: 200,
-  /** Shorter shared secrets can be guessed by trying. */
+  /** Length below which shared secrets can be guessed by trying. */
   secretMinCharacters: 16
 } as const
 
 /** Matchmaking queues. */
 export const matchmaking = {
   ticketsPerQueue: 200_000,
-  /** How often a queue with tickets looks for rooms that have free seats. */
+  /** Interval at which a queue with tickets looks for rooms that have free seats. */
   openRoomsRefreshMillis: 1000,
   openRoomsMax: 200,
-  /** How long a queue remembers a match, for a gateway that asks again. */
+  /** Time for which a queue remembers a match, for a gateway that asks again. */
   matchMemorySeconds: 60,
   matchMemoryMax: 50_000
 } as const
 
 /** Player sessions: the newest connection of each player, and its room or ticket. */
 export const playerSessions = {
-  /** Enough to spread an environment over the runners, few enough for one node to watch all of them. */
+  /**
+   * Buckets of an environment: enough to spread it over the runners, and few enough for one node to
+   * watch all of them.
+   */
   buckets: 64,
   /**
-   * Sessions of one bucket. Beyond it the longest idle session is removed; without an idle one, no new
-   * player is admitted.
+   * Sessions of one bucket. Beyond it the bucket removes the longest idle session; without an idle
+   * one, it admits no new player.
    */
   perBucket: 100_000,
-  /** How long a session without a connection is kept. */
+  /** Time for which a session without a connection is kept. */
   idleSeconds: 60,
   /** Requests that may wait while a session is loaded. */
   waitingPerSession: 32,

@@ -71,7 +71,7 @@ export const Warn = Schema.Struct({
 })
 export type Warn = typeof Warn.Type
 
-/** Every event that the service sends to a connection, except replies. */
+/** Union of all events that the service sends to a connection, except replies. */
 export const ServerEvent = Schema.Union([
   Welcome,
   Warn,
@@ -102,15 +102,26 @@ export const ping = Rpc.make("ping", {
   error: Schema.Union([...commonFrameErrors])
 }).annotate(OpenApi.Summary, "Get the service's clock")
 
-/** Every client frame. */
-export class ClientFrames extends RoomFrames.merge(
-  MatchmakingFrames,
-  PeerFrames,
-  ChannelFrames,
-  VoiceFrames
-).add(ping) {}
+/** Frames of the feature `multiplayer`. */
+class MultiplayerFrames extends RoomFrames.merge(MatchmakingFrames, PeerFrames) {}
 
-/** Why an events stream did not open, or has ended. */
+/** Frames of the feature `realtimeChannels`. */
+class RealtimeChannelFrames extends ChannelFrames.merge(VoiceFrames) {}
+
+/** All client frames. */
+export class ClientFrames extends MultiplayerFrames.merge(RealtimeChannelFrames).add(ping) {}
+
+type RealtimeFeature = "multiplayer" | "realtimeChannels"
+
+const featuresByFrame = new Map<string, RealtimeFeature>([
+  ...Array.from(MultiplayerFrames.requests.keys(), (t) => [t, "multiplayer"] as const),
+  ...Array.from(RealtimeChannelFrames.requests.keys(), (t) => [t, "realtimeChannels"] as const)
+])
+
+/** Returns the feature of a frame; undefined for `ping`, and for a type that no frame has. */
+export const featureOfFrame = (t: string): RealtimeFeature | undefined => featuresByFrame.get(t)
+
+/** Reason for which an events stream did not open, or has ended. */
 export const EventsError = Schema.Union([
   InvalidKey,
   Unauthorized,

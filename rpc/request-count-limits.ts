@@ -5,11 +5,13 @@ export const requestCounts = {
   /** Environments in one statement. */
   perStatement: 1000,
   /**
-   * Counts, by environment and minute, that a node holds while the database does not answer. Beyond it,
-   * requests of further environments and minutes are not counted.
+   * Counts, by environment and minute, that a node holds while the database does not answer. Beyond
+   * it, the node does not count requests of further environments and minutes.
    */
   waitingMax: 20_000,
-  /** Minutes and hours that the overview shows, this one included. Older counts are deleted. */
+  /**
+   * Minutes and hours that the overview shows, this one included. The service deletes older counts.
+   */
   minutes: 60,
   hours: 24
 } as const

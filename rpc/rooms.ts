@@ -59,8 +59,8 @@ const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | und
 }
 
 /**
- * A JSON object that a client sends or receives. Keys that could reach an object's prototype are refused
- * at any depth, and so are texts that Postgres cannot read as JSON and nesting beyond 32 levels.
+ * JSON object that a client sends or receives. The schema refuses keys that could reach an object's
+ * prototype at any depth, texts that Postgres cannot read as JSON, and nesting beyond 32 levels.
  */
 export const JsonObject = Schema.Record(Schema.String, Schema.Unknown).check(
   Schema.makeFilter((members) => firstProblem(members, []))
@@ -70,7 +70,7 @@ export type JsonObject = typeof JsonObject.Type
 /** A JSON object that a runner has accepted: a newer release with stricter rules reads it, too. */
 export const AcceptedJsonObject = Schema.Record(Schema.String, Schema.Unknown)
 
-/** Any JSON value of at most 64 levels. Deeper nesting would overflow the stack of the encoder. */
+/** JSON value of at most 64 levels. Deeper nesting would overflow the stack of the encoder. */
 export const MessageData = Schema.Unknown.check(
   Schema.makeFilter((data) =>
     exceedsDepth(data, rooms.dataDepthMax)
@@ -151,7 +151,7 @@ export const join = Rpc.make("join", {
   ])
 }).annotate(OpenApi.Summary, "Join a room by its id or code")
 
-/** Gives up the seat. */
+/** Frees the seat of the player. */
 export const leave = Rpc.make("leave", {
   success: Done,
   error: Schema.Union([...commonFrameErrors, NotInRoom])
@@ -213,7 +213,7 @@ export class RoomFrames extends RpcGroup.make(
 
 export const Transport = Schema.Literals(["server", "p2p"])
 
-/** A member of a room; `state` is what it set with `setMyState`. */
+/** Member of a room; `state` is the state that it set with `setMyState`. */
 export const RoomPlayer = Schema.Struct({
   id: Schema.String,
   displayName: Schema.String,

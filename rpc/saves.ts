@@ -2,9 +2,9 @@
  * Cloud saves: a player's documents by key. Each write increments the version, so that a writer can
  * name the version it has read.
  *
- * The service returns `data` as the JSON text that it received: order of keys, duplicate keys, digits
- * of numbers (even those beyond a double) and escapes. It removes only white space between tokens.
- * Nesting is limited to 64 levels.
+ * The service returns `data` as the JSON text that it received. It keeps the order of keys,
+ * duplicate keys, escapes and the digits of numbers, even those beyond a double. It removes only
+ * white space between tokens. Nesting is limited to 64 levels.
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"

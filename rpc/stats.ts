@@ -1,9 +1,9 @@
 /**
- * Stats: numbers that players report. The config sets how they are aggregated, for all time and for the
+ * Stats: numbers that players report. The config sets their aggregation, for all time and for the
  * day, the ISO week and the month of `resetTimeZone`.
  *
- * Each value of a report is checked separately. A failing value is returned in `rejected` with a reason;
- * the others are stored together.
+ * The service checks each value of a report separately. It returns a failing value in `rejected`
+ * with a reason, and stores the others together.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -32,9 +32,9 @@ export const PeriodValues = Schema.Struct({
 export type PeriodValues = typeof PeriodValues.Type
 
 /**
- * Why a value was not stored: the config has no such stat, the value is above `maxPerSubmit` or outside
- * a rule's range, no double holds the sum, the webhook rejected the value, or the webhook failed and
- * `onFailure` is `reject`.
+ * Reason why a value was not stored. Either the config has no such stat, the value is above
+ * `maxPerSubmit` or outside a rule's range, or no double holds the sum. Or the webhook rejected the
+ * value, or failed while `onFailure` is `reject`.
  */
 export const RejectionReason = Schema.Literals([
   "unknown_stat",

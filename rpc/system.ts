@@ -1,4 +1,4 @@
-/** Health, readiness and the public token keys of the process. No key is needed. */
+/** Health, readiness and the public token keys of the process. The endpoints need no key. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Requests } from "./auth.ts"

@@ -27,7 +27,7 @@ const leadingMarks = /^\p{M}+/u
 
 const controlCharacters = /\p{Cc}/u
 
-/** These reorder the text around them, so that a text could rewrite its neighbours. */
+/** Characters that reorder the text around them, so that a text could rewrite its neighbours. */
 const bidiControls = /\p{Bidi_Control}/u
 
 /** A character that shows something by itself: U+2800 is a blank Braille pattern. */
@@ -88,7 +88,7 @@ const nameIssue = (text: string, maxCharacters: number): string | undefined => {
 export const nameUpTo = (maxCharacters: number) =>
   Schema.String.check(Schema.makeFilter((text: string) => nameIssue(text, maxCharacters)))
 
-/** Turns a foreign text into a name: drops what names may not contain, and cuts it. */
+/** Converts a foreign text to a name: drops what names may not contain, and cuts it. */
 export const nameFrom = (text: string, maxCharacters: number): string | undefined => {
   const clean = text
     .toWellFormed()

@@ -12,12 +12,12 @@ export interface Throttle {
 }
 
 /**
- * Each limit of an IPv6 client, of one /64 network, has a wider one for the /48 around it with this many
- * times its figure. Providers give one customer a /64 at least and a /48, 65,536 of them, at most.
+ * Factor of the limit of a /48 network over that of an IPv6 client, which is one /64 network.
+ * Providers give one customer a /64 at least, and at most a /48, which has 65,536 of them.
  */
 export const siteFactor = 16
 
-/** Every bucket, by name. */
+/** All buckets, by name. */
 export const throttles = {
   guestPerAddress: { burst: 30, seconds: 60 },
   refreshPerSession: { burst: 30, seconds: 60 },

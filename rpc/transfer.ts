@@ -23,13 +23,16 @@ import {
 import { transfer as limits } from "./limits.ts"
 import { Session } from "./sessions.ts"
 
-/** Answers 404 `share_inAppBrowser_disabled` while `share.inAppBrowser` is off, before anything is read. */
+/**
+ * Middleware that answers 404 `share_inAppBrowser_disabled` while `share.inAppBrowser` is off,
+ * before anything is read.
+ */
 export class InAppBrowserGate extends HttpApiMiddleware.Service<
   InAppBrowserGate,
   { requires: CurrentEnvironment }
 >()("rpc/transfer/InAppBrowserGate", { error: wire(ShareInAppBrowserDisabled) }) {}
 
-/** `expiresIn` is in seconds. */
+/** Transfer code; `expiresIn` is in seconds. */
 const TransferCode = Schema.Struct({ code: Schema.String, expiresIn: Schema.Int }).annotate({
   identifier: "TransferCode",
   description: "A code that signs the player in on another device. `expiresIn` is in seconds."

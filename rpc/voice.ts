@@ -34,9 +34,9 @@ export const voiceJoin = Rpc.make("voiceJoin", {
   payload: { channel: ChannelReference, session: Schema.optionalKey(SessionReference) },
   success: Schema.Struct({
     mode: VoiceMode,
-    /** This attachment of the player to the call. */
+    /** Id of this attachment of the player to the call. */
     session: Schema.String,
-    /** Members must not learn the player's address. */
+    /** Whether members must not learn the player's address. */
     relayOnly: Schema.Boolean,
     ...IceServers.fields
   }),
@@ -69,8 +69,9 @@ export const voiceSignal = Rpc.make("voiceSignal", {
 const Candidate = Schema.Struct({ candidate: Schema.String, sdpMid: Schema.String })
 
 /**
- * Answers `voice_sfu_offer`. The reply carries the candidates of the media server: add them after the
- * local description. An answer to an older offer is ignored, and has none.
+ * Answers `voice_sfu_offer`. The reply carries the candidates of the media server: add them after
+ * the local description. The service ignores an answer to an older offer, whose reply has no
+ * candidates.
  */
 export const voiceAnswer = Rpc.make("voiceAnswer", {
   payload: { channel: ChannelReference, session: SessionReference, gen: Schema.Int, sdp: Sdp },
@@ -78,14 +79,14 @@ export const voiceAnswer = Rpc.make("voiceAnswer", {
   error: Schema.Union([...callErrors, InvalidFrame])
 }).annotate(OpenApi.Summary, "Answer an offer of the media server")
 
-/** Opens or closes the microphone. Nobody hears a player who may not speak, whatever it sends. */
+/** Opens or closes the microphone. Nobody hears a player who may not speak. */
 export const voicePublish = Rpc.make("voicePublish", {
   payload: { channel: ChannelReference, session: SessionReference, on: Schema.Boolean },
   success: Schema.Struct({ on: Schema.Boolean, canSpeak: Schema.Boolean }),
   error: Schema.Union([...callErrors])
 }).annotate(OpenApi.Summary, "Open or close the microphone")
 
-/** Says that the player begins or ends to speak. A hint: the measured level decides. */
+/** Reports that the player begins or ends to speak. The measured level decides; this is a hint. */
 export const voiceSpeaking = Rpc.make("voiceSpeaking", {
   payload: { channel: ChannelReference, session: SessionReference, speaking: Schema.Boolean },
   success: Done,
@@ -108,7 +109,7 @@ const event = <const T extends string, const Fields extends Schema.Struct.Fields
   fields: Fields
 ) => Schema.Struct({ t: Schema.Literal(t), channel: Schema.String, ...fields })
 
-/** Why a call has ended for its members. After `unavailable`, join again after `retryAfterMs`. */
+/** Reason for the end of a call. After `unavailable`, join again after `retryAfterMs`. */
 export const VoiceCloseReason = Schema.Literals(["time_limit", "suspended", "unavailable"])
 export type VoiceCloseReason = typeof VoiceCloseReason.Type
 

@@ -52,7 +52,10 @@ export class AgeRepository extends Context.Service<AgeRepository>()("sql/ages/Ag
   make: Effect.gen(function* () {
     const { declare, signal } = statements(yield* SqlClient.SqlClient)
     return {
-      /** None if the player does not exist or the band is looser than a known one. */
+      /**
+       * Stores the band. Returns none if the player does not exist or the band is looser than a
+       * known one.
+       */
       declare: (request: Parameters<typeof declare>[0]) => orDieWithTimeout(declare(request)),
       /** Applies a signal if it is stricter. `undeclared` is the band in force before a declaration. */
       signal: (request: Parameters<typeof signal>[0]) => orDieWithTimeout(signal(request))

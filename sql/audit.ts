@@ -8,14 +8,14 @@ import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** Stands for a project in entries of the whole deployment. */
+/** Project id in entries of the whole deployment. */
 export const wholeDeployment = "deployment"
 
 const Row = Schema.Struct({
   id: Schema.String,
   at: Time,
   projectId: Schema.Union([ProjectId, Schema.Literal(wholeDeployment)]),
-  /** Null for a change of the whole project. */
+  /** Environment of the change; null for a change of the whole project. */
   env: Schema.NullOr(EnvironmentName),
   actorKind: ActorKind,
   actorId: Schema.String,

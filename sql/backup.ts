@@ -1,8 +1,8 @@
 /**
- * Reads and writes whole tables for a backup, over one session. A row travels as the text of its composite
- * type, which every Postgres since 14 writes and reads without loss.
+ * Reads and writes whole tables for a backup, over one session. A row travels as the text of its
+ * composite type, which every Postgres since 14 writes and reads without loss.
  *
- * Unlogged tables and those of the cluster hold what is alive, and are left out.
+ * A backup excludes unlogged tables and those of the cluster: they hold live state.
  */
 import type { PgConnection } from "@effect/sql-pg"
 import { Effect, Schema, Stream } from "effect"
@@ -72,7 +72,7 @@ export const listSequences = (session: Session) =>
     decodeSequences
   )
 
-/** Begins a transaction in which every table is read as of the same moment. */
+/** Starts a transaction in which every table is read as of the same moment. */
 export const beginSnapshot = (session: Session) =>
   session.query("begin isolation level repeatable read read only", [], false)
 
@@ -93,7 +93,7 @@ export const isUsed = (session: Session) =>
     ([row]) => row?.["used"] === true
   )
 
-/** Other sessions on this database, which may be runners. */
+/** Lists other sessions on this database, which may be runners. */
 export const otherSessions = (session: Session) =>
   Effect.map(
     rowsOf(
@@ -148,8 +148,9 @@ const forEachTable = (
   })
 
 /**
- * Replaces the content of the tables, in one transaction. Triggers are off meanwhile: they would refuse
- * changes of append-only tables, and count twice. Foreign keys are checked when all rows are there.
+ * Replaces the content of the tables, in one transaction. Triggers are off meanwhile: they would
+ * refuse changes of append-only tables, and count twice. Postgres checks foreign keys when all rows
+ * are there.
  */
 export const replaceContent = <E, R>(
   session: Session,

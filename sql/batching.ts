@@ -35,7 +35,10 @@ const inFlightMax = 2
 const fullInFlightMax = 4
 const fullBatch = 12
 
-/** The batches that wait, by environment. Environments take turns; each keeps its order. */
+/**
+ * Queues of waiting batches, by environment. The reader serves them round robin; each environment
+ * keeps its order.
+ */
 class ReadQueues<A> {
   readonly #queues = new Map<string, Array<ReadBatch<A>>>()
   readonly #idsMax: number
@@ -54,7 +57,7 @@ class ReadQueues<A> {
     return batch
   }
 
-  /** Removes the batch whose turn it is. */
+  /** Removes the next batch. */
   take(): readonly [environmentId: string, batch: ReadBatch<A>] | undefined {
     for (const [environmentId, queue] of this.#queues) {
       this.#queues.delete(environmentId)
@@ -99,52 +102,55 @@ export const batchReads = Effect.fnUntraced(function* <A>(find: Find<A>, idsMax 
   return batched
 })
 
-/** How requests become statements. */
-export interface Writing<Request, Answer> {
+/** Conversion of requests to statements. */
+export interface Writing<Request, Result> {
   /** The owner of the written rows. */
   readonly ownerOf: (request: Request) => string
-  /** The environment of the request; environments take turns in the next statement. */
+  /** The environment of the request. The next statement takes requests of environments round robin. */
   readonly tenantOf?: (request: Request) => string
   /** Size of the request in characters. */
   readonly sizeOf: (request: Request) => number
   /** Writes one request. */
-  readonly alone: (request: Request) => Effect.Effect<Answer>
+  readonly single: (request: Request) => Effect.Effect<Result>
   /** Writes many; results by owner, or `refused` if the database rejected the whole statement. */
-  readonly together: (
+  readonly batch: (
     requests: ReadonlyArray<Request>
-  ) => Effect.Effect<ReadonlyMap<string, Answer> | "refused">
+  ) => Effect.Effect<ReadonlyMap<string, Result> | "refused">
 }
 
-interface Waiting<Request, Answer> {
+interface Waiting<Request, Result> {
   readonly request: Request
   readonly span: Span
-  readonly resume: (result: Effect.Effect<Answer>) => void
+  readonly resume: (result: Effect.Effect<Result>) => void
 }
 
 /** Most requests in one statement, however many wait, and their most characters. */
 const requestsMax = 100
 const sizeMax = 1_000_000
-/** After a refusal, so many requests of the batch are retried at a time. */
-const aloneMax = 5
+/** Number of requests of a refused batch that are retried at a time. */
+const singlesMax = 5
 
-const oneByOne = <Request, Answer>(
-  { alone }: Writing<Request, Answer>,
-  batch: ReadonlyArray<Waiting<Request, Answer>>
+const oneByOne = <Request, Result>(
+  { single }: Writing<Request, Result>,
+  batch: ReadonlyArray<Waiting<Request, Result>>
 ) =>
-  Effect.forEach(batch, ({ request, resume }) => Effect.map(Effect.exit(alone(request)), resume), {
-    concurrency: aloneMax,
+  Effect.forEach(batch, ({ request, resume }) => Effect.map(Effect.exit(single(request)), resume), {
+    concurrency: singlesMax,
     discard: true
   })
 
-/** Merges the queues of all tenants in turns; each keeps its order. */
-const inTurns = <A>(waiting: ReadonlyArray<A>, tenantOf: (each: A) => string): ReadonlyArray<A> => {
+/** Merges the queues of all tenants round robin; each keeps its order. */
+const roundRobin = <A>(
+  waiting: ReadonlyArray<A>,
+  tenantOf: (each: A) => string
+): ReadonlyArray<A> => {
   let queues = [...Map.groupBy(waiting, tenantOf).values()]
   if (queues.length < 2) return waiting
   const merged: Array<A> = []
-  for (let turn = 0; queues.length > 0; turn++) {
-    for (const queue of queues) merged.push(...queue.slice(turn, turn + 1))
+  for (let index = 0; queues.length > 0; index++) {
+    for (const queue of queues) merged.push(...queue.slice(index, index + 1))
     // Only the queues that are left: one long queue beside a thousand short ones would block the event loop.
-    queues = queues.filter(({ length }) => length > turn + 1)
+    queues = queues.filter(({ length }) => length > index + 1)
   }
   return merged
 }
@@ -153,21 +159,21 @@ const inTurns = <A>(waiting: ReadonlyArray<A>, tenantOf: (each: A) => string): R
  * Splits the queue into the next batch, in order of arrival for each tenant, and the rest. An owner whose
  * write is in flight waits for it here, rather than on a connection that waits for the row.
  */
-const splitQueue = <Request, Answer>(
-  { ownerOf, sizeOf, tenantOf }: Writing<Request, Answer>,
-  waiting: ReadonlyArray<Waiting<Request, Answer>>,
+const splitQueue = <Request, Result>(
+  { ownerOf, sizeOf, tenantOf }: Writing<Request, Result>,
+  waiting: ReadonlyArray<Waiting<Request, Result>>,
   ownersInFlight: ReadonlySet<string>
 ) => {
   const owners = new Set<string>()
-  const taken: Array<Waiting<Request, Answer>> = []
-  const left: Array<Waiting<Request, Answer>> = []
+  const taken: Array<Waiting<Request, Result>> = []
+  const left: Array<Waiting<Request, Result>> = []
   let size = 0
-  const most = Math.min(requestsMax, Math.max(fullBatch, waiting.length / fullInFlightMax))
+  const batchMax = Math.min(requestsMax, Math.max(fullBatch, waiting.length / fullInFlightMax))
   const inOrder =
-    tenantOf === undefined ? waiting : inTurns(waiting, ({ request }) => tenantOf(request))
+    tenantOf === undefined ? waiting : roundRobin(waiting, ({ request }) => tenantOf(request))
   for (const each of inOrder) {
     const owner = ownerOf(each.request)
-    const fits = taken.length < most && size + sizeOf(each.request) <= sizeMax
+    const fits = taken.length < batchMax && size + sizeOf(each.request) <= sizeMax
     if (owners.has(owner) || ownersInFlight.has(owner) || (!fits && taken.length > 0)) {
       left.push(each)
       continue
@@ -180,20 +186,20 @@ const splitQueue = <Request, Answer>(
 }
 
 /** The same write in batches. A batch serves many callers, so never use it within a transaction. */
-export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
-  writing: Writing<Request, Answer>
+export const batchWrites = Effect.fnUntraced(function* <Request, Result>(
+  writing: Writing<Request, Result>
 ) {
-  const { ownerOf, together } = writing
+  const { ownerOf } = writing
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const ownersInFlight = new Set<string>()
-  let waiting: Array<Waiting<Request, Answer>> = []
+  let waiting: Array<Waiting<Request, Result>> = []
   let inFlight = 0
 
-  const write = Effect.fnUntraced(function* (batch: ReadonlyArray<Waiting<Request, Answer>>) {
+  const write = Effect.fnUntraced(function* (batch: ReadonlyArray<Waiting<Request, Result>>) {
     if (batch.length === 1) return yield* oneByOne(writing, batch)
     const requests = batch.map(({ request }) => request)
-    const exit = yield* Effect.exit(Effect.suspend(() => together(requests)))
+    const exit = yield* Effect.exit(Effect.suspend(() => writing.batch(requests)))
     if (Exit.isFailure(exit)) {
       for (const { resume } of batch) resume(Effect.failCause(exit.cause))
       return
@@ -201,7 +207,11 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
     if (exit.value === "refused") return yield* oneByOne(writing, batch)
     for (const { request, resume } of batch) {
       const found = exit.value.get(ownerOf(request))
-      resume(found === undefined ? Effect.die("a write has no result") : Effect.succeed(found))
+      resume(
+        found === undefined
+          ? Effect.die("Failed to find the result of a write")
+          : Effect.succeed(found)
+      )
     }
   })
 
@@ -224,7 +234,7 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
     inFlight -= 1
   })
 
-  return (request: Request): Effect.Effect<Answer> =>
+  return (request: Request): Effect.Effect<Result> =>
     Effect.withFiber(({ cache }) =>
       Effect.callback((resume) => {
         waiting.push({ request, span: cache.span, resume })

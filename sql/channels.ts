@@ -1,7 +1,7 @@
 /**
  * Rows of channels: options and lists. Only the newest activation of a channel writes its row, so a
- * runner that lost the channel without noticing cannot overwrite its successor. Its writes are numbered:
- * one that reaches Postgres after its time limit does not replace a later one.
+ * runner that lost the channel without noticing cannot overwrite its successor. It numbers its
+ * writes: one that reaches Postgres after its time limit does not replace a later one.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -13,13 +13,13 @@ const Key = Schema.Struct({ environmentId: Schema.String, name: Schema.String })
 export const ChannelRow = Schema.Struct({
   ...Key.fields,
   epoch: Schema.Number,
-  /** Counted by the process that writes. */
+  /** Number of the write, counted by the process that writes. */
   writeNumber: Schema.Number,
   /** The process that wrote the row. */
   node: Schema.String,
   /** Managed by the server API: it exists until it is deleted. */
   managed: Schema.Boolean,
-  /** When the row of an unmanaged channel becomes overdue. */
+  /** Time at which the row of an unmanaged channel becomes overdue. */
   dueAt: Schema.NullOr(Schema.String),
   document: Schema.String
 })
@@ -95,7 +95,10 @@ export class ChannelRepository extends Context.Service<ChannelRepository>()(
           Effect.catchIf(statement, isEnvironmentGone, () => Effect.succeed([]))
         ).pipe(Effect.map((rows) => rows.length === 1))
       return {
-        /** Takes the next epoch for a channel, and returns its stored part if there is a row. */
+        /**
+         * Increments the epoch of a channel. Returns the epoch and the stored part, if there is a
+         * row.
+         */
         claim: (environmentId: string, name: string) =>
           Effect.map(
             orDieWithTimeout(claim({ environmentId, name })),

@@ -4,12 +4,12 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { orDieWithTimeout } from "./database.ts"
 import { isOpen } from "./projects/open.ts"
 
-/** The document exactly as it was pushed, so that `pull` and `push` round-trip. */
+/** Document exactly as it was pushed, so that `pull` and `push` round-trip. */
 const Document = Schema.fromJsonString(Schema.Json)
 
 const DocumentRow = Schema.Struct({ version: Schema.Int, document: Document })
 
-/** The document with what the operator has suspended. */
+/** Document with the operator's suspensions. */
 const CurrentRow = Schema.Struct({ ...DocumentRow.fields, voiceSuspended: Schema.Boolean })
 
 const VersionRow = Schema.Struct({

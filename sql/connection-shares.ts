@@ -10,7 +10,7 @@ export type ConnectionPermit = <A, E, R>(
   work: Effect.Effect<A, E, R>
 ) => Effect.Effect<A, E | SqlError.SqlError, R>
 
-/** By default, the order of arrival at the pool decides. */
+/** Permits for connections. By default, the order of arrival at the pool decides. */
 export const ConnectionShares = Context.Reference<ConnectionPermit>(
   "sql/connection-shares/ConnectionShares",
   { defaultValue: () => (work) => work }

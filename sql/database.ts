@@ -23,7 +23,7 @@ import * as Migrator from "effect/sql/Migrator"
 import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
 import { withConnectionPermit, withSharedTransactions } from "./connection-shares.ts"
 
-/** How to reach the database. */
+/** Address and parameters of the database connections. */
 export interface DatabaseOptions {
   readonly url: Redacted.Redacted
   /** Size of the pool; the session that listens for notifications is not part of it. */
@@ -58,7 +58,7 @@ export const refusesTls = (failure: unknown): boolean =>
   failure.reason._tag === "ConnectionError" &&
   /TLS|CERT|SELF_SIGNED/.test(`${failure.reason.message} ${stateOf(failure)}`)
 
-/** What the server or the socket said; a client's message names the operation only. */
+/** Returns the message of the server or the socket. A client's message names the operation only. */
 export const causeOf = ({ reason: { cause, message } }: SqlError.SqlError): string => {
   // A name with several addresses, such as localhost: the error itself has no message.
   if (cause instanceof AggregateError)
@@ -78,15 +78,15 @@ export const violatedConstraint = (failure: unknown): string | undefined => {
   return Predicate.isObject(cause) && "constraint" in cause ? `${cause.constraint}` : ""
 }
 
-/** The player was deleted; its access token outlives it by up to 15 minutes. */
+/** Whether the player was deleted; its access token outlives it by up to 15 minutes. */
 export const isPlayerGone = (failure: unknown): boolean =>
   violatedConstraint(failure)?.endsWith("_player_id_fkey") === true
 
-/** The session of a developer has ended, with the rows that belong to it. */
+/** Whether the session of a developer has ended, with the rows that belong to it. */
 export const isDeveloperSessionGone = (failure: unknown): boolean =>
   /_(?:developer|session)_id_fkey$/.test(violatedConstraint(failure) ?? "")
 
-/** The environment was deleted; an entity may outlive it for a moment. */
+/** Whether the environment was deleted; an entity may outlive it for a moment. */
 export const isEnvironmentGone = (failure: unknown): boolean =>
   violatedConstraint(failure)?.endsWith("_environment_id_fkey") === true
 
@@ -133,7 +133,7 @@ export const withStatementMetrics = <A, E, R>(
     )
   })
 
-/** Fails when the statement times out, even on a frozen server: for callers that retry. */
+/** Fails when the statement times out, even on a frozen server. It is for callers that retry. */
 export const failOnTimeout = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
   Effect.timeoutOrElse(withStatementMetrics(withConnectionPermit(statement)), {
     duration: statementMillis,
@@ -155,7 +155,7 @@ export const orDieWithTimeout = <A, E, R>(
   statement: Effect.Effect<A, E, R>
 ): Effect.Effect<A, never, R> => Effect.orDie(failOnTimeout(statement))
 
-const Limit = Schema.Struct({ most: Schema.Int })
+const Limit = Schema.Struct({ connections: Schema.Int })
 
 /** Most connections that the server, this database and this role allow together. */
 export const connectionLimit = (sql: SqlClient.SqlClient): Effect.Effect<number> => {
@@ -170,9 +170,9 @@ export const connectionLimit = (sql: SqlClient.SqlClient): Effect.Effect<number>
           - coalesce(current_setting('reserved_connections', true)::int, 0),
         (select nullif(datconnlimit, -1) from pg_database where datname = current_database()),
         (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user)
-      ) as most`
+      ) as connections`
   })
-  return Effect.map(orDieWithTimeout(limit(undefined)), ({ most }) => most)
+  return Effect.map(orDieWithTimeout(limit(undefined)), ({ connections }) => connections)
 }
 
 const table = "migrations"

@@ -10,7 +10,8 @@ const Time = Schema.DateTimeUtcFromDate
 const Named = Schema.Struct({ caller: Schema.String, path: Schema.String, key: Schema.String })
 export type NamedRequest = typeof Named.Type
 
-const Response = Schema.Struct({ fingerprint: Schema.String, answer: Schema.String })
+/** The column of `response` is `answer`. */
+const Response = Schema.Struct({ fingerprint: Schema.String, response: Schema.String })
 export type StoredResponse = typeof Response.Type
 
 const StoredRow = Schema.Struct({
@@ -25,7 +26,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
     Request: Schema.Struct({ ...Named.fields, since: Time }),
     Result: Response,
     execute: ({ caller, key, path, since }) => sql`
-      select fingerprint, answer from idempotency_keys
+      select fingerprint, answer as response from idempotency_keys
       where caller = ${caller} and path = ${path} and key = ${key} and created_at > ${since}`
   }),
   lock: SqlSchema.findOne({
@@ -37,8 +38,8 @@ const statements = (sql: SqlClient.SqlClient) => ({
   }),
   store: SqlSchema.void({
     Request: StoredRow,
-    execute: (row) => sql`
-      insert into idempotency_keys ${sql.insert(row)}
+    execute: ({ response, ...row }) => sql`
+      insert into idempotency_keys ${sql.insert({ ...row, answer: response })}
       on conflict (caller, path, key) do update set fingerprint = excluded.fingerprint,
         answer = excluded.answer, created_at = excluded.created_at`
   }),

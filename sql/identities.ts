@@ -25,7 +25,7 @@ const Profile = {
   /** Name and picture of the account; stored for X only, whose profile players may show. */
   name: Schema.NullOr(Schema.String),
   avatarUrl: Schema.NullOr(Schema.String),
-  /** Sealed provider token, which is revoked when the player is deleted. */
+  /** Sealed provider token. The service revokes it when it deletes the player. */
   grantSealed: Schema.NullOr(Schema.String)
 }
 
@@ -34,7 +34,7 @@ export const NewIdentity = Schema.Struct({
   provider: Method,
   subject: Schema.String,
   ...Profile,
-  /** Set only for `email`. */
+  /** Hash of the password, for `email` only. */
   passwordHash: Schema.NullOr(Schema.String)
 })
 export type NewIdentity = typeof NewIdentity.Type
@@ -138,7 +138,10 @@ const writes = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** What the owner of a mailbox takes away from a player that somebody else made with the address. */
+/**
+ * Statements of an eviction: the owner of a mailbox removes it from a player that somebody else
+ * made with the address.
+ */
 const evictions = (sql: SqlClient.SqlClient) => {
   const removeProviders = SqlSchema.void({
     Request: Owner,
@@ -178,8 +181,8 @@ const evictions = (sql: SqlClient.SqlClient) => {
 }
 
 /**
- * The identity belongs to another player (`subject-taken`), or the player already has an identity of
- * this provider (`provider-linked`).
+ * Error for an identity that belongs to another player (`subject-taken`), or for a player who
+ * already has an identity of this provider (`provider-linked`).
  */
 export class IdentityConflict extends Data.TaggedError("IdentityConflict")<{
   readonly reason: "subject-taken" | "provider-linked"
@@ -220,7 +223,7 @@ export class IdentityRepository extends Context.Service<IdentityRepository>()(
       } = writes(sql)
       return {
         find: (key: typeof Key.Type) => orDieWithTimeout(find(key)),
-        /** All identities of a player, oldest first. */
+        /** Lists all identities of a player, oldest first. */
         ofPlayer: (owner: Owner) => orDieWithTimeout(ofPlayer(owner)),
         /** Locks the player row until the commit. None if the player does not exist. */
         lockPlayer: (owner: Owner) => orDieWithTimeout(lockPlayer(owner)),

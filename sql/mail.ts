@@ -9,19 +9,19 @@ import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** What a mail's link is for. */
+/** Purpose of a mail's link. */
 export const MailPurpose = Schema.Literals(["verify", "reset"])
 export type MailPurpose = typeof MailPurpose.Type
 
 const NewMail = Schema.Struct({
   id: MailId,
   environmentId: EnvironmentId,
-  /** Null while it is unknown whether the address has an account. */
+  /** Player of the address; null while it is unknown whether the address has an account. */
   playerId: Schema.NullOr(PlayerId),
   purpose: MailPurpose,
   sealed: Schema.String,
   createdAt: Time,
-  /** Not sent after this time. */
+  /** End of the period in which the mail may be sent. */
   expiresAt: Time
 })
 
@@ -38,16 +38,16 @@ const StoredMail = Schema.Struct({ id: MailId, sealed: Schema.String, createdAt:
 const Claim = Schema.Struct({
   now: Time,
   until: Time,
-  most: Schema.Int,
+  limit: Schema.Int,
   /** The environments of the mails that this process is sending, each as often as it has one. */
   busy: Schema.Array(EnvironmentId)
 })
 
 const statements = (sql: SqlClient.SqlClient) => ({
   insert: SqlSchema.findOneOption({
-    Request: Schema.Struct({ ...NewMail.fields, most: Schema.Int }),
+    Request: Schema.Struct({ ...NewMail.fields, limit: Schema.Int }),
     Result: Schema.Struct({ id: MailId }),
-    execute: ({ createdAt, environmentId, expiresAt, id, most, playerId, purpose, sealed }) => sql`
+    execute: ({ createdAt, environmentId, expiresAt, id, limit, playerId, purpose, sealed }) => sql`
       insert into mails (id, environment_id, player_id, purpose, sealed, attempts, created_at,
         expires_at, due_at)
       select ${id}, ${environmentId}, ${playerId}, ${purpose}, ${sealed}, 0,
@@ -61,20 +61,20 @@ const statements = (sql: SqlClient.SqlClient) => ({
           union select project_id from environments where id = ${environmentId}))
         from (
           select e.project_id from mails m join environments e on e.id = m.environment_id
-          where m.due_at is not null limit ${most}) w) < ${most}
+          where m.due_at is not null limit ${limit}) w) < ${limit}
       returning id`
   }),
   claim: SqlSchema.findAll({
     Request: Claim,
     Result: ClaimedMail,
-    execute: ({ busy, most, now, until }) => sql`
+    execute: ({ busy, limit, now, until }) => sql`
       with ranked as (
         select id, row_number() over (partition by environment_id order by due_at)
-          + coalesce(cardinality(array_positions(${busy}::text[], environment_id)), 0) as turn
+          + coalesce(cardinality(array_positions(${busy}::text[], environment_id)), 0) as place
         from mails where due_at <= ${now}),
       due as (
         select m.id from mails m join ranked r on r.id = m.id
-        where m.due_at <= ${now} order by r.turn, m.due_at limit ${most}
+        where m.due_at <= ${now} order by r.place, m.due_at limit ${limit}
         for update of m skip locked)
       update mails m set due_at = ${until}, attempts = m.attempts + 1
       from due, environments e join projects p on p.id = e.project_id
@@ -111,7 +111,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Development without a mail server: mails are stored instead of sent. */
+/** Statements of development without a mail server, which stores mails instead of sending them. */
 const storage = (sql: SqlClient.SqlClient) => ({
   store: SqlSchema.void({
     Request: Schema.Struct({ id: MailId, playerId: PlayerId, sealed: Schema.String }),
@@ -121,15 +121,15 @@ const storage = (sql: SqlClient.SqlClient) => ({
   }),
   forgetOld: SqlSchema.void({
     Request: Schema.Int,
-    execute: (most) => sql`
+    execute: (limit) => sql`
       delete from mails where due_at is null and id in (
-        select id from mails where due_at is null order by id desc offset ${most})`
+        select id from mails where due_at is null order by id desc offset ${limit})`
   }),
   stored: SqlSchema.findAll({
     Request: Schema.Int,
     Result: StoredMail,
-    execute: (most) => sql`
-      select id, sealed, created_at from mails where due_at is null order by id desc limit ${most}`
+    execute: (limit) => sql`
+      select id, sealed, created_at from mails where due_at is null order by id desc limit ${limit}`
   })
 })
 
@@ -141,25 +141,25 @@ export class MailRepository extends Context.Service<MailRepository>()("sql/mail/
     const { forgetOld, store, stored } = storage(sql)
     return {
       /**
-       * False if the outbox is full. Projects that share a developer may have at most as many mails in
-       * it as it has free places.
+       * Inserts a mail. Returns false if the outbox is full. Projects that share a developer may
+       * have at most as many mails in it as it has free places.
        */
       insert: (mail: Parameters<typeof insert>[0]) =>
         Effect.map(orDieWithTimeout(insert(mail)), Option.isSome),
-      /** The developer of an environment's project, or the project if it has no member. */
+      /** Returns the developer of an environment's project, or the project if it has no member. */
       ownerOf: (environmentId: EnvironmentId) =>
         Effect.map(orDieWithTimeout(ownerOf(environmentId)), ({ ownerId }) => ownerId),
       /** Claims due mails: environments take turns, and the oldest of each comes first. */
       claim: (request: typeof Claim.Type) => orDieWithTimeout(claim(request)),
-      /** When the next mail is due; null if there is none. */
+      /** Returns the time at which the next mail is due; null if there is none. */
       nextDue: Effect.map(orDieWithTimeout(nextDue(undefined)), ({ dueAt }) => dueAt),
       postpone: (request: Parameters<typeof postpone>[0]) => orDieWithTimeout(postpone(request)),
       remove: (id: MailId) => orDieWithTimeout(remove(id)),
-      /** Stores a mail instead of sending it, and deletes all but the newest `most`. */
-      store: (mail: Parameters<typeof store>[0], most: number) =>
-        orDieWithTimeout(Effect.andThen(store(mail), forgetOld(most))),
+      /** Stores a mail instead of sending it, and deletes all but the newest `limit`. */
+      store: (mail: Parameters<typeof store>[0], limit: number) =>
+        orDieWithTimeout(Effect.andThen(store(mail), forgetOld(limit))),
       /** The stored mails, newest first. */
-      stored: (most: number) => orDieWithTimeout(stored(most)),
+      stored: (limit: number) => orDieWithTimeout(stored(limit)),
       /** Deletes mails that were not sent in time. */
       sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
     }

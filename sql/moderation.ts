@@ -16,7 +16,7 @@ export const SanctionRow = Schema.Struct({
   id: SanctionId,
   environmentId: EnvironmentId,
   playerId: PlayerId,
-  /** Shown to operators only; `note` is shown to the player. */
+  /** Reason, shown to operators only; the player sees `note`. */
   reason: Schema.NullOr(Schema.String),
   note: Schema.NullOr(Schema.String),
   createdAt: Time,

@@ -67,7 +67,7 @@ export class RateWindowRepository extends Context.Service<RateWindowRepository>(
   {
     make: Effect.gen(function* () {
       const { sweep, take } = statements(yield* SqlClient.SqlClient)
-      const together = (requests: ReadonlyArray<WindowRequest>) =>
+      const batch = (requests: ReadonlyArray<WindowRequest>) =>
         Effect.map(
           orDieWithTimeout(take(requests)),
           (rows): ReadonlyMap<string, WindowResult> => new Map(rows.map((row) => [row.key, row]))
@@ -75,11 +75,11 @@ export class RateWindowRepository extends Context.Service<RateWindowRepository>(
       const batched = yield* batchWrites<WindowRequest, WindowResult>({
         ownerOf: ({ key }) => key,
         sizeOf: ({ key }) => key.length,
-        alone: (request) =>
-          Effect.flatMap(together([request]), (results) =>
+        single: (request) =>
+          Effect.flatMap(batch([request]), (results) =>
             Effect.fromNullishOr(results.get(request.key)).pipe(Effect.orDie)
           ),
-        together
+        batch
       })
       return {
         /** Counts a request if its window has room. Never joins a transaction of the caller. */

@@ -29,7 +29,7 @@ export const RoomRow = Schema.Struct({
   maxPlayers: Schema.Int,
   metadata: Schema.String,
   createdAt: Schema.String,
-  /** When the room's next deadline is. */
+  /** Time of the room's next deadline. */
   dueAt: Schema.String,
   members: Schema.Array(Schema.String),
   snapshot: Schema.String
@@ -250,19 +250,19 @@ const batchedStatements = Effect.fnUntraced(function* ({
   const claims = yield* batchWrites<string, typeof Claim.Type>({
     ownerOf: (id) => id,
     sizeOf: (id) => id.length,
-    alone: (id) => Effect.map(orDieWithTimeout(claim([id])), ([row]) => row),
-    together: claimed
+    single: (id) => Effect.map(orDieWithTimeout(claim([id])), ([row]) => row),
+    batch: claimed
   })
   const inserts = yield* batchWrites<RoomRow, boolean>({
     ownerOf: ({ id }) => id,
     sizeOf: ({ snapshot }) => snapshot.length,
-    alone: (row) => Effect.map(orDieWithTimeout(insert([row])), (ids) => ids.length === 1),
-    together: (batch) =>
+    single: (row) => Effect.map(orDieWithTimeout(insert([row])), (ids) => ids.length === 1),
+    batch: (requests) =>
       orDieWithTimeout(
-        insert(batch).pipe(
+        insert(requests).pipe(
           Effect.map((rows) => {
             const inserted = new Set(rows.map(({ id }) => id))
-            return new Map(batch.map(({ id }) => [id, inserted.has(id)]))
+            return new Map(requests.map(({ id }) => [id, inserted.has(id)]))
           }),
           Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
         )
@@ -287,7 +287,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
       )
     )
     return {
-      /** Takes the next epoch for a room, and returns its snapshot if there is a row. */
+      /** Increments the epoch of a room. Returns the epoch and the snapshot, if there is a row. */
       claim: claims,
       /** The next epoch, for an entity without a row. */
       nextEpoch: Effect.map(orDieWithTimeout(epoch(undefined)), (row) => row.epoch),
@@ -327,7 +327,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
         Effect.map(orDieWithTimeout(byCode({ environmentId, code })), firstId),
       findById: (environmentId: string, id: string) =>
         Effect.map(found(environmentId, [id]), (ids) => Option.fromNullishOr(ids.get(id))),
-      /** Listed rooms, newest first. */
+      /** Returns the listed rooms, newest first. */
       list: (environmentId: string, mode: string | undefined, limit: number) =>
         orDieWithTimeout(list({ environmentId, mode: mode ?? null, limit })),
       /** Rooms that matchmaking opened and may still fill, oldest first. */

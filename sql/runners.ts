@@ -20,7 +20,7 @@ export type Exchange = typeof Exchange.Type
 const RunnerReport = Schema.Struct({
   address: Schema.String,
   unreachable: Schema.Array(Schema.String),
-  /** The report is recent and, for a suspect, the session that wrote it still lives. */
+  /** Whether the report is recent and, for a suspect, the session that wrote it still lives. */
   isPresent: Schema.Boolean
 })
 export type RunnerReport = typeof RunnerReport.Type

@@ -27,7 +27,7 @@ const Item = Schema.Struct({
 })
 export type SaveItemRow = typeof Item.Type
 
-/** `data` is JSON text. */
+/** Row of a save; `data` is JSON text. */
 const Row = Schema.Struct({ ...Item.fields, data: Schema.String })
 
 /** A row of a shared read; `data` is null if it is too large for one. */
@@ -37,7 +37,10 @@ const SharedRow = Schema.Struct({
   data: Schema.NullOr(Schema.String)
 })
 
-/** Larger saves are read alone, and few together, so that the result of a shared read stays about 1 MiB. */
+/**
+ * Size above which saves are read alone and few at a time, so that the result of a shared read
+ * stays about 1 MiB.
+ */
 const sharedMaxBytes = 16 * 1024
 const sharedMax = 64
 
@@ -128,8 +131,8 @@ const upserts = (sql: SqlClient.SqlClient) => {
 }
 
 /**
- * The same upsert for several players, in environments that are not nearly full. Rows are locked in
- * player order, so statements cannot deadlock; those of `save_counts` before the trigger updates them.
+ * Upsert for several players, in environments that are not nearly full. It locks rows in player
+ * order, so statements cannot deadlock, and rows of `save_counts` before the trigger updates them.
  */
 const manyUpserts = (sql: SqlClient.SqlClient) => ({
   putAll: SqlSchema.findAll({
@@ -278,7 +281,7 @@ const cleanup = (sql: SqlClient.SqlClient) => ({
 /** Constraints that a write may violate, each the reason of a refusal. */
 const bounds = ["too_many_saves", "guest_save_bytes", "environment_save_bytes"] as const
 
-/** The new version and what it added, or why the write failed. */
+/** New version and its added bytes, or the reason why the write failed. */
 export type SaveWriteResult =
   | typeof WrittenRow.Type
   | (typeof bounds)[number]
@@ -343,8 +346,8 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
       ownerOf: ({ playerId }) => playerId,
       tenantOf: ({ environmentId }) => environmentId,
       sizeOf: ({ size }) => size,
-      alone: (write) => runWrite(put(write)),
-      together: (writes) =>
+      single: (write) => runWrite(put(write)),
+      batch: (writes) =>
         orDieWithTimeout(
           putAll(writes).pipe(
             Effect.map((rows) => new Map(rows.map(({ playerId, ...row }) => [playerId, row]))),

@@ -31,7 +31,7 @@ type NewSessionAndPlayer = typeof NewSessionAndPlayer.Type
 
 const JsonTime = Schema.DateTimeUtcFromString
 
-/** Many of them as one parameter, so that the statement text does not depend on their number. */
+/** Rows as one parameter, so that the statement text does not depend on their number. */
 const NewSessionsAndPlayers = Schema.fromJsonString(
   Schema.Array(
     Schema.Struct({
@@ -72,7 +72,10 @@ const SessionRow = Schema.Struct({
   rotatedAt: Time,
   expiresAt: Time,
   revokedAt: Schema.NullOr(Time),
-  /** When the player signed out on this device: the access tokens of the session go on until they expire. */
+  /**
+   * Time at which the player signed out on this device. The access tokens of the session stay valid
+   * until they expire.
+   */
   signedOutAt: Schema.NullOr(Time),
   /** The ban that revoked the session. */
   sanctionId: Schema.NullOr(SanctionId)
@@ -254,8 +257,8 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
         ownerOf: ({ sessionId }) => sessionId,
         tenantOf: ({ player }) => player.environmentId,
         sizeOf: () => newRowCharacters,
-        alone: (request) => Effect.as(orDieWithTimeout(createWithPlayer(request)), true as const),
-        together: (requests) =>
+        single: (request) => Effect.as(orDieWithTimeout(createWithPlayer(request)), true as const),
+        batch: (requests) =>
           orDieWithTimeout(
             createAllWithPlayers(
               requests.map(({ player, ...session }) => ({ ...player, ...session }))
@@ -294,7 +297,7 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
         revokedAt: (environmentId: EnvironmentId, sessionId: SessionId) =>
           Effect.map(revocationTimes(environmentId, [sessionId]), (found) => found.get(sessionId)),
         revoke: (request: Parameters<typeof revoke>[0]) => orDieWithTimeout(revoke(request)),
-        /** Ends the refresh tokens of a session, and nothing else. */
+        /** Revokes the refresh tokens of a session, and nothing else. */
         signOut: (request: Parameters<typeof signOut>[0]) => orDieWithTimeout(signOut(request)),
         /** Revokes all sessions of a player except `kept`. */
         revokeOthers: (request: Parameters<typeof revokeOthers>[0]) =>
@@ -316,9 +319,9 @@ export class SigningKeyRepository extends Context.Service<SigningKeyRepository>(
       const sql = yield* SqlClient.SqlClient
       const { insertKey, keys } = signingKeys(sql)
       return {
-        /** All keys, newest first. */
+        /** Lists all keys, newest first. */
         all: orDieWithTimeout(keys(undefined)),
-        /** All keys. If there is none, one of the concurrent callers creates it. */
+        /** Lists all keys. If there is none, one of the concurrent callers creates it. */
         allOrCreate: <E, R>(make: Effect.Effect<SigningKeyRow, E, R>) =>
           orDieWithTimeout(
             sql.withTransaction(

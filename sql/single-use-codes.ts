@@ -1,4 +1,4 @@
-/** Single-use codes, each for one purpose. Only their hashes are stored. */
+/** Single-use codes, each for one purpose. The database stores only their hashes. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
@@ -6,7 +6,7 @@ import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** What a code is for. */
+/** Purpose of a code. */
 export const CodePurpose = Schema.Literals(["verify", "reset", "disown", "transfer"])
 export type CodePurpose = typeof CodePurpose.Type
 

@@ -35,7 +35,9 @@ const Periods = { day: Schema.String, week: Schema.String, month: Schema.String 
 const Report = Schema.Struct({
   ...Owner.fields,
   ...Periods,
-  /** One JSON parameter each, so that the statement text does not depend on their number. */
+  /**
+   * Values in one JSON parameter each, so that the statement text does not depend on their number.
+   */
   values: Schema.fromJsonString(Schema.Array(Value)),
   signals: Schema.fromJsonString(Schema.Array(Signal)),
   now: Time
@@ -73,7 +75,7 @@ const SecretRow = Schema.Struct({ environmentId: EnvironmentId, sealed: Schema.S
 
 /** Half of the largest double. */
 const halfMax = "8.988465674311579e307"
-/** Less than half of the last digit of the largest double: adding it never leaves the range. */
+/** Value below half of the last digit of the largest double: adding it never leaves the range. */
 const negligible = "1e291"
 
 /** SQL that combines the stored and the reported value. */
@@ -237,7 +239,7 @@ export class StatRepository extends Context.Service<StatRepository>()("sql/stats
     const sql = yield* SqlClient.SqlClient
     const { report, reportAll, sweep } = writes(sql)
     const { totals } = reads(sql)
-    const alone = (request: StatReport): Effect.Effect<ReportResult> =>
+    const single = (request: StatReport): Effect.Effect<ReportResult> =>
       orDieWithTimeout(
         report(request).pipe(
           Effect.map(Option.some),
@@ -248,8 +250,8 @@ export class StatRepository extends Context.Service<StatRepository>()("sql/stats
       ownerOf: ({ playerId }) => playerId,
       tenantOf: ({ environmentId }) => environmentId,
       sizeOf: ({ signals, values }) => (values.length + signals.length) * rowCharacters,
-      alone,
-      together: (requests) =>
+      single,
+      batch: (requests) =>
         orDieWithTimeout(
           reportAll(mergeReports(requests)).pipe(
             Effect.map((rows) => byPlayer(requests, rows)),
@@ -259,13 +261,13 @@ export class StatRepository extends Context.Service<StatRepository>()("sql/stats
     })
     return {
       /**
-       * Combines a report with the stored values and returns the result, without the values whose sum
-       * would be out of range; none when the player was deleted. Within a transaction it runs as its
-       * own statement, since others must not join it.
+       * Combines a report with the stored values. Returns the result without the values whose sum
+       * would be out of range, or none when the player was deleted. Within a transaction it runs as
+       * its own statement, since others must not join it.
        */
       report: (request: StatReport) =>
         Effect.flatMap(Effect.serviceOption(sql.transactionService), (transaction) =>
-          Option.isSome(transaction) ? alone(request) : batched(request)
+          Option.isSome(transaction) ? single(request) : batched(request)
         ),
       /** Returns the player's all-time values. */
       totals: (environmentId: EnvironmentId, playerId: PlayerId) =>

@@ -25,7 +25,7 @@ export const sweepClaim = (sql: SqlClient.SqlClient, name: string) => {
     /** Claims the work until a time; false if another process has it. */
     claim: (request: { readonly now: Time; readonly until: Time }): Effect.Effect<boolean> =>
       Effect.map(orDieWithTimeout(claim(request)), Option.isSome),
-    /** Ends the claim early. */
+    /** Releases the claim before it expires. */
     release: (now: Time): Effect.Effect<void> => orDieWithTimeout(release(now))
   }
 }

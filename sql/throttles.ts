@@ -6,12 +6,12 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { orDieWithTimeout } from "./database.ts"
 
-/** Times are Unix milliseconds. */
+/** Request for tokens. Times are Unix milliseconds. */
 const Take = Schema.Struct({
   key: Schema.String,
-  /** Most tokens to take. */
+  /** Maximum number of tokens to take. */
   wanted: Schema.Int,
-  /** How long an empty bucket takes to fill, and how long to gain one token. */
+  /** Time in which an empty bucket fills, and time in which it gains one token. */
   windowMillis: Schema.Number,
   intervalMillis: Schema.Number,
   now: Schema.Number

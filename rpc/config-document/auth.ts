@@ -1,7 +1,7 @@
 /**
- * Section `auth` of the environment config: external sign-in providers, and `auth.redirectUrls`, the
- * addresses that email links and OAuth may return to. Sign-in codes are sent to those addresses, so a
- * URL must be in its normal form: a URL that the parser would rewrite is rejected, not repaired.
+ * Section `auth` of the environment config: external sign-in providers, and `auth.redirectUrls`,
+ * the addresses that email links and OAuth may return to. The service sends sign-in codes to those
+ * addresses. So it rejects a URL that is not in its normal form, instead of repairing it.
  */
 import { Schema } from "effect"
 import { config } from "../limits.ts"

@@ -1,7 +1,7 @@
 /**
- * Schema of the environment config document, `svc.config.json`. Decoding rejects unknown fields, fills
- * in every default and reports all issues at once, each with its JSON path: those of single fields, and
- * those of `rules.ts`.
+ * Schema of the environment config document, `svc.config.json`. Decoding rejects unknown fields and
+ * fills in every default. It reports all issues at once, each with its JSON path: those of single
+ * fields, and those of `rules.ts`.
  */
 import { Result, Schema, SchemaAST, SchemaIssue } from "effect"
 import { InvalidConfig, type Issue } from "../errors/codes.ts"

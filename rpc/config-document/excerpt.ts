@@ -5,7 +5,9 @@
 import { Predicate } from "effect"
 import { config } from "../limits.ts"
 
-/** One more than any list may have: the list is still too long. */
+/**
+ * Number of entries in the excerpt, one more than any list may have: the list is still too long.
+ */
 const entriesMax = Math.max(config.statsMax, config.integrityRulesMax) + 1
 
 /** Returns the document with the first entries of each list. */
@@ -19,7 +21,7 @@ export const withShortLists = (value: unknown): unknown => {
 
 /**
  * Returns an invalid document with all members of the `known` names, and the first `othersMax` of all
- * others: its problems can be listed quickly.
+ * others. The service then lists its problems quickly.
  */
 export const withFewOthers = (
   value: unknown,

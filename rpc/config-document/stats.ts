@@ -31,7 +31,10 @@ const Rule = section("The range of values that a stat may take in a report.", {
   max: Schema.optionalKey(number("The largest value allowed."))
 })
 
-/** `http` is allowed only for a server on the developer's machine. */
+/**
+ * Whether the URL may be one of a webhook: `https`, or `http` for a server on the developer's
+ * machine.
+ */
 const isWebhookUrl = (text: string): boolean => {
   const url = URL.parse(text)
   if (url === null || url.username !== "" || url.password !== "") return false

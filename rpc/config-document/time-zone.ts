@@ -5,7 +5,7 @@
 import { DateTime, Option, Schema } from "effect"
 import { string } from "./fields.ts"
 
-/** Names without an area prefix; the database adds no more of them. */
+/** Time zones without an area prefix. The database adds no more of them. */
 const withoutArea =
   "CET|CST6CDT|Cuba|EET|EST|EST5EDT|Egypt|Eire|GB|GB-Eire|GMT|GMT[+-]?0|Greenwich|HST|Hongkong|" +
   "Iceland|Iran|Israel|Jamaica|Japan|Kwajalein|Libya|MET|MST|MST7MDT|NZ|NZ-CHAT|Navajo|PRC|" +

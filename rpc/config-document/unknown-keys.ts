@@ -9,9 +9,12 @@ export const unknownKeyMessage = (noun: string, known: ReadonlyArray<string>): s
 const messageForm = /^unknown (\w+): remove it, or use one of (.+)$/
 const lastKey = /([A-Za-z_$][\w$]*)(?:"\])?$/
 
-/** Longer names are no slip of the hand, and comparing them would take time. */
+/**
+ * Length above which a name is not compared: it is no typing error, and the comparison would take
+ * time.
+ */
 const longestName = 64
-/** A name is suggested if it differs in few letters, and in less than half of them. */
+/** Maximum edit distance of a suggested name. It must also be less than half of the letters. */
 const mostSteps = 3
 
 /** Replaces the list of known names by the closest one, if one is close. */

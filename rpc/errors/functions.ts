@@ -3,8 +3,8 @@ import { Schema } from "effect"
 import { coded, detailed } from "./wire.ts"
 
 /**
- * The deployment cannot start: a syntax error, a missing import, or a top level that does not end. `file`
- * and `line` say where, if the runtime names a place. The version before goes on.
+ * The deployment cannot start: a syntax error, a missing import, or a top level that does not end.
+ * `file` and `line` are its place, if the runtime names one. The previous version stays live.
  */
 export class FunctionInvalid extends detailed<FunctionInvalid>()(
   "function_invalid",

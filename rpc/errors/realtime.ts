@@ -11,7 +11,7 @@ export class InvalidFrame extends detailed<InvalidFrame>()(
   { issues: Schema.Array(Issue) }
 ) {}
 
-/** No frame has this `t`. Check its spelling. */
+/** The `t` of the frame names no frame. Check its spelling. */
 export class UnknownType extends coded<UnknownType>()(
   "unknown_type",
   400,
@@ -25,14 +25,14 @@ export class PlayerRequired extends coded<PlayerRequired>()(
   "This needs a signed-in player."
 ) {}
 
-/** No such room in this environment. It may have closed; list rooms again. */
+/** The environment has no such room. It may have closed; list rooms again. */
 export class RoomNotFound extends coded<RoomNotFound>()(
   "room_not_found",
   404,
   "There is no such room."
 ) {}
 
-/** Every seat is taken. Join another room. */
+/** The room has no free seat. Join another room. */
 export class RoomFull extends coded<RoomFull>()("room_full", 409, "The room is full.") {}
 
 /** The peer-to-peer room has no free seat. Join another room. */

@@ -21,7 +21,10 @@ export class InvalidJson extends coded<InvalidJson>()(
   "The request body is not valid JSON in UTF-8."
 ) {}
 
-/** No such path, or no such resource of the caller. The response never reveals whether others have it. */
+/**
+ * The path, or the resource of the caller, does not exist. The response never reveals whether
+ * others have it.
+ */
 export class NotFound extends coded<NotFound>()("not_found", 404, "Not found.") {}
 
 /** The path exists, but not with this method. The `Allow` header lists its methods. */
@@ -53,7 +56,9 @@ export class UpgradeRequired extends coded<UpgradeRequired>()(
   "Connect to this path with a WebSocket."
 ) {}
 
-/** Too many requests. Wait `retryAfterSeconds` (also in the `Retry-After` header). */
+/**
+ * The caller sent too many requests. Wait `retryAfterSeconds` (also in the `Retry-After` header).
+ */
 export class RateLimited extends detailed<RateLimited>()(
   "rate_limited",
   429,

@@ -16,8 +16,8 @@ export class VoiceSuspended extends coded<VoiceSuspended>()(
 ) {}
 
 /**
- * The call is full or moves, or the deployment lacks what the call needs: a relay (TURN) server for a
- * relayed peer-to-peer call, the media server for others. Retry after some seconds.
+ * The call is full or moves, or the deployment lacks what the call needs. A relayed peer-to-peer
+ * call needs a relay (TURN) server, other calls the media server. Retry after some seconds.
  */
 export class VoiceUnavailable extends coded<VoiceUnavailable>()(
   "voice_unavailable",

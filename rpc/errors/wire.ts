@@ -1,7 +1,8 @@
 /**
- * Error classes and their wire form. The `_tag` is the code, and the class carries the HTTP status. The
- * wire form is `{ error: { code, message, details? } }` over HTTP ({@link wire}), the inner object as
- * `error` of a socket reply ({@link toWire}), and the class itself over native RPC.
+ * Error classes and their wire form. The `_tag` is the code, and the class carries the HTTP status.
+ * Over HTTP the wire form is `{ error: { code, message, details? } }` ({@link wire}). A socket
+ * reply has the inner object as its `error` ({@link toWire}), and native RPC carries the class
+ * itself.
  */
 import { Effect, Schema, SchemaAST, SchemaTransformation } from "effect"
 

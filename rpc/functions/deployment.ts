@@ -7,7 +7,7 @@ import { HttpApiSchema } from "effect/http-api"
 import { functions as limits } from "../limits.ts"
 import { isDay, isStorable, textUpTo, Timestamp } from "../text.ts"
 
-/** How the runtime takes a module. */
+/** Formats in which the runtime loads a module. */
 export const ModuleType = Schema.Literals(["esm", "cjs", "text", "data", "json", "wasm"])
 
 /** A module; `content` is base64. */

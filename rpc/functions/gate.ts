@@ -13,8 +13,8 @@ export const RequiresFunctions = Context.Reference<boolean>(
 )
 
 /**
- * Answers 403 `feature_disabled`, or `feature_unavailable` where the machine cannot run Functions, before
- * anything is read or written.
+ * Middleware that refuses disabled Functions before anything is read or written: 403
+ * `feature_disabled`, or `feature_unavailable` where the machine cannot run Functions.
  */
 export class FunctionsGate extends HttpApiMiddleware.Service<
   FunctionsGate,

@@ -1,4 +1,4 @@
-/** What is wrong with a deployment of Functions, by rules that concern names and several fields. */
+/** Issues of a deployment of Functions, by rules that concern names and several fields. */
 import { Cron, Result } from "effect"
 import type { Issue } from "../errors/requests.ts"
 import { functions as limits } from "../limits.ts"
@@ -13,7 +13,7 @@ const classForm = /^[A-Za-z_$][A-Za-z0-9_$]{0,63}$/
 
 const reservedMessage = "The service uses this name itself: choose another"
 
-/** Names that the service gives to the code itself, and those of every object. */
+/** Reserved names: those that the service gives to the code itself, and those of every object. */
 const reservedNames: ReadonlySet<string> = new Set([
   "svc",
   "constructor",
@@ -28,7 +28,7 @@ const reservedNames: ReadonlySet<string> = new Set([
 
 const isReserved = (name: string): boolean => reservedNames.has(name) || /^svc_/i.test(name)
 
-/** Why a secret cannot have this name, or undefined. */
+/** Returns the reason why a secret cannot have this name, or undefined. */
 export const secretNameIssue = (name: string): string | undefined => {
   if (!secretForm.test(name)) {
     return "Expected up to 64 upper-case letters, digits and underscores, with a letter first"
@@ -43,7 +43,7 @@ const bindingNameIssue = (name: string): string | undefined => {
   return isReserved(name) ? reservedMessage : undefined
 }
 
-/** Why a module cannot have this name, or undefined. */
+/** Returns the reason why a module cannot have this name, or undefined. */
 export const moduleNameIssue = (name: string): string | undefined => {
   if (name.length > limits.moduleNameMaxCharacters) {
     return `Expected at most ${limits.moduleNameMaxCharacters} characters`
@@ -67,7 +67,7 @@ const fires = (cron: Cron.Cron): boolean => {
   }
 }
 
-/** Why a cron is refused, or undefined. */
+/** Returns the reason why a cron is refused, or undefined. */
 export const cronIssue = (cron: string): string | undefined => {
   if (cron.length > limits.cronMaxCharacters) {
     return `Expected at most ${limits.cronMaxCharacters} characters`

@@ -40,7 +40,7 @@ export const DeployedFile = Schema.Struct({
 })
 export type DeployedFile = typeof DeployedFile.Type
 
-/** All files of a new deployment. `message` says what is new. */
+/** Body of a new deployment: all its files, and `message`, its description. */
 const NewDeployment = Schema.Struct({
   files: Schema.Array(DeployedFile).check(
     Schema.isMinLength(1),
@@ -67,7 +67,7 @@ export const Deployment = Schema.Struct({
   createdAt: Timestamp,
   finalizedAt: Schema.NullOr(Timestamp),
   activatedAt: Schema.NullOr(Timestamp),
-  /** The address of this version, whether it is live or not; null without a hosting domain. */
+  /** Address of this version, live or not; null without a hosting domain. */
   url: Schema.NullOr(Schema.String)
 }).annotate({
   identifier: "Deployment",
@@ -94,8 +94,8 @@ const StoredBlob = Schema.Struct({ sha256: Schema.String, size: Schema.Int }).an
 })
 
 /**
- * Where the app is. `urls` always show the live version; `previewUrl` is the pattern of the address of one
- * version. Both need a hosting domain.
+ * Addresses of the app. `urls` always show the live version; `previewUrl` is the pattern of the
+ * address of one version. Both need a hosting domain.
  */
 export const Hosting = Schema.Struct({
   enabled: Schema.Boolean,

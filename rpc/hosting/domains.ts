@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { Timestamp } from "../text.ts"
 
-/** Names of at least two labels, in lower case and without the root's dot. */
+/** Domain names of at least two labels, in lower case and without the root's dot. */
 const domainForm =
   /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/
 

@@ -24,7 +24,9 @@ const AppleId = Schema.String.check(
   })
 )
 
-/** Client ids of native apps. Their id tokens are accepted beside those of the main client. */
+/**
+ * Client ids of native apps. The service accepts their id tokens beside those of the main client.
+ */
 const NativeClientIds = Schema.optionalKey(
   Schema.Array(Field).check(Schema.isMaxLength(limits.nativeClientIdsMax))
 )
@@ -38,8 +40,8 @@ export const ClientCredentials = Schema.Struct({
 export type ClientCredentials = typeof ClientCredentials.Type
 
 /**
- * Sign in with Apple. `privateKey` is the text of the `.p8` file (PKCS #8, EC P-256). `nativeClientIds`
- * are the bundle ids of apps.
+ * Credentials of Sign in with Apple. `privateKey` is the text of the `.p8` file (PKCS #8, EC
+ * P-256). `nativeClientIds` are the bundle ids of apps.
  */
 export const AppleCredentials = Schema.Struct({
   servicesId: Field,

@@ -1,10 +1,11 @@
 /**
- * OAuth sign-in of developers, as of players: `start` returns the provider's URL, the provider returns to
- * `callback`, which redirects to `<redirectUrl>#svc_code=<code>` or `#svc_error=<error>`, and `exchange`
- * redeems the code with the PKCE verifier.
+ * OAuth sign-in of developers, as of players. `start` returns the provider's URL, and the provider
+ * returns to `callback`. That redirects to `<redirectUrl>#svc_code=<code>` or `#svc_error=<error>`,
+ * and `exchange` redeems the code with the PKCE verifier.
  *
- * The intent of a flow is `login`, `link` (add the identity to the developer of the session) or `reauth`
- * (prove again who the developer of the session is). Accounts are never found by email address.
+ * The intent of a flow is `login`, `link` or `reauth`. `link` adds the identity to the developer of
+ * the session, and `reauth` proves that developer again. The service never finds accounts by email
+ * address.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -30,7 +31,7 @@ import { Challenge, ProviderReturn, RedirectUrl, SignInCode, Verifier } from "./
 export const DeveloperProvider = Schema.Literals(["google", "github"])
 export type DeveloperProvider = typeof DeveloperProvider.Type
 
-/** What a flow is for. `link` and `reauth` need a developer session. */
+/** Purpose of a flow. `link` and `reauth` need a developer session. */
 export const DeveloperIntent = Schema.Literals(["login", "link", "reauth"])
 export type DeveloperIntent = typeof DeveloperIntent.Type
 
@@ -42,7 +43,10 @@ export const DeveloperStart = Schema.Struct({
 })
 export type DeveloperStart = typeof DeveloperStart.Type
 
-/** `inviteCode` and `setupToken` are for a new account; `POST /v1/developers/signup` has the same. */
+/**
+ * Request of the exchange. `inviteCode` and `setupToken` are for a new account; `POST
+ * /v1/developers/signup` has the same.
+ */
 export const DeveloperExchange = Schema.Struct({
   code: SignInCode,
   verifier: Verifier,
@@ -85,7 +89,7 @@ export const DeveloperExchanged = Schema.Union([Login, Linked, Reauthenticated])
 })
 export type DeveloperExchanged = typeof DeveloperExchanged.Type
 
-/** Why the code of a sign-in may be refused. */
+/** Reasons for which the code of a sign-in may be refused. */
 export const exchangeErrors = [
   wire(InvalidCode),
   wire(InvalidCredentials),

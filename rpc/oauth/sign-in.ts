@@ -34,11 +34,14 @@ import { Provider } from "../identities.ts"
 import { oauth as limits } from "../limits.ts"
 import { Session } from "../sessions.ts"
 
-/** How the app opens the provider. Both modes return to `redirectUrl`; a popup then posts to its opener. */
+/**
+ * Mode in which the app opens the provider. Both modes return to `redirectUrl`; a popup then posts
+ * to its opener.
+ */
 export const SignInMode = Schema.Literals(["popup", "redirect"])
 export type SignInMode = typeof SignInMode.Type
 
-/** Why a sign-in failed: the value of `#svc_error=`. */
+/** Reason of a failed sign-in: the value of `#svc_error=`. */
 export const SignInError = Schema.Literals([
   "access_denied",
   "provider_error",

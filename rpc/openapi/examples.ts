@@ -20,7 +20,7 @@ const byFormat: Readonly<Record<string, unknown>> = { "date-time": "2026-11-20T0
 const typeOf = (value: unknown): string =>
   typeof value === "number" ? "number" : Array.isArray(value) ? "array" : typeof value
 
-/** The value for the name of a field, if it has the type of the schema. */
+/** Returns the value for the name of a field, if it has the type of the schema. */
 const sampleOf = (schema: Json, name: string): unknown => {
   const sample = sampleValues[name]
   const type = schema["type"] === "integer" ? "number" : schema["type"]

@@ -28,7 +28,7 @@ export const mapMembers = (
     ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, change(inner, key)]))
     : value
 
-/** An object with one of its members changed, if it has it. */
+/** Returns an object with one of its members changed, if it has it. */
 export const mapMember = (
   value: unknown,
   key: string,

@@ -82,7 +82,7 @@ export const nameErrors = (document: unknown): unknown => {
 
 const anyError = "AnyError"
 
-/** The body of an error whose code the document does not list. */
+/** Schema of the body of an error whose code the document does not list. */
 const anyErrorSchema: Json = {
   type: "object",
   description: "The body of every error. Decide by `code`; a later release may add codes.",

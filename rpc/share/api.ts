@@ -1,6 +1,6 @@
 /**
- * Share links, their visits, card images and card tags. A link is a post of a player, or a labelled link
- * of the developer; its id is the query parameter `ks` of the landing address.
+ * Share links, their visits, card images and card tags. A link is a post of a player, or a labelled
+ * link of the developer. Its id is the query parameter `ks` of the landing address.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -28,7 +28,7 @@ export const ShareId = Schema.String.check(
   })
 )
 
-/** A link to make. `score` is needed for `score` and `challenge`, and refused for `plain`. */
+/** Link to make. `score` and `challenge` need `score`, and `plain` refuses it. */
 export const NewShareLink = Schema.Struct({
   kind: ShareKind,
   score: Schema.optionalKey(Schema.Finite),
@@ -203,7 +203,7 @@ export const ShareStats = Schema.Struct({
 })
 export type ShareStats = typeof ShareStats.Type
 
-/** `url` is the address of the link, `query` its query parameter for an address of your own. */
+/** Link with its address `url`; `query` is the query parameter for an address of your own. */
 export const LabelledLink = Schema.Struct({
   link: Schema.Struct({
     id: Schema.String,

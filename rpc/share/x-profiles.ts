@@ -1,6 +1,6 @@
 /**
- * What a player shows of its account at X: handle, name and picture, as of the last sign-in with X. Other
- * players see it only if the player opted in, and never that of a child.
+ * Public part of a player's account at X: handle, name and picture, as of the last sign-in with X.
+ * Other players see it only if the player opted in, and never that of a child.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"

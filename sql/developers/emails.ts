@@ -54,7 +54,9 @@ export class DeveloperEmailRepository extends Context.Service<DeveloperEmailRepo
         insert: (row: typeof LinkRow.Type) => orDieWithTimeout(insert(row)),
         /** Deletes and returns an unexpired link. One of several concurrent callers gets it. */
         take: (request: Parameters<typeof take>[0]) => orDieWithTimeout(take(request)),
-        /** Notes that the address is the developer's; false if the account has another one by now. */
+        /**
+         * Marks the address as confirmed. Returns false if the account has another address by now.
+         */
         confirm: (request: typeof Confirmation.Type) =>
           Effect.map(orDieWithTimeout(confirm(request)), Option.isSome),
         sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))

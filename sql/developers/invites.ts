@@ -10,7 +10,7 @@ const NewCode = Schema.Struct({
   id: InviteId,
   codeHash: Schema.String,
   uses: Schema.Int,
-  /** For the operator: whom the code is for. */
+  /** Note of the operator about the recipient of the code. */
   note: Schema.String,
   createdAt: Time
 })
@@ -89,13 +89,13 @@ export class InviteRepository extends Context.Service<InviteRepository>()(
         insert: (row: typeof NewCode.Type) => orDieWithTimeout(insert(row)),
         /** Finds a code by its hash, also a spent or revoked one. */
         find: (codeHash: string) => orDieWithTimeout(find(codeHash)),
-        /** All codes, newest first. */
+        /** Lists all codes, newest first. */
         list: orDieWithTimeout(list(undefined)),
-        /** Takes a use of a code; none if it has none left. The row stays locked. */
+        /** Consumes one use of a code. Returns none if no use is left. The row stays locked. */
         take: (codeHash: string) => orDieWithTimeout(take(codeHash)),
         /** Revokes a code; none if there is no such code. */
         revoke: (request: Parameters<typeof revoke>[0]) => orDieWithTimeout(revoke(request)),
-        /** False if the account has redeemed a code before. */
+        /** Stores the redemption. Returns false if the account has redeemed a code before. */
         redeem: (row: typeof Redemption.Type) =>
           Effect.map(orDieWithTimeout(redeem(row)), Option.isSome),
         hasRedeemed: (id: DeveloperId) =>

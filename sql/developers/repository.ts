@@ -1,6 +1,6 @@
 /**
- * Developer accounts, their sign-in methods and their sessions. Passwords are stored as argon2id
- * hashes, session tokens as SHA-256 hashes.
+ * Developer accounts, their sign-in methods and their sessions. The database stores passwords as
+ * argon2id hashes, session tokens as SHA-256 hashes.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -13,7 +13,7 @@ const NewDeveloper = Schema.Struct({
   id: DeveloperId,
   email: Schema.String,
   name: Schema.NullOr(Schema.String),
-  /** Null for a developer who signs in with external providers only. */
+  /** Hash of the password; null for a developer who signs in with external providers only. */
   passwordHash: Schema.NullOr(Schema.String),
   createdAt: Time
 })
@@ -21,7 +21,7 @@ export type NewDeveloper = typeof NewDeveloper.Type
 
 const DeveloperRow = Schema.Struct({
   ...NewDeveloper.fields,
-  /** Null until the developer has shown that the address is theirs. */
+  /** Time at which the developer confirmed the address; null before. */
   emailVerifiedAt: Schema.NullOr(Time)
 })
 export type DeveloperRow = typeof DeveloperRow.Type
@@ -227,15 +227,18 @@ const make = Effect.gen(function* () {
     lockAccount: (id: DeveloperId) =>
       Effect.asVoid(orDieWithTimeout(sql`select id from developers where id = ${id} for update`)),
     /**
-     * Compare-and-set of the password hash from `from` to `to`; returns whether it was set. The row stays
-     * locked until the transaction ends.
+     * Replaces the password hash `from` by `to` (compare-and-set). Returns whether it did. The row
+     * stays locked until the transaction ends.
      */
     replacePassword: (request: Parameters<typeof replacePassword>[0]) =>
       Effect.map(orDieWithTimeout(replacePassword(request)), Option.isSome),
     identities: (id: DeveloperId) => orDieWithTimeout(identities(id)),
     /** The developer who signs in with an external account. */
     findByIdentity: (key: typeof IdentityKey.Type) => orDieWithTimeout(findByIdentity(key)),
-    /** False if the external account, or another one of its provider, is linked already. */
+    /**
+     * Links an external account. Returns false if it, or another account of its provider, is linked
+     * already.
+     */
     link: (row: NewDeveloperIdentity) => Effect.map(orDieWithTimeout(link(row)), Option.isSome),
     updateProfile: (request: Parameters<typeof updateProfile>[0]) =>
       orDieWithTimeout(updateProfile(request)),

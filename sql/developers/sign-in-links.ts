@@ -11,9 +11,9 @@ const statements = (sql: SqlClient.SqlClient) => ({
   }),
   keepNewest: SqlSchema.void({
     Request: Schema.Int,
-    execute: (most) => sql`
+    execute: (maxLinks) => sql`
       delete from sign_in_links where hash in (
-        select hash from sign_in_links order by expires_at desc, hash offset ${most})`
+        select hash from sign_in_links order by expires_at desc, hash offset ${maxLinks})`
   }),
   take: SqlSchema.findOneOption({
     Request: Schema.String,
@@ -29,10 +29,10 @@ export class SignInLinkRepository extends Context.Service<SignInLinkRepository>(
     make: Effect.gen(function* () {
       const { insert, keepNewest, take } = statements(yield* SqlClient.SqlClient)
       return {
-        /** Stores a link; of more than this many, the oldest go. */
-        insert: (link: typeof Link.Type, most: number) =>
-          Effect.orDie(Effect.andThen(insert(link), keepNewest(most))),
-        /** Takes a link out and returns when it expires. */
+        /** Stores a link, and deletes all but the newest `maxLinks`. */
+        insert: (link: typeof Link.Type, maxLinks: number) =>
+          Effect.orDie(Effect.andThen(insert(link), keepNewest(maxLinks))),
+        /** Deletes a link and returns its expiry. */
         take: (hash: string) =>
           Effect.map(
             Effect.orDie(take(hash)),

@@ -67,7 +67,7 @@ const make = Effect.gen(function* () {
   return {
     /** The newest before an id, of one queue or hook or of all. */
     page: (request: typeof Page.Type) => orDieWithTimeout(page(request)),
-    /** Makes one due again; returns its queue or hook. */
+    /** Makes a dead letter due again. Returns its queue or hook. */
     retry: (request: typeof Retried.Type) =>
       Effect.map(orDieWithTimeout(retry(request)), Option.getOrUndefined),
     /** Deletes one; returns its queue or hook. */

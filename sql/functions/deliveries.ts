@@ -39,7 +39,7 @@ const NewRow = Schema.Struct({
 const Claim = Schema.Struct({
   now: Time,
   until: Time,
-  most: Schema.Int,
+  limit: Schema.Int,
   /** The environments to which this process is delivering. */
   busy: Schema.Array(EnvironmentId)
 })
@@ -60,7 +60,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
   claim: SqlSchema.findAll({
     Request: Claim,
     Result: ClaimedRow,
-    execute: ({ busy, most, now, until }) => sql`
+    execute: ({ busy, limit, now, until }) => sql`
       with chosen as (
         select f.environment_id, first.kind, first.target
         from functions f
@@ -78,7 +78,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
         select d.id from function_deliveries d join chosen c
           on c.environment_id = d.environment_id and c.kind = d.kind and c.target = d.target
         where d.due_at <= ${now}
-        order by d.due_at, d.id limit ${most} for update of d skip locked)
+        order by d.due_at, d.id limit ${limit} for update of d skip locked)
       update function_deliveries d set due_at = ${until}, attempts = d.attempts + 1
       from batch where d.id = batch.id
       returning d.id::text, d.environment_id, d.kind, d.target, d.content_type, d.body, d.attempts,
@@ -141,10 +141,10 @@ const make = Effect.gen(function* () {
     },
     /** Claims the oldest batch that is due, of an environment whose functions run. */
     claim: (request: typeof Claim.Type) => orDieWithTimeout(claim(request)),
-    /** Gives deliveries back, to be claimed later. */
+    /** Releases claimed deliveries for a later claim. */
     postpone: (rows: ReadonlyArray<typeof Later.Type>) =>
       rows.length === 0 ? Effect.void : orDieWithTimeout(postpone(rows)),
-    /** Deletes what has been delivered. */
+    /** Deletes delivered messages and events. */
     delete: (ids: ReadonlyArray<string>) =>
       Effect.asVoid(
         orDieWithTimeout(sql`delete from function_deliveries where id = any(${[...ids]}::bigint[])`)

@@ -10,7 +10,7 @@ import { SuspendedReason } from "./settings.ts"
 const Time = Schema.DateTimeUtcFromDate
 type Time = typeof Time.Type
 
-/** What a version consists of, without the contents of its modules. */
+/** Columns of a version, without the contents of its modules. */
 const parts = {
   version: Schema.Int,
   createdAt: Time,
@@ -201,7 +201,7 @@ const make = Effect.gen(function* () {
     secretNames: (environmentId: EnvironmentId) => orDieWithTimeout(names(environmentId)),
     sealedSecrets: (environmentId: EnvironmentId) => orDieWithTimeout(sealed(environmentId)),
     putSecret: (row: typeof NewSecret.Type) => orDieWithTimeout(put(row)),
-    /** False if there is no such secret. */
+    /** Deletes a secret. Returns false if there is none of this name. */
     deleteSecret: (ref: typeof SecretRef.Type) =>
       Effect.map(orDieWithTimeout(remove(ref)), (rows) => rows.length === 1),
     deleteSecrets: (environmentId: EnvironmentId) =>

@@ -77,7 +77,10 @@ export class FunctionHostRepository extends Context.Service<FunctionHostReposito
     make: Effect.gen(function* () {
       const { acquire, find, release, renew } = statements(yield* SqlClient.SqlClient)
       return {
-        /** Takes the lease if it is free; returns its holder, or nothing while another one takes it. */
+        /**
+         * Acquires the lease if it is free. Returns its holder, or nothing while another runner
+         * acquires it.
+         */
         acquire: (runner: typeof Runner.Type): Effect.Effect<FunctionHolder | undefined> =>
           Effect.map(Effect.orDie(failOnTimeout(acquire(runner))), ([holder]) => holder),
         /** The runner that holds the lease now. */

@@ -1,4 +1,4 @@
-/** What Functions leave behind: log lines, which are kept for a week, and usage by the hour. */
+/** Records of Functions: log lines, which are kept for a week, and usage by the hour. */
 import { Array, Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
@@ -105,7 +105,7 @@ const make = Effect.gen(function* () {
       orDieWithTimeout(trim({ environmentId, kept })),
     /** Deletes lines from before a time. */
     sweep: (before: Time) => Effect.orDie(sweep(before)),
-    /** Adds what was used to the rows of the hours. */
+    /** Adds the usage to the rows of the hours. */
     addUsage: (rows: ReadonlyArray<UsageOfHour>) =>
       Array.isReadonlyArrayNonEmpty(rows) ? orDieWithTimeout(addUsage(rows)) : Effect.void,
     /** Deletes usage from before a time. */

@@ -163,7 +163,9 @@ const make = Effect.gen(function* () {
     lock: (environmentId: EnvironmentId) => orDieWithTimeout(lock(environmentId)),
     /** Changes whether Functions are on, and their limits. Lock the state first. */
     change: (request: typeof Changed.Type) => orDieWithTimeout(change(request)),
-    /** Names the live version, its hooks and crons; null: there is none. Lock the state first. */
+    /**
+     * Sets the live version with its hooks and crons; null for no version. Lock the state first.
+     */
     setLive: Effect.fnUntraced(function* (live: typeof Live.Type, due: ReadonlyArray<DueCron>) {
       yield* orDieWithTimeout(setLive(live))
       const { environmentId } = live

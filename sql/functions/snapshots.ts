@@ -117,12 +117,12 @@ const make = Effect.gen(function* () {
     /** Locks the data of an environment until the transaction ends; none: no epoch has written yet. */
     lock: (environmentId: EnvironmentId) =>
       Effect.map(orDieWithTimeout(lock(environmentId)), Option.getOrUndefined),
-    /** Names the epoch that may write from now on. Lock the data first. */
+    /** Sets the epoch that may write from now on. Lock the data first. */
     own: (request: typeof Owner.Type) => orDieWithTimeout(own(request)),
     /** The newest snapshot. */
     newest: (environmentId: EnvironmentId) =>
       Effect.map(orDieWithTimeout(find(environmentId)), Option.getOrUndefined),
-    /** Adds objects that are about to be stored; without a snapshot they are removed again. */
+    /** Adds objects before they are stored. Without a snapshot the service removes them again. */
     expect: (request: typeof Objects.Type) => orDieWithTimeout(expect(request)),
     /** Adds a snapshot of these objects and removes all but the newest `kept`. Lock the data first. */
     append: Effect.fnUntraced(function* (

@@ -106,13 +106,16 @@ export class DomainRepository extends Context.Service<DomainRepository>()(
         find: (key: Key) => orDieWithTimeout(all.find(key)),
         /** Locks all claims to a domain until the transaction ends. */
         lockName: (domain: string) => orDieWithTimeout(all.lockName(domain)),
-        /** Takes a domain from the other environment that has verified it, and returns that one. */
+        /**
+         * Removes a domain from the other environment that has verified it, and returns that
+         * environment.
+         */
         release: (key: Key) => orDieWithTimeout(all.release(key)),
         verify: (request: Parameters<typeof all.verify>[0]) =>
           orDieWithTimeout(all.verify(request)),
         /** Returns the domain if the environment had it. */
         delete: (key: Key) => orDieWithTimeout(all.delete(key)),
-        /** All verified domains of open projects. */
+        /** Lists all verified domains of open projects. */
         served: orDieWithTimeout(all.served())
       }
     })

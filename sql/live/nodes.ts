@@ -8,7 +8,7 @@ import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** What a node reports; the counts are of this node only. */
+/** Report of a node; the counts are of this node only. */
 const NodeDocument = Schema.Struct({
   /** Address of its runner, `host:port`; null for a single process. */
   address: Schema.NullOr(Schema.String),

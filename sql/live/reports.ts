@@ -29,7 +29,7 @@ const LiveDocument = Schema.Struct({
   channels: Schema.Array(
     Schema.Struct({ name: Schema.String, members: Schema.Int, voice: Schema.Int })
   ),
-  /** Absent in reports of the release before. */
+  /** Voice calls; absent in reports of the release before. */
   calls: Schema.optionalKey(Schema.Array(LiveCall)),
   /** Whether the node has more channels or calls than the lists name. */
   truncated: Schema.Boolean

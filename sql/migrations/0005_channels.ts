@@ -1,6 +1,7 @@
 /**
- * Realtime channels: settings and player lists. Those of server-managed channels are permanent, those
- * of channels created by players last as long as the channel. Members and messages are never stored.
+ * Realtime channels: settings and player lists. Settings and lists of server-managed channels are
+ * permanent. Those of channels created by players last as long as the channel. The database never
+ * stores members and messages.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,7 +1,7 @@
 /**
- * Cloud saves. A deleted save keeps its row without data, so that its version continues when it is
- * written again. `save_counts` counts a player's saves, and its constraint bounds them under concurrent
- * writes. All rows of a player are deleted with the player.
+ * Cloud saves. A deleted save keeps its row without data, so that its version continues at the next
+ * write. `save_counts` counts a player's saves, and its constraint bounds them under concurrent
+ * writes. Deleting a player deletes all its rows.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,4 +1,7 @@
-/** State of external sign-ins between their steps: each row is consumed once, before it expires. */
+/**
+ * State of external sign-ins between their steps. A sign-in consumes each row once, before it
+ * expires.
+ */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

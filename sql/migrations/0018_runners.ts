@@ -1,4 +1,7 @@
-/** Which runners each runner does not reach. Unlogged: a lost report is written again within a second. */
+/**
+ * Unreachable runners, as each runner reports them. The table is unlogged: a runner writes a lost
+ * report again within a second.
+ */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,4 +1,4 @@
-/** Sign-out ends the refresh tokens of a session without revoking it: its access tokens go on. */
+/** Sign-out, which ends the refresh tokens of a session without revoking it: access tokens stay valid. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,7 +1,8 @@
 /**
- * Two roles: the owner of the tables migrates, and the service runs as a role that can only read and
- * insert entries of the audit log. Default privileges of the owner grant it more, so they are revoked.
- * Old entries are deleted by a function with the rights of the owner; the trigger still guards younger ones.
+ * Roles: the owner of the tables migrates, and the service runs as a role that can only read and
+ * insert entries of the audit log. Default privileges of the owner grant that role more, so this
+ * migration revokes them. A function with the rights of the owner deletes old entries; the trigger
+ * still guards younger ones.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,4 +1,7 @@
-/** When a project was deleted. It is closed from then on; `removed_at` is set when its data goes. */
+/**
+ * Deletion time of a project. A deleted project is closed; `removed_at` is set with the removal of
+ * its data.
+ */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,6 +1,6 @@
 /**
- * Expiry of guests. Until now the sessions of a guest went when they expired, so the time of the last
- * one is unknown: such guests count as expired from today.
+ * Expiry of guests. Before this migration the service deleted the sessions of a guest when they
+ * expired, so the time of the last one is unknown. Such guests count as expired from today.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

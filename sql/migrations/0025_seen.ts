@@ -1,4 +1,7 @@
-/** When a player was last seen, some minutes old. Not indexed, so that updates stay cheap. */
+/**
+ * Time at which a player was last seen, some minutes old. The column has no index, so that updates
+ * stay cheap.
+ */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

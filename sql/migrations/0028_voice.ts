@@ -1,4 +1,4 @@
-/** When the operator suspended voice in an environment; null while voice is allowed. */
+/** Time at which the operator suspended voice in an environment; null while voice is allowed. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,4 +1,4 @@
-/** OAuth flows of developers: each row is consumed once, before it expires. */
+/** OAuth flows of developers. A flow consumes its row once, before it expires. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

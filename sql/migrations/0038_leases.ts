@@ -1,6 +1,6 @@
 /**
- * Which runner runs the functions of an environment. The row stays when the lease ends: the epoch grows with
- * each holder, and refuses what an older one still writes.
+ * Leases of runners on the functions of environments. The row stays when the lease ends: the epoch
+ * grows with each holder, and refuses the writes of an older one.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,4 +1,4 @@
-/** Counts of the requests of each environment, by minute. They are kept for a day. */
+/** Counts of the requests of each environment, by minute. The service keeps them for a day. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -154,14 +154,14 @@ const make = Effect.gen(function* () {
         orDieWithTimeout(ownerOf(source)),
         Option.map(({ developerId }) => developerId)
       ),
-    /** Whether the event of a source is posted. */
+    /** Whether the ledger has the event of a source. */
     isPosted: (source: string) =>
       Effect.map(orDieWithTimeout(isPosted(source)), ({ posted }) => posted),
-    /** All invite credit that a developer was ever granted. */
+    /** Returns the sum of all invite credit granted to a developer. */
     granted: (id: DeveloperId) => Effect.map(orDieWithTimeout(granted(id)), ({ sum }) => sum),
     /** Entries of a developer's accounts, newest first, after an entry of the page before. */
     page: (request: Parameters<typeof page>[0]) => orDieWithTimeout(page(request)),
-    /** Since when a developer has owed money without a break; none if nothing is owed. */
+    /** Returns the start of the current debt of a developer; none if nothing is owed. */
     owedSince: (id: DeveloperId) =>
       Effect.map(
         orDieWithTimeout(owedSince(id)),

@@ -1,6 +1,7 @@
 /**
- * Metered usage: counts of each environment, month and component. They name the payer of the project, its
- * first member, so that they outlive the project. A month of a payer is closed once, with its report.
+ * Metered usage: counts of each environment, month and component. They name the payer of the
+ * project, its first member, so that they outlive the project. A payer's month is closed once, with
+ * its report.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -28,7 +29,7 @@ const OfPeriod = Schema.Struct({ developerId: DeveloperId, period: Schema.String
 
 const Total = Schema.Struct({ component: Schema.String, quantity: Schema.BigIntFromString })
 
-/** A month that is charged; `report` is JSON. `carriedMicroUsd` is left for the next month. */
+/** Charged month; `report` is JSON. `carriedMicroUsd` is the rest for the next month. */
 const PeriodRow = Schema.Struct({
   ...OfPeriod.fields,
   report: Schema.String,
@@ -179,7 +180,7 @@ const make = Effect.gen(function* () {
     /** The sum of each component over all environments of a payer. */
     totals: (request: typeof OfPeriod.Type) => orDieWithTimeout(totals(request)),
     find: (request: typeof OfPeriod.Type) => orDieWithTimeout(find(request)),
-    /** What the months before have left over. */
+    /** Returns the rest that the months before carry into this one. */
     carriedInto: (request: typeof OfPeriod.Type) =>
       Effect.map(
         orDieWithTimeout(carriedInto(request)),

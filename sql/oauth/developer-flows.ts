@@ -1,6 +1,7 @@
 /**
- * Pending OAuth flows of developers: the state between the redirect and the callback, the result between
- * the callback and the exchange, and the proof of a repeated sign-in. A row holds the hash of its secret.
+ * Pending OAuth flows of developers. They hold the state between the redirect and the callback, the
+ * result between the callback and the exchange, and the proof of a repeated sign-in. A row holds
+ * the hash of its secret.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -48,7 +49,7 @@ export class DeveloperFlowRepository extends Context.Service<DeveloperFlowReposi
     make: Effect.gen(function* () {
       const { insert, sweep, take } = statements(yield* SqlClient.SqlClient)
       return {
-        /** False if the session that starts the flow has ended. */
+        /** Inserts a flow. Returns false if the session that starts the flow has ended. */
         insert: (row: DeveloperFlowRow) =>
           orDieWithTimeout(
             Effect.catchIf(insert(row), isDeveloperSessionGone, () => Effect.succeedNone)

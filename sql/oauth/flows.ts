@@ -51,7 +51,10 @@ export class FlowRepository extends Context.Service<FlowRepository>()(
     make: Effect.gen(function* () {
       const { insert, sweep, take } = statements(yield* SqlClient.SqlClient)
       return {
-        /** False if the hash exists already, or the player to link to was deleted. */
+        /**
+         * Inserts a flow. Returns false if the hash exists already, or the player to link to was
+         * deleted.
+         */
         insert: (row: FlowRow) =>
           orDieWithTimeout(
             Effect.catchIf(insert(row), isPlayerGone, () => Effect.succeedNone)

@@ -7,7 +7,7 @@ import { sweepClaim } from "../sweep-claims.ts"
 const Time = Schema.DateTimeUtcFromDate
 
 const Page = Schema.Struct({
-  /** Every refresh token of the guest had expired by then. */
+  /** Time by which every refresh token of the guest had expired. */
   expiredBefore: Time,
   /** The last player of the page before; empty for the first page. */
   after: Schema.String,

@@ -16,7 +16,7 @@ type Owner = typeof Owner.Type
 
 const Session = Schema.Struct({ id: Schema.String, createdAt: Time, lastUsedAt: Time })
 
-/** `data` is JSON text. */
+/** Row of a save; `data` is JSON text. */
 const Save = Schema.Struct({
   key: Schema.String,
   version: Schema.Int,
@@ -149,7 +149,7 @@ export class PlayerDataRepository extends Context.Service<PlayerDataRepository>(
       const { channels, choices, days, nextSave, rooms, sessions, signals, stats } = reads(sql)
       const { idempotencyKeys, insertTombstone, player, rateWindows, throttles } = deletions(sql)
       return {
-        /** Names of the channels whose document contains the player id. */
+        /** Lists the names of the channels whose document contains the player id. */
         channels: (owner: Owner) =>
           Effect.map(orDieWithTimeout(channels(owner)), (rows) => rows.map(({ name }) => name)),
         /** The player's first save, in the order of keys, after `key`. */

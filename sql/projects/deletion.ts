@@ -1,6 +1,7 @@
 /**
- * Deletion of projects in two steps. A deleted project is closed: its keys are revoked, and its members
- * and configs are no longer found. A restoration undoes that. Later the data is removed in batches.
+ * Deletion of projects in two steps. A deletion closes the project: it revokes the keys, and hides
+ * its members and configs. A restoration undoes that. Later the service removes the data in
+ * batches.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -140,7 +141,7 @@ const make = Effect.gen(function* () {
     /** Lists projects that were deleted before a time, and those whose removal was interrupted. */
     listDue: (before: Time) =>
       Effect.map(orDieWithTimeout(listDue(before)), (rows) => rows.map((row) => row.id)),
-    /** Begins the removal of a project that is due; false if it has been restored. */
+    /** Marks a due project as removed. Returns false if it has been restored. */
     markRemoved: (request: Parameters<typeof markRemoved>[0]) =>
       Effect.map(orDieWithTimeout(markRemoved(request)), (rows) => rows.length === 1),
     /** Deletes up to `limit` players with all their rows; returns their number. */

@@ -135,7 +135,7 @@ export class ProjectRepository extends Context.Service<ProjectRepository>()(
         insertKey: (row: KeyRow) => orDieWithTimeout(insertKey(row)),
         /** Finds an active key by its hash. */
         findKey: (hash: string) => orDieWithTimeout(findKey(hash)),
-        /** Which of these hashes are of active keys. */
+        /** Returns those of these hashes that belong to active keys. */
         liveKeys: (hashes: ReadonlyArray<string>) =>
           Effect.map(
             orDieWithTimeout(liveKeys(hashes)),

@@ -12,7 +12,7 @@ const counts = {
   serverErrors: Schema.Int
 }
 
-/** What a node adds to the counts of one minute. */
+/** Increments of a node for the counts of one minute. */
 const Added = Schema.Struct({
   environmentId: EnvironmentId,
   minute: Schema.DateTimeUtcFromString,

@@ -18,7 +18,7 @@ export type Visit = typeof Visit.Type
 
 const visitsJson = Schema.fromJsonString(Schema.Array(Visit))
 
-/** One JSON parameter, so that the statement text does not depend on the number of visits. */
+/** Visits in one JSON parameter, so that the statement text does not depend on their number. */
 const Visits = Schema.Struct({ visits: visitsJson, day: Schema.String })
 
 const statements = (sql: SqlClient.SqlClient) => ({
@@ -79,7 +79,7 @@ export class UsageRepository extends Context.Service<UsageRepository>()(
         /** Counts each player once for a day, which is an ISO date. */
         countPlayers: (visits: ReadonlyArray<Visit>, day: string) =>
           Effect.orDie(countPlayers({ visits, day })),
-        /** Notes when players were seen. */
+        /** Stores the times at which players were seen. */
         seePlayers: (visits: ReadonlyArray<Visit>) => Effect.orDie(seePlayers(visits)),
         sweep: (before: string) => Effect.orDie(sweep(before))
       }

@@ -96,9 +96,9 @@ export class ShareLinkRepository extends Context.Service<ShareLinkRepository>()(
             orDieWithTimeout
           ),
         find: (key: typeof LinkKey.Type) => orDieWithTimeout(find(key)),
-        /** All links of a player, oldest first. */
+        /** Lists all links of a player, oldest first. */
         ofPlayer: (owner: typeof Owner.Type) => orDieWithTimeout(ofPlayer(owner)),
-        /** The environment of a link, whatever it is. */
+        /** Returns the environment of a link of any kind. */
         environmentOf: (id: string) => orDieWithTimeout(environmentOf(id))
       }
     })

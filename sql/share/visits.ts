@@ -1,7 +1,7 @@
 /**
- * Counts of visits, new players and plays by link and UTC day. Within a day, a hash of the visitor under
- * the day's random salt shows whether it was counted. Salts and hashes are deleted when no request can
- * need them; the counts stay and name nobody.
+ * Counts of visits, new players and plays by link and UTC day. Within a day, a hash of the visitor
+ * under the day's random salt shows whether it was counted. The service deletes salts and hashes
+ * when no request can need them. The counts stay and name nobody.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -17,7 +17,10 @@ const Visit = Schema.Struct({
   day: Schema.String,
   event: Schema.Literals(["landed", "played"]),
   visitor: Schema.Uint8Array,
-  /** For a new account, the day on which it was made, and the visitor's hash under the salt of that day. */
+  /**
+   * Arrival of a new account: the day of its creation, and the visitor's hash under the salt of
+   * that day.
+   */
   arrival: Schema.NullOr(Schema.Struct({ day: Schema.String, visitor: Schema.Uint8Array }))
 })
 export type Visit = typeof Visit.Type

@@ -1,4 +1,4 @@
-/** What players show of their account at X: columns of its row in `identities`. */
+/** Public X profiles of players: columns of the account's row in `identities`. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { AgeBand } from "#rpc/ages"

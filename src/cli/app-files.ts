@@ -21,7 +21,7 @@ export interface AppFile {
 
 const ignoreFile = ".svcignore"
 
-/** Never deployed, whatever `.svcignore` says. */
+/** Files that are never deployed, even if `.svcignore` includes them. */
 const always = [ignoreFile, ".git", "node_modules", ".env", ".env.*", ".DS_Store", "Thumbs.db"]
 
 const hashOf = async (file: string): Promise<string> => {
@@ -36,7 +36,9 @@ const readIgnored = (folder: string) =>
     throw cause
   })
 
-/** Lists the files below a folder; links are not followed, since they may lead out of it. */
+/**
+ * Lists the files below a folder. It does not follow links, since they may lead out of the folder.
+ */
 const listFiles = async (folder: string): Promise<ReadonlyArray<string>> => {
   const filter = ignore()
     .add(await readIgnored(folder))

@@ -74,10 +74,10 @@ const start = async (vite: typeof Vite, { open, port, root, servicePort }: DevOp
   return server
 }
 
-/** The service gets 15 s to end; Vite itself ends at once. */
+/** Seconds until the command ends. The service gets 15 s to end; Vite itself ends at once. */
 const closeSeconds = 20
 
-/** Ctrl-C ends the command, whatever still hangs. */
+/** Ends the command on Ctrl-C, even if something still hangs. */
 const close = (server: Vite.ViteDevServer) =>
   Effect.interruptible(Effect.promise(() => server.close())).pipe(
     Effect.timeoutOrElse({

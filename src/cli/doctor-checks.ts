@@ -1,9 +1,9 @@
 /** Results of `svc doctor`, and the rules by which measured values become results. */
 
-/** How a check ended. Warnings do not fail the command. */
+/** Outcome of a check. Warnings do not fail the command. */
 export type CheckStatus = "ok" | "warning" | "failed" | "skipped"
 
-/** The result of one check, with what to do about it. */
+/** Result of one check, with its remedy. */
 export interface Check {
   readonly name: string
   readonly status: CheckStatus
@@ -49,7 +49,10 @@ export const nodeCheck = (version: string): Check => {
 const clockWarningSeconds = 5
 const clockFailedSeconds = 60
 
-/** `ahead` is how far this machine's clock is ahead of the service's, `within` the error of the measurement. */
+/**
+ * Returns the check of the clocks. `ahead` is how far this machine's clock is ahead of the
+ * service's, `within` the error of the measurement.
+ */
 export const clockCheck = (ahead: number, within: number): Check => {
   const off = Math.max(0, Math.abs(ahead) - within)
   const detail = `${Math.round(Math.abs(ahead))} s ${ahead > 0 ? "ahead of" : "behind"} the service`
@@ -60,7 +63,7 @@ export const clockCheck = (ahead: number, within: number): Check => {
   return ok("clock", "agrees with the service")
 }
 
-/** `installed` are packages of the game with their versions. */
+/** Returns the checks of versions. `installed` are packages of the game with their versions. */
 export const versionChecks = (
   service: string,
   cli: string,
@@ -82,7 +85,7 @@ export const versionChecks = (
   ]
 }
 
-/** What `GET /readyz` says of the process that answered. */
+/** Response of `GET /readyz` from the process that answered. */
 export interface Readiness {
   readonly ready: boolean
   readonly database: boolean

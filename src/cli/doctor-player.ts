@@ -1,6 +1,6 @@
 /**
- * A player for `svc doctor`: a guest who signs in, opens a private room of a peer-to-peer mode, asks for
- * the TURN servers, and is deleted.
+ * Test player of `svc doctor`. The guest signs in, opens a private room of a peer-to-peer mode,
+ * asks for the TURN servers, and is deleted.
  */
 import { Effect, Schema } from "effect"
 import { HttpClientRequest } from "effect/http"
@@ -26,7 +26,7 @@ const signIn = Effect.fnUntraced(function* ({ publishableKey, url }: PlayerTarge
   return yield* read(url, Session, yield* send(url, request))
 })
 
-/** Deletes the guest; says whether it is gone. */
+/** Deletes the guest. Returns whether it is gone. */
 const remove = ({ publishableKey, url }: PlayerTarget, { accessToken, refreshToken }: Session) =>
   send(
     url,
@@ -100,7 +100,7 @@ const socketRemedy =
 const refused = (reason: string): Check => {
   const isTurn = reason.includes("turn_unavailable")
   const remedy = isTurn
-    ? "Set SVC_TURN_URLS and SVC_TURN_SECRET for the service: docs/guides/peer-to-peer.md"
+    ? "Set SVC_TURN_URLS and SVC_TURN_SECRET for the service: docs/guides/peers.md"
     : socketRemedy
   return failed(isTurn ? "turn" : "player", reason, remedy)
 }

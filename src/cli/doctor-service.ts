@@ -34,7 +34,7 @@ const Ready = Schema.Struct({
 const failureCheck = (name: string, { hints = [], message }: Failure): Check =>
   failed(name, message, hints.join("\n"))
 
-/** The clock of the service has whole seconds. */
+/** Rounding of the service's clock, which has whole seconds. */
 const clockRounding = 1
 
 /** Calls the service without a key; undefined if it is unreachable. */

@@ -1,7 +1,7 @@
 /**
- * Parses and validates the text of a config file, with the position of every value. The rules are those
- * of the service (`rpc/config-document`), so a file that is valid here is valid there. Syntax errors
- * and duplicate names are found only here, in the text.
+ * Parses and validates the text of a config file, with the position of every value. The rules are
+ * those of the service (`rpc/config-document`), so a file that is valid here is valid there. Only
+ * this parser finds syntax errors and duplicate names, in the text.
  */
 import { parse, type AnyNode } from "@humanwhocodes/momoa"
 import { Result, type Schema } from "effect"

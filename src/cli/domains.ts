@@ -20,7 +20,7 @@ const domain = Argument.String("domain").pipe(
 const path = (name: string, suffix = ""): string =>
   `/v1/hosting/domains/${encodeURIComponent(name)}${suffix}`
 
-/** What to do with a domain that is not proven yet. */
+/** Returns the next steps for a domain that is not proven yet. */
 const steps = ({ domain: name, record }: CustomDomain): ReadonlyArray<string> => [
   "Add this record where the DNS of the domain is managed:",
   "",

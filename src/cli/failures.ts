@@ -8,13 +8,13 @@ import { Data, Runtime } from "effect"
 export const exitCodes = {
   /** Success; with `config diff --exit-code`: no difference. */
   ok: 0,
-  /** The config is invalid, differs, or has changed meanwhile. */
+  /** Negative result: the config is invalid, differs, or has changed meanwhile. */
   no: 1,
-  /** The command line, the linked folder or a file is invalid. */
+  /** Usage error: the command line, the linked folder or a file is invalid. */
   usage: 2,
-  /** The service refused the key, or there is none. */
+  /** Refused or missing key. */
   refused: 3,
-  /** The service is unreachable, or its response is unexpected. */
+  /** Unreachable service, or an unexpected response. */
   unreachable: 4
 } as const
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
@@ -41,7 +41,7 @@ export class Failure extends Data.TaggedError("Failure")<{
   override readonly [Runtime.errorExitCode] = this.exitCode
 }
 
-/** The command line or a file is invalid. */
+/** Returns a failure for an invalid command line or file. */
 export const usageFailure = (message: string, ...hints: ReadonlyArray<string>): Failure =>
   new Failure({ exitCode: exitCodes.usage, code: "usage", message, hints })
 

@@ -36,7 +36,7 @@ const refusal = ({ code, message, problems }: PushRefused) =>
     ]
   })
 
-/** Another push may come between the read and the write of the config. */
+/** Number of attempts. Another push may come between the read and the write of the config. */
 const attempts = 5
 
 const change = (on: boolean) =>

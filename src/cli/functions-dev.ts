@@ -27,7 +27,7 @@ const changesOf = (folder: string) =>
 const report = ({ hints = [], message }: Failure) =>
   note(`${err("red", "error")}: ${message}`, ...hints.map((hint) => `  ${hint}`))
 
-/** Deploys and migrates; an error of the code is printed, and the version before goes on. */
+/** Deploys and migrates. It prints an error of the code, and the previous version stays live. */
 const update = Effect.fnUntraced(function* (target: Target, folder: string) {
   const { url, version } = yield* deployFolder(target, folder, { enable: true })
   const { bindings = [] } = yield* readSettings(folder)

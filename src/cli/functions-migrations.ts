@@ -36,7 +36,7 @@ export const applyMigrations = Effect.fnUntraced(function* (
   return yield* new Failure({
     exitCode: exitCodes.no,
     code: "migration_failed",
-    message: `The migration ${failed.name} of ${binding} failed: ${failed.message}`,
+    message: `Failed to apply the migration ${failed.name} of ${binding}: ${failed.message}`,
     hints: ["Nothing of it was kept. Correct the file and run the command again."]
   })
 })

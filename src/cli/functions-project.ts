@@ -40,7 +40,7 @@ export const readSettings = Effect.fnUntraced(function* (folder: string) {
 const invalid = (message: string, ...hints: ReadonlyArray<string>) =>
   new Failure({ exitCode: exitCodes.no, code: "invalid_functions", message, hints })
 
-/** What the runtime itself provides to an import. */
+/** Imports that the runtime itself provides. */
 const provided = /^(?:node|cloudflare|workerd):/
 
 /** Bundles the code of a folder into one module. */

@@ -84,7 +84,10 @@ export const migrate = (
 
 const deadLetters = `${base}/dead-letters`
 
-/** All that are kept, newest first; of one queue or hook, if it is named. */
+/**
+ * Lists all dead letters, newest first. With the name of a queue or hook, it lists those of that
+ * one.
+ */
 export const listDeadLetters = Effect.fnUntraced(function* (
   target: Target,
   name: string | undefined
@@ -116,10 +119,10 @@ const lost = (url: string) =>
   new Failure({
     exitCode: exitCodes.unreachable,
     code: "unreachable",
-    message: `The connection to ${url} was lost.`
+    message: `Lost the connection to ${url}.`
   })
 
-/** One response of log lines; with `follow` it goes on for a minute. */
+/** Returns one response of log lines; with `follow` the response lasts a minute. */
 export const streamLogs = (
   target: Target,
   options: { readonly after: string | undefined; readonly follow: boolean }

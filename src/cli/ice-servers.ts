@@ -7,7 +7,7 @@ import { type Check, failed, ok } from "./doctor-checks.ts"
 import { connects } from "./connects.ts"
 import { methods, readStunResponse, stunRequest } from "./stun.ts"
 
-/** Where a URL of an ICE server leads. */
+/** Scheme, host and port of an ICE server's URL. */
 interface IceAddress {
   readonly scheme: "stun" | "stuns" | "turn" | "turns"
   readonly host: string
@@ -79,7 +79,7 @@ const ask = ({ address, port, socket }: Peer, request: Buffer) =>
     Effect.retry({ times: attempts - 1 })
   )
 
-/** Gets a relay and gives it back. */
+/** Allocates a relay address and releases it. */
 const probeUdp = Effect.fnUntraced(
   function* ({ host, port, scheme }: IceAddress, { credential = "", username = "" }: IceServer) {
     const peer = { ...(yield* openSocket(host)), port }
@@ -102,7 +102,7 @@ const probeUdp = Effect.fnUntraced(
   Effect.catch((outcome) => Effect.succeed(outcome))
 )
 
-/** Over TCP and TLS only the connection is tried. */
+/** Checks the connection only, over TCP and TLS. */
 const probeTcp = ({ host, port, scheme }: IceAddress) =>
   Effect.map(connects({ host, port, isTls: scheme.endsWith("s") }), (isOpen): Outcome =>
     isOpen ? "reached" : silent

@@ -18,7 +18,7 @@ const descriptions: Readonly<Record<Starter, string>> = {
   phaser: "Phaser: ships in an arcade scene"
 }
 
-/** What a starter needs beside the packages of the player backend. */
+/** Packages that a starter needs beside those of the player backend. */
 const libraries: Readonly<Record<Starter, Readonly<Record<string, string>>>> = {
   vanilla: {},
   react: { react: "^19.3.1", "react-dom": "^19.3.1" },
@@ -47,7 +47,7 @@ const filesOf = (starter: Starter): ReadonlyMap<string, string> =>
     )
   )
 
-/** Where a package of the player backend comes from: a folder of archives, or the registry. */
+/** Returns the source of a package of the player backend: a folder of archives, or the registry. */
 const sourceOf = (name: string, archives: string | undefined): string =>
   archives === undefined
     ? `^${manifest.version}`

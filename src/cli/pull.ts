@@ -1,6 +1,7 @@
 /**
- * `svc config pull`. It never overwrites edits that were not pushed. A file without a `$schema` gets a
- * schema file beside it: editors use a local schema at once, but ask before they load one from a URL.
+ * `svc config pull`. It never overwrites edits that were not pushed. Beside a file without a
+ * `$schema` it writes a schema file. Editors use a local schema at once, but ask before they load
+ * one from a URL.
  */
 import { Console, Effect, Path, Result, type Schema } from "effect"
 import type { EnvironmentName } from "#rpc/auth"

@@ -1,4 +1,4 @@
-/** What `svc rollback` and `svc functions rollback` share: the version that becomes live. */
+/** Choice of the version that `svc rollback` or `svc functions rollback` makes live. */
 import { Effect, Option } from "effect"
 import { Argument, Command } from "effect/cli"
 import { exitCodes, Failure } from "./failures.ts"

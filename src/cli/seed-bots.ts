@@ -35,7 +35,7 @@ const lost = (what: string) =>
   new Failure({
     exitCode: exitCodes.unreachable,
     code: "unreachable",
-    message: `The connection of a bot failed: ${what}.`,
+    message: `Failed to play with a bot: ${what}.`,
     hints: ["Check with svc doctor, then run svc seed --play again."]
   })
 
@@ -159,7 +159,7 @@ const playStep = Effect.fnUntraced(function* ({ socket }: Bot, isHost: boolean, 
   if (isHost && round % 10 === 0) socket.send({ t: "setState", patch: { round: round / 10 } })
 })
 
-/** Plays until the socket closes. */
+/** Plays a bot until the socket closes. */
 const play = (bot: Bot, isHost: boolean) => {
   let round = 0
   const next = Effect.suspend(() => {

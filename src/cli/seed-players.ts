@@ -3,7 +3,7 @@
  * list begins with the shorter one, so that a second run adds only what is missing.
  */
 
-/** What happened to an appeal. */
+/** Decision on an appeal. */
 export interface AppealDecision {
   readonly accept: boolean
   readonly response: string
@@ -21,7 +21,10 @@ export interface SeededBan {
 /** A player of the list. */
 export interface SeededPlayer {
   readonly name: string
-  /** Set for an account, absent for a guest. `.example` is reserved, so no mail reaches anybody. */
+  /**
+   * Email address of an account, absent for a guest. `.example` is reserved, so no mail reaches
+   * anybody.
+   */
   readonly email: string | undefined
   /** 0 to 1: few players have much of it. */
   readonly skill: number
@@ -71,8 +74,8 @@ const appeals: ReadonlyArray<{ readonly text: string; readonly decision?: Appeal
 ]
 
 /**
- * Mulberry32, a generator of numbers from 0 to 1. It is written here because the names must never change:
- * by them a second run finds the players of the first.
+ * Mulberry32, a generator of numbers from 0 to 1. The source is here because the names must never
+ * change: by them a second run finds the players of the first.
  */
 const makeRandom = (seed: number) => {
   let state = seed
@@ -142,7 +145,7 @@ export const seededPlayers = (count: number): ReadonlyArray<SeededPlayer> => {
   })
 }
 
-/** How the reports of a stat combine, and its largest value in a report. */
+/** Aggregation of a stat's reports, and the largest value in a report. */
 export interface StatToFill {
   readonly key: string
   readonly aggregation: "sum" | "max" | "min" | "latest"

@@ -1,6 +1,6 @@
 /**
- * What `svc seed` asks of the service: with the secret key to find, ban and check players, and with the
- * publishable key to act as one.
+ * Requests of `svc seed` to the service. The secret key finds, bans and checks players, the
+ * publishable key acts as one.
  */
 import { Effect, Redacted, Schema, Semaphore } from "effect"
 import { HttpClientRequest } from "effect/http"
@@ -27,7 +27,9 @@ export interface SignedIn {
 
 const quiet = { quiet: true }
 
-/** Between sign-ins at the limit, where the service lets one guest more in every two seconds. */
+/**
+ * Pause between sign-ins at the limit, where the service admits one more guest every two seconds.
+ */
 const limitedPause = "2 seconds"
 
 const post = (path: string, body: object) =>
@@ -76,8 +78,9 @@ export const hasPlayer = Effect.fnUntraced(function* ({ operator }: SeedTarget, 
 const localWebhook = "integrity.stats.webhook.url"
 
 /**
- * Whether the secret key belongs to a production environment. Nothing names the environment of a key, but
- * only production refuses a config with a webhook on localhost. The document is checked, not pushed.
+ * Whether the secret key belongs to a production environment. Nothing names the environment of a
+ * key, but only production refuses a config with a webhook on localhost. The service checks the
+ * document without a push.
  */
 export const isProduction = Effect.fnUntraced(function* (operator: Target) {
   const webhook = { url: "http://localhost/" }
@@ -96,7 +99,7 @@ const otherEnvironment = new Failure({
   hints: ["Set SVC_PUBLISHABLE_KEY and SVC_SECRET_KEY to keys of the same development environment."]
 })
 
-/** Fails, and deletes the player, unless the secret key is of the player's environment. */
+/** Fails, and deletes the player, unless the secret key belongs to the player's environment. */
 const requireSameEnvironment = Effect.fnUntraced(function* (target: SeedTarget, player: SignedIn) {
   const request = post("/v1/admin/players/verify-token", { token: player.accessToken })
   const { url } = target.operator

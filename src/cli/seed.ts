@@ -35,7 +35,7 @@ import { nameOf, publishableKeyFor, resolveTarget, type Target } from "./target.
 
 const playersDefault = 200
 const playersMax = 1000
-/** An access token lasts 15 minutes; the bots play for less. */
+/** Maximum play time in seconds, below the 15 minutes of an access token. */
 const playSecondsMax = 600
 
 /** Players that are searched, and filled, at a time. */
@@ -66,7 +66,7 @@ interface Counts {
   appeals: number
 }
 
-/** What one run works with. */
+/** Context of one run. */
 interface Run {
   readonly target: SeedTarget
   readonly config: EnvironmentConfig
@@ -92,7 +92,7 @@ const makeProgress = Effect.gen(function* () {
   return progress
 })
 
-/** Says once that the service limits the run. */
+/** Reports once that the service limits the run. */
 const makeOnWait = Effect.fnUntraced(function* (progress: Progress) {
   const isJson = yield* Json
   const { burst } = throttles.guestPerAddress
@@ -178,7 +178,7 @@ const fill = Effect.fnUntraced(function* (run: Run, seeded: SeededPlayer) {
 
 const switchHint = (feature: string) => `features.${feature} is off: svc feature on ${feature}`
 
-/** Notes the parts that the config leaves no room for. */
+/** Records the parts for which the config leaves no room. */
 const noteSkipped = ({ config, isOn, skipped }: Run) => {
   if (!isOn("emailLogin")) skipped.set("accounts", switchHint("emailLogin"))
   if (!isOn("saves")) skipped.set("saves", switchHint("saves"))
@@ -274,7 +274,13 @@ const currentConfig = Effect.fnUntraced(function* (operator: Target, definesStat
   const added = { ...members.value, stats: exampleStats }
   yield* pushConfig(operator, added, version).pipe(
     Effect.catchTag("PushRefused", ({ code, message }) =>
-      Effect.fail(new Failure({ exitCode: exitCodes.no, code, message: `No stats: ${message}` }))
+      Effect.fail(
+        new Failure({
+          exitCode: exitCodes.no,
+          code,
+          message: `Failed to add stats to the config: ${message}`
+        })
+      )
     )
   )
   return yield* decoded(added)

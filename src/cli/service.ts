@@ -43,7 +43,7 @@ export interface CurrentConfig {
 
 const Features = Schema.Struct({ features: Schema.Array(FeatureState) })
 
-/** The issue for a feature that the deployment does not offer. */
+/** Issue for a feature that the deployment does not offer. */
 export const featureUnavailableIssue = (path: string): Issue => ({
   path,
   message: "is not offered by this service: remove it, or set it to false"
@@ -61,14 +61,14 @@ const unreachable = (message: string, ...hints: ReadonlyArray<string>) =>
   new Failure({ exitCode: exitCodes.unreachable, code: "unreachable", message, hints })
 
 const causes: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "no service listens there",
+  ECONNREFUSED: "no service listens at this address",
   ENOTFOUND: "the host does not exist",
   EAI_AGAIN: "the host name lookup failed",
   ETIMEDOUT: "the connection timed out",
   ECONNRESET: "the connection was closed"
 }
 
-/** Why a connection failed, from the innermost cause. */
+/** Returns the reason of a failed connection, from the innermost cause. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return "the connection failed"
   if ("code" in error && typeof error.code === "string") return causes[error.code] ?? error.code
@@ -81,7 +81,7 @@ const notConnected = (url: string) => (error: HttpClientError.HttpClientError) =
     "Check that the service runs there. npm start starts one on this machine."
   )
 
-/** How a request is sent. */
+/** Options of a request: how it is sent. */
 interface SendOptions {
   readonly timeout?: Duration.Duration
   /** Shows no progress of its own. */
@@ -103,7 +103,9 @@ export const send = Effect.fnUntraced(
         duration: timeout,
         orElse: () =>
           Effect.fail(
-            unreachable(`${url} did not respond within ${Duration.toSeconds(timeout)} seconds.`)
+            unreachable(
+              `Failed to reach ${url}: no response within ${Duration.toSeconds(timeout)} seconds.`
+            )
           )
       })
     )
@@ -253,7 +255,7 @@ export const readFeatures = Effect.fnUntraced(function* (target: Target) {
 
 const Healthy = Schema.Struct({ status: Schema.Literal("ok") })
 
-/** Fails unless this service answers at an address. */
+/** Fails unless this service answers at the address. */
 export const meet = Effect.fnUntraced(function* (url: string) {
   const request = HttpClientRequest.get(`${url}/healthz`)
   yield* read(url, Healthy, yield* withProgress(`Waiting for ${url}`, send(url, request)))

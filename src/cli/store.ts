@@ -1,9 +1,10 @@
 /**
- * Files of the CLI in the user's config directory, outside any repository: the secret keys of `svc
- * login` (`credentials.json`, readable only by the owner), and the sync state of config files
- * (`seen.json`).
+ * Files of the CLI in the user's config directory, outside any repository. They are the secret keys
+ * of `svc login` (`credentials.json`, readable only by the owner), and the sync state of config
+ * files (`seen.json`).
  *
- * Keys are stored by service and project, so that developer sessions can be added beside the projects.
+ * Keys are stored by service and project, so that developer sessions can be added beside the
+ * projects.
  */
 import { homedir } from "node:os"
 import { Config, Context, Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
@@ -37,7 +38,10 @@ export type SyncState = typeof SyncState.Type
 
 const SyncStates = Schema.Record(Schema.String, SyncState)
 
-/** The most files whose sync state is stored; beyond it the least recently used one is removed. */
+/**
+ * Maximum number of files whose sync state is stored; beyond it the store removes the least
+ * recently used one.
+ */
 const syncStatesMax = 200
 
 /** One environment of a project on a service. */

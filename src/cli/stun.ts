@@ -21,7 +21,9 @@ const attributes = {
 const successClass = 0x0100
 const errorClass = 0x0110
 
-/** What a server asks for before it serves a request, and what the service issued. */
+/**
+ * Credentials that a server requests before it serves a request, and those that the service issued.
+ */
 export interface LongTermCredentials {
   readonly username: string
   readonly credential: string

@@ -1,7 +1,7 @@
 /**
- * Sync state of a config file: the version it was last compared with. `push` sends it in `If-Match`, so
- * that no unseen change is overwritten. `pull` uses the digest to detect edits. With `SVC_SECRET_KEY`
- * nothing is stored: every CI run starts without a state.
+ * Sync state of a config file: the version of the last comparison. `push` sends it in `If-Match`,
+ * so that it overwrites no unseen change. `pull` uses the digest to detect edits. With
+ * `SVC_SECRET_KEY` the CLI stores nothing: every CI run starts without a state.
  */
 import { hash } from "node:crypto"
 import { Effect, Option, Path, type Schema } from "effect"

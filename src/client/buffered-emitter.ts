@@ -4,7 +4,7 @@
  */
 import { Emitter } from "./emitter.ts"
 
-/** The most buffered events; further ones are dropped. */
+/** Maximum number of buffered events; the emitter drops further ones. */
 const bufferMax = 1024
 
 /** An {@link Emitter} with a buffer for early events. */

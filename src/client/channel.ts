@@ -11,7 +11,9 @@ type ServiceEvents = {
   readonly [T in ChannelEvent["t"]]: Extract<ChannelEvent, { readonly t: T }>
 }
 
-/** Why a channel has ended for this client. `code` is present when the connection ended it. */
+/**
+ * Reason for the end of a channel for this client. `code` is present when the connection ended it.
+ */
 export interface ChannelClosed {
   /**
    * `left`, the reason of `channel_closed` (`deleted`, `empty`, `kicked`, `banned`, `feature_disabled`,
@@ -60,7 +62,7 @@ export interface Channel {
   /** The voice calls of the channel, with microphone and sound. Needs a browser. */
   readonly voice: ChannelVoice
 
-  /** Why the channel has ended; undefined while it is open. */
+  /** Reason for the end of the channel; undefined while it is open. */
   readonly closed: ChannelClosed | undefined
 
   /**

@@ -44,7 +44,7 @@ export interface Channels {
   create(channel?: FramePayload<"channelCreate">): Promise<Channel>
 }
 
-/** Events of channels have the field `channel`, and so do those of their calls. */
+/** Whether the event is one of a channel or its calls, which have the field `channel`. */
 const isChannelEvent = (event: ServerEvent): event is ChannelEvent =>
   "channel" in event && !event.t.startsWith("voice_")
 

@@ -4,7 +4,10 @@
  */
 import type { Timers } from "./timers.ts"
 
-/** A measurement is replaced by a worse one after this long, because clocks drift. */
+/**
+ * Lifetime in milliseconds of a measurement, after which a worse one replaces it, because clocks
+ * drift.
+ */
 const trustMillis = 5 * 60_000
 
 export interface GameClock {
@@ -22,7 +25,7 @@ export interface GameClock {
 export interface ServerClock extends GameClock {
   /** The last round trip in milliseconds; null before the first. */
   readonly latency: number | null
-  /** Takes the service's time from a reply that has just arrived. */
+  /** Updates the estimate of the service's time from a reply that has just arrived. */
   measured(serverTime: number, roundTripMillis: number): void
 }
 

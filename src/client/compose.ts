@@ -59,7 +59,7 @@ export interface ClientBase {
 /** A part of the client, made from the core that all parts share. */
 export type Module<A = unknown> = (core: Core) => A
 
-/** What modules make, by their names. */
+/** Results of modules, by their names. */
 export type Composed<Modules> = {
   readonly [Name in keyof Modules]: Modules[Name] extends Module<infer A> ? A : never
 }

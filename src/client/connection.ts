@@ -1,7 +1,7 @@
 /**
- * The client's one socket to `/v1/realtime`. It opens when first needed, stays open until `close`, and
- * reconnects according to the close code. Calls made while it is not open wait, bounded in number and
- * time. Frames are interpreted elsewhere.
+ * Socket of the client to `/v1/realtime`, at most one. It opens when first needed, stays open until
+ * `close`, and reconnects according to the close code. Calls made while it is not open wait,
+ * bounded in number and time. Other modules interpret the frames.
  */
 import { closeCodes } from "#rpc/close-codes"
 import type { ServerClock } from "./clock.ts"
@@ -28,11 +28,11 @@ import type { Player, Welcome } from "./wire.ts"
  */
 export type ConnectionStatus = "offline" | "connecting" | "online"
 
-/** What the modules of the client do with the connection. */
+/** Callbacks of the connection for the modules of the client. */
 export interface ConnectionEvents {
   /** An event of the service. */
   receive?(event: ServerEvent): void
-  /** Runs after authentication and before any waiting call. Seats are resumed here. */
+  /** Runs after authentication and before any waiting call, to resume seats. */
   welcomed?(): Promise<void>
   /** `closed`: what ended the connection, or, when `online`, the one before. */
   status?(status: ConnectionStatus, closed: Closed | undefined): void
@@ -82,7 +82,10 @@ const silent: Closed = { code: closeCodes.idle, reason: "timed_out" }
 /** One socket from its opening to its close. */
 interface Session {
   readonly token: string
-  /** When the socket opened and the client sent `auth`; before, when the client asked for it. */
+  /**
+   * Start of the socket: the time at which it opened and the client sent `auth`. Before that, the
+   * time at which the client requested it.
+   */
   since: number
   isWelcomed: boolean
   /** Whether a frame arrived since the last check. */
@@ -105,7 +108,7 @@ export class Connection {
   /** The part of `#pendingCalls` with a timeout. */
   #timedCalls = 0
   #playerId: string | null = null
-  /** What ended the last connection, until the next is online. */
+  /** Cause of the end of the last connection, until the next is online. */
   #lostBy: Closed | undefined
   /** The access token that the socket last sent. */
   #sentToken = ""
@@ -291,7 +294,7 @@ export class Connection {
     }
   }
 
-  /** The socket of a session is lost. */
+  /** Handles the loss of a session's socket. */
   #lost(session: Session, closed: Closed): void {
     if (session !== this.#session) return
     const { timers, tokens } = this.#options
@@ -337,7 +340,7 @@ export class Connection {
     this.#terminate(closed, error)
   }
 
-  /** The socket is closed, and stays closed until a call needs it. */
+  /** Closes the socket, which stays closed until a call needs it. */
   #terminate(closed: Closed, error: unknown = disconnected(closed)): void {
     this.#run++
     this.#endSession()

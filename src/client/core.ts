@@ -1,6 +1,7 @@
 /**
- * What all modules of the client share: HTTP, tokens, the connection, clock and storage. A module is a
- * function of the core, so that a bundler leaves out the modules that a game does not use.
+ * Core that all modules of the client share: HTTP, tokens, the connection, clock and storage. A
+ * module is a function of the core, so that a bundler leaves out the modules that a game does not
+ * use.
  */
 import { makeClock, type ServerClock } from "./clock.ts"
 import { Connection } from "./connection.ts"

@@ -8,15 +8,15 @@ import type { Player } from "./wire.ts"
 /** An email address with its password. */
 export interface Credentials {
   readonly email: string
-  /** A new password has 8 to 256 characters. */
+  /** Password; a new one has 8 to 256 characters. */
   readonly password: string
 }
 
 /** Options of a mail with a link. */
 export interface MailOptions {
   /**
-   * Where the link leads, with the token in the fragment. `auth.redirectUrls` must allow it. Default: a
-   * page of the service.
+   * Target of the link, with the token in the fragment. `auth.redirectUrls` must allow it. Default:
+   * a page of the service.
    */
   readonly redirectUrl?: string
 }

@@ -16,7 +16,7 @@ export class Emitter<Events extends object> {
     return () => listeners.delete(own)
   }
 
-  /** Calls the listeners. An error of one is reported to the host and does not stop the others. */
+  /** Calls the listeners. It reports an error of one to the host, and still calls the others. */
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
     for (const listener of Array.from(this.#listeners[name] ?? [])) {
       try {

@@ -7,16 +7,16 @@ import type { ErrorDetails as ServiceDetails, SignInError } from "./wire.ts"
 
 /** The client's own codes, for calls that got no usable reply. */
 export interface LocalDetails {
-  /** The service could not be reached over HTTP. Check the connection, then call again. */
+  /** The client could not reach the service over HTTP. Check the connection, then call again. */
   readonly network_error: undefined
   /**
-   * No reply within ten seconds, or no finished OAuth sign-in within ten minutes. The service may have
-   * executed the call.
+   * Timeout: no reply within ten seconds, or no finished OAuth sign-in within ten minutes. The
+   * service may have executed the call.
    */
   readonly timed_out: undefined
   /** The socket closed before the reply. The service may have executed the call. */
   readonly disconnected: { readonly closeCode: number; readonly reason: string }
-  /** No player is signed in, and guests are not created implicitly. Sign in first. */
+  /** No player is signed in, and the client creates no guests implicitly. Sign in first. */
   readonly signed_out: undefined
   /** The browser blocked the popup. Call from a click handler, or use `mode: "redirect"`. */
   readonly popup_blocked: undefined
@@ -60,8 +60,8 @@ export class ClientError<Code extends ErrorCode = ErrorCode> extends Error {
 export type AnyClientError = { [Code in ErrorCode]: ClientError<Code> }[ErrorCode]
 
 /**
- * Whether a caught error is one of the client, with this code if one is given; narrows its type, with
- * `code` and `details`.
+ * Returns whether a caught error is one of the client, with this code if one is given. It narrows
+ * the type, with `code` and `details`.
  *
  * @example
  * try {

@@ -47,7 +47,7 @@ const reachesPrototype = (text: string): boolean => text.includes('"__proto__"')
 
 const plainEvents: ReadonlyArray<string> = ["message", "channel_message", "signal"]
 
-/** The service promises the form of each type. Events of other types are ignored where they arrive. */
+/** Whether the value has a type; the service promises the form of each. Receivers ignore unknown types. */
 const isFrame = (value: unknown): value is Reply | ServerEvent =>
   isRecord(value) && typeof value["t"] === "string"
 

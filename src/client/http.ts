@@ -8,12 +8,12 @@ import type { Endpoints } from "./wire.ts"
 /** `METHOD /path` of an endpoint for players. */
 export type Route = keyof Endpoints
 
-/** The values of a path come from `inPath`. */
+/** Path values of an endpoint, by `inPath`. */
 type PathOf<E> = E extends { readonly params: infer Params }
   ? { readonly params: PathValues<Params> }
   : unknown
 
-/** What an endpoint takes: the values of its path, its query and its body. */
+/** Input of an endpoint: the values of its path, its query and its body. */
 export type Input<R extends Route> = Omit<Endpoints[R], "response" | "params"> &
   PathOf<Endpoints[R]> & {
     /** The access token. Without one, the request sends only the key. */

@@ -48,7 +48,7 @@ export class LiveChannelVoice implements ChannelVoice {
     this.call?.receive(event)
   }
 
-  /** The socket is back: returns to the session. */
+  /** Returns to the session after the socket is back. */
   reconnected(): void {
     this.call?.rejoin(0)
   }

@@ -60,7 +60,7 @@ export class LiveRoom extends BufferedEmitter<RoomEvents> implements Room {
   readonly peers: RoomPeers
   readonly #connection: Connection
   readonly #myId: string
-  /** What the service has sent. */
+  /** Snapshot of what the service has sent. */
   #view: RoomSnapshot
   /** The changes that it has not confirmed, and the view with them. */
   #predicted: ReadonlyArray<StateChange> = []

@@ -13,10 +13,13 @@ import type { VoiceEvent, VoiceMember } from "./wire.ts"
 
 type Joined = FrameData<"voiceJoin">
 
-/** Credentials last ten minutes. */
+/** Age in milliseconds from which TURN credentials count as old. They last ten minutes. */
 const serversMillis = 480_000
 const speakingMillis = 250
-/** The first pause is random, from the half to the whole, so that not all members try at once. */
+/**
+ * Rejoin attempts. The first pause is random, from the half to the whole, so that not all members
+ * try at once.
+ */
 const rejoin = { firstMillis: 500, timeoutMillis: 30_000 }
 const rejoinableErrors: ReadonlySet<string | undefined> = new Set([
   "disconnected",
@@ -26,7 +29,7 @@ const rejoinableErrors: ReadonlySet<string | undefined> = new Set([
   "voice_unavailable"
 ])
 
-/** From this level (0 to 1) on, a player speaks. */
+/** Level (0 to 1) from which on a player counts as speaking. */
 const speechLevel = 0.01
 
 export { openMicrophone }
@@ -47,7 +50,7 @@ export class LiveVoiceCall implements VoiceCall {
   #joined: Joined | undefined
   #joinedAt = 0
   #media: CallMedia | undefined
-  /** An offer may arrive before the reply that names its session. */
+  /** Events of an offer that arrived before the reply that names its session. */
   #early: Array<VoiceEvent> = []
   #slots: Readonly<Record<string, string | null>> = {}
   #rejoining: Promise<void> | undefined
@@ -210,7 +213,7 @@ export class LiveVoiceCall implements VoiceCall {
     this.#early = [...this.#early, event].slice(-64)
   }
 
-  /** The connection to the media server is lost: a new session gets another one. */
+  /** Requests a new session after the loss of the connection to the media server. */
   #fail(): void {
     this.#lose()
     this.#connection
@@ -309,7 +312,7 @@ export class LiveVoiceCall implements VoiceCall {
     if (before !== [...this.speaking, ...this.levels].join()) this.#emitter.emit("change", this)
   }
 
-  /** Says to the media server that the player begins or ends to speak. */
+  /** Reports to the media server that the player begins or ends to speak. */
   #hint(speaking: boolean): void {
     const session = this.#joined?.session
     if (this.mode === "p2p" || session === undefined || speaking === this.#isSpeaking) return

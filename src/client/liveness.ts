@@ -17,7 +17,7 @@ export interface Watched {
   readonly heartbeatMillis: number
   /** Whether a frame arrived since the last call. */
   readonly takeReceived: () => boolean
-  /** How many calls wait: those with a timeout, and all. */
+  /** Number of waiting calls: those with a timeout, and all. */
   readonly calls: () => readonly [timed: number, all: number]
   readonly ping: () => Promise<unknown>
   /** A ping stayed unanswered. */

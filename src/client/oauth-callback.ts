@@ -38,8 +38,8 @@ export const takeResponse = (): ProviderResponse | null => {
 }
 
 /**
- * For the callback page of a popup: passes the provider's response to the opener and closes the popup.
- * Returns false on any other page. Call it first on the callback page, unless you call
+ * Passes the provider's response to the opener and closes the popup, for the callback page of a
+ * popup. Returns false on any other page. Call it first on the callback page, unless you call
  * `client.oauth.result()`, which includes it.
  *
  * @example

@@ -9,7 +9,7 @@ import { openPopup } from "./popup.ts"
 import type { Timers } from "./timers.ts"
 import type { Provider, SignInError, SignInMode } from "./wire.ts"
 
-/** How the browser shows the provider's pages. */
+/** Display of the provider's pages in the browser. */
 export interface ProviderOptions {
   /**
    * `popup` keeps the page. `redirect` leaves it; after the return, `oauth.result()` has the result.
@@ -17,8 +17,9 @@ export interface ProviderOptions {
    */
   readonly mode?: SignInMode
   /**
-   * Where the provider returns; default: this page. `auth.redirectUrls` must allow it, and it must call
-   * `oauth.result()` or `returnToOpener()`. For a popup it must have this page's origin.
+   * Page to which the provider returns; default: this page. `auth.redirectUrls` must allow it, and
+   * it must call `oauth.result()` or `returnToOpener()`. For a popup it must have this page's
+   * origin.
    */
   readonly redirectUrl?: string
 }
@@ -61,7 +62,7 @@ const codeOf = ({ code, error }: ProviderResponse, verifier: string | null): Sig
   return { code, verifier }
 }
 
-/** Leaves for the provider. A player who returns with the back button has not signed in. */
+/** Navigates to the provider. A player who returns with the back button has not signed in. */
 const redirect = (url: string): Promise<never> =>
   new Promise((_, reject) => {
     const shown = ({ persisted }: PageTransitionEvent) => {

@@ -1,6 +1,6 @@
 /**
- * Sign-in with Google, Discord, Apple and X: with PKCE in a popup or by redirect, in two steps for apps
- * that open their own browser, and with id tokens of devices.
+ * Sign-in with Google, Discord, Apple and X. It uses PKCE in a popup or by redirect, two steps for
+ * apps that open their own browser, or id tokens of devices.
  */
 import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"

@@ -61,8 +61,8 @@ const textIn = (language: string) => {
 }
 
 /**
- * Draws an unchecked checkbox with a label into the element, in place of its content, or nothing if the
- * player may not be asked. Call `submit` after the sign-up.
+ * Renders an unchecked checkbox with a label into the element, in place of its content. Renders
+ * nothing if the service may not ask the player. Call `submit` after the sign-up.
  *
  * @example
  * const box = await optInBox(document.querySelector("#news"), client)

@@ -14,10 +14,11 @@ export interface ClientOptions {
   readonly key: string
   /**
    * Whether a call that needs a player creates a guest when no session is stored. Default: true. If
-   * false, such calls reject with `signed_out`. After a sign-out, guests are never created implicitly.
+   * false, such calls reject with `signed_out`. After a sign-out, the client never creates guests
+   * implicitly.
    */
   readonly autoGuest?: boolean
-  /** Where to store the session. Default: the page's `localStorage`, else memory. */
+  /** Storage of the session. Default: the page's `localStorage`, else memory. */
   readonly storage?: SessionStorage
   /** WebSocket class, for platforms without a global one. */
   readonly WebSocket?: WebSocketClass
@@ -34,8 +35,8 @@ export interface ClientOptions {
 
 /** Events of the client, beside those of rooms and channels. */
 export interface ClientEvents {
-  /** The connection is `online`, `connecting`, or `offline` until a call needs it. */
+  /** State of the connection: `online`, `connecting`, or `offline` until a call needs it. */
   readonly status: ConnectionStatus
-  /** A message could not be sent, or the service refused it. Rooms emit it too. */
+  /** The client could not send a message, or the service refused it. Rooms emit it too. */
   readonly warn: Warn
 }

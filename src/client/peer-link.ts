@@ -79,7 +79,10 @@ export class PeerLink {
     return this.#route
   }
 
-  /** Begins, unless the channels are open: the caller offers, the other member asks for an offer. */
+  /**
+   * Starts the exchange, unless the channels are open. The caller offers, the other member asks for
+   * an offer.
+   */
   begin(): void {
     if (this.#route === "direct") return
     this.#retries = 0
@@ -170,7 +173,7 @@ export class PeerLink {
     await this.#options.signal({ kind: "answer", data: { sdp: answer.sdp ?? "" }, gen })
   }
 
-  /** Ends the attempt before, and opens a connection with both channels. */
+  /** Closes the previous attempt, and opens a connection with both channels. */
   async #open(gen: number): Promise<Attempt> {
     const { RTCPeerConnection, servers, signal } = this.#options
     this.#started()
@@ -196,7 +199,7 @@ export class PeerLink {
     return attempt
   }
 
-  /** Follows the state of an attempt. */
+  /** Handles the state changes of an attempt. */
   #follow(attempt: Attempt): void {
     const { connection, fast, reliable } = attempt
     const ifCurrent = (run: () => void) => () => {

@@ -8,10 +8,10 @@ import type { PeerConnectionClass, RtcServers } from "./peer-connection.ts"
 import { PeerLink } from "./peer-link.ts"
 import type { PeerOptions, PeerRoute, PeerSendOptions, Room, RoomEvents } from "./room.ts"
 
-/** A message of a peer is at most as large as one through the service. */
+/** Maximum length of a peer's message, equal to that of one through the service. */
 const messageMaxCharacters = 64 * 1024
 const typeMaxCharacters = 64
-/** Credentials are renewed this long before they expire. */
+/** Time before their expiry at which the client renews credentials. */
 const renewalMillis = 5 * 60_000
 
 /** The room of a mesh. */
@@ -121,7 +121,7 @@ export class PeerMesh {
     this.#links.delete(playerId)
   }
 
-  /** A message of a peer: `[type]` or `[type, data]`. What is none is ignored. */
+  /** Handles a message of a peer: `[type]` or `[type, data]`. It ignores other texts. */
   #receive(from: string, text: string): void {
     if (text.length > messageMaxCharacters) return
     try {

@@ -1,9 +1,9 @@
 /** Proof Key for Code Exchange (RFC 7636, S256): only the client that started a sign-in can complete it. */
 
 export interface ProofKey {
-  /** Stays on this device until the exchange: 43 characters of base64url. */
+  /** Verifier of 43 base64url characters. It stays on this device until the exchange. */
   readonly verifier: string
-  /** Sent at start: the SHA-256 of the verifier. */
+  /** Challenge that the client sends at the start: the SHA-256 of the verifier. */
   readonly challenge: string
 }
 

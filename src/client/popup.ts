@@ -54,8 +54,8 @@ const responseOf = (data: unknown, id: string): ProviderResponse | undefined => 
 }
 
 /**
- * Fails when the popup is closed and this page has the focus. Without the focus, the popup may only look
- * closed.
+ * Rejects when the popup is closed and this page has the focus. Without the focus, the popup may
+ * only look closed.
  */
 const awaitResponse = (id: string, opened: Window, timers: Timers): Promise<ProviderResponse> =>
   new Promise((resolve, reject) => {

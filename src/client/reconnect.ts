@@ -5,11 +5,14 @@
 import { closeCodes } from "#rpc/close-codes"
 import { abnormalClosure } from "./socket.ts"
 
-/** What the client remembers of its attempts since its last stable connection. */
+/** Attempts of the client since its last stable connection. */
 export interface Attempts {
   /** Consecutive closes, without those of a drained node that does not accept yet. */
   readonly failures: number
-  /** When its node drained, in milliseconds of a monotonic clock, while its successor may still start. */
+  /**
+   * Time at which its node drained, in milliseconds of a monotonic clock, while its successor may
+   * still start.
+   */
   readonly drainedAt: number | undefined
 }
 
@@ -34,7 +37,7 @@ const abuseMillis = 5000
 
 /** The shortest time between two attempts while a node starts, and half of the longest. */
 export const startingMillis = 1000
-/** How long the client tries at this pace: as long as a room keeps a seat by default. */
+/** Period in which the client tries at this pace: as long as a room keeps a seat by default. */
 export const startingMaxMillis = 30_000
 
 /** A connection that lasted this long resets the attempts. */

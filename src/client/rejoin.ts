@@ -1,4 +1,4 @@
-/** How a room or a channel returns to its members after a new connection. */
+/** Return of a room or a channel to its members after a new connection. */
 import type { Core } from "./core.ts"
 import { codeOf } from "./errors.ts"
 import type { FramePayload } from "./frames.ts"

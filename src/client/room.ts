@@ -22,7 +22,7 @@ export type MessageEvent<Messages> = {
     /** The sender's id. */
     readonly from: string
     readonly type: Type
-    /** When the service received it, in Unix milliseconds of its clock. */
+    /** Time at which the service received the message, in Unix milliseconds of its clock. */
     readonly at: number
   } & (undefined extends Messages[Type]
     ? { readonly data?: Messages[Type] }
@@ -37,7 +37,7 @@ export interface Member<PlayerState> extends Omit<RoomPlayer, "state"> {
   readonly state: Partial<PlayerState>
 }
 
-/** Why a room has ended for this client. `code` is present when the connection ended it. */
+/** Reason for the end of a room for this client. `code` is present when the connection ended it. */
 export interface RoomClosed {
   /**
    * `left`, `removed`, the reason of `room_closed` (`empty`, `idle`, `feature_disabled`, `lost`), the
@@ -107,21 +107,23 @@ export interface PeerOptions {
 /** Recipients and delivery of a message to peers. */
 export interface PeerSendOptions extends SendOptions {
   /**
-   * Default true. False: what is lost on the way is not repeated and messages may overtake each other,
-   * as positions that the next message replaces.
+   * Whether messages arrive in order and without loss; default true. If false, the channel repeats
+   * no lost message, and messages may overtake each other, as positions that the next message
+   * replaces.
    */
   readonly reliable?: boolean
 }
 
-/** How messages to a member travel. */
+/** Route of messages to a member. */
 export type PeerRoute = "direct" | "server"
 
 /** The mesh of a peer-to-peer room: data channels between its members. */
 export interface RoomPeers<Messages = AnyMessages> {
   /**
-   * Connects to the members that call it, too, now and later, and connects again what breaks. Loads the
-   * code of the mesh. Rejects with `p2p_only` in other rooms, and with `turn_unavailable` if this player
-   * needs a relay and the service has none; messages then go through the service.
+   * Connects to the members that also call it, now and later, and repairs broken connections. It
+   * loads the code of the mesh. Rejects with `p2p_only` in other rooms. Rejects with
+   * `turn_unavailable` if this player needs a relay and the service has none; messages then go
+   * through the service.
    *
    * @example
    * await room.peers.connect()
@@ -143,7 +145,7 @@ export interface RoomPeers<Messages = AnyMessages> {
     options?: PeerSendOptions
   ): void
 
-  /** How messages to a member travel now. */
+  /** Returns the current route of messages to a member. */
   route(playerId: string): PeerRoute
 
   /** Closes the data channels. Messages then go through the service. */
@@ -151,8 +153,8 @@ export interface RoomPeers<Messages = AnyMessages> {
 }
 
 /**
- * A room in which the player has a seat. Its state, its players' states and its messages have the types
- * that the game gives; the service does not check them.
+ * Room in which the player has a seat. Its state, its players' states and its messages have the
+ * types that the game gives; the service does not check them.
  *
  * @example
  * const room = await client.rooms.join<{ round: number }, { ready: boolean }, { move: Point }>({ code })
@@ -172,7 +174,7 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
   /** Players with a seat, by join time. Disconnected ones have `connected: false`. */
   readonly players: ReadonlyArray<Member<PlayerState>>
 
-  /** This client's player, while it has a seat. */
+  /** Player of this client, while it has a seat. */
   readonly me: Member<PlayerState> | undefined
 
   readonly hostId: string | null
@@ -183,7 +185,7 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
   /** The current view of the room, as an immutable object. */
   readonly snapshot: RoomSnapshot
 
-  /** Why the room has ended; undefined while it is open. */
+  /** Reason for the end of the room; undefined while it is open. */
   readonly closed: RoomClosed | undefined
 
   /**
@@ -235,7 +237,7 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
   setMyState(patch: Patch<PlayerState>): void
 
   /**
-   * The same changes as calls with a reply, which reject when the service refuses.
+   * Variants of these changes as calls with a reply, which reject when the service refuses.
    *
    * @example
    * const { delivered } = await room.confirmed.send("trade", { item: 7 }, { to: [friend.id] })
@@ -244,9 +246,9 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
   readonly confirmed: ConfirmedChanges<State, PlayerState, Messages>
 
   /**
-   * The changes of the state as calls that show their result at once. When the service refuses one, or the
-   * connection is lost first, the view returns to what it was, and the call rejects. Until then other
-   * members do not see the change.
+   * Changes of the state as calls that show their result at once. When the service refuses one, or
+   * the connection is lost first, the view returns to its earlier value, and the call rejects.
+   * Until then other members do not see the change.
    *
    * @example
    * room.optimistic.setState({ card: 7 }).catch(() => shake(card)) // `room.state.card` is 7 already
@@ -263,9 +265,9 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
   readonly peers: RoomPeers<Messages>
 
   /**
-   * Peer-to-peer rooms: sends a WebRTC signal to one other member, who receives the event `signal`.
-   * Rejects with `p2p_only` or `player_not_in_room`. `delivered` is 0 while the other member is
-   * disconnected. `room.peers` does this for data channels.
+   * Sends a WebRTC signal to one other member of a peer-to-peer room, who receives the event
+   * `signal`. Rejects with `p2p_only` or `player_not_in_room`. `delivered` is 0 while the other
+   * member is disconnected. `room.peers` does this for data channels.
    *
    * @example
    * peer.onicecandidate = ({ candidate }) =>
@@ -292,7 +294,7 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
   lock(locked?: boolean): Promise<void>
 
   /**
-   * Gives up the seat, which closes the room for this client with reason `left`.
+   * Leaves the room and frees the seat, which closes the room for this client with reason `left`.
    *
    * @example
    * await room.leave()

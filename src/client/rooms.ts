@@ -15,7 +15,7 @@ import type { JsonObject, PublicRoom, RoomRef } from "./wire.ts"
 
 /** Filter of a room list. */
 export interface RoomFilter {
-  /** Only rooms of this mode. */
+  /** Mode of the listed rooms; default: any mode. */
   readonly mode?: string
   /** 1 to 100; default 50. */
   readonly limit?: number

@@ -46,8 +46,9 @@ export interface Sessions {
   logout(): Promise<void>
 
   /**
-   * Appeals against the player's ban, once, with 1 to 2000 characters, and returns the ban. Also works
-   * after the ban has signed the player out, until the page closes or another player signs in.
+   * Appeals against the player's ban, once, with 1 to 2000 characters, and returns the ban. It also
+   * works after the ban has signed the player out, until the page closes or another player signs
+   * in.
    *
    * @example
    * try {

@@ -64,7 +64,7 @@ export interface Share {
   showXProfile(visible: boolean): Promise<XProfile>
 
   /**
-   * Looks up the X profiles of up to 100 players; those who show none are absent.
+   * Returns the X profiles of up to 100 players. Players who show none are absent.
    *
    * @example
    * const { [playerId]: profile } = await client.share.xProfiles([playerId])
@@ -72,7 +72,7 @@ export interface Share {
   xProfiles(playerIds: ReadonlyArray<string>): Promise<XProfiles["profiles"]>
 }
 
-/** The picture as a file, if the browser can share files. */
+/** Returns the picture as a file, if the browser can share files. */
 const pictureOf = async ({ imageUrl }: Shared): Promise<ReadonlyArray<File>> => {
   if (imageUrl === null) return []
   try {

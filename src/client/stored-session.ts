@@ -13,8 +13,8 @@ export interface StoredSession {
 }
 
 /**
- * Access tokens are renewed this long before they expire: earlier than the socket's warning, which then
- * finds a new token.
+ * Time before their expiry at which the client renews access tokens. It is earlier than the
+ * socket's warning, which then finds a new token.
  */
 const renewalMarginMillis = (tokenWarningSeconds + 15) * 1000
 
@@ -40,7 +40,7 @@ const isStored = (value: unknown): value is StoredSession =>
 
 /** The entry of the session in a storage. After the first failure it lives in memory. */
 export interface SessionEntry {
-  /** Undefined if there is none or it is malformed. */
+  /** Reads the session. Resolves to undefined if there is none or it is malformed. */
   read(): Promise<StoredSession | undefined>
   write(session: StoredSession | undefined): Promise<void>
   /** Adds a listener for writes by others, such as another tab. */

@@ -1,7 +1,8 @@
 /**
- * Tokens of the signed-in player. Access tokens are renewed before they expire, one refresh at a time.
- * Tabs share one stored session: a writer holds the Web Lock, a refresh rereads the session first, and
- * other tabs follow each change. When the service ends the session, the player is signed out.
+ * Tokens of the signed-in player. The client renews access tokens before they expire, one refresh
+ * at a time. Tabs share one stored session: a writer holds the Web Lock, a refresh rereads the
+ * session first, and other tabs follow each change. When the service ends the session, the client
+ * signs the player out.
  */
 import { refreshRaceSeconds } from "#rpc/client-limits"
 import { Emitter } from "./emitter.ts"
@@ -12,7 +13,7 @@ import { pause, type Timers } from "./timers.ts"
 import { withWebLock } from "./web-lock.ts"
 import type { Player, Session } from "./wire.ts"
 
-/** How long to wait for the tokens of another tab: less than the service's race window. */
+/** Wait for the tokens of another tab: less than the service's race window. */
 const raceMillis = (refreshRaceSeconds - 2) * 1000
 const raceStepMillis = 250
 
@@ -39,9 +40,9 @@ export interface Profile {
 
 /** The ban that ended the session. */
 interface Ban {
-  /** With what every call that needs a player rejects. */
+  /** Error with which every call that needs a player rejects. */
   readonly error: unknown
-  /** Still authenticates an appeal. */
+  /** Refresh token, which still authenticates an appeal. */
   readonly refreshToken: string
 }
 
@@ -51,7 +52,7 @@ export class Tokens {
   #queue: Promise<unknown> = Promise.resolve()
   #session: StoredSession | undefined
   #ban: Ban | undefined
-  /** The player was signed out: guests are not created implicitly. */
+  /** Whether the player was signed out; then the client creates no guest implicitly. */
   #isSignedOut = false
 
   constructor(options: TokenOptions) {
@@ -238,7 +239,7 @@ export class Tokens {
     }
   }
 
-  /** Another tab refreshed first: waits for its tokens in the storage. */
+  /** Waits for the tokens of another tab in the storage, after that tab refreshed first. */
   async #awaitOtherTab(used: StoredSession, race: unknown): Promise<StoredSession> {
     for (let waited = 0; ; waited += raceStepMillis) {
       const found = await this.load()

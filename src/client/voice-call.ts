@@ -5,7 +5,7 @@
 import type { Unsubscribe } from "./emitter.ts"
 import type { VoiceMember } from "./wire.ts"
 
-/** How the player joins a call. */
+/** Options with which the player joins a call. */
 export interface CallOptions {
   /**
    * `true` asks for the microphone, constraints choose one (`{ deviceId }`), and a track is used as it
@@ -14,7 +14,7 @@ export interface CallOptions {
   readonly microphone?: boolean | MediaTrackConstraints | MediaStreamTrack
 }
 
-/** Why a call has ended for this client. */
+/** Reason for the end of a call for this client. */
 export interface CallClosed {
   /** `left`, the reason of `voice_closed` or of the channel's end, or the error of a failed rejoin. */
   readonly reason: string
@@ -43,13 +43,13 @@ export interface VoiceCall {
   /** Ids of the others who speak now. */
   readonly speaking: ReadonlyArray<string>
 
-  /** How loud each player is now, 0 to 1, with this player. Those who are silent are not in it. */
+  /** Current level of each player, 0 to 1, this player included. Silent players are absent. */
   readonly levels: ReadonlyMap<string, number>
 
   /** Whether the microphone is closed, or the player has none. */
   readonly muted: boolean
 
-  /** Why the call has ended; undefined while it goes on. */
+  /** Reason for the end of the call; undefined while it lasts. */
   readonly closed: CallClosed | undefined
 
   /**
@@ -80,7 +80,7 @@ export interface VoiceCall {
   devices(): Promise<ReadonlyArray<MediaDeviceInfo>>
 
   /**
-   * Takes another microphone, also when the player joined without one.
+   * Switches to another microphone, also when the player joined without one.
    *
    * @example
    * await call.setMicrophone({ deviceId: { exact: deviceId } })

@@ -4,7 +4,7 @@ import type { Timers } from "./timers.ts"
 import type { Sounds } from "./voice-sounds.ts"
 import type { VoiceEvent, VoiceMember } from "./wire.ts"
 
-/** What media need of their call. */
+/** Dependencies of media on their call. */
 export interface MediaContext {
   readonly channel: string
   readonly connection: Connection
@@ -13,7 +13,7 @@ export interface MediaContext {
   /** Servers with credentials that have not expired. */
   servers(): Promise<RTCConfiguration>
   track(): MediaStreamTrack | null
-  /** The connection is lost for good. */
+  /** Reports that the connection is lost for good. */
   failed(): void
 }
 

@@ -18,7 +18,7 @@ export const openMicrophone = async (wanted: CallOptions["microphone"]) => {
 
 export class Microphone {
   readonly track: MediaStreamTrack
-  /** The call has asked for the track, and stops it. */
+  /** Whether the call has requested the track, and stops it. */
   readonly #isOwn: boolean
   readonly #context = new AudioContext()
   readonly #analyser = this.#context.createAnalyser()
@@ -29,7 +29,7 @@ export class Microphone {
     this.#context.createMediaStreamSource(new MediaStream([track])).connect(this.#analyser)
   }
 
-  /** How loud it is now, 0 to 1. */
+  /** Current level, 0 to 1. */
   get level(): number {
     const samples = new Float32Array(this.#analyser.fftSize)
     this.#analyser.getFloatTimeDomainData(samples)

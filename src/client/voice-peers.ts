@@ -8,7 +8,7 @@ import type { VoiceEvent, VoiceMember } from "./wire.ts"
 type Signal = Extract<VoiceEvent, { readonly t: "voice_signal" }>
 
 class PeerLink {
-  /** The other's session, once the list of members has named it. */
+  /** Session of the other member, once the list of members has named it. */
   session: string | undefined
   readonly #context: MediaContext
   readonly #id: string

@@ -29,7 +29,7 @@ export class Sounds {
     audio.muted = volume === 0
   }
 
-  /** How loud the track is now, 0 to 1, whatever its volume. */
+  /** Returns the current level of the track, 0 to 1, independent of its volume. */
   levelOf(key: string): number {
     const [source] = this.#sounds.get(key)?.receiver.getSynchronizationSources() ?? []
     return source?.audioLevel ?? 0

@@ -1,6 +1,7 @@
 /**
- * Signalling of the voice calls of channels, for a game that makes the peer connections itself: this
- * module carries what they need to each other or to the media server. `channel.voice` makes them.
+ * Signalling of the voice calls of channels, for a game that makes the peer connections itself.
+ * This module carries their messages to each other or to the media server. `channel.voice` makes
+ * the connections.
  */
 import type { Module } from "./compose.ts"
 import { Emitter, type Unsubscribe } from "./emitter.ts"

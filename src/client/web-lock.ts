@@ -1,7 +1,7 @@
 /**
- * Runs a task under a Web Lock, so that tabs of one origin exclude each other. Without Web Locks, or
- * when the lock is not granted within five seconds (browsers sometimes lose locks), the task runs
- * anyway: the service answers `refresh_race` to the slower tab.
+ * Runs a task under a Web Lock, so that tabs of one origin exclude each other. The task also runs
+ * without Web Locks, or when the lock is not granted within five seconds: browsers sometimes lose
+ * locks. The service then answers `refresh_race` to the slower tab.
  */
 import type { Timers } from "./timers.ts"
 

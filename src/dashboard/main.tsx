@@ -41,7 +41,7 @@ const Environment = ({ current }: { readonly current: CurrentView }) => {
 /** The browser remembers the project that was open last. */
 const lastKey = "svc-project"
 
-/** Where `/dashboard` leads: to the last project or the first; undefined without any. */
+/** Target of `/dashboard`: the last project or the first; undefined without any. */
 const homeOf = (): string | undefined => {
   const last = localStorage.getItem(lastKey)
   const all = projects.value ?? []
@@ -68,7 +68,7 @@ const Own = ({ path }: { readonly path: string }) => {
   return <Projects />
 }
 
-/** What a signed-in developer sees. */
+/** Dashboard of a signed-in developer. */
 const Inside = () => {
   const { path, route } = useLocation()
   const current = currentViewOf(path)

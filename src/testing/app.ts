@@ -27,13 +27,13 @@ import { pause } from "./socket-client.ts"
 export class TestDatabase extends Context.Service<TestDatabase, { readonly url: string }>()(
   "testing/app/TestDatabase"
 ) {
-  /** On a running Postgres (see `testServer`). */
+  /** Layer on a running Postgres (see `testServer`). */
   static readonly layerOn = (server: Redacted.Redacted) =>
     Layer.effect(
       TestDatabase,
       Effect.map(cloneDatabase(server), (url) => TestDatabase.of({ url: Redacted.value(url) }))
     )
-  /** On its own Postgres. */
+  /** Layer on its own Postgres. */
   static readonly layer = Layer.unwrap(Effect.map(testServer, TestDatabase.layerOn))
 }
 
@@ -66,7 +66,7 @@ export class TestApp extends Context.Service<
     ) => Effect.Effect<NonNullable<A>>
   }
 >()("testing/app/TestApp") {
-  /** On this layer's database, with these settings beside the development defaults. */
+  /** Layer on this layer's database, with these settings beside the development defaults. */
   static readonly layerWith = (env: Readonly<Record<string, string>> = {}) =>
     Layer.effect(TestApp, startApp(env)).pipe(Layer.provide(NodeServices.layer))
 }
@@ -88,7 +88,7 @@ const eventually: TestApp["Service"]["eventually"] = (effect, what) =>
     Effect.orDie
   )
 
-/** Stopping takes time. On a test clock, advances the clock meanwhile. */
+/** Stops the service, which takes time. On a test clock, it advances the clock meanwhile. */
 const stopWith = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>) =>
   Effect.flatMap(Clock.Clock, (clock) => {
     const stop = Scope.close(scope, exit)

@@ -1,6 +1,6 @@
 /**
- * Test databases: one real Postgres for a whole run, one migrated template, and for each test file a
- * clone of the template. A clone costs milliseconds and is dropped afterwards.
+ * Test databases: one real Postgres for a whole run, one migrated template, and for each test file
+ * a clone of the template. A clone costs milliseconds; the test kit drops it afterwards.
  */
 import { statfs } from "node:fs/promises"
 import { NodeServices } from "@effect/platform-node"

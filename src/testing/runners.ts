@@ -26,7 +26,7 @@ export interface Runner {
   /** Sends SIGKILL: the process ends at once. */
   readonly kill: Effect.Effect<void>
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
-  /** Its output so far. */
+  /** Output of the runner so far. */
   readonly output: () => string
 }
 
@@ -34,7 +34,7 @@ const main = fileURLToPath(new URL("../server/main.ts", import.meta.url))
 /** Code that Node has compiled before: a runner that finds it starts with a fifth less CPU time. */
 const compileCache = fileURLToPath(new URL("../../node_modules/.cache/runners", import.meta.url))
 const outputMax = 64 * 1024
-/** Where the programs are that guard the processes of functions. */
+/** Folders of the programs that guard the processes of functions. */
 const systemPath = "/usr/sbin:/usr/bin:/sbin:/bin"
 /** Waits up to 100 seconds for a start, which takes two on a machine that is not busy. */
 const startRetries = { times: 1000, schedule: Schedule.spaced(100) } as const

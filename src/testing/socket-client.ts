@@ -26,7 +26,7 @@ export interface SocketClient {
   readonly send: (frame: object) => Effect.Effect<void>
   /** Sends raw text. */
   readonly sendText: (text: string) => Effect.Effect<void>
-  /** Takes the next untaken frame of a type and, if given, of this shape. */
+  /** Returns the next untaken frame of a type and, if given, of this shape. */
   readonly next: (
     t: string,
     matches?: (frame: ReceivedFrame) => boolean

@@ -40,7 +40,7 @@ const pollMillis = 100
 const startMillis = 90_000
 /** An answer that takes longer comes from a service that is still starting, or from another program. */
 const answerMillis = 5000
-/** The service moves its rooms away and ends; then it is killed. */
+/** Time for the service to move its rooms away and end; then the plugin kills it. */
 const stopMillis = 15_000
 
 const running = new Map<string, Shared>()

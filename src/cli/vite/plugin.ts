@@ -18,7 +18,7 @@ import { pushFile } from "./push.ts"
 export interface PlayerBackendOptions {
   /** Port of the service. Default: 8080. */
   readonly port?: number
-  /** Where the service stores its data, relative to the project. Default: `.svc`. */
+  /** Data directory of the service, relative to the project. Default: `.svc`. */
   readonly dataDir?: string
   /** The config file, relative to the project. Default: `svc.config.json`. */
   readonly config?: string

@@ -6,7 +6,7 @@ import { parseConfig, validateConfig, withoutSchema } from "../document.ts"
 import type { LocatedIssue } from "../failures.ts"
 import type { LocalService } from "./local-service.ts"
 
-/** What a push did: the changed paths, or the problems of the file. */
+/** Outcome of a push: the changed paths, or the problems of the file. */
 export type PushOutcome =
   | { readonly changed: ReadonlyArray<string>; readonly version: number }
   | { readonly problems: ReadonlyArray<string> }

@@ -15,32 +15,38 @@ import type {
   Unsubscribe
 } from "../client.ts"
 
-/** What a component shows of a room. */
+/** View of a room for a component. */
 export interface RoomView<State, PlayerState> extends Pick<
   Room<State, PlayerState>,
   "hostId" | "isHost" | "me" | "players" | "state"
 > {
-  /** False while the client is reconnecting, and after the end of the room. */
+  /**
+   * Whether the client is connected. It is false while the client reconnects, and after the end of
+   * the room.
+   */
   readonly isConnected: boolean
-  /** Why the room has ended; undefined while it is open. */
+  /** Reason for the end of the room; undefined while it is open. */
   readonly closed: RoomClosed | undefined
   readonly me: Member<PlayerState> | undefined
 }
 
-/** What a component shows of a channel. */
+/** View of a channel for a component. */
 export interface ChannelView extends Pick<
   Channel,
   "canSend" | "isOwner" | "members" | "mutedUntil" | "settings"
 > {
-  /** False while the client is reconnecting, and after the end of the channel. */
+  /**
+   * Whether the client is connected. It is false while the client reconnects, and after the end of
+   * the channel.
+   */
   readonly isConnected: boolean
-  /** Why the channel has ended; undefined while it is open. */
+  /** Reason for the end of the channel; undefined while it is open. */
   readonly closed: ChannelClosed | undefined
-  /** The last messages since the component was shown, oldest first. */
+  /** Last messages since the component was shown, oldest first. */
   readonly messages: ReadonlyArray<ChannelEvents["channel_message"]>
 }
 
-/** How many messages a channel's view holds. */
+/** Maximum number of messages in a channel's view. */
 const messagesMax = 100
 
 /** A value that changes, as React reads it: the same object until something has changed. */

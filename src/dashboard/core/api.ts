@@ -23,7 +23,10 @@ type EndpointOf<R extends Route> = R extends `${infer M} ${infer P}`
   ? Extract<Endpoint, { readonly method: M; readonly path: P }>
   : never
 
-/** No value of a body has another form on the wire than in the definitions. */
+/**
+ * Type of a schema's values. Every value of a body has the same form on the wire as in the
+ * definitions.
+ */
 type TypeOf<S> = S extends { readonly Type: infer T } ? T : unknown
 
 type SuccessOf<E> = E extends { readonly "~Success": infer S } ? TypeOf<S> : unknown
@@ -62,7 +65,7 @@ export class ApiError extends Error {
     this.details = details
   }
 
-  /** What is wrong with which field of the request. */
+  /** Problems of the request, by field. */
   get issues(): ReadonlyArray<Problem> {
     const { issues } = this.details
     return Array.isArray(issues) ? issues.filter(isProblem) : []

@@ -1,4 +1,4 @@
-/** What all views share: who is signed in, their projects, toasts, and the theme. */
+/** State that all views share: the signed-in developer, their projects, toasts, and the theme. */
 import { signal } from "@preact/signals"
 import { makeProofKey } from "#client/pkce"
 import type { Developer, PlatformInfo } from "#rpc/developers"
@@ -6,7 +6,9 @@ import type { Project } from "#rpc/projects"
 import { ask, onSignedOut } from "./api.ts"
 import { texts } from "./texts.ts"
 
-/** Undefined until the service has answered; null while nobody is signed in. */
+/**
+ * Signed-in developer; undefined until the service has answered, null while nobody is signed in.
+ */
 export const developer = signal<Developer | null | undefined>(undefined)
 export const projects = signal<ReadonlyArray<Project> | undefined>(undefined)
 export const platform = signal<typeof PlatformInfo.Type | undefined>(undefined)
@@ -40,13 +42,13 @@ export const refreshProjects = async (): Promise<void> => {
   projects.value = (await ask("GET /v1/projects")).projects
 }
 
-/** Takes the signed-in developer over and loads the projects. */
+/** Stores the signed-in developer and loads the projects. */
 export const enter = async (account: Developer): Promise<void> => {
   await refreshProjects()
   developer.value = account
 }
 
-/** Takes over the developer of a session from before; both reads are under way at once. */
+/** Restores the developer of an earlier session; both reads are under way at once. */
 const enterAgain = async (): Promise<void> => {
   const [account] = await Promise.all([ask("GET /v1/developers/me"), refreshProjects()])
   developer.value = account.developer
@@ -56,7 +58,7 @@ onSignedOut.run = () => {
   developer.value = null
 }
 
-/** What a link or a provider has put into the address, which is removed from it. */
+/** Removes the parameters of a link or a provider from the address, and returns them. */
 const takeReturn = (): URLSearchParams => {
   const returned = new URLSearchParams(location.hash.slice(1))
   if (["code", "svc_code", "svc_error"].some((name) => returned.has(name))) {
@@ -65,10 +67,12 @@ const takeReturn = (): URLSearchParams => {
   return returned
 }
 
-/** Why the link or the provider did not sign in. */
+/** Reason why the link or the provider did not sign in. */
 export const linkProblem = signal<string | undefined>(undefined)
 
-/** What a flow with a provider is for: a sign-in, another way to sign in, or a new proof of who one is. */
+/**
+ * Purpose of a flow with a provider: a sign-in, another way to sign in, or a new proof of identity.
+ */
 type Intent = "login" | "link" | "reauth"
 
 /** Proof, for some minutes, that the developer has signed in with the provider once more. */
@@ -112,10 +116,13 @@ const signInByAddress = async (): Promise<Developer | undefined> => {
   return (await ask("POST /dashboard/session/exchange", { body })).developer
 }
 
-/** Where the intent, and the proof that this page started, wait for the provider's return. */
+/**
+ * Storage key of the intent, and of the proof that this page started the flow, until the provider
+ * returns.
+ */
 const flowKey = "svc-sign-in"
 
-/** Leaves for a provider, which returns to the dashboard. */
+/** Navigates to a provider, which returns to the dashboard. */
 export const leaveFor = async (provider: string, intent: Intent = "login"): Promise<void> => {
   const { challenge, verifier } = await makeProofKey()
   const { url } = await ask("POST /v1/developers/oauth/:provider/start", {

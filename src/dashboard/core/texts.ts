@@ -1,4 +1,7 @@
-/** All texts of the dashboard. Those of tools, of Functions and of the own pages are in files beside it. */
+/**
+ * All texts of the dashboard. Texts of tools, of Functions and of the developer's own pages are in
+ * files beside it.
+ */
 import { accountTexts } from "./account-texts.ts"
 import { functionTexts } from "./function-texts.ts"
 import { liveTexts, plural } from "./live-texts.ts"

@@ -24,7 +24,7 @@ export const relativeTime = (iso: string): string => {
 /** The time in the viewer's zone, and in UTC. */
 export const exactTime = (iso: string): string => `${exactForm.format(Date.parse(iso))} (${iso})`
 
-/** This month and those before it in UTC, newest first: `2026-11`. */
+/** Lists the current month and those before it in UTC, newest first: `2026-11`. */
 export const lastMonths = (count: number): ReadonlyArray<string> => {
   const now = new Date()
   return Array.from({ length: count }, (_, index) =>

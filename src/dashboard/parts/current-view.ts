@@ -10,7 +10,7 @@ export interface CurrentView {
   readonly project: Project
   readonly env: EnvironmentName
   readonly view: string
-  /** What is open in the view, such as a player. */
+  /** Id of the open item in the view, such as a player. */
   readonly item: string | undefined
   /** Parameters of the API's paths. */
   readonly params: { readonly projectId: string; readonly env: string }

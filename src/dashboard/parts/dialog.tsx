@@ -28,7 +28,7 @@ export const Dialog = ({
   )
 }
 
-/** A question before something that cannot be undone; with `name`, it has to be typed. */
+/** Question before something that cannot be undone; with `name`, the person has to type it. */
 export const Confirm = ({
   action,
   close,
@@ -39,7 +39,7 @@ export const Confirm = ({
 }: {
   readonly title: string
   readonly action: string
-  /** What the person has to type. */
+  /** Name that the person has to type. */
   readonly name?: string | undefined
   readonly children?: ComponentChildren
   readonly close: () => void

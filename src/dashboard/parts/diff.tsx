@@ -7,7 +7,7 @@ interface Line {
   readonly text: string
 }
 
-/** Beyond this the table of the longest common subsequence takes too long. */
+/** Number of lines above which the table of the longest common subsequence takes too long. */
 const linesMax = 3000
 
 /** Lengths of the longest common subsequences of all suffixes. */

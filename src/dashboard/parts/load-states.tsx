@@ -4,7 +4,7 @@ import type { ApiError } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import type { Load } from "./load.ts"
 
-/** Why something failed, with the request id and what to do. */
+/** Error message with its reason, the request id and the remedy. */
 export const Failure = ({
   error,
   retry
@@ -90,7 +90,7 @@ export const Empty = ({
   </div>
 )
 
-/** Says whether the data of a polled view is current. */
+/** Mark that shows whether the data of a polled view is current. */
 export const LiveMark = ({ of: { data, error } }: { readonly of: Load<unknown> }) => {
   const state = error !== undefined ? "stale" : data === undefined ? "waiting" : "live"
   return (

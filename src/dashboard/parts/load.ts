@@ -22,7 +22,7 @@ const remember = (key: string, data: unknown): void => {
   if (cache.size > cachedMax && oldest !== undefined) cache.delete(oldest)
 }
 
-/** Forgets all data, after a sign-out. */
+/** Removes all data, after a sign-out. */
 export const forgetAll = (): void => cache.clear()
 
 const errorOf = (failure: unknown): ApiError =>

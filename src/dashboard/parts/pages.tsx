@@ -8,7 +8,7 @@ import { Failure } from "./load-states.tsx"
 /** The pages read so far; `reset` goes back to the first. */
 interface Pages<Page> {
   readonly pages: ReadonlyArray<Page>
-  /** The button, while there is a further page, and why reading one failed. */
+  /** Button for a further page, if there is one, and the reason of a failed read. */
   readonly more: ComponentChildren
   readonly reset: () => void
 }

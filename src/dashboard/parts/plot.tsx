@@ -8,7 +8,7 @@ interface Day {
   readonly count: number
 }
 
-/** In units of the drawing, which is stretched to the place that it has. */
+/** Height in units of the drawing, which is stretched to its place. */
 const height = 120
 const barWidth = 40
 const barGap = 8
@@ -16,7 +16,7 @@ const barGap = 8
 /** One bar, of one or more parts that are stacked. */
 export interface Bar {
   readonly key: string
-  /** All values, on hover. */
+  /** All values as text, shown on hover. */
   readonly title: string
   readonly parts: ReadonlyArray<{ readonly tone: "" | "amber" | "red"; readonly value: number }>
 }
@@ -49,7 +49,7 @@ const Stacked = ({
   )
 }
 
-/** Bars in a row, with the values of each on hover and a text for screen readers. */
+/** Row of bars, with the values of each on hover and a text for screen readers. */
 export const Bars = ({
   bars,
   from,
@@ -60,7 +60,7 @@ export const Bars = ({
   readonly bars: ReadonlyArray<Bar>
   readonly label: string
   readonly from: string
-  /** Says how high the highest bar is, where that is not plain from the figures beside the plot. */
+  /** Label of the highest bar, where the figures beside the plot do not show its height. */
   readonly middle?: string
   readonly to: string
 }) => {
@@ -88,7 +88,7 @@ export const Bars = ({
   )
 }
 
-/** Bars of days, with the number of each. */
+/** Row of one bar for each day, with its number. */
 export const DayBars = ({
   days,
   label
@@ -113,7 +113,7 @@ export const DayBars = ({
 
 const samplesMax = 90
 
-/** Keeps the latest samples of a value, one for each new `source`; a new key starts over. */
+/** Returns the latest samples of a value, one for each new `source`; a new key starts over. */
 export const useSamples = (
   value: number | undefined,
   source: unknown,
@@ -129,7 +129,7 @@ export const useSamples = (
   return samples.current.values
 }
 
-/** The course of a value since the view was opened. */
+/** Plot of a value since the view was opened. */
 export const Course = ({
   label,
   values

@@ -1,4 +1,4 @@
-/** JSON as a tree to open and close. What differs from the value before is marked. */
+/** JSON as a tree to open and close, with marks at the differences from the value before. */
 import { useRef } from "preact/hooks"
 
 type Json = Readonly<Record<string, unknown>>
@@ -8,7 +8,7 @@ const isParent = (value: unknown): value is Json => typeof value === "object" &&
 const differs = (value: unknown, before: unknown): boolean =>
   JSON.stringify(value) !== JSON.stringify(before)
 
-/** The value of the render before the last change. */
+/** Returns the value of the render before the last change. */
 export const useBefore = <T,>(value: T): T => {
   const seen = useRef({ value, before: value })
   if (seen.current.value !== value) seen.current = { value, before: seen.current.value }

@@ -1,4 +1,4 @@
-/** Versions of what is deployed, and the way back to each. */
+/** Versions of a deployment, with the rollback to each. */
 import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
 import { texts } from "../core/texts.ts"
@@ -68,11 +68,11 @@ export const VersionTable = <V extends Version>({
 }: {
   readonly versions: ReadonlyArray<V>
   readonly countHead: string
-  /** Makes a version the live one, once that is confirmed. */
+  /** Makes a version the live one, after the confirmation. */
   readonly activate: (version: V) => Promise<void>
-  /** What follows from it. */
+  /** Consequences of the change, for the confirmation. */
   readonly question: (version: V) => ComponentChildren
-  /** What else can be done with a version. */
+  /** Further actions on a version. */
   readonly actions?: (version: V) => ComponentChildren
 }) => {
   const [chosen, setChosen] = useState<V | undefined>(undefined)

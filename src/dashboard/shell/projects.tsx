@@ -1,4 +1,4 @@
-/** All projects of the developer, and a new one with its keys, which are shown once. */
+/** Page of all projects of the developer, and of a new one with its keys, which are shown once. */
 import { useState } from "preact/hooks"
 import type { Response } from "../core/api.ts"
 import { ask } from "../core/api.ts"

@@ -1,4 +1,4 @@
-/** Who did that: the audit log of the project, with filters that are in the address. */
+/** Audit log of the project, with filters that are in the address. */
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { Choice } from "../parts/form.tsx"

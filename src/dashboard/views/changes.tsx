@@ -1,4 +1,6 @@
-/** What an entry of the audit log changed, as a difference: values in the entry, or versions of the config. */
+/**
+ * Changes of an audit log entry, as a difference: values in the entry, or versions of the config.
+ */
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"

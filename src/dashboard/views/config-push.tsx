@@ -1,4 +1,4 @@
-/** The last look before a push: the difference to what is in force. A push that lost a race fails. */
+/** Dialog before a push: the difference to the live config. A push that lost a race fails. */
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"

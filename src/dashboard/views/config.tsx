@@ -1,4 +1,4 @@
-/** What is in force, and what if I change it: features, the document with its editor, and its history. */
+/** Config of the environment: features, the document with its editor, and its history. */
 import { lazy } from "preact-iso"
 import { useState } from "preact/hooks"
 import { askTagged } from "../core/api.ts"

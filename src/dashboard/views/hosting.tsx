@@ -1,4 +1,4 @@
-/** What is live, and how to go back: the versions of the hosted app. */
+/** Versions of the hosted app: the live one, and the rollback. */
 import { ask, type Response } from "../core/api.ts"
 import { notify } from "../core/state.ts"
 import { texts } from "../core/texts.ts"

@@ -1,4 +1,4 @@
-/** How to connect: the keys of the environment. A secret key is shown once. */
+/** Keys of the environment, for connecting. A secret key is shown once. */
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../core/api.ts"
 import { notify, refreshProjects } from "../core/state.ts"

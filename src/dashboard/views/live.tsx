@@ -1,4 +1,4 @@
-/** What goes on now: rooms, queues, channels, calls and runners, read every two seconds. */
+/** Live view of rooms, queues, channels, calls and runners, read every two seconds. */
 import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { addressOf, useCurrentView, useQueryValue } from "../parts/current-view.ts"

@@ -1,4 +1,4 @@
-/** Whom did we ban and were we right: the inbox of appeals, each with its ban and a reply. */
+/** Inbox of appeals, each with its ban and a reply. */
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../core/api.ts"
 import { notify } from "../core/state.ts"

@@ -1,4 +1,4 @@
-/** What an operator may do with a player: ban, lift the ban, export, delete. */
+/** Actions of an operator on a player: ban, lift the ban, export, delete. */
 import { useState } from "preact/hooks"
 import { useLocation } from "preact-iso"
 import { ask, type Response } from "../core/api.ts"

@@ -1,4 +1,4 @@
-/** Who plays: all players of the environment, by search, newest first. */
+/** Players of the environment, by search, newest first. */
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
@@ -18,7 +18,10 @@ type Listed = Page["players"][number]
 
 const pageSize = 50
 
-/** An environment without players is read again, so that the first one appears by itself. */
+/**
+ * Interval at which an environment without players is read again, so that the first one appears by
+ * itself.
+ */
 const waitMillis = 3000
 
 const NoPlayers = () => {

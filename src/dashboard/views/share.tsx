@@ -1,4 +1,4 @@
-/** Who comes by shared links: visits, new players and plays, by link and by day. */
+/** Statistics of shared links: visits, new players and plays, by link and by day. */
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"

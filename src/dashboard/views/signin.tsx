@@ -1,4 +1,4 @@
-/** How players sign in: the providers, each with the address to enter there and its credentials. */
+/** Sign-in providers of players, each with the address to enter there and its credentials. */
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../core/api.ts"
 import { notify } from "../core/state.ts"

@@ -1,4 +1,4 @@
-/** Who am I here, and how do I sign in: the developer's own account. */
+/** Account page: the developer's own data and sign-in methods. */
 import { useState } from "preact/hooks"
 import { ask } from "../../core/api.ts"
 import { developer, linkProblem, notify, platform, signOut } from "../../core/state.ts"

@@ -1,4 +1,4 @@
-/** The external accounts that the developer signs in with: what is linked, and linking another. */
+/** External accounts with which the developer signs in: the linked ones, and linking another. */
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../../core/api.ts"
 import { leaveFor, notify, platform, proof } from "../../core/state.ts"

@@ -1,6 +1,6 @@
 /**
- * Proof that the person at the keyboard is the developer, before a change of how to sign in: the password,
- * or where there is none, another sign-in with the provider.
+ * Proof that the person at the keyboard is the developer, before a change of the sign-in methods.
+ * It is the password, or without one, another sign-in with the provider.
  */
 import { ask } from "../../core/api.ts"
 import { developer, leaveFor, proof } from "../../core/state.ts"

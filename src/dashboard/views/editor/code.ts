@@ -8,7 +8,7 @@ import { EditorState, type Extension } from "@codemirror/state"
 import { EditorView, keymap, lineNumbers } from "@codemirror/view"
 import { completionsWith, type Documents, makeDocuments } from "./schema.ts"
 
-/** What is wrong in a line. */
+/** Problem in a line. */
 export interface Problem {
   readonly line: number
   readonly message: string

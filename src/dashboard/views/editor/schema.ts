@@ -62,7 +62,7 @@ export const makeDocuments = (): Documents => {
   }
 }
 
-/** Snippets of the language service have places to fill in; the editor takes their text. */
+/** Returns the text of a snippet of the language service, without the places to fill in. */
 const plainText = (text: string): string =>
   text.replaceAll(/\$\{\d+:([^}]*)\}/g, "$1").replaceAll(/\$\d+|\$\{\d+\}/g, "")
 

@@ -1,4 +1,7 @@
-/** Dead letters: messages and events that failed for good, to read, deliver again or delete. */
+/**
+ * Dead letters: messages and events that failed for good. The developer reads, redelivers or
+ * deletes them.
+ */
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../../core/api.ts"
 import { notify } from "../../core/state.ts"

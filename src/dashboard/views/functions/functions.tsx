@@ -1,4 +1,4 @@
-/** What is live, what does it write, how do I go back: the functions of the environment. */
+/** Functions of the environment: the live version, its logs, and the rollback. */
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../../core/api.ts"
 import { notify } from "../../core/state.ts"

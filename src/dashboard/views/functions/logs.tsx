@@ -18,18 +18,20 @@ const linesMax = 1000
 
 const retryMillis = 2000
 
-/** Between responses, since a busy service ends them early. */
+/** Pause between responses, since a busy service ends them early. */
 const betweenMillis = 1000
 
 interface Tail {
-  /** Undefined until the first response. */
+  /** Log lines; undefined until the first response. */
   readonly lines: ReadonlyArray<FunctionsLogLine> | undefined
   readonly error: ApiError | undefined
 }
 
 const pauseFor = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Follows the logs. A response ends after a minute; the next one continues behind its last line. */
+/**
+ * Streams the logs. A response ends after a minute; the next one continues behind its last line.
+ */
 const useTail = (paused: boolean): Tail & { readonly retry: () => void } => {
   const { env, params, project } = useCurrentView()
   const [tail, setTail] = useState<Tail>({ lines: undefined, error: undefined })

@@ -1,9 +1,15 @@
-/** When a cron runs next. Loaded when needed, since the rules of crons are as large as a view. */
+/**
+ * Time of the next run of a cron. The code is loaded when needed, since the rules of crons are as
+ * large as a view.
+ */
 import { Cron, DateTime, Option, Result } from "effect"
 import { texts } from "../../core/texts.ts"
 import { Time } from "../../parts/basics.tsx"
 
-/** A time that never comes is refused with the deployment; another one fails to be found. */
+/**
+ * Returns the next run. The deployment refuses a time that never comes; otherwise the search finds
+ * none.
+ */
 const nextOf = (cron: string): string | undefined =>
   Result.getSuccess(Cron.parse(cron, "UTC")).pipe(
     Option.flatMap((parsed) => Option.liftThrowable(() => Cron.next(parsed))()),

@@ -1,4 +1,4 @@
-/** The state of Functions: address, limits, crons, what is stored, and the deletion. */
+/** State of Functions: address, limits, crons, stored data, and the deletion. */
 import type { ComponentChildren } from "preact"
 import { lazy } from "preact-iso"
 import { useState } from "preact/hooks"
@@ -231,7 +231,7 @@ export const State = ({
   status
 }: {
   readonly status: Status
-  /** Beside the change of limits. */
+  /** Actions beside the change of limits. */
   readonly actions: ComponentChildren
   readonly refresh: () => void
 }) => (

@@ -1,4 +1,4 @@
-/** What do I have, what do I owe, what did I use: the prepaid money of the developer. */
+/** Prepaid money of the developer: balance, debt and usage. */
 import { useState } from "preact/hooks"
 import { useLocation } from "preact-iso"
 import { ask, type Response } from "../../core/api.ts"
@@ -82,7 +82,7 @@ const Pending = ({ amount }: { readonly amount: number }) => {
   )
 }
 
-/** What the payment provider has sent the developer back with. */
+/** Notice for a return from the payment provider. */
 const Returned = () => {
   const { query } = useLocation()
   const { payment } = query

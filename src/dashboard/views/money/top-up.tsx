@@ -17,7 +17,7 @@ type Checkout = Response<"POST /v1/money/prepaid/checkout">["checkout"]
 
 const pollMillis = 2000
 
-/** Where the payment page leads back to. */
+/** Address to which the payment page returns. */
 const returnUrl = (payment: "paid" | "cancelled"): string =>
   `${location.origin}/dashboard/money?payment=${payment}`
 

@@ -1,4 +1,4 @@
-/** What was used in a month, and what it costs. */
+/** Usage of a month, and its cost. */
 import { ask, type Response } from "../../core/api.ts"
 import { texts } from "../../core/texts.ts"
 import { lastMonths } from "../../core/time.ts"

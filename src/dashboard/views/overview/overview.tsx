@@ -1,4 +1,4 @@
-/** Is all well, is anyone here: key figures of the environment, and what is not set up yet. */
+/** Overview of the environment: key figures, and what is not set up yet. */
 import type { Response } from "../../core/api.ts"
 import { Icon } from "../../parts/icon.tsx"
 import { addressOf, useCurrentView } from "../../parts/current-view.ts"
@@ -48,7 +48,7 @@ const Figure = ({
 /** Most open appeals that are counted. */
 const appealsMax = 100
 
-/** How many appeals wait for a decision. */
+/** Number of appeals that wait for a decision. */
 const OpenAppeals = () => {
   const { data } = useRead("GET /v1/projects/:projectId/environments/:env/appeals", {
     pollMillis,

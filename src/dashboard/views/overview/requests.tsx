@@ -19,7 +19,7 @@ const parts = [
   { name: "serverErrors", tone: "red" }
 ] as const
 
-/** How many were answered without an error, with 4xx and with 5xx. */
+/** Counts of the requests answered without an error, with 4xx and with 5xx. */
 const partsOf = ({ clientErrors, requests, serverErrors }: Counts[number]) => ({
   answered: requests - clientErrors - serverErrors,
   clientErrors,

@@ -38,7 +38,7 @@ const Lines = ({
   )
 }
 
-/** Sends any frame: an example of each type, to be changed. */
+/** Form for any frame, with an example of each type to change. */
 const AnyFrame = ({ log }: { readonly log: FrameLog }) => {
   const examples = useExamples()
   const [type, setType] = useState("ping")

@@ -35,7 +35,7 @@ export class FrameLog {
     return true
   }
 
-  /** Loses the connection, as a bad network does: the client comes back by itself. */
+  /** Closes the connection, as a bad network does; the client reconnects by itself. */
   drop(): void {
     this.#socket?.close(dropCode)
   }

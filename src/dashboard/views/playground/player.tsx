@@ -1,4 +1,4 @@
-/** One simulated player: a real client, buttons for what it can do, and its frames. */
+/** One simulated player: a real client, buttons for its actions, and its frames. */
 import { useEffect, useState } from "preact/hooks"
 import { type Client, createClient, isError, memoryStorage, type Room } from "#client/client"
 import { texts } from "../../core/texts.ts"
@@ -29,7 +29,7 @@ const makePlayer = (publishableKey: string) => {
   return { client, log }
 }
 
-/** A client for as long as the player is shown; it changes the view with each event. */
+/** Makes a client for as long as the player is shown; it changes the view with each event. */
 const usePlayer = ({ name, onRoom, publishableKey }: Given) => {
   const [player] = useState(() => makePlayer(publishableKey))
   const [room, setRoom] = useState<Room | undefined>(undefined)
@@ -59,7 +59,7 @@ const usePlayer = ({ name, onRoom, publishableKey }: Given) => {
       for (const stop of stops) stop()
     }
   }, [room])
-  /** Does something and notes why it failed. */
+  /** Runs an action and records the reason of its failure. */
   const run = (action: (client: Client) => Promise<unknown>) => {
     action(player.client).catch((error: unknown) =>
       player.log.add("note", isError(error) ? `${error.code}: ${error.message}` : String(error))

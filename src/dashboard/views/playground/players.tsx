@@ -1,4 +1,4 @@
-/** Two to four players of the environment, each with a session of its own that ends with the page. */
+/** Two to four players of the environment, each with its own session, which ends with the page. */
 import { useState } from "preact/hooks"
 import { ask } from "../../core/api.ts"
 import { texts } from "../../core/texts.ts"

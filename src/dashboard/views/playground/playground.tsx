@@ -1,4 +1,4 @@
-/** Does it work: players side by side in one page. The players themselves are loaded when needed. */
+/** Playground: players side by side in one page. The code of the players is loaded when needed. */
 import { lazy } from "preact-iso"
 import { texts } from "../../core/texts.ts"
 import { Title } from "../../parts/basics.tsx"
