@@ -36,13 +36,13 @@ const probePlayers = 12
 const Session = Schema.Struct({ accessToken: Schema.String })
 const decodeSession = Schema.decodeUnknownSync(Session)
 
-const Answered = Schema.Struct({
+const ReplyStats = Schema.Struct({
   ...Quantiles.fields,
   failed: Schema.Int,
   unanswered: Schema.Int
 })
 const decodeProbed = Schema.decodeUnknownSync(
-  Schema.Struct({ others: Answered, bare: Answered, late: Quantiles })
+  Schema.Struct({ others: ReplyStats, bare: ReplyStats, late: Quantiles })
 )
 
 type Probed = ReturnType<typeof decodeProbed>

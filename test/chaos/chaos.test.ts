@@ -64,7 +64,7 @@ describe("three runners under load", { timeout: 900_000 }, () => {
   )
 
   it.live.skipIf(form === "short")(
-    `are replaced one by one without an app noticing${form === "short" ? ` (skipped: ${leftOut})` : ""}`,
+    `replaces three runners one by one without an app noticing${form === "short" ? ` (skipped: ${leftOut})` : ""}`,
     () =>
       Effect.gen(function* () {
         const releases = [current, current] as const
@@ -75,7 +75,7 @@ describe("three runners under load", { timeout: 900_000 }, () => {
 
 describe("two releases", { timeout: 900_000 }, () => {
   it.live.skipIf(reason !== undefined)(
-    `work side by side, each as the older and as the newer one${reason === undefined ? "" : ` (skipped: ${reason})`}`,
+    `runs two releases side by side, either one as the older${reason === undefined ? "" : ` (skipped: ${reason})`}`,
     () =>
       Effect.gen(function* () {
         const older = { name: "older", main: yield* checkOut(compatibleRelease) }

@@ -206,7 +206,7 @@ describe("svc doctor", () => {
       assert.strictEqual(none.code, 1)
       assert.match(String(at(none.of("service"), "remedy")), /svc link/)
       const away = yield* diagnose(folder, { SVC_URL: "http://127.0.0.1:2" })
-      assert.match(String(at(away.of("service"), "detail")), /no service listens there/)
+      assert.match(String(at(away.of("service"), "detail")), /no service listens at this address/)
     }).pipe(Effect.scoped)
   )
 

@@ -80,13 +80,13 @@ describe("a config file with malformed JSON", () => {
 })
 
 describe("a config file", () => {
-  it("refuses a duplicate name", () => {
+  it("refuses a duplicate name in a config file", () => {
     const text = parsed('{ "features": { "saves": true,\n "saves": false } }')
     const [issue] = Result.getOrThrow(Result.flip(validateConfig(text)))
     assert.deepInclude(issue, { path: "features.saves", line: 2, column: 2 })
   })
 
-  it("refuses a file above the size limit of the service", () => {
+  it("refuses a config file above the size limit of the service", () => {
     const title = "x".repeat(262_144)
     const issues = Result.getOrThrow(Result.flip(validateConfig(parsed(`{ "title": "${title}" }`))))
     assert.match(issues[0]?.message ?? "", /^is too large/)

@@ -23,33 +23,35 @@ const setUp = Effect.gen(function* () {
 const json = (text: string): unknown => JSON.parse(text)
 
 layer(Node, { timeout: "60 seconds" })("svc functions", (it) => {
-  it.effect("makes an example, bundles its TypeScript, deploys it and goes back", () =>
-    Effect.gen(function* () {
-      const { folder, target } = yield* setUp
-      const source = yield* FunctionsSource
-      assert.strictEqual((yield* folder.svc("functions init")).code, 0)
-      assert.strictEqual((yield* folder.svc("functions init")).code, 2)
-      yield* folder.write("functions/greeting.ts", "export const greeting: string = 'hello'\n")
-      yield* folder.write(
-        "functions/index.ts",
-        "import { greeting } from './greeting.ts'\nexport default { fetch: () => greeting }\n"
-      )
-      const off = yield* folder.svc("functions deploy")
-      assert.deepStrictEqual([off.code, off.stdout], [2, ""])
-      assert.include(off.stderr, "--enable")
-      const first = yield* folder.svc("functions deploy --enable -m First --json")
-      assert.deepInclude(json(first.stdout), { version: 1 })
-      const state = yield* source.load(target.environmentId)
-      assert(state.kind === "live")
-      const text = Buffer.from(state.program.modules[0]?.content ?? []).toString()
-      assert.include(text, "hello")
-      assert.notInclude(text, ": string")
-      assert.include((yield* folder.svc("functions deploy")).stdout, "Version 2 is live")
-      assert.include((yield* folder.svc("functions rollback")).stdout, "Version 1 is live")
-      const unknown = yield* folder.svc("functions rollback 9")
-      assert.strictEqual(unknown.code, 2)
-      assert.include(unknown.stderr, "There is no version 9")
-    })
+  it.effect(
+    "makes an example function, bundles its TypeScript, deploys it and goes back a version",
+    () =>
+      Effect.gen(function* () {
+        const { folder, target } = yield* setUp
+        const source = yield* FunctionsSource
+        assert.strictEqual((yield* folder.svc("functions init")).code, 0)
+        assert.strictEqual((yield* folder.svc("functions init")).code, 2)
+        yield* folder.write("functions/greeting.ts", "export const greeting: string = 'hello'\n")
+        yield* folder.write(
+          "functions/index.ts",
+          "import { greeting } from './greeting.ts'\nexport default { fetch: () => greeting }\n"
+        )
+        const off = yield* folder.svc("functions deploy")
+        assert.deepStrictEqual([off.code, off.stdout], [2, ""])
+        assert.include(off.stderr, "--enable")
+        const first = yield* folder.svc("functions deploy --enable -m First --json")
+        assert.deepInclude(json(first.stdout), { version: 1 })
+        const state = yield* source.load(target.environmentId)
+        assert(state.kind === "live")
+        const text = Buffer.from(state.program.modules[0]?.content ?? []).toString()
+        assert.include(text, "hello")
+        assert.notInclude(text, ": string")
+        assert.include((yield* folder.svc("functions deploy")).stdout, "Version 2 is live")
+        assert.include((yield* folder.svc("functions rollback")).stdout, "Version 1 is live")
+        const unknown = yield* folder.svc("functions rollback 9")
+        assert.strictEqual(unknown.code, 2)
+        assert.include(unknown.stderr, "There is no version 9")
+      })
   )
 
   it.effect(
@@ -136,7 +138,7 @@ layer(Node, { timeout: "60 seconds" })("svc functions", (it) => {
     })
   )
 
-  it.effect("lists, retries and deletes what failed for good", () =>
+  it.effect("lists, retries and deletes dead letters of functions", () =>
     Effect.gen(function* () {
       const { folder, target } = yield* setUp
       const first = yield* addDeadLetter(target.environmentId)

@@ -46,7 +46,7 @@ layer(NodeServices.layer)("svc init", (it) => {
     )
   }
 
-  it.effect("takes packages from a folder, prints JSON, and overwrites nothing", () =>
+  it.effect("takes packages from a folder at svc init, prints JSON, and overwrites nothing", () =>
     Effect.gen(function* () {
       const folder = yield* makeFolder()
       const { stdout } = yield* folder.svc("init game --packages archives --json")
@@ -65,7 +65,7 @@ layer(NodeServices.layer)("svc init", (it) => {
     })
   )
 
-  it.effect("is followed by svc dev, which says that Vite is missing", () =>
+  it.effect("says at svc dev after svc init that Vite is missing", () =>
     Effect.gen(function* () {
       const folder = yield* makeFolder()
       yield* folder.svc("init game")

@@ -98,7 +98,7 @@ layer(Node)("svc link and login", (it) => {
     { tags: "long" }
   )
 
-  it.effect("needs no link with SVC_SECRET_KEY, nor for a local service", () =>
+  it.effect("pulls a config without svc link by SVC_SECRET_KEY, or from a local service", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development, production } = yield* makeTenants
@@ -177,7 +177,7 @@ describe("svc", () => {
         })
         const refused = yield* nobody.svc("config pull -")
         assert.strictEqual(refused.code, 4)
-        assert.match(refused.stderr, /no service listens there/)
+        assert.match(refused.stderr, /no service listens at this address/)
         const wrong = yield* nobody.svc("config pull -", { env: { SVC_URL: "play.example.com" } })
         assert.strictEqual(wrong.code, 2)
       }),

@@ -10,7 +10,7 @@ import { makeFolder } from "../support/cli/svc.ts"
 import { DatabaseLive } from "../support/service.ts"
 
 describe("seededPlayers", () => {
-  it("begins a longer list with the shorter one", () => {
+  it("begins a longer list of seeded players with the shorter one", () => {
     fc.assert(
       fc.property(fc.nat(300), fc.nat(300), (a, b) => {
         const [short, long] = [Math.min(a, b), Math.max(a, b)]
@@ -33,7 +33,7 @@ describe("seededPlayers", () => {
     )
   })
 
-  it("has 8 accounts, 8 bans and 4 appeals in 200 players, and no ban of an account", () => {
+  it("seeds 8 accounts, 8 bans and 4 appeals among 200 players, and bans no account", () => {
     const players = seededPlayers(200)
     assert.strictEqual(players.filter(({ email }) => email !== undefined).length, 8)
     const bans = players.flatMap(({ ban }) => ban ?? [])
@@ -130,7 +130,7 @@ layer(Service)("svc seed", (it) => {
     })
   )
 
-  it.effect("skips what is off and says how to turn it on", () =>
+  it.effect("seeds only features that are on, and says how to turn on the others", () =>
     Effect.gen(function* () {
       const { development, folder, headers } = yield* setUp
       yield* configure(development, { features: { stats: true } })
@@ -148,7 +148,7 @@ layer(Service)("svc seed", (it) => {
     })
   )
 
-  it.effect("goes on where the email of an account is taken", () =>
+  it.effect("completes svc seed although the email of an account is taken", () =>
     Effect.gen(function* () {
       const { development, folder } = yield* setUp
       yield* configure(development, { features: { emailLogin: true } })
@@ -165,7 +165,7 @@ layer(Service)("svc seed", (it) => {
     })
   )
 
-  it.effect("refuses production, also by the key alone", () =>
+  it.effect("refuses to seed production, also when only the key names it", () =>
     Effect.gen(function* () {
       const { folder } = yield* setUp
       const { production } = yield* TestApp
@@ -217,22 +217,24 @@ layer(Service)("svc seed", (it) => {
 layer(TestApp.layerWith({ SVC_THROTTLES: "on" }).pipe(Layer.provide(DatabaseLive)))(
   "svc seed with throttles",
   (it) => {
-    it.effect("says that it waits for the service, and goes on when it may", () =>
-      Effect.gen(function* () {
-        const { development, folder } = yield* setUp
-        yield* configure(development, {})
-        const said = yield* Deferred.make<void>()
-        const onError = (stderr: string) => {
-          if (stderr.includes("30 guests a minute")) Deferred.doneUnsafe(said, Effect.void)
-        }
-        // Time of the service stands still, so the limit holds until the test lets a minute pass.
-        const run = yield* Effect.forkChild(folder.svc("seed --players 32", { onError }))
-        yield* Deferred.await(said)
-        yield* TestClock.adjust("1 minute")
-        const { code, stderr, stdout } = yield* Fiber.join(run)
-        assert.strictEqual(code, 0, stderr)
-        assert.match(stdout, /: 32 players created/)
-      })
+    it.effect(
+      "says that svc seed waits for a rate limit of the service, and completes it after the wait",
+      () =>
+        Effect.gen(function* () {
+          const { development, folder } = yield* setUp
+          yield* configure(development, {})
+          const said = yield* Deferred.make<void>()
+          const onError = (stderr: string) => {
+            if (stderr.includes("30 guests a minute")) Deferred.doneUnsafe(said, Effect.void)
+          }
+          // Time of the service stands still, so the limit holds until the test lets a minute pass.
+          const run = yield* Effect.forkChild(folder.svc("seed --players 32", { onError }))
+          yield* Deferred.await(said)
+          yield* TestClock.adjust("1 minute")
+          const { code, stderr, stdout } = yield* Fiber.join(run)
+          assert.strictEqual(code, 0, stderr)
+          assert.match(stdout, /: 32 players created/)
+        })
     )
   }
 )

@@ -111,37 +111,41 @@ layer(NodeServices.layer)("svc types", (it) => {
     })
   )
 
-  it.effect("has the built-in mode without modes, and no stat without stats", () =>
-    Effect.gen(function* () {
-      const folder = yield* makeFolder()
-      yield* folder.write("game.json", {})
-      assert.strictEqual((yield* folder.svc("types game.json --out game.d.ts")).code, 0)
-      const text = yield* folder.read("game.d.ts")
-      assert.match(
-        text,
-        /interface Modes \{\n {2}\/\*\* 2 to 8 players\. \*\/\n {2}readonly "default"/
-      )
-      assert.include(text, "interface StatValues {\n}")
-      assert.include(text, "type SignInProvider = never")
-    })
+  it.effect(
+    "generates types with the built-in mode and no stat from a config without modes and stats",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* makeFolder()
+        yield* folder.write("game.json", {})
+        assert.strictEqual((yield* folder.svc("types game.json --out game.d.ts")).code, 0)
+        const text = yield* folder.read("game.d.ts")
+        assert.match(
+          text,
+          /interface Modes \{\n {2}\/\*\* 2 to 8 players\. \*\/\n {2}readonly "default"/
+        )
+        assert.include(text, "interface StatValues {\n}")
+        assert.include(text, "type SignInProvider = never")
+      })
   )
 
-  it.effect("checks without writing, and refuses a wrong name and an invalid config", () =>
-    Effect.gen(function* () {
-      const folder = yield* makeFolder()
-      yield* folder.write("svc.config.json", config)
-      const absent = yield* folder.svc("types --check")
-      assert.strictEqual(absent.code, 1)
-      assert.include(absent.stderr, "svc types --out svc.types.d.ts")
-      yield* folder.svc("types")
-      assert.strictEqual((yield* folder.svc("types --check")).code, 0)
-      yield* folder.write("svc.config.json", { ...config, stats: [] })
-      assert.strictEqual((yield* folder.svc("types --check --json")).code, 1)
-      assert.strictEqual((yield* folder.svc("types --out types.ts")).code, 2)
-      yield* folder.write("svc.config.json", { ...config, stats: [{ key: "No Key" }] })
-      const invalid = yield* folder.svc("types")
-      assert.strictEqual(invalid.code, 1)
-      assert.include(invalid.stderr, "stats[0].key")
-    })
+  it.effect(
+    "checks generated types without writing, and refuses a wrong name and an invalid config",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* makeFolder()
+        yield* folder.write("svc.config.json", config)
+        const absent = yield* folder.svc("types --check")
+        assert.strictEqual(absent.code, 1)
+        assert.include(absent.stderr, "svc types --out svc.types.d.ts")
+        yield* folder.svc("types")
+        assert.strictEqual((yield* folder.svc("types --check")).code, 0)
+        yield* folder.write("svc.config.json", { ...config, stats: [] })
+        assert.strictEqual((yield* folder.svc("types --check --json")).code, 1)
+        assert.strictEqual((yield* folder.svc("types --out types.ts")).code, 2)
+        yield* folder.write("svc.config.json", { ...config, stats: [{ key: "No Key" }] })
+        const invalid = yield* folder.svc("types")
+        assert.strictEqual(invalid.code, 1)
+        assert.include(invalid.stderr, "stats[0].key")
+      })
   )
 })

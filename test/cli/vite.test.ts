@@ -124,7 +124,7 @@ layer(Game.layer, { timeout: "90 seconds" })("the Vite plugin", (it) => {
     { tags: "long" }
   )
 
-  it.effect("stops the service with the dev server", () =>
+  it.effect("stops the service with Vite's dev server", () =>
     Effect.gen(function* () {
       const { close, url } = yield* Game
       yield* Effect.promise(close)

@@ -164,7 +164,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("client ch
     })
   )
 
-  it.effect("joins its channels again after a disconnect, unseen by other members", () =>
+  it.effect("joins a client's channels again after a disconnect, unseen by other members", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const name = yield* uniqueName

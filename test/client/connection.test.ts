@@ -42,25 +42,27 @@ const expectFrame = Effect.fnUntraced(function* (socket: ScriptedSocket, expecte
 })
 
 describe("the client's socket", () => {
-  it.effect("opens on the first call, authenticates, and sends calls after welcome", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const client = yield* service.client()
-      assert.strictEqual(client.status, "offline")
-      assert.deepStrictEqual(service.auth.requests, [])
-      const joining = yield* call(() => client.rooms.join({ code: "7KMB2P" }))
-      const socket = yield* service.socket
-      yield* expectFrame(socket, { t: "auth", key: "pk_test", token: "access-1" })
-      assert.strictEqual(client.status, "connecting")
-      yield* socket.welcome()
-      const join = yield* socket.next
-      assert.deepStrictEqual([join["t"], join["code"]], ["join", "7KMB2P"])
-      yield* socket.say(refuse(join, "already_in_room", { roomId: "rm_2" }))
-      const error = yield* Effect.flip(Fiber.join(joining))
-      assert(isError(error, "already_in_room"))
-      assert.strictEqual(error.details.roomId, "rm_2")
-      assert.strictEqual(client.status, "online")
-    }).pipe(Effect.scoped)
+  it.effect(
+    "opens the client's socket on the first call, authenticates, and sends calls after welcome",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* scriptedService
+        const client = yield* service.client()
+        assert.strictEqual(client.status, "offline")
+        assert.deepStrictEqual(service.auth.requests, [])
+        const joining = yield* call(() => client.rooms.join({ code: "7KMB2P" }))
+        const socket = yield* service.socket
+        yield* expectFrame(socket, { t: "auth", key: "pk_test", token: "access-1" })
+        assert.strictEqual(client.status, "connecting")
+        yield* socket.welcome()
+        const join = yield* socket.next
+        assert.deepStrictEqual([join["t"], join["code"]], ["join", "7KMB2P"])
+        yield* socket.say(refuse(join, "already_in_room", { roomId: "rm_2" }))
+        const error = yield* Effect.flip(Fiber.join(joining))
+        assert(isError(error, "already_in_room"))
+        assert.strictEqual(error.details.roomId, "rm_2")
+        assert.strictEqual(client.status, "online")
+      }).pipe(Effect.scoped)
   )
 
   it.effect("delivers events right behind the reply to listeners added after await", () =>
@@ -171,7 +173,7 @@ describe("the client's socket", () => {
 })
 
 describe("after a disconnect", () => {
-  it.effect("resumes its seat after a disconnect: same room, new snapshot", () =>
+  it.effect("resumes the seat of a client after a disconnect: same room, new snapshot", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service, { state: { round: 1 } })
@@ -316,7 +318,7 @@ describe("after close code", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("refreshes its token before it reconnects after close code 4002", () =>
+  it.effect("refreshes the access token before the client reconnects after close code 4002", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { socket } = yield* seated(service)
@@ -330,7 +332,7 @@ describe("after close code", () => {
     [4003, "player_banned"],
     [4004, "replaced"]
   ] as const) {
-    it.effect(`stays closed after close code ${code} until the next call`, () =>
+    it.effect(`opens no socket after close code ${code} until the next call`, () =>
       Effect.gen(function* () {
         const service = yield* scriptedService
         const { client, room, socket } = yield* seated(service)
@@ -348,7 +350,7 @@ describe("after close code", () => {
     )
   }
 
-  it.effect("finds out after close code 4001 whether its session has ended", () =>
+  it.effect("finds out after close code 4001 whether the client's session has ended", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, socket } = yield* seated(service)

@@ -170,7 +170,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a player"
     })
   )
 
-  it.effect("exports its data, and deletes a guest by its session in all tabs", () =>
+  it.effect("exports a player's data, and deletes a guest by its session in all tabs", () =>
     Effect.gen(function* () {
       const storage = memoryStorage()
       const client = yield* newClient({ storage })

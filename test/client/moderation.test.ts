@@ -16,33 +16,35 @@ const details = (error: unknown) =>
   isError(error, "player_banned") ? error.details : assert.fail(String(error))
 
 layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a banned client", (it) => {
-  it.effect("stays closed under a ban, gets the ban's details, and appeals", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const storage = memoryStorage()
-      const client = yield* Effect.acquireRelease(
-        Effect.sync(() => createClient({ baseUrl: app.url, key: app.publishableKey, storage })),
-        (open) => Effect.sync(() => open.close())
-      )
-      const player = yield* ask(() => client.sessions.guest({ displayName: "Ada" }))
-      const room = yield* ask(() => client.rooms.create({ mode: "default" }))
-      const closed = yield* listen(room, "closed")
-      yield* ban(app, player.id, { publicNote: "Rest." })
-      assert.deepStrictEqual(yield* Fiber.join(closed), { code: 4003, reason: "player_banned" })
-      const write = yield* rejection(() => client.players.update({ displayName: "B" }))
-      const { sanctionId } = details(write)
-      assert.deepStrictEqual(details(write), { sanctionId, expiresAt: null, note: "Rest." })
-      const call = yield* rejection(() => client.rooms.create({ mode: "default" }))
-      assert.strictEqual(details(call).sanctionId, sanctionId)
-      assert.isNull(client.sessions.player)
-      const sanction = yield* ask(() => client.sessions.appeal("I am rested."))
-      assert.strictEqual(sanction.id, sanctionId)
-      const again = yield* rejection(() => client.sessions.appeal("Really."))
-      assert.isTrue(isError(again, "already_appealed"))
-      yield* unban(app, player.id)
-      const late = yield* rejection(() => client.sessions.appeal("Thanks."))
-      assert.isTrue(isError(late, "sanction_inactive"))
-    })
+  it.effect(
+    "closes a banned client's connection, refuses its calls with the ban's details, and takes one appeal",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const storage = memoryStorage()
+        const client = yield* Effect.acquireRelease(
+          Effect.sync(() => createClient({ baseUrl: app.url, key: app.publishableKey, storage })),
+          (open) => Effect.sync(() => open.close())
+        )
+        const player = yield* ask(() => client.sessions.guest({ displayName: "Ada" }))
+        const room = yield* ask(() => client.rooms.create({ mode: "default" }))
+        const closed = yield* listen(room, "closed")
+        yield* ban(app, player.id, { publicNote: "Rest." })
+        assert.deepStrictEqual(yield* Fiber.join(closed), { code: 4003, reason: "player_banned" })
+        const write = yield* rejection(() => client.players.update({ displayName: "B" }))
+        const { sanctionId } = details(write)
+        assert.deepStrictEqual(details(write), { sanctionId, expiresAt: null, note: "Rest." })
+        const call = yield* rejection(() => client.rooms.create({ mode: "default" }))
+        assert.strictEqual(details(call).sanctionId, sanctionId)
+        assert.isNull(client.sessions.player)
+        const sanction = yield* ask(() => client.sessions.appeal("I am rested."))
+        assert.strictEqual(sanction.id, sanctionId)
+        const again = yield* rejection(() => client.sessions.appeal("Really."))
+        assert.isTrue(isError(again, "already_appealed"))
+        yield* unban(app, player.id)
+        const late = yield* rejection(() => client.sessions.appeal("Thanks."))
+        assert.isTrue(isError(late, "sanction_inactive"))
+      })
   )
 
   it.effect("rejects a search with the ban, on the socket of the search and on a new one", () =>

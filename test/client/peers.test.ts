@@ -111,35 +111,37 @@ const together = Effect.fnUntraced(function* (mode: string, count: number) {
 })
 
 layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("room.peers", (it) => {
-  it.effect("connects three players in pairs, and sends to those who have not by the service", () =>
-    Effect.gen(function* () {
-      const network = new FakePeers()
-      const [ada, bob, cleo] = yield* together("mesh", 3)
-      if (ada === undefined || bob === undefined || cleo === undefined) return assert.fail()
-      yield* connect(network, bob)
-      yield* connect(network, ada)
-      yield* direct([ada, bob])
-      const first = [yield* message(bob, "first"), yield* message(cleo, "first")] as const
-      roomOf(ada).peers.send("first", { x: 1 })
-      const expected = { from: idOf(ada), data: { x: 1 } }
-      assert.deepStrictEqual(yield* Fiber.join(first[0]), expected)
-      assert.deepStrictEqual(yield* Fiber.join(first[1]), expected)
-      assert.deepStrictEqual(ada.relayed, ["first"])
-      yield* connect(network, cleo)
-      yield* direct([ada, bob, cleo])
-      const second = [yield* message(bob, "second"), yield* message(cleo, "second")] as const
-      roomOf(ada).peers.send("second", null, { reliable: false })
-      for (const fiber of second) {
-        assert.deepStrictEqual(yield* Fiber.join(fiber), { from: idOf(ada), data: null })
-      }
-      const third = yield* message(ada, "third")
-      roomOf(cleo).peers.send("third", undefined, { to: [idOf(ada)] })
-      assert.deepStrictEqual(yield* Fiber.join(third), { from: idOf(cleo), data: undefined })
-      assert.deepStrictEqual([ada.relayed, cleo.relayed], [["first"], []])
-    })
+  it.effect(
+    "connects three players in pairs, and sends by the service to those not yet connected",
+    () =>
+      Effect.gen(function* () {
+        const network = new FakePeers()
+        const [ada, bob, cleo] = yield* together("mesh", 3)
+        if (ada === undefined || bob === undefined || cleo === undefined) return assert.fail()
+        yield* connect(network, bob)
+        yield* connect(network, ada)
+        yield* direct([ada, bob])
+        const first = [yield* message(bob, "first"), yield* message(cleo, "first")] as const
+        roomOf(ada).peers.send("first", { x: 1 })
+        const expected = { from: idOf(ada), data: { x: 1 } }
+        assert.deepStrictEqual(yield* Fiber.join(first[0]), expected)
+        assert.deepStrictEqual(yield* Fiber.join(first[1]), expected)
+        assert.deepStrictEqual(ada.relayed, ["first"])
+        yield* connect(network, cleo)
+        yield* direct([ada, bob, cleo])
+        const second = [yield* message(bob, "second"), yield* message(cleo, "second")] as const
+        roomOf(ada).peers.send("second", null, { reliable: false })
+        for (const fiber of second) {
+          assert.deepStrictEqual(yield* Fiber.join(fiber), { from: idOf(ada), data: null })
+        }
+        const third = yield* message(ada, "third")
+        roomOf(cleo).peers.send("third", undefined, { to: [idOf(ada)] })
+        assert.deepStrictEqual(yield* Fiber.join(third), { from: idOf(cleo), data: undefined })
+        assert.deepStrictEqual([ada.relayed, cleo.relayed], [["first"], []])
+      })
   )
 
-  it.effect("connects again after a reload on either side, and not after a close", () =>
+  it.effect("connects two peers again after a reload on either side, and not after a close", () =>
     Effect.gen(function* () {
       const network = new FakePeers()
       const [ada, bob] = yield* together("mesh", 2)
@@ -167,25 +169,27 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("room.peer
     })
   )
 
-  it.effect("connects again when the path breaks, and meanwhile sends by the service", () =>
-    Effect.gen(function* () {
-      const network = new FakePeers()
-      const [ada, bob] = yield* together("mesh", 2)
-      if (ada === undefined || bob === undefined) return assert.fail()
-      for (const page of [ada, bob]) yield* connect(network, page)
-      yield* direct([ada, bob])
-      network.isBlocked = true
-      network.cut()
-      yield* routed(ada, bob, "server")
-      const relayed = yield* message(bob, "relayed")
-      roomOf(ada).peers.send("relayed", 1)
-      yield* Fiber.join(relayed)
-      assert.deepStrictEqual(ada.relayed, ["relayed"])
-      network.isBlocked = false
-      yield* direct([ada, bob])
-      yield* ask(() => roomOf(bob).leave())
-      assert.strictEqual(roomOf(ada).peers.route("pl_nobody"), "server")
-    })
+  it.effect(
+    "connects two peers again when the path breaks, and meanwhile sends by the service",
+    () =>
+      Effect.gen(function* () {
+        const network = new FakePeers()
+        const [ada, bob] = yield* together("mesh", 2)
+        if (ada === undefined || bob === undefined) return assert.fail()
+        for (const page of [ada, bob]) yield* connect(network, page)
+        yield* direct([ada, bob])
+        network.isBlocked = true
+        network.cut()
+        yield* routed(ada, bob, "server")
+        const relayed = yield* message(bob, "relayed")
+        roomOf(ada).peers.send("relayed", 1)
+        yield* Fiber.join(relayed)
+        assert.deepStrictEqual(ada.relayed, ["relayed"])
+        network.isBlocked = false
+        yield* direct([ada, bob])
+        yield* ask(() => roomOf(bob).leave())
+        assert.strictEqual(roomOf(ada).peers.route("pl_nobody"), "server")
+      })
   )
 
   it.effect("ignores what is no message or signal of the mesh", () =>
@@ -209,23 +213,25 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("room.peer
     })
   )
 
-  it.effect("rejects in a room that is not peer to peer, where messages take the service", () =>
-    Effect.gen(function* () {
-      const [ada, bob] = yield* together("plain", 2)
-      if (ada === undefined || bob === undefined) return assert.fail()
-      const { RTCPeerConnection } = new FakePeers()
-      const refused = yield* rejection(() => roomOf(ada).peers.connect({ RTCPeerConnection }))
-      assert.isTrue(isError(refused, "p2p_only"))
-      const received = yield* message(bob, "hello")
-      roomOf(ada).peers.send("hello", 1)
-      assert.deepStrictEqual(yield* Fiber.join(received), { from: idOf(ada), data: 1 })
-      assert.instanceOf(yield* rejection(() => roomOf(bob).peers.connect()), TypeError)
-    })
+  it.effect(
+    "rejects `peers.connect` in a room that is not peer to peer, and sends by the service there",
+    () =>
+      Effect.gen(function* () {
+        const [ada, bob] = yield* together("plain", 2)
+        if (ada === undefined || bob === undefined) return assert.fail()
+        const { RTCPeerConnection } = new FakePeers()
+        const refused = yield* rejection(() => roomOf(ada).peers.connect({ RTCPeerConnection }))
+        assert.isTrue(isError(refused, "p2p_only"))
+        const received = yield* message(bob, "hello")
+        roomOf(ada).peers.send("hello", 1)
+        assert.deepStrictEqual(yield* Fiber.join(received), { from: idOf(ada), data: 1 })
+        assert.instanceOf(yield* rejection(() => roomOf(bob).peers.connect()), TypeError)
+      })
   )
 })
 
 describe("a link of the mesh", () => {
-  it.effect("gives up after seven attempts, until the other member begins", () =>
+  it.effect("gives up a link of the mesh after seven attempts, until the other member begins", () =>
     Effect.gen(function* () {
       const network = new FakePeers()
       network.isBlocked = true

@@ -75,33 +75,35 @@ const shows = Effect.fnUntraced(function* (game: { readonly text: () => string }
 })
 
 layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("React hooks", (it) => {
-  it.effect("render the player, the room and the channel, and again after each change", () =>
-    Effect.gen(function* () {
-      yield* configure(yield* TestApp, {
-        features: { multiplayer: true, realtimeChannels: true }
+  it.effect(
+    "renders the player, the room and the channel by React hooks, and again after each change",
+    () =>
+      Effect.gen(function* () {
+        yield* configure(yield* TestApp, {
+          features: { multiplayer: true, realtimeChannels: true }
+        })
+        const client = yield* newClient
+        const other = yield* newClient
+        const game = yield* rendered({ client })
+        yield* shows(game, "nobody; no room; no channel")
+        yield* ask(() => client.sessions.ensure({ displayName: "Ada" }))
+        yield* ask(() => other.sessions.ensure({ displayName: "Bob" }))
+        yield* shows(game, "Ada; no room; no channel")
+        const room = yield* ask(() => client.rooms.create<State>({ mode: "default" }))
+        const channel = yield* ask(() => client.channels.create({ channel: "@chat" }))
+        game.show({ client, room, channel })
+        yield* shows(game, "Ada; Ada in round 1; silence")
+        const joined = yield* ask(() => other.rooms.join<State>({ roomId: room.id }))
+        yield* ask(() => joined.confirmed.setState({ round: 2 }))
+        yield* shows(game, "Ada; Ada Bob in round 2; silence")
+        const chat = yield* ask(() => other.channels.join("@chat"))
+        chat.send("chat", "Hello!")
+        yield* shows(game, "Ada; Ada Bob in round 2; Hello!")
+        yield* ask(() => room.leave())
+        yield* ask(() => channel.leave())
+        yield* shows(game, "Ada; left: left; left: left")
+        yield* ask(() => client.sessions.logout())
+        yield* shows(game, "nobody; left: left; left: left")
       })
-      const client = yield* newClient
-      const other = yield* newClient
-      const game = yield* rendered({ client })
-      yield* shows(game, "nobody; no room; no channel")
-      yield* ask(() => client.sessions.ensure({ displayName: "Ada" }))
-      yield* ask(() => other.sessions.ensure({ displayName: "Bob" }))
-      yield* shows(game, "Ada; no room; no channel")
-      const room = yield* ask(() => client.rooms.create<State>({ mode: "default" }))
-      const channel = yield* ask(() => client.channels.create({ channel: "@chat" }))
-      game.show({ client, room, channel })
-      yield* shows(game, "Ada; Ada in round 1; silence")
-      const joined = yield* ask(() => other.rooms.join<State>({ roomId: room.id }))
-      yield* ask(() => joined.confirmed.setState({ round: 2 }))
-      yield* shows(game, "Ada; Ada Bob in round 2; silence")
-      const chat = yield* ask(() => other.channels.join("@chat"))
-      chat.send("chat", "Hello!")
-      yield* shows(game, "Ada; Ada Bob in round 2; Hello!")
-      yield* ask(() => room.leave())
-      yield* ask(() => channel.leave())
-      yield* shows(game, "Ada; left: left; left: left")
-      yield* ask(() => client.sessions.logout())
-      yield* shows(game, "nobody; left: left; left: left")
-    })
   )
 })

@@ -42,7 +42,7 @@ const randoms = fc.array(
 )
 
 describe("after a close", () => {
-  it("does not reconnect after it was refused or replaced", () => {
+  it("does not reconnect a client that was refused or replaced", () => {
     const { forbidden, replaced, unauthorized, unsupported } = closeCodes
     for (const code of [unauthorized, forbidden, replaced, unsupported]) {
       assert.strictEqual(delay(code, 0), "never")
@@ -69,13 +69,13 @@ describe("after a close", () => {
 })
 
 describe("the players of a drained node", () => {
-  it("spread their first attempts over a second", () => {
+  it("spreads the first reconnects of players of a drained node over a second", () => {
     assert.strictEqual(delay(closeCodes.draining, 0, 0), 0)
     assert.strictEqual(delay(closeCodes.draining, 0, 0.5), 500)
     assert.strictEqual(delay(closeCodes.draining, 0, 0.9999), 1000)
   })
 
-  it("try again after one to two seconds each for as long as a seat is kept, while only refused", () => {
+  it("retries a refused reconnect after one to two seconds each for as long as a seat is kept", () => {
     fc.assert(
       fc.property(randoms, (values) => {
         const tries = triesAfter(closeCodes.draining, abnormalClosure, values)
@@ -89,7 +89,7 @@ describe("the players of a drained node", () => {
     )
   })
 
-  it("back off once their seats are gone", () => {
+  it("backs off from reconnects to a drained node once the seats are gone", () => {
     const tries = triesAfter(closeCodes.draining, abnormalClosure, Array(40).fill(0.999_999))
     const later = gapsOf(tries).filter(({ from }) => from >= startingMaxMillis)
     assert.deepStrictEqual(
@@ -98,7 +98,7 @@ describe("the players of a drained node", () => {
     )
   })
 
-  it("back off as from any loss once a node accepted them and was too busy", () => {
+  it("backs off from reconnects as after any loss once a node has accepted a player and was too busy", () => {
     const { draining, idle, slowConsumer } = closeCodes
     fc.assert(
       fc.property(fc.constantFrom(draining, idle, slowConsumer), randoms, (busy, values) => {
@@ -112,7 +112,7 @@ describe("the players of a drained node", () => {
     )
   })
 
-  it("never come in a wave: 10,000 of them make at most 1,200 attempts in 100 ms", () => {
+  it("limits 10,000 players of a drained node to 1,200 attempts to reconnect in 100 ms", () => {
     const random = mulberry32(1)
     const perSlice = new Map<number, number>()
     for (let player = 0; player < 10_000; player++) {

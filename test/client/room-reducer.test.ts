@@ -107,7 +107,7 @@ describe("the client's view of a room", () => {
     ])
   })
 
-  it("applies changes of host and lock", () => {
+  it("applies changes of a room's host and lock", () => {
     const view = after(
       { t: "host_changed", hostId: "bob", previousHostId: "ada", reason: "timeout" },
       { t: "locked", locked: true }
@@ -115,7 +115,7 @@ describe("the client's view of a room", () => {
     assert.deepStrictEqual([view.hostId, view.locked], ["bob", true])
   })
 
-  it("replaces the whole view by a snapshot", () => {
+  it("replaces the whole view of a room by a snapshot", () => {
     const fresh: RoomSnapshot = { ...room, state: { round: 9 }, version: 40, players: [] }
     const view = after(patched({ round: 2 }), {
       t: "room_joined",
@@ -126,7 +126,7 @@ describe("the client's view of a room", () => {
     assert.deepStrictEqual(view, fresh)
   })
 
-  it("returns the same object when nothing changes", () => {
+  it("returns the same view of a room when nothing changes", () => {
     assert.strictEqual(after({ t: "message", from: "bob", type: "hi", at: 1 }), room)
   })
 })

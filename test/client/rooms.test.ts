@@ -97,18 +97,20 @@ describe("quickMatch", () => {
 })
 
 describe("the room of the client", () => {
-  it.effect("joins again for a new snapshot after an event that it cannot apply", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const { room, socket } = yield* seated(service, { state: { round: 1 } })
-      yield* socket.say({ t: "player_joined", guest: "bob" })
-      const join = yield* socket.next
-      assert.deepStrictEqual([join["t"], join["roomId"]], ["join", "rm_1"])
-      const changed = yield* listen(room, "change")
-      yield* socket.say(joined({ state: { round: 2 } }), reply(join, seat))
-      yield* Fiber.join(changed)
-      assert.deepStrictEqual(room.state, { round: 2 })
-    }).pipe(Effect.scoped)
+  it.effect(
+    "joins a room again for a new snapshot after an event that the client cannot apply",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* scriptedService
+        const { room, socket } = yield* seated(service, { state: { round: 1 } })
+        yield* socket.say({ t: "player_joined", guest: "bob" })
+        const join = yield* socket.next
+        assert.deepStrictEqual([join["t"], join["roomId"]], ["join", "rm_1"])
+        const changed = yield* listen(room, "change")
+        yield* socket.say(joined({ state: { round: 2 } }), reply(join, seat))
+        yield* Fiber.join(changed)
+        assert.deepStrictEqual(room.state, { round: 2 })
+      }).pipe(Effect.scoped)
   )
 
   it.effect("shows an optimistic change at once, and takes it back when the service refuses", () =>
@@ -139,7 +141,7 @@ describe("the room of the client", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("sends nothing into the next room after it was left", () =>
+  it.effect("sends nothing of a room that was left into the next room", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)

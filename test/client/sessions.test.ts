@@ -132,17 +132,19 @@ describe("two tabs", () => {
     })
   )
 
-  it.effect("stays signed in and fails the call when a tab that lost finds no tokens", () =>
-    Effect.gen(function* () {
-      const auth = new FakeAuth()
-      const client = yield* newTab(auth)
-      yield* Effect.promise(() => client.sessions.ensure())
-      auth.instead(refresh, () => refusal(409, "refresh_race"))
-      auth.expireAccess()
-      const asked = yield* Effect.forkChild(rejection(() => client.players.me()))
-      assert.isTrue(isError(yield* asTimePasses(Fiber.join(asked)), "refresh_race"))
-      assert.isNotNull(client.sessions.player)
-    })
+  it.effect(
+    "keeps a tab signed in that lost a refresh race and finds no tokens, but fails its call",
+    () =>
+      Effect.gen(function* () {
+        const auth = new FakeAuth()
+        const client = yield* newTab(auth)
+        yield* Effect.promise(() => client.sessions.ensure())
+        auth.instead(refresh, () => refusal(409, "refresh_race"))
+        auth.expireAccess()
+        const asked = yield* Effect.forkChild(rejection(() => client.players.me()))
+        assert.isTrue(isError(yield* asTimePasses(Fiber.join(asked)), "refresh_race"))
+        assert.isNotNull(client.sessions.player)
+      })
   )
 
   it.effect("signs two tabs out together", () =>
@@ -216,28 +218,30 @@ describe("the end of a session", () => {
 })
 
 describe("errors over HTTP", () => {
-  it.effect("rejects with the code of the service, also one that this version does not know", () =>
-    Effect.gen(function* () {
-      const auth = new FakeAuth()
-      const client = yield* newTab(auth)
-      auth.instead(guest, () => refusal(429, "rate_limited", { retryAfterSeconds: 7 }))
-      const limited = yield* rejection(() => client.sessions.guest())
-      assert(isError(limited, "rate_limited"))
-      assert.strictEqual(limited.details.retryAfterSeconds, 7)
-      auth.instead(guest, () => refusal(418, "teapot"))
-      const unknown = yield* rejection(() => client.sessions.guest())
-      assert(isError(unknown))
-      assert.strictEqual(String(unknown.code), "teapot")
-      auth.instead(
-        guest,
-        () => new Response("{}", { headers: { "content-type": "application/json" } })
-      )
-      const unreadable = yield* rejection(() => client.sessions.guest())
-      assert.isTrue(isError(unreadable, "unreadable_answer"))
-    })
+  it.effect(
+    "rejects a call with the service's error code, also one that this version does not know",
+    () =>
+      Effect.gen(function* () {
+        const auth = new FakeAuth()
+        const client = yield* newTab(auth)
+        auth.instead(guest, () => refusal(429, "rate_limited", { retryAfterSeconds: 7 }))
+        const limited = yield* rejection(() => client.sessions.guest())
+        assert(isError(limited, "rate_limited"))
+        assert.strictEqual(limited.details.retryAfterSeconds, 7)
+        auth.instead(guest, () => refusal(418, "teapot"))
+        const unknown = yield* rejection(() => client.sessions.guest())
+        assert(isError(unknown))
+        assert.strictEqual(String(unknown.code), "teapot")
+        auth.instead(
+          guest,
+          () => new Response("{}", { headers: { "content-type": "application/json" } })
+        )
+        const unreadable = yield* rejection(() => client.sessions.guest())
+        assert.isTrue(isError(unreadable, "unreadable_answer"))
+      })
   )
 
-  it.effect("rejects with a timeout when the service does not respond", () =>
+  it.effect("rejects a call with a timeout when the service does not respond", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -278,7 +282,7 @@ describe("the storage", () => {
 })
 
 describe("a client", () => {
-  it.effect("throws at once for invalid options", () =>
+  it.effect("throws at once for invalid options of a client", () =>
     Effect.sync(() => {
       const make = (options: ClientOptions) => () => Effect.runSync(makeClient(options))
       assert.throws(make({ baseUrl: "localhost:8080", key: "pk_1" }), TypeError, "baseUrl")

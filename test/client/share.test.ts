@@ -19,27 +19,29 @@ const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 const links = { enabled: true, text: "Beat {score}!" }
 
 layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("share links", (it) => {
-  it.effect("carry a challenge from one player to the next, and count who came", () =>
-    Effect.gen(function* () {
-      const make = yield* newClient({ links, tracking: { enabled: true } })
-      const ada = make()
-      const shared = yield* ask(() => ada.share.link({ score: 1500 }))
-      assert.strictEqual(shared.post.text, "Beat 1,500!")
-      const address = `https://game.example/?ks=${shared.link.slice(-10)}`
+  it.effect(
+    "carries a challenge to the next player by a share link, and counts the visitor once",
+    () =>
+      Effect.gen(function* () {
+        const make = yield* newClient({ links, tracking: { enabled: true } })
+        const ada = make()
+        const shared = yield* ask(() => ada.share.link({ score: 1500 }))
+        assert.strictEqual(shared.post.text, "Beat 1,500!")
+        const address = `https://game.example/?ks=${shared.link.slice(-10)}`
 
-      const visitor = make()
-      const link = yield* ask(() => visitor.share.landing(address))
-      assert.strictEqual(link?.kind, "challenge")
-      assert.strictEqual(link?.score, 1500)
-      assert.isNull(visitor.sessions.player)
-      assert.strictEqual(yield* ask(() => visitor.share.landing(address)), link)
-      yield* ask(() => visitor.sessions.ensure())
-      assert.isTrue(yield* ask(() => visitor.share.played()))
-      assert.isFalse(yield* ask(() => visitor.share.played()))
-    })
+        const visitor = make()
+        const link = yield* ask(() => visitor.share.landing(address))
+        assert.strictEqual(link?.kind, "challenge")
+        assert.strictEqual(link?.score, 1500)
+        assert.isNull(visitor.sessions.player)
+        assert.strictEqual(yield* ask(() => visitor.share.landing(address)), link)
+        yield* ask(() => visitor.sessions.ensure())
+        assert.isTrue(yield* ask(() => visitor.share.played()))
+        assert.isFalse(yield* ask(() => visitor.share.played()))
+      })
   )
 
-  it.effect("are null for a page that no link or an unknown link has opened", () =>
+  it.effect("finds no share link on a page that no link or an unknown link has opened", () =>
     Effect.gen(function* () {
       const make = yield* newClient({ links })
       for (const address of ["https://game.example/", "https://game.example/?ks=0123456789"]) {
@@ -54,7 +56,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("share lin
     })
   )
 
-  it.effect("restore a challenge also while visits are not counted", () =>
+  it.effect("finds the link that opened a page also while visits are not counted", () =>
     Effect.gen(function* () {
       const make = yield* newClient({ links })
       const shared = yield* ask(() => make().share.link())
@@ -65,7 +67,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("share lin
     })
   )
 
-  it.effect("open again after a failure", () =>
+  it.effect("opens a share link again after a failure", () =>
     Effect.gen(function* () {
       const make = yield* newClient({ links })
       const shared = yield* ask(() => make().share.link())
@@ -79,7 +81,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("share lin
     })
   )
 
-  it.effect("name no X profile of a player without an account at X", () =>
+  it.effect("names no X profile of a player without an account at X", () =>
     Effect.gen(function* () {
       const make = yield* newClient({ links })
       const client = make()

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { rolldown } from "rolldown"
-import { clientBundleText } from "#server/client-bundle"
+import { clientBundleText } from "#server/build/client-bundle"
 import { at } from "#testing/players"
 
 const KiB = 1024
@@ -30,20 +30,20 @@ const committed = () =>
   readFileSync(new URL("../../src/server/http/sdk/bundle.json", import.meta.url), "utf8")
 
 describe("src/server/http/sdk/bundle.json", () => {
-  it("commits what the client builds (otherwise: npm run generate)", async () => {
+  it("commits the bundle that the client builds (otherwise: npm run generate)", async () => {
     const isCurrent = committed() === (await clientBundleText())
     // A comparison of the texts would print 260 KB.
     assert.isTrue(isCurrent)
   })
 
-  it("takes at most 20 KiB with everything", () => {
+  it("keeps the committed client bundle within 20 KiB, compressed", () => {
     const code = String(at(JSON.parse(committed()), "code"))
     assert.isAtMost(gzipSync(code, { level: 9 }).length, 20 * KiB)
   })
 })
 
 describe("the client in a browser bundle", () => {
-  it("takes at most 15 KiB, without effect, and 6 KiB on demand for calls and peers", async () => {
+  it("bundles the client into at most 15 KiB without packages, and 6 KiB on demand for calls and peers", async () => {
     const { first, moduleIds, onDemand } = await bundled("src/client/client.ts")
     assert.isAtMost(first, 15 * KiB)
     assert.isAtMost(onDemand, 6 * KiB)
@@ -53,7 +53,7 @@ describe("the client in a browser bundle", () => {
     )
   })
 
-  it("takes at most 8 KiB for sign-in and rooms alone", async () => {
+  it("bundles sign-in and rooms alone into at most 8 KiB", async () => {
     const { first } = await bundled("test/support/client/rooms-only.ts")
     assert.isAtMost(first, 8 * KiB)
   })

@@ -38,7 +38,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("/dev/voic
     )
   })
 
-  it.effect("is for browsers on this machine only", () =>
+  it.effect("serves the voice page to browsers on this machine only", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const headers = { "x-forwarded-for": "203.0.113.9" }

@@ -16,7 +16,7 @@ import type * as roomsApi from "#rpc/rooms"
 import type * as savesApi from "#rpc/saves"
 import type * as sessionsApi from "#rpc/sessions"
 import type * as statsApi from "#rpc/stats"
-import { clientTypesText, playerEndpoints } from "#server/client-types"
+import { clientTypesText, playerEndpoints } from "#server/build/client-types"
 import type * as wire from "#client/wire"
 
 /** Whether two types accept each other's values. */
@@ -73,7 +73,7 @@ const sources = readdirSync(folder)
   .join("\n")
 
 describe("the types of the client", () => {
-  it("derives from the definitions: run `npm run generate` after a change", () => {
+  it("derives the client's types from the definitions: run `npm run generate` after a change", () => {
     const committed = readFileSync(new URL("wire.ts", folder), "utf8")
     assert.strictEqual(committed, clientTypesText())
     assert.deepStrictEqual([differences, missingFrames], [[], []])
@@ -81,7 +81,7 @@ describe("the types of the client", () => {
 })
 
 describe("the methods of the client", () => {
-  it("covers every endpoint that a player may call", () => {
+  it("covers every endpoint that a player may call by a method of the client", () => {
     const endpoints = playerEndpoints()
     assert.isAbove(endpoints.length, 30)
     assert.deepStrictEqual(
@@ -90,7 +90,7 @@ describe("the methods of the client", () => {
     )
   })
 
-  it("covers every frame", () => {
+  it("covers every frame by a method of the client", () => {
     const frames = Array.from(ClientFrames.requests.keys())
     assert.isAbove(frames.length, 15)
     assert.deepStrictEqual(

@@ -18,7 +18,7 @@ const budget = (over: Partial<Budget>): Budget => ({
 })
 
 describe("the connection budget", () => {
-  it("fits eight runners with default settings on a default Postgres", () => {
+  it("fits the connections of eight runners with default settings into a default Postgres", () => {
     assert.isUndefined(budgetWarning(budget({ runners: 8 })))
   })
 
@@ -41,19 +41,43 @@ describe("the connection budget", () => {
   })
 })
 
+/** The URL of a new role, which ends with the scope. Roles belong to the server that all test files use. */
+const newRole = Effect.fnUntraced(function* (url: Redacted.Redacted) {
+  const sql = yield* SqlClient.SqlClient
+  const address = new URL(Redacted.value(url))
+  const name = `role_of_${address.pathname.slice(1)}`
+  yield* Effect.acquireRelease(sql`create role ${sql(name)} login password 'secret'`, () =>
+    Effect.orDie(sql`drop role ${sql(name)}`)
+  )
+  address.username = name
+  address.password = "secret"
+  return { name: sql(name), url: Redacted.make(address.href) }
+})
+
 layer(SharedDatabase.layer)("the limit of connections", (it) => {
-  it.effect("is the lowest of the server's, the database's and the role's", () =>
-    Effect.gen(function* () {
-      const url = yield* SharedDatabase
-      yield* Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const [server] = yield* sql<{ most: number }>`
-          select setting::int - 3 as most from pg_settings where name = 'max_connections'`
-        assert.strictEqual(yield* connectionLimit(sql), server?.most)
-        const name = sql(new URL(Redacted.value(url)).pathname.slice(1))
-        yield* sql`alter database ${name} connection limit 7`
-        assert.strictEqual(yield* connectionLimit(sql), 7)
-      }).pipe(Effect.provide(poolLayer({ url, connections: 1 })))
-    })
+  it.effect(
+    "takes the lowest of the server's, the database's and the role's limit of connections",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* SharedDatabase
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const [server] = yield* sql<{ connections: number }>`
+          select setting::int - 3 as connections from pg_settings where name = 'max_connections'`
+          assert.strictEqual(yield* connectionLimit(sql), server?.connections)
+          const name = sql(new URL(Redacted.value(url)).pathname.slice(1))
+          yield* sql`alter database ${name} connection limit 7`
+          assert.strictEqual(yield* connectionLimit(sql), 7)
+          const role = yield* newRole(url)
+          yield* Effect.gen(function* () {
+            const own = yield* SqlClient.SqlClient
+            assert.strictEqual(yield* connectionLimit(own), 7)
+            yield* sql`alter role ${role.name} connection limit 5`
+            assert.strictEqual(yield* connectionLimit(own), 5)
+            yield* sql`alter role ${role.name} connection limit 9`
+            assert.strictEqual(yield* connectionLimit(own), 7)
+          }).pipe(Effect.provide(poolLayer({ url: role.url, connections: 1 })))
+        }).pipe(Effect.scoped, Effect.provide(poolLayer({ url, connections: 1 })))
+      })
   )
 })

@@ -10,7 +10,7 @@ const makeDetector = () => {
 }
 
 describe("the pause detector", () => {
-  it("stays confirmed while it is polled often enough", () => {
+  it("keeps the pause detector confirmed while it is polled often enough", () => {
     const { clock, detector } = makeDetector()
     for (let i = 0; i < 100; i++) {
       clock.now += 3500
@@ -18,7 +18,7 @@ describe("the pause detector", () => {
     }
   })
 
-  it("is unconfirmed after a pause, until a refresh of the locks succeeds", () => {
+  it("leaves the pause detector unconfirmed after a pause, until a refresh of the locks succeeds", () => {
     const { clock, detector } = makeDetector()
     clock.now += 8000
     assert.isTrue(detector.isUnconfirmed)
@@ -30,7 +30,7 @@ describe("the pause detector", () => {
     assert.isFalse(detector.isUnconfirmed)
   })
 
-  it("is unconfirmed after a pause during which the time of day stepped back", () => {
+  it("detects a pause during which the time of day stepped back", () => {
     const { clock, detector } = makeDetector()
     clock.timeOfDay -= 600_000
     assert.isFalse(detector.isUnconfirmed)
@@ -39,7 +39,7 @@ describe("the pause detector", () => {
     assert.isTrue(detector.isUnconfirmed)
   })
 
-  it("is unconfirmed after a sleep of the machine, during which only the time of day went on", () => {
+  it("detects a sleep of the machine, during which only the time of day went on", () => {
     const { clock, detector } = makeDetector()
     clock.timeOfDay += 8000
     assert.isTrue(detector.isUnconfirmed)
@@ -54,7 +54,7 @@ describe("the pause detector", () => {
     assert.isTrue(detector.isUnconfirmed)
   })
 
-  it("needs another refresh when the process is paused during one", () => {
+  it("needs another refresh of the locks when the process is paused during one", () => {
     const { clock, detector } = makeDetector()
     clock.now += 8000
     const confirm = detector.beginRefresh()
@@ -71,12 +71,12 @@ describe("the sharding timings", () => {
   const { entityTerminationTimeout, shardLockExpiration, shardLockRefreshInterval } =
     shardingTimings
 
-  it("leave a database that takes 700 ms for a statement enough time to refresh locks", () => {
+  it("leaves a database that takes 700 ms for a statement enough time to refresh shard locks", () => {
     const deadline = Math.min(shardLockRefreshInterval, shardLockExpiration / 3)
     assert.isAtLeast(deadline, 2 * 700)
   })
 
-  it("stop entities before another runner may start them", () => {
+  it("stops entities before another runner may start them", () => {
     assert.isBelow(entityTerminationTimeout, shardLockExpiration - 2 * shardLockRefreshInterval)
   })
 })

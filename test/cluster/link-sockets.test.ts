@@ -59,19 +59,21 @@ const startPair = Effect.gen(function* () {
 })
 
 describe("runner links over sockets", () => {
-  it.live("carry frames in order and whole, also before the connection is open", () =>
-    Effect.gen(function* () {
-      const { next, send } = yield* startPair
-      const texts = Array.from({ length: 2000 }, (_, i) => `${i} ${"größer ".repeat(i % 50)}`)
-      for (const [i, text] of texts.entries()) {
-        send(text)
-        if (i % 20 === 0) yield* Effect.promise(() => new Promise(setImmediate))
-      }
-      for (const text of texts) assert.strictEqual(yield* next, text)
-    }).pipe(Effect.scoped)
+  it.live(
+    "carries frames between runners in order and whole, also before the connection is open",
+    () =>
+      Effect.gen(function* () {
+        const { next, send } = yield* startPair
+        const texts = Array.from({ length: 2000 }, (_, i) => `${i} ${"größer ".repeat(i % 50)}`)
+        for (const [i, text] of texts.entries()) {
+          send(text)
+          if (i % 20 === 0) yield* Effect.promise(() => new Promise(setImmediate))
+        }
+        for (const text of texts) assert.strictEqual(yield* next, text)
+      }).pipe(Effect.scoped)
   )
 
-  it.live("carry more at once than the RPC accepts in one frame", () =>
+  it.live("carries more between runners at once than the RPC accepts in one frame", () =>
     Effect.gen(function* () {
       const { next, send } = yield* startPair
       const texts = Array.from({ length: 20 }, (_, i) => `${i}${"x".repeat(mebibyte)}`)
@@ -80,7 +82,7 @@ describe("runner links over sockets", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("report a loss when the other runner stops", () =>
+  it.live("reports a loss on a runner link when the other runner stops", () =>
     Effect.gen(function* () {
       const { lost, next, send, stop } = yield* startPair
       send("last")
@@ -91,13 +93,15 @@ describe("runner links over sockets", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("work on while another runner sends a frame above the limit, and garbage", () =>
-    Effect.gen(function* () {
-      const { dial, next, send } = yield* startPair
-      const peer = yield* dial
-      peer.write(Buffer.alloc(mebibyte, 0xff))
-      send("unharmed")
-      assert.strictEqual(yield* next, "unharmed")
-    }).pipe(Effect.scoped)
+  it.live(
+    "keeps a runner link working while another runner sends a frame above the limit, and garbage",
+    () =>
+      Effect.gen(function* () {
+        const { dial, next, send } = yield* startPair
+        const peer = yield* dial
+        peer.write(Buffer.alloc(mebibyte, 0xff))
+        send("unharmed")
+        assert.strictEqual(yield* next, "unharmed")
+      }).pipe(Effect.scoped)
   )
 })

@@ -25,27 +25,29 @@ const countsOf = (url: Redacted.Redacted) =>
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), Effect.orDie)
 
 describe("a cluster with a database for its locks", () => {
-  it.live("holds all locks there, and moves rooms when a runner is killed", () =>
-    Effect.gen(function* () {
-      const server = Redacted.make(inject("postgres"))
-      const database = yield* cloneDatabase(server)
-      const locks = yield* cloneDatabase(server)
-      const { runners, target } = yield* startCluster({
-        databaseUrl: Redacted.value(database),
-        size: 2,
-        env: { SVC_LOCK_DATABASE_URL: Redacted.value(locks) }
-      })
-      const [first, second] = runners
-      if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
-      const all = Effect.map(countsOf(locks), (held) => held.locks === 300)
-      const acquired = Effect.repeat(all, { until: (is) => is, schedule: Schedule.spaced(100) })
-      yield* acquired
-      assert.deepStrictEqual(yield* countsOf(database), { hasList: false, locks: 0 })
-      yield* second.kill
-      yield* acquired
-      const player = yield* newPlayer({ ...target, url: first.url })
-      const created = yield* player.socket.request({ t: "create", mode: "default" })
-      assert.isTrue(created["ok"])
-    }).pipe(Effect.scoped)
+  it.live(
+    "holds all locks in a database of their own, and takes over those of a killed runner",
+    () =>
+      Effect.gen(function* () {
+        const server = Redacted.make(inject("postgres"))
+        const database = yield* cloneDatabase(server)
+        const locks = yield* cloneDatabase(server)
+        const { runners, target } = yield* startCluster({
+          databaseUrl: Redacted.value(database),
+          size: 2,
+          env: { SVC_LOCK_DATABASE_URL: Redacted.value(locks) }
+        })
+        const [first, second] = runners
+        if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
+        const all = Effect.map(countsOf(locks), (held) => held.locks === 300)
+        const acquired = Effect.repeat(all, { until: (is) => is, schedule: Schedule.spaced(100) })
+        yield* acquired
+        assert.deepStrictEqual(yield* countsOf(database), { hasList: false, locks: 0 })
+        yield* second.kill
+        yield* acquired
+        const player = yield* newPlayer({ ...target, url: first.url })
+        const created = yield* player.socket.request({ t: "create", mode: "default" })
+        assert.isTrue(created["ok"])
+      }).pipe(Effect.scoped)
   )
 })

@@ -72,7 +72,7 @@ describe("the verdict", () => {
     )
   })
 
-  it("does not depend on the order of the reports, nor on which of two runners reports", () => {
+  it("draws one verdict from reports in any order and from either of two runners", () => {
     fc.assert(
       fc.property(anyView, ({ cuts, size }) => {
         const verdict = evicted(size, cuts)

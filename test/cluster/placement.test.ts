@@ -44,7 +44,7 @@ const playerOn = (target: TestTarget, runner: Runner) => newPlayer({ ...target, 
 const roomsOn = (runner: Runner) => readMetric(runner.url, "svc_rooms")
 
 describe("a new room", () => {
-  it.live("lives on the runner of the player who creates it", () =>
+  it.live("places a new room on the runner of the player who creates it", () =>
     Effect.gen(function* () {
       const { first, second, target } = yield* startTwo
       for (const [runner, count] of [
@@ -62,7 +62,7 @@ describe("a new room", () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("lives on the runner of most of the players of its match", () =>
+  it.live("places the room of a match on the runner of most of its players", () =>
     Effect.gen(function* () {
       const { first, second, target } = yield* startTwo
       for (let i = 0; i < roomCount; i++) {

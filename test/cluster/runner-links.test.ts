@@ -128,7 +128,7 @@ describe("a runner link", () => {
     assert.deepStrictEqual(runTimers(), [coalesceMillis - 1])
   })
 
-  it("has one call under way until the other node replies, so that calls arrive in order", () => {
+  it("sends nothing over a new runner link until the other node replies, so that calls arrive in order", () => {
     const { runTimers, submit, reply, connection } = makeLink()
     submit("a")
     runTimers()
@@ -168,7 +168,7 @@ describe("a runner link", () => {
     assert.deepStrictEqual(lost, ["a", "b"])
   })
 
-  it("reports a loss when it closes, except for batches with a reply", () => {
+  it("reports the batches without a reply as lost when a runner link closes", () => {
     const { runTimers, lost, submit, deliver, reply, connection } = makeOpenLink()
     submit("a")
     runTimers()
@@ -182,7 +182,7 @@ describe("a runner link", () => {
     assert.lengthOf(lost, 2)
   })
 
-  it("closes when a call fails", () => {
+  it("closes a runner link when a call fails", () => {
     const { runTimers, ends, lost, submit, connection } = makeOpenLink()
     submit("a")
     runTimers()
@@ -202,7 +202,7 @@ describe("a runner link", () => {
     assert.deepStrictEqual(lost, ["a"])
   })
 
-  it("stays alive while calls are answered, and closes after five heartbeats without a reply", () => {
+  it("keeps a runner link while calls are answered, and closes it after five heartbeats without a reply", () => {
     const { ends, link, lost, submit, reply, connection } = makeOpenLink()
     assert.isTrue(link.probe())
     submit("a")
@@ -222,7 +222,7 @@ describe("a runner link", () => {
     assert.deepStrictEqual(lost, ["a"])
   })
 
-  it("reopens after a back-off, and takes nothing before that", () => {
+  it("reopens a runner link after a back-off, and takes nothing before that", () => {
     const { clock, runTimers, link, lost, submit, reply, connection, connections } = makeLink()
     submit("a")
     connection().ended("refused")
@@ -260,7 +260,7 @@ describe("a runner link", () => {
     assert.isEmpty(lost)
   })
 
-  it("closes when too many characters wait", () => {
+  it("closes a runner link when too many characters wait", () => {
     const { ends, lost, submit } = makeLink()
     const text = "x".repeat(16_384)
     let sent = 0
@@ -272,7 +272,7 @@ describe("a runner link", () => {
     assert.lengthOf(lost, sent)
   })
 
-  it("counts as idle a minute after it has closed", () => {
+  it("counts a runner link as idle a minute after it has closed", () => {
     const { clock, link, submit, connection } = makeLink()
     submit("a")
     clock.now += 3_600_000

@@ -52,7 +52,7 @@ const untilClosed = (peer: Peer) =>
 const at = (port: number) => RunnerAddress.make(host, port)
 
 describe("two runners", () => {
-  it.live("authenticate each other, and carry bytes both ways", () =>
+  it.live("authenticates two runners to each other, and carries bytes both ways", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const [near, far] = [yield* start(), yield* start()]
@@ -64,7 +64,7 @@ describe("two runners", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("work together while the master key is replaced on one after the other", () =>
+  it.live("connects two runners while the master key is replaced on one after the other", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const former = yield* start()
@@ -76,7 +76,7 @@ describe("two runners", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("say which setting differs when their master keys do", () =>
+  it.live("says on both runners which setting differs when their master keys do", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const [near, far] = [
@@ -94,7 +94,7 @@ describe("two runners", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("dial nobody who is not in the runner list", () =>
+  it.live("dials no address that is not in the runner list", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const near = yield* start()
@@ -108,7 +108,7 @@ describe("two runners", () => {
 })
 
 describe("a stranger", () => {
-  it.live("does not get in with the id of a key that it does not have", () =>
+  it.live("rejects a stranger with the id of a key that it does not have", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const runner = yield* start()
@@ -128,7 +128,7 @@ describe("a stranger", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("does not get in with the recorded bytes of a runner", () =>
+  it.live("rejects a stranger that dials with the recorded bytes of a runner", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const runner = yield* start()
@@ -144,7 +144,7 @@ describe("a stranger", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("does not pass for a runner with the recorded bytes of one", () =>
+  it.live("rejects a dialed stranger that replays the recorded bytes of a runner", () =>
     Effect.gen(function* () {
       const { register, start } = yield* makePorts
       const runner = yield* start()
@@ -167,7 +167,7 @@ describe("a stranger", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("does not pass for a runner by reflecting what the runner sends", () =>
+  it.live("rejects a dialed stranger that reflects what the runner sends, in either way", () =>
     Effect.gen(function* () {
       const { register, start } = yield* makePorts
       const runner = yield* start()
@@ -196,7 +196,7 @@ describe("a stranger", () => {
 })
 
 describe("a hostile connection", () => {
-  it.live("ends at once with a head of 256 MiB, of which nothing is buffered", () =>
+  it.live("ends a connection at once at a frame head of 256 MiB, and buffers nothing of it", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const runner = yield* start()
@@ -211,7 +211,7 @@ describe("a hostile connection", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("ends at once with garbage, and many write one line", () =>
+  it.live("ends connections with garbage at once, and writes one line for many", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const runner = yield* start()
@@ -240,7 +240,7 @@ describe("a hostile connection", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends after three seconds, however slowly it sends", () =>
+  it.effect("ends a connection whose handshake takes longer than three seconds", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const runner = yield* start()
@@ -252,7 +252,7 @@ describe("a hostile connection", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("frees its place when it closes midway", () =>
+  it.live("frees the place of a connection that closes in the middle of the handshake", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const runner = yield* start()
@@ -266,7 +266,7 @@ describe("a hostile connection", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is bounded in number, per address and in total, and keeps no runner out", () =>
+  it.effect("limits unauthenticated connections by address and in total, but no runner", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const runner = yield* start()
@@ -294,7 +294,7 @@ describe("a hostile connection", () => {
 })
 
 describe("mutual TLS between runners", () => {
-  it.live("carries the handshake and everything after it", () =>
+  it.live("carries the handshake of two runners and everything after it over mutual TLS", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const env = yield* tlsFiles(certified)
@@ -307,7 +307,7 @@ describe("mutual TLS between runners", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("refuses a runner without it, and names the settings on both", () =>
+  it.live("refuses a runner without mutual TLS, and names the settings on both runners", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const secured = yield* start({ env: yield* tlsFiles(certified) })
@@ -336,7 +336,7 @@ describe("mutual TLS between runners", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("ends a connection that never begins it, and bounds their number", () =>
+  it.live("limits connections that never begin TLS to the newest, and still takes a runner", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const runner = yield* start({ env: yield* tlsFiles(certified) })
@@ -352,7 +352,7 @@ describe("mutual TLS between runners", () => {
 })
 
 describe("runners of two releases", () => {
-  it.live("refuse each other when their protocols differ, and both name both releases", () =>
+  it.live("refuses a runner of another protocol, and names both releases on both runners", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const older = yield* start()
@@ -372,7 +372,7 @@ describe("runners of two releases", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("work together when only the release differs", () =>
+  it.live("connects two runners of which only the release differs", () =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
       const older = yield* start()
@@ -382,7 +382,7 @@ describe("runners of two releases", () => {
     }).pipe(Effect.scoped)
   )
 
-  it("drain the older ones only once half of all are newer", () => {
+  it("drains the runners of an older release only once half of all are newer", () => {
     const newer = new Set(["n1", "n2"])
     assert.isFalse(shouldDrain(["o1", "o2", "o3", "n1"], new Set(["n1"])))
     assert.isTrue(shouldDrain(["o1", "o2", "n1", "n2"], newer))

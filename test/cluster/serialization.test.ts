@@ -40,7 +40,7 @@ describe("the encoding of the cluster's RPC", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has the envelope of this cluster protocol: change the protocol with it", () =>
+  it.effect("writes the RPC envelope of this cluster protocol: change the protocol with it", () =>
     Effect.gen(function* () {
       const encoded = (yield* serialization).makeUnsafe().encode({
         _tag: "Request",

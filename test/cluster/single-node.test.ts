@@ -20,7 +20,7 @@ const slowLive = (onStopped: () => void) =>
   )
 
 describe("a single node", () => {
-  it.live("stops without a warning, however long its entities take", () =>
+  it.live("stops a single node without a warning, however long its entities take", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []
       const recorder = Logger.make(({ logLevel, message }) => {

@@ -12,7 +12,7 @@ import { freePort } from "#testing/runners"
 import { DatabaseLive } from "../support/service.ts"
 import { freeUdpPort } from "../support/udp-port.ts"
 
-const two = fileURLToPath(new URL("../../src/server/two.ts", import.meta.url))
+const two = fileURLToPath(new URL("../../src/server/demo/two.ts", import.meta.url))
 const bin = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))
 
 const start = (env: Readonly<Record<string, string>>) =>
@@ -33,7 +33,7 @@ const start = (env: Readonly<Record<string, string>>) =>
   )
 
 layer(DatabaseLive, { excludeTestServices: true })("two runners on one laptop", (it) => {
-  it.effect("answer behind one port, and share a TURN server", () =>
+  it.effect("answers from two runners behind one port, and names their TURN server", () =>
     Effect.gen(function* () {
       const { url: databaseUrl } = yield* TestDatabase
       const port = yield* freePort
@@ -91,7 +91,7 @@ layer(DatabaseLive, { excludeTestServices: true })("two runners on one laptop", 
     })
   )
 
-  it.effect("are refused in production", () =>
+  it.effect("refuses to start the two runners of a laptop in production", () =>
     Effect.gen(function* () {
       const { ended, output } = yield* start({ NODE_ENV: "production" })
       assert.strictEqual(yield* Effect.promise(() => ended), 1)

@@ -5,7 +5,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Option } from "effect"
 import { dashboardHeader } from "#rpc/dashboard"
 import { SignInLinks } from "#server/features/developers/sign-in-links"
-import { DashboardPort } from "#server/http/dashboard/port"
+import { DashboardPort } from "#server/http/dashboard/listener"
 import { at, request, type TestResponse } from "#testing/players"
 import { freePort } from "#testing/runners"
 import { codeOf } from "../support/developer-requests.ts"
@@ -41,20 +41,22 @@ const signedUp = Effect.gen(function* () {
 const Node = nodeWith(data).pipe(Layer.provideMerge(SharedDatabase.layer))
 
 layer(Node)("the session of the dashboard", (it) => {
-  it.effect("is a cookie that scripts cannot read, and no token in the body", () =>
-    Effect.gen(function* () {
-      const answer = yield* signedUp
-      const cookie = answer.headers.get("set-cookie") ?? ""
-      assert.match(cookie, /^__Host-svc=kds_[\w-]{43};/)
-      for (const attribute of ["HttpOnly", "Secure", "SameSite=Strict", "Path=/"]) {
-        assert.include(cookie, attribute)
-      }
-      assert.strictEqual(at(answer.body, "developer", "email"), account.email)
-      assert.notInclude(JSON.stringify(answer.body), "kds_")
-    })
+  it.effect(
+    "keeps the dashboard's session in a cookie that scripts cannot read, with no token in the body",
+    () =>
+      Effect.gen(function* () {
+        const answer = yield* signedUp
+        const cookie = answer.headers.get("set-cookie") ?? ""
+        assert.match(cookie, /^__Host-svc=kds_[\w-]{43};/)
+        for (const attribute of ["HttpOnly", "Secure", "SameSite=Strict", "Path=/"]) {
+          assert.include(cookie, attribute)
+        }
+        assert.strictEqual(at(answer.body, "developer", "email"), account.email)
+        assert.notInclude(JSON.stringify(answer.body), "kds_")
+      })
   )
 
-  it.effect("works for requests of the dashboard's own pages only", () =>
+  it.effect("accepts the dashboard's session in requests of its own pages only", () =>
     Effect.gen(function* () {
       const cookie = cookieOf(yield* signedUp)
       const statusWith = (headers: Readonly<Record<string, string>>) =>
@@ -72,26 +74,28 @@ layer(Node)("the session of the dashboard", (it) => {
     })
   )
 
-  it.effect("does not let another page sign in, or ask for the header across origins", () =>
-    Effect.gen(function* () {
-      const withoutHeader = yield* send("POST", "/dashboard/session", {}, account)
-      assert.deepStrictEqual(
-        [withoutHeader.status, codeOf(withoutHeader)],
-        [403, "origin_not_allowed"]
-      )
-      assert.isNull(withoutHeader.headers.get("set-cookie"))
-      const preflight = yield* send("OPTIONS", "/v1/developers/me", {
-        origin: "https://evil.example",
-        "access-control-request-method": "GET",
-        "access-control-request-headers": dashboardHeader
+  it.effect(
+    "refuses a dashboard sign-in without its header, and does not allow the header across origins",
+    () =>
+      Effect.gen(function* () {
+        const withoutHeader = yield* send("POST", "/dashboard/session", {}, account)
+        assert.deepStrictEqual(
+          [withoutHeader.status, codeOf(withoutHeader)],
+          [403, "origin_not_allowed"]
+        )
+        assert.isNull(withoutHeader.headers.get("set-cookie"))
+        const preflight = yield* send("OPTIONS", "/v1/developers/me", {
+          origin: "https://evil.example",
+          "access-control-request-method": "GET",
+          "access-control-request-headers": dashboardHeader
+        })
+        const allowed = preflight.headers.get("access-control-allow-headers") ?? ""
+        assert.notInclude(allowed.toLowerCase(), dashboardHeader)
+        assert.isNull(preflight.headers.get("access-control-allow-credentials"))
       })
-      const allowed = preflight.headers.get("access-control-allow-headers") ?? ""
-      assert.notInclude(allowed.toLowerCase(), dashboardHeader)
-      assert.isNull(preflight.headers.get("access-control-allow-credentials"))
-    })
   )
 
-  it.effect("ends for good with the sign-out", () =>
+  it.effect("ends the dashboard's session for good with the sign-out", () =>
     Effect.gen(function* () {
       const cookie = cookieOf(yield* signedUp)
       const gone = yield* send("DELETE", "/dashboard/session", { ...own, cookie })
@@ -113,7 +117,7 @@ layer(Node)("the session of the dashboard", (it) => {
     })
   )
 
-  it.effect("has a page that allows nothing inline and nothing of other origins", () =>
+  it.effect("serves a dashboard page that allows nothing inline and nothing of other origins", () =>
     Effect.gen(function* () {
       for (const path of ["/dashboard", "/dashboard/some/development/players"]) {
         const { body, headers, status } = yield* send("GET", path, {})
@@ -158,7 +162,7 @@ layer(Demo)("a one-time link", (it) => {
 const Off = nodeWith({ SVC_DASHBOARD: "off" }).pipe(Layer.provideMerge(SharedDatabase.layer))
 
 layer(Off)("without a dashboard", (it) => {
-  it.effect("neither page nor session exist", () =>
+  it.effect("serves neither page nor session without a dashboard", () =>
     Effect.gen(function* () {
       const page = yield* send("GET", "/dashboard", {})
       assert.strictEqual(page.status, 404)
@@ -180,17 +184,19 @@ const Apart = Layer.unwrap(
 )
 
 layer(Apart)("a dashboard on a port of its own", (it) => {
-  it.effect("is on that port only, where its session counts", () =>
-    Effect.gen(function* () {
-      const there = `http://127.0.0.1:${yield* OwnPort}`
-      const page = yield* send("GET", "/dashboard", {})
-      assert.strictEqual(page.status, 404)
-      assert.strictEqual((yield* request(`${there}/dashboard`)).status, 200)
-      const signup = { headers: own, body: account }
-      const signedIn = yield* request(`${there}/dashboard/session/signup`, signup)
-      const headers = { ...own, cookie: cookieOf(signedIn) }
-      assert.strictEqual((yield* request(`${there}/v1/developers/me`, { headers })).status, 200)
-      assert.strictEqual((yield* send("GET", "/v1/developers/me", headers)).status, 401)
-    })
+  it.effect(
+    "serves a dashboard with its own port on that port only, and accepts its session only there",
+    () =>
+      Effect.gen(function* () {
+        const there = `http://127.0.0.1:${yield* OwnPort}`
+        const page = yield* send("GET", "/dashboard", {})
+        assert.strictEqual(page.status, 404)
+        assert.strictEqual((yield* request(`${there}/dashboard`)).status, 200)
+        const signup = { headers: own, body: account }
+        const signedIn = yield* request(`${there}/dashboard/session/signup`, signup)
+        const headers = { ...own, cookie: cookieOf(signedIn) }
+        assert.strictEqual((yield* request(`${there}/v1/developers/me`, { headers })).status, 200)
+        assert.strictEqual((yield* send("GET", "/v1/developers/me", headers)).status, 401)
+      })
   )
 })

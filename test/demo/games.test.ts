@@ -70,24 +70,26 @@ const dropIn = (page: Page, column: number) =>
   Effect.promise(() => page.click(`.board button:nth-child(${column})[aria-disabled="false"]`))
 
 layer(DemoLive, options)("the demo games", (it) => {
-  it.effect("lead from /demo to their own address, and are small enough to copy", () =>
-    Effect.gen(function* () {
-      const { demo, url } = yield* Demo
-      const found = yield* Effect.promise(() => fetch(`${url}/demo`, { redirect: "manual" }))
-      assert.deepStrictEqual([found.status, found.headers.get("location")], [302, `${demo}/`])
-      const foreign = yield* request(`${url}/demo`, { headers: { "x-forwarded-for": "1.2.3.4" } })
-      assert.strictEqual(foreign.status, 404)
-      for (const file of ["arena/game.js", "four/game.js", "four/rules.js"]) {
-        const text = readFileSync(new URL(`../../docs/demo/${file}`, import.meta.url), "utf8")
-        assert.isBelow(text.split("\n").length, 400, file)
-      }
-    })
+  it.effect(
+    "leads from /demo to the address of the demo games, which are small enough to copy",
+    () =>
+      Effect.gen(function* () {
+        const { demo, url } = yield* Demo
+        const found = yield* Effect.promise(() => fetch(`${url}/demo`, { redirect: "manual" }))
+        assert.deepStrictEqual([found.status, found.headers.get("location")], [302, `${demo}/`])
+        const foreign = yield* request(`${url}/demo`, { headers: { "x-forwarded-for": "1.2.3.4" } })
+        assert.strictEqual(foreign.status, 404)
+        for (const file of ["arena/game.js", "four/game.js", "four/rules.js"]) {
+          const text = readFileSync(new URL(`../../docs/demo/${file}`, import.meta.url), "utf8")
+          assert.isBelow(text.split("\n").length, 400, file)
+        }
+      })
   )
 })
 
 layer(Layer.merge(DemoLive, Chromium.layer), options)(`two pages${needsChromium}`, (it) => {
   it.effect.skipIf(!installed)(
-    "play Star rush: a bot comes to who is alone, and leaves when a player comes",
+    "plays Star rush: a bot comes to who is alone, and leaves when a player comes",
     () =>
       Effect.gen(function* () {
         const ada = yield* enter("/arena/", "Ada")
@@ -111,7 +113,7 @@ layer(Layer.merge(DemoLive, Chromium.layer), options)(`two pages${needsChromium}
   )
 
   it.effect.skipIf(!installed)(
-    "play Four in a row to its end and chat, after the computer made room",
+    "plays Four in a row to its end with chat and call, after the computer made room",
     () =>
       Effect.gen(function* () {
         const cleo = yield* enter("/four/", "Cleo")

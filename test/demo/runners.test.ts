@@ -39,31 +39,33 @@ layer(nodeOf(development).pipe(Layer.provide(two)))("two runners", (it) => {
     })
   )
 
-  it.effect("refuses other origins and machines, and what is no room id", () =>
-    Effect.gen(function* () {
-      killed.length = 0
-      const foreign: ReadonlyArray<Readonly<Record<string, string>>> = [
-        { origin: "https://example.com" },
-        { origin: "null" },
-        { origin: "http://other--dev.localhost:8080" },
-        { origin: "http://demo-games--dev.localhost:9090" },
-        { "x-forwarded-for": "192.0.2.1" },
-        { origin: games, "x-forwarded-for": "192.0.2.1" }
-      ]
-      for (const headers of foreign) {
-        assert.strictEqual(yield* kill(headers), 404, JSON.stringify(headers))
-        assert.strictEqual((yield* runners(headers)).status, 404, JSON.stringify(headers))
-      }
-      for (const body of [{}, { roomId: "room" }, { roomId: 1 }, []]) {
-        assert.strictEqual(yield* kill({}, body), 400, JSON.stringify(body))
-      }
-      assert.deepStrictEqual(killed, [])
-    })
+  it.effect(
+    "refuses to kill a runner for other origins and machines, and for a text that is no room id",
+    () =>
+      Effect.gen(function* () {
+        killed.length = 0
+        const foreign: ReadonlyArray<Readonly<Record<string, string>>> = [
+          { origin: "https://example.com" },
+          { origin: "null" },
+          { origin: "http://other--dev.localhost:8080" },
+          { origin: "http://demo-games--dev.localhost:9090" },
+          { "x-forwarded-for": "192.0.2.1" },
+          { origin: games, "x-forwarded-for": "192.0.2.1" }
+        ]
+        for (const headers of foreign) {
+          assert.strictEqual(yield* kill(headers), 404, JSON.stringify(headers))
+          assert.strictEqual((yield* runners(headers)).status, 404, JSON.stringify(headers))
+        }
+        for (const body of [{}, { roomId: "room" }, { roomId: 1 }, []]) {
+          assert.strictEqual(yield* kill({}, body), 400, JSON.stringify(body))
+        }
+        assert.deepStrictEqual(killed, [])
+      })
   )
 })
 
 layer(nodeOf(development))("one runner", (it) => {
-  it.effect("has no route that kills it", () =>
+  it.effect("offers no route that kills the only runner", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* kill(), 404)
       assert.deepStrictEqual((yield* runners()).body, { runners: 1 })
@@ -74,7 +76,7 @@ layer(nodeOf(development))("one runner", (it) => {
 const production = { SVC_DEMO_GAMES: "on", NODE_ENV: "production" }
 
 layer(nodeOf(production).pipe(Layer.provide(two)))("production", (it) => {
-  it.effect("has none of these routes", () =>
+  it.effect("offers no route to list or kill runners in production", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* kill(), 404)
       assert.strictEqual((yield* runners()).status, 404)

@@ -84,7 +84,7 @@ const settings = (env: Readonly<Record<string, unknown>>) =>
   )
 
 describe("the image", () => {
-  it("runs the Node version of the tests as an unprivileged user", () => {
+  it("runs the image with the Node version of the tests as an unprivileged user", () => {
     const packages: unknown = JSON.parse(read("package.json"))
     const node = String(at(packages, "dependencies", "node"))
     const bases = Array.from(dockerfile.matchAll(/^FROM (\S+)/gm), ([, base]) => base)
@@ -147,7 +147,7 @@ describe("compose.yaml", () => {
     assert.include(list(at(services, "postgres", "volumes")), script)
   })
 
-  it("trusts the gateway of its network alone", () => {
+  it("trusts the gateway of the compose network alone", () => {
     const gateway = at(compose, "networks", "default", "ipam", "config", 0, "gateway")
     assert.isString(gateway)
     for (const { environment } of composeRunners) {

@@ -73,7 +73,7 @@ const makeDatabase = Effect.fnUntraced(function* (bin: string) {
 
 describe(`the two roles of the database${needsPrograms}`, () => {
   it.live.skipIf(programs === undefined)(
-    "run the service, and let it neither change nor delete an entry of the audit log",
+    "runs the service by a database role that can neither change nor delete an audit entry",
     () =>
       Effect.gen(function* () {
         const bin = programs ?? ""
@@ -130,7 +130,7 @@ describe(`the two roles of the database${needsPrograms}`, () => {
   )
 
   it.live.skipIf(programs === undefined)(
-    "are what production asks for when it runs as a superuser",
+    "warns in production of a superuser, and names the file with the two database roles",
     () =>
       Effect.gen(function* () {
         const server = yield* startServer(programs ?? "")

@@ -68,24 +68,27 @@ const compile = (samples: ReadonlyArray<Sample>): string => {
 }
 
 describe("the code of the documentation", () => {
-  it("compiles against the client", () => {
+  it("compiles the code samples of the documentation against the client", () => {
     const samples = samplesOf("ts", "js").filter((sample) => !isOfTestKit(sample))
     assert.isAbove(samples.length, 25)
     assert.strictEqual(compile(samples), "")
   })
 
-  it("is checked by a compiler that finds a wrong name", () => {
+  it("reports a wrong name in a compiled code sample of the documentation", () => {
     const wrong = { place: "docs/x.md:1", text: "client.rooms.quickMtach('default')" }
     assert.include(compile([wrong]), "quickMtach")
   })
 
-  it.each(samplesOf("json"))("parses as JSON in $place", ({ text }) => {
+  it.each(samplesOf("json"))("parses the JSON sample in $place", ({ text }) => {
     JSON.parse(text)
   })
 
-  it.each(samplesOf("sh", "bash"))("is a whole shell command in $place", ({ text }) => {
-    // A reader replaces what stands in angle brackets.
-    const script = text.replaceAll(/<[a-z][^<>\n]*>/g, "value")
-    execFileSync("bash", ["-n"], { input: script, stdio: ["pipe", "ignore", "pipe"] })
-  })
+  it.each(samplesOf("sh", "bash"))(
+    "finds whole shell commands in the sample in $place",
+    ({ text }) => {
+      // A reader replaces what stands in angle brackets.
+      const script = text.replaceAll(/<[a-z][^<>\n]*>/g, "value")
+      execFileSync("bash", ["-n"], { input: script, stdio: ["pipe", "ignore", "pipe"] })
+    }
+  )
 })

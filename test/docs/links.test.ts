@@ -40,14 +40,14 @@ const brokenLinks = (file: string, text: string): ReadonlyArray<string> =>
     })
 
 describe("the documentation", () => {
-  it("includes the README, the guides and the pages of test folders", () => {
+  it("finds the README, the guides and the pages of test folders among the documentation", () => {
     for (const file of ["README.md", "docs/architecture.md", "docs/guides/rooms.md"]) {
       assert.include(files, file)
     }
     assert.include(files, "test/bench/README.md")
   })
 
-  it.each(files)("has no broken link in %s", (file) => {
+  it.each(files)("finds no broken link in %s", (file) => {
     assert.deepStrictEqual(brokenLinks(file, textOf(file)), [])
   })
 

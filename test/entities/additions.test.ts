@@ -59,12 +59,15 @@ describe("an older runner", () => {
     })
   )
 
-  it.effect.each(calls)("knows its errors of the call $name when one is added", ({ error }) => {
-    const older = SchemaBinary.toCodec(error)
-    const newer = SchemaBinary.toCodec(Schema.Union([LaterError, error]))
-    const decode = Schema.decodeSync(older)
-    return forAll(error, (value) => {
-      assertSame(decode(Schema.encodeSync(newer)(value)), decode(Schema.encodeSync(older)(value)))
-    })
-  })
+  it.effect.each(calls)(
+    "knows the earlier errors of the call $name when one is added",
+    ({ error }) => {
+      const older = SchemaBinary.toCodec(error)
+      const newer = SchemaBinary.toCodec(Schema.Union([LaterError, error]))
+      const decode = Schema.decodeSync(older)
+      return forAll(error, (value) => {
+        assertSame(decode(Schema.encodeSync(newer)(value)), decode(Schema.encodeSync(older)(value)))
+      })
+    }
+  )
 })

@@ -49,7 +49,7 @@ describe("the release before this one", () => {
   const note = reason === undefined ? "" : ` (skipped: ${reason})`
 
   it.effect.skipIf(reason !== undefined)(
-    `exchanges every call of an entity with this one${note}`,
+    `exchanges every call of an entity with the release before this one${note}`,
     () =>
       Effect.gen(function* () {
         const folder = yield* sourcesOf(compatibleRelease)
@@ -70,22 +70,24 @@ describe("the release before this one", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.effect.skipIf(reason !== undefined)(`reads the snapshots of this one${note}`, () =>
-    Effect.gen(function* () {
-      const folder = yield* sourcesOf(compatibleRelease)
-      const room: typeof import("#entities/room/snapshot") = load(
-        join(folder, "entities/room/snapshot.ts")
-      )
-      const channel: typeof import("#entities/channel/snapshot") = load(
-        join(folder, "entities/channel/snapshot.ts")
-      )
-      const { state } = roomOfThree().actor
-      if (state === undefined) return assert.fail("the room is open")
-      const stored = yield* room.decodeSnapshot(toRow(state, 1, "n1", 0, links).snapshot)
-      assert.deepStrictEqual(room.fromStored(stored), state)
-      const row = toChannelRow(channelOf("ann", "ben").state, 1, "n1", 0, links)
-      const read = yield* channel.fromRow(row, 0)
-      assert.deepStrictEqual(read.links, links)
-    }).pipe(Effect.scoped)
+  it.effect.skipIf(reason !== undefined)(
+    `reads the snapshots of this release by the release before it${note}`,
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* sourcesOf(compatibleRelease)
+        const room: typeof import("#entities/room/snapshot") = load(
+          join(folder, "entities/room/snapshot.ts")
+        )
+        const channel: typeof import("#entities/channel/snapshot") = load(
+          join(folder, "entities/channel/snapshot.ts")
+        )
+        const { state } = roomOfThree().actor
+        if (state === undefined) return assert.fail("the room is open")
+        const stored = yield* room.decodeSnapshot(toRow(state, 1, "n1", 0, links).snapshot)
+        assert.deepStrictEqual(room.fromStored(stored), state)
+        const row = toChannelRow(channelOf("ann", "ben").state, 1, "n1", 0, links)
+        const read = yield* channel.fromRow(row, 0)
+        assert.deepStrictEqual(read.links, links)
+      }).pipe(Effect.scoped)
   )
 })

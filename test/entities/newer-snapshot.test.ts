@@ -54,28 +54,32 @@ const snapshots = [
 describe.each(snapshots)("the snapshot of a $kind", ({ rewrite, text }) => {
   const document: Readonly<Record<string, unknown>> = JSON.parse(text)
 
-  it.effect("is read as it was written", () =>
+  it.effect("reads a snapshot of a room or channel as it was written", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(JSON.parse(yield* rewrite(text)), document)
     })
   )
 
-  it.effect("is read without what a newer release added at any level", () =>
-    Effect.gen(function* () {
-      const again = yield* rewrite(JSON.stringify(withAddition(document)))
-      assert.deepStrictEqual(withoutAddition(JSON.parse(again)), document)
-    })
+  it.effect(
+    "reads a snapshot of a room or channel without what a newer release added at any level",
+    () =>
+      Effect.gen(function* () {
+        const again = yield* rewrite(JSON.stringify(withAddition(document)))
+        assert.deepStrictEqual(withoutAddition(JSON.parse(again)), document)
+      })
   )
 
-  it.effect("is read without what an older release did not write", () =>
-    Effect.gen(function* () {
-      const { format: _, links: __, ...older } = document
-      const again: unknown = JSON.parse(yield* rewrite(JSON.stringify(older)))
-      assert.deepStrictEqual(again, { ...document, links: [] })
-    })
+  it.effect(
+    "reads a snapshot of a room or channel without what an older release did not write",
+    () =>
+      Effect.gen(function* () {
+        const { format: _, links: __, ...older } = document
+        const again: unknown = JSON.parse(yield* rewrite(JSON.stringify(older)))
+        assert.deepStrictEqual(again, { ...document, links: [] })
+      })
   )
 
-  it.effect("is refused in a newer format, with the remedy", () =>
+  it.effect("refuses a snapshot of a room or channel in a newer format, with the remedy", () =>
     Effect.gen(function* () {
       const newer = JSON.stringify({ ...document, format: Number(document["format"]) + 1 })
       const error = yield* Effect.flip(rewrite(newer))
@@ -111,7 +115,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
   "a snapshot in a format that this release cannot read",
   (it) => {
     it.effect(
-      "leaves its room unavailable and unchanged until a release that reads it",
+      "leaves a room in an unreadable format unavailable and unchanged until a release that reads it",
       () =>
         Effect.gen(function* () {
           const app = yield* TestApp
@@ -147,28 +151,30 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
       { tags: "long" }
     )
 
-    it.effect("leaves its channel unavailable and unchanged until a release that reads it", () =>
-      Effect.gen(function* () {
-        const listed = `pl_${"0".repeat(26)}`
-        const app = yield* TestApp
-        const sql = yield* SqlClient.SqlClient
-        yield* manage(app, "PUT", "original", { allow: [listed] })
-        yield* formats(sql).copyChannel("original", "copy", 2)
-        const document = Effect.map(
-          sql<{ document: string }>`select document from channels where name = 'copy'`,
-          ([row]) => row?.document
-        )
-        const before = yield* document
-        assert.strictEqual((yield* manage(app, "PUT", "copy", { allow: [] })).status, 503)
-        assert.strictEqual((yield* manage(app, "DELETE", "copy")).status, 503)
-        assert.strictEqual(yield* document, before)
+    it.effect(
+      "leaves a channel in an unreadable format unavailable and unchanged until a release that reads it",
+      () =>
+        Effect.gen(function* () {
+          const listed = `pl_${"0".repeat(26)}`
+          const app = yield* TestApp
+          const sql = yield* SqlClient.SqlClient
+          yield* manage(app, "PUT", "original", { allow: [listed] })
+          yield* formats(sql).copyChannel("original", "copy", 2)
+          const document = Effect.map(
+            sql<{ document: string }>`select document from channels where name = 'copy'`,
+            ([row]) => row?.document
+          )
+          const before = yield* document
+          assert.strictEqual((yield* manage(app, "PUT", "copy", { allow: [] })).status, 503)
+          assert.strictEqual((yield* manage(app, "DELETE", "copy")).status, 503)
+          assert.strictEqual(yield* document, before)
 
-        yield* sql`update channels set document = ${(before ?? "").replace(/"format": ?2/, '"format":1')}
+          yield* sql`update channels set document = ${(before ?? "").replace(/"format": ?2/, '"format":1')}
           where name = 'copy'`
-        const read = yield* manage(app, "GET", "copy")
-        assert.strictEqual(read.status, 200)
-        assert.deepStrictEqual(at(read.body, "allow"), [listed])
-      })
+          const read = yield* manage(app, "GET", "copy")
+          assert.strictEqual(read.status, 200)
+          assert.deepStrictEqual(at(read.body, "allow"), [listed])
+        })
     )
   }
 )

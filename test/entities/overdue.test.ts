@@ -5,7 +5,7 @@ import { overdueAt, refreshMillis } from "#entities/overdue"
 const createdAt = 1_800_000_012_345
 
 describe("an active entity", () => {
-  it("is overdue two to three refresh intervals after a write", () => {
+  it("declares an active entity overdue two to three refresh intervals after a write", () => {
     for (let now = createdAt; now < createdAt + 5 * refreshMillis; now += 777) {
       const ahead = overdueAt(createdAt, now) - now
       assert.isAtLeast(ahead, 2 * refreshMillis)
@@ -13,7 +13,7 @@ describe("an active entity", () => {
     }
   })
 
-  it("keeps the time at which it is overdue over all writes of an interval", () => {
+  it("gives an active entity one overdue time for all its writes of a refresh interval", () => {
     const times = new Set<number>()
     for (let passed = 1; passed <= refreshMillis; passed += 400) {
       times.add(overdueAt(createdAt, createdAt + passed))
@@ -21,7 +21,7 @@ describe("an active entity", () => {
     assert.strictEqual(times.size, 1)
   })
 
-  it("moves that time by one refresh interval when its clock was behind the creation", () => {
+  it("declares an entity overdue one refresh interval after its creation if the clock was behind that", () => {
     const now = createdAt - refreshMillis
     assert.strictEqual(overdueAt(createdAt, now), createdAt + refreshMillis)
   })

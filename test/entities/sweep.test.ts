@@ -6,7 +6,7 @@ import { makeSweep } from "#entities/sweep"
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
 describe("a sweep of overdue rows", () => {
-  it.effect("reaches those behind more unreadable ones than a page holds", () =>
+  it.effect("reaches overdue rows behind more unreadable ones than a page holds", () =>
     Effect.gen(function* () {
       const unreadable = 450
       let rows = numbers(0, 700)

@@ -30,15 +30,15 @@ const assertLinear = <E, R>(act: (size: NodeSize) => Effect.Effect<void, E, R>) 
   })
 
 describe("a node with many connections and rooms", () => {
-  it.live("looks at each once when any player may have changed", () =>
+  it.live("looks at each connection and room once when any player may have changed", () =>
     assertLinear(() => applyAllPlayers)
   )
 
-  it.live("looks at each once when any config may have changed", () =>
+  it.live("looks at each connection and room once when any config may have changed", () =>
     assertLinear((size) => applyAllConfigs(size, true))
   )
 
-  it.live("looks at each once when all rooms close", () =>
+  it.live("looks at each connection and room once when all rooms close", () =>
     assertLinear((size) => applyAllConfigs(size, false))
   )
 

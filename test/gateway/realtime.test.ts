@@ -40,7 +40,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
     })
   )
 
-  it.effect("closes with 4001 after a first frame that is not a valid `auth`", () =>
+  it.effect("closes a socket with 4001 after a first frame that is not a valid `auth`", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { accessToken } = yield* guest(app)
@@ -188,16 +188,18 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
     })
   )
 
-  it.effect("closes with 1003 after a binary frame, and with 1009 after a frame over 64 KiB", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const ada = yield* newPlayer(app)
-      ada.socket.ws.send(Buffer.from([1, 2, 3]))
-      assert.strictEqual((yield* ada.socket.closed).code, 1003)
-      const bob = yield* newPlayer(app)
-      yield* bob.socket.sendText("x".repeat(70_000))
-      assert.strictEqual((yield* bob.socket.closed).code, 1009)
-    })
+  it.effect(
+    "closes a socket with 1003 after a binary frame, and with 1009 after a frame over 64 KiB",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const ada = yield* newPlayer(app)
+        ada.socket.ws.send(Buffer.from([1, 2, 3]))
+        assert.strictEqual((yield* ada.socket.closed).code, 1003)
+        const bob = yield* newPlayer(app)
+        yield* bob.socket.sendText("x".repeat(70_000))
+        assert.strictEqual((yield* bob.socket.closed).code, 1009)
+      })
   )
 
   it.effect("a newer connection of a player replaces the older one and finds its seat", () =>
@@ -274,7 +276,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
   )
 
   it.effect(
-    "closes with 4003 for origins outside web.allowedOrigins; a wildcard admits subdomains",
+    "closes a socket with 4003 for origins outside web.allowedOrigins; a wildcard admits subdomains",
     () =>
       Effect.gen(function* () {
         const app = yield* TestApp
@@ -352,7 +354,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
     })
   )
 
-  it.effect("replies to a plain GET that it must upgrade", () =>
+  it.effect("replies to a plain GET of the realtime endpoint that it must upgrade", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const answer = yield* request(`${app.url}/v1/realtime`)

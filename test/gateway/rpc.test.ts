@@ -61,7 +61,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("native rp
     })
   )
 
-  it.effect("delivers errors as their classes", () =>
+  it.effect("delivers errors of native RPC as their classes", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app)
@@ -141,7 +141,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("native rp
     })
   )
 
-  it.effect("channels work, and their errors arrive as their classes", () =>
+  it.effect("serves channels by native RPC, and delivers their errors as their classes", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const bot = yield* guest(app, "Bot")

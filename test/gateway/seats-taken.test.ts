@@ -24,30 +24,32 @@ const statuses = Layer.mock(PlayerStatusCache)({
 })
 
 describe("a player who was banned before taking a seat", () => {
-  it.live("leaves the room after its members have seen the player join", () =>
-    Effect.gen(function* () {
-      const [room] = (yield* fillNode({ environments: 1, connections: 1, rooms: 1 })).rooms
-      if (room === undefined) return assert.fail("no room")
-      yield* startPlayerChanges(statuses)
-      const outputs: Array<RoomOutput> = []
-      const watcher = {
-        send: (sent: ReadonlyArray<RoomOutput>) => void outputs.push(...sent),
-        end: () => undefined
-      }
-      room.attach("node", watcher, 0, [])
-      // A ticket without a seat would wait for another match.
-      assert.deepStrictEqual(room.seat([joiningPlayer]), Result.succeed([playerId]))
-      while (room.state?.members.has(playerId) === true) yield* Effect.yieldNow
-      const events = outputs.flatMap((output) =>
-        output.kind === "event" ? [JSON.parse(output.frame)] : []
-      )
-      assert.deepStrictEqual(
-        events.map((event) => [at(event, "t"), at(event, "reason")]),
-        [
-          ["player_joined", undefined],
-          ["player_left", "banned"]
-        ]
-      )
-    }).pipe(Effect.scoped, Effect.provide(RegistriesLive))
+  it.live(
+    "removes a player who was banned before taking a seat after the members have seen the join",
+    () =>
+      Effect.gen(function* () {
+        const [room] = (yield* fillNode({ environments: 1, connections: 1, rooms: 1 })).rooms
+        if (room === undefined) return assert.fail("no room")
+        yield* startPlayerChanges(statuses)
+        const outputs: Array<RoomOutput> = []
+        const watcher = {
+          send: (sent: ReadonlyArray<RoomOutput>) => void outputs.push(...sent),
+          end: () => undefined
+        }
+        room.attach("node", watcher, 0, [])
+        // A ticket without a seat would wait for another match.
+        assert.deepStrictEqual(room.seat([joiningPlayer]), Result.succeed([playerId]))
+        while (room.state?.members.has(playerId) === true) yield* Effect.yieldNow
+        const events = outputs.flatMap((output) =>
+          output.kind === "event" ? [JSON.parse(output.frame)] : []
+        )
+        assert.deepStrictEqual(
+          events.map((event) => [at(event, "t"), at(event, "reason")]),
+          [
+            ["player_joined", undefined],
+            ["player_left", "banned"]
+          ]
+        )
+      }).pipe(Effect.scoped, Effect.provide(RegistriesLive))
   )
 })

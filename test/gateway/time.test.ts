@@ -122,7 +122,7 @@ const testGateway = Effect.gen(function* () {
 })
 
 describe("a socket over time", () => {
-  it.live("closes with 4001 when no first frame arrives within five seconds", () =>
+  it.live("closes a socket with 4001 when no first frame arrives within five seconds", () =>
     Effect.gen(function* () {
       const { client, pass } = yield* testGateway
       yield* pass(4.9)
@@ -132,15 +132,17 @@ describe("a socket over time", () => {
     })
   )
 
-  it.live("closes with 1012 when the node does not check the first frame within 15 seconds", () =>
-    Effect.gen(function* () {
-      const { client, pass, signInWithoutReply } = yield* testGateway
-      yield* signInWithoutReply
-      yield* pass(14.9)
-      assert.strictEqual(client.ws.readyState, client.ws.OPEN)
-      yield* pass(0.1)
-      assert.deepStrictEqual(yield* client.closed, { code: 1012, reason: "unavailable" })
-    })
+  it.live(
+    "closes a socket with 1012 when the node does not check the first frame within 15 seconds",
+    () =>
+      Effect.gen(function* () {
+        const { client, pass, signInWithoutReply } = yield* testGateway
+        yield* signInWithoutReply
+        yield* pass(14.9)
+        assert.strictEqual(client.ws.readyState, client.ws.OPEN)
+        yield* pass(0.1)
+        assert.deepStrictEqual(yield* client.closed, { code: 1012, reason: "unavailable" })
+      })
   )
 
   it.live("pings a socket every 20 seconds, and keeps it open while the client replies", () =>
@@ -159,7 +161,7 @@ describe("a socket over time", () => {
     })
   )
 
-  it.live("closes with 4008 after 45 seconds without pong or frame", () =>
+  it.live("closes a socket with 4008 after 45 seconds without pong or frame", () =>
     Effect.gen(function* () {
       const { client, pass, signIn } = yield* testGateway
       yield* signIn
@@ -170,24 +172,26 @@ describe("a socket over time", () => {
     })
   )
 
-  it.live("warns a minute before its token expires, and closes with 4002 half a minute after", () =>
-    Effect.gen(function* () {
-      const { client, pass, signIn } = yield* testGateway
-      yield* signIn
-      const keepAlive = Effect.andThen(client.send({ t: "nonsense" }), client.next("warn"))
-      for (let passed = 0; passed < 840; passed += 40) {
+  it.live(
+    "warns a socket a minute before its token expires, and closes it with 4002 half a minute after",
+    () =>
+      Effect.gen(function* () {
+        const { client, pass, signIn } = yield* testGateway
+        yield* signIn
+        const keepAlive = Effect.andThen(client.send({ t: "nonsense" }), client.next("warn"))
+        for (let passed = 0; passed < 840; passed += 40) {
+          yield* keepAlive
+          yield* pass(40)
+        }
+        const warned = yield* client.next("warn", (frame) => frame["code"] === "token_expiring")
+        assert.isString(warned["message"])
         yield* keepAlive
         yield* pass(40)
-      }
-      const warned = yield* client.next("warn", (frame) => frame["code"] === "token_expiring")
-      assert.isString(warned["message"])
-      yield* keepAlive
-      yield* pass(40)
-      yield* keepAlive
-      yield* pass(40)
-      yield* keepAlive
-      yield* pass(10)
-      assert.deepStrictEqual(yield* client.closed, { code: 4002, reason: "token_expired" })
-    })
+        yield* keepAlive
+        yield* pass(40)
+        yield* keepAlive
+        yield* pass(10)
+        assert.deepStrictEqual(yield* client.closed, { code: 4002, reason: "token_expired" })
+      })
   )
 })

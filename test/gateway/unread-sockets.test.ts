@@ -29,50 +29,52 @@ const pairIn = Effect.fnUntraced(function* (target: TestTarget) {
 })
 
 layer(App, live)("sockets that do not read", (it) => {
-  it.effect("are closed at the budget of the node, and rooms of another game go on", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      yield* configure(app.production, { features: { multiplayer: true } })
-      const flooded = yield* pairIn(app)
-      const other = yield* pairIn(app.production)
-      flooded.receiver.ws.pause()
-      const padding = "x".repeat(16_000)
-      const hasLeft = () => flooded.sender.received.some(({ t }) => t === "player_disconnected")
-      const sent: Array<number> = []
-      let most = 0
-      const quiet = yield* Effect.forkChild(
-        Effect.gen(function* () {
-          for (let n = 0; !hasLeft(); n++) {
-            yield* Effect.delay(
-              other.sender.request({ t: "send", type: "own", data: n }),
-              "30 millis"
-            )
-            sent.push(n)
-          }
-        })
-      )
-      for (let n = 0; !hasLeft(); n++) {
-        assert.isBelow(n, 10_000, "the receiver is still in")
-        yield* Effect.delay(
-          flooded.sender.request({ t: "send", type: "flood", data: { n, padding } }),
-          "12 millis"
+  it.effect(
+    "closes a socket that does not read at the node's budget, and serves rooms of another game",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        yield* configure(app.production, { features: { multiplayer: true } })
+        const flooded = yield* pairIn(app)
+        const other = yield* pairIn(app.production)
+        flooded.receiver.ws.pause()
+        const padding = "x".repeat(16_000)
+        const hasLeft = () => flooded.sender.received.some(({ t }) => t === "player_disconnected")
+        const sent: Array<number> = []
+        let most = 0
+        const quiet = yield* Effect.forkChild(
+          Effect.gen(function* () {
+            for (let n = 0; !hasLeft(); n++) {
+              yield* Effect.delay(
+                other.sender.request({ t: "send", type: "own", data: n }),
+                "30 millis"
+              )
+              sent.push(n)
+            }
+          })
         )
-        most = Math.max(most, yield* readMetric(app.url, "svc_socket_unsent_bytes"))
-      }
-      assert.isAtMost(most, budget)
-      assert.isBelow(most, limits.outboxMaxBytes)
-      yield* Fiber.join(quiet)
-      flooded.receiver.ws.resume()
-      const { code } = yield* flooded.receiver.closed
-      // The close frame follows what was not read, unless the connection had to be cut before.
-      assert.oneOf(code, [1013, 1006])
-      yield* other.sender.request({ t: "send", type: "last" })
-      yield* other.receiver.next("message", (frame) => frame["type"] === "last")
-      const received = other.receiver.received.filter((frame) => frame["type"] === "own")
-      assert.deepStrictEqual(
-        received.map((frame) => Number(frame["data"])),
-        sent
-      )
-    })
+        for (let n = 0; !hasLeft(); n++) {
+          assert.isBelow(n, 10_000, "the receiver is still in")
+          yield* Effect.delay(
+            flooded.sender.request({ t: "send", type: "flood", data: { n, padding } }),
+            "12 millis"
+          )
+          most = Math.max(most, yield* readMetric(app.url, "svc_socket_unsent_bytes"))
+        }
+        assert.isAtMost(most, budget)
+        assert.isBelow(most, limits.outboxMaxBytes)
+        yield* Fiber.join(quiet)
+        flooded.receiver.ws.resume()
+        const { code } = yield* flooded.receiver.closed
+        // The close frame follows what was not read, unless the connection had to be cut before.
+        assert.oneOf(code, [1013, 1006])
+        yield* other.sender.request({ t: "send", type: "last" })
+        yield* other.receiver.next("message", (frame) => frame["type"] === "last")
+        const received = other.receiver.received.filter((frame) => frame["type"] === "own")
+        assert.deepStrictEqual(
+          received.map((frame) => Number(frame["data"])),
+          sent
+        )
+      })
   )
 })

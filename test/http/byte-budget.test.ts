@@ -36,7 +36,7 @@ describe("the byte budget", () => {
     assert.strictEqual(budget.bytes, 10)
   })
 
-  it("does not cut bytes that wait for the service", () => {
+  it("cuts no holding whose bytes wait for the service", () => {
     const { cuts, hold } = makeBudget()
     hold("ada-1", 90).keep()
     hold("bob-1", 20)
@@ -58,17 +58,23 @@ describe("the byte budget", () => {
     assert.deepStrictEqual(cuts, ["ada-1 late"])
   })
 
-  it("does not cut again what a cut has released or kept", () => {
-    const cuts: Array<string> = []
-    const budget = new ByteBudget(100)
-    const others: Array<Holding> = []
-    const cut = (name: string) => () => {
-      cuts.push(name)
-      others.forEach(({ release }) => release())
+  it("cuts no late holding that the cut of another one has just released or kept", () => {
+    const left = { release: 0, keep: 5 }
+    for (const act of ["release", "keep"] as const) {
+      const cuts: Array<string> = []
+      const budget = new ByteBudget(100)
+      const others: Array<Holding> = []
+      budget.open("ada", 10, () => {
+        cuts.push("ada")
+        for (const other of others) other[act]()
+      })
+      const bob = budget.open("bob", 10, () => cuts.push("bob"))
+      bob.add(5)
+      others.push(bob)
+      budget.sweep(11)
+      budget.sweep(12)
+      assert.deepStrictEqual(cuts, ["ada"], act)
+      assert.strictEqual(budget.bytes, left[act], act)
     }
-    budget.open("ada", 10, cut("ada"))
-    others.push(budget.open("bob", 10, cut("bob")))
-    budget.sweep(11)
-    assert.deepStrictEqual(cuts, ["ada"])
   })
 })

@@ -97,7 +97,7 @@ layer(appWith({ SVC_TRUSTED_PROXIES: "127.0.0.1" }), live)("behind a trusted pro
 })
 
 layer(appWith({ SVC_THROTTLES: "off" }), live)("without throttles", (it) => {
-  it.effect("has no limit of connections", () =>
+  it.effect("accepts more connections of a client than the limit when throttles are off", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       yield* Effect.forEach(Array.from({ length: 4 * limit }), () => openRawConnection(url))

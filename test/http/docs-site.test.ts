@@ -18,29 +18,31 @@ const idsOf = (html: string): ReadonlySet<string> =>
   new Set(Array.from(html.matchAll(/ id="([^"]+)"/g), ([, id = ""]) => id))
 
 layer(Node)("the documentation site", (it) => {
-  it.effect("has every page in its navigation, and no link of a page leads nowhere", () =>
-    Effect.gen(function* () {
-      const pages = new Map<string, string>()
-      for (const { url } of pageFiles()) {
-        const { body, headers, status } = yield* get(url)
-        assert.strictEqual(status, 200, url)
-        assert.include(headers.get("content-type") ?? "", "text/html")
-        pages.set(url, String(body))
-      }
-      assert.isAbove(pages.size, 30)
-      pages.set("/docs/api", String((yield* get("/docs/api")).body))
-      const home = pages.get("/docs") ?? ""
-      for (const url of pages.keys()) assert.include(home, `href="${url}"`)
-      for (const [url, html] of pages) {
-        for (const [, target = ""] of html.matchAll(/(?:href|src)="(\/docs[^"]*|#[^"]*)"/g)) {
-          const [path = "", anchor] = target.split("#")
-          const page = pages.get(path === "" ? url : path)
-          if (page === undefined) assert.strictEqual((yield* get(path)).status, 200, path)
-          else if (anchor) assert.isTrue(idsOf(page).has(anchor), `${target} in ${url}`)
+  it.effect(
+    "lists every page of the documentation site in its navigation, without a broken link",
+    () =>
+      Effect.gen(function* () {
+        const pages = new Map<string, string>()
+        for (const { url } of pageFiles()) {
+          const { body, headers, status } = yield* get(url)
+          assert.strictEqual(status, 200, url)
+          assert.include(headers.get("content-type") ?? "", "text/html")
+          pages.set(url, String(body))
         }
-        assert.notInclude(html, `.md"`, url)
-      }
-    })
+        assert.isAbove(pages.size, 30)
+        pages.set("/docs/api", String((yield* get("/docs/api")).body))
+        const home = pages.get("/docs") ?? ""
+        for (const url of pages.keys()) assert.include(home, `href="${url}"`)
+        for (const [url, html] of pages) {
+          for (const [, target = ""] of html.matchAll(/(?:href|src)="(\/docs[^"]*|#[^"]*)"/g)) {
+            const [path = "", anchor] = target.split("#")
+            const page = pages.get(path === "" ? url : path)
+            if (page === undefined) assert.strictEqual((yield* get(path)).status, 200, path)
+            else if (anchor) assert.isTrue(idsOf(page).has(anchor), `${target} in ${url}`)
+          }
+          assert.notInclude(html, `.md"`, url)
+        }
+      })
   )
 
   it.effect("serves pages without inline script or style, compressed and with an entity tag", () =>
@@ -69,7 +71,7 @@ layer(Node)("the documentation site", (it) => {
     })
   )
 
-  it.effect("finds sections of pages and endpoints in its index", () =>
+  it.effect("finds sections of pages and endpoints in the index of the documentation site", () =>
     Effect.gen(function* () {
       const { body } = yield* get("/docs/-/search.json")
       const entries = Object.values(Object(body))
@@ -81,7 +83,7 @@ layer(Node)("the documentation site", (it) => {
 })
 
 layer(Layer.empty)("Markdown of the documentation", (it) => {
-  it.effect("shows tags as text and drops addresses with other schemes", () =>
+  it.effect("shows tags of Markdown as text, and drops addresses with other schemes", () =>
     Effect.sync(() => {
       const { html } = render(
         "# A\n\na <b onclick=x>b</b>\n\n[x](javascript:alert) ![y](data:text/html,z)\n\n<script>1</script>",
@@ -107,7 +109,7 @@ const search = async (page: Page, words: string): Promise<string> => {
 
 layer(Layer.merge(Node, Chromium.layer))(`the documentation in a browser${needsChromium}`, (it) => {
   it.effect.skipIf(!installed)(
-    "searches without a network, by keyboard, and opens what it found",
+    "searches the documentation without a network, by keyboard, and opens what the search found",
     () =>
       Effect.gen(function* () {
         const url = yield* addressOfNode
@@ -132,7 +134,7 @@ layer(Layer.merge(Node, Chromium.layer))(`the documentation in a browser${needsC
   )
 
   it.effect.skipIf(!installed)(
-    "passes axe in light and dark, and fits a phone",
+    "passes axe with the documentation in light and dark, and fits it on a phone",
     () =>
       Effect.gen(function* () {
         const url = yield* addressOfNode
@@ -158,23 +160,25 @@ layer(Layer.merge(Node, Chromium.layer))(`the documentation in a browser${needsC
     { tags: "long" }
   )
 
-  it.effect.skipIf(!installed)("opens the menu on a phone and keeps the chosen theme", () =>
-    Effect.gen(function* () {
-      const url = yield* addressOfNode
-      const visitor = yield* newVisitor({ viewport: { width: 390, height: 844 } })
-      const seen = yield* Effect.promise(async () => {
-        const page = await visitor.newPage()
-        await page.goto(`${url}/docs/guides/rooms`)
-        const closed = await page.locator("#pages").isVisible()
-        await page.click("#menu")
-        const open = await page.locator("#pages").isVisible()
-        await page.click("#theme")
-        await page.click("#pages >> text=Matchmaking")
-        await page.waitForURL("**/matchmaking")
-        const theme = await page.evaluate(() => document.documentElement.dataset["theme"])
-        return { closed, open, theme }
+  it.effect.skipIf(!installed)(
+    "opens the menu of the documentation on a phone, and keeps the chosen theme",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* addressOfNode
+        const visitor = yield* newVisitor({ viewport: { width: 390, height: 844 } })
+        const seen = yield* Effect.promise(async () => {
+          const page = await visitor.newPage()
+          await page.goto(`${url}/docs/guides/rooms`)
+          const closed = await page.locator("#pages").isVisible()
+          await page.click("#menu")
+          const open = await page.locator("#pages").isVisible()
+          await page.click("#theme")
+          await page.click("#pages >> text=Matchmaking")
+          await page.waitForURL("**/matchmaking")
+          const theme = await page.evaluate(() => document.documentElement.dataset["theme"])
+          return { closed, open, theme }
+        })
+        assert.deepStrictEqual(seen, { closed: false, open: true, theme: "dark" })
       })
-      assert.deepStrictEqual(seen, { closed: false, open: true, theme: "dark" })
-    })
   )
 })

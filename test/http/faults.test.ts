@@ -88,38 +88,40 @@ layer(SharedDatabase.layer)("faults", (it) => {
     })
   )
 
-  it.effect("stops when the last request is answered, whatever connections clients keep open", () =>
-    Effect.gen(function* () {
-      const begun = yield* Deferred.make<void>()
-      const released = yield* Deferred.make<void>()
-      const Slow = HttpRouter.add(
-        "GET",
-        "/slow",
-        Deferred.succeed(begun, undefined).pipe(
-          Effect.andThen(Deferred.await(released)),
-          Effect.as(HttpServerResponse.text("done"))
+  it.effect(
+    "stops the node when the last request is answered, whatever connections clients keep open",
+    () =>
+      Effect.gen(function* () {
+        const begun = yield* Deferred.make<void>()
+        const released = yield* Deferred.make<void>()
+        const Slow = HttpRouter.add(
+          "GET",
+          "/slow",
+          Deferred.succeed(begun, undefined).pipe(
+            Effect.andThen(Deferred.await(released)),
+            Effect.as(HttpServerResponse.text("done"))
+          )
         )
-      )
-      const scope = yield* Scope.make()
-      const node = yield* Layer.buildWithScope(Layer.fresh(nodeWith({}, Slow)), scope)
-      const url = new URL(yield* Effect.provideContext(addressOfNode, node))
-      const silent = connect(Number(url.port), url.hostname).on("error", () => undefined)
-      const kept = connect(Number(url.port), url.hostname).on("error", () => undefined)
-      let response = ""
-      kept.on("data", (chunk) => (response += String(chunk)))
-      kept.write("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
-      yield* Deferred.await(begun)
-      const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void))
-      yield* Effect.yieldNow
-      yield* Deferred.succeed(released, undefined)
-      // The clock of the test stands still: no grace period ends.
-      yield* Fiber.join(stopping)
-      assert.match(response, /^HTTP\/1.1 200 /)
-      silent.destroy()
-    })
+        const scope = yield* Scope.make()
+        const node = yield* Layer.buildWithScope(Layer.fresh(nodeWith({}, Slow)), scope)
+        const url = new URL(yield* Effect.provideContext(addressOfNode, node))
+        const silent = connect(Number(url.port), url.hostname).on("error", () => undefined)
+        const kept = connect(Number(url.port), url.hostname).on("error", () => undefined)
+        let response = ""
+        kept.on("data", (chunk) => (response += String(chunk)))
+        kept.write("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+        yield* Deferred.await(begun)
+        const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+        yield* Effect.yieldNow
+        yield* Deferred.succeed(released, undefined)
+        // The clock of the test stands still: no grace period ends.
+        yield* Fiber.join(stopping)
+        assert.match(response, /^HTTP\/1.1 200 /)
+        silent.destroy()
+      })
   )
 
-  it.effect("stops while a socket stays open", () =>
+  it.effect("stops the node while an upgraded socket stays open", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const node = yield* Layer.buildWithScope(Layer.fresh(nodeWith()), scope)

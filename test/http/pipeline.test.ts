@@ -44,7 +44,7 @@ describe("the requests of one connection", () => {
     })
   )
 
-  it("runs a request when the response before it has been sent", () => {
+  it("runs the next request of a connection when the response before it has been sent", () => {
     const socket = new Socket()
     const pipeline = new Pipeline()
     const ran: Array<string> = []

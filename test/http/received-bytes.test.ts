@@ -17,7 +17,7 @@ const receive = (bytes: number): ReceivedBytes => {
 }
 
 describe("the received bytes of a body", () => {
-  it("are those of all pieces in their order", () => {
+  it("returns the bytes of all pieces of a body in their order", () => {
     const received = new ReceivedBytes()
     const text = Array.from({ length: 200 }, (_, n) => `piece ${n};`.repeat(n)).join("")
     for (let at = 0; at < text.length; at += 777) {
@@ -27,7 +27,7 @@ describe("the received bytes of a body", () => {
     assert.strictEqual(Buffer.from(received.take()).toString(), text)
   })
 
-  it("leave a piece as it is that Node has read, also when they are given back", () => {
+  it("leaves a piece of a body that Node has read unchanged, also when its memory is freed", () => {
     const read = Buffer.from("a body in one piece")
     const received = new ReceivedBytes()
     assert.strictEqual(received.append(read), read.length)
@@ -38,21 +38,21 @@ describe("the received bytes of a body", () => {
     assert.strictEqual(read.toString(), "a body in one piece")
   })
 
-  it("belong to the caller that has taken them", () => {
+  it("leaves the taken bytes of a body to the caller when the rest is freed", () => {
     const received = receive(4 * pieceBytes)
     const whole = received.take()
     received.free()
     assert.strictEqual(whole.byteLength, 4 * pieceBytes)
   })
 
-  it("take no more memory than their copy, however often it has grown", () => {
+  it("takes no more memory for a body than its bytes, however often it has grown", () => {
     const before = taken()
     const bodies = Array.from({ length: 20 }, () => receive(mebibyte))
     assert.isBelow(taken() - before, bodies.length * 1.1 * mebibyte)
     for (const body of bodies) body.free()
   })
 
-  it("give their memory back at once, without a garbage collection", () => {
+  it("gives the memory of a body back at once, without a garbage collection", () => {
     const before = taken()
     for (let n = 0; n < 20; n++) receive(mebibyte).free()
     assert.isBelow(taken() - before, mebibyte)

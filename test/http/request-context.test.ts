@@ -50,7 +50,7 @@ const referenceNames = Effect.promise(async () => {
 const decodeKeys = Schema.decodeUnknownSync(Schema.Array(Schema.String))
 
 layer(Node)("the context of a request", (it) => {
-  it.effect("has every reference that a layer has set, and no service", () =>
+  it.effect("passes a request every reference that a layer has set, and no service", () =>
     Effect.gen(function* () {
       const names = yield* referenceNames
       const kept = decodeKeys((yield* request(`${yield* addressOfNode}/keys`)).body)

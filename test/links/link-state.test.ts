@@ -46,7 +46,7 @@ describe("the attachment of a link", () => {
     })
   })
 
-  it("ends the attachment with a batch of a newer activation, and ignores older ones", () => {
+  it("ends the attachment of a link at a batch of a newer activation, and ignores older ones", () => {
     const attached = attachedTo(3)
     assert.strictEqual(State.receive(attached, 2, false), attached)
     assert.strictEqual(State.receive(attached, 4, false).tag, "moved")
@@ -59,7 +59,7 @@ describe("the attachment of a link", () => {
     assert.strictEqual(State.receive(waiting, 4, true), waiting)
   })
 
-  it("does not return to an older activation on a new stream", () => {
+  it("attaches no link to an older activation on a new stream", () => {
     const again = State.open(State.close(attachedTo(3)), 2)
     assert.strictEqual(State.receive(again, 2, true), again)
     assert.strictEqual(State.receive(again, 3, true).tag, "attached")
@@ -96,7 +96,7 @@ describe("the attachment of a link", () => {
 })
 
 describe("calls of a link", () => {
-  it("runs calls one at a time while the link is attached", () => {
+  it("runs the calls of a link one at a time, and only while it is attached", () => {
     assert.strictEqual(State.beginCall(State.initialState), State.initialState)
     const calling = State.beginCall(attachedTo(1))
     assert.deepInclude(calling, { calling: true, calls: 1 })
@@ -104,7 +104,7 @@ describe("calls of a link", () => {
     assert.deepInclude(State.completeCall(calling, 1), { calling: false, calls: 1 })
   })
 
-  it("ends the attachment when a call fails", () => {
+  it("ends the attachment of a link when a call fails", () => {
     assert.strictEqual(State.failCall(State.beginCall(attachedTo(1)), 1).tag, "moved")
   })
 
@@ -139,7 +139,7 @@ describe("a link that has ended", () => {
 describe("after a stream has ended", () => {
   const first = State.firstRetry(0)
 
-  it("ends the link when the entity does not exist", () => {
+  it("ends a link when its entity does not exist", () => {
     const error = new RoomNotFound()
     const decision = State.afterStream(first, { wasAttached: true, error, now: 1 })
     assert.deepStrictEqual(decision, { tag: "lost", error })
@@ -177,9 +177,10 @@ describe("after a stream has ended", () => {
     assert.deepInclude(after(6000), { tag: "retry", failsCommands: true })
   })
 
-  it("waits for an attachment only until commands that wait fail", () => {
+  it("waits three seconds for a link to attach, less while its commands fail before, and three after", () => {
     const at = (now: number) => State.attachMillis(first, now)
-    assert.deepStrictEqual([at(0), at(3000), at(4500), at(6000)], [3000, 3000, 1500, 3000])
+    assert.deepStrictEqual([at(0), at(3000), at(4500), at(5999)], [3000, 3000, 1500, 1])
+    assert.deepStrictEqual([at(6000), at(50_000)], [3000, 3000], "the commands have failed")
   })
 
   it("gives up a missing entity after six seconds, until which its commands wait", () => {

@@ -5,31 +5,31 @@ import { TestClock } from "effect/testing"
 import {
   attachingMax,
   attachingMillis,
-  linksPerTurn,
+  linksPerBatch,
   makeReattachments,
-  turnMillis
+  pauseMinMillis
 } from "#server/links/reattachments"
 
-const turns = 10
+const batches = 10
 
 describe("links that lost their entities together", () => {
-  it.effect("attach again a few at a time, in the order of their arrival", () =>
+  it.effect("attaches links again a few at a time, in the order of their arrival", () =>
     Effect.gen(function* () {
-      const turn = yield* makeReattachments
+      const acquireSlot = yield* makeReattachments
       const started: Array<number> = []
       yield* Effect.forEach(
-        Array.from({ length: turns * linksPerTurn }, (_, link) => link),
+        Array.from({ length: batches * linksPerBatch }, (_, link) => link),
         (link) =>
           Effect.forkChild(
-            Effect.map(turn, (end) => {
+            Effect.map(acquireSlot, (end) => {
               started.push(link)
               end()
             })
           )
       )
-      for (let passed = 1; passed <= turns; passed++) {
-        yield* TestClock.adjust(passed === 1 ? 0 : turnMillis)
-        assert.lengthOf(started, passed * linksPerTurn)
+      for (let passed = 1; passed <= batches; passed++) {
+        yield* TestClock.adjust(passed === 1 ? 0 : pauseMinMillis)
+        assert.lengthOf(started, passed * linksPerBatch)
       }
       assert.deepStrictEqual(
         started,
@@ -38,12 +38,12 @@ describe("links that lost their entities together", () => {
     })
   )
 
-  it.effect("attach again in a bounded number at a time, whatever becomes of one", () =>
+  it.effect("limits how many links attach again at a time, whatever becomes of one", () =>
     Effect.gen(function* () {
-      const turn = yield* makeReattachments
+      const acquireSlot = yield* makeReattachments
       const ends: Array<() => void> = []
       yield* Effect.forEach(Array.from({ length: 2 * attachingMax + 1 }), () =>
-        Effect.forkChild(Effect.map(turn, (end) => ends.push(end)))
+        Effect.forkChild(Effect.map(acquireSlot, (end) => ends.push(end)))
       )
       yield* TestClock.adjust(attachingMillis / 2)
       assert.lengthOf(ends, attachingMax)
@@ -51,25 +51,27 @@ describe("links that lost their entities together", () => {
         end()
         end()
       }
-      yield* TestClock.adjust(turnMillis)
+      yield* TestClock.adjust(pauseMinMillis)
       assert.lengthOf(ends, attachingMax + 2)
-      yield* TestClock.adjust(attachingMillis / 2 + turns * turnMillis)
+      yield* TestClock.adjust(attachingMillis / 2 + batches * pauseMinMillis)
       assert.lengthOf(ends, 2 * attachingMax)
       yield* TestClock.adjust(attachingMillis)
       assert.lengthOf(ends, 2 * attachingMax + 1)
     })
   )
 
-  it.effect("do not wait when they are few, nor for one that has ended", () =>
-    Effect.gen(function* () {
-      const turn = yield* makeReattachments
-      yield* turn
-      const ended = yield* Effect.forkChild(turn)
-      yield* Effect.yieldNow
-      yield* Fiber.interrupt(ended)
-      const next = yield* Effect.forkChild(turn)
-      yield* TestClock.adjust(turnMillis)
-      yield* Fiber.join(next)
-    })
+  it.effect(
+    "attaches few links again without a wait for a slot, nor for a link that has ended",
+    () =>
+      Effect.gen(function* () {
+        const acquireSlot = yield* makeReattachments
+        yield* acquireSlot
+        const ended = yield* Effect.forkChild(acquireSlot)
+        yield* Effect.yieldNow
+        yield* Fiber.interrupt(ended)
+        const next = yield* Effect.forkChild(acquireSlot)
+        yield* TestClock.adjust(pauseMinMillis)
+        yield* Fiber.join(next)
+      })
   )
 })

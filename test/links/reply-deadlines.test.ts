@@ -8,7 +8,7 @@ import { makeReplyDeadlines } from "#server/links/reply-deadlines"
 const stepMillis = replyMillis / 3
 
 describe("reply deadlines", () => {
-  it.effect("call back for each request that is overdue, and not for one that had its reply", () =>
+  it.effect("calls back for each request that is overdue, and not for one that had its reply", () =>
     Effect.gen(function* () {
       const deadline = yield* makeReplyDeadlines
       const overdue: Array<string> = []
@@ -28,7 +28,7 @@ describe("reply deadlines", () => {
     })
   )
 
-  it.effect("go on after a time without requests", () =>
+  it.effect("notices an overdue reply after a time without requests", () =>
     Effect.gen(function* () {
       const deadline = yield* makeReplyDeadlines
       const overdue: Array<string> = []

@@ -39,7 +39,7 @@ const run = <A, E>(effect: Effect.Effect<A, E, Sharding.Sharding | SecureRandom.
 
 describe("the id of a new room", () => {
   for (const runners of [2, 8]) {
-    it.live(`maps to a shard of the node that draws, of ${runners} runners`, () =>
+    it.live(`draws room ids that map to shards of the drawing node, of ${runners} runners`, () =>
       run(
         Effect.gen(function* () {
           const owners = assign(runners)
@@ -55,7 +55,7 @@ describe("the id of a new room", () => {
     )
   }
 
-  it.live("is any id on a node that owns no shards, after a bounded number of draws", () =>
+  it.live("takes any room id on a node that owns no shards, after a bounded number of draws", () =>
     run(
       Effect.gen(function* () {
         const { asked, ids, shards } = yield* drawOn(() => false, perRunner)
@@ -66,7 +66,7 @@ describe("the id of a new room", () => {
     )
   )
 
-  it.live("is the first one drawn on a node that owns all shards", () =>
+  it.live("takes the first room id drawn on a node that owns all shards", () =>
     run(
       Effect.gen(function* () {
         const { asked, ids } = yield* drawOn(() => true, perRunner)

@@ -119,18 +119,18 @@ const bundle = async (options: Readonly<Record<string, unknown>>) => {
 }
 
 describe(`the client package in Chromium${needsChromium}`, () => {
-  it.skipIf(!installed)("plays when bundled by esbuild", async () => {
+  it.skipIf(!installed)("plays with the client package bundled by esbuild", async () => {
     await bundle({ entryPoints: ["page.js"], splitting: true, outdir: "out/esbuild" })
     writeFileSync(join(game, "out/esbuild/index.html"), html("./page.js"))
     assert.strictEqual(await shown("esbuild/index.html"), "Ada in round 7")
   })
 
-  it.skipIf(!installed)("plays when bundled by Vite", async () => {
+  it.skipIf(!installed)("plays with the client package bundled by Vite", async () => {
     runIn(game, "vite", "build", "--base", "./", "--outDir", "out/vite", "--logLevel", "warn")
     assert.strictEqual(await shown("vite/index.html"), "Ada in round 7")
   })
 
-  it.skipIf(!installed)("plays as a script that the service serves", async () => {
+  it.skipIf(!installed)("plays with the client as a script that the service serves", async () => {
     const script = play.replace("@player-backend/client", `${service.baseUrl}/sdk/client.js`)
     mkdirSync(join(game, "out/plain"))
     writeFileSync(join(game, "out/plain/play.js"), script)
@@ -139,7 +139,7 @@ describe(`the client package in Chromium${needsChromium}`, () => {
     assert.strictEqual(await shown("plain/index.html"), "Ada in round 7")
   })
 
-  it.skipIf(!installed)("plays in a service worker", async () => {
+  it.skipIf(!installed)("plays with the client package in a service worker", async () => {
     await bundle({ entryPoints: ["worker.js"], outfile: "out/worker/worker.js" })
     writeFileSync(join(game, "out/worker/index.html"), workerPage)
     assert.strictEqual(await shown("worker/index.html"), "Ada in round 7")
@@ -193,7 +193,7 @@ console.log(JSON.stringify({ isSame: first[0] === again[0] }))
 `
 
 describe("the client package on a phone", () => {
-  it("takes React Native's AsyncStorage as it is, and returns as the same player", () => {
+  it("accepts React Native's AsyncStorage as client storage, and returns as the same player", () => {
     writeFileSync(join(game, "async-storage.ts"), asyncStorage)
     writeFileSync(join(game, "mobile.ts"), mobileGame)
     const options = "--strict --noEmit --module nodenext --target es2024 --lib es2024,dom"
@@ -205,7 +205,7 @@ describe("the client package on a phone", () => {
 })
 
 describe("the size of the client", () => {
-  it("is smaller than each of four other clients, by two bundlers", async () => {
+  it("bundles the client smaller than each of four other clients, with two bundlers", async () => {
     const own = await measureClients(ownClients)
     const others = await measureClients(peerClients())
     process.stdout.write(`${sizeTable([...own, ...others])}\n`)

@@ -43,7 +43,7 @@ beforeAll(() => {
 describe("the declarations of a package", () => {
   for (const name of Object.keys(programs)) {
     for (const resolution of ["nodenext", "bundler"]) {
-      it(`compile under ${resolution}, with all of them checked: ${name}`, () => {
+      it(`compiles all declarations of a package under ${resolution}: ${name}`, () => {
         runIn(game, "tsc", "--project", `${name}.${resolution}.json`)
       })
     }

@@ -57,13 +57,13 @@ beforeAll(() => {
 
 describe("the client package", () => {
   for (const resolution of ["nodenext", "bundler"]) {
-    it(`compiles under ${resolution}, with all declarations checked and without effect`, () => {
+    it(`compiles the client package under ${resolution}, with all declarations checked, without effect`, () => {
       runIn(game, "tsc", "--project", `tsconfig.${resolution}.json`)
     })
   }
 
   for (const version of ["20", "22", "24"]) {
-    it(`runs in Node ${version} without any other package`, () => {
+    it(`runs the client package in Node ${version} without any other package`, () => {
       writeFileSync(
         join(game, "run.mjs"),
         `import { createClient, isError } from "@player-backend/client"
@@ -75,7 +75,7 @@ describe("the client package", () => {
     })
   }
 
-  it("has hooks for React, with types, and React as an optional peer", () => {
+  it("ships typed hooks for React in the client package, with React as an optional peer", () => {
     const archive = archives.filter((file) => file.includes("backend-client-"))
     const app = makeGame(archive, ["react", "@types/react"])
     const text = `import { useRoom } from "@player-backend/client/react"
@@ -92,14 +92,14 @@ describe("the client package", () => {
     assert.isTrue(at(manifest, "peerDependenciesMeta", "react", "optional"))
   })
 
-  it("bundles for a browser, from TypeScript that imports it", async () => {
+  it("bundles TypeScript that imports the client package for a browser", async () => {
     const bundle = await rolldown({ input: join(game, "game.ts"), platform: "browser" })
     const { output } = await bundle.generate()
     await bundle.close()
     assert.include(output[0].code, "/v1/auth/guest")
   })
 
-  it("names its commit and has no side effects", () => {
+  it("names the commit in the client package, which has no side effects", () => {
     const manifest = manifestOf(game, "client")
     assert.match(String(at(manifest, "gitHead")), /^[0-9a-f]{40}$/)
     assert.isFalse(at(manifest, "sideEffects"))
@@ -115,7 +115,7 @@ describe("the CLI package", () => {
     )
 
   for (const version of ["22.19.0", "24"]) {
-    it(`prints its version under Node ${version}`, () => {
+    it(`prints the version of the CLI package under Node ${version}`, () => {
       const cli = install()
       const svc = join(cli, "node_modules/@player-backend/cli/bin/svc.cjs")
       const output = execFileSync(nodeOf(version), [svc, "--version"], { encoding: "utf8" })
@@ -123,7 +123,7 @@ describe("the CLI package", () => {
     })
   }
 
-  it("says under an older Node which one it needs, and no more", () => {
+  it("says under an older Node which one the CLI needs, and no more", () => {
     const svc = join(install(), "node_modules/@player-backend/cli/bin/svc.cjs")
     const { status, stderr, stdout } = spawnSync(nodeOf("20"), [svc, "init"], { encoding: "utf8" })
     assert.deepStrictEqual([status, stdout], [1, ""])
@@ -132,7 +132,7 @@ describe("the CLI package", () => {
     assert.match(stderr, said)
   })
 
-  it("has a Vite plugin with types", () => {
+  it("ships a Vite plugin with types in the CLI package", () => {
     const cli = install()
     const config = `import { playerBackend } from "@player-backend/cli/vite"
       export default { plugins: [playerBackend({ port: 8081 })] }
@@ -211,7 +211,7 @@ const playInTwoTabs = async (browser: Browser, dev: DevServer, game: string): Pr
 
 describe("a game of svc init", () => {
   it.skipIf(!installed)(
-    `runs by svc dev: two tabs meet in a room, and a change reloads the page${needsChromium}`,
+    `runs a game of svc init by svc dev: two tabs meet, and a change reloads the page${needsChromium}`,
     async () => {
       const { game, port, servicePort, svc } = await makeInitGame()
       const dev = await startDev(svc, game, port)

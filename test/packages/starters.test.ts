@@ -79,7 +79,7 @@ const meet = async (pages: ReadonlyArray<Page>, url: string, starter: string): P
 describe("a game from the registry", () => {
   for (const starter of ["vanilla", "react", "phaser"]) {
     it.skipIf(!installed)(
-      `is made by npx, built, and played by two tabs: ${starter}${needsChromium}`,
+      `makes a game by npx, builds it, and plays it in two tabs: ${starter}${needsChromium}`,
       async () => {
         const name = `game-${starter}`
         const words = ["@player-backend/cli", "init", name, "--starter", starter]

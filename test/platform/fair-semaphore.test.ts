@@ -148,7 +148,7 @@ describe("a fair semaphore", () => {
   const make = (options: { readonly waitingPerKey: number; readonly waitMillis?: number }) =>
     new FairSemaphore({ permits: 1, refuse: Effect.fail("refused" as const), ...options })
 
-  it.effect("runs waiting work when a permit is released, and refuses beyond the queue", () =>
+  it.effect("runs waiting work when a permit is released, and refuses work beyond the queue", () =>
     Effect.gen(function* () {
       const semaphore = make({ waitingPerKey: 1 })
       const held = yield* Effect.forkChild(semaphore.withPermit("a")(Effect.never), {

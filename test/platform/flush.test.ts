@@ -17,7 +17,7 @@ const makeLoop = () => {
 }
 
 describe("the interval between flushes", () => {
-  it("is 0 below half of a core, and never decreases with the load", () => {
+  it("sets the interval between flushes to 0 below half of a core, and never lowers it with the load", () => {
     const share = fc.double({ min: 0, max: 1, noNaN: true })
     fc.assert(
       fc.property(share, share, (a, b) => {
@@ -30,7 +30,7 @@ describe("the interval between flushes", () => {
     )
   })
 
-  it("grows within half a second of full load, and is 0 again half a second after it", () => {
+  it("raises the interval between flushes within half a second of full load, and resets it half a second after", () => {
     const { advance, loop } = makeLoop()
     const interval = new FlushInterval(loop.now, () => loop.busy)
     const after = (share: number): number => {
@@ -45,7 +45,7 @@ describe("the interval between flushes", () => {
     assert.strictEqual(after(0.3), 0)
   })
 
-  it("does not grow for one burst on an idle node", () => {
+  it("keeps the interval between flushes below a millisecond after one burst on an idle node", () => {
     const { advance, loop } = makeLoop()
     const interval = new FlushInterval(loop.now, () => loop.busy)
     advance(60_000, 0.01)

@@ -23,19 +23,21 @@ const coins = (ask: Ask) =>
   Effect.map(ask("GET", "/v1/stats"), ({ body }) => at(body, "stats", "coins"))
 
 layer(Node)("an Idempotency-Key", (it) => {
-  it.effect("returns the first response again and counts nothing twice", () =>
-    Effect.gen(function* () {
-      const { player } = yield* newGame(game)
-      const stats = { coins: 5, best: 11 }
-      const first = yield* report(player.ask, "a:1", stats)
-      assert.strictEqual(first.status, 200)
-      yield* report(player.ask, "a:2", { coins: 1 })
-      const again = yield* report(player.ask, "a:1", stats)
-      assert.strictEqual(again.status, 200)
-      assert.deepStrictEqual(again.body, first.body)
-      assert.strictEqual(at(again.body, "stats", "coins", "all"), 5)
-      assert.strictEqual(yield* coins(player.ask), 6)
-    })
+  it.effect(
+    "returns the first response to a repeated Idempotency-Key, and counts nothing twice",
+    () =>
+      Effect.gen(function* () {
+        const { player } = yield* newGame(game)
+        const stats = { coins: 5, best: 11 }
+        const first = yield* report(player.ask, "a:1", stats)
+        assert.strictEqual(first.status, 200)
+        yield* report(player.ask, "a:2", { coins: 1 })
+        const again = yield* report(player.ask, "a:1", stats)
+        assert.strictEqual(again.status, 200)
+        assert.deepStrictEqual(again.body, first.body)
+        assert.strictEqual(at(again.body, "stats", "coins", "all"), 5)
+        assert.strictEqual(yield* coins(player.ask), 6)
+      })
   )
 
   it.effect("refuses an Idempotency-Key with another body", () =>
@@ -74,28 +76,30 @@ layer(Node)("an Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("runs a request once for 32 concurrent repeats on two nodes", () =>
-    Effect.gen(function* () {
-      const { player, url } = yield* newGame(game)
-      const other = yield* buildAnother(nodeWith())
-      const asks = [url, yield* Effect.provideContext(addressOfNode, other)].map(player.askAt)
-      const answers = yield* Effect.forEach(
-        Array.from({ length: 32 }, (_, index) => asks[index % 2] ?? player.ask),
-        (ask) => report(ask, "once", { coins: 7 }),
-        { concurrency: "unbounded" }
-      )
-      const done = answers.filter(({ status }) => status === 200)
-      assert.isNotEmpty(done)
-      for (const { body } of done) assert.strictEqual(at(body, "stats", "coins", "all"), 7)
-      for (const answer of answers) {
-        if (answer.status === 200) continue
-        assert.strictEqual(answer.status, 409)
-        assert.strictEqual(codeOf(answer), "idempotency_in_progress")
-      }
-      assert.strictEqual(yield* coins(player.ask), 7)
-      assert.strictEqual((yield* report(player.ask, "once", { coins: 7 })).status, 200)
-      assert.strictEqual(yield* coins(player.ask), 7)
-    })
+  it.effect(
+    "runs a request once for 32 concurrent repeats of its Idempotency-Key on two nodes",
+    () =>
+      Effect.gen(function* () {
+        const { player, url } = yield* newGame(game)
+        const other = yield* buildAnother(nodeWith())
+        const asks = [url, yield* Effect.provideContext(addressOfNode, other)].map(player.askAt)
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 32 }, (_, index) => asks[index % 2] ?? player.ask),
+          (ask) => report(ask, "once", { coins: 7 }),
+          { concurrency: "unbounded" }
+        )
+        const done = answers.filter(({ status }) => status === 200)
+        assert.isNotEmpty(done)
+        for (const { body } of done) assert.strictEqual(at(body, "stats", "coins", "all"), 7)
+        for (const answer of answers) {
+          if (answer.status === 200) continue
+          assert.strictEqual(answer.status, 409)
+          assert.strictEqual(codeOf(answer), "idempotency_in_progress")
+        }
+        assert.strictEqual(yield* coins(player.ask), 7)
+        assert.strictEqual((yield* report(player.ask, "once", { coins: 7 })).status, 200)
+        assert.strictEqual(yield* coins(player.ask), 7)
+      })
   )
 
   it.effect("accepts an Idempotency-Key again after the request failed", () =>

@@ -26,7 +26,7 @@ describe("a linked list", () => {
     assert.strictEqual(rest(), "ce")
   })
 
-  it("is empty again when all have left", () => {
+  it("leaves a linked list empty, and open to new entries, when all have left", () => {
     const { list, remove, rest } = listOf("a", "b")
     remove("b")
     remove("a")
@@ -35,7 +35,7 @@ describe("a linked list", () => {
     assert.strictEqual(rest(), "c")
   })
 
-  it("lets an entry leave once", () => {
+  it("lets an entry leave a linked list once", () => {
     const { remove, rest } = listOf("a", "b", "c")
     remove("b")
     remove("b")

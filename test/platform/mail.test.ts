@@ -323,7 +323,7 @@ layer(LocalNode)("without a mail server in development", (it) => {
     })
   )
 
-  it.effect("stores the newest mails, encrypted", () =>
+  it.effect("stores the newest mails in development, encrypted", () =>
     Effect.gen(function* () {
       const { signUp } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient

@@ -34,7 +34,7 @@ describe("names of webhooks", () => {
     })
   )
 
-  it.live("takes the IPv4 addresses when the IPv6 ones do not come", () =>
+  it.live("takes the IPv4 addresses of a name when the IPv6 ones do not come", () =>
     Effect.gen(function* () {
       const { at } = yield* nameServer((type) => (type === typeA ? v4 : undefined))
       const { addresses, error } = yield* resolve(at)
@@ -60,7 +60,7 @@ describe("names of webhooks", () => {
     })
   )
 
-  it.live("ends the search when the request does, also with a silent name server", () =>
+  it.live("ends the search for a name when the request ends, also with a silent name server", () =>
     Effect.gen(function* () {
       const { at, queries } = yield* nameServer((type) => (type === typeAaaa ? v6 : undefined))
       const ended = new AbortController()

@@ -49,13 +49,15 @@ const npmStart = Effect.fnUntraced(function* (port: number) {
 })
 
 describe("npm start", () => {
-  it.live.each(["SIGTERM", "SIGKILL"] as const)("ends when only npm gets %s", (signal) =>
-    Effect.gen(function* () {
-      const port = yield* freePort
-      const npm = yield* npmStart(port)
-      yield* untilHealth(port, 200)
-      assert.isTrue(npm.kill(signal))
-      yield* untilHealth(port, undefined)
-    }).pipe(Effect.scoped, Effect.provide(Layer.fresh(DatabaseLive)))
+  it.live.each(["SIGTERM", "SIGKILL"] as const)(
+    "stops the service of npm start when only npm gets %s",
+    (signal) =>
+      Effect.gen(function* () {
+        const port = yield* freePort
+        const npm = yield* npmStart(port)
+        yield* untilHealth(port, 200)
+        assert.isTrue(npm.kill(signal))
+        yield* untilHealth(port, undefined)
+      }).pipe(Effect.scoped, Effect.provide(Layer.fresh(DatabaseLive)))
   )
 })

@@ -41,7 +41,7 @@ describe("the budget of outboxes", () => {
     assert.deepStrictEqual(ends, ["a-3 closed", "a-1 closed", "a-1 cut"])
   })
 
-  it("counts what sockets have sent meanwhile before it closes any", () => {
+  it("counts what sockets have sent meanwhile before the budget closes any", () => {
     const { behind, budget, ends } = makeBudget()
     const first = behind("a-1", 700)
     first.socket.waitingBytes = 0
@@ -62,7 +62,7 @@ describe("the budget of outboxes", () => {
     assert.deepStrictEqual(ends.slice(2), ["a-2 closed", "a-2 cut"])
   })
 
-  it("keeps at most its bytes however many sockets fall behind, and treats environments alike", () => {
+  it("keeps outboxes within the budget however many sockets fall behind, and treats environments alike", () => {
     const { behind, budget, ends } = makeBudget()
     const quiet = behind("b-1", 50)
     for (let n = 0; n < 1000; n++) {

@@ -44,7 +44,7 @@ describe("shares of tenants", () => {
   )
 
   it.live(
-    "fails with unavailable, not as the server's silence, when this process is too busy",
+    "fails a request with unavailable, not as the server's silence, when this process is too busy",
     () =>
       Effect.gen(function* () {
         const { port } = yield* startServer((_, response) => {

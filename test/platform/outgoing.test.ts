@@ -280,7 +280,7 @@ describe("responses", () => {
     })
   )
 
-  it.live("fails on other statuses, and follows no redirect", () =>
+  it.live("fails an outgoing request on a status other than 2xx, and follows no redirect", () =>
     Effect.gen(function* () {
       let requests = 0
       for (const status of [301, 302, 303, 307, 308, 400, 404, 500, 503]) {
@@ -294,7 +294,7 @@ describe("responses", () => {
     })
   )
 
-  it.live("fails on responses over 64 KiB, late, incomplete or missing", () =>
+  it.live("fails an outgoing request on a response over 64 KiB, late, incomplete or missing", () =>
     Effect.gen(function* () {
       const full = yield* startHook((_, response) => response.end("x".repeat(65_536)))
       assert.lengthOf(yield* send(resolveTo("127.0.0.1"), full), 65_536)

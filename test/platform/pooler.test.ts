@@ -18,7 +18,7 @@ const canLock = (session: PgConnection.PgConnection) =>
 
 describe("a database behind PgBouncer", () => {
   it.live.skipIf(skipReason !== undefined)(
-    `is used in session mode, where a lock ends with its client${suffix}`,
+    `uses PgBouncer in session mode, where a lock ends with its client${suffix}`,
     () =>
       Effect.gen(function* () {
         const url = yield* startPgbouncer(yield* SharedDatabase, "session")
@@ -36,7 +36,7 @@ describe("a database behind PgBouncer", () => {
   )
 
   it.live.skipIf(skipReason !== undefined)(
-    `is refused in transaction mode, for the locks alone too${suffix}`,
+    `refuses PgBouncer in transaction mode, for the locks alone too${suffix}`,
     () =>
       Effect.gen(function* () {
         const url = yield* startPgbouncer(yield* SharedDatabase, "transaction")

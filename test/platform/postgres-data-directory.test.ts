@@ -8,16 +8,18 @@ import { Effect } from "effect"
 import { makeDataDirectory } from "#server/platform/postgres/data-directory"
 
 describe("the data directory", () => {
-  it.live("is created with those around it, by several processes at a time", () =>
-    Effect.gen(function* () {
-      const root = join(tmpdir(), `data-directory-${process.pid}`)
-      const directory = join(root, "a", "b")
-      yield* Effect.addFinalizer(() => Effect.promise(() => rm(root, { recursive: true })))
-      const make = makeDataDirectory(directory)
-      yield* Effect.all([make, make, make], { concurrency: "unbounded" })
-      yield* make
-      assert.isTrue((yield* Effect.promise(() => stat(directory))).isDirectory())
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  it.live(
+    "creates the data directory and its parents, also when several callers do so at a time",
+    () =>
+      Effect.gen(function* () {
+        const root = join(tmpdir(), `data-directory-${process.pid}`)
+        const directory = join(root, "a", "b")
+        yield* Effect.addFinalizer(() => Effect.promise(() => rm(root, { recursive: true })))
+        const make = makeDataDirectory(directory)
+        yield* Effect.all([make, make, make], { concurrency: "unbounded" })
+        yield* make
+        assert.isTrue((yield* Effect.promise(() => stat(directory))).isDirectory())
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.live.skipIf(process.platform !== "linux")(

@@ -112,37 +112,41 @@ const postmasterPid = Effect.fnUntraced(function* (dataDir: string) {
 const services = Layer.provideMerge(DataDir.layer, NodeServices.layer)
 
 layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
-  it.effect("keeps its data, its settings and its password from one start to the next", () =>
-    Effect.gen(function* () {
-      const dataDir = yield* DataDir
-      const first = yield* startService(dataDir)
-      yield* query(first.url, "create table note as select 'kept' as text")
-      yield* first.stop
-      yield* assertStopped(first.url)
+  it.effect(
+    "keeps data, settings and password of embedded Postgres from one start to the next",
+    () =>
+      Effect.gen(function* () {
+        const dataDir = yield* DataDir
+        const first = yield* startService(dataDir)
+        yield* query(first.url, "create table note as select 'kept' as text")
+        yield* first.stop
+        yield* assertStopped(first.url)
 
-      const second = yield* startService(dataDir)
-      assert.deepStrictEqual(yield* query(second.url, "select text from note"), [{ text: "kept" }])
-      const [settings] = yield* query(
-        second.url,
-        `select current_setting('fsync') as fsync, current_setting('max_connections') as connections,
+        const second = yield* startService(dataDir)
+        assert.deepStrictEqual(yield* query(second.url, "select text from note"), [
+          { text: "kept" }
+        ])
+        const [settings] = yield* query(
+          second.url,
+          `select current_setting('fsync') as fsync, current_setting('max_connections') as connections,
           current_setting('shared_buffers') as buffers, current_setting('timezone') as timezone,
           pg_encoding_to_char(encoding) as encoding, datlocprovider::text as provider, datname::text
           from pg_database where datname = current_database()`
-      )
-      assert.deepStrictEqual(settings, {
-        fsync: "on",
-        connections: "200",
-        buffers: "128MB",
-        timezone: "UTC",
-        encoding: "UTF8",
-        provider: "b",
-        datname: "svc"
+        )
+        assert.deepStrictEqual(settings, {
+          fsync: "on",
+          connections: "200",
+          buffers: "128MB",
+          timezone: "UTC",
+          encoding: "UTF8",
+          provider: "b",
+          datname: "svc"
+        })
+        const guess = new URL(Redacted.value(second.url))
+        guess.password = "guess"
+        const error = yield* Effect.flip(query(Redacted.make(guess.href), "select 1"))
+        assert.strictEqual(error.reason._tag, "AuthenticationError")
       })
-      const guess = new URL(Redacted.value(second.url))
-      guess.password = "guess"
-      const error = yield* Effect.flip(query(Redacted.make(guess.href), "select 1"))
-      assert.strictEqual(error.reason._tag, "AuthenticationError")
-    })
   )
 
   it.effect("stops Postgres with the last service that stops, and not before", () =>
@@ -255,7 +259,7 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
   )
 
   it.effect(
-    "waits for the lock until its holder dies, and removes an incomplete cluster",
+    "waits for the lock of embedded Postgres until its holder dies, and removes an incomplete cluster",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem

@@ -5,7 +5,7 @@ import { SecureRandom } from "effect/crypto"
 import { RandomBlock, SecureRandomLive } from "#server/platform/random-bytes"
 
 describe("random bytes", () => {
-  it("hands out bytes in the order of the system's, each once, in arrays of their own", () => {
+  it("hands out random bytes in the order of the system's, each once, in arrays of their own", () => {
     let drawn = 0
     const given: Array<number> = []
     const block = new RandomBlock((bytes) => {
@@ -20,7 +20,7 @@ describe("random bytes", () => {
     )
   })
 
-  it("draws the bytes of a large request for it alone", () => {
+  it("draws the random bytes of a large request for that request alone", () => {
     const sizes: Array<number> = []
     const block = new RandomBlock((bytes) => void sizes.push(bytes.length))
     assert.strictEqual(block.take(257).length, 257)
@@ -29,7 +29,7 @@ describe("random bytes", () => {
     assert.deepStrictEqual(sizes, [257, 4096])
   })
 
-  it.effect("repeats no bytes", () =>
+  it.effect("repeats no random bytes", () =>
     Effect.gen(function* () {
       const random = yield* SecureRandom.SecureRandom
       const seen = new Set<string>()

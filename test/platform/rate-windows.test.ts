@@ -26,7 +26,7 @@ const attempt = Effect.fnUntraced(function* (window: RateWindow, key: string, ti
 })
 
 layer(Node)("rate windows", (it) => {
-  it.effect("allows no more than the limit in any window of its length", () =>
+  it.effect("allows no more requests than a rate limit in any window of its length", () =>
     Effect.gen(function* () {
       const window = { limit: 30, seconds: 60 }
       // Ten requests every ten seconds: places free up when the requests that took them leave the window.
@@ -54,7 +54,7 @@ layer(Node)("rate windows", (it) => {
     })
   )
 
-  it.effect("counts over all nodes, whatever their clocks say", () =>
+  it.effect("counts the requests of a rate window over all nodes, whatever their clocks say", () =>
     Effect.gen(function* () {
       const other = yield* buildAnother(coreOfNode({ SVC_THROTTLES: "on" }))
       const window = { limit: 300, seconds: 60 }
@@ -80,7 +80,7 @@ layer(Node)("rate windows", (it) => {
     })
   )
 
-  it.effect("follows a limit that changes", () =>
+  it.effect("follows a rate limit that changes", () =>
     Effect.gen(function* () {
       const repository = yield* RateWindowRepository
       const take = (limit: number) =>

@@ -33,7 +33,7 @@ const attempt = Effect.fnUntraced(function* (throttle: Throttle, key: string, ti
 })
 
 layer(Node)("throttles", (it) => {
-  it.effect("lets a burst pass and then the refill", () =>
+  it.effect("lets the burst of a throttle pass, and then its refill", () =>
     Effect.gen(function* () {
       const throttle = { burst: 30, seconds: 60 }
       assert.deepStrictEqual(yield* attempt(throttle, "burst", 40), { passed: 30, wait: 2 })
@@ -81,7 +81,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("spends an allowance without a statement", () =>
+  it.effect("spends the allowance of a throttle without a statement", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const throttle = { burst: 6000, seconds: 60 }
@@ -95,7 +95,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("remembers a refusal, so that retries cost no statement", () =>
+  it.effect("remembers the refusal of a throttle, so that retries cost no statement", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const throttle = { burst: 2, seconds: 60 }
@@ -108,7 +108,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("deletes buckets that are full again", () =>
+  it.effect("deletes the buckets of throttles that are full again", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* attempt({ burst: 10, seconds: 10 }, "swept", 1)

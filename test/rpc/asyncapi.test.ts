@@ -10,11 +10,11 @@ const document: unknown = JSON.parse(committed)
 const namesIn = (...path: ReadonlyArray<string>) => Object.keys(Object(at(document, ...path)))
 
 describe("rpc/asyncapi.json", () => {
-  it("commits what the definitions generate (otherwise: npm run generate)", () => {
+  it("commits the AsyncAPI document that the definitions generate (otherwise: npm run generate)", () => {
     assert.strictEqual(committed, asyncapiText())
   })
 
-  it("has a message for each frame, its reply and each event, and no other", () => {
+  it("lists a message for each frame, its reply and each event in rpc/asyncapi.json, and no other", () => {
     const frames = Array.from(ClientFrames.requests.keys())
     const events = new Set(ServerEvent.members.map((event) => event.fields.t.literal))
     assert.sameMembers(namesIn("channels", "realtime", "messages"), [

@@ -19,11 +19,11 @@ const lint = async (source: string): Promise<ReadonlyArray<string>> => {
 }
 
 describe("the OpenAPI document under redocly", () => {
-  it("has no error and no warning, and every example fits its schema", async () => {
+  it("writes an OpenAPI document in which redocly finds no error, no warning and no unfit example", async () => {
     assert.deepStrictEqual(await lint(openapiText()), [])
   })
 
-  it("would report an example that does not fit its schema", async () => {
+  it("finds with redocly an example that does not fit its schema", async () => {
     const schemas = { Score: { type: "integer", examples: ["ten"] } }
     const broken = JSON.stringify({ openapi: "3.1.0", components: { schemas } })
     assert.match((await lint(broken)).join("\n"), /no-invalid-schema-examples/)

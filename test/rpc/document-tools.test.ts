@@ -20,7 +20,7 @@ import { newGame } from "../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
-const tools = join(import.meta.dirname, "document-tools")
+const tools = join(import.meta.dirname, "client-generators")
 const root = join(import.meta.dirname, "../..")
 const run = promisify(execFile)
 
@@ -117,7 +117,7 @@ const { diagnostics } = await new Parser().parse(await readFile("asyncapi.json",
 console.log(JSON.stringify(diagnostics.map(({ message, path }) => [message, path.join(".")])))`
 
 layer(Node)("the documents of the API under foreign tools", (it) => {
-  it.effect("parse the AsyncAPI document without a remark", () =>
+  it.effect("parses the AsyncAPI document by a foreign tool without a remark", () =>
     Effect.gen(function* () {
       const folder = yield* projectFolder
       const diagnostics = yield* Effect.promise(async () => {
@@ -131,17 +131,19 @@ layer(Node)("the documents of the API under foreign tools", (it) => {
   )
 
   for (const [name, { generator, program }] of Object.entries(programs)) {
-    it.effect(`generate a client that compiles and signs a guest in: ${name}`, () =>
-      Effect.gen(function* () {
-        const { publishableKey, url } = yield* newGame({})
-        const folder = yield* projectFolder
-        const printed = yield* Effect.promise(async () => {
-          const [command, ...args] = generator
-          await exec(join(tools, "node_modules/.bin", command), args, folder)
-          return compileAndRun(folder, program, [url, publishableKey])
+    it.effect(
+      `generates from the OpenAPI document a client that compiles and signs a guest in: ${name}`,
+      () =>
+        Effect.gen(function* () {
+          const { publishableKey, url } = yield* newGame({})
+          const folder = yield* projectFolder
+          const printed = yield* Effect.promise(async () => {
+            const [command, ...args] = generator
+            await exec(join(tools, "node_modules/.bin", command), args, folder)
+            return compileAndRun(folder, program, [url, publishableKey])
+          })
+          assert.strictEqual(at(printed, "name"), "Ada")
         })
-        assert.strictEqual(at(printed, "name"), "Ada")
-      })
     )
   }
 })

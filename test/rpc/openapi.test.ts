@@ -228,11 +228,11 @@ const documented = entriesOf(at(document, "paths")).flatMap(([path, methods]) =>
 )
 
 describe("rpc/openapi.json", () => {
-  it("commits what the definitions generate (otherwise: npm run generate)", () => {
+  it("commits the OpenAPI document that the definitions generate (otherwise: npm run generate)", () => {
     assert.strictEqual(committed, openapiText())
   })
 
-  it("has every endpoint with its method, path and kind of caller, and no other", () => {
+  it("lists each endpoint in rpc/openapi.json with method, path and kind of caller, and no other", () => {
     const found = documented.map(({ method, operation, path }) => {
       const schemes = entriesOf(at(operation, "security")).flatMap(([, it]) =>
         Object.keys(Object(it))

@@ -19,13 +19,13 @@ describe("a name", () => {
     }
   })
 
-  it("has no lone surrogates, controls, bidirectional controls or more than 32 characters", () => {
+  it("refuses lone surrogates, controls, bidirectional controls and a 33rd character in a name", () => {
     for (const name of ["a\ud800", "a\u0000b", "a\u202eb", "\u2066a", "a\u200f", "a".repeat(33)]) {
       assert.isFalse(isName(name), JSON.stringify(name))
     }
   })
 
-  it("has no line separators, and no combining mark without a character to sit on", () => {
+  it("refuses line separators in a name, and a combining mark without a character to sit on", () => {
     for (const name of ["a\u2028b", "a\u2029b", "\u0301", "\u0301\u0302", " \u0301a", "\u20e3"]) {
       assert.isFalse(isName(name), JSON.stringify(name))
     }
@@ -33,7 +33,7 @@ describe("a name", () => {
     assert.strictEqual(nameFrom("\u0301a\u2028b", 32), "a b")
   })
 
-  it("made from any foreign text is a name in its stored form, or missing", () => {
+  it("makes from any foreign text a name in its stored form, or none", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         const name = nameFrom(text, 32)
@@ -51,7 +51,7 @@ describe("a text", () => {
   const Text = textUpTo(10)
   const decode = Schema.decodeOption(Text)
 
-  it("shows a character, and has no controls but line breaks and tabs", () => {
+  it("accepts a text that shows a character, and no controls in it but line breaks and tabs", () => {
     const isText = Schema.is(Text)
     assert.isTrue(isText("a\r\n\tline"))
     assert.isTrue(isText("a\u2028line"))
@@ -62,7 +62,7 @@ describe("a text", () => {
     }
   })
 
-  it("decodes to its composed form", () => {
+  it("decodes a text to its composed form", () => {
     assert.deepStrictEqual(decode("e\u0301"), Option.some("\u00e9"))
   })
 })

@@ -205,7 +205,7 @@ describe("the client", () => {
   )
 
   it.live(
-    "closes on a frame that decompresses to 144 MiB (undici CVE-2026-1526, -12151, -9675)",
+    "closes the client's socket on a frame that decompresses to 144 MiB (undici CVE-2026-1526, -12151, -9675)",
     () =>
       Effect.gen(function* () {
         const payload = Buffer.alloc(unpackedBytes, "a")

@@ -93,7 +93,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
   "channel moderation",
   (it) => {
     it.effect(
-      "accepts its 9 operations from the owner and the server only, of 7 roles",
+      "accepts the 9 operations of channel moderation from the owner and the server only, of 7 roles",
       () =>
         Effect.gen(function* () {
           const { app, banned, channel, member, owner } = yield* makeChannel

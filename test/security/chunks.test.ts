@@ -25,23 +25,25 @@ const blanks = (count: number, bytes: number) => [
 ]
 
 layer(App, live)("bodies in small chunks", (it) => {
-  it.effect("cuts a body in too many, and refuses an address that sends more of them", () =>
-    Effect.gen(function* () {
-      const { publishableKey, url } = yield* TestApp
-      const send = Effect.fnUntraced(function* (address: string, chunks: ReadonlyArray<string>) {
-        const connection = yield* openRawConnection(url)
-        connection.send(signIn(publishableKey, address, chunks))
-        yield* connection.ended
-        return responsesIn(connection.received)
-      }, Effect.scoped)
-      const fine = blanks(limits.bodyPiecesMax + 100, 1)
-      const coarse = blanks(200, limits.bodyPieceMeanBytes)
-      assert.deepStrictEqual(yield* send("192.0.2.1", blanks(500, 1)), [[200]])
-      for (let n = 0; n < limits.fineBodiesMax; n++) {
-        assert.deepStrictEqual(yield* send("192.0.2.1", fine), [])
-      }
-      assert.deepStrictEqual(yield* send("192.0.2.1", coarse), [[429, "rate_limited"]])
-      assert.deepStrictEqual(yield* send("192.0.2.2", coarse), [[200]])
-    })
+  it.effect(
+    "cuts a body in too many small chunks, and refuses an address that sends more of them",
+    () =>
+      Effect.gen(function* () {
+        const { publishableKey, url } = yield* TestApp
+        const send = Effect.fnUntraced(function* (address: string, chunks: ReadonlyArray<string>) {
+          const connection = yield* openRawConnection(url)
+          connection.send(signIn(publishableKey, address, chunks))
+          yield* connection.ended
+          return responsesIn(connection.received)
+        }, Effect.scoped)
+        const fine = blanks(limits.bodyPiecesMax + 100, 1)
+        const coarse = blanks(200, limits.bodyPieceMeanBytes)
+        assert.deepStrictEqual(yield* send("192.0.2.1", blanks(500, 1)), [[200]])
+        for (let n = 0; n < limits.fineBodiesMax; n++) {
+          assert.deepStrictEqual(yield* send("192.0.2.1", fine), [])
+        }
+        assert.deepStrictEqual(yield* send("192.0.2.1", coarse), [[429, "rate_limited"]])
+        assert.deepStrictEqual(yield* send("192.0.2.2", coarse), [[200]])
+      })
   )
 })

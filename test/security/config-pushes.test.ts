@@ -39,21 +39,25 @@ const cpuMillis = Effect.sync(() => {
 
 describe("an invalid config document", () => {
   for (const [name, document] of Object.entries(worst)) {
-    it.live(`is refused at once with at most ${limits.issuesMax + 1} problems: ${name}`, () =>
-      Effect.gen(function* () {
-        const refuse = Effect.flip(Effect.suspend(() => Effect.fromResult(decodeConfig(document))))
-        const times = yield* Effect.forEach(many(5, String), () =>
-          Effect.gen(function* () {
-            const before = yield* cpuMillis
-            yield* refuse
-            return (yield* cpuMillis) - before
-          })
-        )
-        assert.isBelow(Math.min(...times), slowMillis)
-        const { details, message } = yield* refuse
-        assert.isAtMost(details.issues.length, limits.issuesMax + 1)
-        assert.isBelow(JSON.stringify({ details, message }).length, 64 * 1024)
-      })
+    it.live(
+      `refuses an invalid config at once with at most ${limits.issuesMax + 1} problems: ${name}`,
+      () =>
+        Effect.gen(function* () {
+          const refuse = Effect.flip(
+            Effect.suspend(() => Effect.fromResult(decodeConfig(document)))
+          )
+          const times = yield* Effect.forEach(many(5, String), () =>
+            Effect.gen(function* () {
+              const before = yield* cpuMillis
+              yield* refuse
+              return (yield* cpuMillis) - before
+            })
+          )
+          assert.isBelow(Math.min(...times), slowMillis)
+          const { details, message } = yield* refuse
+          assert.isAtMost(details.issues.length, limits.issuesMax + 1)
+          assert.isBelow(JSON.stringify({ details, message }).length, 64 * 1024)
+        })
     )
   }
 
@@ -74,7 +78,7 @@ describe("an invalid config document", () => {
 describe("duplicate names of a JSON text", () => {
   const pathsOf = (text: string) => duplicateNames(text, 100).map(({ path }) => path)
 
-  it("are found in every object with their paths, whatever their escapes", () => {
+  it("finds duplicate names in every object of a JSON text with their paths, whatever their escapes", () => {
     assert.deepStrictEqual(pathsOf('{"a":1,"a":2}'), ["a"])
     assert.deepStrictEqual(pathsOf('{"a":[{"b":1},{"b":1,"c":{"d":1, "\\u0064":2}}]}'), [
       "a[1].c.d"
@@ -82,7 +86,7 @@ describe("duplicate names of a JSON text", () => {
     assert.deepStrictEqual(pathsOf('{"a b":{"c":1},"a b":{}}'), ['["a b"]'])
   })
 
-  it("are not values, names of other objects, or parts of texts", () => {
+  it("reports no value, name of another object or part of a text as a duplicate name of a JSON text", () => {
     for (const text of [
       '{"a":"a","b":["a","a"],"c":{"a":{"a":1}}}',
       '[{"a":1},{"a":1}]',
@@ -96,27 +100,29 @@ describe("duplicate names of a JSON text", () => {
 })
 
 layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))("a pushed config", (it) => {
-  it.effect("is refused with the paths of duplicate names and all other problems", () =>
-    Effect.gen(function* () {
-      const { development } = yield* makeTenants
-      const push = Effect.fnUntraced(function* (text: string) {
-        const { body, status } = yield* request(`${yield* addressOfNode}/v1/config`, {
-          method: "PUT",
-          headers: { "x-svc-key": development.secretKey },
-          body: Buffer.from(text)
+  it.effect(
+    "refuses a pushed config with the paths of duplicate names and all other problems",
+    () =>
+      Effect.gen(function* () {
+        const { development } = yield* makeTenants
+        const push = Effect.fnUntraced(function* (text: string) {
+          const { body, status } = yield* request(`${yield* addressOfNode}/v1/config`, {
+            method: "PUT",
+            headers: { "x-svc-key": development.secretKey },
+            body: Buffer.from(text)
+          })
+          const issues = at(body, "error", "details", "issues")
+          const paths = Array.isArray(issues) ? issues.map((issue) => at(issue, "path")) : []
+          return { status, code: at(body, "error", "code"), paths }
         })
-        const issues = at(body, "error", "details", "issues")
-        const paths = Array.isArray(issues) ? issues.map((issue) => at(issue, "path")) : []
-        return { status, code: at(body, "error", "code"), paths }
+        const twice = '"features":{"saves":true,"saves":false}'
+        const refused = { status: 400, code: "invalid_config" }
+        assert.deepStrictEqual(yield* push(`{${twice}}`), { ...refused, paths: ["features.saves"] })
+        assert.deepStrictEqual(yield* push(`{${twice},"version":2}`), {
+          ...refused,
+          paths: ["version", "features.saves"]
+        })
+        assert.strictEqual((yield* push('{"features":{"saves":true}}')).status, 200)
       })
-      const twice = '"features":{"saves":true,"saves":false}'
-      const refused = { status: 400, code: "invalid_config" }
-      assert.deepStrictEqual(yield* push(`{${twice}}`), { ...refused, paths: ["features.saves"] })
-      assert.deepStrictEqual(yield* push(`{${twice},"version":2}`), {
-        ...refused,
-        paths: ["version", "features.saves"]
-      })
-      assert.strictEqual((yield* push('{"features":{"saves":true}}')).status, 200)
-    })
   )
 })

@@ -1,6 +1,6 @@
 /**
  * Unsafe deployments: pages of development behind a reverse proxy on the same machine, where every request
- * comes from loopback. The settings that refuse to start are in `platform/settings.test.ts`.
+ * comes from loopback. The settings that refuse to start are in `platform/settings/settings.test.ts`.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -41,7 +41,7 @@ const forwarded = [
 ]
 
 layer(Node)("a development page", (it) => {
-  it.effect("answers a browser and a program on this machine", () =>
+  it.effect("serves development pages to a browser and a program on this machine", () =>
     Effect.gen(function* () {
       for (const page of pages) {
         for (const host of ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "localhost"]) {
@@ -51,23 +51,25 @@ layer(Node)("a development page", (it) => {
     })
   )
 
-  it.effect("is absent under any other name, including that of the base URL", () =>
-    Effect.gen(function* () {
-      const names = [
-        "play.example.com",
-        "192.168.1.7:8080",
-        "evil.example",
-        "localhost.evil.example"
-      ]
-      for (const page of pages) {
-        for (const host of names) {
-          assert.strictEqual(yield* statusOf(page, host), 404, `${page} at ${host}`)
+  it.effect(
+    "hides development pages under any name but localhost, also under that of the base URL",
+    () =>
+      Effect.gen(function* () {
+        const names = [
+          "play.example.com",
+          "192.168.1.7:8080",
+          "evil.example",
+          "localhost.evil.example"
+        ]
+        for (const page of pages) {
+          for (const host of names) {
+            assert.strictEqual(yield* statusOf(page, host), 404, `${page} at ${host}`)
+          }
         }
-      }
-    })
+      })
   )
 
-  it.effect("is absent behind a proxy, even one that claims the name localhost", () =>
+  it.effect("hides development pages behind a proxy, even one that claims the name localhost", () =>
     Effect.gen(function* () {
       for (const page of pages) {
         for (const header of forwarded) {
@@ -79,7 +81,7 @@ layer(Node)("a development page", (it) => {
     })
   )
 
-  it.effect("is absent for a script of another origin", () =>
+  it.effect("hides development pages from a script of another origin", () =>
     Effect.gen(function* () {
       for (const page of pages) {
         const status = yield* statusOf(page, "localhost", "Origin: http://localhost:3000")
@@ -90,18 +92,20 @@ layer(Node)("a development page", (it) => {
 })
 
 layer(Node)("the start page", (it) => {
-  it.effect("names the keys file and links to the reference, without anything from elsewhere", () =>
-    Effect.gen(function* () {
-      const { body, headers } = yield* request(`${yield* addressOfNode}/`)
-      const html = String(body)
-      assert.match(html, /<code>[^<]+\/dev-keys\.json<\/code>/)
-      const links = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link)
-      assert.match(links[0] ?? "", /^\/dashboard(?:#code=[\w-]{43})?$/)
-      const documents = ["/openapi.json", "/asyncapi.json"]
-      const others = ["/demo", "/docs", "/docs/api", "/dev/voice", ...documents, "/dev/mail"]
-      assert.deepStrictEqual(links.slice(1), others)
-      assert.include(headers.get("content-security-policy"), "default-src 'none'")
-    })
+  it.effect(
+    "names the keys file on the start page with a link to the reference, and nothing from elsewhere",
+    () =>
+      Effect.gen(function* () {
+        const { body, headers } = yield* request(`${yield* addressOfNode}/`)
+        const html = String(body)
+        assert.match(html, /<code>[^<]+\/dev-keys\.json<\/code>/)
+        const links = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link)
+        assert.match(links[0] ?? "", /^\/dashboard(?:#code=[\w-]{43})?$/)
+        const documents = ["/openapi.json", "/asyncapi.json"]
+        const others = ["/demo", "/docs", "/docs/api", "/dev/voice", ...documents, "/dev/mail"]
+        assert.deepStrictEqual(links.slice(1), others)
+        assert.include(headers.get("content-security-policy"), "default-src 'none'")
+      })
   )
 })
 
@@ -110,7 +114,7 @@ const Production = nodeWith({ NODE_ENV: "production" }).pipe(
 )
 
 layer(Production)("in production", (it) => {
-  it.effect("the mail page does not exist, and `/` leads to the dashboard", () =>
+  it.effect("the mail page does not exist in production, and `/` leads to the dashboard", () =>
     Effect.gen(function* () {
       const { body, status } = yield* request(`${yield* addressOfNode}/dev/mail`)
       assert.deepStrictEqual([status, at(body, "error", "code")], [404, "not_found"])
@@ -124,7 +128,7 @@ const WithoutDashboard = nodeWith({ NODE_ENV: "production", SVC_DASHBOARD: "off"
 )
 
 layer(WithoutDashboard)("in production without a dashboard", (it) => {
-  it.effect("the start page does not exist", () =>
+  it.effect("the start page does not exist in production without a dashboard", () =>
     Effect.gen(function* () {
       const { body, status } = yield* request(`${yield* addressOfNode}/`)
       assert.deepStrictEqual([status, at(body, "error", "code")], [404, "not_found"])

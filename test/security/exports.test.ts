@@ -76,18 +76,20 @@ const developer = Effect.gen(function* () {
 })
 
 layer(appWithSql(), live)("an export that is read slowly", (it) => {
-  it.effect("is whole while its credentials count, also of a player who was banned before", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      yield* configure(app, { features: { saves: true } })
-      const player = yield* richPlayer
-      assert.isTrue(yield* (yield* ownExport(player)).rest)
-      yield* ban(app, player.id)
-      assert.isTrue(yield* (yield* ownExport(player)).rest)
-    }).pipe(Effect.scoped)
+  it.effect(
+    "completes a slow export while its credentials count, also of a player who was banned before",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        yield* configure(app, { features: { saves: true } })
+        const player = yield* richPlayer
+        assert.isTrue(yield* (yield* ownExport(player)).rest)
+        yield* ban(app, player.id)
+        assert.isTrue(yield* (yield* ownExport(player)).rest)
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("is cut when its player is banned, deleted or signed out everywhere", () =>
+  it.effect("cuts a slow export when its player is banned, deleted or signed out everywhere", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ends = {
@@ -104,7 +106,7 @@ layer(appWithSql(), live)("an export that is read slowly", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is cut when its player is deleted, before any cache hears of it", () =>
+  it.effect("cuts a slow export when its player is deleted, before any cache hears of it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const player = yield* richPlayer
@@ -114,7 +116,7 @@ layer(appWithSql(), live)("an export that is read slowly", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is cut when its key is revoked, or its developer signs out", () =>
+  it.effect("cuts a slow export when its key is revoked, or its developer signs out", () =>
     Effect.gen(function* () {
       const { headers, newKey, project, url } = yield* developer
       const player = yield* richPlayer

@@ -46,25 +46,27 @@ const preHijack = Effect.fnUntraced(function* (email: string) {
 })
 
 layer(NodeLive())("a stranger who signs up with the address of somebody else", (it) => {
-  it.effect("loses identities, sessions, links and codes when the owner resets the password", () =>
-    Effect.gen(function* () {
-      const { attacker, mail, methods, post, reset, sql } = yield* preHijack("ada@example.com")
-      const transfer = yield* post("transfer", {}, attacker)
-      assert.strictEqual(transfer.status, 201)
-      assert.deepStrictEqual(yield* methods, ["discord", "email"])
-      assert.strictEqual((yield* reset).status, 200)
-      assert.deepStrictEqual(yield* methods, ["email"])
-      const refreshed = yield* post("refresh", { refreshToken: attacker.refreshToken })
-      assert.strictEqual(codeOf(refreshed), "session_revoked")
-      const redeemed = yield* post("transfer/redeem", { code: at(transfer.body, "code") })
-      assert.strictEqual(codeOf(redeemed), "invalid_code")
-      for (const purpose of ["verify", "disown"] as const) {
-        const old = yield* post(`email/${purpose}`, { token: codeIn(mail, purpose) })
-        assert.strictEqual(codeOf(old), "invalid_token", purpose)
-      }
-      const codes = yield* sql`select from single_use_codes where player_id = ${attacker.id}`
-      assert.lengthOf(codes, 0)
-    })
+  it.effect(
+    "ends a stranger's identities, sessions, links and codes when the mailbox owner resets the password",
+    () =>
+      Effect.gen(function* () {
+        const { attacker, mail, methods, post, reset, sql } = yield* preHijack("ada@example.com")
+        const transfer = yield* post("transfer", {}, attacker)
+        assert.strictEqual(transfer.status, 201)
+        assert.deepStrictEqual(yield* methods, ["discord", "email"])
+        assert.strictEqual((yield* reset).status, 200)
+        assert.deepStrictEqual(yield* methods, ["email"])
+        const refreshed = yield* post("refresh", { refreshToken: attacker.refreshToken })
+        assert.strictEqual(codeOf(refreshed), "session_revoked")
+        const redeemed = yield* post("transfer/redeem", { code: at(transfer.body, "code") })
+        assert.strictEqual(codeOf(redeemed), "invalid_code")
+        for (const purpose of ["verify", "disown"] as const) {
+          const old = yield* post(`email/${purpose}`, { token: codeIn(mail, purpose) })
+          assert.strictEqual(codeOf(old), "invalid_token", purpose)
+        }
+        const codes = yield* sql`select from single_use_codes where player_id = ${attacker.id}`
+        assert.lengthOf(codes, 0)
+      })
   )
 
   it.effect("keeps the providers of a player whose address was verified before the reset", () =>
@@ -77,28 +79,30 @@ layer(NodeLive())("a stranger who signs up with the address of somebody else", (
     })
   )
 
-  it.effect("loses the address and its password when the owner says that it was not them", () =>
-    Effect.gen(function* () {
-      const { attacker, logIn, mail, me, methods, post, signUp } =
-        yield* preHijack("cara@example.com")
-      const token = codeIn(mail, "disown")
-      assert.include(mail.text, "https://play.example.com/-/disown#svc_disown=")
-      const answer = yield* post("email/disown", { token })
-      assert.deepStrictEqual([answer.status, answer.body], [200, {}])
-      assert.deepStrictEqual(yield* methods, ["discord"])
-      assert.strictEqual(codeOf(yield* logIn("cara@example.com")), "invalid_credentials")
-      const verified = yield* post("email/verify", { token: codeIn(mail, "verify") })
-      assert.strictEqual(codeOf(verified), "invalid_token")
-      const again = yield* post("email/disown", { token })
-      assert.deepStrictEqual([again.status, codeOf(again)], [400, "invalid_token"])
-      // Nothing else changes: the player keeps its session, and the owner may sign up.
-      assert.strictEqual((yield* me(attacker)).status, 200)
-      const owner = yield* signUp("cara@example.com")
-      assert.notStrictEqual(owner.id, attacker.id)
-    })
+  it.effect(
+    "takes a stranger's address and password away when the mailbox owner disowns the sign-up",
+    () =>
+      Effect.gen(function* () {
+        const { attacker, logIn, mail, me, methods, post, signUp } =
+          yield* preHijack("cara@example.com")
+        const token = codeIn(mail, "disown")
+        assert.include(mail.text, "https://play.example.com/-/disown#svc_disown=")
+        const answer = yield* post("email/disown", { token })
+        assert.deepStrictEqual([answer.status, answer.body], [200, {}])
+        assert.deepStrictEqual(yield* methods, ["discord"])
+        assert.strictEqual(codeOf(yield* logIn("cara@example.com")), "invalid_credentials")
+        const verified = yield* post("email/verify", { token: codeIn(mail, "verify") })
+        assert.strictEqual(codeOf(verified), "invalid_token")
+        const again = yield* post("email/disown", { token })
+        assert.deepStrictEqual([again.status, codeOf(again)], [400, "invalid_token"])
+        // Nothing else changes: the player keeps its session, and the owner may sign up.
+        assert.strictEqual((yield* me(attacker)).status, 200)
+        const owner = yield* signUp("cara@example.com")
+        assert.notStrictEqual(owner.id, attacker.id)
+      })
   )
 
-  it.effect("becomes a guest when the disowned address was the only sign-in method", () =>
+  it.effect("makes a player a guest when the disowned address was the only sign-in method", () =>
     Effect.gen(function* () {
       const { inbox, me, post, signUp } = yield* preHijack("dora@example.com")
       const player = yield* signUp("dora2@example.com")
@@ -115,7 +119,7 @@ layer(NodeLive())("a stranger who signs up with the address of somebody else", (
     })
   )
 
-  it.effect("is disowned even while the player is banned", () =>
+  it.effect("lets the mailbox owner disown the sign-up of a stranger who is banned", () =>
     Effect.gen(function* () {
       const { attacker, ban, mail, methods, post } = yield* preHijack("eve@example.com")
       yield* ban(attacker.id)
@@ -141,34 +145,38 @@ layer(NodeLive())("a stranger who signs up with the address of somebody else", (
 })
 
 layer(NodeLive({ SVC_THROTTLES: "on" }))("the permits of a mailbox", (it) => {
-  it.effect("do not let a refused sign-up or verification mails block a reset", () =>
-    Effect.gen(function* () {
-      const { post, signUp } = yield* makeEmailProject
-      const inbox = yield* Inbox
-      const email = "ada@example.com"
-      yield* signUp(email)
-      yield* inbox.next(email)
-      const refused = yield* post("email/signup", { email, password })
-      assert.strictEqual(codeOf(refused), "email_taken")
-      yield* post("password/forgot", { email })
-      assert.notStrictEqual(codeIn(yield* inbox.next(email), "reset"), "")
-    })
+  it.effect(
+    "sends a password reset to a mailbox after its verification mail and a refused sign-up",
+    () =>
+      Effect.gen(function* () {
+        const { post, signUp } = yield* makeEmailProject
+        const inbox = yield* Inbox
+        const email = "ada@example.com"
+        yield* signUp(email)
+        yield* inbox.next(email)
+        const refused = yield* post("email/signup", { email, password })
+        assert.strictEqual(codeOf(refused), "email_taken")
+        yield* post("password/forgot", { email })
+        assert.notStrictEqual(codeIn(yield* inbox.next(email), "reset"), "")
+      })
   )
 
-  it.effect("are not taken by a refused sign-up or by a reset without an account", () =>
-    Effect.gen(function* () {
-      const { post, signUp } = yield* makeEmailProject
-      const inbox = yield* Inbox
-      const email = "bea@example.com"
-      for (let i = 0; i < 7; i++) yield* post("password/forgot", { email })
-      const player = yield* signUp(email)
-      yield* inbox.next(email)
-      yield* TestClock.adjust("1 minute")
-      for (let i = 0; i < 7; i++) yield* post("email/signup", { email, password })
-      assert.strictEqual((yield* post("email/resend", {}, player)).status, 200)
-      yield* inbox.next(email)
-      yield* post("password/forgot", { email })
-      assert.notStrictEqual(codeIn(yield* inbox.next(email), "reset"), "")
-    })
+  it.effect(
+    "takes no permit of a mailbox for a refused sign-up or for a reset without an account",
+    () =>
+      Effect.gen(function* () {
+        const { post, signUp } = yield* makeEmailProject
+        const inbox = yield* Inbox
+        const email = "bea@example.com"
+        for (let i = 0; i < 7; i++) yield* post("password/forgot", { email })
+        const player = yield* signUp(email)
+        yield* inbox.next(email)
+        yield* TestClock.adjust("1 minute")
+        for (let i = 0; i < 7; i++) yield* post("email/signup", { email, password })
+        assert.strictEqual((yield* post("email/resend", {}, player)).status, 200)
+        yield* inbox.next(email)
+        yield* post("password/forgot", { email })
+        assert.notStrictEqual(codeIn(yield* inbox.next(email), "reset"), "")
+      })
   )
 })

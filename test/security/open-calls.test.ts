@@ -1,6 +1,6 @@
 /**
- * Calls that go on for long end with what opened them, on every runner within a second, also when the news
- * were missed: requests and sockets of functions, and voice calls.
+ * Calls that go on for long end with what opened them, on every runner within a second, also when the
+ * invalidations were missed: requests and sockets of functions, and voice calls.
  */
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
@@ -99,34 +99,42 @@ const millisOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 const Runners = TwoRunners.layerWith({ SVC_SIGNUPS: "open", SVC_VOICE_UDP_PORTS: "0" })
 
 layer(Layer.merge(Runners, Reactivity.layer), live)("calls under way on two runners", (it) => {
-  it.effect("end in functions with the player who is banned, deleted or signed out", () =>
-    Effect.gen(function* () {
-      const { at1, at2, label } = yield* setUp
-      const ends = {
-        banned: ({ id }: TestPlayer) => ban(at1, id),
-        deleted: ({ id }: TestPlayer) => operate(at1, "POST", `players/${id}/delete`),
-        "signed out": (player: TestPlayer) => stealSession(at1, player)
-      }
-      const others = [yield* openCalls(at1, label, yield* guest(at1)), yield* openCalls(at2, label)]
-      for (const [name, end] of Object.entries(ends)) {
-        const player = yield* guest(at1)
-        const opened = [yield* openCalls(at1, label, player), yield* openCalls(at2, label, player)]
-        yield* end(player)
-        const ended = Effect.forEach(opened, (calls) => calls.ended)
-        const millis = yield* millisOf(
-          Effect.map(ended, (how) => assert.deepStrictEqual(how, ["cut", "cut"], name))
+  it.effect(
+    "cuts function calls on two runners when their player is banned, deleted or signed out",
+    () =>
+      Effect.gen(function* () {
+        const { at1, at2, label } = yield* setUp
+        const ends = {
+          banned: ({ id }: TestPlayer) => ban(at1, id),
+          deleted: ({ id }: TestPlayer) => operate(at1, "POST", `players/${id}/delete`),
+          "signed out": (player: TestPlayer) => stealSession(at1, player)
+        }
+        const others = [
+          yield* openCalls(at1, label, yield* guest(at1)),
+          yield* openCalls(at2, label)
+        ]
+        for (const [name, end] of Object.entries(ends)) {
+          const player = yield* guest(at1)
+          const opened = [
+            yield* openCalls(at1, label, player),
+            yield* openCalls(at2, label, player)
+          ]
+          yield* end(player)
+          const ended = Effect.forEach(opened, (calls) => calls.ended)
+          const millis = yield* millisOf(
+            Effect.map(ended, (how) => assert.deepStrictEqual(how, ["cut", "cut"], name))
+          )
+          assert.isBelow(millis, 5000, name)
+        }
+        assert.deepStrictEqual(
+          others.map(({ state }) => state.open),
+          [2, 2]
         )
-        assert.isBelow(millis, 5000, name)
-      }
-      assert.deepStrictEqual(
-        others.map(({ state }) => state.open),
-        [2, 2]
-      )
-      for (const { end } of others) yield* end
-    })
+        for (const { end } of others) yield* end
+      })
   )
 
-  it.effect("end in functions before the answer has begun, with the reason", () =>
+  it.effect("ends a function call whose answer has not begun with the reason of the ban", () =>
     Effect.gen(function* () {
       const { at1, at2, label } = yield* setUp
       const player = yield* guest(at1)
@@ -140,22 +148,24 @@ layer(Layer.merge(Runners, Reactivity.layer), live)("calls under way on two runn
     })
   )
 
-  it.effect("end in functions when the runner did not hear of the deletion", () =>
-    Effect.gen(function* () {
-      const { at1, at2, databaseUrl, label } = yield* setUp
-      const sql = yield* PgClient.make({ url: Redacted.make(databaseUrl) })
-      const player = yield* guest(at1)
-      const opened = yield* openCalls(at2, label, player)
-      // No message is ever sent: only the look-up after the reconnect finds that the player is gone.
-      yield* sql`delete from players where id = ${player.id}`
-      yield* endListeners(sql)
-      const millis = yield* millisOf(opened.ended)
-      assert.isBelow(millis, 30_000)
-    })
+  it.effect(
+    "ends the function calls of a deleted player on a runner that did not hear of the deletion",
+    () =>
+      Effect.gen(function* () {
+        const { at1, at2, databaseUrl, label } = yield* setUp
+        const sql = yield* PgClient.make({ url: Redacted.make(databaseUrl) })
+        const player = yield* guest(at1)
+        const opened = yield* openCalls(at2, label, player)
+        // No message is ever sent: only the look-up after the reconnect finds that the player is gone.
+        yield* sql`delete from players where id = ${player.id}`
+        yield* endListeners(sql)
+        const millis = yield* millisOf(opened.ended)
+        assert.isBelow(millis, 30_000)
+      })
   )
 
   it.effect(
-    "go on in functions when news were missed, and none begins once they are turned off",
+    "keeps function calls when invalidations were missed, and begins none once functions are turned off",
     () =>
       Effect.gen(function* () {
         const { at1, at2, databaseUrl, label } = yield* setUp
@@ -180,31 +190,33 @@ layer(Layer.merge(Runners, Reactivity.layer), live)("calls under way on two runn
       })
   )
 
-  it.effect("lose a member at once whose session, key or right to play ends", () =>
-    Effect.gen(function* () {
-      const { at1, at2 } = yield* TwoRunners
-      const { newKey, target } = yield* makeOwnProject(at1.url, "dev@example.com")
-      yield* configure(target, { features: { realtimeChannels: true, voice: true } })
-      const key = yield* newKey("publishable")
-      const ends = {
-        "session-ended": (bob: TestPlayer) => stealSession(target, bob),
-        "player-banned": ({ id }: TestPlayer) => ban(target, id),
-        "key-revoked": () => key.revoke
-      }
-      for (const [channel, end] of Object.entries(ends)) {
-        const settings = { maxMembers: 8, voice: { mode: "p2p", relayOnly: false } }
-        yield* manage(target, "PUT", channel, settings)
-        const ada = yield* newMember(target, channel)
-        const bob = yield* newMember({ ...at2, publishableKey: key.plain }, channel)
-        yield* joinCall(ada, channel)
-        yield* awaitCall(ada, [ada])
-        yield* joinCall(bob, channel)
-        yield* awaitCall(ada, [ada, bob])
-        yield* end(bob)
-        const millis = yield* millisOf(awaitCall(ada, [ada]))
-        // Whose connection only breaks has this time to come back.
-        assert.isBelow(millis, voice.graceSeconds * 1000 - 2000, channel)
-      }
-    })
+  it.effect(
+    "drops a member from a voice call at once when its session, key or right to play ends",
+    () =>
+      Effect.gen(function* () {
+        const { at1, at2 } = yield* TwoRunners
+        const { newKey, target } = yield* makeOwnProject(at1.url, "dev@example.com")
+        yield* configure(target, { features: { realtimeChannels: true, voice: true } })
+        const key = yield* newKey("publishable")
+        const ends = {
+          "session-ended": (bob: TestPlayer) => stealSession(target, bob),
+          "player-banned": ({ id }: TestPlayer) => ban(target, id),
+          "key-revoked": () => key.revoke
+        }
+        for (const [channel, end] of Object.entries(ends)) {
+          const settings = { maxMembers: 8, voice: { mode: "p2p", relayOnly: false } }
+          yield* manage(target, "PUT", channel, settings)
+          const ada = yield* newMember(target, channel)
+          const bob = yield* newMember({ ...at2, publishableKey: key.plain }, channel)
+          yield* joinCall(ada, channel)
+          yield* awaitCall(ada, [ada])
+          yield* joinCall(bob, channel)
+          yield* awaitCall(ada, [ada, bob])
+          yield* end(bob)
+          const millis = yield* millisOf(awaitCall(ada, [ada]))
+          // Whose connection only breaks has this time to come back.
+          assert.isBelow(millis, voice.graceSeconds * 1000 - 2000, channel)
+        }
+      })
   )
 })

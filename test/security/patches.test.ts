@@ -141,7 +141,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("patches o
 })
 
 describe("1,000 random sequences of patches", () => {
-  it("deletes only keys set to null, stays within the size limit, changes no prototype", () => {
+  it("deletes by 1,000 random sequences of patches only keys set to null, within the size limit", () => {
     const before = builtInPrototypes()
     const max = 200
     fc.assert(

@@ -77,7 +77,7 @@ const usable = internal.filter((peer) => hasIPv6 || !isIPv6(peer))
 const needsCoturn = hasCoturn ? "" : " (skipped: coturn is not installed)"
 
 layer(RelaysLive, { timeout: "30 seconds" })("a TURN relay", (it) => {
-  it.effect("reaches public peers and none of 40 internal addresses", () =>
+  it.effect("relays over TURN to public peers and to none of 40 internal addresses", () =>
     Effect.gen(function* () {
       const wrong: Array<string> = []
       const publicPeers = ["9.9.9.9", ...(hasIPv6 ? ["2606:4700::1111"] : [])]
@@ -98,7 +98,7 @@ layer(RelaysLive, { timeout: "30 seconds" })("a TURN relay", (it) => {
     })
   )
 
-  it.effect("refuses forged and expired credentials", () =>
+  it.effect("refuses forged and expired TURN credentials", () =>
     Effect.gen(function* () {
       const good = yield* issue("env.ann")
       const other = yield* issue("env.ben")
@@ -143,7 +143,7 @@ layer(RelaysLive, { timeout: "30 seconds" })("a TURN relay", (it) => {
 })
 
 layer(OwnRelayLive, { timeout: "30 seconds" })("a TURN relay for relay-only modes", (it) => {
-  it.effect("reaches its own address and no other one on the internet", () =>
+  it.effect("relays in relay-only modes to the TURN server's own address and to no other one", () =>
     Effect.gen(function* () {
       const foreign = ["9.9.9.8", "8.8.8.8", "1.0.0.1", "223.255.255.254", "10.0.0.1"]
       const foreignV6 = hasIPv6 ? ["2606:4700::1111", "2a00::1", "fd00::1"] : []
@@ -155,11 +155,13 @@ layer(OwnRelayLive, { timeout: "30 seconds" })("a TURN relay for relay-only mode
     })
   )
 
-  it.effect.skipIf(!hasCoturn)(`ends ten minutes after its player is gone${needsCoturn}`, () =>
-    Effect.gen(function* () {
-      const { port } = yield* TurnServer
-      const relay = yield* allocate(port, yield* issue("env.gone"), { lifetime: 3600 })
-      assert.strictEqual("refused" in relay ? relay.refused : relay.lifetime, 600)
-    })
+  it.effect.skipIf(!hasCoturn)(
+    `ends a TURN relay ten minutes after its player is gone${needsCoturn}`,
+    () =>
+      Effect.gen(function* () {
+        const { port } = yield* TurnServer
+        const relay = yield* allocate(port, yield* issue("env.gone"), { lifetime: 3600 })
+        assert.strictEqual("refused" in relay ? relay.refused : relay.lifetime, 600)
+      })
   )
 })

@@ -92,7 +92,7 @@ const slowCode = `
   export default { fetch: () => new Response("hello") }`
 
 layer(TwoRunners.layerWith({ SVC_SIGNUPS: "open" }), live)("what lasts on two runners", (it) => {
-  it.effect("is cut with its key or session while it uploads or follows logs", () =>
+  it.effect("cuts uploads and followed logs on two runners when their key or session ends", () =>
     Effect.gen(function* () {
       const { accesses, runners, target } = yield* setUp("dev-1@example.com")
       for (const access of accesses) {

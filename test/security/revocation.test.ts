@@ -78,7 +78,7 @@ layer(Layer.merge(TwoRunners.layerWith({ SVC_SIGNUPS: "open" }), Reactivity.laye
         })
     )
 
-    it.effect("closes them when the runner did not listen while the key was revoked", () =>
+    it.effect("closes the sockets of a key that was revoked while the runner did not listen", () =>
       Effect.gen(function* () {
         const { keys, newKey, sql, there } = yield* setUp("dev-2@example.com")
         const [publishable, secret] = yield* Effect.all([newKey("publishable"), newKey("secret")])

@@ -233,7 +233,7 @@ const settings: fc.Arbitrary<Partial<RoomSettings>> = fc.record({
 })
 
 describe("a room", () => {
-  it("follows the rules of its roles in 1,000 random sequences of commands", () => {
+  it("follows the rules of a room's roles in 1,000 random sequences of commands", () => {
     fc.assert(
       fc.property(
         settings,

@@ -135,7 +135,7 @@ layer(Node, { timeout: "60 seconds" })("a request that its client draws out", (i
     })
   )
 
-  it.effect("is whole when it is the appeal of a banned player", () =>
+  it.effect("accepts the appeal of a banned player whose client sends it slowly", () =>
     Effect.gen(function* () {
       const { target, url } = yield* setUp
       const { id, accessToken } = yield* guest(target)
@@ -151,7 +151,7 @@ layer(Node, { timeout: "60 seconds" })("a request that its client draws out", (i
     })
   )
 
-  it.effect("is whole when its key still counts", () =>
+  it.effect("completes a slow request whose key still counts", () =>
     Effect.gen(function* () {
       const { secretKey, url } = yield* setUp
       const config = yield* begin(`${url}/v1/config`, "PUT", { "x-svc-key": secretKey }, document)
@@ -161,7 +161,7 @@ layer(Node, { timeout: "60 seconds" })("a request that its client draws out", (i
     })
   )
 
-  it.effect("is cut within seconds when it is an upload whose key is revoked", () =>
+  it.effect("cuts a slow upload within seconds when its key is revoked", () =>
     Effect.gen(function* () {
       const { revoke, secretKey, target, url } = yield* setUp
       const content = "<!doctype html><p>Hello"
@@ -174,7 +174,7 @@ layer(Node, { timeout: "60 seconds" })("a request that its client draws out", (i
     })
   )
 
-  it.effect("is cut within seconds when it follows log lines with a key that is revoked", () =>
+  it.effect("cuts a client that follows log lines within seconds when its key is revoked", () =>
     Effect.gen(function* () {
       const { revoke, secretKey, url } = yield* setUp
       const response = yield* Effect.promise(() =>

@@ -16,7 +16,7 @@ const unstorable = ["\u0000", "\ud800", "a\udc00b"]
 const misleading = ["", " ", "\u200b", "\u2800", "a\u202eb", "\u2066a", "a\u001b[2J", "a\u0007"]
 
 layer(SecurityAppLive(), live)("texts that people read", (it) => {
-  it.effect("are refused with the name of the field when they mislead or cannot be stored", () =>
+  it.effect("refuses a text that misleads or cannot be stored, with the name of its field", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { publishableKey, secretKey, url } = app
@@ -77,7 +77,7 @@ layer(SecurityAppLive(), live)("texts that people read", (it) => {
     })
   )
 
-  it.effect("keep their line breaks, and are stored in the composed form", () =>
+  it.effect("keeps the line breaks of a text, and stores it in the composed form", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app, "Ada")
@@ -91,61 +91,65 @@ layer(SecurityAppLive(), live)("texts that people read", (it) => {
 })
 
 layer(SecurityAppLive(), live)("texts that Postgres refuses", (it) => {
-  it.effect("are refused in rooms, so that the live view of the dashboard works", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      yield* configure(app, everything)
-      const signedIn = yield* request(`${app.url}/v1/developers/login`, { body: app.developer })
-      const headers = { authorization: `Bearer ${String(at(signedIn.body, "token"))}` }
-      const ada = yield* newPlayer(app, "Ada")
-      const created = yield* ada.socket.request({ t: "create", mode: "duel" })
-      const roomId = at(created, "data", "roomId")
-      const replies: Array<unknown> = []
-      for (const text of unstorable) {
-        for (const patch of [{ a: text }, { a: [{ b: text }] }, { [`k${text}`]: 1 }]) {
-          for (const t of ["setState", "setMyState"] as const) {
-            const reply = yield* ada.socket.request({ t, patch })
-            replies.push(at(reply, "error", "code"))
+  it.effect(
+    "refuses texts that Postgres refuses in rooms, so that the live view of the dashboard works",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        yield* configure(app, everything)
+        const signedIn = yield* request(`${app.url}/v1/developers/login`, { body: app.developer })
+        const headers = { authorization: `Bearer ${String(at(signedIn.body, "token"))}` }
+        const ada = yield* newPlayer(app, "Ada")
+        const created = yield* ada.socket.request({ t: "create", mode: "duel" })
+        const roomId = at(created, "data", "roomId")
+        const replies: Array<unknown> = []
+        for (const text of unstorable) {
+          for (const patch of [{ a: text }, { a: [{ b: text }] }, { [`k${text}`]: 1 }]) {
+            for (const t of ["setState", "setMyState"] as const) {
+              const reply = yield* ada.socket.request({ t, patch })
+              replies.push(at(reply, "error", "code"))
+            }
           }
         }
-      }
-      const view = `${app.url}/v1/projects/${app.project}/environments/development/realtime`
-      const rooms = yield* app.eventually(
-        Effect.map(request(view, { headers }), (answer) => {
-          assert.strictEqual(answer.status, 200)
-          const id = at(answer.body, "rooms", 0, "id")
-          return id === roomId ? [id] : undefined
-        }),
-        "the live view shows the room"
-      )
-      assert.isString(roomId)
-      assert.deepStrictEqual(rooms, [roomId])
-      assert.deepStrictEqual([...new Set(replies)], ["invalid_frame"])
-      const bob = yield* newPlayer(app, "Bob")
-      const metadata = { topic: "\u0000" }
-      const refused = yield* bob.socket.request({ t: "create", mode: "duel", metadata })
-      assert.strictEqual(at(refused, "error", "code"), "invalid_frame")
-    })
+        const view = `${app.url}/v1/projects/${app.project}/environments/development/realtime`
+        const rooms = yield* app.eventually(
+          Effect.map(request(view, { headers }), (answer) => {
+            assert.strictEqual(answer.status, 200)
+            const id = at(answer.body, "rooms", 0, "id")
+            return id === roomId ? [id] : undefined
+          }),
+          "the live view shows the room"
+        )
+        assert.isString(roomId)
+        assert.deepStrictEqual(rooms, [roomId])
+        assert.deepStrictEqual([...new Set(replies)], ["invalid_frame"])
+        const bob = yield* newPlayer(app, "Bob")
+        const metadata = { topic: "\u0000" }
+        const refused = yield* bob.socket.request({ t: "create", mode: "duel", metadata })
+        assert.strictEqual(at(refused, "error", "code"), "invalid_frame")
+      })
   )
 
-  it.effect("are stored unchanged inside saves, whose text no statement parses", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      yield* configure(app, everything)
-      const ada = yield* guest(app, "Ada")
-      const headers = {
-        "x-svc-key": app.publishableKey,
-        authorization: `Bearer ${ada.accessToken}`
-      }
-      for (const text of unstorable) {
-        const save = `${app.url}/v1/saves/slot`
-        const data = { [text]: [text] }
-        assert.strictEqual(
-          (yield* request(save, { method: "PUT", headers, body: { data } })).status,
-          200
-        )
-        assert.deepStrictEqual(at((yield* request(save, { headers })).body, "data"), data)
-      }
-    })
+  it.effect(
+    "stores texts that Postgres refuses unchanged inside saves, whose text no statement parses",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        yield* configure(app, everything)
+        const ada = yield* guest(app, "Ada")
+        const headers = {
+          "x-svc-key": app.publishableKey,
+          authorization: `Bearer ${ada.accessToken}`
+        }
+        for (const text of unstorable) {
+          const save = `${app.url}/v1/saves/slot`
+          const data = { [text]: [text] }
+          assert.strictEqual(
+            (yield* request(save, { method: "PUT", headers, body: { data } })).status,
+            200
+          )
+          assert.deepStrictEqual(at((yield* request(save, { headers })).body, "data"), data)
+        }
+      })
   )
 })

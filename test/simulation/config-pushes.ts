@@ -1,13 +1,14 @@
 /**
  * The config of the environment in a simulated cluster, and the developers who push new versions: other
- * sizes, a mode less, no rooms. Nodes read it through the service's own cache and hear of pushes by `News`.
+ * sizes, a mode less, no rooms. Nodes read it through the service's own cache and learn of
+ * pushes by `Invalidations`.
  */
 import { Cache, Effect, Layer, Option, Stream } from "effect"
 import { ConfigRepository } from "#sql/config"
 import { Configs, makeConfigCache } from "#server/features/config/service"
 import type { Database } from "./database.ts"
 import { document, environmentId } from "./environment.ts"
-import type { News } from "./news.ts"
+import type { Invalidations } from "./invalidations.ts"
 import type { Chance } from "./random.ts"
 import type { Process, Simulator } from "./simulator.ts"
 
@@ -30,13 +31,13 @@ const documents = [
 
 export class ConfigPushes {
   readonly #database: Database
-  readonly #news: News
+  readonly #invalidations: Invalidations
   #document: (typeof documents)[number] = document
   #version = 1
 
-  constructor(database: Database, news: News) {
+  constructor(database: Database, invalidations: Invalidations) {
     this.#database = database
-    this.#news = news
+    this.#invalidations = invalidations
   }
 
   /** The number of the newest config. */
@@ -64,7 +65,7 @@ export class ConfigPushes {
     this.#document = pushed
     this.#version += 1
     simulator.note(`config ${this.#version} is pushed: ${JSON.stringify(pushed)}`)
-    this.#news.announce({ kind: "config", id: environmentId })
+    this.#invalidations.announce({ kind: "config", id: environmentId })
   }
 
   /** The configs of a node. */

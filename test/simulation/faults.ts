@@ -236,7 +236,7 @@ export class Cluster {
     this.#outage(millis)
     this.crashed = true
     this.#all.locks.crash()
-    this.#all.news.crash()
+    this.#all.invalidations.crash()
     this.#all.database.crash(millis)
   }
 

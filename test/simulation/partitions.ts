@@ -9,7 +9,7 @@ import { ChannelRecord } from "./channel-record.ts"
 import { ConfigPushes } from "./config-pushes.ts"
 import { Database, type RealDatabase } from "./database.ts"
 import { Network } from "./network.ts"
-import { News } from "./news.ts"
+import { Invalidations } from "./invalidations.ts"
 import { PlayerRecords } from "./player-records.ts"
 import { Chance } from "./random.ts"
 import { RoomRecord } from "./record.ts"
@@ -120,14 +120,14 @@ export class PartitionedCluster {
     this.simulator = new Simulator(newChance())
     this.network = new Network(this.simulator, newChance())
     this.database = new Database(real, this.simulator, newChance())
-    const news = new News(this.database)
+    const invalidations = new Invalidations(this.database)
     const all = {
       network: this.network,
       database: this.database,
       locks: new ShardLocks(this.database, lockMillis),
-      news,
-      records: new PlayerRecords(this.database, news),
-      configs: new ConfigPushes(this.database, news),
+      invalidations,
+      records: new PlayerRecords(this.database, invalidations),
+      configs: new ConfigPushes(this.database, invalidations),
       record: new RoomRecord(),
       channels: new ChannelRecord(),
       shards

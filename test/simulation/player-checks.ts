@@ -10,21 +10,21 @@ import type { RoomRecord } from "./record.ts"
 import type { Runner } from "./runner.ts"
 import type { Simulator } from "./simulator.ts"
 
-interface Place {
+interface Seat {
   readonly name: string
   readonly displayName: string
   /** Whether peers reach the player through a relay only; undefined where there are none. */
   readonly relayOnly?: boolean
-  /** Players have made the place. */
+  /** Players created the channel. */
   readonly isOpenChat: boolean
 }
 
-function* placesOf(
+function* seatsOf(
   id: string,
   record: RoomRecord,
   channels: ChannelRecord,
   runners: ReadonlyArray<Runner>
-): Generator<Place> {
+): Generator<Seat> {
   for (const { actor } of record.speaking()) {
     const member = actor.state?.closed === null ? actor.state.members.get(id) : undefined
     if (member !== undefined) yield { ...member, name: actor.id, isOpenChat: false }
@@ -46,12 +46,12 @@ function* placesOf(
   }
 }
 
-const wrongOf = (place: Place, { declaredAgeBand, displayName, isBanned }: PlayerRecord) => {
+const wrongOf = (seat: Seat, { declaredAgeBand, displayName, isBanned }: PlayerRecord) => {
   const isChild = declaredAgeBand === "child"
   if (isBanned) return "is banned"
-  if (place.displayName !== displayName) return `is ${displayName}, not ${place.displayName}`
-  if (place.relayOnly !== undefined && place.relayOnly !== isChild) return "may show its address"
-  if (place.isOpenChat && isChild) return "is a child"
+  if (seat.displayName !== displayName) return `is ${displayName}, not ${seat.displayName}`
+  if (seat.relayOnly !== undefined && seat.relayOnly !== isChild) return "may show its address"
+  if (seat.isOpenChat && isChild) return "is a child"
   return undefined
 }
 
@@ -68,9 +68,9 @@ export const checkPlayers = (
   for (const { id, welcome } of players) {
     const its = records.of(id)
     if (its.isBanned && welcome) simulator.fault(`${id} is banned and online`)
-    for (const place of placesOf(id, all.record, all.channels, all.runners)) {
-      const wrong = wrongOf(place, its)
-      if (wrong !== undefined) simulator.fault(`${id} in ${place.name} ${wrong}`)
+    for (const seat of seatsOf(id, all.record, all.channels, all.runners)) {
+      const wrong = wrongOf(seat, its)
+      if (wrong !== undefined) simulator.fault(`${id} in ${seat.name} ${wrong}`)
     }
   }
 }

@@ -1,6 +1,7 @@
 /**
  * The records of the players in a simulated cluster, and the moderators who change them: bans, display
- * names and age bands. Nodes read them through the service's own cache and hear of changes by `News`.
+ * names and age bands. Nodes read them through the service's own cache and learn of changes by
+ * `Invalidations`.
  */
 import { Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -9,7 +10,7 @@ import { PlayerId, SanctionId } from "#rpc/ids"
 import { SanctionRepository } from "#sql/moderation"
 import { PlayerStatusCache } from "#server/features/players/status-cache"
 import type { Database } from "./database.ts"
-import type { News } from "./news.ts"
+import type { Invalidations } from "./invalidations.ts"
 import type { Chance } from "./random.ts"
 import { environmentId } from "./environment.ts"
 import type { Process, Simulator } from "./simulator.ts"
@@ -24,13 +25,13 @@ const sanctionId = SanctionId.make(`snc_${"0".repeat(26)}`)
 
 export class PlayerRecords {
   readonly #database: Database
-  readonly #news: News
+  readonly #invalidations: Invalidations
   readonly #records = new Map<string, PlayerRecord>()
   #names = 0
 
-  constructor(database: Database, news: News) {
+  constructor(database: Database, invalidations: Invalidations) {
     this.#database = database
-    this.#news = news
+    this.#invalidations = invalidations
   }
 
   of(playerId: string): PlayerRecord {
@@ -65,7 +66,7 @@ export class PlayerRecords {
     if (!this.#database.commits) return
     this.#records.set(playerId, { ...this.of(playerId), ...change })
     simulator.note(`${playerId.slice(-2)} is changed: ${JSON.stringify(change)}`)
-    this.#news.announce({ kind: "player", id: `${environmentId}/${playerId}` })
+    this.#invalidations.announce({ kind: "player", id: `${environmentId}/${playerId}` })
   }
 
   /** The status cache of a node. */

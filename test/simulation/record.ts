@@ -70,7 +70,7 @@ export class RoomRecord {
     this.#noteWrites(actor, writes)
     const attached = new WeakMap<object, Watcher<RoomOutput>>()
     const attach = actor.attach.bind(actor)
-    actor.attach = (node, watcher, heardEpoch, present, link) => {
+    actor.attach = (node, watcher, lastEpoch, present, link) => {
       const log: RoomOutputLog = { roomId: actor.id, epoch: actor.epoch, node, items: [] }
       this.logs.push(log)
       const send = (items: ReadonlyArray<RoomOutput>): void => {
@@ -79,7 +79,7 @@ export class RoomRecord {
         watcher.send(items)
       }
       attached.set(watcher, { send, end: watcher.end })
-      attach(node, attached.get(watcher) ?? watcher, heardEpoch, present, link)
+      attach(node, attached.get(watcher) ?? watcher, lastEpoch, present, link)
     }
     const detach = actor.detach.bind(actor)
     actor.detach = (node, watcher) => detach(node, attached.get(watcher) ?? watcher)

@@ -44,7 +44,7 @@ import type { Database } from "./database.ts"
 import type { ConfigPushes } from "./config-pushes.ts"
 import { environmentId } from "./environment.ts"
 import { type Network, transport } from "./network.ts"
-import type { News } from "./news.ts"
+import type { Invalidations } from "./invalidations.ts"
 import type { PlayerRecords } from "./player-records.ts"
 import type { Chance } from "./random.ts"
 import { recordedRooms, type RoomRecord } from "./record.ts"
@@ -94,7 +94,7 @@ export interface RunnerContext {
   readonly network: Network
   readonly database: Database
   readonly locks: ShardLocks
-  readonly news: News
+  readonly invalidations: Invalidations
   readonly records: PlayerRecords
   readonly configs: ConfigPushes
   readonly record: RoomRecord
@@ -173,7 +173,7 @@ const nodeOf = (
     Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer)),
     Layer.provideMerge(CoreLive),
     Layer.provideMerge(Layer.merge(all.records.cacheOf(process), all.configs.configsOf(process))),
-    Layer.provideMerge(Layer.succeed(Invalidation, all.news.invalidationOf(process))),
+    Layer.provideMerge(Layer.succeed(Invalidation, all.invalidations.invalidationOf(process))),
     Layer.provideMerge(Layer.succeed(ChannelRepository, all.database.channelRowsFor(process))),
     Layer.provideMerge(Layer.succeed(RoomRepository, all.database.rowsFor(process)))
   )

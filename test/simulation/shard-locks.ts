@@ -26,7 +26,7 @@ interface Session {
 interface Entry {
   readonly runner: Runner.Runner
   healthy: boolean
-  heardAt: number
+  heartbeatAt: number
 }
 
 interface Report {
@@ -81,7 +81,7 @@ export class ShardLocks {
       this.#database.statement(process, run, () => failed("Postgres cannot be reached"))
     const listed = () =>
       Array.from(this.#runners.values())
-        .filter(({ heardAt }) => heardAt > simulator.now - this.#expirationMillis)
+        .filter(({ heartbeatAt }) => heartbeatAt > simulator.now - this.#expirationMillis)
         .map(({ healthy, runner }) => [runner, healthy] as const)
     return {
       register: (runner: Runner.Runner, healthy: boolean) =>
@@ -89,7 +89,7 @@ export class ShardLocks {
           this.#runners.set(formatAddress(runner.address), {
             runner,
             healthy,
-            heardAt: simulator.now
+            heartbeatAt: simulator.now
           })
           return MachineId.make(this.#machines++)
         }),
@@ -179,13 +179,13 @@ export class ShardLocks {
       },
       refresh: (address, shards) => {
         const wanted = Array.from(shards)
-        const beat = (): void => {
+        const heartbeat = (): void => {
           const known = this.#runners.get(formatAddress(address))
-          if (known !== undefined) known.heardAt = simulator.now
+          if (known !== undefined) known.heartbeatAt = simulator.now
         }
-        if (wanted.length === 0) return Effect.as(statement(beat), [])
+        if (wanted.length === 0) return Effect.as(statement(heartbeat), [])
         return locked((current) => {
-          beat()
+          heartbeat()
           return heldBy(current, wanted)
         })
       },

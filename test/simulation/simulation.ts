@@ -28,7 +28,7 @@ import { ConfigPushes } from "./config-pushes.ts"
 import { Database, type RealDatabase } from "./database.ts"
 import { Cluster } from "./faults.ts"
 import { Network } from "./network.ts"
-import { News } from "./news.ts"
+import { Invalidations } from "./invalidations.ts"
 import {
   keepActing,
   keepConfiguring,
@@ -231,10 +231,10 @@ const begin = (seed: number, real: RealDatabase) => {
   const isApart = seed % lockDatabaseEvery === 3
   const lockDatabase = isApart ? new Database(real, simulator, newChance()) : database
   const locks = new ShardLocks(lockDatabase, lockMillis)
-  const news = new News(database)
-  const records = new PlayerRecords(database, news)
-  const configs = new ConfigPushes(database, news)
-  const all = { network, database, locks, news, record, records, configs, channels }
+  const invalidations = new Invalidations(database)
+  const records = new PlayerRecords(database, invalidations)
+  const configs = new ConfigPushes(database, invalidations)
+  const all = { network, database, locks, invalidations, record, records, configs, channels }
   const cluster = new Cluster(simulator, newChance(), newChance, all)
   const ledger: Ledger = {
     transcripts: [],

@@ -31,31 +31,33 @@ const watch = async (cluster: PartitionedCluster, millis: number) => {
 }
 
 describe("a simulated cluster after a stall of Postgres", { timeout: 600_000 }, () => {
-  it.live("gives each shard back to its owner, and to nobody else meanwhile", () =>
-    Effect.gen(function* () {
-      const database = yield* openDatabase(Redacted.make(inject("postgres")))
-      const cluster = new PartitionedCluster(1, 5, database)
-      yield* Effect.promise(async () => {
-        await cluster.pass(settleMillis)
-        for (const millis of stallsMillis) {
-          await cluster.simulator.pass(phaseMillis)
-          const before = cluster.owners()
-          cluster.database.turn("silent")
-          await cluster.simulator.pass(millis)
-          cluster.database.turn("fine")
-          const orders = await watch(cluster, returnMillis)
-          const strays = orders.flatMap((order, shard) => {
-            const owner = before[shard]?.[0] ?? ""
-            const rightly =
-              order.at(-1) === owner && order.every((at) => at === "-" || at === owner)
-            const once = order.filter((at) => at === owner).length === 1
-            return rightly && once ? [] : [`shard ${shard} of ${owner}: ${order.join(", ")}`]
-          })
-          assert.deepStrictEqual(strays, [], `after a stall of ${millis} ms`)
-        }
-      })
-      cluster.end()
-      assert.deepStrictEqual(cluster.simulator.faults, [])
-    }).pipe(Effect.scoped)
+  it.live(
+    "gives each shard back to its owner after a stall of Postgres, and to nobody else meanwhile",
+    () =>
+      Effect.gen(function* () {
+        const database = yield* openDatabase(Redacted.make(inject("postgres")))
+        const cluster = new PartitionedCluster(1, 5, database)
+        yield* Effect.promise(async () => {
+          await cluster.pass(settleMillis)
+          for (const millis of stallsMillis) {
+            await cluster.simulator.pass(phaseMillis)
+            const before = cluster.owners()
+            cluster.database.turn("silent")
+            await cluster.simulator.pass(millis)
+            cluster.database.turn("fine")
+            const orders = await watch(cluster, returnMillis)
+            const strays = orders.flatMap((order, shard) => {
+              const owner = before[shard]?.[0] ?? ""
+              const rightly =
+                order.at(-1) === owner && order.every((at) => at === "-" || at === owner)
+              const once = order.filter((at) => at === owner).length === 1
+              return rightly && once ? [] : [`shard ${shard} of ${owner}: ${order.join(", ")}`]
+            })
+            assert.deepStrictEqual(strays, [], `after a stall of ${millis} ms`)
+          }
+        })
+        cluster.end()
+        assert.deepStrictEqual(cluster.simulator.faults, [])
+      }).pipe(Effect.scoped)
   )
 })

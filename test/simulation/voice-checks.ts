@@ -38,10 +38,10 @@ const checkCall = (simulator: Simulator, { channel, media, state }: VoiceCall): 
     simulator.fault(`${id} has another kind of voice than its call`)
   }
   if (!(media instanceof SimulatedMedia)) return
-  for (const [session, isHeard] of media.sessions) {
+  for (const [session, isAudible] of media.sessions) {
     const member = members.find((each) => each.session === session)
     if (member === undefined) simulator.fault(`${id} has media of ${session}, who is not in`)
-    else if (isHeard && !(member.canSpeak && member.publishing)) {
+    else if (isAudible && !(member.canSpeak && member.publishing)) {
       simulator.fault(`${member.id} is heard in ${id}, and may not speak`)
     }
   }

@@ -24,13 +24,13 @@ const makeTable = Effect.gen(function* () {
     ownerOf: ({ owner }) => owner,
     sizeOf: ({ size = 1 }) => size,
     tenantOf: ({ tenant = "a" }) => tenant,
-    alone: (request) =>
+    single: (request) =>
       Effect.suspend(() => {
         statements.push([request.value])
         const done = request.value < 0 ? "negative" : add(request)
         return Effect.as(Deferred.await(open), done)
       }),
-    together: (requests) =>
+    batch: (requests) =>
       Effect.suspend(() => {
         statements.push(requests.map(({ value }) => value))
         const refused = requests.some(({ value }) => value < 0)
@@ -165,8 +165,8 @@ describe("batched writes", () => {
       const write = yield* batchWrites<Write, number>({
         ownerOf: ({ owner }) => owner,
         sizeOf: () => 1,
-        alone: ({ value }) => Effect.succeed(value),
-        together: () => {
+        single: ({ value }) => Effect.succeed(value),
+        batch: () => {
           statements += 1
           return Effect.die("gone")
         }

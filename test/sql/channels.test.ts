@@ -50,7 +50,7 @@ layer(Rows)("the row of a channel", (it) => {
       })
   )
 
-  it.effect("does not write a channel whose environment is gone, which is no database fault", () =>
+  it.effect("refuses to write a channel whose environment is gone, without a database fault", () =>
     Effect.gen(function* () {
       const rows = yield* ChannelRepository
       assert.isFalse(yield* rows.save(row))

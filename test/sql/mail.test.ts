@@ -6,7 +6,7 @@ import { type EnvironmentId, newId } from "#rpc/ids"
 import { MailRepository } from "#sql/mail"
 import { coreOfNode, makeDeveloper, makeTenantsOf, SharedDatabase } from "../support/http-stack.ts"
 
-const most = 20
+const limit = 20
 
 /** Stores a mail in an outbox of 20 places. */
 const insert = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
@@ -20,7 +20,7 @@ const insert = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     sealed: "x",
     createdAt,
     expiresAt: DateTime.add(createdAt, { hours: 1 }),
-    most
+    limit
   })
 })
 
@@ -33,7 +33,7 @@ const claim = Effect.fnUntraced(function* (count: number, busy: ReadonlyArray<En
   const mails = yield* MailRepository
   const now = yield* DateTime.now
   const until = DateTime.add(now, { minutes: 2 })
-  const claimed = yield* mails.claim({ now, until, most: count, busy })
+  const claimed = yield* mails.claim({ now, until, limit: count, busy })
   return claimed.map(({ environmentId }) => environmentId)
 })
 
@@ -50,10 +50,10 @@ layer(Core, { excludeTestServices: true })("the outbox of all environments", (it
       const second = yield* makeTenantsOf(developerId)
       const { developerId: other } = yield* makeDeveloper
       const others = yield* makeTenantsOf(other)
-      assert.strictEqual(yield* fill(first.development.environmentId), most / 2)
+      assert.strictEqual(yield* fill(first.development.environmentId), limit / 2)
       assert.strictEqual(yield* fill(first.production.environmentId), 0)
       assert.strictEqual(yield* fill(second.production.environmentId), 0)
-      assert.strictEqual(yield* fill(others.production.environmentId), most / 4)
+      assert.strictEqual(yield* fill(others.production.environmentId), limit / 4)
       // A project without members is one of its own.
       const alone = yield* makeTenantsOf()
       assert.isAbove(yield* fill(alone.production.environmentId), 0)

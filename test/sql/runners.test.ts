@@ -19,7 +19,7 @@ const runner = Effect.gen(function* () {
 const nothing = { unreachable: [], suspects: [] }
 
 layer(SharedDatabase.layer)("the reports of runners", (it) => {
-  it.effect("reach the others until a runner removes its own", () =>
+  it.effect("passes the report of a runner to the others until it removes its own", () =>
     Effect.gen(function* () {
       const { reports } = yield* runner
       yield* reports.exchange({ ...nothing, self: "a:1", unreachable: ["b:1", "c:1"] })
@@ -32,7 +32,7 @@ layer(SharedDatabase.layer)("the reports of runners", (it) => {
     })
   )
 
-  it.effect("show a suspect as absent once its database session has ended", () =>
+  it.effect("shows a suspected runner as absent once its database session has ended", () =>
     Effect.gen(function* () {
       const [{ reports, sql }, other] = [yield* runner, yield* runner]
       yield* other.reports.exchange({ ...nothing, self: "a:1" })
@@ -49,24 +49,26 @@ layer(SharedDatabase.layer)("the reports of runners", (it) => {
     })
   )
 
-  it.effect("are fresh for five seconds, listed for a minute, and then deleted", () =>
-    Effect.gen(function* () {
-      const { reports, sql } = yield* runner
-      yield* reports.exchange({ ...nothing, self: "a:1" })
-      const age = (seconds: number) =>
-        sql`update runner_reports set reported_at = now() - make_interval(secs => ${seconds})
+  it.effect(
+    "keeps a runner's report fresh for five seconds, lists it for a minute, and then deletes it",
+    () =>
+      Effect.gen(function* () {
+        const { reports, sql } = yield* runner
+        yield* reports.exchange({ ...nothing, self: "a:1" })
+        const age = (seconds: number) =>
+          sql`update runner_reports set reported_at = now() - make_interval(secs => ${seconds})
           where address = 'a:1'`
-      const read = Effect.map(reports.exchange({ ...nothing, self: "b:1" }), (others) =>
-        others.map(({ isPresent }) => isPresent)
-      )
-      yield* age(4)
-      assert.deepStrictEqual(yield* read, [true])
-      yield* age(6)
-      assert.deepStrictEqual(yield* read, [false])
-      yield* age(61)
-      assert.deepStrictEqual(yield* read, [])
-      yield* reports.remove("b:1")
-      assert.deepStrictEqual(yield* sql`select address from runner_reports`, [])
-    })
+        const read = Effect.map(reports.exchange({ ...nothing, self: "b:1" }), (others) =>
+          others.map(({ isPresent }) => isPresent)
+        )
+        yield* age(4)
+        assert.deepStrictEqual(yield* read, [true])
+        yield* age(6)
+        assert.deepStrictEqual(yield* read, [false])
+        yield* age(61)
+        assert.deepStrictEqual(yield* read, [])
+        yield* reports.remove("b:1")
+        assert.deepStrictEqual(yield* sql`select address from runner_reports`, [])
+      })
   )
 })

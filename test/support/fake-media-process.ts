@@ -1,7 +1,7 @@
 /**
- * Program of a media process without media. Its offers are its process id. It reports as much memory as
- * the session names, `heavy-<MiB>`, as many packets, `sends-<packets>`, or that another one is connected,
- * `connects-<session>`, and stops where the session is `stuck`.
+ * Program of a media process without media. Its offers are its process id. The name of a session says what
+ * the program does: `heavy-<MiB>` reports that much memory, and `sends-<packets>` that many packets.
+ * `connects-<session>` reports that the other session is connected, and `stuck` stops the process.
  */
 import type { MediaReport, MediaRequest } from "#server/features/voice/media-messages"
 

@@ -13,7 +13,7 @@ import { FunctionHosts } from "#server/features/functions/host/local"
 import { passRequest } from "#server/features/functions/host/exchange"
 import { passSocket } from "#server/features/functions/host/socket"
 import { FunctionRoutesLive } from "#server/features/functions/layers"
-import { FunctionsRuntimeLive } from "#server/features/functions/live"
+import { FunctionsRuntimeLive } from "#server/features/functions/distributed-runtime"
 import type {
   FunctionBinding,
   FunctionLimits,

@@ -148,7 +148,7 @@ layer(Node({ SVC_LOG_FORMAT: "json", SVC_LOG_LEVEL: "warning" }))(
 )
 
 describe("redaction", () => {
-  it("replaces secrets and keeps the text around them", () => {
+  it("replaces secrets in logged text, and keeps the text around them", () => {
     const key = "x".repeat(43)
     const cases = [
       [`key sk_${key}, next`, "key <secret>, next"],

@@ -69,7 +69,7 @@ describe("my game on two runners", { tags: "long" }, () => {
 })
 
 describe.each(["docs/guides/testing.md", "docs/packages/testing.md"])("%s", (page) => {
-  it("shows the examples as they run here", () => {
+  it("shows the examples of a documentation page as they run in this file", () => {
     const read = (path: string) => readFileSync(join(import.meta.dirname, "../..", path), "utf8")
     const squeezed = (text: string) => text.replaceAll(/\s+/g, " ").trim()
     const source = squeezed(read("test/testing/examples.test.ts"))

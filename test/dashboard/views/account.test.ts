@@ -109,7 +109,7 @@ layer(Layer.mergeAll(Chromium.layer, App), {
       assert.deepStrictEqual(complaints, [])
     }))
 
-  test("says when GitHub refused", () =>
+  test("says when GitHub refused to link an account", () =>
     Effect.gen(function* () {
       const { github } = yield* Hub
       const { page } = yield* signedIn()

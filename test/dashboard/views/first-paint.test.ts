@@ -45,7 +45,7 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
   excludeTestServices: true
 })(`the first paint of the dashboard${needsChromium}`, (it) => {
   it.effect.skipIf(!installed)(
-    "waits for style and theme only, and the first view for six reads",
+    "paints the dashboard after style and theme only, and fills the first view by six reads",
     () =>
       Effect.gen(function* () {
         const { page } = yield* signedIn()

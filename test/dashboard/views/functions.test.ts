@@ -63,7 +63,7 @@ layer(Layer.mergeAll(Chromium.layer, appWithSql()), {
     run: () => Effect.Effect<void, never, Chromium | SqlClient.SqlClient | TestApp | Scope.Scope>
   ) => it.effect.skipIf(!installed)(name, run, 240_000)
 
-  test("turns them on, changes limits, and goes back a version", () =>
+  test("turns functions on, changes their limits, and goes back a version", () =>
     Effect.gen(function* () {
       const { complaints, page } = yield* signedIn()
       const dialog = page.getByRole("dialog")
@@ -236,7 +236,7 @@ layer(Layer.mergeAll(Chromium.layer, appWithSql()), {
       assert.deepStrictEqual(complaints, [])
     }))
 
-  test("turns them off, and deletes all for who types the project's name", () =>
+  test("turns functions off, and deletes all for who types the project's name", () =>
     Effect.gen(function* () {
       const { app, complaints, dialog, page } = yield* openedView
       yield* ask(async () => {
@@ -258,7 +258,7 @@ layer(Layer.mergeAll(Chromium.layer, appWithSql()), {
       assert.deepStrictEqual(complaints, [])
     }))
 
-  test("says why they are suspended, and fits a phone", () =>
+  test("says why functions are suspended, and fits a phone", () =>
     Effect.gen(function* () {
       const viewport = { width: 390, height: 844 }
       const { page } = yield* signedIn({ viewport })

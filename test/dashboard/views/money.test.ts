@@ -170,7 +170,7 @@ layer(Layer.mergeAll(Chromium.layer, Billed), options)(
 
 layer(Layer.mergeAll(Chromium.layer, AppLive), options)(`without billing${needsChromium}`, (it) => {
   it.effect.skipIf(!installed)(
-    "the page says that nothing is charged",
+    "the page of money says without billing that nothing is charged",
     () =>
       Effect.gen(function* () {
         const { page } = yield* signedIn()

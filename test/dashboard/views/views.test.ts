@@ -223,7 +223,7 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
       assert.deepStrictEqual(complaints, [])
     }))
 
-  test("fits a phone, where the navigation is a sheet", () =>
+  test("fits the views on a phone, where the navigation is a sheet", () =>
     Effect.gen(function* () {
       const viewport = { width: 390, height: 844 }
       yield* guest(yield* TestApp, "Phil")
@@ -255,7 +255,7 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
       })
     }))
 
-  test("says why it failed, with the request id, and tries again", () =>
+  test("says why a view failed, with the request id, and tries again", () =>
     Effect.gen(function* () {
       const { page } = yield* signedIn()
       yield* ask(async () => {

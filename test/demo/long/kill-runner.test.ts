@@ -34,7 +34,7 @@ const startTwo = Effect.gen(function* () {
   }
   let output = ""
   const child = yield* Effect.acquireRelease(
-    Effect.sync(() => spawn("node", [pathOf("src/server/two.ts")], { env })),
+    Effect.sync(() => spawn("node", [pathOf("src/server/demo/two.ts")], { env })),
     (child) =>
       Effect.promise(() => {
         const ended = new Promise((resolve) => child.once("exit", resolve))

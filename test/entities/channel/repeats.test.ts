@@ -50,7 +50,7 @@ describe("moderation that is sent again", () => {
 })
 
 describe("a join that is sent again", () => {
-  it("does not bring back a player who was kicked since", () => {
+  it("does not bring back a kicked player by a repeated channel join", () => {
     const { attach, harness, n1 } = numbered()
     const command = harness.joinCommand("cat")
     harness.actor.submit("n1", [{ seq: 11, command }])
@@ -62,7 +62,7 @@ describe("a join that is sent again", () => {
     assert.notInclude(harness.members, "cat")
   })
 
-  it("repeats its refusal", () => {
+  it("repeats the refusal of a repeated channel join", () => {
     const { attach, harness, n1 } = numbered()
     Result.getOrThrow(harness.actor.moderate({ op: "ban", target: "cat" }))
     const command = harness.joinCommand("cat")
@@ -73,7 +73,7 @@ describe("a join that is sent again", () => {
     assert.strictEqual(n1.replies.get(11), "channel_banned")
   })
 
-  it("takes effect in a newer activation, which does not know the member", () => {
+  it("executes a repeated channel join in a newer activation, which does not know the member", () => {
     const { harness, n1 } = numbered()
     const command = harness.joinCommand("cat")
     harness.actor.submit("n1", [

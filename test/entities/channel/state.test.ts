@@ -44,7 +44,7 @@ describe("membership of a channel", () => {
     assert.include(harness.members, "ben")
   })
 
-  it("takes the new name of a member from its newest connection, and lets nobody in by a name", () => {
+  it("takes a channel member's new name from its newest connection, and lets nobody in by a name", () => {
     const harness = channelOf("ann", "ben")
     const older = harness.connection("n1", "ben")
     harness.join("ben", "n2")
@@ -75,7 +75,7 @@ describe("membership of a channel", () => {
     assert.strictEqual(harness.join("ben"), "channel_forbidden")
   })
 
-  it("ends a membership at once when the player is banned or deleted, with the reason", () => {
+  it("ends a channel membership at once when the player is banned or deleted, with the reason", () => {
     const harness = channelOf("ann", "ben", "cat")
     const leaving = (playerId: string, reason: "banned" | "deleted") => {
       const connectionId = harness.gateways.n1.members.get(playerId)?.connectionId ?? ""

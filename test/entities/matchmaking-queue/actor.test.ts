@@ -35,7 +35,7 @@ describe("a matchmaking queue", () => {
     assert.isFalse(actor.watches("n1", 1))
   })
 
-  it("takes the tickets of an older release, which does not name its attachments", () => {
+  it("takes matchmaking tickets of an older release, which does not name its attachments", () => {
     const { actor } = new QueueHarness(mode)
     assert.isTrue(actor.admit("n1", undefined))
     assert.isTrue(actor.admit("n1", undefined))
@@ -63,7 +63,7 @@ describe("a matchmaking queue", () => {
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
   })
 
-  it("lists open rooms before it opens one, at most once a second", () => {
+  it("lists open rooms before the queue opens one, at most once a second", () => {
     const queue = new QueueHarness(mode, false)
     queue.rooms.set("r1", 2)
     queue.enqueue("a")
@@ -107,7 +107,7 @@ describe("a matchmaking queue", () => {
     assert.strictEqual(queue.listings, 1)
   })
 
-  it("fills the room that it opened with later tickets", () => {
+  it("fills the room that the queue opened with later tickets", () => {
     const queue = new QueueHarness(mode)
     for (const ticket of ["a", "b"]) queue.enqueue(ticket)
     queue.seat()
@@ -204,7 +204,7 @@ describe("a matchmaking queue", () => {
     assert.strictEqual(queue.actor.waiting, 1)
   })
 
-  it("ends the streams of its nodes when it moves, and sends nothing afterwards", () => {
+  it("ends the streams of a matchmaking queue that moves, and sends nothing afterwards", () => {
     const queue = new QueueHarness(mode)
     for (const ticket of ["a", "b"]) queue.enqueue(ticket)
     queue.actor.end()
@@ -276,7 +276,7 @@ describe("a matchmaking queue", () => {
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
   })
 
-  it("refuses new tickets when it is full, but not repeated ones", () => {
+  it("refuses new tickets when the queue is full, but not repeated ones", () => {
     const queue = new QueueHarness(mode, false)
     const tickets = Array.from({ length: matchmaking.ticketsPerQueue }, (_, i) => `t${i}`)
     queue.enqueueAll(tickets)

@@ -13,7 +13,7 @@ const seat = (roomId: string): Reservation => ({ kind: "seat", roomId })
 const ticket = (ticketId: string): Reservation => ({ kind: "ticket", ticketId })
 
 describe("a bucket of sessions", () => {
-  it("replies after it has loaded the seat, in the order of the commands", () => {
+  it("replies after the bucket has loaded the seat, in the order of the commands", () => {
     const harness = new SessionHarness()
     harness.seats.set("p1", "r1")
     const connection = harness.open("n1", "p1")
@@ -69,7 +69,7 @@ describe("a bucket of sessions", () => {
     assert.strictEqual(harness.actor.stateOf("p1")?.connectionId, newer.connectionId)
   })
 
-  it("receives reservations from the nodes after it moved, and loads only missing seats", () => {
+  it("receives reservations from the nodes after a bucket moved, and loads only missing seats", () => {
     const harness = new SessionHarness()
     const seated = harness.open("n1", "p1")
     harness.open("n1", "p2")
@@ -108,7 +108,7 @@ describe("a bucket of sessions", () => {
     assert.isFalse(harness.actor.admit("n3", 1))
   })
 
-  it("grants nothing and ends its streams once it has lost its lease", () => {
+  it("grants nothing and ends its streams once a bucket of sessions has lost its lease", () => {
     const harness = new SessionHarness()
     const connection = harness.open("n1", "p1")
     harness.completeLoad()

@@ -159,9 +159,14 @@ describe("a match of a session's ticket", () => {
   it("turns a matched ticket into a seat, also when the match is repeated", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t1"))
-    const settle: SessionCommand = { t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }
-    assert.strictEqual(session.run(settle), "granted")
-    assert.strictEqual(session.run(settle), "granted")
+    const confirm: SessionCommand = {
+      t: "settle",
+      connectionId: "c1",
+      ticketId: "t1",
+      roomId: "r1"
+    }
+    assert.strictEqual(session.run(confirm), "granted")
+    assert.strictEqual(session.run(confirm), "granted")
     assert.deepStrictEqual(session.state.reservation, seat("r1"))
   })
 

@@ -114,16 +114,19 @@ describe("a disconnected member", () => {
     )
   })
 
-  it.for(["banned", "deleted"] as const)("loses its seat at once when %s", (reason) => {
-    const room = roomOf(["ann", "ben"])
-    room.drop("ann")
-    room.takeEvents("ben")
-    room.act({ t: "leave", playerId: "ann", reason })
-    assert.deepStrictEqual(room.takeEvents("ben"), [
-      { t: "player_left", playerId: "ann", reason },
-      { t: "host_changed", hostId: "ben", previousHostId: "ann", reason }
-    ])
-  })
+  it.for(["banned", "deleted"] as const)(
+    "frees a disconnected member's seat at once when %s",
+    (reason) => {
+      const room = roomOf(["ann", "ben"])
+      room.drop("ann")
+      room.takeEvents("ben")
+      room.act({ t: "leave", playerId: "ann", reason })
+      assert.deepStrictEqual(room.takeEvents("ben"), [
+        { t: "player_left", playerId: "ann", reason },
+        { t: "host_changed", hostId: "ben", previousHostId: "ann", reason }
+      ])
+    }
+  )
 })
 
 describe("a replaced connection", () => {

@@ -90,7 +90,7 @@ describe("a live room", () => {
     assert.isTrue(harness.gateways.n2.members.has("dan"))
   })
 
-  it("disconnects its first members when their node does not attach within five seconds", () => {
+  it("disconnects the first members of a room when their node does not attach within five seconds", () => {
     const harness = new ActorHarness()
     const state = emptyRoom()
     const joiningPlayers = [harness.joiningPlayer("ann", "n1"), harness.joiningPlayer("ben", "n2")]
@@ -117,7 +117,7 @@ describe("a live room", () => {
     assert.strictEqual(harness.closed, "empty")
   })
 
-  it("refuses commands after its end with `room_not_found`", () => {
+  it("refuses commands after the end of a room with `room_not_found`", () => {
     const harness = new ActorHarness()
     harness.join("ann")
     const { n1 } = harness.gateways
@@ -129,7 +129,7 @@ describe("a live room", () => {
     assert.isTrue(Result.isFailure(harness.actor.seat([harness.joiningPlayer("ben", "n2")])))
   })
 
-  it("sends its members the reason when it closes", () => {
+  it("sends the members of a room the reason when it closes", () => {
     const harness = roomOfThree()
     harness.actor.close("feature_disabled")
     for (const gateway of harness.allGateways) assert.isTrue(gateway.over)

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { PendingWrites } from "#entities/room/pending-writes"
 
 describe("the age of the oldest unwritten change", () => {
-  it("counts from the first change that no finished write covers", () => {
+  it("counts the age of unwritten changes from the first one that no finished write covers", () => {
     let now = 0
     const pending = new PendingWrites([() => now])
     assert.strictEqual(pending.delayMillis, 0)
@@ -23,7 +23,7 @@ describe("the age of the oldest unwritten change", () => {
     assert.strictEqual(pending.delayMillis, 100)
   })
 
-  it("grows while the time of day is set back, and while a monotonic clock stands still", () => {
+  it("counts the age of a change on while the time of day steps back or a monotonic clock stands still", () => {
     let timeOfDay = 0
     let monotonic = 0
     const pending = new PendingWrites([() => timeOfDay, () => monotonic])

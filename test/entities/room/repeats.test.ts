@@ -4,7 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { RoomActor, type RoomRuntime } from "#entities/room/actor"
+import { RoomActor } from "#entities/room/actor"
+import type { RoomRuntime } from "#entities/room/runtime"
 import { toJsonObject } from "#entities/room/json-state"
 import type { PlayerCommand, RoomOutput } from "#entities/room/messages"
 import type { JoiningPlayer } from "#entities/room/model"

@@ -71,7 +71,7 @@ describe("a room with seats", () => {
     }
   )
 
-  it("keeps a member's name when the connection of an older runner does not tell it", () => {
+  it("keeps a member's name when the connection of an older runner does not carry it", () => {
     const room = roomOf(["ann", "ben"])
     const { displayName: _, ...returning } = room.joiningPlayer("ben")
     room.act({ t: "resume", ...returning })
@@ -105,7 +105,7 @@ describe("a room with seats", () => {
     assert.strictEqual(room.refusal({ t: "leave", playerId: "ben", reason: "left" }), "not_in_room")
   })
 
-  it("closes at once when the last member leaves", () => {
+  it("closes a room at once when the last member leaves", () => {
     const room = roomOf(["ann", "ben"])
     room.leave("ann")
     assert.isNull(room.state.closed)

@@ -120,7 +120,7 @@ describe("`setState`", () => {
     assert.strictEqual(write("ben"), "granted")
   })
 
-  it("changes nothing when the result exceeds the size limit", () => {
+  it("changes nothing by a `setState` whose result exceeds the size limit", () => {
     const room = roomOf(["ann"])
     room.act({ t: "setState", playerId: "ann", patch: { a: 1 } })
     const before = room.state
@@ -241,7 +241,7 @@ describe("a room under random commands", () => {
       { numRuns: 300 }
     )
 
-  it("keeps the view of each connected member equal to its state", () => {
+  it("keeps the view of each connected member equal to the room's state", () => {
     checkProperty((room, steps) =>
       play(
         room,
@@ -257,7 +257,7 @@ describe("a room under random commands", () => {
     )
   })
 
-  it("keeps its invariants when its ticks are on time", () => {
+  it("keeps the invariants of a room when its ticks are on time", () => {
     checkProperty((room, steps) =>
       play(
         room,
@@ -268,7 +268,7 @@ describe("a room under random commands", () => {
     )
   })
 
-  it("keeps its invariants and its members' views when its ticks are late", () => {
+  it("keeps the invariants of a room and its members' views when its ticks are late", () => {
     const late = (room: RoomHarness) => (millis: number) => {
       room.now += millis
       room.act({ t: "tick" })
@@ -303,7 +303,7 @@ describe("a room under random commands", () => {
     )
   })
 
-  it("restores the same state from a snapshot", () => {
+  it("restores the same state of a room from its snapshot", () => {
     checkProperty((room, steps) =>
       play(
         room,

@@ -79,20 +79,22 @@ const withCall = (
 ): Effect.Effect<void> => Effect.scoped(Effect.flatMap(slowCall, use))
 
 describe("a join while the media starts", () => {
-  it.live("leaves out who is banned meanwhile, and ends the media that nobody uses", () =>
-    withCall(({ harness, inCall, join, joinDuring, open }) =>
-      Effect.gen(function* () {
-        const ban = () => void harness.actor.moderate({ op: "ban", target: "ann" })
-        assert.strictEqual(yield* joinDuring("ann", ban), "not_in_channel")
-        assert.deepStrictEqual(inCall(), [])
-        assert.strictEqual(open.size, 0, "the media has ended")
-        assert.strictEqual(yield* join("ben"), "sfu")
-        assert.deepStrictEqual(inCall(), ["ben"])
-      })
-    )
+  it.live(
+    "refuses the join of a player who is banned while the media starts, and ends the unused media",
+    () =>
+      withCall(({ harness, inCall, join, joinDuring, open }) =>
+        Effect.gen(function* () {
+          const ban = () => void harness.actor.moderate({ op: "ban", target: "ann" })
+          assert.strictEqual(yield* joinDuring("ann", ban), "not_in_channel")
+          assert.deepStrictEqual(inCall(), [])
+          assert.strictEqual(open.size, 0, "the media has ended")
+          assert.strictEqual(yield* join("ben"), "sfu")
+          assert.deepStrictEqual(inCall(), ["ben"])
+        })
+      )
   )
 
-  it.live("makes no call in a mode that the channel has no more", () =>
+  it.live("makes no call when the channel's voice mode changes while the media starts", () =>
     withCall(({ harness, inCall, join, joinDuring, open }) =>
       Effect.gen(function* () {
         const outcome = yield* joinDuring("ann", () => {
@@ -109,7 +111,7 @@ describe("a join while the media starts", () => {
     )
   )
 
-  it.live("fails while the operator suspends voice, until it is resumed", () =>
+  it.live("fails joins to a call while the operator suspends voice, until it is resumed", () =>
     withCall(({ calls, environmentId, inCall, join, joinDuring, open }) =>
       Effect.gen(function* () {
         const suspend = () => calls.endAll(environmentId, "suspended")
@@ -122,21 +124,23 @@ describe("a join while the media starts", () => {
     )
   )
 
-  it.live("fails while too many joins are under way, and makes no call for it", () =>
-    withCall(({ inCall, join, joinDuring, open, places }) =>
-      Effect.gen(function* () {
-        const noPlace = () => void (places.left = 0)
-        assert.strictEqual(yield* joinDuring("ann", noPlace), "voice_unavailable")
-        assert.deepStrictEqual([inCall(), open.size], [[], 0])
-        places.left = 1
-        assert.strictEqual(yield* join("ann"), "sfu")
-        assert.strictEqual(yield* join("ben"), "voice_unavailable")
-        assert.deepStrictEqual(inCall(), ["ann"])
-      })
-    )
+  it.live(
+    "fails a join to a call while too many joins are under way, and makes no call for it",
+    () =>
+      withCall(({ inCall, join, joinDuring, open, places }) =>
+        Effect.gen(function* () {
+          const noPlace = () => void (places.left = 0)
+          assert.strictEqual(yield* joinDuring("ann", noPlace), "voice_unavailable")
+          assert.deepStrictEqual([inCall(), open.size], [[], 0])
+          places.left = 1
+          assert.strictEqual(yield* join("ann"), "sfu")
+          assert.strictEqual(yield* join("ben"), "voice_unavailable")
+          assert.deepStrictEqual(inCall(), ["ann"])
+        })
+      )
   )
 
-  it.live("holds no call for a channel that has closed", () =>
+  it.live("holds no call for a channel that closed while the media started", () =>
     withCall(({ calls, harness, joinDuring, open }) =>
       Effect.gen(function* () {
         const close = () => harness.actor.close("deleted")

@@ -95,7 +95,7 @@ describe("a voice call", () => {
     assert.deepStrictEqual(call.members, [])
   })
 
-  it("ends after four hours with time_limit", () => {
+  it("ends a voice call after four hours with time_limit", () => {
     const call = new CallHarness()
     call.join("ann")
     call.wait(limits.callSeconds * 1000 - 1)

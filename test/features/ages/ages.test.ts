@@ -114,7 +114,7 @@ const runSteps = Effect.fnUntraced(function* (
 })
 
 layer(Node)("ages", (it) => {
-  it.effect("derives the band before a declaration from the audience", () =>
+  it.effect("derives the age band before a declaration from the audience", () =>
     Effect.gen(function* () {
       for (const [audience, ageBand] of [
         ["general", "adult"],
@@ -138,7 +138,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("accepts any band as the first declaration, then only stricter ones", () =>
+  it.effect("accepts any age band as the first declaration, then only stricter ones", () =>
     Effect.gen(function* () {
       for (const first of ["child", "teen", "adult"] as const) {
         const { ada, target } = yield* playerOf("mixed")
@@ -167,7 +167,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("makes the band only stricter by a signal, and returns the profile", () =>
+  it.effect("makes the age band only stricter by a signal, and returns the profile", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("general")
       const teen = yield* signal(target, ada, { status: "declared", upperBound: 17 })
@@ -193,7 +193,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("lets an operator set any band, even above a signal", () =>
+  it.effect("lets an operator set any age band, even above a signal", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("mixed")
       yield* signal(target, ada, { status: "declared", upperBound: 12 })
@@ -203,7 +203,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("refuses an invalid band or signal with its path", () =>
+  it.effect("refuses an invalid age band or signal with its path", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("general")
       for (const band of ["baby", "", null, 12, undefined]) {
@@ -245,7 +245,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("makes bands only stricter in any sequence of declarations and signals", () =>
+  it.effect("makes age bands only stricter in any sequence of declarations and signals", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       for (const audience of ["general", "mixed", "kids"] as const) {

@@ -368,7 +368,7 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("the audit log
     })
   )
 
-  it.effect("lists only existing endpoints", () =>
+  it.effect("lists only existing endpoints among those that add an audit entry or are exempt", () =>
     Effect.sync(() => {
       const names = new Set(changing.map(nameOf))
       const mounted = Object.keys(operating).map((name) => {

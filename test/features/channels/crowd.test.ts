@@ -123,7 +123,7 @@ describe("a node that did not watch for a while", () => {
 })
 
 describe("a channel that moved", () => {
-  it("waits for its members to attach again before it reports any leave", () => {
+  it("waits for the members of a moved channel to attach again before it reports any leave", () => {
     const harness = new ChannelHarness()
     for (const [player, node] of [
       ["ann", "n1"],
@@ -144,7 +144,7 @@ describe("a channel that moved", () => {
     checkViews(harness)
   })
 
-  it("does not admit banned members again, nor those of a lost node", () => {
+  it("readmits neither banned members to a moved channel nor those of a lost node", () => {
     const harness = new ChannelHarness()
     harness.join("ann", "n1")
     harness.join("ben", "n2")

@@ -293,7 +293,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("requires a secret key", () =>
+  it.effect("requires a secret key to read a config", () =>
     Effect.gen(function* () {
       const url = `${yield* addressOfNode}/v1/config`
       const { development } = yield* makeTenants
@@ -305,7 +305,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("takes effect on all nodes within a second and notifies subscribers", () =>
+  it.effect("applies a pushed config on all nodes, and notifies their subscribers", () =>
     Effect.gen(function* () {
       const { development: tenant } = yield* makeTenants
       const { environmentId } = tenant

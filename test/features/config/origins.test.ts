@@ -150,7 +150,7 @@ describe("in development", () => {
     "http://127.0.0.1:8080",
     "http://[::1]:8080",
     "https://example.com"
-  ])("accepts %s in development", (origin) => {
+  ])("accepts the origin %s in development", (origin) => {
     assert.isTrue(originAllowed(config, origin, development))
   })
 
@@ -169,14 +169,14 @@ describe("in development", () => {
     "ftp://localhost",
     "http://loca\u212ahost",
     "http://192.168.0.2:3000"
-  ])("rejects %s in development", (origin) => {
+  ])("rejects the origin %s in development", (origin) => {
     assert.isFalse(originAllowed(config, origin, development))
   })
 })
 
 describe("an empty list", () => {
   it.each(["https://anything.example", "null", "capacitor://x", "http://localhost"])(
-    "lets %s pass",
+    "lets the origin %s pass with an empty list",
     (origin) => {
       assert.isTrue(originAllowed(Result.getOrThrow(decodeConfig({})), origin, production))
     }

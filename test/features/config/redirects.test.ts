@@ -163,7 +163,7 @@ describe("in development", () => {
     "https://localhost/",
     "http://127.0.0.1:8080/cb",
     "http://[::1]:8080/cb"
-  ])("allows %s in development", (url) => {
+  ])("allows the redirect URL %s in development", (url) => {
     assert.isTrue(redirectUrlAllowed(config, url, development))
   })
 
@@ -177,13 +177,13 @@ describe("in development", () => {
     "http://evil.example/localhost",
     "myapp://localhost",
     "javascript://localhost/%0aalert(1)"
-  ])("rejects %s in development", (url) => {
+  ])("rejects the redirect URL %s in development", (url) => {
     assert.isFalse(redirectUrlAllowed(config, url, development))
   })
 })
 
 describe("an empty list", () => {
-  it("allows no URL with an empty list", () => {
+  it("allows no redirect URL with an empty list", () => {
     const empty = Result.getOrThrow(decodeConfig({}))
     assert.isFalse(redirectUrlAllowed(empty, "https://example.com/", production))
   })

@@ -28,13 +28,13 @@ const cases = (broken: ReadonlyArray<InvalidCase>) =>
   )
 
 const refuses = (broken: ReadonlyArray<InvalidCase>) =>
-  it.each(cases(broken))("refuses $at = $value", ({ at, value, problem }) => {
+  it.each(cases(broken))("refuses a config with $at = $value", ({ at, value, problem }) => {
     assert.deepStrictEqual(problemsOf(changed(fullest, at, value)), [problem])
   })
 
 const accepts = (right: ReadonlyArray<ValidCase>) =>
   it.each(right.flatMap(([at, values]) => values.map((value) => ({ at, value }))))(
-    "accepts $at = $value",
+    "accepts a config with $at = $value",
     ({ at, value }) => assert.deepStrictEqual(problemsOf(changed(fullest, at, value)), [])
   )
 
@@ -149,7 +149,7 @@ describe("stats", () => {
     ["stats[0].aggregation", ["sum", "max", "min", "latest"]],
     ["stats[0].maxPerSubmit", [0.001, 1e300]]
   ])
-  it("requires a key in every entry", () => {
+  it("requires a key in every stat of a config", () => {
     assert.deepStrictEqual(problemsOf(without(fullest, "stats[1].key")), [
       "stats[1].key: is required"
     ])
@@ -380,7 +380,7 @@ describe("integrity", () => {
     [`${webhook}.url`, ["http://localhost:9000/verify", "http://127.0.0.1", "http://[::1]:1"]],
     [`${webhook}.timeoutMs`, [100, 5000]]
   ])
-  it("requires a stat in every rule", () => {
+  it("requires a stat in every integrity rule of a config", () => {
     assert.deepStrictEqual(problemsOf(without(fullest, `${rule}.stat`)), [
       `${rule}.stat: is required`
     ])

@@ -14,7 +14,7 @@ import { codeOf } from "../../support/players.ts"
 const Node = nodeWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(SharedDatabase.layer))
 
 layer(Node)("throttles of config pushes", (it) => {
-  it.effect("takes 30 pushes to an environment within a minute, valid or not", () =>
+  it.effect("takes 30 config pushes to an environment within a minute, valid or not", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development, production } = yield* makeTenants

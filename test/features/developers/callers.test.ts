@@ -68,25 +68,27 @@ layer(Node)("developers as callers", (it) => {
     })
   )
 
-  it.effect("answers 404 to everybody else", () =>
-    Effect.gen(function* () {
-      const { developer, project, url } = yield* setUp
-      const stranger = yield* makeDeveloper
-      const foreign = yield* request(`${project}/environments/development/features`, stranger)
-      const missing = [
-        `${url}/v1/projects/prj_00000000000000000000000000/environments/development/features`,
-        `${url}/v1/projects/x/environments/development/features`,
-        `${project}/environments/staging/features`,
-        `${project}/environments/Development/features`,
-        `${project}/environments/%00/features`
-      ]
-      for (const path of missing) {
-        const answer = yield* request(path, developer)
-        assert.strictEqual(answer.status, 404, path)
-        assert.deepStrictEqual(answer.body, foreign.body)
-      }
-      assert.strictEqual(codeOf(foreign), "not_found")
-    })
+  it.effect(
+    "answers 404 to a developer of another project, like for a project that does not exist",
+    () =>
+      Effect.gen(function* () {
+        const { developer, project, url } = yield* setUp
+        const stranger = yield* makeDeveloper
+        const foreign = yield* request(`${project}/environments/development/features`, stranger)
+        const missing = [
+          `${url}/v1/projects/prj_00000000000000000000000000/environments/development/features`,
+          `${url}/v1/projects/x/environments/development/features`,
+          `${project}/environments/staging/features`,
+          `${project}/environments/Development/features`,
+          `${project}/environments/%00/features`
+        ]
+        for (const path of missing) {
+          const answer = yield* request(path, developer)
+          assert.strictEqual(answer.status, 404, path)
+          assert.deepStrictEqual(answer.body, foreign.body)
+        }
+        assert.strictEqual(codeOf(foreign), "not_found")
+      })
   )
 
   it.effect("rejects ended sessions before it checks membership", () =>

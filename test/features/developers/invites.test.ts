@@ -68,7 +68,7 @@ layer(NodeLive({ SVC_SIGNUPS: "open" }))("invite codes with open sign-up", (it) 
   )
 
   it.effect(
-    "expires the link of a mail after a day",
+    "expires the link of a verification mail after a day",
     () =>
       Effect.gen(function* () {
         const inbox = yield* Inbox
@@ -133,7 +133,7 @@ layer(NodeLive({ SVC_SIGNUPS: "open" }))("invite codes with open sign-up", (it) 
     })
   )
 
-  it.effect("needs a developer session to redeem", () =>
+  it.effect("requires a developer session to redeem an invite code", () =>
     Effect.gen(function* () {
       const answer = yield* post("/me/invite-code", { code: "any" })
       assert.deepStrictEqual([answer.status, codeOf(answer)], [401, "unauthorized"])
@@ -183,13 +183,13 @@ layer(nodeWith({ SVC_SIGNUPS: "invite" }).pipe(Layer.provideMerge(SharedDatabase
 )
 
 const execute = promisify(execFile)
-const operator = fileURLToPath(new URL("../../../src/server/operator.ts", import.meta.url))
+const operator = fileURLToPath(new URL("../../../src/server/operator/main.ts", import.meta.url))
 
 layer(nodeWith({ SVC_SIGNUPS: "invite" }).pipe(Layer.provideMerge(SharedDatabase.layer)))(
   "the operator's invite codes",
   (it) => {
     it.effect(
-      "are made with a number of uses, listed without the code, revoked, and audited",
+      "lets the operator make an invite code of several uses, list it without its text, and revoke it, audited",
       () =>
         Effect.gen(function* () {
           const DATABASE_URL = Redacted.value(yield* SharedDatabase)

@@ -159,7 +159,7 @@ layer(DeveloperNodeLive())("developers' sign-in with a provider", (it) => {
     })
   )
 
-  it.effect("passes on to the dashboard what went wrong at the provider", () =>
+  it.effect("passes on to the dashboard why a developer's sign-in failed at the provider", () =>
     Effect.gen(function* () {
       const { github } = yield* DeveloperProviders
       yield* atGithub(9, "nine@example.com")
@@ -224,7 +224,7 @@ layer(DeveloperNodeLive())("a developer's external identities", (it) => {
     })
   )
 
-  it.effect("needs a session for a link or a proof, which must not end meanwhile", () =>
+  it.effect("requires a developer session for a link or a proof, and ends both with it", () =>
     Effect.gen(function* () {
       for (const intent of ["link", "reauth"]) {
         const refused = yield* start("google", { intent })
@@ -237,10 +237,22 @@ layer(DeveloperNodeLive())("a developer's external identities", (it) => {
       }
       assert.strictEqual(codeOf(yield* start("google", { token: "kds_none" })), "ok")
       const account = yield* atGoogle("leaver")
-      const token = tokenOf(yield* signup("leaver@example.org"))
-      const { code } = yield* completeFlow("google", account, { intent: "link", token })
-      yield* ask("POST", "/logout", { token })
-      assert.strictEqual(codeOf(yield* exchange(code)), "invalid_code")
+      const links = tokenOf(yield* signup("leaver@example.org"))
+      const link = yield* completeFlow("google", account, { intent: "link", token: links })
+      yield* ask("POST", "/logout", { token: links })
+      assert.strictEqual(codeOf(yield* exchange(link.code)), "invalid_code")
+      const proves = tokenOf(yield* signIn("google", account))
+      const unproven = yield* completeFlow("google", account, { intent: "reauth", token: proves })
+      const proof = yield* signIn("google", account, { intent: "reauth", token: proves })
+      yield* ask("POST", "/logout", { token: proves })
+      assert.isNotNull(unproven.code)
+      assert.strictEqual(codeOf(yield* exchange(unproven.code)), "invalid_code")
+      const reauthToken = at(proof.body, "reauthToken")
+      assert.isString(reauthToken)
+      const token = tokenOf(yield* signIn("google", account))
+      const body = { reauthToken, newPassword: password }
+      const refused = yield* ask("POST", "/me/password", { token, body })
+      assert.strictEqual(codeOf(refused), "invalid_credentials")
     })
   )
 
@@ -309,22 +321,24 @@ const inviteCode = "invite-code-1"
 layer(DeveloperNodeLive({ SVC_SIGNUPS: "invite" }))(
   "developers' sign-in with a provider, by invitation",
   (it) => {
-    it.effect("needs a code for a new account, and ignores that of an existing one", () =>
-      Effect.gen(function* () {
-        yield* makeInvite(inviteCode)
-        const account = yield* atGoogle("guest")
-        assert.strictEqual(codeOf(yield* signIn("google", account)), "invalid_invite_code")
-        const wrong = yield* signIn("google", account, { inviteCode: "invite-code-2" })
-        assert.strictEqual(codeOf(wrong), "invalid_invite_code")
-        const first = yield* signIn("google", account, { inviteCode })
-        const credit = { credited: 500, currency: "usd", pending: false }
-        assert.deepStrictEqual(at(first.body, "invite"), credit)
-        assert.strictEqual(codeOf(yield* signIn("google", account)), "ok")
-        const again = yield* signIn("google", account, { inviteCode: "anything" })
-        assert.deepStrictEqual(at(again.body, "invite"), { ignored: true })
-        const next = yield* signIn("google", yield* atGoogle("next"), { inviteCode })
-        assert.strictEqual(codeOf(next), "invite_code_used")
-      })
+    it.effect(
+      "requires an invite code at the first sign-in with a provider, and ignores one later",
+      () =>
+        Effect.gen(function* () {
+          yield* makeInvite(inviteCode)
+          const account = yield* atGoogle("guest")
+          assert.strictEqual(codeOf(yield* signIn("google", account)), "invalid_invite_code")
+          const wrong = yield* signIn("google", account, { inviteCode: "invite-code-2" })
+          assert.strictEqual(codeOf(wrong), "invalid_invite_code")
+          const first = yield* signIn("google", account, { inviteCode })
+          const credit = { credited: 500, currency: "usd", pending: false }
+          assert.deepStrictEqual(at(first.body, "invite"), credit)
+          assert.strictEqual(codeOf(yield* signIn("google", account)), "ok")
+          const again = yield* signIn("google", account, { inviteCode: "anything" })
+          assert.deepStrictEqual(at(again.body, "invite"), { ignored: true })
+          const next = yield* signIn("google", yield* atGoogle("next"), { inviteCode })
+          assert.strictEqual(codeOf(next), "invite_code_used")
+        })
     )
   }
 )
@@ -336,22 +350,24 @@ layer(
     SVC_SETUP_TOKEN: "a token of the operator"
   })
 )("the first developer in production, with a provider", (it) => {
-  it.effect("needs the setup token", () =>
-    Effect.gen(function* () {
-      const account = yield* atGoogle("operator")
-      assert.strictEqual(codeOf(yield* signIn("google", account)), "signups_closed")
-      const setupToken = "a token of the operator"
-      assert.strictEqual(codeOf(yield* signIn("google", account, { setupToken })), "ok")
-      const closed = yield* signIn("google", yield* atGoogle("late"))
-      assert.strictEqual(codeOf(closed), "signups_closed")
-    })
+  it.effect(
+    "requires the setup token when the first developer in production signs in with a provider",
+    () =>
+      Effect.gen(function* () {
+        const account = yield* atGoogle("operator")
+        assert.strictEqual(codeOf(yield* signIn("google", account)), "signups_closed")
+        const setupToken = "a token of the operator"
+        assert.strictEqual(codeOf(yield* signIn("google", account, { setupToken })), "ok")
+        const closed = yield* signIn("google", yield* atGoogle("late"))
+        assert.strictEqual(codeOf(closed), "signups_closed")
+      })
   )
 })
 
 layer(
   DeveloperNodeLive({ SVC_DEVELOPER_GITHUB_CLIENT_ID: "", SVC_DEVELOPER_GITHUB_CLIENT_SECRET: "" })
 )("a provider without a client", (it) => {
-  it.effect("is not offered", () =>
+  it.effect("neither lists nor accepts a sign-in provider whose client is not set", () =>
     Effect.gen(function* () {
       const refused = yield* start("github")
       assert.deepStrictEqual([refused.status, codeOf(refused)], [409, "provider_not_configured"])

@@ -36,54 +36,58 @@ const token = "a token of the operator"
 const production = { NODE_ENV: "production" }
 
 layer(nodeOf({ ...production, SVC_SETUP_TOKEN: token }))("SVC_SETUP_TOKEN", (it) => {
-  it.effect("is needed for the first developer account in production, and for no other", () =>
-    Effect.gen(function* () {
-      assert.isTrue(yield* isRequired)
-      const [line = ""] = yield* announce
-      assert.include(line, "SVC_SETUP_TOKEN")
-      assert.notInclude(line, token)
-      for (const wrong of [undefined, "", "a token of a stranger"]) {
-        const refused = yield* signup("stranger@example.com", wrong)
-        assert.deepStrictEqual([refused.status, codeOf(refused)], [403, "signups_closed"])
-        assert.include(String(at(refused.body, "error", "message")), "setupToken")
-      }
-      const answers = yield* Effect.forEach(
-        ["a@example.com", "b@example.com", "c@example.com"],
-        (email) => signup(email, token),
-        { concurrency: "unbounded" }
-      )
-      assert.sameMembers(answers.map(codeOf), ["ok", "signups_closed", "signups_closed"])
-      assert.isFalse(yield* isRequired)
-      assert.deepStrictEqual(yield* announce, [])
-    })
+  it.effect(
+    "requires SVC_SETUP_TOKEN for the first developer in production, and admits no other with it",
+    () =>
+      Effect.gen(function* () {
+        assert.isTrue(yield* isRequired)
+        const [line = ""] = yield* announce
+        assert.include(line, "SVC_SETUP_TOKEN")
+        assert.notInclude(line, token)
+        for (const wrong of [undefined, "", "a token of a stranger"]) {
+          const refused = yield* signup("stranger@example.com", wrong)
+          assert.deepStrictEqual([refused.status, codeOf(refused)], [403, "signups_closed"])
+          assert.include(String(at(refused.body, "error", "message")), "setupToken")
+        }
+        const answers = yield* Effect.forEach(
+          ["a@example.com", "b@example.com", "c@example.com"],
+          (email) => signup(email, token),
+          { concurrency: "unbounded" }
+        )
+        assert.sameMembers(answers.map(codeOf), ["ok", "signups_closed", "signups_closed"])
+        assert.isFalse(yield* isRequired)
+        assert.deepStrictEqual(yield* announce, [])
+      })
   )
 })
 
 layer(nodeOf({ ...production, SVC_SIGNUPS: "invite" }))(
   "a setup token that the first start makes",
   (it) => {
-    it.effect("is printed once, stored as a hash, and replaces the first invite code", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        yield* makeInvite("code-of-9")
-        const starts = yield* Effect.all([announce, announce, announce], { concurrency: 3 })
-        const printed = starts.flat().filter((line) => line.includes("printed only this once"))
-        assert.lengthOf(printed, 1)
-        const made = /once: ([A-Za-z0-9_-]{43}) /.exec(printed[0] ?? "")?.[1] ?? ""
-        const rows = yield* sql`select * from setup_token`
-        assert.lengthOf(rows, 1)
-        assert.notInclude(JSON.stringify(rows), made)
-        const invited = yield* signup("stranger@example.com", undefined, {
-          inviteCode: "code-of-9"
+    it.effect(
+      "prints a generated setup token once, stores its hash, and takes it, not the first invite code",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* makeInvite("code-of-9")
+          const starts = yield* Effect.all([announce, announce, announce], { concurrency: 3 })
+          const printed = starts.flat().filter((line) => line.includes("printed only this once"))
+          assert.lengthOf(printed, 1)
+          const made = /once: ([A-Za-z0-9_-]{43}) /.exec(printed[0] ?? "")?.[1] ?? ""
+          const rows = yield* sql`select * from setup_token`
+          assert.lengthOf(rows, 1)
+          assert.notInclude(JSON.stringify(rows), made)
+          const invited = yield* signup("stranger@example.com", undefined, {
+            inviteCode: "code-of-9"
+          })
+          assert.strictEqual(codeOf(invited), "signups_closed")
+          assert.strictEqual(codeOf(yield* signup("owner@example.com", made)), "ok")
+          assert.lengthOf(yield* sql`select * from setup_token`, 0)
+          const second = yield* signup("second@example.com", made)
+          assert.strictEqual(codeOf(second), "invalid_invite_code")
+          const guest = yield* signup("guest@example.com", undefined, { inviteCode: "code-of-9" })
+          assert.strictEqual(codeOf(guest), "ok")
         })
-        assert.strictEqual(codeOf(invited), "signups_closed")
-        assert.strictEqual(codeOf(yield* signup("owner@example.com", made)), "ok")
-        assert.lengthOf(yield* sql`select * from setup_token`, 0)
-        const second = yield* signup("second@example.com", made)
-        assert.strictEqual(codeOf(second), "invalid_invite_code")
-        const guest = yield* signup("guest@example.com", undefined, { inviteCode: "code-of-9" })
-        assert.strictEqual(codeOf(guest), "ok")
-      })
     )
   }
 )

@@ -277,7 +277,7 @@ layer(NodeLive())("linking an email", (it) => {
     })
   )
 
-  it.effect("refuses an address of another player and merges nothing", () =>
+  it.effect("refuses to link an address of another player, and merges nothing", () =>
     Effect.gen(function* () {
       const { guest, logIn, me, post, signUp } = yield* makeEmailProject
       const owner = yield* signUp("bea@example.com")
@@ -290,7 +290,7 @@ layer(NodeLive())("linking an email", (it) => {
     })
   )
 
-  it.effect("refuses a second address and the same address again", () =>
+  it.effect("refuses to link a second address, and the same address again", () =>
     Effect.gen(function* () {
       const { post, signUp } = yield* makeEmailProject
       const player = yield* signUp("cara@example.com")
@@ -302,7 +302,7 @@ layer(NodeLive())("linking an email", (it) => {
   )
 
   it.effect(
-    "links once under concurrent requests and answers email_already_linked to the rest",
+    "links an email once under concurrent requests, and answers email_already_linked to the rest",
     () =>
       Effect.gen(function* () {
         const { guest, post } = yield* makeEmailProject
@@ -320,7 +320,7 @@ layer(NodeLive())("linking an email", (it) => {
       })
   )
 
-  it.effect("refuses the access token of a revoked session", () =>
+  it.effect("refuses to link an email with the access token of a revoked session", () =>
     Effect.gen(function* () {
       const { guest, logIn, post } = yield* makeEmailProject
       const player = yield* guest
@@ -332,7 +332,7 @@ layer(NodeLive())("linking an email", (it) => {
     })
   )
 
-  it.effect("refuses banned and deleted players", () =>
+  it.effect("refuses to link an email to banned and deleted players", () =>
     Effect.gen(function* () {
       const { ban, guest, post } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient
@@ -348,7 +348,7 @@ layer(NodeLive())("linking an email", (it) => {
 })
 
 layer(NodeLive())("changing the password", (it) => {
-  it.effect("revokes every other session and keeps this one", () =>
+  it.effect("revokes every other session at a change of the password, and keeps this one", () =>
     Effect.gen(function* () {
       const { logIn, post, signUp } = yield* makeEmailProject
       const here = yield* signUp("ada@example.com")
@@ -366,7 +366,7 @@ layer(NodeLive())("changing the password", (it) => {
     })
   )
 
-  it.effect("requires the current password and a refresh token of the same player", () =>
+  it.effect("requires the current password and an own refresh token to change the password", () =>
     Effect.gen(function* () {
       const { guest, logIn, post, signUp } = yield* makeEmailProject
       const player = yield* signUp("bea@example.com")

@@ -40,7 +40,7 @@ layer(NodeLive({ SVC_THROTTLES: "on" }))("throttles of email sign-in", (it) => {
       })
   )
 
-  it.effect("does not count successful logins", () =>
+  it.effect("does not throttle 15 successful logins with one email address", () =>
     Effect.gen(function* () {
       const { logIn, signUp } = yield* makeEmailProject
       yield* signUp("cara@example.com")

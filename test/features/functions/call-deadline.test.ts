@@ -12,7 +12,7 @@ const setUp = (wholeMillis: number) => {
   return { deadline: new CallDeadline(idleMillis, wholeMillis, onLate), onLate }
 }
 
-it("ends a call in which nothing moves", () => {
+it("ends a function call in which nothing moves for 30 seconds", () => {
   const { onLate } = setUp(600_000)
   vi.advanceTimersByTime(idleMillis - 1)
   assert.strictEqual(onLate.mock.calls.length, 0)
@@ -34,7 +34,7 @@ it("lets an upload go on while it moves, up to its bound over all", () => {
   assert.strictEqual(onLate.mock.calls.length, 1, "it is late once")
 })
 
-it("does not start again after its end", () => {
+it("never restarts the deadline of a function call after its end, even on progress", () => {
   const { deadline, onLate } = setUp(0)
   deadline.end()
   deadline.progressed()

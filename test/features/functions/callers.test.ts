@@ -4,10 +4,11 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { newId } from "#rpc/ids"
+import { FunctionsRepository } from "#sql/functions/settings"
 import { RoomRepository, type RoomRow } from "#sql/rooms"
 import { makeFireDue } from "#server/features/functions/crons"
 import { makeClaim } from "#server/features/functions/deliveries"
-import { FunctionsQueues } from "#server/features/functions/control-plane"
+import { FunctionsQueues, FunctionsSource } from "#server/features/functions/control-plane"
 import { at, guest, request, type TestTarget } from "#testing/players"
 import { call, deploy, enable } from "../../support/function-calls.ts"
 import { FakeRuntime } from "../../support/function-runtime.ts"
@@ -80,7 +81,7 @@ const roomRow = (id: string, environmentId: string, createdAt: string): RoomRow 
 })
 
 layer(Node, { timeout: "60 seconds" })("callers of functions", (it) => {
-  it.effect("fire a cron once for each tick over two nodes", () =>
+  it.effect("fires a cron once for each tick over two nodes", () =>
     Effect.gen(function* () {
       const { callsOf, target } = yield* setUp
       const other = yield* Layer.build(Layer.fresh(nodeWith()))
@@ -112,26 +113,38 @@ layer(Node, { timeout: "60 seconds" })("callers of functions", (it) => {
     })
   )
 
-  it.effect("fire no cron while functions are disabled, deleted or suspended", () =>
-    Effect.gen(function* () {
-      const { callsOf, target } = yield* setUp
-      const fire = yield* makeFireDue
-      yield* deploy(target, { crons: ["* * * * *"] })
-      yield* call(target, "POST", "/disable")
-      yield* TestClock.adjust("2 minutes")
-      yield* fire
-      assert.strictEqual(callsOf("scheduled").length, 0)
-      yield* enable(target)
-      yield* fire
-      assert.strictEqual(callsOf("scheduled").length, 1)
-      yield* call(target, "DELETE")
-      yield* TestClock.adjust("2 minutes")
-      yield* fire
-      assert.strictEqual(callsOf("scheduled").length, 1)
-    })
+  it.effect(
+    "fires no cron while functions are disabled or suspended, nor after their deletion",
+    () =>
+      Effect.gen(function* () {
+        const { callsOf, target } = yield* setUp
+        const { environmentId } = target
+        const source = yield* FunctionsSource
+        const repository = yield* FunctionsRepository
+        const fire = yield* makeFireDue
+        yield* deploy(target, { crons: ["* * * * *"] })
+        yield* call(target, "POST", "/disable")
+        yield* TestClock.adjust("2 minutes")
+        yield* fire
+        assert.strictEqual(callsOf("scheduled").length, 0)
+        yield* enable(target)
+        yield* fire
+        assert.strictEqual(callsOf("scheduled").length, 1)
+        yield* source.suspend(environmentId)
+        yield* TestClock.adjust("2 minutes")
+        yield* fire
+        assert.strictEqual(callsOf("scheduled").length, 1)
+        yield* repository.setSuspended({ environmentId, reason: null })
+        yield* fire
+        assert.strictEqual(callsOf("scheduled").length, 2)
+        yield* call(target, "DELETE")
+        yield* TestClock.adjust("2 minutes")
+        yield* fire
+        assert.strictEqual(callsOf("scheduled").length, 2)
+      })
   )
 
-  it.effect("deliver messages in order, and again until they are acknowledged", () =>
+  it.effect("delivers queue messages in order, and again until the code acknowledges them", () =>
     Effect.gen(function* () {
       const { callsOf, runtime, target } = yield* setUp
       const queues = yield* FunctionsQueues
@@ -166,7 +179,7 @@ layer(Node, { timeout: "60 seconds" })("callers of functions", (it) => {
     })
   )
 
-  it.effect("give up a message after five attempts, and say so in the logs", () =>
+  it.effect("gives up a queue message after five attempts, and says so in the logs", () =>
     Effect.gen(function* () {
       const { callsOf, runtime, target } = yield* setUp
       const queues = yield* FunctionsQueues
@@ -186,33 +199,50 @@ layer(Node, { timeout: "60 seconds" })("callers of functions", (it) => {
       assert.strictEqual(at(rows, 0, "dueAt"), null)
       assert.isNotNull(at(rows, 0, "failedAt"))
       assert.strictEqual((yield* queues.waiting(environmentId)).size, 0)
+      const { body } = yield* call(target, "GET", "/dead-letters")
+      const letter = at(body, "deadLetters", 0)
+      assert.deepInclude(letter, { name: "JOBS", body: '"poison"', attempts: 5 })
+      const lastLine = Effect.map(call(target, "GET", "/logs?limit=1"), ({ body: line }) => line)
+      const line = yield* Effect.repeat(lastLine, { until: (last) => at(last, "id") !== undefined })
+      assert.deepInclude(line, {
+        level: "error",
+        message: `Gave up message ${String(at(letter, "id"))} of JOBS: "poison"`
+      })
     })
   )
 
-  it.effect("deliver to the environment of a message only, and of one node at a time", () =>
+  it.effect("delivers each queue message once over two nodes, to its own environment only", () =>
     Effect.gen(function* () {
-      const { callsOf, target } = yield* setUp
+      const { production, runtime, target } = yield* setUp
       const other = yield* Layer.build(Layer.fresh(nodeWith()))
       const theirs = Context.get(other, FakeRuntime)
       const queues = yield* FunctionsQueues
-      yield* deploy(target)
-      const { environmentId } = target
+      yield* enable(production)
+      for (const environment of [target, production]) yield* deploy(environment)
       const sent = Array.from({ length: 90 }, (_, i) => jsonMessage(i))
-      yield* queues.send(environmentId, "JOBS", sent)
+      yield* queues.send(target.environmentId, "JOBS", sent)
+      yield* queues.send(production.environmentId, "JOBS", [jsonMessage("production")])
       yield* Effect.all([deliverAll, Effect.provide(deliverAll, other)], {
         concurrency: "unbounded"
       })
-      const all = [...callsOf("deliver"), ...theirs.calls.filter(({ kind }) => kind === "deliver")]
-      const bodies = all.flatMap(({ detail }) => {
-        const batch = at(detail, "messages")
-        return Array.isArray(batch) ? batch.map((message) => text(at(message, "body"))) : []
-      })
+      const bodiesOf = (of: string) =>
+        [...runtime.calls, ...theirs.calls]
+          .filter(({ environmentId, kind }) => kind === "deliver" && environmentId === of)
+          .flatMap(({ detail }) => {
+            const batch = at(detail, "messages")
+            return Array.isArray(batch) ? batch.map((message) => text(at(message, "body"))) : []
+          })
+      const bodies = bodiesOf(target.environmentId)
       assert.strictEqual(bodies.length, 90)
-      assert.strictEqual(new Set(bodies).size, 90)
+      assert.sameMembers(
+        bodies,
+        sent.map(({ body }) => text(body))
+      )
+      assert.deepStrictEqual(bodiesOf(production.environmentId), ['"production"'])
     })
   )
 
-  it.effect("refuse messages beyond what an environment may have waiting", () =>
+  it.effect("refuses a queue message beyond the 10,000 that an environment may have waiting", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const sql = yield* SqlClient.SqlClient
@@ -230,7 +260,7 @@ layer(Node, { timeout: "60 seconds" })("callers of functions", (it) => {
     })
   )
 
-  it.effect("call the hooks that the live code exports, once the change is stored", () =>
+  it.effect("calls the hooks that live functions export, once the change is stored", () =>
     Effect.gen(function* () {
       const { callsOf, production, runtime, target } = yield* setUp
       const rooms = yield* RoomRepository

@@ -35,6 +35,14 @@ const pidOf = Effect.fnUntraced(function* (id: string) {
   return typeof local === "object" ? (local.hosts.known(id)?.supervisor.process?.pid ?? 0) : 0
 })
 
+/** Waits until the logs of an environment say why its process was ended. */
+const ended = Effect.fnUntraced(function* (id: string, why: string) {
+  const { logs } = yield* FunctionsWorld
+  const isLogged = () =>
+    logs.some(({ environmentId, message }) => environmentId === id && message.includes(why))
+  yield* eventually(isLogged, `the logs say "${why}"`)
+})
+
 const bound = program(
   `
   import { DurableObject } from "cloudflare:workers"
@@ -167,7 +175,7 @@ layer(withFunctions(), live)("functions", (it) => {
       })
   )
 
-  it.effect("ends a function alone for its CPU time or memory, and serves it again", () =>
+  it.effect("ends a function that exceeds its CPU time, spares another, and serves it again", () =>
     Effect.gen(function* () {
       const world = yield* FunctionsWorld
       const hog = world.live(
@@ -175,13 +183,6 @@ layer(withFunctions(), live)("functions", (it) => {
           `export default { async fetch(request) {
             const { pathname } = new URL(request.url)
             if (pathname === "/spin") while (true);
-            if (pathname === "/eat") {
-              const eaten = []
-              while (true) {
-                eaten.push(new Uint8Array(8e6).fill(1))
-                await new Promise((resolve) => setTimeout(resolve, 1))
-              }
-            }
             return new Response("ok")
           } }`,
           { limits: { cpuMs: 200 } }
@@ -204,8 +205,33 @@ layer(withFunctions(), live)("functions", (it) => {
         ["ok", "ok", "ok"]
       )
       assert.notStrictEqual(yield* pidOf(hog), before)
-      assert.strictEqual(codeOf(yield* get(hog, "eat")), "function_cpu_exceeded")
+      yield* ended(hog, "used more CPU time than limits.cpuMs")
+    })
+  )
+
+  it.effect("ends a function for its memory with function_cpu_exceeded, and serves it again", () =>
+    Effect.gen(function* () {
+      const world = yield* FunctionsWorld
+      const hog = world.live(
+        program(
+          `export default { async fetch(request) {
+            if (!request.url.endsWith("/eat")) return new Response("ok")
+            const eaten = []
+            while (true) {
+              eaten.push(new Uint8Array(8e6).fill(1))
+              await new Promise((resolve) => setTimeout(resolve, 1))
+            }
+          } }`,
+          // Far more CPU time than it takes to fill the memory.
+          { limits: { cpuMs: 30_000 } }
+        )
+      )
+      const eaten = yield* get(hog, "eat")
+      assert.strictEqual(eaten.status, 503)
+      assert.strictEqual(codeOf(eaten), "function_cpu_exceeded")
+      assert.include(eaten.text, "more CPU time or memory than its limit")
       assert.strictEqual((yield* get(hog)).text, "ok")
+      yield* ended(hog, "used more memory than an environment may")
     })
   )
 

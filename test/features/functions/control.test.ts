@@ -1,8 +1,11 @@
 /** Functions over HTTP: the switch, limits, deployments, secrets, databases and deletion. */
+import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { FunctionsSource } from "#server/features/functions/control-plane"
+import { FunctionsQueues, FunctionsSource } from "#server/features/functions/control-plane"
 import { at, request } from "#testing/players"
 import {
   base64,
@@ -21,7 +24,8 @@ import {
   makeTenants,
   makeTenantsOf,
   nodeWith,
-  SharedDatabase
+  SharedDatabase,
+  type Tenant
 } from "../../support/http-stack.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
@@ -32,8 +36,19 @@ const setUp = Effect.gen(function* () {
   return { target: { url, ...development }, production: { url, ...production }, projectId }
 })
 
+const message = { contentType: "json" as const, body: new Uint8Array([49]), delaySeconds: 0 }
+
+/** What the runtime was asked for an environment. */
+const callKinds = ({ environmentId: of }: Pick<Tenant, "environmentId">) =>
+  Effect.map(FakeRuntime, ({ calls }) =>
+    calls.flatMap(({ environmentId, kind }) => (environmentId === of ? [kind] : []))
+  )
+
+const execute = promisify(execFile)
+const operator = fileURLToPath(new URL("../../../src/server/operator/main.ts", import.meta.url))
+
 layer(Node, { timeout: "60 seconds" })("functions", (it) => {
-  it.effect("are off until they are enabled, and keep code and data while they are disabled", () =>
+  it.effect("keeps functions off until they are enabled, and code and data while disabled", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const before = yield* call(target, "GET")
@@ -62,36 +77,45 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
         limits: { cpuMs: 200, subRequests: 50 }
       })
       assert.deepInclude(yield* listed, { enabled: true, offered: true })
-      yield* deploy(target, { message: "First" })
+      yield* deploy(target, { message: "First", bindings: [{ name: "JOBS", type: "queue" }] })
+      yield* call(target, "PUT", "/secrets/A", { value: "x" })
+      yield* (yield* FunctionsQueues).send(target.environmentId, "JOBS", [message])
       const off = yield* call(target, "POST", "/disable")
       assert.deepInclude(off.body, { enabled: false, deployed: true, version: 1 })
       const source = yield* FunctionsSource
       assert.deepStrictEqual(yield* source.load(target.environmentId), { kind: "absent" })
       assert.deepInclude(yield* enable(target), { version: 1, deployed: true })
       assert.strictEqual((yield* source.load(target.environmentId)).kind, "live")
+      const kept = yield* call(target, "GET")
+      assert.deepStrictEqual(at(kept.body, "secrets"), ["A"])
+      const queues = [{ binding: "JOBS", messages: 1 }]
+      assert.deepStrictEqual(at(kept.body, "resources", "queues"), queues)
+      assert.notInclude(yield* callKinds(target), "purge")
     })
   )
 
-  it.effect("refuse a deployment on a full disk, and keep the way back open", () =>
-    Effect.gen(function* () {
-      const { target } = yield* setUp
-      const runtime = yield* FakeRuntime
-      yield* enable(target)
-      yield* deploy(target)
-      yield* deploy(target)
-      runtime.isDiskFull = true
-      const refused = yield* call(target, "POST", "/deployments", deploymentOf(code))
-      assert.deepStrictEqual([refused.status, codeOf(refused)], [503, "unavailable"])
-      assert.strictEqual(at(refused.body, "error", "message"), "The disk is full.")
-      assert.deepInclude((yield* call(target, "GET")).body, { version: 2 })
-      const back = yield* call(target, "POST", "/deployments/1/activate")
-      assert.strictEqual(back.status, 200)
-      runtime.isDiskFull = false
-      yield* deploy(target)
-    })
+  it.effect(
+    "refuses a function deployment on a full disk, and still activates an earlier version",
+    () =>
+      Effect.gen(function* () {
+        const { target } = yield* setUp
+        const runtime = yield* FakeRuntime
+        yield* enable(target)
+        yield* deploy(target)
+        yield* deploy(target)
+        runtime.isDiskFull = true
+        const refused = yield* call(target, "POST", "/deployments", deploymentOf(code))
+        assert.deepStrictEqual([refused.status, codeOf(refused)], [503, "unavailable"])
+        assert.strictEqual(at(refused.body, "error", "message"), "The disk is full.")
+        assert.deepInclude((yield* call(target, "GET")).body, { version: 2 })
+        const back = yield* call(target, "POST", "/deployments/1/activate")
+        assert.strictEqual(back.status, 200)
+        runtime.isDiskFull = false
+        yield* deploy(target)
+      })
   )
 
-  it.effect("refuse limits outside their range, and change one at a time", () =>
+  it.effect("refuses function limits outside their range, and changes one at a time", () =>
     Effect.gen(function* () {
       const { projectId, target } = yield* setUp
       yield* enable(target)
@@ -116,7 +140,7 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
     })
   )
 
-  it.effect("keep the live version when code does not start", () =>
+  it.effect("keeps the live version of a function when new code does not start", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       yield* enable(target)
@@ -128,69 +152,73 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
     })
   )
 
-  it.effect("take a deployment of ten megabytes and give the runtime the same bytes", () =>
-    Effect.gen(function* () {
-      const { target } = yield* setUp
-      const source = yield* FunctionsSource
-      yield* enable(target)
-      const bytes = Buffer.alloc(10 * 1024 * 1024 - code.length, "0123456789abcdef\n")
-      yield* deploy(target, {
-        modules: [
-          { name: "main.js", type: "esm", content: base64(code) },
-          { name: "data/blob.bin", type: "data", content: bytes.toString("base64") }
-        ]
+  it.effect(
+    "takes a function deployment of ten megabytes, and gives the runtime the same bytes",
+    () =>
+      Effect.gen(function* () {
+        const { target } = yield* setUp
+        const source = yield* FunctionsSource
+        yield* enable(target)
+        const bytes = Buffer.alloc(10 * 1024 * 1024 - code.length, "0123456789abcdef\n")
+        yield* deploy(target, {
+          modules: [
+            { name: "main.js", type: "esm", content: base64(code) },
+            { name: "data/blob.bin", type: "data", content: bytes.toString("base64") }
+          ]
+        })
+        const state = yield* source.load(target.environmentId)
+        assert(state.kind === "live")
+        const blob = state.program.modules.find(({ name }) => name === "data/blob.bin")
+        assert.isTrue(bytes.equals(blob?.content ?? new Uint8Array()))
       })
-      const state = yield* source.load(target.environmentId)
-      assert(state.kind === "live")
-      const blob = state.program.modules.find(({ name }) => name === "data/blob.bin")
-      assert.isTrue(bytes.equals(blob?.content ?? new Uint8Array()))
-    })
   )
 
-  it.effect("store secrets encrypted and hand only those that the code binds to the runtime", () =>
-    Effect.gen(function* () {
-      const { production, target } = yield* setUp
-      const source = yield* FunctionsSource
-      const sql = yield* SqlClient.SqlClient
-      yield* enable(target)
-      const put = yield* call(target, "PUT", "/secrets/API_KEY", { value: "top secret" })
-      assert.deepStrictEqual([put.status, put.body], [200, { name: "API_KEY" }])
-      yield* call(target, "PUT", "/secrets/OTHER", { value: "not bound" })
-      const listed = yield* call(target, "GET", "/secrets")
-      assert.deepStrictEqual(at(listed.body, "secrets", 0, "name"), "API_KEY")
-      assert.notInclude(JSON.stringify(listed.body), "top secret")
-      const rows = yield* sql`select * from function_secrets`
-      assert.notInclude(JSON.stringify(rows), "top secret")
-      yield* deploy(target, { bindings: [{ name: "API_KEY", type: "secret" }] })
-      const state = yield* source.load(target.environmentId)
-      assert(state.kind === "live")
-      assert.deepStrictEqual(Object.keys(state.program.secrets), ["API_KEY"])
-      const value = state.program.secrets["API_KEY"]
-      assert.strictEqual(value === undefined ? "" : Redacted.value(value), "top secret")
-      const wrong: ReadonlyArray<readonly [string, string]> = [
-        ["lower", "x"],
-        ["SVC_KEY", "x"],
-        ["A".repeat(65), "x"],
-        ["A", "x".repeat(24 * 1024 + 1)],
-        ["A", "x".repeat(25_000)],
-        ["A", ""],
-        ["A", "\u0000"]
-      ]
-      for (const [name, text] of wrong) {
-        const answer = yield* call(target, "PUT", `/secrets/${name}`, { value: text })
-        assert.deepStrictEqual([answer.status, codeOf(answer)], [400, "invalid_request"], name)
-      }
-      const kept = yield* call(target, "PUT", "/secrets/A", { value: "x".repeat(24 * 1024) })
-      assert.strictEqual(kept.status, 200)
-      yield* enable(production)
-      assert.strictEqual((yield* call(production, "DELETE", "/secrets/API_KEY")).status, 404)
-      assert.strictEqual((yield* call(target, "DELETE", "/secrets/API_KEY")).status, 200)
-      assert.strictEqual((yield* call(target, "DELETE", "/secrets/API_KEY")).status, 404)
-      assert.deepStrictEqual(at((yield* call(target, "GET")).body, "secrets"), ["A", "OTHER"])
-    })
+  it.effect(
+    "stores function secrets encrypted, and hands the runtime only those that are bound",
+    () =>
+      Effect.gen(function* () {
+        const { production, target } = yield* setUp
+        const source = yield* FunctionsSource
+        const sql = yield* SqlClient.SqlClient
+        yield* enable(target)
+        const put = yield* call(target, "PUT", "/secrets/API_KEY", { value: "top secret" })
+        assert.deepStrictEqual([put.status, put.body], [200, { name: "API_KEY" }])
+        yield* call(target, "PUT", "/secrets/OTHER", { value: "not bound" })
+        const listed = yield* call(target, "GET", "/secrets")
+        assert.deepStrictEqual(at(listed.body, "secrets", 0, "name"), "API_KEY")
+        assert.notInclude(JSON.stringify(listed.body), "top secret")
+        const rows = yield* sql`select * from function_secrets`
+        assert.notInclude(JSON.stringify(rows), "top secret")
+        yield* deploy(target, { bindings: [{ name: "API_KEY", type: "secret" }] })
+        const state = yield* source.load(target.environmentId)
+        assert(state.kind === "live")
+        assert.deepStrictEqual(Object.keys(state.program.secrets), ["API_KEY"])
+        const value = state.program.secrets["API_KEY"]
+        assert.strictEqual(value === undefined ? "" : Redacted.value(value), "top secret")
+        const wrong: ReadonlyArray<readonly [string, string]> = [
+          ["lower", "x"],
+          ["SVC_KEY", "x"],
+          ["A".repeat(65), "x"],
+          ["A", "x".repeat(24 * 1024 + 1)],
+          ["A", "x".repeat(25_000)],
+          ["A", ""],
+          ["A", "\u0000"]
+        ]
+        for (const [name, text] of wrong) {
+          const answer = yield* call(target, "PUT", `/secrets/${name}`, { value: text })
+          assert.deepStrictEqual([answer.status, codeOf(answer)], [400, "invalid_request"], name)
+        }
+        const kept = yield* call(target, "PUT", "/secrets/A", { value: "x".repeat(24 * 1024) })
+        assert.strictEqual(kept.status, 200)
+        yield* enable(production)
+        assert.strictEqual((yield* call(production, "DELETE", "/secrets/API_KEY")).status, 404)
+        assert.strictEqual((yield* call(target, "DELETE", "/secrets/API_KEY")).status, 200)
+        assert.strictEqual((yield* call(target, "DELETE", "/secrets/API_KEY")).status, 404)
+        assert.deepStrictEqual(at((yield* call(target, "GET")).body, "secrets"), ["A", "OTHER"])
+      })
   )
 
-  it.effect("refuse a secret beyond a hundred", () =>
+  it.effect("refuses a function secret beyond a hundred", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       yield* enable(target)
@@ -205,43 +233,44 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
     })
   )
 
-  it.effect("run statements and migrations on databases of the live version only", () =>
-    Effect.gen(function* () {
-      const { target } = yield* setUp
-      yield* enable(target)
-      const query = (binding: string, sql: string) =>
-        call(target, "POST", `/db/${binding}/query`, { sql })
-      assert.strictEqual((yield* query("DB", "select 1")).status, 404)
-      yield* deploy(target, {
-        bindings: [
-          { name: "DB", type: "db" },
-          { name: "KV", type: "kv" }
-        ]
+  it.effect(
+    "runs SQL statements and migrations on databases of the live function version only",
+    () =>
+      Effect.gen(function* () {
+        const { target } = yield* setUp
+        yield* enable(target)
+        const query = (binding: string, sql: string) =>
+          call(target, "POST", `/db/${binding}/query`, { sql })
+        assert.strictEqual((yield* query("DB", "select 1")).status, 404)
+        yield* deploy(target, {
+          bindings: [
+            { name: "DB", type: "db" },
+            { name: "KV", type: "kv" }
+          ]
+        })
+        assert.strictEqual((yield* query("KV", "select 1")).status, 404)
+        assert.deepStrictEqual((yield* query("DB", "select 1")).body, {
+          columns: ["a"],
+          rows: [[1]],
+          rowsAffected: 0,
+          lastInsertId: null
+        })
+        const wrong = yield* query("DB", "selec")
+        assert.deepStrictEqual([wrong.status, codeOf(wrong)], [400, "sql_error"])
+        assert.strictEqual((yield* query("DB", "")).status, 400)
+        const migrations = [{ name: "0001_init", sql: "create table t (a)" }]
+        const done = yield* call(target, "POST", "/db/DB/migrate", { migrations })
+        assert.deepStrictEqual(done.body, { applied: ["0001_init"], skipped: [], failed: null })
+        const twice = yield* call(target, "POST", "/db/DB/migrate", {
+          migrations: [...migrations, ...migrations]
+        })
+        assert.strictEqual(twice.status, 400)
       })
-      assert.strictEqual((yield* query("KV", "select 1")).status, 404)
-      assert.deepStrictEqual((yield* query("DB", "select 1")).body, {
-        columns: ["a"],
-        rows: [[1]],
-        rowsAffected: 0,
-        lastInsertId: null
-      })
-      const wrong = yield* query("DB", "selec")
-      assert.deepStrictEqual([wrong.status, codeOf(wrong)], [400, "sql_error"])
-      assert.strictEqual((yield* query("DB", "")).status, 400)
-      const migrations = [{ name: "0001_init", sql: "create table t (a)" }]
-      const done = yield* call(target, "POST", "/db/DB/migrate", { migrations })
-      assert.deepStrictEqual(done.body, { applied: ["0001_init"], skipped: [], failed: null })
-      const twice = yield* call(target, "POST", "/db/DB/migrate", {
-        migrations: [...migrations, ...migrations]
-      })
-      assert.strictEqual(twice.status, 400)
-    })
   )
 
-  it.effect("delete the code, and with purge also data and secrets", () =>
+  it.effect("deletes the code of functions, and with purge also their data and secrets", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
-      const { calls } = yield* FakeRuntime
       yield* enable(target)
       yield* call(target, "PUT", "/secrets/A", { value: "x" })
       yield* deploy(target, { crons: ["* * * * *"] })
@@ -262,15 +291,11 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
       const purged = yield* call(target, "DELETE", "?purge=true")
       assert.deepStrictEqual(purged.body, { deleted: true, purged: true })
       assert.deepStrictEqual(at((yield* call(target, "GET")).body, "secrets"), [])
-      assert.isTrue(
-        calls.some(
-          ({ environmentId, kind }) => kind === "purge" && environmentId === target.environmentId
-        )
-      )
+      assert.include(yield* callKinds(target), "purge")
     })
   )
 
-  it.effect("are suspended by the runtime until an operator resumes them", () =>
+  it.effect("keeps functions suspended for abuse until an operator resumes them", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const source = yield* FunctionsSource
@@ -284,29 +309,44 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
       assert.deepStrictEqual(yield* source.load(target.environmentId), { kind: "suspended" })
       const query = yield* call(target, "POST", "/db/DB/query", { sql: "select 1" })
       assert.deepStrictEqual([query.status, codeOf(query)], [503, "functions_suspended"])
+      const DATABASE_URL = Redacted.value(yield* SharedDatabase)
+      const command = [operator, "functions", "resume", target.environmentId]
+      const { stdout } = yield* Effect.promise(() =>
+        execute(process.execPath, command, { env: { DATABASE_URL } })
+      )
+      assert.include(stdout, "is resumed")
+      assert.deepInclude((yield* call(target, "GET")).body, {
+        suspended: false,
+        suspendedReason: null
+      })
+      assert.strictEqual((yield* source.load(target.environmentId)).kind, "live")
+      const again = yield* call(target, "POST", "/db/DB/query", { sql: "select 1" })
+      assert.strictEqual(again.status, 200)
     })
   )
 
-  it.effect("are the same for developers of the project, and 404 for others", () =>
-    Effect.gen(function* () {
-      const url = yield* addressOfNode
-      const owner = yield* makeDeveloper
-      const stranger = yield* makeDeveloper
-      const { projectId } = yield* makeTenantsOf(owner.developerId)
-      const base = `${url}/v1/projects/${projectId}/environments/production/functions`
-      const on = yield* request(`${base}/enable`, { headers: owner.headers, body: {} })
-      assert.deepInclude(on.body, { enabled: true })
-      const made = yield* request(`${base}/deployments`, {
-        headers: owner.headers,
-        body: deploymentOf(code)
+  it.effect(
+    "lets a developer of the project deploy functions, and answers 404 to other developers",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* addressOfNode
+        const owner = yield* makeDeveloper
+        const stranger = yield* makeDeveloper
+        const { projectId } = yield* makeTenantsOf(owner.developerId)
+        const base = `${url}/v1/projects/${projectId}/environments/production/functions`
+        const on = yield* request(`${base}/enable`, { headers: owner.headers, body: {} })
+        assert.deepInclude(on.body, { enabled: true })
+        const made = yield* request(`${base}/deployments`, {
+          headers: owner.headers,
+          body: deploymentOf(code)
+        })
+        assert.strictEqual(made.status, 201)
+        assert.strictEqual((yield* request(base, { headers: stranger.headers })).status, 404)
+        const foreign = yield* request(`${base}/deployments`, {
+          headers: stranger.headers,
+          body: deploymentOf(code)
+        })
+        assert.strictEqual(foreign.status, 404)
       })
-      assert.strictEqual(made.status, 201)
-      assert.strictEqual((yield* request(base, { headers: stranger.headers })).status, 404)
-      const foreign = yield* request(`${base}/deployments`, {
-        headers: stranger.headers,
-        body: deploymentOf(code)
-      })
-      assert.strictEqual(foreign.status, 404)
-    })
   )
 })

@@ -1,24 +1,40 @@
 /** Functions through the whole service: from a deployment to requests, players and sockets. */
+import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { WebSocket } from "ws"
-import { TestApp } from "#testing/app"
+import { poolLayer } from "#sql/database"
+import { TestApp, TestDatabase } from "#testing/app"
 import { at, guest } from "#testing/players"
-import { deploy, enable } from "../../support/function-calls.ts"
+import { call as control, deploy, enable } from "../../support/function-calls.ts"
 import { visit } from "../../support/hosting.ts"
 import { DatabaseLive } from "../../support/service.ts"
 import { eventually } from "../../support/voice-peer.ts"
 
 const live = { timeout: "120 seconds", excludeTestServices: true } as const
 
-const App = TestApp.layerWith({ SVC_HOSTING_DOMAIN: "apps.example.net" }).pipe(
-  Layer.provide(DatabaseLive)
+const Rows = Layer.unwrap(
+  Effect.map(TestDatabase, ({ url }) => poolLayer({ url: Redacted.make(url), connections: 1 }))
 )
+
+const App = TestApp.layerWith({ SVC_HOSTING_DOMAIN: "apps.example.net" }).pipe(
+  Layer.provideMerge(Rows),
+  Layer.provideMerge(DatabaseLive)
+)
+
+const execute = promisify(execFile)
+const operator = fileURLToPath(new URL("../../../src/server/operator/main.ts", import.meta.url))
 
 const code = `
   const endless = () => new ReadableStream({ pull: (out) => out.enqueue(new Uint8Array(65536)) })
   export default { async fetch(request, env) {
     const { pathname } = new URL(request.url)
+    if (pathname === "/full") return new Response("The room is full.", { status: 409 })
+    if (pathname === "/keep") await env.KEPT.put("key", "kept")
+    if (pathname === "/keep" || pathname === "/kept") return Response.json(await env.KEPT.get("key"))
     if (pathname === "/endless") return new Response(endless(), { status: 418 })
     if (pathname === "/forged") return new Response("no JSON", { headers: { "x-svc-outcome": "failed" } })
     if (pathname.startsWith("/save/")) {
@@ -43,7 +59,7 @@ const code = `
 const setUp = Effect.gen(function* () {
   const app = yield* TestApp
   yield* enable(app)
-  const deployment = yield* deploy(app, {}, code)
+  const deployment = yield* deploy(app, { bindings: [{ name: "KEPT", type: "kv" }] }, code)
   const url = String(at(deployment, "url"))
   const label = url.slice(url.lastIndexOf("/") + 1)
   const call = (path: string, init: RequestInit = {}) =>
@@ -93,26 +109,72 @@ layer(App, live)("the data plane of functions", (it) => {
     })
   )
 
-  it.effect(
-    "passes why a function refuses a socket, however much it says, and whatever it forges",
-    () =>
-      Effect.gen(function* () {
-        const { app, label } = yield* setUp
-        const statusOf = (path: string) =>
-          Effect.callback<number | undefined>((resume) => {
-            const socket = new WebSocket(`${app.url.replace("http", "ws")}/fn/${label}/${path}`)
-            socket.on("error", () => undefined)
-            socket.on("unexpected-response", (_, answer) => {
-              answer.destroy()
-              resume(Effect.succeed(answer.statusCode))
-            })
+  it.effect("passes on in which words a function refuses a socket, but no forged outcome", () =>
+    Effect.gen(function* () {
+      const { app, label } = yield* setUp
+      const refusalOf = (path: string) =>
+        Effect.callback<{ status: number | undefined; text: string }>((resume) => {
+          const socket = new WebSocket(`${app.url.replace("http", "ws")}/fn/${label}/${path}`)
+          socket.on("error", () => undefined)
+          socket.on("unexpected-response", (_, answer) => {
+            let text = ""
+            answer.on("data", (chunk) => (text += String(chunk)))
+            answer.on("end", () => resume(Effect.succeed({ status: answer.statusCode, text })))
           })
-        assert.strictEqual(yield* statusOf("endless"), 418)
-        assert.strictEqual(yield* statusOf("forged"), 500)
-      })
+        })
+      assert.deepStrictEqual(yield* refusalOf("full"), { status: 409, text: "The room is full." })
+      const endless = yield* refusalOf("endless")
+      assert.strictEqual(endless.status, 418)
+      assert.match(endless.text, /^\0{8192,}$/)
+      const forged = yield* refusalOf("forged")
+      assert.strictEqual(forged.status, 500)
+      assert.strictEqual(at(JSON.parse(forged.text), "error", "code"), "function_error")
+    })
   )
 
-  it.effect("saves for players of its own environment only", () =>
+  it.effect("keeps the code and the data of functions while they are disabled", () =>
+    Effect.gen(function* () {
+      const { app, call } = yield* setUp
+      assert.strictEqual((yield* call("/keep")).body, "kept")
+      assert.strictEqual((yield* control(app, "POST", "/disable")).status, 200)
+      const isOff = Effect.map(call("/kept"), ({ status }) => status === 404)
+      yield* app.eventually(isOff, "the function is off")
+      yield* enable(app)
+      const found = Effect.map(call("/kept"), ({ body, status }) =>
+        status === 200 ? { body } : undefined
+      )
+      const { body } = yield* app.eventually(found, "the function is on again")
+      assert.strictEqual(body, "kept")
+    })
+  )
+
+  it.effect("refuses calls of suspended functions until the operator resumes them", () =>
+    Effect.gen(function* () {
+      const { app, call } = yield* setUp
+      const { url: DATABASE_URL } = yield* TestDatabase
+      const sql = yield* SqlClient.SqlClient
+      const [row] = yield* sql`
+        select id from environments where name = 'development' and project_id = ${app.project}`
+      const operate = (act: string) =>
+        Effect.promise(() =>
+          execute(process.execPath, [operator, "functions", act, String(row?.["id"])], {
+            env: { DATABASE_URL }
+          })
+        )
+      const awaitCode = (code: string) =>
+        app.eventually(
+          Effect.map(call("/"), (answer) => (at(answer.body, "error", "code") ?? "ok") === code),
+          `a call of the function answers ${code}`
+        )
+      yield* awaitCode("ok")
+      yield* operate("suspend")
+      yield* awaitCode("functions_suspended")
+      yield* operate("resume")
+      yield* awaitCode("ok")
+    })
+  )
+
+  it.effect("lets a function save for players of its own environment only", () =>
     Effect.gen(function* () {
       const { app, call } = yield* setUp
       const own = yield* guest(app)

@@ -2,6 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { makeClaim } from "#server/features/functions/deliveries"
 import { at } from "#testing/players"
 import { addDeadLetter } from "../../support/dead-letters.ts"
@@ -26,9 +27,19 @@ const listed = (target: Target, query = "") =>
     return { letters: Array.isArray(letters) ? letters : [], next: at(body, "nextCursor") }
   })
 
+/** Delivers until nothing is due. */
+const deliverAll = Effect.gen(function* () {
+  const claim = yield* makeClaim
+  let delivery = yield* claim
+  while (delivery !== undefined) {
+    yield* delivery
+    delivery = yield* claim
+  }
+})
+
 layer(Node, { timeout: "60 seconds" })("dead letters of functions", (it) => {
   it.effect(
-    "are listed newest first, page by page, by queue, and for their environment alone",
+    "lists dead letters of functions newest first, by page, by queue, and of one environment alone",
     () =>
       Effect.gen(function* () {
         const { other, target } = yield* setUp
@@ -67,7 +78,7 @@ layer(Node, { timeout: "60 seconds" })("dead letters of functions", (it) => {
       })
   )
 
-  it.effect("are delivered again with all attempts when they are retried", () =>
+  it.effect("gives a retried dead letter all five attempts again, and deletes it on delivery", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const { environmentId } = target
@@ -75,14 +86,27 @@ layer(Node, { timeout: "60 seconds" })("dead letters of functions", (it) => {
       yield* enable(target)
       yield* deploy(target, { bindings: [{ name: "JOBS", type: "queue" }] })
       const id = yield* addDeadLetter(environmentId)
-      const retried = yield* call(target, "POST", `/dead-letters/${id}/retry`)
-      assert.deepStrictEqual([retried.status, retried.body], [200, { id }])
-      assert.strictEqual((yield* listed(target)).letters.length, 0)
-      const delivery = yield* yield* makeClaim
-      assert.isDefined(delivery)
-      if (delivery !== undefined) yield* delivery
-      const calls = runtime.calls.filter((one) => one.environmentId === environmentId)
-      assert.strictEqual(calls.filter(({ kind }) => kind === "deliver").length, 1)
+      const retry = Effect.gen(function* () {
+        const retried = yield* call(target, "POST", `/dead-letters/${id}/retry`)
+        assert.deepStrictEqual([retried.status, retried.body], [200, { id }])
+        assert.strictEqual((yield* listed(target)).letters.length, 0)
+      })
+      const attempts = () =>
+        runtime.calls.flatMap(({ detail, environmentId: of, kind }) =>
+          of === environmentId && kind === "deliver" ? [at(detail, "messages", 0, "attempts")] : []
+        )
+      yield* retry
+      runtime.isBroken = true
+      for (let i = 0; i < 8; i++) {
+        yield* deliverAll
+        yield* TestClock.adjust("10 minutes")
+      }
+      runtime.isBroken = false
+      assert.deepStrictEqual(attempts(), [1, 2, 3, 4, 5])
+      assert.deepInclude((yield* listed(target)).letters[0], { id, attempts: 5 })
+      yield* retry
+      yield* deliverAll
+      assert.deepStrictEqual(attempts(), [1, 2, 3, 4, 5, 1])
       const sql = yield* SqlClient.SqlClient
       const left = yield* sql`
         select id from function_deliveries where environment_id = ${environmentId}`
@@ -90,24 +114,26 @@ layer(Node, { timeout: "60 seconds" })("dead letters of functions", (it) => {
     })
   )
 
-  it.effect("answer 404 once they are deleted, retried, of another environment, or no id", () =>
-    Effect.gen(function* () {
-      const { other, target } = yield* setUp
-      const id = yield* addDeadLetter(target.environmentId)
-      const statusOf = (of: Target, method: string, path: string) =>
-        Effect.map(call(of, method, `/dead-letters/${path}`), ({ status }) => status)
-      assert.strictEqual(yield* statusOf(other, "DELETE", id), 404)
-      assert.strictEqual(yield* statusOf(other, "POST", `${id}/retry`), 404)
-      assert.strictEqual(yield* statusOf(target, "DELETE", id), 200)
-      assert.strictEqual(yield* statusOf(target, "DELETE", id), 404)
-      assert.strictEqual(yield* statusOf(target, "POST", `${id}/retry`), 404)
-      const again = yield* addDeadLetter(target.environmentId)
-      assert.strictEqual(yield* statusOf(target, "POST", `${again}/retry`), 200)
-      // What waits is not dead.
-      assert.strictEqual(yield* statusOf(target, "DELETE", again), 404)
-      for (const wrong of ["a", "-1", "1e3", "9".repeat(19), "%00"]) {
-        assert.strictEqual(yield* statusOf(target, "DELETE", wrong), 404, wrong)
-      }
-    })
+  it.effect(
+    "answers 404 for a dead letter that is deleted, retried or of another environment, and for no id",
+    () =>
+      Effect.gen(function* () {
+        const { other, target } = yield* setUp
+        const id = yield* addDeadLetter(target.environmentId)
+        const statusOf = (of: Target, method: string, path: string) =>
+          Effect.map(call(of, method, `/dead-letters/${path}`), ({ status }) => status)
+        assert.strictEqual(yield* statusOf(other, "DELETE", id), 404)
+        assert.strictEqual(yield* statusOf(other, "POST", `${id}/retry`), 404)
+        assert.strictEqual(yield* statusOf(target, "DELETE", id), 200)
+        assert.strictEqual(yield* statusOf(target, "DELETE", id), 404)
+        assert.strictEqual(yield* statusOf(target, "POST", `${id}/retry`), 404)
+        const again = yield* addDeadLetter(target.environmentId)
+        assert.strictEqual(yield* statusOf(target, "POST", `${again}/retry`), 200)
+        // What waits is not dead.
+        assert.strictEqual(yield* statusOf(target, "DELETE", again), 404)
+        for (const wrong of ["a", "-1", "1e3", "9".repeat(19), "%00"]) {
+          assert.strictEqual(yield* statusOf(target, "DELETE", wrong), 404, wrong)
+        }
+      })
   )
 })

@@ -155,7 +155,7 @@ layer(withFunctions({ SVC_FUNCTIONS_STORAGE_MB: "2" }), live)("functions", (it) 
   )
 
   it.effect(
-    "ends a call that never ends beside 100 that wait",
+    "ends a function call that never ends, also beside 100 calls that wait",
     () =>
       Effect.gen(function* () {
         const world = yield* FunctionsWorld
@@ -264,7 +264,7 @@ layer(withFunctions({ SVC_FUNCTIONS_STORAGE_MB: "2" }), live)("functions", (it) 
     { tags: ["long"] }
   )
 
-  it.effect("ends the connection of an upload that it refuses", () =>
+  it.effect("refuses an upload that is too large for a function, and closes its connection", () =>
     Effect.gen(function* () {
       const world = yield* FunctionsWorld
       const id = world.live(program("export default {}"))

@@ -159,5 +159,9 @@ layer(TwoRunners.layerWith(), patient)("functions on several runners", (it) => {
       const count = Number((yield* fetchFrom(second, label, "/count")).text)
       assert.strictEqual(count, 2 + moved.calls)
     }).pipe(Effect.scoped)
-  it.effect("answer at each runner, and outlive the one that has them", run, 240_000)
+  it.effect(
+    "serves functions at each runner, and keeps them when the runner that has them stops",
+    run,
+    240_000
+  )
 })

@@ -34,7 +34,7 @@ const checkDatabases = (data: string): number => {
 }
 
 layer(Shared, live)("snapshots of functions", (it) => {
-  it.effect("holds every acknowledged write, all of one moment, while the process writes on", () =>
+  it.effect("takes snapshots of one moment with every acknowledged write, while writes go on", () =>
     Effect.gen(function* () {
       const one = yield* startRunner("writes-one")
       const two = yield* startRunner("writes-two")
@@ -68,26 +68,31 @@ layer(Shared, live)("snapshots of functions", (it) => {
     })
   )
 
-  it.effect("is refused once a newer epoch has opened the data", () =>
-    Effect.gen(function* () {
-      const one = yield* startRunner("epoch-one")
-      const two = yield* startRunner("epoch-two")
-      const id = yield* openOn(one, 3)
-      yield* one.call(id, "write?n=1")
-      yield* one.snapshots.take(id, 3)
-      assert.strictEqual((yield* Effect.flip(two.snapshots.restore(id, 2)))._tag, "SnapshotRefused")
-      yield* two.snapshots.restore(id, 4)
-      yield* one.call(id, "write?n=2")
-      assert.strictEqual((yield* Effect.flip(one.snapshots.take(id, 3)))._tag, "SnapshotRefused")
-      assert.deepStrictEqual((yield* readOn(two, id)).rows, [1])
-      yield* two.call(id, "write?n=3")
-      yield* two.close(id)
-      assert.isDefined(yield* two.snapshots.take(id, 4))
-      // What the first runner has written since is not part of the newest data.
-      yield* one.close(id)
-      assert.strictEqual(yield* one.snapshots.restore(id, 5), "restored")
-      assert.deepStrictEqual((yield* readOn(one, id)).rows, [1, 3])
-    })
+  it.effect(
+    "refuses to take or restore a snapshot of function data once a newer epoch has opened the data",
+    () =>
+      Effect.gen(function* () {
+        const one = yield* startRunner("epoch-one")
+        const two = yield* startRunner("epoch-two")
+        const id = yield* openOn(one, 3)
+        yield* one.call(id, "write?n=1")
+        yield* one.snapshots.take(id, 3)
+        assert.strictEqual(
+          (yield* Effect.flip(two.snapshots.restore(id, 2)))._tag,
+          "SnapshotRefused"
+        )
+        yield* two.snapshots.restore(id, 4)
+        yield* one.call(id, "write?n=2")
+        assert.strictEqual((yield* Effect.flip(one.snapshots.take(id, 3)))._tag, "SnapshotRefused")
+        assert.deepStrictEqual((yield* readOn(two, id)).rows, [1])
+        yield* two.call(id, "write?n=3")
+        yield* two.close(id)
+        assert.isDefined(yield* two.snapshots.take(id, 4))
+        // What the first runner has written since is not part of the newest data.
+        yield* one.close(id)
+        assert.strictEqual(yield* one.snapshots.restore(id, 5), "restored")
+        assert.deepStrictEqual((yield* readOn(one, id)).rows, [1, 3])
+      })
   )
 
   it.effect("keeps the snapshot before one that fails in the middle", () =>

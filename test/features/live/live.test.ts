@@ -6,7 +6,7 @@ import { NodeRepository } from "#sql/live/nodes"
 import { RoomRepository } from "#sql/rooms"
 import { openRoom } from "#entities/room/model"
 import { toRow } from "#entities/room/snapshot"
-import { runnersTable } from "#server/operator-runners"
+import { runnersTable } from "#server/operator/runners"
 import { TestApp } from "#testing/app"
 import { at, configure, newPlayer, request } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
@@ -37,7 +37,7 @@ const setUp = Effect.gen(function* () {
 })
 
 layer(AppLive, { excludeTestServices: true })("the live view of a room", (it) => {
-  it.effect("shows members, state and metadata, and who is away", () =>
+  it.effect("shows members, state and metadata of a live room, and who is away", () =>
     Effect.gen(function* () {
       const { app, see } = yield* setUp
       yield* configure(app, withRooms)
@@ -83,7 +83,7 @@ layer(AppLive, { excludeTestServices: true })("the live view of a room", (it) =>
   )
 
   it.effect(
-    "is missing for other environments, other developers, and once the room is closed",
+    "hides the live view of a room from other environments and developers, and once it is closed",
     () =>
       Effect.gen(function* () {
         const { app, base, see } = yield* setUp
@@ -203,32 +203,34 @@ const node = {
 layer(nodeWith({ NODE_ENV: "production" }).pipe(Layer.provideMerge(SharedDatabase.layer)))(
   "the live view in production",
   (it) => {
-    it.effect("hides the runners, which are those of all tenants, and the runner of a room", () =>
-      Effect.gen(function* () {
-        const developer = yield* makeDeveloper
-        const { development, projectId } = yield* makeTenantsOf(developer.developerId)
-        const { environmentId } = development
-        const nodes = yield* NodeRepository
-        const now = yield* DateTime.now
-        yield* nodes.write({ node: "n1", reportedAt: now, document: node })
-        assert.lengthOf(yield* nodes.read(DateTime.subtract(now, { seconds: 1 })), 1)
-        const see = (what: string) =>
-          ask(
-            developer,
-            "GET",
-            `/v1/projects/${projectId}/environments/development/realtime/${what}`
+    it.effect(
+      "hides in production the runners, which are those of all tenants, and the runner of a room",
+      () =>
+        Effect.gen(function* () {
+          const developer = yield* makeDeveloper
+          const { development, projectId } = yield* makeTenantsOf(developer.developerId)
+          const { environmentId } = development
+          const nodes = yield* NodeRepository
+          const now = yield* DateTime.now
+          yield* nodes.write({ node: "n1", reportedAt: now, document: node })
+          assert.lengthOf(yield* nodes.read(DateTime.subtract(now, { seconds: 1 })), 1)
+          const see = (what: string) =>
+            ask(
+              developer,
+              "GET",
+              `/v1/projects/${projectId}/environments/development/realtime/${what}`
+            )
+          const runners = yield* see("runners")
+          assert.deepStrictEqual([runners.status, codeOf(runners)], [404, "not_found"])
+          assert.notInclude(JSON.stringify(runners.body), node.address)
+          const rooms = yield* RoomRepository
+          yield* rooms.insert(roomOn("n1", environmentId))
+          const { body } = yield* see(`rooms/${firstRoom}`)
+          assert.deepStrictEqual(
+            [at(body, "room", "code"), at(body, "room", "runner")],
+            ["ABCD", null]
           )
-        const runners = yield* see("runners")
-        assert.deepStrictEqual([runners.status, codeOf(runners)], [404, "not_found"])
-        assert.notInclude(JSON.stringify(runners.body), node.address)
-        const rooms = yield* RoomRepository
-        yield* rooms.insert(roomOn("n1", environmentId))
-        const { body } = yield* see(`rooms/${firstRoom}`)
-        assert.deepStrictEqual(
-          [at(body, "room", "code"), at(body, "room", "runner")],
-          ["ABCD", null]
-        )
-      })
+        })
     )
   }
 )
@@ -287,7 +289,7 @@ layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))(
 )
 
 describe("the operator's list of runners", () => {
-  it("aligns the columns", () => {
+  it("aligns the columns of the operator's list of runners", () => {
     const reportedAt = DateTime.makeUnsafe(0)
     const reports = [
       { node: "n1", reportedAt, document: node },

@@ -64,22 +64,24 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a ban", (
     })
   )
 
-  it.effect("ends the seat and the membership of a player whose socket is gone", () =>
-    Effect.gen(function* () {
-      const { ada, app, bob, channel, roomId } = yield* together
-      yield* ada.socket.terminate
-      yield* bob.socket.next("player_disconnected")
-      yield* ban(app, ada.id)
-      const left = yield* bob.socket.next("player_left")
-      assert.deepInclude(left, { playerId: ada.id, reason: "banned" })
-      const gone = yield* bob.socket.next("channel_player_left")
-      assert.deepInclude(gone, { channel, playerId: ada.id, reason: "banned" })
-      yield* unban(app, ada.id)
-      const back = yield* authenticate(app, ada)
-      yield* back.socket.next("welcome")
-      const resumed = yield* back.socket.request({ t: "resume", roomId })
-      assert.strictEqual(at(resumed, "error", "code"), "resume_expired")
-    })
+  it.effect(
+    "ends the seat and the channel membership of a banned player whose socket is gone",
+    () =>
+      Effect.gen(function* () {
+        const { ada, app, bob, channel, roomId } = yield* together
+        yield* ada.socket.terminate
+        yield* bob.socket.next("player_disconnected")
+        yield* ban(app, ada.id)
+        const left = yield* bob.socket.next("player_left")
+        assert.deepInclude(left, { playerId: ada.id, reason: "banned" })
+        const gone = yield* bob.socket.next("channel_player_left")
+        assert.deepInclude(gone, { channel, playerId: ada.id, reason: "banned" })
+        yield* unban(app, ada.id)
+        const back = yield* authenticate(app, ada)
+        yield* back.socket.next("welcome")
+        const resumed = yield* back.socket.request({ t: "resume", roomId })
+        assert.strictEqual(at(resumed, "error", "code"), "resume_expired")
+      })
   )
 
   it.effect("rejects new sockets of a banned player until the ban is lifted", () =>
@@ -206,7 +208,7 @@ const Listening = Layer.mergeAll(
 ).pipe(Layer.provide(DatabaseLive))
 
 layer(Listening, { timeout: "120 seconds", excludeTestServices: true })("a node", (it) => {
-  it.effect("closes a banned player's socket after it missed the notification", () =>
+  it.effect("closes a banned player's socket after the node missed the notification", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const sql = yield* SqlClient.SqlClient
@@ -227,7 +229,7 @@ layer(Listening, { timeout: "120 seconds", excludeTestServices: true })("a node"
   )
 
   it.effect(
-    "ends the seat of a banned player without a socket after it missed the notification",
+    "ends the seat of a banned player without a socket after the node missed the notification",
     () =>
       Effect.gen(function* () {
         const { ada, bob, channel } = yield* together
@@ -245,7 +247,7 @@ layer(Listening, { timeout: "120 seconds", excludeTestServices: true })("a node"
       })
   )
 
-  it.effect("closes a banned player's socket after the database was away at the notification", () =>
+  it.effect("closes a banned player's socket after the node failed to read its sanctions", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const sql = yield* SqlClient.SqlClient

@@ -58,40 +58,42 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("checkouts", (
     })
   )
 
-  it.effect("opens one session for a key, also when the first answer was lost", () =>
-    Effect.gen(function* () {
-      const { provider } = yield* PaymentSimulator
-      const developer = yield* makeDeveloper
-      const before = provider.requests.length
-      const answers = yield* Effect.all(
-        Array.from({ length: 5 }, () => startCheckout(developer, {}, "key-1")),
-        { concurrency: "unbounded" }
-      )
-      assert.lengthOf(new Set(answers.map(({ body }) => at(body, "checkout", "id"))), 1)
-      assert.strictEqual(provider.requests.length, before + 1)
-      provider.isDown = true
-      assert.strictEqual(
-        codeOf(yield* startCheckout(developer, {}, "key-2")),
-        "payments_unavailable"
-      )
-      provider.isDown = false
-      const again = yield* startCheckout(developer, {}, "key-2")
-      assert.strictEqual(again.status, 200)
-      assert.strictEqual(
-        codeOf(yield* startCheckout(developer, { amount: 2600 }, "key-1")),
-        "idempotency_key_reused"
-      )
-      assert.strictEqual(
-        codeOf(yield* startCheckout(developer, {}, "no key")),
-        "invalid_idempotency_key"
-      )
-      // Another developer's key is another key, and a day later the key is free again.
-      const other = yield* startCheckout(yield* makeDeveloper, { amount: 2600 }, "key-1")
-      assert.strictEqual(other.status, 200)
-      yield* advance(25)
-      const later = yield* startCheckout(developer, { amount: 2600 }, "key-1")
-      assert.strictEqual(later.status, 200, JSON.stringify(later.body))
-    })
+  it.effect(
+    "opens one checkout session for an idempotency key, also when the first answer was lost",
+    () =>
+      Effect.gen(function* () {
+        const { provider } = yield* PaymentSimulator
+        const developer = yield* makeDeveloper
+        const before = provider.requests.length
+        const answers = yield* Effect.all(
+          Array.from({ length: 5 }, () => startCheckout(developer, {}, "key-1")),
+          { concurrency: "unbounded" }
+        )
+        assert.lengthOf(new Set(answers.map(({ body }) => at(body, "checkout", "id"))), 1)
+        assert.strictEqual(provider.requests.length, before + 1)
+        provider.isDown = true
+        assert.strictEqual(
+          codeOf(yield* startCheckout(developer, {}, "key-2")),
+          "payments_unavailable"
+        )
+        provider.isDown = false
+        const again = yield* startCheckout(developer, {}, "key-2")
+        assert.strictEqual(again.status, 200)
+        assert.strictEqual(
+          codeOf(yield* startCheckout(developer, { amount: 2600 }, "key-1")),
+          "idempotency_key_reused"
+        )
+        assert.strictEqual(
+          codeOf(yield* startCheckout(developer, {}, "no key")),
+          "invalid_idempotency_key"
+        )
+        // Another developer's key is another key, and a day later the key is free again.
+        const other = yield* startCheckout(yield* makeDeveloper, { amount: 2600 }, "key-1")
+        assert.strictEqual(other.status, 200)
+        yield* advance(25)
+        const later = yield* startCheckout(developer, { amount: 2600 }, "key-1")
+        assert.strictEqual(later.status, 200, JSON.stringify(later.body))
+      })
   )
 
   it.effect(
@@ -146,7 +148,7 @@ const Unpaid = nodeWith({ SVC_BILLING: "off" }).pipe(
 )
 
 layer(Unpaid, { excludeTestServices: true })("money without billing", (it) => {
-  it.effect("reads as zeros and empty lists, and takes no payments", () =>
+  it.effect("shows zeros and empty lists without billing, and takes no payments", () =>
     Effect.gen(function* () {
       const developer = yield* makeDeveloper
       assert.deepStrictEqual(yield* prepaid(developer), { balance: 0, owed: 0, invite: null })

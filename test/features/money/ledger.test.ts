@@ -155,34 +155,36 @@ const faults = Effect.gen(function* () {
 })
 
 layer(App, { timeout: "120 seconds", excludeTestServices: true })("the ledger", (it) => {
-  it.effect("has the balances of a model after random histories with repeated events", () =>
-    Effect.gen(function* () {
-      const samples = fc.sample(histories, { numRuns: 30, seed: 20_261_122 })
-      yield* Effect.forEach(
-        samples,
-        Effect.fnUntraced(function* (history, h) {
-          const { developerId } = yield* makeDeveloper
-          const model = new Model()
-          for (const [i, [next, runners]] of history.entries()) {
-            const attempt = take(developerId, `history:${h}:${i}`, next)
-            yield* Effect.all(
-              Array.from({ length: runners }, () => attempt),
-              {
-                concurrency: "unbounded"
-              }
+  it.effect(
+    "matches the balances of a model ledger after random histories with repeated events",
+    () =>
+      Effect.gen(function* () {
+        const samples = fc.sample(histories, { numRuns: 30, seed: 20_261_122 })
+        yield* Effect.forEach(
+          samples,
+          Effect.fnUntraced(function* (history, h) {
+            const { developerId } = yield* makeDeveloper
+            const model = new Model()
+            for (const [i, [next, runners]] of history.entries()) {
+              const attempt = take(developerId, `history:${h}:${i}`, next)
+              yield* Effect.all(
+                Array.from({ length: runners }, () => attempt),
+                {
+                  concurrency: "unbounded"
+                }
+              )
+              model.apply(next)
+            }
+            assert.deepStrictEqual(
+              yield* positions(developerId),
+              positionsOf(model),
+              JSON.stringify(history)
             )
-            model.apply(next)
-          }
-          assert.deepStrictEqual(
-            yield* positions(developerId),
-            positionsOf(model),
-            JSON.stringify(history)
-          )
-        }),
-        { concurrency: 8, discard: true }
-      )
-      assert.deepStrictEqual(yield* faults, [])
-    })
+          }),
+          { concurrency: 8, discard: true }
+        )
+        assert.deepStrictEqual(yield* faults, [])
+      })
   )
 
   it.effect(

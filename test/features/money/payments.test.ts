@@ -74,7 +74,7 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("payments", (i
   )
 
   it.effect(
-    "waits for payments that are confirmed later, and for none that failed or expired",
+    "credits no unpaid, failed or expired payment until the provider reports it as paid",
     () =>
       Effect.gen(function* () {
         const { provider } = yield* PaymentSimulator
@@ -123,38 +123,47 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("payments", (i
     })
   )
 
-  it.effect("takes refunds and disputes back, in whatever order their events arrive", () =>
-    Effect.gen(function* () {
-      const { provider } = yield* PaymentSimulator
-      const now = yield* nowSeconds
-      const refund = (id: string, amount: number, status = "succeeded") => ({ id, amount, status })
-      const run = Effect.fnUntraced(function* (
-        order: (events: ReadonlyArray<SimulatedEvent>) => ReadonlyArray<SimulatedEvent>,
-        suffix: string
-      ) {
-        const developer = yield* makeDeveloper
-        const { session } = yield* openCheckout(developer)
-        const of = (type: string, object: object) =>
-          provider.returned(type, session, now, { ...object })
-        const events = [
-          provider.pay(session, now),
-          of("refund.created", refund(`re_partial_${suffix}`, 700)),
-          of("refund.created", refund(`re_failing_${suffix}`, 800, "pending")),
-          of("refund.failed", refund(`re_failing_${suffix}`, 800, "failed")),
-          of("charge.dispute.created", refund(`dp_lost_${suffix}`, 1000, "needs_response")),
-          of("charge.dispute.closed", refund(`dp_lost_${suffix}`, 1000, "lost")),
-          of("charge.dispute.created", refund(`dp_won_${suffix}`, 900, "under_review")),
-          of("charge.dispute.closed", refund(`dp_won_${suffix}`, 900, "won")),
-          of("charge.dispute.created", refund(`dp_asked_${suffix}`, 300, "warning_needs_response"))
-        ]
-        for (const event of order(events)) assert.strictEqual((yield* deliver(event)).status, 200)
-        assert.deepStrictEqual(yield* prepaid(developer), { balance: 800, owed: 0, invite: null })
+  it.effect(
+    "takes refunded and disputed amounts off the balance, in whatever order their events arrive",
+    () =>
+      Effect.gen(function* () {
+        const { provider } = yield* PaymentSimulator
+        const now = yield* nowSeconds
+        const refund = (id: string, amount: number, status = "succeeded") => ({
+          id,
+          amount,
+          status
+        })
+        const run = Effect.fnUntraced(function* (
+          order: (events: ReadonlyArray<SimulatedEvent>) => ReadonlyArray<SimulatedEvent>,
+          suffix: string
+        ) {
+          const developer = yield* makeDeveloper
+          const { session } = yield* openCheckout(developer)
+          const of = (type: string, object: object) =>
+            provider.returned(type, session, now, { ...object })
+          const events = [
+            provider.pay(session, now),
+            of("refund.created", refund(`re_partial_${suffix}`, 700)),
+            of("refund.created", refund(`re_failing_${suffix}`, 800, "pending")),
+            of("refund.failed", refund(`re_failing_${suffix}`, 800, "failed")),
+            of("charge.dispute.created", refund(`dp_lost_${suffix}`, 1000, "needs_response")),
+            of("charge.dispute.closed", refund(`dp_lost_${suffix}`, 1000, "lost")),
+            of("charge.dispute.created", refund(`dp_won_${suffix}`, 900, "under_review")),
+            of("charge.dispute.closed", refund(`dp_won_${suffix}`, 900, "won")),
+            of(
+              "charge.dispute.created",
+              refund(`dp_asked_${suffix}`, 300, "warning_needs_response")
+            )
+          ]
+          for (const event of order(events)) assert.strictEqual((yield* deliver(event)).status, 200)
+          assert.deepStrictEqual(yield* prepaid(developer), { balance: 800, owed: 0, invite: null })
+        })
+        yield* run((events) => events, "a")
+        yield* run((events) => events.toReversed(), "b")
+        yield* run((events) => [...events.slice(4), ...events.slice(0, 4)], "c")
+        yield* run((events) => events.flatMap((event) => [event, event]), "d")
       })
-      yield* run((events) => events, "a")
-      yield* run((events) => events.toReversed(), "b")
-      yield* run((events) => [...events.slice(4), ...events.slice(0, 4)], "c")
-      yield* run((events) => events.flatMap((event) => [event, event]), "d")
-    })
   )
 
   it.effect("owes what was refunded but is spent, until a payment covers it", () =>

@@ -93,41 +93,43 @@ const crashesAfter = (fatal: number) => {
 }
 
 layer(App, { timeout: "120 seconds", excludeTestServices: true })("usage", (it) => {
-  it.effect("is stored for each environment of a payer", () =>
-    Effect.gen(function* () {
-      const meter = yield* Meter
-      const payer = yield* makePayer
-      const { environmentId } = payer.development
-      meter.add(environmentId, "egressBytes", 700_000)
-      meter.add(environmentId, "egressBytes", 800_000)
-      meter.add(payer.production.environmentId, "egressBytes", 500_000)
-      meter.add(environmentId, "voiceSeconds", 60)
-      // Nobody pays for an environment that does not exist.
-      meter.add((yield* makeTenantsOf()).development.environmentId, "egressBytes", 1)
-      const sql = yield* SqlClient.SqlClient
-      const stored = sql`
+  it.effect(
+    "stores usage of each environment at a flush, and reports the sum and its price to the payer",
+    () =>
+      Effect.gen(function* () {
+        const meter = yield* Meter
+        const payer = yield* makePayer
+        const { environmentId } = payer.development
+        meter.add(environmentId, "egressBytes", 700_000)
+        meter.add(environmentId, "egressBytes", 800_000)
+        meter.add(payer.production.environmentId, "egressBytes", 500_000)
+        meter.add(environmentId, "voiceSeconds", 60)
+        // Nobody pays for an environment that does not exist.
+        meter.add((yield* makeTenantsOf()).development.environmentId, "egressBytes", 1)
+        const sql = yield* SqlClient.SqlClient
+        const stored = sql`
         select 1 from usage_counters where environment_id = ${environmentId}`
-      assert.lengthOf(yield* stored, 0)
-      yield* meter.flush
-      assert.lengthOf(yield* stored, 2)
-      const report = yield* read(payer, "period=2026-11")
-      assert.deepInclude(report, {
-        period: "2026-11",
-        currency: "usd",
-        totalMicroUsd: 180_000,
-        carriedMicroUsd: 0,
-        chargedCents: 0,
-        estimate: true
+        assert.lengthOf(yield* stored, 0)
+        yield* meter.flush
+        assert.lengthOf(yield* stored, 2)
+        const report = yield* read(payer, "period=2026-11")
+        assert.deepInclude(report, {
+          period: "2026-11",
+          currency: "usd",
+          totalMicroUsd: 180_000,
+          carriedMicroUsd: 0,
+          chargedCents: 0,
+          estimate: true
+        })
+        assert.deepStrictEqual(at(report, "components"), [
+          { component: "egressBytes", quantity: 2_000_000, unit: "bytes", microUsd: 180_000 },
+          { component: "voiceSeconds", quantity: 60, unit: "seconds", microUsd: 0 }
+        ])
+        assert.deepStrictEqual(quantities(yield* read(yield* makePayer, "")), {})
       })
-      assert.deepStrictEqual(at(report, "components"), [
-        { component: "egressBytes", quantity: 2_000_000, unit: "bytes", microUsd: 180_000 },
-        { component: "voiceSeconds", quantity: 60, unit: "seconds", microUsd: 0 }
-      ])
-      assert.deepStrictEqual(quantities(yield* read(yield* makePayer, "")), {})
-    })
   )
 
-  it.effect("is counted once when a write of it is repeated", () =>
+  it.effect("counts usage once when its write is repeated", () =>
     Effect.gen(function* () {
       const payer = yield* makePayer
       const repository = yield* MeteringRepository
@@ -164,7 +166,7 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("usage", (it) 
     })
   )
 
-  it.effect("is charged an hour after its month, in whole cents, with the rest carried on", () =>
+  it.effect("charges usage an hour after its month, in whole cents, and carries the rest on", () =>
     Effect.gen(function* () {
       yield* setTime("2026-11-30T23:59:59.999Z")
       const meter = yield* Meter
@@ -205,7 +207,7 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("usage", (it) 
     })
   )
 
-  it.effect("is paid from invite credit first, and also when its project is gone", () =>
+  it.effect("pays usage from invite credit first, also when its project is gone", () =>
     Effect.gen(function* () {
       yield* setTime("2027-01-15T00:00:00Z")
       const payer = yield* makePayer
@@ -236,7 +238,7 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("usage", (it) 
   )
 
   it.effect(
-    "is charged once when the process dies between any two steps of the close",
+    "charges a month's usage once when the process dies between any two steps of its close",
     () =>
       Effect.gen(function* () {
         const meter = yield* Meter
@@ -282,32 +284,34 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("usage", (it) 
     { tags: ["long"] }
   )
 
-  it.effect("needs credit for Functions, and suspends after 72 hours owed until a top-up", () =>
-    Effect.gen(function* () {
-      yield* setTime("2027-02-20T00:00:00Z")
-      const billing = yield* Billing
-      const payer = yield* makePayer
-      const { projectId } = payer
-      const isRefused = Effect.map(Effect.exit(billing.requirePrepaid(projectId)), Exit.isFailure)
-      assert.isTrue(yield* isRefused)
-      yield* credit(payer, 1n)
-      assert.isFalse(yield* isRefused)
-      const meter = yield* Meter
-      meter.add(payer.production.environmentId, "egressBytes", 1_000_000)
-      yield* meter.flush
-      yield* setTime("2027-03-01T01:00:00Z")
-      yield* run
-      assert.isTrue(yield* isRefused)
-      yield* setTime("2027-03-04T00:59:59Z")
-      assert.isFalse(yield* billing.isSuspendedForBalance(projectId))
-      yield* setTime("2027-03-04T01:00:00Z")
-      assert.isTrue(yield* billing.isSuspendedForBalance(projectId))
-      yield* credit(payer, 7n)
-      assert.isTrue(yield* billing.isSuspendedForBalance(projectId))
-      yield* credit(payer, 2n)
-      assert.isFalse(yield* billing.isSuspendedForBalance(projectId))
-      assert.isFalse(yield* isRefused)
-    })
+  it.effect(
+    "requires credit for Functions, and suspends a project after 72 hours owed until a top-up",
+    () =>
+      Effect.gen(function* () {
+        yield* setTime("2027-02-20T00:00:00Z")
+        const billing = yield* Billing
+        const payer = yield* makePayer
+        const { projectId } = payer
+        const isRefused = Effect.map(Effect.exit(billing.requirePrepaid(projectId)), Exit.isFailure)
+        assert.isTrue(yield* isRefused)
+        yield* credit(payer, 1n)
+        assert.isFalse(yield* isRefused)
+        const meter = yield* Meter
+        meter.add(payer.production.environmentId, "egressBytes", 1_000_000)
+        yield* meter.flush
+        yield* setTime("2027-03-01T01:00:00Z")
+        yield* run
+        assert.isTrue(yield* isRefused)
+        yield* setTime("2027-03-04T00:59:59Z")
+        assert.isFalse(yield* billing.isSuspendedForBalance(projectId))
+        yield* setTime("2027-03-04T01:00:00Z")
+        assert.isTrue(yield* billing.isSuspendedForBalance(projectId))
+        yield* credit(payer, 7n)
+        assert.isTrue(yield* billing.isSuspendedForBalance(projectId))
+        yield* credit(payer, 2n)
+        assert.isFalse(yield* billing.isSuspendedForBalance(projectId))
+        assert.isFalse(yield* isRefused)
+      })
   )
 })
 

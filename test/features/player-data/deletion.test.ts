@@ -33,7 +33,7 @@ const playerWith = Effect.fnUntraced(function* (...methods: ReadonlyArray<"email
 })
 
 layer(appWithSql(), live)("self-deletion", (it) => {
-  it.effect("accepts the refresh token of a guest", () =>
+  it.effect("deletes a guest who proves it with the own refresh token", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith()
       const answer = yield* remove(app, ada, { refreshToken: ada.refreshToken })
@@ -43,7 +43,7 @@ layer(appWithSql(), live)("self-deletion", (it) => {
     })
   )
 
-  it.effect("accepts a refresh token of any open session of a player without an email", () =>
+  it.effect("deletes a player without an email by a refresh token of any open session", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith("google")
       const tablet = yield* anotherDevice(app, ada)
@@ -54,7 +54,7 @@ layer(appWithSql(), live)("self-deletion", (it) => {
     })
   )
 
-  it.effect("requires the password of a player with an email", () =>
+  it.effect("requires the password to delete a player with an email", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith("email", "google")
       for (const proof of [
@@ -72,31 +72,33 @@ layer(appWithSql(), live)("self-deletion", (it) => {
     })
   )
 
-  it.effect("refuses a password without an email, a foreign token and a revoked token", () =>
-    Effect.gen(function* () {
-      const { ada, app } = yield* playerWith("google")
-      const bob = yield* guest(app)
-      const tablet = yield* anotherDevice(app, ada)
-      yield* logout(app, tablet)
-      const next = yield* refresh(app, ada.refreshToken)
-      for (const proof of [
-        { password },
-        { password: "" },
-        { refreshToken: bob.refreshToken },
-        { refreshToken: tablet.refreshToken },
-        { refreshToken: ada.refreshToken },
-        { refreshToken: "nonsense" }
-      ]) {
-        const answer = yield* remove(app, ada, proof)
-        assert.strictEqual(codeOf(answer), "invalid_credentials", JSON.stringify(proof))
-      }
-      const refreshToken = String(at(next.body, "refreshToken"))
-      assert.strictEqual(codeOf(yield* remove(app, ada, { refreshToken })), "ok")
-      assert.strictEqual((yield* play(app, bob, "GET", "players/me")).status, 200)
-    })
+  it.effect(
+    "refuses to delete a player by a password without an email, a foreign token or a revoked one",
+    () =>
+      Effect.gen(function* () {
+        const { ada, app } = yield* playerWith("google")
+        const bob = yield* guest(app)
+        const tablet = yield* anotherDevice(app, ada)
+        yield* logout(app, tablet)
+        const next = yield* refresh(app, ada.refreshToken)
+        for (const proof of [
+          { password },
+          { password: "" },
+          { refreshToken: bob.refreshToken },
+          { refreshToken: tablet.refreshToken },
+          { refreshToken: ada.refreshToken },
+          { refreshToken: "nonsense" }
+        ]) {
+          const answer = yield* remove(app, ada, proof)
+          assert.strictEqual(codeOf(answer), "invalid_credentials", JSON.stringify(proof))
+        }
+        const refreshToken = String(at(next.body, "refreshToken"))
+        assert.strictEqual(codeOf(yield* remove(app, ada, { refreshToken })), "ok")
+        assert.strictEqual((yield* play(app, bob, "GET", "players/me")).status, 200)
+      })
   )
 
-  it.effect("refuses a request without a proof", () =>
+  it.effect("refuses to delete a player without a proof", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith()
       for (const proof of [{}, { password: 7 }, { refreshToken: "" }, { passwort: "x" }]) {
@@ -106,22 +108,24 @@ layer(appWithSql(), live)("self-deletion", (it) => {
     })
   )
 
-  it.effect("leaves the room and closes the socket with 4001", () =>
-    Effect.gen(function* () {
-      const { ada, app } = yield* playerWith()
-      const online = yield* goOnline(app, ada)
-      const bob = yield* newPlayer(app, "Bob")
-      const made = yield* bob.socket.request({ t: "create", mode: "default" })
-      yield* online.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
-      yield* remove(app, ada, { refreshToken: ada.refreshToken })
-      const { code, reason } = yield* online.socket.closed
-      assert.strictEqual(`${code} ${reason}`, "4001 session_revoked")
-      const left = yield* bob.socket.next("player_left")
-      assert.deepInclude(left, { playerId: ada.id, reason: "deleted" })
-    })
+  it.effect(
+    "removes a player who deletes the account from the room, and closes the socket with 4001",
+    () =>
+      Effect.gen(function* () {
+        const { ada, app } = yield* playerWith()
+        const online = yield* goOnline(app, ada)
+        const bob = yield* newPlayer(app, "Bob")
+        const made = yield* bob.socket.request({ t: "create", mode: "default" })
+        yield* online.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
+        yield* remove(app, ada, { refreshToken: ada.refreshToken })
+        const { code, reason } = yield* online.socket.closed
+        assert.strictEqual(`${code} ${reason}`, "4001 session_revoked")
+        const left = yield* bob.socket.next("player_left")
+        assert.deepInclude(left, { playerId: ada.id, reason: "deleted" })
+      })
   )
 
-  it.effect("deletes once under concurrent requests", () =>
+  it.effect("deletes a player once under concurrent requests", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith()
       const answers = yield* Effect.all(
@@ -136,7 +140,7 @@ layer(appWithSql(), live)("self-deletion", (it) => {
     })
   )
 
-  it.effect("refuses a banned player", () =>
+  it.effect("refuses to delete a banned player on the player's request", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith()
       yield* ban(app, ada.id)
@@ -147,16 +151,18 @@ layer(appWithSql(), live)("self-deletion", (it) => {
 })
 
 layer(appWithSql({ SVC_THROTTLES: "on" }), live)("the throttle of self-deletion", (it) => {
-  it.effect("allows ten wrong proofs within 15 minutes and then refuses a correct one, too", () =>
-    Effect.gen(function* () {
-      const { ada, app } = yield* playerWith()
-      for (let i = 0; i < 10; i++) {
-        const answer = yield* remove(app, ada, { refreshToken: "nonsense" })
-        assert.strictEqual(codeOf(answer), "invalid_credentials")
-      }
-      const right = yield* remove(app, ada, { refreshToken: ada.refreshToken })
-      assert.strictEqual(right.status, 429)
-      assert.isNotNull(right.headers.get("retry-after"))
-    })
+  it.effect(
+    "allows ten wrong proofs for a deletion within 15 minutes, and then refuses a correct one, too",
+    () =>
+      Effect.gen(function* () {
+        const { ada, app } = yield* playerWith()
+        for (let i = 0; i < 10; i++) {
+          const answer = yield* remove(app, ada, { refreshToken: "nonsense" })
+          assert.strictEqual(codeOf(answer), "invalid_credentials")
+        }
+        const right = yield* remove(app, ada, { refreshToken: ada.refreshToken })
+        assert.strictEqual(right.status, 429)
+        assert.isNotNull(right.headers.get("retry-after"))
+      })
   )
 })

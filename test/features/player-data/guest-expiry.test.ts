@@ -44,7 +44,7 @@ const isLeft = Effect.fnUntraced(function* (playerId: string) {
 const game = { features: { saves: true, emailLogin: true } }
 
 layer(Node)("guests who cannot come back", (it) => {
-  it.effect("deletes them with all data, and nobody else", () =>
+  it.effect("deletes guests who cannot come back with all data, and nobody else", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { newPlayer, player } = yield* newGame(game)
@@ -80,7 +80,7 @@ layer(Node)("guests who cannot come back", (it) => {
     })
   )
 
-  it.effect("leaves the sweep to the process that has claimed it", () =>
+  it.effect("leaves the sweep of expired guests to the process that has claimed it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { player } = yield* newGame(game)

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { playerLimits } from "#rpc/limits"
 
 describe("the rate limits of players", () => {
-  it("are all in the list by which a deletion deletes them", () => {
+  it("names in playerLimits every rate limit kept per player, so that a deletion finds it", () => {
     const files = readdirSync("src/server", { recursive: true, encoding: "utf8" })
     const texts = files
       .filter((file) => file.endsWith(".ts"))

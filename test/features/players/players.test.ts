@@ -84,7 +84,7 @@ layer(Node)("players", (it) => {
     })
   )
 
-  it.effect("ignores changes of other fields", () =>
+  it.effect("ignores changes of all fields of a player but the display name", () =>
     Effect.gen(function* () {
       const { development } = yield* targets
       const ada = yield* guest(development, "Ada")
@@ -102,7 +102,7 @@ layer(Node)("players", (it) => {
     })
   )
 
-  it.effect("requires an unexpired token of the same environment", () =>
+  it.effect("requires an unexpired token of the same environment to read a player", () =>
     Effect.gen(function* () {
       const { development, production } = yield* targets
       const ada = yield* guest(development)

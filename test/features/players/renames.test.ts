@@ -30,69 +30,74 @@ const takeUpdates = Effect.fnUntraced(function* ({ socket }: OnlinePlayer) {
 })
 
 describe("a display name on two runners", () => {
-  it.live("changes in the rooms and channels of its player, and for those who come later", () =>
-    Effect.gen(function* () {
-      const database = yield* TestDatabase
-      const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
-      const [here, there] = runners.map(({ url }) => ({ ...target, url }))
-      if (here === undefined || there === undefined) return yield* Effect.die("No cluster")
-      yield* manage(here, "PUT", channel, {})
-      const ada = yield* newPlayer(there, "Ada")
-      const bob = yield* newPlayer(here, "Bob")
-      const made = yield* bob.socket.request({ t: "create", mode: "default" })
-      const roomId = at(made, "data", "roomId")
-      for (const { socket } of [ada, bob]) {
-        yield* socket.request({ t: "join", roomId })
-        yield* socket.request({ t: "channelJoin", channel })
-      }
-
-      for (const [where, player, displayName] of [
-        [here, ada, "Countess"],
-        [there, bob, "Robert"]
-      ] as const) {
-        yield* rename(where, player, displayName)
-        for (const member of [ada, bob]) {
-          assert.deepStrictEqual(yield* takeUpdates(member), { id: player.id, displayName })
+  it.live(
+    "changes a display name in the player's rooms and channels, and for those who come later",
+    () =>
+      Effect.gen(function* () {
+        const database = yield* TestDatabase
+        const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
+        const [here, there] = runners.map(({ url }) => ({ ...target, url }))
+        if (here === undefined || there === undefined) return yield* Effect.die("No cluster")
+        yield* manage(here, "PUT", channel, {})
+        const ada = yield* newPlayer(there, "Ada")
+        const bob = yield* newPlayer(here, "Bob")
+        const made = yield* bob.socket.request({ t: "create", mode: "default" })
+        const roomId = at(made, "data", "roomId")
+        for (const { socket } of [ada, bob]) {
+          yield* socket.request({ t: "join", roomId })
+          yield* socket.request({ t: "channelJoin", channel })
         }
-      }
-      // The name that a player has already is no change.
-      yield* rename(there, bob, "Robert")
-      yield* rename(there, ada, "Lovelace")
-      for (const member of [ada, bob]) {
-        assert.deepStrictEqual(yield* takeUpdates(member), { id: ada.id, displayName: "Lovelace" })
-      }
 
-      const cleo = yield* newPlayer(there, "Cleo")
-      yield* cleo.socket.request({ t: "join", roomId })
-      yield* cleo.socket.request({ t: "channelJoin", channel })
-      const names = ["Robert", "Lovelace", "Cleo"]
-      const { room } = yield* cleo.socket.next("room_joined")
-      assert.sameMembers(namesOf(at(room, "players")), names)
-      const { members } = yield* cleo.socket.next("channel_joined")
-      assert.sameMembers(namesOf(members), names)
+        for (const [where, player, displayName] of [
+          [here, ada, "Countess"],
+          [there, bob, "Robert"]
+        ] as const) {
+          yield* rename(where, player, displayName)
+          for (const member of [ada, bob]) {
+            assert.deepStrictEqual(yield* takeUpdates(member), { id: player.id, displayName })
+          }
+        }
+        // The name that a player has already is no change.
+        yield* rename(there, bob, "Robert")
+        yield* rename(there, ada, "Lovelace")
+        for (const member of [ada, bob]) {
+          assert.deepStrictEqual(yield* takeUpdates(member), {
+            id: ada.id,
+            displayName: "Lovelace"
+          })
+        }
 
-      // The connection has the new name, too.
-      yield* ada.socket.request({ t: "leave" })
-      yield* ada.socket.request({ t: "create", mode: "default" })
-      const own = yield* ada.socket.next(
-        "room_joined",
-        (event) => at(event, "room", "id") !== roomId
-      )
-      assert.deepStrictEqual(namesOf(at(own, "room", "players")), ["Lovelace"])
+        const cleo = yield* newPlayer(there, "Cleo")
+        yield* cleo.socket.request({ t: "join", roomId })
+        yield* cleo.socket.request({ t: "channelJoin", channel })
+        const names = ["Robert", "Lovelace", "Cleo"]
+        const { room } = yield* cleo.socket.next("room_joined")
+        assert.sameMembers(namesOf(at(room, "players")), names)
+        const { members } = yield* cleo.socket.next("channel_joined")
+        assert.sameMembers(namesOf(members), names)
 
-      const eve = yield* guest(there, "Eve")
-      const native = yield* connectNative(there.url)
-      const stream = yield* native.open({ "x-svc-key": there.secretKey, "x-svc-player": eve.id })
-      assert.strictEqual(yield* native.call("channelJoin", { channel }), "ok")
-      yield* native.socket.send({ _tag: "Ack", requestId: stream })
-      yield* rename(here, bob, "Bob")
-      assert.deepStrictEqual(yield* takeUpdates(bob), { id: bob.id, displayName: "Bob" })
-      const update = `{"t":"player_updated","channel":"${channel}","player":{"id":"${bob.id}"`
-      yield* Effect.suspend(() =>
-        JSON.stringify(native.socket.received).includes(update)
-          ? Effect.void
-          : Effect.fail(`No update: ${JSON.stringify(native.socket.received)}`)
-      ).pipe(Effect.retry({ schedule: Schedule.spaced(20), times: 500 }))
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+        // The connection has the new name, too.
+        yield* ada.socket.request({ t: "leave" })
+        yield* ada.socket.request({ t: "create", mode: "default" })
+        const own = yield* ada.socket.next(
+          "room_joined",
+          (event) => at(event, "room", "id") !== roomId
+        )
+        assert.deepStrictEqual(namesOf(at(own, "room", "players")), ["Lovelace"])
+
+        const eve = yield* guest(there, "Eve")
+        const native = yield* connectNative(there.url)
+        const stream = yield* native.open({ "x-svc-key": there.secretKey, "x-svc-player": eve.id })
+        assert.strictEqual(yield* native.call("channelJoin", { channel }), "ok")
+        yield* native.socket.send({ _tag: "Ack", requestId: stream })
+        yield* rename(here, bob, "Bob")
+        assert.deepStrictEqual(yield* takeUpdates(bob), { id: bob.id, displayName: "Bob" })
+        const update = `{"t":"player_updated","channel":"${channel}","player":{"id":"${bob.id}"`
+        yield* Effect.suspend(() =>
+          JSON.stringify(native.socket.received).includes(update)
+            ? Effect.void
+            : Effect.fail(`No update: ${JSON.stringify(native.socket.received)}`)
+        ).pipe(Effect.retry({ schedule: Schedule.spaced(20), times: 500 }))
+      }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 })

@@ -135,7 +135,7 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
     })
   )
 
-  it.effect("closes at its deletion, and comes back with keys, config and players", () =>
+  it.effect("closes a project at its deletion, and restores its keys, config and players", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const { app, ask, id, target } = yield* makeProject
@@ -197,32 +197,34 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
     })
   )
 
-  it.effect("takes its cards and functions with it at once, and brings them back at once", () =>
-    Effect.gen(function* () {
-      const { ask, id, target } = yield* makeProject
-      const images = { enabled: true, title: "Doomed" }
-      yield* configure(target, { features: { hosting: true }, share: { images } })
-      yield* enable(target)
-      const url = String(at(yield* deploy(target), "url"))
-      const label = url.slice(url.lastIndexOf("/") + 1)
-      const paths = [`/fn/${label}/`, `/v1/share/images/${label}/card.png`]
-      // Nodes remember where a label leads, also that it leads nowhere.
-      const statuses = Effect.forEach(paths, (path) =>
-        Effect.promise(async () => {
-          const response = await fetch(`${target.url}${path}`)
-          await response.arrayBuffer()
-          return response.status
-        })
-      )
-      assert.deepStrictEqual(yield* statuses, [200, 200])
-      yield* ask("DELETE", `/${id}`)
-      assert.deepStrictEqual(yield* statuses, [404, 404])
-      yield* ask("POST", `/${id}/restore`)
-      assert.deepStrictEqual(yield* statuses, [200, 200])
-    })
+  it.effect(
+    "hides a deleted project's cards and functions at once, and restores them with it at once",
+    () =>
+      Effect.gen(function* () {
+        const { ask, id, target } = yield* makeProject
+        const images = { enabled: true, title: "Doomed" }
+        yield* configure(target, { features: { hosting: true }, share: { images } })
+        yield* enable(target)
+        const url = String(at(yield* deploy(target), "url"))
+        const label = url.slice(url.lastIndexOf("/") + 1)
+        const paths = [`/fn/${label}/`, `/v1/share/images/${label}/card.png`]
+        // Nodes remember where a label leads, also that it leads nowhere.
+        const statuses = Effect.forEach(paths, (path) =>
+          Effect.promise(async () => {
+            const response = await fetch(`${target.url}${path}`)
+            await response.arrayBuffer()
+            return response.status
+          })
+        )
+        assert.deepStrictEqual(yield* statuses, [200, 200])
+        yield* ask("DELETE", `/${id}`)
+        assert.deepStrictEqual(yield* statuses, [404, 404])
+        yield* ask("POST", `/${id}/restore`)
+        assert.deepStrictEqual(yield* statuses, [200, 200])
+      })
   )
 
-  it.effect("loses everything but its audit entries seven days after its deletion", () =>
+  it.effect("purges a deleted project after seven days, all but its audit entries", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const { url } = yield* TestDatabase

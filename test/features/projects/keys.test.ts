@@ -49,7 +49,7 @@ layer(Core)("keys", (it) => {
     })
   )
 
-  it.effect("rejects any other text with invalid_key", () =>
+  it.effect("rejects any text that is no key with invalid_key", () =>
     Effect.gen(function* () {
       const { development } = yield* makeTenants
       const { publishableKey } = development

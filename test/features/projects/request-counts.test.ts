@@ -47,7 +47,7 @@ const count = (start: string, requests: number, clientErrors = 0, serverErrors =
 const zeros = { requests: 0, clientErrors: 0, serverErrors: 0 }
 
 layer(Node)("the requests of an environment", (test) => {
-  test.effect("are counted by minute and by status, without those of developers", () =>
+  test.effect("counts requests by minute and by status, without those of developers", () =>
     Effect.gen(function* () {
       const counts = yield* RequestCounts
       const { latest, target } = yield* setUp
@@ -71,7 +71,7 @@ layer(Node)("the requests of an environment", (test) => {
     })
   )
 
-  test.effect("add up over all nodes, and end with their project", () =>
+  test.effect("adds up the requests of all nodes, and ends their counts with the project", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { development, latest, projectId } = yield* setUp
@@ -93,7 +93,7 @@ layer(Node)("the requests of an environment", (test) => {
     })
   )
 
-  test.effect("are kept for a day", () =>
+  test.effect("keeps counts of requests for a day", () =>
     Effect.gen(function* () {
       const repository = yield* RequestCountRepository
       const { development } = yield* setUp
@@ -119,7 +119,7 @@ layer(Node)("the requests of an environment", (test) => {
 
 it.layer(Layer.empty)("a node", (test) => {
   test.effect(
-    "stores its counts under their minute when the database is back, within a bound",
+    "stores counts of requests under their minute when the database is back, within a bound",
     () =>
       Effect.gen(function* () {
         const stored: Array<RequestMinute> = []

@@ -208,7 +208,7 @@ layer(Node)("players of an environment", (it) => {
 })
 
 layer(Node)("when a player was last seen", (it) => {
-  it.effect("moves with the requests of the player, but is written once in five minutes", () =>
+  it.effect("updates when a player was last seen with requests, at most once in five minutes", () =>
     Effect.gen(function* () {
       const { see, target } = yield* setUp
       const usage = yield* Usage
@@ -233,7 +233,7 @@ layer(Node)("when a player was last seen", (it) => {
     })
   )
 
-  it.effect("moves while a connection of the player is open", () =>
+  it.effect("updates when a player was last seen while a connection of the player is open", () =>
     Effect.gen(function* () {
       const { development, see, target } = yield* setUp
       const usage = yield* Usage

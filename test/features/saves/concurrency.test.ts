@@ -45,18 +45,20 @@ const increment = (ask: Ask): Effect.Effect<void> =>
   })
 
 layer(Node)("saves on two nodes", (it) => {
-  it.effect("loses no update when 8 writers increment eight times each", () =>
-    Effect.gen(function* () {
-      const nodes = yield* onTwoNodes
-      yield* writers(nodes, 8, (ask) =>
-        Effect.forEach(Array.from({ length: 8 }), () => increment(ask), { discard: true })
-      )
-      for (const ask of nodes) {
-        const { body } = yield* ask("GET", path)
-        assert.strictEqual(at(body, "data"), 64)
-        assert.strictEqual(at(body, "version"), 64)
-      }
-    })
+  it.effect(
+    "loses no update of a save that 8 writers on two nodes increment eight times each",
+    () =>
+      Effect.gen(function* () {
+        const nodes = yield* onTwoNodes
+        yield* writers(nodes, 8, (ask) =>
+          Effect.forEach(Array.from({ length: 8 }), () => increment(ask), { discard: true })
+        )
+        for (const ask of nodes) {
+          const { body } = yield* ask("GET", path)
+          assert.strictEqual(at(body, "data"), 64)
+          assert.strictEqual(at(body, "version"), 64)
+        }
+      })
   )
 
   it.effect("issues consecutive versions to unconditional writes", () =>
@@ -104,7 +106,7 @@ layer(Node)("saves on two nodes", (it) => {
     })
   )
 
-  it.effect("only increases versions under concurrent writes and deletes", () =>
+  it.effect("only increases versions of a save under concurrent writes and deletes", () =>
     Effect.gen(function* () {
       const nodes = yield* onTwoNodes
       const answers = yield* writers(nodes, 60, (ask, index) =>

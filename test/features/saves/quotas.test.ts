@@ -48,24 +48,26 @@ const bytesOf = Effect.fnUntraced(function* (environmentId: string) {
 })
 
 layer(Node)("the storage quota of a guest", (it) => {
-  it.effect("is exact under 50 concurrent writes on two nodes", () =>
-    Effect.gen(function* () {
-      const { environmentId, player } = yield* newGame(game)
-      const nodes = [player.ask, player.askAt(yield* anotherNode(quotas))]
-      const answers = yield* Effect.forEach(
-        Array.from({ length: 50 }, (_, index) => index),
-        (index) => put(nodes[index % 2] ?? player.ask, `s${index}`, 90),
-        { concurrency: "unbounded" }
-      )
-      const refused = answers.filter(({ status }) => status !== 200)
-      assert.lengthOf(refused, 39)
-      for (const answer of refused) assert.strictEqual(codeOf(answer), "storage_quota_exceeded")
-      assert.deepStrictEqual(yield* bytesOf(environmentId), [{ counted: 990, stored: 990 }])
-      const over = yield* put(player.ask, "last", 11)
-      assertRefused(over, 1000, 990)
-      assert.match(String(at(over.body, "error", "message")), /link a sign-in method/)
-      assertWritten(yield* put(player.ask, "last", 10))
-    })
+  it.effect(
+    "enforces a guest's storage quota exactly under 50 concurrent writes on two nodes",
+    () =>
+      Effect.gen(function* () {
+        const { environmentId, player } = yield* newGame(game)
+        const nodes = [player.ask, player.askAt(yield* anotherNode(quotas))]
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 50 }, (_, index) => index),
+          (index) => put(nodes[index % 2] ?? player.ask, `s${index}`, 90),
+          { concurrency: "unbounded" }
+        )
+        const refused = answers.filter(({ status }) => status !== 200)
+        assert.lengthOf(refused, 39)
+        for (const answer of refused) assert.strictEqual(codeOf(answer), "storage_quota_exceeded")
+        assert.deepStrictEqual(yield* bytesOf(environmentId), [{ counted: 990, stored: 990 }])
+        const over = yield* put(player.ask, "last", 11)
+        assertRefused(over, 1000, 990)
+        assert.match(String(at(over.body, "error", "message")), /link a sign-in method/)
+        assertWritten(yield* put(player.ask, "last", 10))
+      })
   )
 
   it.effect("lets writes pass that make a save no larger, also beyond a lowered quota", () =>
@@ -87,7 +89,7 @@ layer(Node)("the storage quota of a guest", (it) => {
     })
   )
 
-  it.effect("ends when the guest links a sign-in method", () =>
+  it.effect("lifts the storage quota of a guest who links a sign-in method", () =>
     Effect.gen(function* () {
       const { newPlayer, player } = yield* newGame(game)
       const other = yield* newPlayer
@@ -152,7 +154,7 @@ layer(Node)("the storage quota of an environment", (it) => {
     })
   )
 
-  it.effect("holds for the writes of another node ten seconds later", () =>
+  it.effect("counts writes of another node into an environment's quota ten seconds later", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(game)
       const there = player.askAt(yield* anotherNode(quotas))

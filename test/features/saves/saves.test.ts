@@ -198,24 +198,26 @@ layer(Node)("saves", (it) => {
     })
   )
 
-  it.effect("does not read the body while the feature is off", () =>
-    Effect.gen(function* () {
-      const { player } = yield* newGame({})
-      for (const [method, path, body] of [
-        ["GET", "/v1/saves", undefined],
-        ["GET", "/v1/saves/s", undefined],
-        ["PUT", "/v1/saves/s", "{"],
-        ["DELETE", "/v1/saves/-", undefined]
-      ] as const) {
-        const answer = yield* player.ask(method, path, body)
-        assert.strictEqual(answer.status, 403)
-        assert.strictEqual(codeOf(answer), "feature_disabled")
-        assert.deepStrictEqual(detailsOf(answer), {
-          feature: "saves",
-          configPath: "features.saves"
-        })
-      }
-    })
+  it.effect(
+    "answers feature_disabled to all requests for saves while they are off, even to malformed JSON",
+    () =>
+      Effect.gen(function* () {
+        const { player } = yield* newGame({})
+        for (const [method, path, body] of [
+          ["GET", "/v1/saves", undefined],
+          ["GET", "/v1/saves/s", undefined],
+          ["PUT", "/v1/saves/s", "{"],
+          ["DELETE", "/v1/saves/-", undefined]
+        ] as const) {
+          const answer = yield* player.ask(method, path, body)
+          assert.strictEqual(answer.status, 403)
+          assert.strictEqual(codeOf(answer), "feature_disabled")
+          assert.deepStrictEqual(detailsOf(answer), {
+            feature: "saves",
+            configPath: "features.saves"
+          })
+        }
+      })
   )
 
   it.effect("rejects writes of a deleted player", () =>

@@ -14,6 +14,7 @@ import type { Card } from "#server/features/share/cards/layout"
 import { Settings } from "#server/platform/settings/settings"
 import {
   addressOfNode,
+  buildAnother,
   configure,
   makeTenants,
   nodeWith,
@@ -22,24 +23,29 @@ import {
 import { deploy } from "../../support/hosting.ts"
 import { codeOf, play } from "../../support/moderation-calls.ts"
 
+const makeFolder = Effect.flatMap(FileSystem.FileSystem, (fs) =>
+  fs.makeTempDirectoryScoped({ prefix: "cards-" })
+)
+
 const Node = Layer.unwrap(
-  Effect.gen(function* () {
-    const fs = yield* FileSystem.FileSystem
-    const folder = yield* fs.makeTempDirectoryScoped({ prefix: "cards-" })
-    return nodeWith({ SVC_DATA_DIR: folder }).pipe(Layer.provideMerge(SharedDatabase.layer))
-  })
+  Effect.map(makeFolder, (folder) =>
+    nodeWith({ SVC_DATA_DIR: folder }).pipe(Layer.provideMerge(SharedDatabase.layer))
+  )
 ).pipe(Layer.provideMerge(NodeServices.layer))
+
+/** The address of the card of an app, on the node of this context. */
+const imageOf = Effect.fnUntraced(function* (key: string) {
+  const url = yield* addressOfNode
+  const tags = yield* request(`${url}/v1/share/tags`, { headers: { "x-svc-key": key } })
+  return `${url}${new URL(String(at(tags.body, "defaultImage"))).pathname}`
+})
 
 const appOf = Effect.fnUntraced(function* (share: object) {
   const url = yield* addressOfNode
   const { development } = yield* makeTenants
   yield* configure(development, { share })
   const target: TestTarget = { url, ...development }
-  const tags = yield* request(`${url}/v1/share/tags`, {
-    headers: { "x-svc-key": development.publishableKey }
-  })
-  const path = new URL(String(at(tags.body, "defaultImage"))).pathname
-  return { target, tenant: development, image: `${url}${path}` }
+  return { target, tenant: development, image: yield* imageOf(target.publishableKey) }
 })
 
 /** Fetches a picture; returns its head and its size. */
@@ -64,8 +70,31 @@ const card: Card = {
 
 const plain = { background: undefined, font: undefined }
 
+/** Calls back for each process that the test starts. */
+const onProcess = (onStart: (process: ChildProcess) => void) => {
+  const listener = (message: unknown) => onStart((message as { process: ChildProcess }).process)
+  return Effect.acquireRelease(
+    Effect.sync(() => subscribe("child_process", listener)),
+    () => Effect.sync(() => unsubscribe("child_process", listener))
+  )
+}
+
+/** The processes that this test has started so far. */
+const startedProcesses = Effect.gen(function* () {
+  const started: Array<ChildProcess> = []
+  yield* onProcess((process) => started.push(process))
+  return started
+})
+
+/** The answers of all drawing processes that this test starts. */
+const drawings = Effect.gen(function* () {
+  const replies: Array<unknown> = []
+  yield* onProcess((process) => process.on("message", (reply) => replies.push(reply)))
+  return replies
+})
+
 layer(Node)("a card image", (it) => {
-  it.effect("is a PNG of 1200 by 600 pixels that caches keep, and is not sent twice", () =>
+  it.effect("serves a cacheable card image of 1200 by 600 pixels, and 304 for its ETag", () =>
     Effect.gen(function* () {
       const { image } = yield* appOf({ images: { enabled: true } })
       const first = yield* fetchImage(image)
@@ -81,7 +110,7 @@ layer(Node)("a card image", (it) => {
     })
   )
 
-  it.effect("shows the score and the name of its link", () =>
+  it.effect("shows the score and the name of a share link on its card", () =>
     Effect.gen(function* () {
       const { image, target } = yield* appOf({
         images: { enabled: true },
@@ -109,7 +138,7 @@ layer(Node)("a card image", (it) => {
     })
   )
 
-  it.effect("is not found for an unknown app or link, and is refused while images are off", () =>
+  it.effect("finds no card of an unknown app or link, and refuses one while images are off", () =>
     Effect.gen(function* () {
       const { image, target, tenant } = yield* appOf({ images: { enabled: true } })
       for (const path of [
@@ -133,20 +162,25 @@ layer(Node)("a card image", (it) => {
     })
   )
 
-  it.effect("is drawn once for all who ask at the same time", () =>
+  it.effect("draws a card image once for 40 clients that request it at the same time", () =>
     Effect.gen(function* () {
-      const { image } = yield* appOf({ images: { enabled: true, title: "Once" } })
+      const { target } = yield* appOf({ images: { enabled: true, title: "Once" } })
+      const drawn = yield* drawings
+      // A node that has drawn nothing before, so the test sees its first process start.
+      const node = yield* buildAnother(nodeWith({ SVC_DATA_DIR: yield* makeFolder }))
+      const image = yield* Effect.provideContext(imageOf(target.publishableKey), node)
       const answers = yield* Effect.forEach(Array.from({ length: 40 }), () => fetchImage(image), {
         concurrency: "unbounded"
       })
-      assert.deepStrictEqual(
-        answers.map(({ status }) => status),
-        answers.map(() => 200)
-      )
+      assert.lengthOf(drawn, 1)
+      for (const { bytes, status } of answers) {
+        assert.strictEqual(status, 200)
+        assert.deepStrictEqual(bytes, at(drawn, 0, "png"))
+      }
     })
   )
 
-  it.effect("is drawn for those who wait when the first who asked has gone", () =>
+  it.effect("serves a card image to those who wait when the first who requested it has gone", () =>
     Effect.gen(function* () {
       const { image } = yield* appOf({ images: { enabled: true, title: "Gone" } })
       const roundTrip = request(image.replace("card.png", "0123456789.png"))
@@ -169,7 +203,7 @@ layer(Node)("a card image", (it) => {
 const millisPerDay = 86_400_000
 
 layer(Layer.mergeAll(NodeServices.layer, SecureRandom.layerWebCrypto))("cards on disk", (it) => {
-  it.effect("are removed a day after they were drawn", () =>
+  it.effect("removes cards from the disk a day after they were drawn", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* fs.makeTempDirectoryScoped({ prefix: "cards-" })
@@ -195,15 +229,6 @@ const dataDirectory = (folder: string) =>
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { SVC_DATA_DIR: folder } })))
   )
 
-/** The processes that this test has started so far. */
-const startedProcesses = Effect.gen(function* () {
-  const started: Array<ChildProcess> = []
-  const onStart = (message: unknown) => started.push((message as { process: ChildProcess }).process)
-  subscribe("child_process", onStart)
-  yield* Effect.addFinalizer(() => Effect.sync(() => unsubscribe("child_process", onStart)))
-  return started
-})
-
 const onlyLinux = process.platform === "linux" ? "" : " (skipped: unless Linux)"
 
 layer(NodeServices.layer)("the process that draws", (it) => {
@@ -226,7 +251,7 @@ layer(NodeServices.layer)("the process that draws", (it) => {
     })
   )
 
-  it.effect("has a glyph for Hangul and symbols, which some fonts only claim to have", () =>
+  it.effect("draws Hangul and symbols with a real glyph, which some fonts only claim to have", () =>
     Effect.gen(function* () {
       const draw = yield* makeRenderer
       const drawTitle = (title: string) =>
@@ -250,7 +275,7 @@ layer(NodeServices.layer)("the process that draws", (it) => {
     })
   )
 
-  it.effect("is replaced when it dies, and the card is drawn all the same", () =>
+  it.effect("replaces a drawing process that dies, and draws the card all the same", () =>
     Effect.gen(function* () {
       const started = yield* startedProcesses
       const draw = yield* makeRenderer
@@ -288,9 +313,7 @@ layer(NodeServices.layer)("the process that draws", (it) => {
 })
 
 const Hosted = Layer.unwrap(
-  Effect.gen(function* () {
-    const fs = yield* FileSystem.FileSystem
-    const folder = yield* fs.makeTempDirectoryScoped({ prefix: "cards-" })
+  Effect.map(makeFolder, (folder) => {
     const env = { SVC_DATA_DIR: folder, SVC_HOSTING_DOMAIN: "apps.example.net" }
     return nodeWith(env).pipe(Layer.provideMerge(SharedDatabase.layer))
   })
@@ -310,7 +333,7 @@ const visit = (url: string, host: string, path: string) =>
   })
 
 layer(Hosted)("the card of a hosted app", (it) => {
-  it.effect("is on the app's own host, and its links open the app", () =>
+  it.effect("serves cards of a hosted app on the app's own host, where its links lead", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development } = yield* makeTenants
@@ -319,7 +342,10 @@ layer(Hosted)("the card of a hosted app", (it) => {
       yield* configure(development, { features: { hosting: true }, share })
       yield* deploy(target, { "index.html": "<p>Game" })
       const ada = yield* guest(target, "Ada")
-      const { body } = yield* play(target, ada, "POST", "share/links", { kind: "score", score: 3 })
+      const { body } = yield* play(target, ada, "POST", "share/links", {
+        kind: "score",
+        score: 3
+      })
       const link = new URL(String(at(body, "link")))
       const { host } = link
       assert.match(host, /^test-[a-z0-9]+--dev\.apps\.example\.net$/)
@@ -334,17 +360,14 @@ layer(Hosted)("the card of a hosted app", (it) => {
     })
   )
 
-  it.effect("has the background and the font of the live version, and survives broken ones", () =>
+  it.effect("draws a card with the live version's background, and without broken files", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development } = yield* makeTenants
       const target: TestTarget = { url, ...development }
       const images = { enabled: true, background: "card.png", font: "font.ttf" }
       yield* configure(development, { features: { hosting: true }, share: { images } })
-      const tags = yield* request(`${url}/v1/share/tags`, {
-        headers: { "x-svc-key": development.publishableKey }
-      })
-      const image = `${url}${new URL(String(at(tags.body, "defaultImage"))).pathname}`
+      const image = yield* imageOf(development.publishableKey)
       const builtIn = yield* fetchImage(image)
       const draw = yield* makeRenderer
       const theme = { ...card.theme, background: "#ff0000" }

@@ -54,7 +54,7 @@ const share = Effect.fnUntraced(function* (
 })
 
 layer(Node)("a share link", (it) => {
-  it.effect("has an address, a picture and a suggested text", () =>
+  it.effect("creates a share link with an address, a picture and a suggested text", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf()
       const ada = yield* guest(target, "Ada")
@@ -112,7 +112,7 @@ layer(Node)("a share link", (it) => {
     })
   )
 
-  it.effect("is refused with a score that is no number, or does not fit its kind", () =>
+  it.effect("refuses a share link with a score that is no number, or does not fit its kind", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf()
       const ada = yield* guest(target, "Ada")
@@ -129,21 +129,23 @@ layer(Node)("a share link", (it) => {
     })
   )
 
-  it.effect("is not found where it is of another environment, unknown or no id", () =>
-    Effect.gen(function* () {
-      const { target } = yield* appOf()
-      const { target: foreign } = yield* appOf()
-      const ada = yield* guest(foreign, "Ada")
-      const { id } = yield* share(foreign, ada, { kind: "plain" })
-      for (const unknown of [id, "0123456789", "x", "'%20or%20true--", "%F0%9F%9A%80"]) {
-        assert.strictEqual(codeOf(yield* read(target, `links/${unknown}`)), "not_found", unknown)
-        const visit = yield* ask(target, "share/visits", { shareId: unknown, landed: true })
-        assert.strictEqual(codeOf(visit), "not_found", unknown)
-      }
-    })
+  it.effect(
+    "answers not_found for a share link that is of another environment, unknown or no id",
+    () =>
+      Effect.gen(function* () {
+        const { target } = yield* appOf()
+        const { target: foreign } = yield* appOf()
+        const ada = yield* guest(foreign, "Ada")
+        const { id } = yield* share(foreign, ada, { kind: "plain" })
+        for (const unknown of [id, "0123456789", "x", "'%20or%20true--", "%F0%9F%9A%80"]) {
+          assert.strictEqual(codeOf(yield* read(target, `links/${unknown}`)), "not_found", unknown)
+          const visit = yield* ask(target, "share/visits", { shareId: unknown, landed: true })
+          assert.strictEqual(codeOf(visit), "not_found", unknown)
+        }
+      })
   )
 
-  it.effect("answers 404 while its tool is off", () =>
+  it.effect("answers 404 to requests for share links, visits and tags that are off", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf({})
       const ada = yield* guest(target, "Ada")
@@ -155,12 +157,13 @@ layer(Node)("a share link", (it) => {
         assert.strictEqual(codeOf(answer), "share_links_disabled")
       }
       const visit = yield* ask(target, "share/visits", { shareId: "0123456789", landed: true })
-      assert.strictEqual(codeOf(visit), "share_tracking_disabled")
-      assert.strictEqual(codeOf(yield* read(target, "tags")), "share_tags_disabled")
+      assert.deepStrictEqual([visit.status, codeOf(visit)], [404, "share_tracking_disabled"])
+      const tags = yield* read(target, "tags")
+      assert.deepStrictEqual([tags.status, codeOf(tags)], [404, "share_tags_disabled"])
     })
   )
 
-  it.effect("is kept for the newest 500 of a player only", () =>
+  it.effect("keeps only the newest 500 share links of a player", () =>
     Effect.gen(function* () {
       const { target, tenant } = yield* appOf()
       const ada = yield* guest(target, "Ada")
@@ -179,7 +182,7 @@ layer(Node)("a share link", (it) => {
     })
   )
 
-  it.effect("has a page of its own where the app has none", () =>
+  it.effect("shows a built-in page for a share link where the app has none", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf()
       const ada = yield* guest(target, "<Ada>")
@@ -206,7 +209,7 @@ const statsOf = (target: TestTarget, query = "") =>
   Effect.map(operate(target, "GET", `share/stats${query}`), ({ body }) => body)
 
 layer(Node)("a visit", (it) => {
-  it.effect("counts once for each visitor, link and day, whatever the number of reports", () =>
+  it.effect("counts a visit once for each visitor and link, however often it is reported", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf()
       const ada = yield* guest(target, "Ada")
@@ -254,7 +257,7 @@ layer(Node)("a visit", (it) => {
     })
   )
 
-  it.effect("counts again the next day, and by then leaves no trace of the visitor", () =>
+  it.effect("counts a visit again the next day, and by then keeps no trace of the visitor", () =>
     Effect.gen(function* () {
       const { tenant } = yield* appOf()
       const visits = yield* ShareVisitRepository
@@ -292,7 +295,7 @@ layer(Node)("a visit", (it) => {
 })
 
 layer(Node)("share statistics", (it) => {
-  it.effect("list labelled links, and every day of the range", () =>
+  it.effect("lists labelled share links and every day of the range in share statistics", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf()
       const made = yield* operate(target, "POST", "share/links", { label: "Spring sale" })
@@ -314,7 +317,7 @@ layer(Node)("share statistics", (it) => {
     })
   )
 
-  it.effect("refuse a range that is reversed, too long or of no days", () =>
+  it.effect("refuses share statistics of a range that is reversed, too long or of no days", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf()
       for (const query of [
@@ -337,7 +340,7 @@ layer(Node)("share statistics", (it) => {
 })
 
 layer(Node)("card tags", (it) => {
-  it.effect("name the picture of the link, or that of the app for an unknown one", () =>
+  it.effect("names the picture of the link in card tags, or the app's for an unknown link", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf()
       const ada = yield* guest(target, "Ada")
@@ -353,7 +356,7 @@ layer(Node)("card tags", (it) => {
     })
   )
 
-  it.effect("work with a fixed picture alone", () =>
+  it.effect("makes card tags of a fixed picture alone, and no template for pictures of links", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf({
         share: { tags: { image: "https://cdn.example/card.png", title: 'A "game" <x>' } }

@@ -11,7 +11,7 @@ import {
 } from "#server/features/share/texts"
 
 describe("the language of a text", () => {
-  it("is the reader's first that the text has: exact, then of any region, then English", () => {
+  it("chooses the reader's first language that a text has: exact, then of any region, then English", () => {
     const text = { en: "Hello", ja: "こんにちは", "pt-BR": "Olá" }
     const read = (header: string) => textIn(text, languagesOf(header))
     assert.strictEqual(read("ja"), "こんにちは")
@@ -25,7 +25,7 @@ describe("the language of a text", () => {
     assert.strictEqual(textIn("One", ["fr"]), "One")
   })
 
-  it("survives any header", () => {
+  it("formats a score under any Accept-Language header, also with malformed tags", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), (header) => {
         const shown = formatScore(1234.5, languagesOf(header))
@@ -39,7 +39,7 @@ describe("the language of a text", () => {
 })
 
 describe("a score in a text", () => {
-  it("is grouped as the reader writes numbers, and has an exponent where it is huge", () => {
+  it("groups a score as the reader writes numbers, and shows a huge one with an exponent", () => {
     assert.strictEqual(formatScore(1234567, ["en"]), "1,234,567")
     assert.strictEqual(formatScore(1234567, ["de"]), "1.234.567")
     assert.strictEqual(formatScore(-0.12345, ["en"]), "-0.123")
@@ -48,7 +48,7 @@ describe("a score in a text", () => {
     assert.strictEqual(formatScore(-0.0001, ["en"]), "0")
   })
 
-  it("replaces its placeholder, which vanishes without a score", () => {
+  it("replaces the placeholder of a score in a text, and drops it without a score", () => {
     assert.strictEqual(postText("I made {score} points", 1500, ["en"]), "I made 1,500 points")
     assert.strictEqual(postText("I made {score} points", null, ["en"]), "I made points")
     assert.strictEqual(postText("$& {score}", 1, ["en"]), "$& 1")
@@ -68,7 +68,7 @@ const unescape = (html: string): string =>
     .replaceAll("&amp;", "&")
 
 describe("card tags", () => {
-  it("keep every text inside the value of its attribute", () => {
+  it("keeps every text of card tags inside the value of its attribute", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.string(), (title, description) => {
         const texts = { title, description, imageAlt: undefined, site: undefined }

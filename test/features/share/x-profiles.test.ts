@@ -29,7 +29,7 @@ const lookUp = Effect.fnUntraced(function* (app: Tenant, ids: string) {
 layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
   "an X profile",
   (it) => {
-    it.effect("is hidden until the player shows it, and follows the account at X", () =>
+    it.effect("hides an X profile until the player shows it, and follows the account at X", () =>
       Effect.gen(function* () {
         const app = yield* makeApp
         const target = yield* targetOf(app)
@@ -54,17 +54,21 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
       })
     )
 
-    it.effect("is never shown for a child, also for one who declares it later", () =>
-      Effect.gen(function* () {
-        const app = yield* makeApp
-        const target = yield* targetOf(app)
-        const player = yield* signInWithX(app, ada)
-        yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
-        yield* play(target, player, "PUT", "social/age", { band: "child" })
-        assert.deepStrictEqual((yield* lookUp(app, player.id)).body, { profiles: {} })
-        const again = yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
-        assert.isFalse(at(again.body, "visible"))
-      })
+    it.effect(
+      "hides the X profile of a player who later declares a child's age, and refuses to show it again",
+      () =>
+        Effect.gen(function* () {
+          const app = yield* makeApp
+          const target = yield* targetOf(app)
+          const player = yield* signInWithX(app, ada)
+          yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
+          yield* play(target, player, "PUT", "social/age", { band: "child" })
+          assert.deepStrictEqual((yield* lookUp(app, player.id)).body, { profiles: {} })
+          const again = yield* play(target, player, "PUT", "players/me/x-profile", {
+            visible: true
+          })
+          assert.isFalse(at(again.body, "visible"))
+        })
     )
 
     it.effect("drops a picture that is no https address", () =>
@@ -77,36 +81,42 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
       })
     )
 
-    it.effect("is in the export, and not in another environment", () =>
-      Effect.gen(function* () {
-        const app = yield* makeApp
-        const other = yield* makeApp
-        const target = yield* targetOf(app)
-        const player = yield* signInWithX(app, ada)
-        yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
-        const exported = yield* play(target, player, "GET", "players/me/export")
-        assert.strictEqual(at(exported.body, "xProfile", "username"), "ada_x")
-        assert.deepStrictEqual((yield* lookUp(other, player.id)).body, { profiles: {} })
-      })
+    it.effect(
+      "exports an X profile with the player's data, and shows it in no other environment",
+      () =>
+        Effect.gen(function* () {
+          const app = yield* makeApp
+          const other = yield* makeApp
+          const target = yield* targetOf(app)
+          const player = yield* signInWithX(app, ada)
+          yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
+          const exported = yield* play(target, player, "GET", "players/me/export")
+          assert.strictEqual(at(exported.body, "xProfile", "username"), "ada_x")
+          assert.deepStrictEqual((yield* lookUp(other, player.id)).body, { profiles: {} })
+        })
     )
 
-    it.effect("is identity_not_linked for a player without X; more than 100 ids are refused", () =>
-      Effect.gen(function* () {
-        const app = yield* makeApp
-        yield* configure(app, {})
-        const target = yield* targetOf(app)
-        const player = yield* guest(target, "Guest")
-        const own = yield* play(target, player, "GET", "players/me/x-profile")
-        const shown = yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
-        for (const answer of [own, shown]) {
-          assert.strictEqual(answer.status, 404)
-          assert.strictEqual(codeOf(answer), "identity_not_linked")
-        }
-        const ids = Array.from({ length: 101 }, (_, index) => `pl_${index}`).join(",")
-        assert.strictEqual(codeOf(yield* lookUp(app, ids)), "invalid_request")
-        const malformed = yield* lookUp(app, "%00,,pl_x%00,%F0%9F%98%80")
-        assert.deepStrictEqual(malformed.body, { profiles: {} })
-      })
+    it.effect(
+      "answers identity_not_linked to a player without X, and refuses a lookup of more than 100 ids",
+      () =>
+        Effect.gen(function* () {
+          const app = yield* makeApp
+          yield* configure(app, {})
+          const target = yield* targetOf(app)
+          const player = yield* guest(target, "Guest")
+          const own = yield* play(target, player, "GET", "players/me/x-profile")
+          const shown = yield* play(target, player, "PUT", "players/me/x-profile", {
+            visible: true
+          })
+          for (const answer of [own, shown]) {
+            assert.strictEqual(answer.status, 404)
+            assert.strictEqual(codeOf(answer), "identity_not_linked")
+          }
+          const ids = Array.from({ length: 101 }, (_, index) => `pl_${index}`).join(",")
+          assert.strictEqual(codeOf(yield* lookUp(app, ids)), "invalid_request")
+          const malformed = yield* lookUp(app, "%00,,pl_x%00,%F0%9F%98%80")
+          assert.deepStrictEqual(malformed.body, { profiles: {} })
+        })
     )
   }
 )

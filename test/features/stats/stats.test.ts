@@ -281,7 +281,7 @@ layer(Node)("sums out of range", (it) => {
     })
   )
 
-  it.effect("rejects such a value also among reports of others in one statement", () =>
+  it.effect("rejects a sum that no double holds among concurrent reports of other players", () =>
     Effect.gen(function* () {
       const { newPlayer } = yield* newGame({ ...game, stats: [{ key: "sum" }] })
       const players = yield* Effect.forEach(Array.from({ length: 12 }), () => newPlayer, {

@@ -56,7 +56,7 @@ const channelsByNode = Effect.fnUntraced(function* (target: TestTarget, nodes: n
 const olderRelease = fileURLToPath(new URL("../../support/main-without-voice.ts", import.meta.url))
 
 describe("a deployment beside runners of a release without voice", { tags: "long" }, () => {
-  it.live("answers voice_unavailable for channels on these, and holds the calls of others", () =>
+  it.live("answers voice_unavailable on runners without voice, and holds calls on others", () =>
     Effect.gen(function* () {
       const { url: databaseUrl } = yield* TestDatabase
       const { joinAs, runners, target } = yield* startCluster({ databaseUrl, size: 1 })
@@ -80,7 +80,7 @@ describe("a deployment beside runners of a release without voice", { tags: "long
 })
 
 describe("a voice call on two runners", { tags: "long" }, () => {
-  it.live("connects members on both, in either mode", () =>
+  it.live("connects members of a voice call on two runners, in either mode", () =>
     Effect.gen(function* () {
       const { ada, bob, channel, target } = yield* twoMembers
       for (const [from, to] of [
@@ -109,27 +109,29 @@ describe("a voice call on two runners", { tags: "long" }, () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("ends for the members on the other runner when its own is killed", () =>
-    Effect.gen(function* () {
-      const { ada, bob: onSecond, channel, runners } = yield* twoMembers
-      const { url } = yield* TestDatabase
-      const node = yield* Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const [row] = yield* sql`select node from channels where name = ${channel}`
-        return row?.["node"]
-      }).pipe(Effect.provide(poolLayer({ url: Redacted.make(url), connections: 1 })))
-      const [first, second] = runners
-      const [owner, bob] = first?.node === node ? [first, onSecond] : [second, ada]
-      yield* owner?.kill ?? Effect.die("No owner")
-      const { received } = bob.socket
-      const closed = yield* bob.socket.next("voice_closed")
-      assert.strictEqual(closed["reason"], "unavailable")
-      const session = String(at(yield* joinCall(bob, channel), "session"))
-      const isListed = (frame: ReceivedFrame) => JSON.stringify(frame).includes(session)
-      yield* eventually(
-        () => received.some((frame) => frame.t === "voice_state" && isListed(frame)),
-        "bob is in the call again"
-      )
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  it.live(
+    "ends a voice call on a killed runner for members on the other, who can join it again",
+    () =>
+      Effect.gen(function* () {
+        const { ada, bob: onSecond, channel, runners } = yield* twoMembers
+        const { url } = yield* TestDatabase
+        const node = yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const [row] = yield* sql`select node from channels where name = ${channel}`
+          return row?.["node"]
+        }).pipe(Effect.provide(poolLayer({ url: Redacted.make(url), connections: 1 })))
+        const [first, second] = runners
+        const [owner, bob] = first?.node === node ? [first, onSecond] : [second, ada]
+        yield* owner?.kill ?? Effect.die("No owner")
+        const { received } = bob.socket
+        const closed = yield* bob.socket.next("voice_closed")
+        assert.strictEqual(closed["reason"], "unavailable")
+        const session = String(at(yield* joinCall(bob, channel), "session"))
+        const isListed = (frame: ReceivedFrame) => JSON.stringify(frame).includes(session)
+        yield* eventually(
+          () => received.some((frame) => frame.t === "voice_state" && isListed(frame)),
+          "bob is in the call again"
+        )
+      }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 })

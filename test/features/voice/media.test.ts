@@ -169,7 +169,7 @@ layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("the media server", (it) =>
 
 layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("a media process that is killed", (it) => {
   it.effect(
-    "ends its calls with unavailable, and another one serves them again",
+    "ends the calls of a killed media process with unavailable, and serves them again on another",
     () =>
       Effect.gen(function* () {
         const { ada, bob, channel } = yield* callOf(2)

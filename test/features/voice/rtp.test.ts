@@ -108,7 +108,7 @@ describe("the slots of speakers", () => {
     ])
   })
 
-  it("takes a hint for the first sound", () => {
+  it("gives a free slot at the first sound after a hint of its speaker", () => {
     const slots = new SpeakerSlots(1)
     slots.hint("ann", 0)
     assert.strictEqual(slots.packet("ann", 20, 10), 0)

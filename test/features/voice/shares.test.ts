@@ -68,7 +68,7 @@ const makeProcess = () => {
 }
 
 describe("the packets of a media process", () => {
-  it("are shared: one environment leaves a fifth of them, and two get as many each", () => {
+  it("leaves a fifth of a media process's packets when one environment takes all that it may", () => {
     const shares = new PacketShares({ perSecond: 1000, share: 4 })
     const takeAll = (environmentId: string) => {
       let packets = 0
@@ -78,12 +78,25 @@ describe("the packets of a media process", () => {
     assert.strictEqual(takeAll("env_a"), 0, "before the first refill there are none")
     assert.deepStrictEqual([...shares.refill(100)], ["env_a"])
     assert.strictEqual(takeAll("env_a"), 80)
-    assert.isAbove(takeAll("env_b"), 10)
+    assert.strictEqual(takeAll("env_b"), 16, "four fifths of those that are left")
     assert.deepStrictEqual([...shares.refill(100)].toSorted(), ["env_a", "env_b"])
     assert.isFalse(shares.take("env_a", 81), "all or none")
     assert.isTrue(shares.take("env_a", 80))
     assert.deepStrictEqual([...shares.refill(60_000)], ["env_a"])
     assert.strictEqual(takeAll("env_a"), 160, "a pause gives no more than two ticks")
+  })
+
+  it("gives two environments that take all they can 44 % each of a media process's packets", () => {
+    const shares = new PacketShares({ perSecond: 1000, share: 4 })
+    shares.refill(100)
+    const taken = { env_a: 0, env_b: 0 }
+    for (let packet = 0; packet < 100; packet++) {
+      if (shares.take("env_a", 1)) taken.env_a += 1
+      if (shares.take("env_b", 1)) taken.env_b += 1
+    }
+    assert.deepStrictEqual(taken, { env_a: 44, env_b: 44 })
+    assert.deepStrictEqual([...shares.refill(100)].toSorted(), ["env_a", "env_b"])
+    assert.isTrue(shares.take("env_a", 80), "the next refill shares all packets again")
   })
 
   /** Packets that two members hear of a third while a hundred of another environment send this many. */
@@ -102,7 +115,7 @@ describe("the packets of a media process", () => {
     return { own, other: process.heardBy(listener), failed: process.failed, flooders }
   }
 
-  it("reach the members of one environment, whatever another one floods the process with", () => {
+  it("delivers the packets of one environment, whatever another one floods the media process with", () => {
     const quiet = heardDuring(0)
     assert.isAbove(quiet.own[0] ?? 0, 50)
     // Each flooder stays below what cuts off a member of an environment within its share.
@@ -112,7 +125,7 @@ describe("the packets of a media process", () => {
     assert.isAbove(flooded.other, 50, "the others of their environment go on")
   })
 
-  it("are dropped when calls are too many for one process, and nobody is cut off", () => {
+  it("drops packets when calls are too many for one media process, and cuts nobody off", () => {
     const process = makeProcess()
     const calls = 5
     const sessions = Array.from({ length: calls }, (_, call) =>

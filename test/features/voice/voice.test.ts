@@ -34,7 +34,7 @@ const RelayedLive = TestApp.layerWith({ SVC_TURN_URLS: turnUrl, SVC_TURN_SECRET:
 )
 
 const execute = promisify(execFile)
-const operator = fileURLToPath(new URL("../../../src/server/operator.ts", import.meta.url))
+const operator = fileURLToPath(new URL("../../../src/server/operator/main.ts", import.meta.url))
 
 const live = { timeout: "120 seconds", excludeTestServices: true } as const
 
@@ -237,18 +237,43 @@ layer(RelayedLive, live)("peer-to-peer calls", (it) => {
     })
   )
 
-  it.effect("ends when the channel goes, and lets the voice setting change again", () =>
+  it.effect(
+    "changes the voice setting of a channel after its call, and refuses calls once either is removed",
+    () =>
+      Effect.gen(function* () {
+        const { ada, app, bob, channel } = yield* callOf(2)
+        yield* ada.socket.request({ t: "voiceLeave", channel })
+        yield* awaitCall(bob, [bob])
+        yield* bob.socket.request({ t: "voiceLeave", channel })
+        const none = yield* manage(app, "PUT", channel, { voice: null })
+        assert.strictEqual(none.status, 200, JSON.stringify(none.body))
+        assert.strictEqual(yield* refusal(ada, { t: "voiceJoin", channel }), "voice_disabled")
+        yield* manage(app, "DELETE", channel)
+        yield* ada.socket.next("channel_closed")
+        assert.strictEqual(yield* refusal(ada, { t: "voiceJoin", channel }), "not_in_channel")
+      })
+  )
+
+  it.effect("ends a call under way for all its members when its channel is deleted", () =>
     Effect.gen(function* () {
-      const { ada, app, bob, channel } = yield* callOf(2)
-      yield* ada.socket.request({ t: "voiceLeave", channel })
-      yield* awaitCall(bob, [bob])
-      yield* bob.socket.request({ t: "voiceLeave", channel })
-      const none = yield* manage(app, "PUT", channel, { voice: null })
-      assert.strictEqual(none.status, 200, JSON.stringify(none.body))
-      assert.strictEqual(yield* refusal(ada, { t: "voiceJoin", channel }), "voice_disabled")
-      yield* manage(app, "DELETE", channel)
-      yield* ada.socket.next("channel_closed")
-      assert.strictEqual(yield* refusal(ada, { t: "voiceJoin", channel }), "not_in_channel")
+      const { ada, app, bob, channel, players } = yield* callOf(2)
+      const state = ada.socket.received.findLast(({ t }) => t === "voice_state")
+      const session = at(state, "members", 0, "session")
+      assert.strictEqual((yield* manage(app, "DELETE", channel)).status, 200)
+      for (const player of players) {
+        const closed = { t: "channel_closed", channel, reason: "deleted" }
+        assert.deepStrictEqual(yield* player.socket.next("channel_closed"), closed)
+        const to = player === ada ? bob : ada
+        const signal = { t: "voiceSignal", channel, to: to.id, kind: "restart" }
+        assert.strictEqual(yield* refusal(player, signal), "not_in_channel")
+        assert.strictEqual(yield* refusal(player, { t: "voiceJoin", channel }), "not_in_channel")
+      }
+      // A new channel of that name has a call of its own, in which nobody is.
+      yield* manage(app, "PUT", channel, { voice: true, maxMembers: 8 })
+      yield* ada.socket.request({ t: "channelJoin", channel })
+      assert.notStrictEqual(at(yield* joinCall(ada, channel, { session }), "session"), session)
+      yield* awaitCall(ada, [ada])
+      assert.isEmpty(bob.socket.received.filter(({ t }) => t === "voice_closed"))
     })
   )
 

@@ -121,15 +121,17 @@ describe("the media processes of a runner", () => {
     }).pipe(Effect.provide(Workers), Effect.scoped)
   )
 
-  it.effect("takes no new call of an environment that fills it, and those of others", () =>
-    Effect.gen(function* () {
-      const { open } = yield* startCallOf("env_a")
-      yield* open(`sends-${limits.forwardsPerSecond}`)
-      const refused = yield* Effect.flip(startCallOf("env_a"))
-      assert.strictEqual(refused._tag, "voice_unavailable")
-      const other = yield* startCallOf("env_b")
-      yield* other.open("t0")
-    }).pipe(Effect.provide(Workers), Effect.scoped)
+  it.effect(
+    "refuses a call of an environment that fills a media process, and takes one of another",
+    () =>
+      Effect.gen(function* () {
+        const { open } = yield* startCallOf("env_a")
+        yield* open(`sends-${limits.forwardsPerSecond}`)
+        const refused = yield* Effect.flip(startCallOf("env_a"))
+        assert.strictEqual(refused._tag, "voice_unavailable")
+        const other = yield* startCallOf("env_b")
+        yield* other.open("t0")
+      }).pipe(Effect.provide(Workers), Effect.scoped)
   )
 
   it.effect("leaves places for joins of other environments, however many one of them makes", () =>
@@ -192,7 +194,7 @@ describe("the media processes of a runner", () => {
     ["stuck", "does not answer"],
     [`heavy-${limits.processMaxBytes / 2 ** 20}`, "holds too much memory"]
   ] as const) {
-    it.effect(`ends one that ${why}, and starts another`, () =>
+    it.effect(`ends a media process that ${why}, and starts another`, () =>
       Effect.gen(function* () {
         const first = yield* startCall
         const pid = yield* first.open(session)

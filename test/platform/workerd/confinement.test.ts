@@ -20,7 +20,7 @@ const isAlive = (pid: number): boolean => {
 }
 
 describe("a confined process", () => {
-  it("has no capabilities, no environment, its own user under root, and bounded resources", async () => {
+  it("confines a process: no capabilities, bare environment, own user under root, bounded resources", async () => {
     const programs = await findPrograms()
     const uid = programs.hasOwnUsers ? ownUsers.first : undefined
     const read = ["/bin/cat", "/proc/self/status", "/proc/self/limits", "/proc/self/environ"]

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { CpuAccounts } from "#server/platform/workerd/cpu-accounts"
 import { parseStat, type ProcessUsage } from "#server/platform/process-usage"
 import { RestartPace } from "#server/platform/workerd/restart-pace"
-import { type EndReason, Supervisor } from "#server/platform/workerd/supervisor"
+import { type Call, type EndReason, Supervisor } from "#server/platform/workerd/supervisor"
 
 class FakeProcess {
   readonly #exit = Promise.withResolvers<void>()
@@ -56,10 +56,8 @@ const setup = () => {
 }
 
 /** The reason for which the call ends. */
-const endOf = (call: { onEnd: ((reason: EndReason) => void) | undefined }): Promise<EndReason> =>
-  new Promise((resolve) => {
-    call.onEnd = resolve
-  })
+const endOf = (call: Call<FakeProcess>): Promise<EndReason> =>
+  new Promise((resolve) => call.onProcessEnd(resolve))
 
 describe("supervisor", () => {
   it("starts one process for calls that come at once", async () => {
@@ -83,12 +81,17 @@ describe("supervisor", () => {
     next.end()
   })
 
-  it("ends a process that uses too much memory", async () => {
-    const { started, supervisor } = setup()
+  it("ends a process that uses too much memory and its call, and serves the next one", async () => {
+    const { ends, started, supervisor } = setup()
     const call = await supervisor.enter("call")
     const ended = endOf(call)
     started[0]!.usage = { cpuMillis: 0, memoryBytes: 1001 }
     assert.strictEqual(await ended, "memory")
+    assert.isTrue(started[0]!.killed)
+    const next = await supervisor.enter("call")
+    assert.strictEqual(next.process, started[1])
+    assert.deepStrictEqual(ends, ["memory"])
+    next.end()
   })
 
   it("starts a call that finds the process over its limit on the next one", async () => {
@@ -210,7 +213,7 @@ describe("CPU accounts", () => {
 })
 
 describe("restarts", () => {
-  it("waits longer the more processes failed within a minute", () => {
+  it("waits longer before a restart the more processes failed within a minute", () => {
     let now = 0
     const pace = new RestartPace(() => now)
     const delays = Array.from({ length: 12 }, () => {

@@ -15,7 +15,7 @@ declare module "vitest" {
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 
 export default (project: TestProject): void => {
-  execFileSync(process.execPath, ["src/server/packages.ts"], {
+  execFileSync(process.execPath, ["src/server/build/packages.ts"], {
     cwd: root,
     env: { PATH: `${join(root, "node_modules/.bin")}:/usr/local/bin:/usr/bin:/bin` }
   })

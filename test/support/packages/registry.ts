@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { basename, join } from "node:path"
 import { Schema } from "effect"
-import { scope } from "#server/package-list"
+import { scope } from "#server/build/package-list"
 
 const Manifest = Schema.fromJsonString(
   Schema.StructWithRest(Schema.Struct({ name: Schema.String, version: Schema.String }), [

@@ -105,7 +105,7 @@ const wrapped = { excludeTestServices: true, timeout: "300 seconds" } as const
 
 layer(World, wrapped)("functions on runners with a disk each", (it) => {
   it.effect(
-    "go on from the last snapshot after a crash, and with everything after a hand-over",
+    "continues functions from the last snapshot after a crash, and with everything after a hand-over",
     () =>
       Effect.gen(function* () {
         const { first, label, second, start, write } = yield* setUp()
@@ -125,7 +125,7 @@ layer(World, wrapped)("functions on runners with a disk each", (it) => {
 
 layer(World, wrapped)("functions whose runner stands still", (it) => {
   it.effect(
-    "run on another one, and the first writes nothing any more",
+    "runs the functions of a frozen runner on another, which stays the only writer after the thaw",
     () =>
       Effect.gen(function* () {
         const { first, label, second, sql, write } = yield* setUp()
@@ -151,7 +151,7 @@ layer(World, wrapped)("functions whose runner stands still", (it) => {
 
 layer(World, wrapped)("crons of functions on several runners", (it) => {
   it.effect(
-    "fire once per tick",
+    "fires a cron once per tick on all runners together",
     () =>
       Effect.gen(function* () {
         const { first, label, second } = yield* setUp(["* * * * *"])

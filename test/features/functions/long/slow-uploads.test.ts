@@ -21,7 +21,7 @@ layer(TwoRunners.layerWith(), { excludeTestServices: true, timeout: "240 seconds
   "slow uploads to functions",
   (it) => {
     it.effect(
-      "go on while they move, and wait for an early answer, here and through another runner",
+      "lets a slow upload to a function go on while it moves, and passes an early answer, on either runner",
       () =>
         Effect.gen(function* () {
           const { at1, first, second } = yield* TwoRunners

@@ -94,7 +94,7 @@ layer(Shared, live)("snapshots of functions", (it) => {
     })
   )
 
-  it.effect("takes snapshots by itself when something has changed", () =>
+  it.effect("takes snapshots of function data by itself when something has changed", () =>
     Effect.gen(function* () {
       const one = yield* startRunner("periodic", 1)
       const sql = yield* SqlClient.SqlClient

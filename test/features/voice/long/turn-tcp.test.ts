@@ -5,9 +5,9 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { credentialsFor } from "#server/features/peers/turn-servers"
 import { freePort } from "#testing/runners"
 import { TestApp } from "#testing/app"
-import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
-import { DatabaseLive } from "../support/service.ts"
-import { hasCoturn, shipped, spawnCoturn, turnSecret } from "../support/turn-server.ts"
+import { Chromium, installed, newVisitor } from "../../../support/client/chromium.ts"
+import { DatabaseLive } from "../../../support/service.ts"
+import { hasCoturn, shipped, spawnCoturn, turnSecret } from "../../../support/turn-server.ts"
 
 declare global {
   interface Window {

@@ -7,8 +7,8 @@ import { dataChannelDriver } from "#server/features/voice/datachannel-driver"
 import type { MediaReport } from "#server/features/voice/media-messages"
 import { MediaRooms } from "#server/features/voice/media-rooms"
 import { monotonicMillis } from "#entities/monotonic"
-import { freeUdpPort } from "../support/udp-port.ts"
-import { eventually, VoicePeer } from "../support/voice-peer.ts"
+import { freeUdpPort } from "../../../support/udp-port.ts"
+import { eventually, VoicePeer } from "../../../support/voice-peer.ts"
 
 const joins = 1000
 const atOnce = 10

@@ -9,17 +9,17 @@ import type { Change, Invalidation } from "#server/platform/invalidation"
 import type { Database } from "./database.ts"
 import type { Process } from "./simulator.ts"
 
-type Hearer = (change: Change) => Effect.Effect<void>
+type Listener = (change: Change) => Effect.Effect<void>
 
 const retryMillis = 500
 
 const everything: Change = { kind: "everything", id: "" }
 
-export class News {
+export class Invalidations {
   readonly #database: Database
-  readonly #listeners = new Map<Hearer, Process>()
+  readonly #listeners = new Map<Listener, Process>()
   /** Nodes that try to listen again. */
-  readonly #deaf = new Set<Process>()
+  readonly #disconnected = new Set<Process>()
 
   constructor(database: Database) {
     this.#database = database
@@ -34,11 +34,11 @@ export class News {
   announce(change: Change): void {
     for (const process of new Set(this.#listeners.values())) {
       if (!this.#database.isReachableFor(process)) this.#lose(process)
-      if (!this.#deaf.has(process)) this.#deliver(process, change)
+      if (!this.#disconnected.has(process)) this.#deliver(process, change)
     }
   }
 
-  /** The changes as a node hears them. */
+  /** The invalidations as a node receives them. */
   invalidationOf(process: Process): Invalidation["Service"] {
     const unreachable = () =>
       new ClusterError.PersistenceError({ cause: new Error("Postgres cannot be reached") })
@@ -59,14 +59,14 @@ export class News {
   }
 
   #lose(process: Process): void {
-    if (this.#deaf.has(process)) return
-    this.#deaf.add(process)
+    if (this.#disconnected.has(process)) return
+    this.#disconnected.add(process)
     const listenAgain = (): void => {
       if (process.state === "dead") return
       if (process.state === "frozen" || !this.#database.isReachableFor(process)) {
         return void process.simulator.after(retryMillis, listenAgain)
       }
-      this.#deaf.delete(process)
+      this.#disconnected.delete(process)
       this.#deliver(process, everything)
     }
     process.simulator.after(retryMillis, listenAgain)

@@ -6,8 +6,8 @@ import type { Page } from "playwright-core"
 import { poolLayer } from "#sql/database"
 import { TestDatabase } from "#testing/app"
 import { startCluster } from "#testing/runners"
-import { Chromium, installed, needsChromium, newVisitor } from "../support/client/chromium.ts"
-import { DatabaseLive } from "../support/service.ts"
+import { Chromium, installed, needsChromium, newVisitor } from "../../../support/client/chromium.ts"
+import { DatabaseLive } from "../../../support/service.ts"
 
 const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 
@@ -37,7 +37,7 @@ const hears = (page: Page, others: number) =>
 describe(`a call of browser tabs on two runners${needsChromium}`, () => {
   for (const end of ["stop", "kill"] as const) {
     it.live.skipIf(!installed)(
-      `goes on for the tabs of the other runner after the ${end} of its own`,
+      `continues a call for the tabs of the other runner after the ${end} of the call's own`,
       () =>
         Effect.gen(function* () {
           const { url: databaseUrl } = yield* TestDatabase

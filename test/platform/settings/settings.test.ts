@@ -320,7 +320,7 @@ describe("settings", () => {
     })
   )
 
-  it("describes every variable", () => {
+  it("describes every environment variable of the settings", () => {
     for (const [name, { description }] of Object.entries(variables)) {
       assert.match(description, /^[A-Za-z0-9].*[.]$/s, name)
     }
