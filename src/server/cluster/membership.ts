@@ -19,10 +19,7 @@ const checkMillis = 100
 /** Checks in a row without a reply until a runner is reported, and with one until the report ends. */
 const missedUntilReport = 8
 const answeredUntilWithdrawal = 30
-/**
- * Checks per exchange of reports. A runner exchanges at every check while it has just lost another,
- * else at every fifth.
- */
+/** Checks per exchange of reports; a runner that has just lost another exchanges at every check. */
 const checksPerExchange = 5
 const exchangeMillis = 1000
 /** Time for which a verdict waits until all runners had time to report the same partition. */
@@ -106,10 +103,7 @@ class View {
     return Array.from(this.contacts).flatMap(([to, contact]) => (matches(contact) ? [to] : []))
   }
 
-  /**
-   * Applies the reports of this runner and the others. Returns the runners gone since the last
-   * call.
-   */
+  /** Applies the reports of this runner and the others. Returns the runners gone since the last call. */
   update(own: OwnReport, others: ReadonlyArray<RunnerReport>): ReadonlyArray<string> {
     this.contacts = new Map(
       others.map(({ address }) => [address, this.contacts.get(address) ?? new Contact()])

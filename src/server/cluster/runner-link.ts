@@ -43,10 +43,7 @@ interface Message {
   readonly onLost: () => void
 }
 
-/**
- * Maximum characters of a batch. UTF-8 takes at most three bytes for a character of a string; the
- * rest is for the envelope.
- */
+/** Maximum characters of a batch. A character takes at most three bytes; the envelope takes the rest. */
 const batchMaxCharacters = runnerPort.frameMaxBytes / 4
 
 const halves = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
@@ -75,18 +72,12 @@ const batchOf = (messages: ReadonlyArray<Message>): string => {
 }
 
 interface Options {
-  /**
-   * Opens a connection. `onEnded` may run more than once, also when the connection could not be
-   * opened.
-   */
+  /** Opens a connection. `onEnded` may run more than once, also when the connection did not open. */
   readonly open: (onEnded: (reason: string) => void) => RunnerConnection
   /** Returns monotonic milliseconds. */
   readonly now: () => number
   readonly scheduler: Pick<FlushScheduler, "scheduleLink">
-  /**
-   * Callback for the close. `wasAlive`: the other node had replied at least once on this
-   * connection.
-   */
+  /** Callback for the close. `wasAlive`: the other node had replied on this connection. */
   readonly onClose: (reason: string, wasAlive: boolean) => void
 }
 

@@ -34,10 +34,7 @@ const unlockMillis = 1500
 /** Interval of the pause detector, and of a waiter's check for confirmed ownership. */
 const awakeMillis = 500
 const confirmMillis = 20
-/**
- * Gap between two reads of the list that only a stall explains; the next heartbeat comes within the
- * pause.
- */
+/** Gap between two reads of the list that only a stall explains; a heartbeat comes within the pause. */
 const stallMillis = 1800
 const heartbeatPause = 2000
 
