@@ -158,7 +158,7 @@ export const passwords = {
 
 /** Statements of one process that wait for a connection. The pool's size is a setting. */
 export const databasePool = {
-  /** Share of a busy environment: one gets at most 80 % of the connections, two get 44 % each. */
+  /** Connections of an environment for each free one: one gets at most 80 %, two get 44 % each. */
   share: 4,
   /** Waiting statements and transactions of one environment; beyond it 503 `unavailable`. */
   waitingPerKey: 1000,

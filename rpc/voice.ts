@@ -79,7 +79,7 @@ export const voiceAnswer = Rpc.make("voiceAnswer", {
   error: Schema.Union([...callErrors, InvalidFrame])
 }).annotate(OpenApi.Summary, "Answer an offer of the media server")
 
-/** Opens or closes the microphone. Nobody hears a player who may not speak. */
+/** Opens or closes the microphone. Nobody hears a player who may not speak, whatever it sends. */
 export const voicePublish = Rpc.make("voicePublish", {
   payload: { channel: ChannelReference, session: SessionReference, on: Schema.Boolean },
   success: Schema.Struct({ on: Schema.Boolean, canSpeak: Schema.Boolean }),

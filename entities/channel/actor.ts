@@ -60,7 +60,7 @@ export class ChannelActor {
   state: ChannelState | undefined
   /** Whether a newer activation owns the channel. A fenced one ignores commands and sends nothing. */
   fenced = false
-  /** Whether the activation ends and ignores commands. Its state can still be written. */
+  /** Whether the activation ends: it ignores commands and sends nothing. Its state can still be written. */
   retired = false
   /** Signal after each step and after the fencing: the voice call follows the channel. */
   readonly steps = new Sink<[]>()

@@ -96,7 +96,8 @@ export interface ChannelState {
   /** End of the first grace, or earlier; null when nobody is absent. */
   readonly graceAt: number | null
   /**
-   * End of the period in which an absent owner keeps the channel; null while the owner is present.
+   * End of the period in which an absent owner keeps the channel; null while the owner is
+   * present, and without an owner.
    */
   readonly ownerUntil: number | null
   /** Time at which the empty unmanaged channel closes; null while it has members. */

@@ -1,6 +1,6 @@
 /**
  * Wait after a move, in which the nodes bring their members back. Until it ends, the list of members is not
- * whole: the channel sends no snapshots and no presence events.
+ * whole: the channel sends no snapshots to nodes that attach, and no presence events.
  */
 import { channels as limits } from "#rpc/limits"
 

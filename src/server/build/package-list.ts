@@ -67,7 +67,7 @@ const server: GamePackage = {
   exports: {
     ".": kept("src/server/app"),
     "./main": kept("src/server/main"),
-    "../backup": kept("src/server/backup/main"),
+    "./backup": kept("src/server/backup/main"),
     "./rpc/*": kept("rpc/*"),
     "./internal/*": kept("*"),
     "./package.json": "./package.json"

@@ -24,8 +24,7 @@ const target = join(root, "dist/packages")
 const declarations = join(target, "types")
 
 /** Programs that build this repository, and no part of the service. */
-const tools =
-  /^src\/server\/(?:generate|packages|package-list|client-bundle|dashboard-bundle|client-types|type-text)\.ts$/
+const tools = /^src\/server\/build\//
 
 const run = (program: string, ...words: ReadonlyArray<string>): string =>
   execFileSync(program, words, { cwd: root, encoding: "utf8" }).trim()
@@ -46,7 +45,7 @@ const imported = (specifier: string, importer: string): string | undefined => {
   if (!specifier.startsWith("#")) return undefined
   const slash = specifier.indexOf("/")
   const pattern = aliases[`${specifier.slice(0, slash)}/*`]
-  return pattern?.slice("../".length).replace("*", specifier.slice(slash + 1))
+  return pattern?.slice("./".length).replace("*", specifier.slice(slash + 1))
 }
 
 /** The entry of another package that has this file; undefined if the package itself has it. */

@@ -128,7 +128,7 @@ const backOffSteps = 8
 const missingMillis = 6000
 /**
  * Time for which commands wait for an unreachable entity. It is longer than the rooms of a frozen
- * runner need after their links have closed. Together with those two seconds it is shorter than a
+ * runner need after their links have closed. Together with `missingMillis` it is shorter than a
  * client waits for a reply.
  */
 const unreachableMillis = 6000

@@ -1,4 +1,4 @@
-/** Acts of the operator on prepaid money: `operator.ts money credit <developer> <cents>`. */
+/** Acts of the operator on prepaid money: `operator/main.ts money credit <developer> <cents>`. */
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { creditDeveloper } from "../features/money/operator.ts"

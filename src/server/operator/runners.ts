@@ -1,4 +1,4 @@
-/** `operator.ts runners`: lists the runners of the cluster, as the live view does outside production. */
+/** `operator/main.ts runners`: lists the runners of the cluster, as the live view does outside production. */
 import { Console, DateTime, Effect } from "effect"
 import { Command } from "effect/cli"
 import { projects as limits } from "#rpc/limits"

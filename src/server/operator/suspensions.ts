@@ -1,4 +1,4 @@
-/** `operator.ts voice` and `operator.ts functions`: suspends and resumes them in an environment. */
+/** `operator/main.ts voice` and `operator/main.ts functions`: suspends and resumes them in an environment. */
 import { Console, DateTime, Effect, Option } from "effect"
 import { Argument, Command } from "effect/cli"
 import { SqlClient } from "effect/sql"

@@ -66,7 +66,7 @@ export class WriteStats {
 }
 
 /**
- * Size of a large frame, such as the snapshot of a room at its limits, which may exceed the bound
+ * Size above which a frame, such as the snapshot of a room at its limits, may exceed the bound
  * once. No consumer could read fast enough for a frame that fits no outbox.
  */
 const largeBytes = limits.outboxMaxBytes / 2

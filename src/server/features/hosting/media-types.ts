@@ -7,7 +7,7 @@ import { Mime } from "effect/http"
 
 const octets = "application/octet-stream"
 
-/** Types that game engines need and that the table of Effect lacks or defines differently. */
+/** Types that game engines need, or that the table of Effect lacks or defines differently. */
 const ownTypes: Readonly<Record<string, string>> = {
   basis: octets,
   data: octets,
