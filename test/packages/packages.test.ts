@@ -1,6 +1,7 @@
 /** The packages of `npm run packages`, each in a game of its own outside of this repository. */
 import { execFileSync, spawnSync } from "node:child_process"
-import { readFileSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { join } from "node:path"
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -130,6 +131,23 @@ describe("the CLI package", () => {
     const said =
       /^svc needs Node 22\.19 or newer, and this is 20\.\d+\.\d+\.\nInstall a newer one, .*\n$/
     assert.match(stderr, said)
+  })
+
+  it("resolves every program that the CLI starts in the server package", () => {
+    const both = makeGame(archives)
+    const source = join(both, "node_modules/@player-backend/cli/src")
+    const modules = readdirSync(source, { recursive: true, encoding: "utf8" })
+    const programs = modules
+      .filter((file) => file.endsWith(".js"))
+      .flatMap((file) =>
+        Array.from(
+          readFileSync(join(source, file), "utf8").matchAll(/import\.meta\.resolve\("([^"]+)"\)/g),
+          ([, program = ""]) => program
+        )
+      )
+    assert.sameMembers(programs, ["@player-backend/server/backup", "@player-backend/server/main"])
+    const { resolve } = createRequire(join(both, "game.js"))
+    for (const program of programs) assert.match(resolve(program), /server\/.*\/main\.js$/)
   })
 
   it("ships a Vite plugin with types in the CLI package", () => {
