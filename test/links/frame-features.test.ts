@@ -9,7 +9,7 @@ const refused = (features: { readonly rooms: boolean; readonly channels: boolean
   frameTypes.filter((t) => featureError({ ...features, any: true }, t) !== undefined)
 
 describe("the feature of a frame", () => {
-  it("is known for every frame except ping", () => {
+  it("finds the feature of every frame except ping", () => {
     const without = frameTypes.filter((t) => featureOfFrame(t) === undefined)
     assert.deepStrictEqual(without, ["ping"])
   })

@@ -24,7 +24,7 @@ const eventsAfter = (command: CallCommand, now: number): ReadonlyArray<VoiceEven
 }
 
 describe("the end of a voice call", () => {
-  it("is recognised in the text of every event that the builder makes", () => {
+  it("recognises voice_closed in the text of every event that the builder makes", () => {
     for (const event of [
       voiceClosed("lobby", "time_limit"),
       voiceClosed("lobby", "suspended"),
@@ -35,7 +35,7 @@ describe("the end of a voice call", () => {
     }
   })
 
-  it("is recognised in every event by which the state machine ends a call", () => {
+  it("recognises voice_closed in every event by which the state machine ends a call", () => {
     const ends: ReadonlyArray<CallCommand> = [
       { t: "tick" },
       { t: "failed", session: "1-1", retryAfterMs: 300 },
@@ -48,14 +48,14 @@ describe("the end of a voice call", () => {
     }
   })
 
-  it("has the text that runners of the release before recognise", () => {
+  it("encodes voice_closed as runners of the release before recognise it", () => {
     assert.strictEqual(
       JSON.stringify(voiceClosed("lobby", "unavailable", 300)),
       '{"t":"voice_closed","channel":"lobby","reason":"unavailable","retryAfterMs":300}'
     )
   })
 
-  it("is not recognised in another event, also where its data names it", () => {
+  it("recognises no other event as voice_closed, also where its data names it", () => {
     const others: ReadonlyArray<VoiceEvent> = [
       { t: "voice_state", channel: "lobby", members: [] },
       { t: "voice_signal", channel: "a", from: "b", kind: "offer", data: { t: "voice_closed" } }

@@ -290,7 +290,7 @@ layer(NodeServices.layer)("the process that draws", (it) => {
   )
 
   it.effect.skipIf(onlyLinux !== "")(
-    `has more time for a drawing while it gets no CPU${onlyLinux}`,
+    `gives a drawing more time while it gets no CPU${onlyLinux}`,
     () =>
       Effect.gen(function* () {
         const started = yield* startedProcesses
