@@ -34,7 +34,7 @@ const absentMillis = 60_000
 /** The executed commands of one link. */
 export class LinkCommands {
   readonly link: number
-  /** Time at which the link detached, Unix milliseconds; undefined while it is attached. */
+  /** Time since which the link is not attached, Unix milliseconds; undefined while it is. */
   absentSince: number | undefined
   /** The last command that an earlier activation executed. */
   readonly #restored: number

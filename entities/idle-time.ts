@@ -1,4 +1,4 @@
-/** Idle time after which rooms, channels, calls and player sessions leave memory. */
+/** Idle time after which rooms, channels, voice sessions and player sessions leave memory. */
 import { Context } from "effect"
 import { playerSessions } from "#rpc/limits"
 

@@ -29,7 +29,7 @@ export interface OutputReceiver<Output> {
 export interface LocalActors<Actor, Output> {
   /** Actors by entity id. */
   readonly actors: Map<string, Actor>
-  /** Links of this node's hub, by entity id; the registry drops outputs without a receiver. */
+  /** Links of this node's hub, by entity id; an entity drops outputs without a receiver. */
   readonly receivers: Map<string, OutputReceiver<Output>>
 }
 

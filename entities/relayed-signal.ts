@@ -1,6 +1,7 @@
 /**
  * Removal of addresses from WebRTC signals: candidates that are no relays, and the author's address
- * in a session description. So the receiver never learns an address from a signal.
+ * in a session description. So the receiver never learns an address from a signal, even if the
+ * sender's client sends one.
  */
 
 const candidateLine = /^[^\S\r\n]*(?:a=)?candidate:[^\r\n]*(?:\r\n|\r|\n|$)/gim

@@ -87,8 +87,8 @@ export const makeWriteBehind = Effect.fnUntraced(function* <
 
   /**
    * Handles the entities of a set in batches, without those added meanwhile. Each batch has its own
-   * permit, so that an urgent write waits for one statement, not for all. The batches read the set
-   * under the first permit: until then a write under way may still fail and put its entities back.
+   * permit, so that an urgent write waits for one statement, not for all. It reads the set under
+   * the first permit: until then a write under way may still fail and put its entities back.
    */
   const inBatches = <E, R>(
     from: ReadonlySet<Actor>,

@@ -76,7 +76,9 @@ export type ChannelVoice = typeof ChannelVoice.Type
 /** The settings of a channel, as members and the server API see them. */
 export const ChannelSettings = Schema.Struct({
   name: Schema.String,
-  /** Whether the server API manages the channel, which then exists until DELETE without an owner. */
+  /**
+   * Whether the server API made or took over the channel. Then it exists until DELETE and has no owner.
+   */
   managed: Schema.Boolean,
   ownerId: Schema.NullOr(Schema.String),
   join: ChannelJoin,

@@ -40,7 +40,7 @@ export const functionRuntime = {
   queryRows: 1000,
   /** Milliseconds in which calls under way may end before a new version starts. */
   drainMillis: 10_000,
-  /** Ends for CPU time or memory within a minute that suspend an environment. */
+  /** Ends for CPU time, memory or a crash within a minute that suspend an environment. */
   killsPerMinute: 10,
   /** Milliseconds without a call after which a process ends. */
   idleMillis: 300_000,

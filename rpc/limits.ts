@@ -256,9 +256,9 @@ export const stats = {
 } as const
 
 /**
- * Requests from one process to servers of developers and to sign-in providers. Environments share
- * both bounds. A request that waits longer, or finds the queue of its environment full, gets 503
- * `unavailable`.
+ * Requests from one process to servers of developers and to sign-in providers. The service divides
+ * both bounds between environments. A request that waits longer, or finds the queue of its
+ * environment full, gets 503 `unavailable`.
  */
 export const outgoing = {
   answerMaxBytes: 64 * KiB,
@@ -305,7 +305,7 @@ export const oauth = {
   idTokenMaxCharacters: 8192,
   /** An id token or a private key, with the other fields and escapes. */
   bodyMaxBytes: 32 * KiB,
-  /** Maximum length of a provider's name. The service cuts it to the limit of a display name. */
+  /** Maximum length of a person's name. The service cuts it to the limit of a display name. */
   nameMaxCharacters: 256,
   /** Timeout of a request to a provider. */
   requestMillis: 5000,

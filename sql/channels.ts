@@ -96,8 +96,7 @@ export class ChannelRepository extends Context.Service<ChannelRepository>()(
         ).pipe(Effect.map((rows) => rows.length === 1))
       return {
         /**
-         * Increments the epoch of a channel. Returns the epoch and the stored part, if there is a
-         * row.
+         * Assigns the next epoch to a channel. Returns it, and the stored part if there is a row.
          */
         claim: (environmentId: string, name: string) =>
           Effect.map(
@@ -107,7 +106,7 @@ export class ChannelRepository extends Context.Service<ChannelRepository>()(
               stored: document === null || managed === null ? undefined : { document, managed }
             })
           ),
-        /** Inserts a row; false if the name is wrote or the environment is deleted. */
+        /** Inserts a row; false if the name is taken or the environment is deleted. */
         insert: (row: ChannelRow) => wrote(insert(row)),
         /** Writes a row; false if a newer activation owns it or the environment is deleted. */
         save: (row: ChannelRow) => wrote(save(row)),

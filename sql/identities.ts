@@ -139,7 +139,7 @@ const writes = (sql: SqlClient.SqlClient) => ({
 })
 
 /**
- * Statements of an eviction: the owner of a mailbox removes it from a player that somebody else
+ * Statements by which the owner of a mailbox removes identities from a player that somebody else
  * made with the address.
  */
 const evictions = (sql: SqlClient.SqlClient) => {

@@ -287,7 +287,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
       )
     )
     return {
-      /** Increments the epoch of a room. Returns the epoch and the snapshot, if there is a row. */
+      /** Assigns the next epoch to a room. Returns it, and the snapshot if there is a row. */
       claim: claims,
       /** The next epoch, for an entity without a row. */
       nextEpoch: Effect.map(orDieWithTimeout(epoch(undefined)), (row) => row.epoch),

@@ -38,8 +38,8 @@ const SharedRow = Schema.Struct({
 })
 
 /**
- * Size above which saves are read alone and few at a time, so that the result of a shared read
- * stays about 1 MiB.
+ * Size above which a save is read alone, and number of saves in a shared read. So the result of a
+ * shared read stays about 1 MiB.
  */
 const sharedMaxBytes = 16 * 1024
 const sharedMax = 64

@@ -297,7 +297,7 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
         revokedAt: (environmentId: EnvironmentId, sessionId: SessionId) =>
           Effect.map(revocationTimes(environmentId, [sessionId]), (found) => found.get(sessionId)),
         revoke: (request: Parameters<typeof revoke>[0]) => orDieWithTimeout(revoke(request)),
-        /** Revokes the refresh tokens of a session, and nothing else. */
+        /** Ends the refresh tokens of a session, and nothing else. */
         signOut: (request: Parameters<typeof signOut>[0]) => orDieWithTimeout(signOut(request)),
         /** Revokes all sessions of a player except `kept`. */
         revokeOthers: (request: Parameters<typeof revokeOthers>[0]) =>

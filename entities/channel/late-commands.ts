@@ -18,9 +18,9 @@ export const isElsewhere = (
 /**
  * Returns the outcome of a command that was executed before, or undefined if it must be executed
  * again. Moderation is never executed again, since other moderation may have followed it. A leave
- * is not, since it could free the seat of a newer connection. A join is not, since it could bring
- * back a member that has left. Members are not stored, so only the activation that executed the
- * join knows that.
+ * runs again only while its own connection holds the seat, so it never frees the seat of a newer
+ * one. A join must not bring back a member that has left since. Members are not stored, so only the
+ * activation that executed the join knows that.
  */
 export const replayOf = (
   state: ChannelState | undefined,

@@ -121,7 +121,7 @@ export const join = (
   ])
 }
 
-/** Makes the earliest member the owner if the owner has left. */
+/** Makes the earliest member the owner if the owner is no longer a member. */
 export const transferOwnership = (state: ChannelState, now: number): Decision => {
   const { ownerId } = state.options
   if (ownerId === null || memberOf(state, ownerId) !== undefined) return { state, emissions: [] }

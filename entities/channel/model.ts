@@ -39,7 +39,7 @@ export interface Attachment {
 export interface JoiningPlayer extends Attachment {
   readonly playerId: string
   readonly displayName: string
-  /** Whether the member may send in channels that players own. */
+  /** Whether the player may join unmanaged channels. */
   readonly openChat: boolean
   /** Time of joining before the channel moved, Unix milliseconds. */
   readonly joinedAt?: number
@@ -96,8 +96,8 @@ export interface ChannelState {
   /** End of the first grace, or earlier; null when nobody is absent. */
   readonly graceAt: number | null
   /**
-   * End of the period in which an absent owner keeps the channel; null while the owner is
-   * present, and without an owner.
+   * End of the period in which an absent owner keeps the channel; null while the owner is a member,
+   * and without an owner.
    */
   readonly ownerUntil: number | null
   /** Time at which the empty unmanaged channel closes; null while it has members. */

@@ -130,7 +130,7 @@ export class QueueActor {
     this.#watchers.flush()
   }
 
-  /** Replaces the known rooms with free seats by those of a listing. */
+  /** Updates the known rooms with free seats from a listing. */
   openRoomsListed(rooms: ReadonlyArray<{ readonly id: string; readonly free: number }>): void {
     this.#listing = false
     this.#listedAt = this.#runtime.now()

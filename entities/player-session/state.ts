@@ -1,7 +1,7 @@
 /**
  * Player session state machine, pure: the newest connection, and the one reservation of the player.
  * A reservation is a seat in a room or a ticket in a queue. The session is the authority for both,
- * so a player is never in two rooms nor matched twice.
+ * so a player is never in two rooms nor matched twice, whatever gateways and queues assume.
  */
 import { Result } from "effect"
 import { AlreadyInRoom, AlreadyMatching, Unavailable } from "#rpc/errors/codes"

@@ -181,7 +181,7 @@ export class RoomActor {
     this.#expect(node, now)
   }
 
-  /** Waits for every node that the snapshot names to attach again. */
+  /** Expects every node that the snapshot names to attach again. */
   expectNodes(): void {
     const now = this.#runtime.now()
     for (const member of this.state?.members.values() ?? []) {

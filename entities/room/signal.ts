@@ -1,6 +1,7 @@
 /**
  * Signals of peer-to-peer rooms. If the sender or the receiver needs a relay, the room removes
- * every non-relay address from the signal. So the other side never learns an address.
+ * every non-relay address from the signal. So the other side never learns an address, even if the
+ * client sends one.
  */
 import { Result } from "effect"
 import { P2pOnly, PlayerNotInRoom } from "#rpc/errors/codes"

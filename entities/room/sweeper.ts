@@ -10,7 +10,7 @@ import { iso } from "./model.ts"
 import { Room } from "./protocol.ts"
 
 const sweepMillis = 5000
-/** Delay after which no node has the room: an active room acts on time. */
+/** Delay past its deadline after which no node has a room: an active room acts on time. */
 const lateMillis = 5000
 
 export const RoomSweeper = Singleton.make(

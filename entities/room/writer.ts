@@ -133,7 +133,7 @@ const makeUnclaimed = (
     if (unclaimed.get(actor.id) === actor) unclaimed.delete(actor.id)
   }
 
-  /** Removes rooms that another activation owns, and marks rooms dirty whose row is missing. */
+  /** Drops rooms that another activation owns, and marks rooms dirty whose row is missing. */
   const check = Effect.gen(function* () {
     for (const actor of unclaimed.values()) if (actor.fenced) unclaimed.delete(actor.id)
     for (const batch of Array.chunksOf(unclaimed.values(), batchSize)) {

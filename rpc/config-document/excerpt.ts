@@ -5,9 +5,7 @@
 import { Predicate } from "effect"
 import { config } from "../limits.ts"
 
-/**
- * Number of entries in the excerpt, one more than any list may have: the list is still too long.
- */
+/** Entries of a list in the excerpt, one more than any list may have: it is still too long. */
 const entriesMax = Math.max(config.statsMax, config.integrityRulesMax) + 1
 
 /** Returns the document with the first entries of each list. */

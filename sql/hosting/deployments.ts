@@ -12,7 +12,7 @@ type Time = typeof Time.Type
 
 const Status = Schema.Literals(["uploading", "ready"])
 
-/** Deployment; `missing` and `missingBytes` count the files that still need an upload. */
+/** Deployment of an app, and whether it is live. */
 const DeploymentRow = Schema.Struct({
   id: DeploymentId,
   version: Schema.Int,
@@ -227,7 +227,7 @@ const make = Effect.gen(function* () {
       ),
     /** Locks the app of an environment until the transaction ends. */
     lockApp: (environmentId: EnvironmentId) => orDieWithTimeout(lockApp(environmentId)),
-    /** The same without creating it: the environment may have been deleted. */
+    /** Locks the app without creating its row: the environment may have been deleted. */
     lockAppIfAny: (environmentId: EnvironmentId) =>
       Effect.asVoid(
         orDieWithTimeout(sql`

@@ -107,8 +107,7 @@ export class DomainRepository extends Context.Service<DomainRepository>()(
         /** Locks all claims to a domain until the transaction ends. */
         lockName: (domain: string) => orDieWithTimeout(all.lockName(domain)),
         /**
-         * Removes a domain from the other environment that has verified it, and returns that
-         * environment.
+         * Revokes the verification of a domain by another environment, and returns that one.
          */
         release: (key: Key) => orDieWithTimeout(all.release(key)),
         verify: (request: Parameters<typeof all.verify>[0]) =>

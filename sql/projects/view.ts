@@ -57,7 +57,7 @@ export type LiveRoom = typeof LiveRoom.Type
 /** Bound of the players with one email: usually one per sign-in provider. */
 const emailPlayersMax = 50
 
-/** Suffix of a prefix that sorts after every name with that prefix. */
+/** Suffix that makes a prefix sort after every name with that prefix. */
 const lastCharacter = "\u{10ffff}"
 
 const players = (sql: SqlClient.SqlClient) => {

@@ -1,4 +1,4 @@
-/** Public X profiles of players: columns of the account's row in `identities`. */
+/** X profiles that players may show: columns of the account's row in `identities`. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { AgeBand } from "#rpc/ages"

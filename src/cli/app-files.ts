@@ -21,7 +21,7 @@ export interface AppFile {
 
 const ignoreFile = ".svcignore"
 
-/** Files that are never deployed, even if `.svcignore` includes them. */
+/** Files that are never deployed, whatever `.svcignore` says. */
 const always = [ignoreFile, ".git", "node_modules", ".env", ".env.*", ".DS_Store", "Thumbs.db"]
 
 const hashOf = async (file: string): Promise<string> => {

@@ -56,7 +56,7 @@ const change = (on: boolean) =>
     }).pipe(
       Effect.retry({
         while: (error) => error._tag === "PushRefused" && error.currentVersion !== undefined,
-        times: attempts
+        times: attempts - 1
       }),
       Effect.catchTag("PushRefused", (error) => Effect.fail(refusal(error)))
     )

@@ -21,9 +21,7 @@ const attributes = {
 const successClass = 0x0100
 const errorClass = 0x0110
 
-/**
- * Credentials that a server requests before it serves a request, and those that the service issued.
- */
+/** Credentials that the service issued, with the realm and nonce that the server requires. */
 export interface LongTermCredentials {
   readonly username: string
   readonly credential: string

@@ -8,7 +8,7 @@ import type { Endpoints } from "./wire.ts"
 /** `METHOD /path` of an endpoint for players. */
 export type Route = keyof Endpoints
 
-/** Path values of an endpoint, by `inPath`. */
+/** Path values of an endpoint, which come from `inPath`. */
 type PathOf<E> = E extends { readonly params: infer Params }
   ? { readonly params: PathValues<Params> }
   : unknown

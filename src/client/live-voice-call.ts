@@ -29,7 +29,7 @@ const rejoinableErrors: ReadonlySet<string | undefined> = new Set([
   "voice_unavailable"
 ])
 
-/** Level (0 to 1) from which on a player counts as speaking. */
+/** Level (0 to 1) above which a player counts as speaking. */
 const speechLevel = 0.01
 
 export { openMicrophone }
@@ -50,7 +50,7 @@ export class LiveVoiceCall implements VoiceCall {
   #joined: Joined | undefined
   #joinedAt = 0
   #media: CallMedia | undefined
-  /** Events of an offer that arrived before the reply that names its session. */
+  /** Media events before the reply to a join: an offer may precede the reply with its session. */
   #early: Array<VoiceEvent> = []
   #slots: Readonly<Record<string, string | null>> = {}
   #rejoining: Promise<void> | undefined

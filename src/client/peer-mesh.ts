@@ -8,8 +8,10 @@ import type { PeerConnectionClass, RtcServers } from "./peer-connection.ts"
 import { PeerLink } from "./peer-link.ts"
 import type { PeerOptions, PeerRoute, PeerSendOptions, Room, RoomEvents } from "./room.ts"
 
-/** Maximum length of a peer's message, equal to that of one through the service. */
-const messageMaxCharacters = 64 * 1024
+/** Maximum characters of a text that a peer sends; the data in it is bounded as over the service. */
+const textMaxCharacters = 64 * 1024
+/** Bound of the data of a message, as JSON in UTF-8 bytes: that of `send` over the service. */
+const dataMaxBytes = 16 * 1024
 const typeMaxCharacters = 64
 /** Time before their expiry at which the client renews credentials. */
 const renewalMillis = 5 * 60_000
@@ -28,11 +30,13 @@ const classOf = ({ RTCPeerConnection }: PeerOptions): PeerConnectionClass => {
   throw new TypeError("No RTCPeerConnection here: pass a class as the option RTCPeerConnection.")
 }
 
-/** A message as text; undefined if it is too large or no JSON, which the way over the service reports. */
+/** Returns a message as text; undefined if the service would refuse it, which then reports why. */
 const textOf = (type: string, data: unknown): string | undefined => {
+  if (type.length > typeMaxCharacters) return undefined
   try {
-    const text = JSON.stringify(data === undefined ? [type] : [type, data])
-    return text.length > messageMaxCharacters ? undefined : text
+    if (data === undefined) return JSON.stringify([type])
+    const { length } = new TextEncoder().encode(JSON.stringify(data))
+    return length > dataMaxBytes ? undefined : JSON.stringify([type, data])
   } catch {
     return undefined
   }
@@ -123,7 +127,7 @@ export class PeerMesh {
 
   /** Handles a message of a peer: `[type]` or `[type, data]`. It ignores other texts. */
   #receive(from: string, text: string): void {
-    if (text.length > messageMaxCharacters) return
+    if (text.length > textMaxCharacters) return
     try {
       const message: unknown = JSON.parse(text)
       if (!Array.isArray(message)) return

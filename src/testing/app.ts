@@ -66,7 +66,7 @@ export class TestApp extends Context.Service<
     ) => Effect.Effect<NonNullable<A>>
   }
 >()("testing/app/TestApp") {
-  /** Layer on this layer's database, with these settings beside the development defaults. */
+  /** Layer on a {@link TestDatabase}, with these settings beside the development defaults. */
   static readonly layerWith = (env: Readonly<Record<string, string>> = {}) =>
     Layer.effect(TestApp, startApp(env)).pipe(Layer.provide(NodeServices.layer))
 }

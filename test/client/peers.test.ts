@@ -192,6 +192,29 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("room.peer
       })
   )
 
+  it.effect("refuses data beyond 16 KiB on open data channels too, as over the service", () =>
+    Effect.gen(function* () {
+      const network = new FakePeers()
+      const [ada, bob] = yield* together("mesh", 2)
+      if (ada === undefined || bob === undefined) return assert.fail()
+      for (const page of [ada, bob]) yield* connect(network, page)
+      yield* direct([ada, bob])
+      const received: Array<string> = []
+      roomOf(bob).on("message", ({ type }) => received.push(type))
+      const warned = new Promise<string>((resolve) =>
+        roomOf(ada).on("warn", ({ code }) => resolve(code))
+      )
+      // Two quotes are part of the JSON, and each é takes two bytes.
+      roomOf(ada).peers.send("large", "é".repeat(8 * 1024))
+      assert.strictEqual(yield* ask(() => warned), "payload_too_large")
+      const last = yield* message(bob, "whole")
+      roomOf(ada).peers.send("whole", "é".repeat(8 * 1024 - 1))
+      yield* Fiber.join(last)
+      assert.deepStrictEqual(received, ["whole"])
+      assert.deepStrictEqual(ada.relayed, ["large"])
+    })
+  )
+
   it.effect("ignores what is no message or signal of the mesh", () =>
     Effect.gen(function* () {
       const network = new FakePeers()

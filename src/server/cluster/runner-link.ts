@@ -128,7 +128,7 @@ export class RunnerLink {
     return this.#connection === undefined && this.#options.now() > this.#closedUntil + idleMillis
   }
 
-  /** Sends a heartbeat. Call it at even intervals. */
+  /** Sends a heartbeat, or closes a link without replies. Call it at even intervals. */
   heartbeat(): void {
     if (this.#connection === undefined) return
     if (this.#missed >= missedUntilClose) return this.#end("the other node does not answer")

@@ -26,7 +26,7 @@ import { Membership } from "./membership.ts"
 import { PauseDetector } from "./pause-detector.ts"
 
 const retryMillis = 30
-/** Timeout of an acquisition, well below the second that Effect Cluster allows for it. */
+/** Time for retries of an acquisition, well below the second that Effect Cluster allows for it. */
 const acquireMillis = 350
 const releaseWindowMillis = 20
 /** Timeout of a release, which Effect Cluster repeats if it fails. */

@@ -25,9 +25,9 @@ export const applyName = (
 }
 
 /**
- * Applies an age band to a player's connections. Without open chat, the player leaves the channels
- * that players have created. Without direct connections, the player rejoins its direct calls by a
- * relay, so that peers no longer learn its address.
+ * Applies an age band to a connection. Without open chat, the player leaves the channels that
+ * players have created. Without direct connections, its direct calls end: the player rejoins them
+ * by a relay, so that peers no longer learn its address.
  */
 export const applyAgeBand = (
   hub: Pick<Hub["Service"], "rooms">,

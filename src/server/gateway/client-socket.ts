@@ -109,7 +109,7 @@ export abstract class ClientSocket<A extends Admission = Admission>
   readonly #stream: Duplex
   #admission: A | undefined
   #bucket: FrameBucket
-  /** Start of the wait for credentials, or of their check. */
+  /** Start of the wait for credentials, including their check. */
   #waitingSince: number
   #checking = false
   #receivedAt: number

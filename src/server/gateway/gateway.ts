@@ -41,7 +41,7 @@ const drainStepMillis = 50
 const sweepMillis = 1000
 const second = 1000
 /**
- * Interval of the eviction check. A node may be evicted for a moment; after this many checks in a
+ * Interval of the eviction check. A node may be evicted for a moment; after `evictionChecks` in a
  * row, it closes its sockets.
  */
 const evictionCheckMillis = 500

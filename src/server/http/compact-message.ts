@@ -8,7 +8,7 @@ import type { EnvironmentId } from "#rpc/ids"
 import { http as limits } from "#rpc/limits"
 import { TimedMessage } from "#server/platform/body-deadlines"
 
-/** Size above which a piece is passed on as it is. */
+/** Size from which a piece is passed on as it is. */
 const smallBytes = 1024
 const joinedBytes = 4 * 1024
 
@@ -71,7 +71,7 @@ export class CompactMessage extends TimedMessage {
     return this.#length + smallBytes > joinedBytes ? this.#flush() : true
   }
 
-  /** Joins the pieces of the body. A body in one piece, as most are, stays as it is. */
+  /** Joins a piece to those before. A body in one piece, as most are, stays as it is. */
   #join(piece: Buffer): void {
     if (this.#length === 0) {
       this.#joined = piece

@@ -128,8 +128,8 @@ const backOffSteps = 8
 const missingMillis = 6000
 /**
  * Time for which commands wait for an unreachable entity. It is longer than the rooms of a frozen
- * runner need after their links have closed. Together with `missingMillis` it is shorter than a
- * client waits for a reply.
+ * runner need after their links have closed. With the two seconds until links close, it is shorter
+ * than a client waits for a reply.
  */
 const unreachableMillis = 6000
 /** Time in which the entity has to accept an attachment before the link tries again. */

@@ -122,9 +122,9 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
   }
 
   /**
-   * Maximum number of waiting commands; none while the link is attached, since each ticket of this
-   * node has at most two. A queue forgets the tickets of a node with its attachment, so a
-   * cancellation may be lost without one.
+   * Maximum number of waiting commands. There is no bound while the link is attached, since each
+   * ticket of this node has at most two. A queue forgets the tickets of a node with its attachment,
+   * so a cancellation may be lost without one.
    */
   protected override get waitingMax(): number {
     return this.attached ? Number.POSITIVE_INFINITY : super.waitingMax

@@ -15,7 +15,7 @@ import { monotonicMillis } from "#entities/monotonic"
 /** Links that start together, and the shortest pause before the next ones. */
 export const linksPerBatch = 16
 export const pauseMinMillis = 5
-/** Factor by which a pause grows for each millisecond that the previous one ended late. */
+/** Milliseconds by which a pause grows for each millisecond that the previous one ended late. */
 const restFactor = 4
 const pauseMaxMillis = 200
 /**

@@ -106,8 +106,8 @@ export class ReservationManager {
   }
 
   /**
-   * Drops a seat that may or may not have been taken. The session keeps it, and asks the room when
-   * the player wants another.
+   * Drops a seat that may or may not have been taken. The session keeps it, and the next claim asks
+   * the room.
    */
   forgetUnconfirmed(roomId: string): void {
     if (this.hasSeat(roomId)) this.#current = noReservation
@@ -189,7 +189,7 @@ export class ReservationManager {
 
   /**
    * Releases a ticket later: the session may have granted it after all, too late. For a seat, the
-   * session asks its room instead.
+   * next claim asks its room instead.
    */
   #releaseLater(wanted: Reservation, error: CodedError): void {
     if (wanted.kind === "ticket" && isUnavailable(error)) this.#pendingRelease = wanted

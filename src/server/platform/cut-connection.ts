@@ -1,5 +1,5 @@
 /**
- * Closes a connection with a reset. While bytes wait here, the buffer of the operating system is
+ * Cuts a connection, with a reset while bytes wait here. The buffer of the operating system is then
  * full, too, and its client does not read. After an ordinary close the system would keep that
  * buffer, megabytes of it, for minutes. A reset frees it.
  */

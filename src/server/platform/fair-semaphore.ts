@@ -91,7 +91,7 @@ export class FairShares<W> {
     return this.#grantNext()
   }
 
-  /** Returns a permit. The result are the waiters that now hold one. */
+  /** Releases a permit; returns the waiters that now hold one. */
   release(key: string | undefined): ReadonlyArray<W> {
     const held = this.heldBy(key)
     if (held > 1) this.#held.set(key, held - 1)

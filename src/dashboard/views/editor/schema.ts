@@ -62,7 +62,7 @@ export const makeDocuments = (): Documents => {
   }
 }
 
-/** Returns the text of a snippet of the language service, without the places to fill in. */
+/** Returns the text of a snippet, with the default texts of its placeholders. */
 const plainText = (text: string): string =>
   text.replaceAll(/\$\{\d+:([^}]*)\}/g, "$1").replaceAll(/\$\d+|\$\{\d+\}/g, "")
 

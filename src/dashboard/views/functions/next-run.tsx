@@ -6,10 +6,7 @@ import { Cron, DateTime, Option, Result } from "effect"
 import { texts } from "../../core/texts.ts"
 import { Time } from "../../parts/basics.tsx"
 
-/**
- * Returns the next run. The deployment refuses a time that never comes; otherwise the search finds
- * none.
- */
+/** Returns the next run, or undefined. The deployment refuses a cron that never runs. */
 const nextOf = (cron: string): string | undefined =>
   Result.getSuccess(Cron.parse(cron, "UTC")).pipe(
     Option.flatMap((parsed) => Option.liftThrowable(() => Cron.next(parsed))()),

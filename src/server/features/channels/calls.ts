@@ -33,7 +33,10 @@ const reach = <A, E extends { readonly _tag: string }, R>(
 
 const withinTime = Effect.timeoutOrElse({ duration: replyTimeout, orElse: () => unavailable })
 
-/** Calls a channel. Fails with `unavailable` if the call does not reach the channel. */
+/**
+ * Calls a channel. Fails with `unavailable` if the call does not reach the channel, or gets no reply in
+ * time.
+ */
 export const callChannel = <A, E extends { readonly _tag: string }, R>(
   call: Effect.Effect<A, E, R>
 ) => withinTime(reach(call))

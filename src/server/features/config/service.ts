@@ -81,7 +81,6 @@ const changesCapacity = 1024
 /** The entity tag of a version. */
 export const etagOf = (version: number): string => `"${version}"`
 
-/** Reads and pushes the configs of all environments. */
 /**
  * Check of a feature on the current config. Returns an issue for each value that the feature cannot
  * use.
@@ -91,6 +90,7 @@ export type ConfigCheck = (
   config: EnvironmentConfig
 ) => Effect.Effect<ReadonlyArray<Issue>>
 
+/** Reads and pushes the configs of all environments. */
 export class Configs extends Context.Service<
   Configs,
   {

@@ -51,7 +51,7 @@ export class DeveloperSessions extends Context.Service<
       yield* sweepDaily("Developers' sessions", repository.sweepSessions)
       return DeveloperSessions.of({
         end: repository.endSession,
-        create: Effect.fn("DeveloperSessions.open")(
+        create: Effect.fn("DeveloperSessions.create")(
           function* (developerId: DeveloperId) {
             const token = `kds_${yield* randomSecret}`
             const id = yield* newId.developerSession

@@ -1,7 +1,7 @@
 /**
  * New developer accounts. With `SVC_SIGNUPS=closed` the first sign-up of a deployment still succeeds,
- * and later ones fail. In production the first sign-up needs the setup token, whatever `SVC_SIGNUPS`
- * requires.
+ * and later ones fail. In production the first sign-up needs the setup token instead of what
+ * `SVC_SIGNUPS` requires.
  */
 import { Effect, Option } from "effect"
 import { EmailTaken, InvalidInviteCode, SignupsClosed } from "#rpc/errors/codes"
@@ -36,7 +36,10 @@ export const makeCreateAccount = Effect.gen(function* () {
   const setupToken = yield* makeSetupToken
   const signups = yield* makeSignups
 
-  /** Fails if the policy admits no account, or if a given invite code is not redeemable. */
+  /**
+   * Fails if neither the setup token nor the policy admits an account, or if a given invite code is
+   * not redeemable.
+   */
   const admit = Effect.fnUntraced(function* ({ inviteCode, setupToken: token }: Invitation) {
     if (yield* setupToken.isNeeded) {
       yield* setupToken.check(token)

@@ -125,8 +125,8 @@ const makeSenders = Effect.gen(function* () {
 })
 
 /**
- * Removes the sign-in methods that another person may have added before the mailbox owner claimed the
- * player.
+ * Removes the providers and codes that another person may have added before the mailbox owner claimed
+ * the player.
  */
 const makeEvictOthers = Effect.gen(function* () {
   const codes = yield* SingleUseCodes

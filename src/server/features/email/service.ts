@@ -174,7 +174,7 @@ const makeLinking = Effect.gen(function* () {
   return { link, signUp }
 })
 
-/** Password checks of logins and password changes. */
+/** Login and password change. */
 const makePasswordChecks = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const passwords = yield* Passwords

@@ -17,7 +17,8 @@ export class FunctionsChanges extends Context.Service<
     /** Sends a change to all nodes. Within a transaction, sends it at the commit. */
     readonly publish: (environmentId: string) => Effect.Effect<void>
     /**
-     * Waits until all nodes have received the published changes and the running node has applied them.
+     * Waits until all nodes have received the published changes, and the node that runs the
+     * functions has applied them.
      */
     readonly awaitApplied: (environmentId: EnvironmentId) => Effect.Effect<void>
   }

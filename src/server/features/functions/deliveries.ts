@@ -69,7 +69,7 @@ const everything: DeliveryOutcome = { retry: [] }
 const delaySeconds = (attempts: number): number =>
   Math.min(limits.retrySecondsMax, limits.retrySeconds * 2 ** Math.max(0, attempts - 1))
 
-/** Whether the code failed a call. A call that could not run does not count as failed. */
+/** Whether a call failed in the code. A call that could not run does not count as failed. */
 const isFailedCall = ({ _tag }: CallFailure): boolean =>
   _tag === "function_error" || _tag === "function_cpu_exceeded"
 

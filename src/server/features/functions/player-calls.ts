@@ -1,6 +1,7 @@
 /**
- * Calls and sockets of functions that players have open on this runner. They end with a ban or deletion of
- * the player, or a revocation of its session. They also end if this runner missed the invalidation.
+ * Calls and sockets of functions that players have open on this runner. They end with a ban or
+ * deletion of the player, or a revocation of its session, even if this runner missed the
+ * invalidation.
  */
 import { Context, DateTime, Effect, Layer, Stream } from "effect"
 import type { PlayerCaller } from "#rpc/auth"

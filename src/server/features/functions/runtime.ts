@@ -68,7 +68,7 @@ export interface QueuedMessage {
   readonly attempts: number
 }
 
-/** Outcome of a batch. Messages in neither list are acknowledged. */
+/** Outcome of a batch. Messages outside `retry` are acknowledged. */
 export interface DeliveryOutcome {
   /** Messages to deliver again, after `delaySeconds` if given. */
   readonly retry: ReadonlyArray<{ readonly id: string; readonly delaySeconds?: number }>

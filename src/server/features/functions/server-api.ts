@@ -19,7 +19,7 @@ const reply = (status: number, value: unknown): ServerReply => ({
   body: encoder.encode(JSON.stringify(value))
 })
 
-/** Returns the status of an error from its class. */
+/** Returns the reply for an error, with the status of its class. */
 const refusal = (error: CodedError): ServerReply => reply(statusOf(error), { error: toWire(error) })
 
 /** Returns the segments of a path below `/v1/admin`; undefined if their URL encoding is invalid. */

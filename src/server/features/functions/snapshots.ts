@@ -1,8 +1,8 @@
 /**
  * Snapshots of the stored data of functions: databases, KV, files and durable objects. They let another
- * runner continue where one has stopped. After a crash, the seconds since the last snapshot are lost. A
- * runner opens the data under an epoch. Once a newer epoch has opened it, an older one can no longer
- * write snapshots.
+ * runner continue where one has stopped. A crash loses at most the seconds since the last snapshot.
+ * A runner opens the data under an epoch. Once a newer epoch has opened it, an older one can no
+ * longer write snapshots.
  */
 import { Clock, Context, Data, Effect, Layer, Schedule } from "effect"
 import { Unavailable } from "#rpc/errors/codes"

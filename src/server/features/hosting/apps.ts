@@ -166,8 +166,8 @@ const makeLoad = Effect.gen(function* () {
 })
 
 /**
- * Sites that this node has loaded. A deployment never changes. The number of their files bounds the
- * cache.
+ * Sites that this node has loaded, with a bound on the number of their files. A deployment never
+ * changes.
  */
 const makeSites = Effect.gen(function* () {
   const blobs = yield* Blobs

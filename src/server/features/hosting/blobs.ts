@@ -131,7 +131,7 @@ const makePut = Effect.gen(function* () {
   })
 })
 
-/** Maximum number of verified blobs in the memory of this process. A blob never changes. */
+/** Maximum number of verified forms that this process remembers. A blob never changes. */
 const verifiedMax = 100_000
 
 const decompressors: Readonly<Record<BlobForm, () => Transform>> = {

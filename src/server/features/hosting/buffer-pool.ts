@@ -9,8 +9,8 @@ export interface PieceSizes {
   readonly largeBytes: number
   readonly largeMax: number
   /**
-   * Bytes of a small piece, used when all large ones are in use. `smallKept` bounds the number kept for
-   * reuse.
+   * Bytes of a small piece, for few bytes or when all large ones are in use. `smallKept` bounds the
+   * number kept for reuse.
    */
   readonly smallBytes: number
   readonly smallKept: number
@@ -33,7 +33,7 @@ export class BufferPool {
     this.#sizes = sizes
   }
 
-  /** Takes a buffer of up to `bytes` bytes. */
+  /** Takes a buffer for `bytes` bytes. The buffer may be smaller or larger. */
   take(bytes: number): Piece {
     const { largeBytes, largeMax, smallBytes, smallKept } = this.#sizes
     if (bytes <= smallBytes || this.#largeInUse >= largeMax) {

@@ -1,6 +1,7 @@
 /**
  * Files that the service adds to every hosted app: base URL and publishable key. With them a game needs
- * no settings at build time. Other dot names that the service reserves return 404.
+ * no settings at build time. No deployment has files of the other dot names that the service
+ * reserves.
  */
 import { reservedPaths } from "#rpc/hosting/paths"
 import type { HostedApp } from "./apps.ts"

@@ -26,7 +26,7 @@ export const parseSettings = (text: string): SiteSettings | undefined =>
 /** File of a site. */
 export interface SiteFile {
   readonly sha256: string
-  /** Entity tag of the uncompressed bytes. */
+  /** Entity tag of the original bytes. */
   readonly tag: string
   readonly size: number
   readonly media: Media
@@ -114,7 +114,7 @@ export const findFile = ({ files, settings }: Site, path: string, isNavigation: 
   return isNavigation && settings.spa !== false ? fileOf(files.get("index.html")) : undefined
 }
 
-/** Form of a file: uncompressed, Brotli or gzip. */
+/** Form of a file: original bytes, Brotli or gzip. */
 export type Form = "" | ".br" | ".gz"
 
 const accepts = (header: string, encoding: string): boolean =>
@@ -124,9 +124,7 @@ const accepts = (header: string, encoding: string): boolean =>
     return name.trim() === encoding && !isRefused
   })
 
-/**
- * Returns the form of a file for an `Accept-Encoding`. Ranges always refer to the uncompressed bytes.
- */
+/** Returns the form of a file for an `Accept-Encoding`. Ranges refer to the original bytes. */
 export const formOf = (
   { brotliBytes, gzipBytes }: SiteFile,
   acceptEncoding: string | undefined,

@@ -1,6 +1,6 @@
 /**
- * Frames of matchmaking. The player's session claims a ticket. The ticket waits in the queue of its
- * mode, and becomes a seat when the session confirms it.
+ * Frames of matchmaking. The connection claims a ticket from the player's session. The ticket waits in
+ * the queue of its mode, and becomes a seat when the session confirms it.
  */
 import { Clock, type Context, Effect, Metric } from "effect"
 import type { SecureRandom } from "effect/crypto"

@@ -2,8 +2,8 @@
  * Rules of bans and appeals, as pure functions from a player's last ban, a request and the current time
  * to the new row.
  *
- * Invariants: an ended ban never becomes active again. A ban has at most one appeal. An operator
- * resolves an appeal once. No appeal is open after its ban has ended.
+ * Invariants: an ended ban never becomes active again. A ban has at most one appeal. An appeal gets at
+ * most one resolution. No appeal is open after its ban has ended.
  */
 import { DateTime, Result } from "effect"
 import { AlreadyAppealed, AlreadyResolved, SanctionInactive } from "#rpc/errors/codes"

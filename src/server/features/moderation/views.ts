@@ -46,10 +46,7 @@ export const operatorView = (row: SanctionRow, now: DateTime.Utc): OperatorSanct
   reason: row.reason
 })
 
-/**
- * Ban fields of a player: the active ban, or the last one if it expired; nulls if an operator lifted
- * it.
- */
+/** Ban fields of a player: the active ban, or the last one if it expired; nulls if lifted or none. */
 export const banView = (last: SanctionRow | undefined, now: DateTime.Utc) => {
   const shown = last?.liftedAt === null ? last : undefined
   return {

@@ -1,6 +1,6 @@
 /**
- * Effects of unpaid usage on a project. The payer of a project is its first member. Functions need
- * prepaid credit. The service suspends them after 72 hours of debt, until payment.
+ * Effects of unpaid usage on a project. The payer of a project is its first member. Enabling functions
+ * needs prepaid credit. The service suspends functions after 72 hours of debt, until payment.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { PrepaidRequired } from "#rpc/errors/codes"

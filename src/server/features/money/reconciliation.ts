@@ -9,7 +9,7 @@ import { sweepHourly } from "#server/platform/database"
 import { Payments } from "./payments.ts"
 import { factOf, PaymentProvider } from "./provider.ts"
 
-/** Applies provider events that this service may have missed. */
+/** Applies provider events and states of expired checkouts that this service may have missed. */
 export const makeReconcile = Effect.gen(function* () {
   const payments = yield* Payments
   const provider = yield* PaymentProvider

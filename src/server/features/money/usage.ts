@@ -16,7 +16,7 @@ import { Ledger } from "./ledger.ts"
 import { chargeUsage } from "./postings.ts"
 import { chargeOf, rate } from "./prices.ts"
 
-/** Number of months that one run closes. The next run closes the rest. */
+/** Maximum number of months that one run closes. The next run closes more. */
 const closedMax = 10_000
 
 const StoredReport = Schema.fromJsonString(UsageReport)

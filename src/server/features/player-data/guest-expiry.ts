@@ -1,6 +1,7 @@
 /**
- * Expiry of guests who cannot come back, because their last refresh token has expired. One process at a
- * time deletes them in batches, with all data, like a player's own deletion.
+ * Expiry of guests who cannot come back, because their last refresh token expired more than
+ * `SVC_GUEST_EXPIRY_DAYS` days ago. One process at a time deletes them in batches, with all data, like
+ * a player's own deletion.
  */
 import { DateTime, Effect, Layer } from "effect"
 import { guests as limits } from "#rpc/limits"

@@ -26,8 +26,8 @@ type Rows = Effect.Success<ReturnType<PlayerDataRepository["Service"]["read"]>>
 export interface ExportedPlayer {
   readonly view: Omit<PlayerExport, "saves">
   /**
-   * Reads one save per pull. Sends its data unparsed, since it is JSON text. Fails at the end if a
-   * concurrent request deleted the player.
+   * Reads one save per pull. Sends its data unparsed, since it is JSON text. Fails at the end after a
+   * concurrent deletion of the player.
    */
   readonly saves: Stream.Stream<ExportedSave, PlayerNotFound>
 }

@@ -36,7 +36,7 @@ export class Environments extends Context.Service<
   {
     /**
      * Returns the environment of a key. Fails with `invalid_key` for a malformed, unknown or revoked
-     * key, and for a key of another kind.
+     * key, and for a key of a kind that is not in `needed`.
      */
     readonly findByKey: (
       key: string,

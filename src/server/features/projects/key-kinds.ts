@@ -7,7 +7,7 @@ const names: Readonly<Record<KeyKind, string>> = {
   secret: "a secret key (sk_)"
 }
 
-/** Credentials by prefix that a developer may send instead of a key. Access tokens are JWTs. */
+/** Credentials that a developer may send as a key, by prefix. Access tokens are JWTs. */
 const kinds: ReadonlyArray<readonly [prefix: string, kind: KeyKind | undefined, name: string]> = [
   ["pk_", "publishable", names.publishable],
   ["sk_", "secret", names.secret],

@@ -1,6 +1,6 @@
 /**
- * Reads of one environment for the dashboard: players and daily active players. Rooms, queues and
- * channels of all nodes come from the last report of each node.
+ * Reads of one environment for the dashboard. Players, daily active players and rooms come from the
+ * database. Queues and channels come from the last report of each node.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { ageProfileOf } from "#rpc/ages"

@@ -107,7 +107,7 @@ export const withSeat = Effect.fnUntraced(function* <A, R>(
 })
 
 /**
- * Sends a command to the connection's room; fails as outside of a room if the room no longer exists.
+ * Sends a command to the connection's room. Fails with `not_in_room` if the room no longer exists.
  */
 export const requestOfRoom = (room: RoomHandle, command: PlayerCommand) =>
   Effect.mapError(room.request(command), (error) =>

@@ -225,7 +225,10 @@ const makeLogout = (repository: SessionRepository["Service"], secrets: Secrets["
     yield* repository.signOut({ environmentId, sessionId, now: yield* DateTime.now })
   })
 
-/** Finds the session of a current token: open, revoked or signed out, but not expired. */
+/**
+ * Finds the session of a current token: open or revoked, but not expired. Fails for a signed-out
+ * session.
+ */
 const makeFindCurrent = (repository: SessionRepository["Service"], secrets: Secrets["Service"]) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId, token: string) {
     const presented = parseRefreshToken(secrets, token)

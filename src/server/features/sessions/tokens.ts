@@ -1,6 +1,7 @@
 /**
  * Access tokens: JWTs (ES256, 15 minutes) that name the player, the environment and the session. Game
  * servers verify them offline with the published key set.
+ *
  * Verification accepts one algorithm, known key ids, this issuer and canonical base64url only.
  */
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Page `/s/<id>` of a link whose app names no page of its own. It shows the card and nothing else, so
- * that players can post the link.
+ * Page `/s/<id>` of a link whose app names no page of its own. It exists so that players can post the
+ * link, and shows nothing that the card does not.
  */
 import { Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

@@ -54,7 +54,7 @@ const chooseText = (text: Text, languages: ReadonlyArray<string>) => {
 export const textIn = (text: Text, languages: ReadonlyArray<string>): string =>
   chooseText(text, languages).shown
 
-/** Largest score in plain digits. Larger scores use an exponent, which says more. */
+/** Absolute value from which a score has an exponent, which says more than digits. */
 const plainMax = 1e15
 
 /** Formats a score for people: grouped digits, at most three decimals, an exponent for a huge score. */

@@ -1,4 +1,4 @@
-/** X profiles of players. The service never shows a child's profile. */
+/** X profiles of players. The service never shows a child's profile to others. */
 import { Effect, Option, Schema } from "effect"
 import { ageBandOf, capabilitiesOf } from "#rpc/ages"
 import { Api } from "#rpc/api"

@@ -106,8 +106,8 @@ const joinRetries = {
 }
 
 /**
- * Ends a session whose addresses the other members see, and lets the client join again through a relay.
- * Runs between the frames of the connection to the channel.
+ * Ends a session whose addresses the other members see. The client joins again at once, then through
+ * a relay. Runs between the frames of the connection to the channel.
  */
 const makeEndDirectCall = (
   { channels, environmentId, playerId, sink }: PlayerConnection,

@@ -4,12 +4,12 @@
  * silence. Times are in milliseconds, levels in -dBov: 0 is the loudest. Pure.
  */
 
-/** Level of the quietest sound that takes a slot, in -dBov. */
+/** Level of the loudest sound that takes no slot, in -dBov. */
 const speechLevel = 50
 const takeMillis = 60
 const stealMillis = 500
 const silenceMillis = 2000
-/** Length of a pause that resets the sound counted towards a slot. */
+/** Maximum length of a pause within the sound that counts towards a slot. */
 const pauseMillis = 200
 /** Number of dB by which a speaker must be louder to take another's slot. */
 const stealMargin = 6
@@ -45,7 +45,8 @@ export class SpeakerSlots {
   }
 
   /**
-   * Records a speaker's announcement of speech. The speaker then needs no sound to take a free slot.
+   * Records a speaker's announcement of speech. The speaker's first sound within 200 ms then takes
+   * a free slot.
    */
   hint(id: string, now: number): void {
     const speaker = this.#speakerOf(id, now)

@@ -69,7 +69,7 @@ const fileOf = ({ gzip, type }: BundledFile) => {
 const notFound = errorResponse(NotFound, new NotFound())
 
 /**
- * Serves the page and its files. It logs a failed build once, and answers with a page that names
+ * Serves the page and its files. It logs a failed build once, and answers with a page that reports
  * it.
  */
 const makeSite = Effect.cached(

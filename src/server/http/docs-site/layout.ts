@@ -61,7 +61,7 @@ const neighbours = (parts: ReadonlyArray<NavPart>, current: string): string => {
   return `<nav class="near" aria-label="Neighbouring pages">${links}</nav>`
 }
 
-/** Returns the repository file from which a page comes. */
+/** Returns the line that names the repository file of a page. */
 const sourceOf = (path: string | undefined): string =>
   path === undefined
     ? ""

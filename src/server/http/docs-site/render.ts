@@ -77,7 +77,7 @@ const highlighted = (text: string, language: string | undefined): string => {
     : hljs.highlight(text, { language: known, ignoreIllegals: true }).value
 }
 
-/** Resolves the target of a link or image of a page; undefined for a target outside the site. */
+/** Resolves the target of a link or image of a page; undefined if it leads nowhere. */
 type Resolve = (link: string) => string | undefined
 
 const rendererWith = (resolve: Resolve, headings: Array<RenderedPage["headings"][number]>) => ({

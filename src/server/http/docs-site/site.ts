@@ -16,7 +16,7 @@ import { themeScript, tokens } from "../look/tokens.ts"
 export interface SiteFile {
   readonly type: string
   readonly body: Uint8Array
-  /** Compressed bytes; undefined where compression saves nothing. */
+  /** Compressed bytes; undefined for an image, which does not get smaller. */
   readonly gzipped: Uint8Array | undefined
   readonly etag: string
 }

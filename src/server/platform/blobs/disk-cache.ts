@@ -94,8 +94,8 @@ export class DiskCache {
   }
 
   /**
-   * Evicts the oldest files. The newest file stays even if it is larger than the whole cache: it is
-   * about to be read.
+   * Evicts the files that were used longest ago. The newest file stays even if it is larger than
+   * the whole cache: it is about to be read.
    */
   async #evict(): Promise<void> {
     for (const key of this.#sizes.keys()) {

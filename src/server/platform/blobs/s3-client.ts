@@ -23,7 +23,7 @@ export interface S3Request {
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Blob
-  /** Reads the response. The store may call it again. */
+  /** Reads the response. A retry calls it again. */
   readonly read: (response: Response) => Promise<void>
 }
 
@@ -32,7 +32,7 @@ const timeoutMillis = 60_000
 /** Number of immediate retries: mostly the store has closed a connection that was idle. */
 const retries = 2
 
-/** Maximum length of an error response. A longer one is not from such a store. */
+/** Searched characters of an error response. A longer one is not from such a store. */
 const errorMaxCharacters = 10_000
 
 const refusalOf = async (response: Response): Promise<Refused> => {

@@ -51,7 +51,7 @@ const serverPort = (): number | undefined => {
 }
 
 /**
- * Whether Postgres listens on the port. After a crash, the process id in `postmaster.pid` may
+ * Whether a program listens on the port. After a crash, the process id in `postmaster.pid` may
  * belong to another program.
  */
 const listens = (port: number) =>

@@ -61,7 +61,7 @@ export const blobsOf = (env: Variables): S3Settings | undefined => {
   }
 }
 
-/** Returns the missing variables of a bucket, or undefined. */
+/** Returns the issue of the first missing variable of a bucket, or undefined. */
 export const blobsIssue = (env: Variables) => {
   if (env.SVC_BLOBS_URL === undefined) return undefined
   const names = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] as const

@@ -10,8 +10,9 @@ export class FreePortError extends Data.TaggedError("FreePortError")<{
 }
 
 /**
- * Ports below the ephemeral ones, which systems give to connections: 32,768 and up on Linux, 49,152 and up on
- * others. They are above 10080, which browsers refuse.
+ * Ports below the ephemeral ones: 32,768 and up on Linux, 49,152 and up on others. Systems give those
+ * to connections, and to servers that leave the choice to them. All are above 10080, the highest that
+ * browsers refuse.
  */
 const ports = { least: 11_000, count: 21_000 }
 

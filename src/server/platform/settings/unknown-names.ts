@@ -4,7 +4,7 @@ import { editDistance } from "#rpc/edit-distance"
 
 const prefix = "SVC"
 
-/** Maximum number of different letters in a suggested name. */
+/** Maximum edit distance of a suggested name. */
 const suggestedMost = 4
 
 /** Returns the names of the variables that start with `SVC_` and that the service does not know. */

@@ -37,10 +37,7 @@ export interface SupervisorOptions<P extends Supervised> {
   readonly limits: () => SupervisorLimits
   readonly usageOf: (pid: number) => ProcessUsage | undefined
   readonly now: () => number
-  /**
-   * Callback for a process that the supervisor ended for its usage, or that crashed; `output` is
-   * its last output.
-   */
+  /** Callback for a process that the supervisor ended for its usage, or that crashed. */
   readonly onEnd: (reason: Exclude<EndReason, "stopped">) => void
   readonly onCpu: (cpuMillis: number) => void
   /** Calls that may wait at the gate, and for how long. */

@@ -21,7 +21,10 @@ export class CallDeadline {
   readonly #whole: NodeJS.Timeout
   #hasEnded = false
 
-  /** Calls `onLate` after `idleMillis` without progress, and after `wholeMillis` in any case. */
+  /**
+   * Calls `onLate` after `idleMillis` without progress, or after `idleMillis + wholeMillis` in any
+   * case.
+   */
   constructor(idleMillis: number, wholeMillis: number, onLate: () => void) {
     const late = (): void => {
       this.end()

@@ -1,6 +1,6 @@
 /**
  * Directories of the data of environments on this machine. If root runs the service, each environment's
- * process runs as its own user, who owns the environment's directory.
+ * process runs as its own user. The owner of the environment's directory determines this user.
  */
 import { execFile } from "node:child_process"
 import { hash } from "node:crypto"
@@ -121,7 +121,7 @@ export class DataDirectories {
     return directories
   }
 
-  /** Writes and removes a trial file as large as a first database, to test the disk. */
+  /** Writes and removes a trial file larger than a first database, to test the disk. */
   async tryToWrite(): Promise<void> {
     const folder = join(this.#data, "snapshots")
     const file = join(folder, `trial-${process.pid}-${(this.#made += 1)}`)

@@ -1,6 +1,6 @@
 /**
- * Headers between clients and functions. Headers with a meaning for the service or miniflare pass in
- * neither direction. Pure.
+ * Headers between clients and functions. Headers with a meaning for the service or miniflare never reach
+ * a function; of its response, those that begin with `mf-` or `x-svc-` never reach a client. Pure.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http"
 

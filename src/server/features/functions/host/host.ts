@@ -46,7 +46,7 @@ export interface HostOptions {
   readonly handle: HostHandler
   readonly onLogs: (lines: ReadonlyArray<FunctionLogLine>) => void
   readonly onUsage: (usage: FunctionUsage) => void
-  /** Called when the process ends for exceeding a limit. */
+  /** Called when the process has exceeded a limit or crashed. */
   readonly onKill: () => void
   readonly onStart: (pid: number) => void
   /** Called when the process cannot start because the disk refuses writes. */
@@ -308,7 +308,7 @@ export class FunctionHost {
     return running
   }
 
-  /** Drains calls in progress, then starts the live version. */
+  /** Drains calls in progress and ends the process. The next call starts the live version. */
   async reload(): Promise<void> {
     await this.supervisor.exclusively(limits.drainMillis, async () => {
       this.#notLive = undefined

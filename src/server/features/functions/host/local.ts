@@ -20,7 +20,7 @@ import { recordProcess } from "./recorded-process.ts"
 
 const minuteMillis = 60_000
 
-/** Counts the kills of an environment's process within a minute. */
+/** Counts the kills and crashes of an environment's process within a minute. */
 class Kills {
   readonly #at = new Map<string, Array<number>>()
 

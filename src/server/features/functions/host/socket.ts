@@ -89,7 +89,7 @@ const text = async (answer: IncomingMessage): Promise<string> => {
   return read
 }
 
-/** Passes a function's refusal of a handshake to the client unchanged. */
+/** Passes a function's refusal of a handshake to the client: its status, media type and text. */
 export const passRefusal = async (
   socket: Duplex,
   answer: IncomingMessage,

@@ -43,7 +43,7 @@ class Entry {
   lease: RunnerLease | undefined
   readonly changed = Deferred.makeUnsafe<void>()
   readonly since: number
-  /** Previous place of the environment. */
+  /** Last place of the environment on another runner. */
   readonly before: There | undefined
   waiting = 0
 
@@ -246,8 +246,8 @@ const keepLeases = Effect.fnUntraced(function* (
 })
 
 /**
- * Finds the other runner that has an environment. Also serves calls that wait for an unresponsive
- * runner.
+ * Finds the other runner that has an environment. Also releases calls that wait for an unresponsive
+ * runner which has lost the environment.
  */
 const makeElsewhere = Effect.fnUntraced(function* ({ entries }: Entries) {
   const repository = yield* FunctionHostRepository

@@ -54,7 +54,7 @@ export const Operation = Schema.Union([
     payload: Schema.Json
   }),
   Schema.Struct({ kind: Schema.Literal("resources") }),
-  /** Waits until this runner has applied the last change. */
+  /** Waits until the receiving runner has applied the last change. */
   Schema.Struct({ kind: Schema.Literal("settle") }),
   Schema.Struct({ kind: Schema.Literal("purge") })
 ])

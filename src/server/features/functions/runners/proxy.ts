@@ -12,7 +12,7 @@ import { handshakeAnswer, type Handshake, join, passRefusal } from "../host/sock
 import { type Forwarded, forwardedHeader, isMoved, paths } from "./proxy-protocol.ts"
 import { Moved, OutgoingCall, type Way } from "./outgoing-call.ts"
 
-/** Outcome of a proxied request: the function answered it, or the runner did not take it. */
+/** Outcome of a proxied request: the client got a response, or the runner did not take it. */
 export type Proxied = "answered" | "moved"
 
 /** Sends the body. Drops the rest of the body once the answer has arrived. */

@@ -34,7 +34,7 @@ export interface Copied {
   readonly copies: ReadonlyMap<string, string>
 }
 
-/** Whether a writer blocks a reader of the database. */
+/** Whether the process cannot be paused now, or its writes block a reader of the database. */
 const isBusy = (error: unknown): boolean =>
   error instanceof NotPaused || (error instanceof Error && /database is locked/.test(error.message))
 

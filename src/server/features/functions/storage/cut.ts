@@ -28,7 +28,7 @@ export interface PinnedDatabase {
 
 /** Data of an environment at one moment. */
 export interface Cut {
-  /** Marks of all databases. */
+  /** Marks of all databases but the changed ones beyond the limit of one cut. */
   readonly marks: Marks
   readonly blobs: ReadonlySet<string>
   /** Changed databases. The copy step closes each. */
@@ -114,7 +114,7 @@ const changedPaths = (before: Marks, now: Marks): ReadonlyArray<string> =>
 
 /** Data that needs no pinning. */
 export interface Known {
-  /** Marks of databases with a stored or pending copy. */
+  /** Marks of databases that the last snapshot has, or that an earlier cut copied. */
   readonly marks: Marks
   /** Durable objects that an earlier cut copied. Each is consistent by itself. */
   readonly copied: ReadonlySet<string>

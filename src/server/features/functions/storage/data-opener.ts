@@ -16,7 +16,7 @@ import { type Base, loadManifest } from "./snapshot-writer.ts"
 
 /**
  * Source of opened data: `local` if the data on this disk is the newest, `restored` from a snapshot, or
- * `empty` without any.
+ * `empty` without a snapshot.
  */
 export type FoundData = "local" | "restored" | "empty"
 
@@ -44,7 +44,7 @@ const makeOwn = Effect.gen(function* () {
     )
 })
 
-/** Opens data; fails if a newer epoch has opened it. */
+/** Opens data; returns `refused` if a newer epoch has opened it. */
 export const makeOpen = Effect.fnUntraced(function* (
   directories: DataDirectories,
   objects: Objects

@@ -36,7 +36,7 @@ export interface Base {
 export interface OpenData {
   readonly environmentId: EnvironmentId
   readonly epoch: number
-  /** Base of the next snapshot; undefined before its first load. */
+  /** Base of the next snapshot; undefined while it must be loaded. */
   base: Base | undefined
 }
 
@@ -61,7 +61,7 @@ export const loadManifest = Effect.fnUntraced(function* (
   )
 })
 
-/** Returns the files of the base that need no new copy, and the marks of unchanged databases. */
+/** Returns the files of the base that need no new copy, and the marks of databases among them. */
 const knownOf = ({ manifest, marks }: Base) => {
   const files = reusable(manifest, () => true)
   return {

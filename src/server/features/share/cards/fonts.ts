@@ -108,7 +108,7 @@ const emoji: FontFile = {
 }
 
 /**
- * Returns the font files that a text needs, in the order of the families. The first one with a
+ * Returns the font files that a text needs, in the order of the families. The first family with a
  * character provides it.
  */
 export const makeFontsFor = (): ((text: string) => ReadonlyArray<FontFile>) => {
