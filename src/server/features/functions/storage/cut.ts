@@ -3,7 +3,7 @@
  * writes. Hard links pin blobs against removal. A cut pins only data that changed since the last
  * snapshot.
  */
-import { linkSync, mkdirSync, readdirSync, statSync } from "node:fs"
+import { closeSync, linkSync, mkdirSync, openSync, readdirSync, readSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
@@ -64,11 +64,36 @@ const list = (data: string): Listed => {
   return { databases, blobs }
 }
 
-const markOf = (file: string): string =>
-  [file, `${file}-wal`]
-    .map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }))
+/** Bytes of both copies of the header with which the index of a write-ahead log begins. */
+const indexHeaderBytes = 96
+
+/** Returns the header of the index, in hexadecimal; empty without an index. */
+const indexHeader = (file: string): string => {
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) return ""
+  const header = Buffer.alloc(indexHeaderBytes)
+  const descriptor = openSync(file, "r")
+  try {
+    readSync(descriptor, header, 0, indexHeaderBytes, 0)
+  } finally {
+    closeSync(descriptor)
+  }
+  return header.toString("hex")
+}
+
+/**
+ * Returns the mark of a database. A process may be paused after a commit is in the log and before the index
+ * shows it. The commit then changes the header of the index later, and neither size nor time of the log.
+ */
+const markOf = (file: string): string => {
+  const [database, log] = [file, `${file}-wal`].map((path) =>
+    statSync(path, { bigint: true, throwIfNoEntry: false })
+  )
+  const index = log === undefined || log.size === 0n ? "" : indexHeader(`${file}-shm`)
+  return [database, log]
     .map((stat) => (stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`))
+    .concat(index)
     .join(" ")
+}
 
 /** Returns the current marks of all databases. */
 export const marksOf = (data: string): Marks =>
