@@ -67,15 +67,23 @@ const list = (data: string): Listed => {
 /** Bytes of both copies of the header with which the index of a write-ahead log begins. */
 const indexHeaderBytes = 96
 
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && "code" in error ? error.code : undefined
+
 /** Returns the header of the index, in hexadecimal; empty without an index. */
 const indexHeader = (file: string): string => {
-  if (statSync(file, { throwIfNoEntry: false }) === undefined) return ""
   const header = Buffer.alloc(indexHeaderBytes)
-  const descriptor = openSync(file, "r")
   try {
-    readSync(descriptor, header, 0, indexHeaderBytes, 0)
-  } finally {
-    closeSync(descriptor)
+    const descriptor = openSync(file, "r")
+    try {
+      readSync(descriptor, header, 0, indexHeaderBytes, 0)
+    } finally {
+      closeSync(descriptor)
+    }
+  } catch (error) {
+    // A process that is not paused may close the database at any moment.
+    if (codeOf(error) === "ENOENT") return ""
+    throw error
   }
   return header.toString("hex")
 }
@@ -118,7 +126,7 @@ const link = ({ data, links }: CutFolders, blobs: Iterable<string>): void => {
     try {
       linkSync(join(data, path), join(links, path))
     } catch (error) {
-      const code = error instanceof Error && "code" in error ? error.code : undefined
+      const code = codeOf(error)
       // It is linked already, or the process has removed it before the cut.
       if (code !== "EEXIST" && code !== "ENOENT") throw error
     }
