@@ -113,6 +113,8 @@ export const functionLeases = {
   handOverMillis: 5000,
   /** Requests of clients that a runner passes on for an environment, and that wait for its holder. */
   passedMax: 2000,
+  /** Processes of other runners whose calls are remembered: more than a cluster has. */
+  sendersRemembered: 256,
   /** Connections to another runner that are kept for the next request. */
   idleConnections: 64,
   idleConnectionMillis: 30_000

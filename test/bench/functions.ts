@@ -130,7 +130,11 @@ const measure = Effect.gen(function* () {
   const bare = (): Destination => ({
     socketPath: process.sockets.main,
     path: "/",
-    headers: { ...running.callHeaders("fetch"), "x-svc-url": "http://game.example/" }
+    headers: running.fetchHeaders(
+      process,
+      { method: "GET", framing: "" },
+      { url: "http://game.example/", clientAddress: "192.0.2.1", playerId: undefined }
+    )
   })
   yield* promise(() => repeat(calls, () => timed(bare())))
   print(

@@ -58,7 +58,7 @@ it.live("a runner of an older release gets no request for functions, and the err
     const { socket } = yield* openPeer(port)
     socket.removeAllListeners("data").pause()
     const error = yield* Effect.flip(
-      random(startHandshake(socket, self, `${host}:${port}`, "functions"))
+      random(startHandshake(socket, self, `${host}:${port}`, "functions 2"))
     )
     assert.strictEqual(error.reason, "version")
     assert.match(error.message, /Release 0\.0\.9 passes on no requests for functions/)

@@ -70,9 +70,10 @@ export interface RunnerIdentity {
 }
 
 /**
- * Uses of a connection other than the cluster's RPC. A runner names in its reply what it serves.
+ * Uses of a connection other than the cluster's RPC. A runner names in its reply what it serves. The
+ * number is that of the protocol on the connection: runners of another one refuse each other's calls.
  */
-export const streamUses = ["functions"] as const
+export const streamUses = ["functions 2"] as const
 export type StreamUse = (typeof streamUses)[number]
 
 /** The other end of an authenticated connection. */

@@ -22,13 +22,17 @@ import {
   type RunnerIdentity,
   runnerKeys,
   type RunnerPeer,
-  type StreamUse
+  type StreamUse,
+  streamUses
 } from "./handshake.ts"
 import { makeRejections } from "./rejections.ts"
 import { formatAddress, parseAddress } from "./runner-address.ts"
 import { connectTls, makeTlsListener, readTls, type TlsFiles } from "./runner-tls.ts"
 import { makeVersionCheck, RunnerRelease } from "./runner-versions.ts"
 import { Unauthenticated } from "./unauthenticated.ts"
+
+/** The label under which the keys of calls are derived from the master keys. */
+const callPurpose = "calls between runners 1"
 
 const openMillis = 1000
 const lingerMillis = 500
@@ -51,6 +55,8 @@ export class RunnerPort extends Context.Service<
 export interface RunnerStreamsView {
   /** The address of this runner, as in the runner list. */
   readonly self: string
+  /** Keys that authenticate each call on these connections, newest first; all runners have them. */
+  readonly callKeys: ReadonlyArray<Uint8Array>
   /** Opens an authenticated connection to a runner of the runner list. */
   readonly dial: (to: string) => Effect.Effect<Socket, HandshakeError>
   /** Sets the handler of the authenticated connections that other runners open. */
@@ -257,7 +263,8 @@ export const runnerPortLayer = (address: RunnerAddress.RunnerAddress) =>
         Context.add(SocketServer.SocketServer, server),
         Context.add(RunnerStreams, {
           self: context.self.address,
-          dial: (to) => dial(parseAddress(to), "functions"),
+          callKeys: (yield* Secrets).deriveKeys(callPurpose),
+          dial: (to) => dial(parseAddress(to), streamUses[0]),
           serve: (handler) => {
             onStream = handler
           }

@@ -4,15 +4,7 @@
  */
 import { STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
-
-/** Time in which the client has to read the response and close. */
-const lingerMillis = 2000
-
-/** Destroys a finished connection after a while, in case the client does not close its half. */
-export const closeWithLinger = (stream: Duplex): void => {
-  const cut = setTimeout(() => stream.destroy(), lingerMillis)
-  stream.once("close", () => clearTimeout(cut))
-}
+import { closeWithLinger } from "#server/platform/cut-connection"
 
 /** Sends an error response and closes the connection. */
 export const refuse = (stream: Duplex, status: number, code: string, message: string): void => {

@@ -9,12 +9,13 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Clock, Context, Effect, Layer } from "effect"
 import { http as limits, socket } from "#rpc/limits"
 import { monotonicMillis } from "#entities/monotonic"
-import { cutConnection } from "#server/platform/cut-connection"
+import { hasBody } from "#server/platform/body-deadlines"
+import { closeWithLinger, cutConnection } from "#server/platform/cut-connection"
 import { Settings } from "#server/platform/settings/settings"
 import { ClientConnections } from "./client-connections.ts"
 import { CompactMessage } from "./compact-message.ts"
 import { Pipeline } from "./pipeline.ts"
-import { closeWithLinger, refuse } from "./raw-response.ts"
+import { refuse } from "./raw-response.ts"
 
 /** Handles an upgrade request; the handler owns the socket from then on. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -83,13 +84,13 @@ const areProtocols = (list: string): boolean => {
 }
 
 /**
- * Whether a request is a valid WebSocket handshake (RFC 6455 section 4.2.1). One that a proxy may parse
- * differently is none: the router refuses it.
+ * Whether a request is a valid WebSocket handshake (RFC 6455 section 4.2.1). One that has a body, or that a
+ * proxy may parse differently, is an ordinary request.
  */
 const isHandshake = ({ headers, method }: IncomingMessage): boolean =>
   method === "GET" &&
   headers.host?.includes(",") === false &&
-  headers["transfer-encoding"] === undefined &&
+  !hasBody({ headers }) &&
   headers.upgrade?.toLowerCase() === "websocket" &&
   headers["sec-websocket-version"] === "13" &&
   /^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "") &&

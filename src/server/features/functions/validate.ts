@@ -7,6 +7,7 @@ import { watchCpu } from "#server/platform/process-usage"
 import { compileInput, socketsOf, startWorkerd } from "./host/launch.ts"
 import type { HostContext } from "./host/host-context.ts"
 import type { EnvironmentDirectories } from "./host/directories.ts"
+import { makeSealKey, ProcessSeal } from "./host/process-seal.ts"
 import { postJson } from "./host/worker-http.ts"
 import type { FunctionBundle } from "./program.ts"
 import type { ValidatedFunction } from "./runtime.ts"
@@ -98,8 +99,9 @@ const startOnce = async (
   bundle: FunctionBundle,
   directories: EnvironmentDirectories
 ): Promise<ValidatedFunction> => {
+  const sealKey = makeSealKey()
   const config = await context.compiler
-    .compile(compileInput(bundle, directories, "00", context))
+    .compile(compileInput(bundle, directories, { callKey: "00", sealKey }, context))
     .catch((error: unknown) => {
       const message = error instanceof Error ? error.message : String(error)
       throw new FunctionInvalid({ message, details: { file: null, line: null } })
@@ -113,7 +115,12 @@ const startOnce = async (
   const endWatch = watchCpu(process.pid, limits.startCpuMillis, () => process.kill())
   try {
     const { body } = await postJson(
-      { agent: undefined, socketPath: sockets.main, headers: { "x-svc-kind": "exports" } },
+      {
+        agent: undefined,
+        socketPath: sockets.main,
+        seal: new ProcessSeal(sealKey, context.wallClock),
+        facts: { kind: "exports" }
+      },
       {},
       AbortSignal.timeout(limits.startMillis)
     )

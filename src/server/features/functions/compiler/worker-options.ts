@@ -18,6 +18,8 @@ export interface CompileInput {
   readonly subRequests: number
   /** Key that signs the ids of calls, in hexadecimal. */
   readonly callKey: string
+  /** Stands for the key between service and process, which each start fills in. */
+  readonly sealKey: string
   /** Directory of databases, KV and files. */
   readonly dataDirectory: string
   /** Path of the service's socket, which the service's own bindings call. */
@@ -97,7 +99,7 @@ const storageOf = (bindings: ReadonlyArray<FunctionBinding>) => ({
 const socket = [{ host: "127.0.0.1", port: 0 }]
 
 const mainWorker = (input: CompileInput): WorkerOptions => {
-  const { bindings, compatibilityDate, modules, secrets, vars } = input
+  const { bindings, compatibilityDate, modules, sealKey, secrets, vars } = input
   const secretNames = new Set(named(bindings, "secret").map(({ name }) => name))
   const queues = named(bindings, "queue").map(
     ({ name }) => [name, { scriptName: "svc-queue", bindings: { name } }] as const
@@ -124,18 +126,38 @@ const mainWorker = (input: CompileInput): WorkerOptions => {
       ...vars,
       ...Object.fromEntries(Object.entries(secrets).filter(([name]) => secretNames.has(name)))
     },
-    wrappedBindings: { svc: { scriptName: "svc-api" }, ...Object.fromEntries(queues) },
+    // The module of a wrapped binding has bindings of its own, which the player's modules cannot reach.
+    wrappedBindings: {
+      svc: { scriptName: "svc-api" },
+      [`${ownPrefix}authentic`]: { scriptName: "svc-authentic", bindings: { key: sealKey } },
+      ...Object.fromEntries(queues)
+    },
     outboundService: "egress",
     unsafeDirectSockets: socket
   }
 }
 
-const ownWorker = (name: string, script: string, options: Partial<WorkerOptions>) =>
+const ownWorker = (name: string, script: string, options: Partial<WorkerOptions> = {}) =>
   ({ name, modules: true, script: source(script), ...options }) as WorkerOptions
 
+/** Statements and migrations; calls of the service alone reach them. */
+const adminWorker = ({ bindings, compatibilityDate, sealKey }: CompileInput): WorkerOptions => ({
+  name: "admin",
+  modulesRoot: root,
+  modules: [
+    { type: "ESModule", path: `${root}/admin.mjs`, contents: source("admin") },
+    { type: "ESModule", path: `${root}/authentic.mjs`, contents: source("authentic") }
+  ],
+  compatibilityDate,
+  ...storageOf(bindings),
+  bindings: { [`${ownPrefix}key`]: sealKey },
+  unsafeDirectSockets: socket
+})
+
 const optionsOf = (input: CompileInput): MiniflareOptions => {
-  const { callKey, compatibilityDate, dataDirectory, deniedAddresses, subRequests } = input
-  const host = { external: { address: `unix:${input.hostSocket}`, http: {} } }
+  const { callKey, compatibilityDate, dataDirectory, deniedAddresses, sealKey, subRequests } = input
+  const service = { external: { address: `unix:${input.hostSocket}`, http: {} } }
+  const host = { scriptName: "svc-host", bindings: { key: sealKey } }
   return {
     // Else miniflare fetches a description of the visitor from a public service.
     cf: false,
@@ -147,11 +169,7 @@ const optionsOf = (input: CompileInput): MiniflareOptions => {
     cachePersist: posix.join(dataDirectory, "cache"),
     workers: [
       mainWorker(input),
-      ownWorker("admin", "admin", {
-        compatibilityDate,
-        ...storageOf(input.bindings),
-        unsafeDirectSockets: socket
-      }),
+      adminWorker(input),
       ownWorker("egress", "egress", {
         compatibilityDate,
         bindings: { key: callKey, limit: subRequests },
@@ -163,8 +181,10 @@ const optionsOf = (input: CompileInput): MiniflareOptions => {
           }
         }
       }),
-      ownWorker("svc-queue", "queue", { serviceBindings: { host } }),
-      ownWorker("svc-api", "svc", { serviceBindings: { host } })
+      ownWorker("svc-authentic", "authentic"),
+      ownWorker("svc-host", "host", { serviceBindings: { host: service } }),
+      ownWorker("svc-queue", "queue", { wrappedBindings: { host } }),
+      ownWorker("svc-api", "svc", { wrappedBindings: { host } })
     ]
   }
 }

@@ -40,12 +40,14 @@ const Warmed = Schema.Struct({ error: Schema.optionalKey(Schema.String) })
 const decodeWarmed = Schema.decodeUnknownOption(Warmed)
 
 /** Starts the simulators of bindings before the first call needs them; returns why one cannot start. */
-export const warm = async (
-  process: Omit<WorkerRequest, "headers">
-): Promise<string | undefined> => {
+export const warm = async (process: Omit<WorkerRequest, "facts">): Promise<string | undefined> => {
   const signal = AbortSignal.timeout(limits.restartMillis)
   try {
-    const { body } = await postJson({ ...process, headers: {} }, { operation: "warm" }, signal)
+    const { body } = await postJson(
+      { ...process, facts: { kind: "admin" } },
+      { operation: "warm" },
+      signal
+    )
     return Option.getOrUndefined(decodeWarmed(body))?.error
   } catch (error) {
     return error instanceof Error ? error.message : String(error)

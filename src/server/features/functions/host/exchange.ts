@@ -1,23 +1,27 @@
 /** Passes a client's request to a function and its response back, without buffering either. */
-import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from "node:http"
-import { Transform } from "node:stream"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { pipeline } from "node:stream/promises"
 import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
-import { hasBody } from "#server/platform/body-deadlines"
 import { GateClosed } from "#server/platform/workerd/supervisor"
 import { CallDeadline, uploadMillis } from "./call-deadline.ts"
 import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
+import { framingOf, refusalOf } from "./framing.ts"
 import { type CallFacts, requestHeaders, responseHeaders } from "./headers.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
+import { BodyTooLarge, counting, OutgoingRequest } from "./outgoing-request.ts"
 
 /** Client's request and its facts for the function. */
-export interface Exchange extends Omit<CallFacts, "callHeaders"> {
+export interface Exchange extends CallFacts {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   /** Called when the call begins. The caller must not repeat the call afterwards. */
   readonly onBegin?: () => void
 }
+
+/** Whether nobody waits for the response any more: its client has gone, or has its answer. */
+export const isOver = ({ request, response }: Pick<Exchange, "request" | "response">): boolean =>
+  response.destroyed || response.writableEnded || request.socket.destroyed
 
 /** Milliseconds that the client of a refused upload may keep sending, while it reads the refusal. */
 const lingerMillis = 2000
@@ -34,7 +38,7 @@ const endUpload = ({ req }: ServerResponse): void => {
  * still sends would get a reset and lose the response.
  */
 export const bodySent = async ({ req, shouldKeepAlive }: ServerResponse): Promise<void> => {
-  if (req.complete || shouldKeepAlive) return
+  if (req.complete || req.destroyed || shouldKeepAlive) return
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, lingerMillis)
   for (const event of ["end", "close"]) req.once(event, resolve)
@@ -44,13 +48,16 @@ export const bodySent = async ({ req, shouldKeepAlive }: ServerResponse): Promis
 }
 
 /**
- * Sends an error. If the response has begun, cuts the connection, so that the client sees an incomplete
- * response.
+ * Sends an error, unless the client has its response. If the response has begun, cuts the connection, so
+ * that the client sees an incomplete response.
  */
 export const sendError = (response: ServerResponse, error: Sendable): void => {
+  if (response.destroyed || response.writableEnded) return
   if (response.headersSent) return void response.destroy()
   endUpload(response)
   const { body, status } = errorAnswer(error)
+  // What follows on the connection of an ambiguous request may be a part of it.
+  if (error._tag === "invalid_request") response.shouldKeepAlive = false
   response.writeHead(status, {
     "content-type": "application/json",
     "access-control-allow-origin": "*",
@@ -60,27 +67,12 @@ export const sendError = (response: ServerResponse, error: Sendable): void => {
   response.end(body)
 }
 
-/** Error: the client's body exceeds the size limit of functions. */
-class BodyTooLarge extends Error {}
-
-const counting = (maxBytes: number, onBytes: (bytes: number) => void): Transform => {
-  let passed = 0
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      passed += chunk.length
-      onBytes(chunk.length)
-      if (passed > maxBytes) done(new BodyTooLarge())
-      else done(null, chunk)
-    }
-  })
-}
-
 /** Request in progress to a function. */
 class Passage {
   readonly #host: FunctionHost
   readonly #exchange: Exchange
   readonly #call: FunctionCall
-  readonly #sent: ClientRequest
+  readonly #outgoing: OutgoingRequest
   readonly #deadline: CallDeadline
   #reason: CallEnded["reason"] | undefined
 
@@ -89,43 +81,49 @@ class Passage {
     this.#exchange = exchange
     this.#call = call
     const { agent, sockets } = call.process
-    this.#sent = request({
-      agent,
-      socketPath: sockets.main,
-      method: exchange.request.method,
+    const { request } = exchange
+    const framing = framingOf(request)
+    const { method = "GET" } = request
+    this.#outgoing = new OutgoingRequest({
+      to: { agent, socketPath: sockets.main },
+      method,
       path: "/",
-      headers: requestHeaders(exchange.request.headers, {
-        ...exchange,
-        callHeaders: host.callHeaders("fetch")
-      })
+      framing,
+      headers: {
+        ...requestHeaders(request.headers, exchange),
+        ...host.fetchHeaders(call.process, { method, framing }, exchange)
+      }
     })
-    const uploading = uploadMillis(exchange.request)
+    const uploading = uploadMillis(request)
     this.#deadline = new CallDeadline(limits.answerMillis, uploading, () => this.#end("late"))
     call.onProcessEnd(this.#end)
   }
 
   readonly #end = (reason: CallEnded["reason"]): void => {
     this.#reason ??= reason
-    this.#sent.destroy(new CallEnded({ reason }))
+    this.#outgoing.end(new CallEnded({ reason }))
   }
 
   async run(): Promise<void> {
-    const { request: incoming, response } = this.#exchange
-    // While the call waited, its client may have gone, or its player may have lost the right to it.
-    if (response.destroyed || response.writableEnded) return this.#end("late")
-    const onGone = (): void => void this.#sent.destroy()
+    const { request, response } = this.#exchange
+    const onGone = (): void => this.#outgoing.end()
     response.once("close", onGone)
     try {
-      const answered = this.#answered()
-      if (!hasBody(incoming)) this.#sent.end()
-      const answer = await (hasBody(incoming) ? Promise.race([answered, this.#upload()]) : answered)
+      const upload = this.#outgoing.upload(request, this.#uploaded, limits.bodyMaxBytes)
+      const { answer, upgraded } = await Promise.race([this.#outgoing.answered, upload])
       this.#deadline.end()
+      if (upgraded !== undefined) throw new Error("The process opened a socket for a request.")
       await this.#answer(answer)
     } finally {
       this.#deadline.end()
       response.off("close", onGone)
-      this.#sent.destroy()
+      this.#outgoing.end()
     }
+  }
+
+  readonly #uploaded = (bytes: number): void => {
+    this.#host.count(0, bytes)
+    this.#deadline.progressed()
   }
 
   /**
@@ -138,51 +136,24 @@ class Passage {
     return this.#reason === undefined ? error : new CallEnded({ reason: this.#reason })
   }
 
-  #answered(): Promise<IncomingMessage> {
-    return new Promise((resolve, reject) => {
-      this.#sent.once("response", resolve)
-      this.#sent.on("error", reject)
-    })
-  }
-
-  /**
-   * Sends the body; rejects if it is too large. If a function answers early, reads and drops the rest,
-   * since the client still sends it.
-   */
-  #upload(): Promise<never> {
-    const { request: incoming } = this.#exchange
-    return new Promise((_resolve, reject) => {
-      const count = counting(limits.bodyMaxBytes, (bytes) => {
-        this.#host.count(0, bytes)
-        this.#deadline.progressed()
-      })
-      const drop = (): void => {
-        incoming.unpipe(count)
-        incoming.resume()
-      }
-      count.once("error", (error) => {
-        drop()
-        reject(error)
-      })
-      this.#sent.once("close", drop)
-      incoming.pipe(count).pipe(this.#sent)
-    })
-  }
-
   async #answer(answer: IncomingMessage): Promise<void> {
     const { mount, response } = this.#exchange
-    if (answer.headers["x-svc-outcome"] === "failed") {
+    const outcome = answer.headers["x-svc-outcome"]
+    if (outcome === "refused")
+      throw new Error("The process did not take a call for the service's own.")
+    if (outcome === "failed") {
       const { program } = this.#call.process
       return sendError(response, thrownError(await readJson(answer), program.isDevelopment))
     }
+    if (isOver(this.#exchange)) return
     response.writeHead(answer.statusCode ?? 500, responseHeaders(answer.headers, mount))
     response.flushHeaders()
-    const count = counting(Infinity, (bytes) => {
+    const count = counting((bytes) => {
       this.#host.count(0, bytes)
       this.#host.supervisor.progressed()
     })
     await pipeline(answer, count, response, { end: false })
-    this.#sent.destroy()
+    this.#outgoing.end()
     await bodySent(response)
     response.end()
   }
@@ -211,12 +182,15 @@ export const hasLeft = (error: unknown): boolean =>
  */
 export const passRequest = async (host: FunctionHost, exchange: Exchange): Promise<unknown> => {
   const { request: incoming, response } = exchange
+  const refusal = refusalOf(incoming)
+  if (refusal !== undefined) return sendError(response, refusal)
   if (Number(incoming.headers["content-length"] ?? 0) > limits.bodyMaxBytes) {
     return sendError(response, tooLarge())
   }
   if (host.supervisor.load >= limits.callsMax + limits.socketsMax) {
     return sendError(response, new Unavailable())
   }
+  if (isOver(exchange)) return undefined
   host.count(1, 0)
   let call: FunctionCall
   try {
@@ -224,6 +198,8 @@ export const passRequest = async (host: FunctionHost, exchange: Exchange): Promi
   } catch (error) {
     return hasLeft(error) ? error : fail(response, error)
   }
+  // While the call waited, its client may have gone, or its player may have lost the right to it.
+  if (isOver(exchange)) return call.end()
   exchange.onBegin?.()
   const passage = new Passage(host, exchange, call)
   try {
@@ -231,8 +207,7 @@ export const passRequest = async (host: FunctionHost, exchange: Exchange): Promi
     return undefined
   } catch (error) {
     if (error instanceof BodyTooLarge) return sendError(response, tooLarge())
-    // The client has gone.
-    if (response.destroyed || response.writableFinished) return undefined
+    if (isOver(exchange)) return undefined
     return fail(response, await passage.endOf(error))
   } finally {
     call.end()

@@ -6,6 +6,7 @@ import {
   FunctionError,
   FunctionsSuspended,
   FunctionSubrequestsExceeded,
+  type InvalidRequest,
   NotFound,
   type PayloadTooLarge,
   type PlayerBanned,
@@ -75,6 +76,7 @@ export const callError = (error: unknown): CallError | undefined => {
 export type Sendable =
   | CallError
   | FeatureUnavailable
+  | InvalidRequest
   | PayloadTooLarge
   | PlayerBanned
   | SessionRevoked
@@ -86,6 +88,7 @@ const statuses: Readonly<Record<Sendable["_tag"], number>> = {
   function_error: 500,
   function_subrequests_exceeded: 503,
   functions_suspended: 503,
+  invalid_request: 400,
   not_found: 404,
   payload_too_large: 413,
   player_banned: 403,

@@ -3,6 +3,7 @@
  * a function; of its response, those that begin with `mf-` or `x-svc-` never reach a client. Pure.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http"
+import { connectionNames } from "./framing.ts"
 
 /** Mount of a call: below the base URL, beside the service's own pages, or on the app's own origin. */
 export type Mount = "service" | "app"
@@ -30,39 +31,36 @@ const reserved = /^(?:mf-|x-svc-|cf-|svc-player$)/
  */
 const ofService = new Set(["cookie", "cookie2"])
 
-const named = (connection: string | undefined): ReadonlySet<string> =>
-  new Set((connection ?? "").split(",").map((name) => name.trim().toLowerCase()))
-
-/** Facts about a call that the service adds to its headers. */
+/** Facts about a call that the service knows, and its function learns. */
 export interface CallFacts {
   readonly mount: Mount
   readonly url: string
   readonly clientAddress: string
   readonly playerId: string | undefined
-  readonly callHeaders: Readonly<Record<string, string>>
 }
 
-/** Returns the headers of a request that this runner forwards to another runner. */
+/**
+ * Returns the headers of a request that this runner forwards to another runner. Its framing is not among
+ * them: {@link framingHeaders} states it.
+ */
 export const forwardedHeaders = (headers: IncomingHttpHeaders): OutgoingHttpHeaders => {
-  const dropped = named(headers.connection)
+  const dropped = connectionNames(headers.connection)
   const passed: OutgoingHttpHeaders = {}
   for (const [name, value] of Object.entries(headers)) {
-    if (!hop.has(name) && !reserved.test(name) && !dropped.has(name)) passed[name] = value
+    if (name === "content-length" || hop.has(name)) continue
+    if (!reserved.test(name) && !dropped.has(name)) passed[name] = value
   }
   return passed
 }
 
-/** Returns the request headers for the function, with those that its entry point needs. */
+/** Returns the client's headers that its function gets. */
 export const requestHeaders = (
   headers: IncomingHttpHeaders,
-  { callHeaders, clientAddress, mount, playerId, url }: CallFacts
+  { mount }: Pick<CallFacts, "mount">
 ): OutgoingHttpHeaders => {
   const passed = forwardedHeaders(headers)
   if (mount === "service") for (const name of ofService) delete passed[name]
-  passed["cf-connecting-ip"] = clientAddress
-  passed["x-svc-url"] = url
-  if (playerId !== undefined) passed["svc-player"] = playerId
-  return { ...passed, ...callHeaders }
+  return passed
 }
 
 /** Returns the headers of a response from another runner, which has filtered them. */
@@ -100,7 +98,7 @@ export const responseHeaders = (
   headers: IncomingHttpHeaders,
   mount: Mount
 ): OutgoingHttpHeaders => {
-  const dropped = named(headers.connection)
+  const dropped = connectionNames(headers.connection)
   const passed: OutgoingHttpHeaders = {}
   for (const [name, value] of Object.entries(headers)) {
     if (hop.has(name) || /^(?:mf-|x-svc-)/.test(name) || dropped.has(name)) continue

@@ -1,9 +1,15 @@
 /**
  * Socket through which the bindings of one environment reach the service: queues and the server API.
- * Only the process of that environment can open it, so the socket identifies the caller.
+ * Only the process of that environment can open it where each has a user of its own. Each call proves by
+ * a seal that it comes from a binding of that process.
  */
 import { chownSync, rmSync } from "node:fs"
-import { createServer, type IncomingMessage, type Server } from "node:http"
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server
+} from "node:http"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 
 export interface HostCall {
@@ -20,6 +26,13 @@ export interface HostReply {
 
 export type HostHandler = (call: HostCall) => Promise<HostReply>
 
+export interface BindingsOptions {
+  /** Answers a call; must not reject. */
+  readonly handle: HostHandler
+  /** Whether a call comes from a binding of the process, and for the first time. */
+  readonly isAuthentic: (headers: IncomingHttpHeaders, call: HostCall) => boolean
+}
+
 const readBody = async (request: IncomingMessage): Promise<Buffer | undefined> => {
   const chunks: Array<Buffer> = []
   let bytes = 0
@@ -35,15 +48,16 @@ const readBody = async (request: IncomingMessage): Promise<Buffer | undefined> =
 /** Maximum number of concurrent calls of one environment. */
 const callsAtOnce = 64
 
-/** Listens on a path that belongs to a user. The handler must not reject. */
+/** Listens on a path that belongs to a user. */
 export const listenForBindings = async (
   path: string,
   uid: number | undefined,
-  handle: HostHandler
+  { handle, isAuthentic }: BindingsOptions
 ): Promise<Server> => {
   rmSync(path, { force: true })
   let underWay = 0
   const server = createServer((request, response) => {
+    response.on("error", () => undefined)
     const answer = async (): Promise<HostReply> => {
       // Simulators of miniflare report to it what nobody reads here.
       if (!/^\/(?:queues|api)\//.test(request.url ?? "")) return { status: 204, body: "" }
@@ -52,7 +66,9 @@ export const listenForBindings = async (
       try {
         const body = await readBody(request)
         if (body === undefined) return { status: 413, body: "the call is too large" }
-        return await handle({ method: request.method ?? "", path: request.url ?? "", body })
+        const call = { method: request.method ?? "", path: request.url ?? "", body }
+        if (isAuthentic(request.headers, call)) return await handle(call)
+        return { status: 403, body: "the call does not come from a binding" }
       } finally {
         underWay -= 1
       }

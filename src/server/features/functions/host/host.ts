@@ -19,6 +19,8 @@ import type { FunctionProgram, FunctionState } from "../program.ts"
 import type { FunctionLogLine, FunctionUsage } from "../control-plane.ts"
 import { hasAlarms } from "./alarms.ts"
 import { CallTokens } from "./call-tokens.ts"
+import type { Framing } from "./framing.ts"
+import type { CallFacts } from "./headers.ts"
 import { DiskFailure, warm, writing } from "./disk.ts"
 import type { HostContext } from "./host-context.ts"
 import { type HostHandler, listenForBindings } from "./host-socket.ts"
@@ -26,6 +28,7 @@ import { compileInput, removeSockets, type Sockets, socketsOf, startWorkerd } fr
 import { LogBuffer } from "./log-buffer.ts"
 import type { EnvironmentDirectories } from "./directories.ts"
 import { ProcessAgent } from "./process-agent.ts"
+import { makeSealKey, ProcessSeal, type SealedFacts, withSealKey } from "./process-seal.ts"
 import { StorageUse } from "./storage-use.ts"
 import { postJson, type WorkerReply } from "./worker-http.ts"
 
@@ -66,19 +69,19 @@ export class RunningFunction implements Supervised {
     maxSockets: limits.callsMax,
     timeout: limits.idleConnectionMillis
   })
-  readonly tokens: CallTokens
+  readonly seal: ProcessSeal
   readonly #process: WorkerdProcess
 
   constructor(
     process: WorkerdProcess,
     program: FunctionProgram,
     sockets: Sockets,
-    tokens: CallTokens
+    seal: ProcessSeal
   ) {
     this.#process = process
     this.program = program
     this.sockets = sockets
-    this.tokens = tokens
+    this.seal = seal
     void process.exited.then(() => this.agent.destroy())
   }
 
@@ -97,6 +100,13 @@ export class RunningFunction implements Supervised {
 
 export type FunctionCall = Call<RunningFunction>
 
+/** Configuration of a program. `sealKey` stands in it for the key of a process. */
+interface Config {
+  readonly program: FunctionProgram
+  readonly bytes: Uint8Array
+  readonly sealKey: string
+}
+
 export class FunctionHost {
   readonly supervisor: Supervisor<RunningFunction>
   readonly #context: HostContext
@@ -106,8 +116,10 @@ export class FunctionHost {
   readonly #tokens = new CallTokens(this.#callKey, limits.passedAnswerMillis)
   #usage = { requests: 0, cpuMillis: 0, bytes: 0 }
   #program: FunctionProgram | undefined
-  #config: { readonly program: FunctionProgram; readonly bytes: Uint8Array } | undefined
+  #config: Config | undefined
   #server: Server | undefined
+  /** Seal of the newest process. */
+  #seal: ProcessSeal | undefined
   #notLive: { readonly kind: "absent" | "suspended"; readonly until: number } | undefined
   #starts = 0
   #diskFailedAt = -Infinity
@@ -183,30 +195,37 @@ export class FunctionHost {
 
   /** Calls a handler other than `fetch`, with a JSON body. */
   call(kind: "scheduled" | "queue" | "hook" | "exports", body: unknown): Promise<WorkerReply> {
-    return this.#post("main", { "x-svc-kind": kind }, body)
+    return this.#post("main", kind, body)
   }
 
   /** Runs an operation of the administration worker. */
   administer(body: unknown): Promise<WorkerReply> {
-    return this.#post("admin", {}, body)
+    return this.#post("admin", "admin", body)
   }
 
-  /** Returns the headers by which the entry point identifies a call. */
-  callHeaders(kind: string): Record<string, string> {
-    return {
-      "x-svc-kind": kind,
-      "x-svc-call": this.#tokens.next(this.#context.wallClock()),
-      "x-svc-full": this.#storage.isFull ? "1" : "0"
-    }
+  /** Returns what an entry point learns of each call. */
+  #facts<K extends SealedFacts["kind"]>(kind: K) {
+    const call = this.#tokens.next(this.#context.wallClock())
+    return { kind, call, isFull: this.#storage.isFull }
+  }
+
+  /** Returns the headers by which a process knows a client's call for the service's own. */
+  fetchHeaders(
+    { seal }: RunningFunction,
+    { method, framing }: { readonly method: string; readonly framing: Framing },
+    { clientAddress, playerId, url }: Omit<CallFacts, "mount">
+  ): Record<string, string> {
+    const facts = { url, address: clientAddress, player: playerId }
+    return seal.headersOf({ ...this.#facts("fetch"), method, framing, ...facts })
   }
 
   async #post(
     socket: "main" | "admin",
-    headers: Record<string, string>,
+    kind: SealedFacts["kind"],
     body: unknown
   ): Promise<WorkerReply> {
     const call = await this.supervisor.enter("call")
-    const { agent, sockets } = call.process
+    const { agent, seal, sockets } = call.process
     const abort = new AbortController()
     let reason: CallEnded["reason"] | undefined
     const end = (why: CallEnded["reason"]): void => {
@@ -217,11 +236,7 @@ export class FunctionHost {
     const deadline = setTimeout(() => end("late"), limits.answerMillis)
     try {
       return await postJson(
-        {
-          agent,
-          socketPath: sockets[socket],
-          headers: { ...this.callHeaders("admin"), ...headers }
-        },
+        { agent, socketPath: sockets[socket], seal, facts: this.#facts(kind) },
         body,
         abort.signal
       )
@@ -258,14 +273,13 @@ export class FunctionHost {
     this.#program = program
     const directories = await this.#makeDirectories()
     if (this.#config === undefined || !isSame(this.#config.program, program)) {
-      const bytes = await compiler.compile(
-        compileInput(program, directories, this.#callKey.toString("hex"), this.#context)
-      )
-      this.#config = { program, bytes }
+      const keys = { callKey: this.#callKey.toString("hex"), sealKey: makeSealKey() }
+      const input = compileInput(program, directories, keys, this.#context)
+      this.#config = { program, bytes: await compiler.compile(input), sealKey: keys.sealKey }
     }
     const releaseSlot = await this.#context.acquireStartSlot()
     try {
-      return await this.#launch(program, directories, this.#config.bytes)
+      return await this.#launch(program, directories, this.#config)
     } finally {
       releaseSlot()
     }
@@ -276,7 +290,10 @@ export class FunctionHost {
     try {
       const directories = await writing(() => this.#context.directories.of(environmentId))
       const hostSocket = join(directories.sockets, "host")
-      this.#server ??= await listenForBindings(hostSocket, directories.uid, handle)
+      this.#server ??= await listenForBindings(hostSocket, directories.uid, {
+        handle,
+        isAuthentic: (headers, call) => this.#seal?.accepts(headers, call) === true
+      })
       return directories
     } catch (error) {
       const at = this.#context.now()
@@ -289,8 +306,16 @@ export class FunctionHost {
     }
   }
 
-  async #launch(program: FunctionProgram, directories: EnvironmentDirectories, config: Uint8Array) {
+  async #launch(
+    program: FunctionProgram,
+    directories: EnvironmentDirectories,
+    { bytes, sealKey }: Config
+  ) {
     this.#starts += 1
+    const key = makeSealKey()
+    const seal = new ProcessSeal(key, this.#context.wallClock)
+    this.#seal = seal
+    const config = withSealKey(bytes, sealKey, key)
     const sockets = socketsOf(directories, this.#starts)
     const process = await startWorkerd(this.#context, directories, config, sockets, {
       startMillis: limits.restartMillis,
@@ -298,11 +323,11 @@ export class FunctionHost {
       onLine: (line) => this.#logs.add(line, program.version, this.#context.wallClock())
     })
     this.#options.onStart(process.pid)
-    const running = new RunningFunction(process, program, sockets, this.#tokens)
+    const running = new RunningFunction(process, program, sockets, seal)
     void process.exited.then(() => removeSockets(sockets))
     // What fails here, as on a full disk, fails again in the call that needs it, and only there.
     const problem = hasStorage(program)
-      ? await warm({ agent: running.agent, socketPath: sockets.admin })
+      ? await warm({ agent: running.agent, socketPath: sockets.admin, seal })
       : undefined
     if (problem !== undefined) this.#note("error", `Stored data cannot be opened: ${problem}`)
     return running

@@ -5,6 +5,7 @@ import { Redacted } from "effect"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { type WorkerdOptions, WorkerdProcess } from "#server/platform/workerd/process"
 import { socketNames } from "../compiler/socket-names.ts"
+import type { CompileInput } from "../compiler/worker-options.ts"
 import type { FunctionBundle, FunctionProgram } from "../program.ts"
 import type { HostContext } from "./host-context.ts"
 import type { EnvironmentDirectories } from "./directories.ts"
@@ -16,11 +17,11 @@ export interface Sockets {
   readonly entry: string
 }
 
-/** Returns the input of the compiler; `callKey` signs the ids of calls. */
+/** Returns the input of the compiler. */
 export const compileInput = (
   program: FunctionBundle & Partial<FunctionProgram>,
   directories: EnvironmentDirectories,
-  callKey: string,
+  keys: Pick<CompileInput, "callKey" | "sealKey">,
   { deniedAddresses, runtimeDate }: Pick<HostContext, "deniedAddresses" | "runtimeDate">
 ) => ({
   mainModule: program.mainModule,
@@ -32,7 +33,7 @@ export const compileInput = (
   ),
   compatibilityDate: program.compatibilityDate ?? runtimeDate,
   subRequests: program.limits?.subRequests ?? 0,
-  callKey,
+  ...keys,
   dataDirectory: directories.data,
   hostSocket: join(directories.sockets, "host"),
   deniedAddresses

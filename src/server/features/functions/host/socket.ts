@@ -1,106 +1,177 @@
 /** Passes a client's WebSocket to a function: after the handshake, bytes in both directions. */
-import { type IncomingMessage, request, STATUS_CODES } from "node:http"
+import { type IncomingMessage, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
-import { Unavailable } from "#rpc/errors/codes"
+import { InvalidRequest, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { closeWithLinger } from "#server/platform/cut-connection"
 import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
+import { framingOf, refusalOf } from "./framing.ts"
 import { type CallFacts, requestHeaders } from "./headers.ts"
 import { hasLeft } from "./exchange.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
+import { type Answer, OutgoingRequest } from "./outgoing-request.ts"
 
 /** Client's handshake. */
-export interface Handshake extends Omit<CallFacts, "callHeaders"> {
+export interface Handshake extends CallFacts {
   readonly request: IncomingMessage
   readonly socket: Duplex
   readonly head: Buffer
 }
 
+/**
+ * Whether a client has gone, also one that has just closed its half. Nobody reads its bytes before the
+ * WebSocket is open, so the end shows only to one who looks for it.
+ */
+export const hasGone = async (socket: Duplex): Promise<boolean> => {
+  socket.read(0)
+  await new Promise((resolve) => setImmediate(resolve))
+  return socket.destroyed || socket.readableEnded
+}
+
+/** Writes a whole answer and closes the connection. Its client may have gone. */
+const answerWhole = (socket: Duplex, text: string): void => {
+  socket.on("error", () => undefined)
+  closeWithLinger(socket)
+  socket.end(text)
+}
+
 /** Refuses a handshake. */
 export const refuseSocket = (socket: Duplex, error: Sendable): void => {
   const { body, status } = errorAnswer(error)
-  socket.end(
+  answerWhole(
+    socket,
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
       `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   )
 }
 
+/** Returns why a handshake cannot be passed on: it is ambiguous, or has a body. */
+export const handshakeRefusal = (request: IncomingMessage): Sendable | undefined => {
+  const refusal = refusalOf(request)
+  if (refusal !== undefined || Number(framingOf(request)) === 0) return refusal
+  const issues = [{ path: "body", message: "A handshake has no body." }]
+  return new InvalidRequest({ details: { issues } })
+}
+
 /** Headers of the handshake's answer that the client needs. */
 const answerForm = /^(?:sec-websocket-|upgrade$|connection$)/
 
-export const handshakeAnswer = ({ headers }: IncomingMessage): string => {
+const handshakeAnswer = ({ headers }: IncomingMessage): string => {
   const lines = Object.entries(headers)
     .filter(([name]) => answerForm.test(name))
     .map(([name, value]) => `${name}: ${String(value)}`)
   return ["HTTP/1.1 101 Switching Protocols", ...lines, "", ""].join("\r\n")
 }
 
-/** Forwards bytes until either end closes. */
-export const join = (client: Duplex, upstream: Duplex): Promise<void> =>
+/**
+ * Forwards bytes until either end closes. An end that may have gone before is closed at once: it emits
+ * nothing any more. A WebSocket that is half closed has ended, too.
+ */
+const join = (client: Duplex, upstream: Duplex): Promise<void> =>
   new Promise((resolve) => {
     const end = (): void => {
       client.destroy()
       upstream.destroy()
       resolve()
     }
-    for (const side of [client, upstream]) side.on("error", end).on("close", end)
-    client.pipe(upstream)
-    upstream.pipe(client)
+    for (const [side, other] of [
+      [client, upstream],
+      [upstream, client]
+    ] as const) {
+      side.on("error", end).on("close", end)
+      side.once("end", () => closeWithLinger(other))
+      side.pipe(other)
+    }
+    if (client.destroyed || upstream.destroyed) end()
   })
 
-const open = (
+/**
+ * Passes the answer to a handshake to the client, and then bytes in both directions until either end
+ * closes. `opened` runs when the WebSocket is open.
+ */
+export const connectSocket = async (
+  { head, socket }: Pick<Handshake, "head" | "socket">,
+  { answer, upgraded }: Answer,
+  { isDevelopment = false, opened }: { isDevelopment?: boolean; opened?: (to: Duplex) => void }
+): Promise<void> => {
+  if (upgraded === undefined) return passRefusal(socket, answer, isDevelopment)
+  const { head: first, upstream } = upgraded
+  opened?.(upstream)
+  if (!socket.destroyed) {
+    socket.write(handshakeAnswer(answer))
+    if (first.length > 0) socket.write(first)
+    if (head.length > 0) upstream.write(head)
+  }
+  await join(socket, upstream)
+}
+
+/** Sends the handshake to the process; rejects if the process, the client or the time ends before. */
+const open = async (
   host: FunctionHost,
   call: FunctionCall,
-  { request: incoming, ...facts }: Handshake
-): Promise<{ answer: IncomingMessage; upstream?: Duplex; head?: Buffer }> =>
-  new Promise((resolve, reject) => {
-    const { sockets } = call.process
-    const sent = request({
-      // Not of the agent: the connection never comes back.
-      agent: false,
-      socketPath: sockets.main,
-      method: "GET",
-      path: "/",
-      headers: {
-        ...requestHeaders(incoming.headers, { ...facts, callHeaders: host.callHeaders("fetch") }),
-        connection: "upgrade",
-        upgrade: "websocket"
-      },
-      timeout: limits.answerMillis
-    })
-    const end = (reason: CallEnded["reason"]): void => {
-      sent.destroy(new CallEnded({ reason }))
+  { request, socket, ...facts }: Handshake
+): Promise<Answer> => {
+  const { sockets } = call.process
+  const framing = framingOf(request)
+  const outgoing = new OutgoingRequest({
+    // Not of the agent: the connection never comes back.
+    to: { agent: false, socketPath: sockets.main },
+    method: "GET",
+    path: "/",
+    framing,
+    headers: {
+      ...requestHeaders(request.headers, facts),
+      ...host.fetchHeaders(call.process, { method: "GET", framing }, facts),
+      connection: "upgrade",
+      upgrade: "websocket"
     }
-    call.onProcessEnd(end)
-    sent.on("timeout", () => end("late"))
-    facts.socket.once("close", () => sent.destroy())
-    sent.on("error", reject)
-    sent.on("response", (answer) => resolve({ answer }))
-    sent.on("upgrade", (answer, upstream, head) => resolve({ answer, upstream, head }))
-    sent.end()
   })
-
-const text = async (answer: IncomingMessage): Promise<string> => {
-  let read = ""
-  for await (const chunk of answer) {
-    read += String(chunk)
-    // The rest may have no end.
-    if (read.length >= limits.logLineBytes) break
+  const end = (reason: CallEnded["reason"]): void => outgoing.end(new CallEnded({ reason }))
+  const onGone = (): void => outgoing.end()
+  const deadline = setTimeout(() => end("late"), limits.answerMillis)
+  call.onProcessEnd(end)
+  socket.once("close", onGone)
+  try {
+    outgoing.sent.end()
+    return await outgoing.answered
+  } finally {
+    clearTimeout(deadline)
+    socket.off("close", onGone)
   }
-  return read
+}
+
+/** Reads the beginning of a text, for as long as its reader is there. */
+const text = async (answer: IncomingMessage, reader: Duplex): Promise<string> => {
+  let read = ""
+  const end = (): void => void answer.destroy()
+  const deadline = setTimeout(end, limits.answerMillis)
+  reader.once("close", end)
+  try {
+    for await (const chunk of answer) {
+      read += String(chunk)
+      // The rest may have no end.
+      if (read.length >= limits.logLineBytes) break
+    }
+    return read
+  } finally {
+    clearTimeout(deadline)
+    reader.off("close", end)
+  }
 }
 
 /** Passes a function's refusal of a handshake to the client: its status, media type and text. */
-export const passRefusal = async (
+const passRefusal = async (
   socket: Duplex,
   answer: IncomingMessage,
-  isDevelopment = false
+  isDevelopment: boolean
 ): Promise<void> => {
-  const body = await text(answer)
+  const body = await text(answer, socket)
   if (answer.headers["x-svc-outcome"] === "failed") {
     return refuseSocket(socket, thrownError(parseJson(body), isDevelopment))
   }
   const status = answer.statusCode ?? 500
-  socket.end(
+  answerWhole(
+    socket,
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n` +
       `Content-Type: ${answer.headers["content-type"] ?? "text/plain"}\r\n` +
       "X-Content-Type-Options: nosniff\r\nContent-Security-Policy: sandbox\r\n" +
@@ -112,31 +183,24 @@ export const passRefusal = async (
  * Opens a WebSocket of a function. Returns a fault of the service, or the reason why the host has left.
  */
 export const passSocket = async (host: FunctionHost, handshake: Handshake): Promise<unknown> => {
-  const { head, socket } = handshake
+  const { request, socket } = handshake
   // The client may go at any time.
   socket.on("error", () => undefined)
+  const refusal = handshakeRefusal(request)
+  if (refusal !== undefined) return refuseSocket(socket, refusal)
+  if (socket.destroyed) return undefined
   host.count(1, 0)
   let call: FunctionCall | undefined
   try {
     if (host.supervisor.load >= limits.socketsMax) throw new CallEnded({ reason: "stopped" })
     call = await host.supervisor.enter("socket")
-    const opened = await open(host, call, handshake)
-    const { answer, upstream } = opened
-    if (upstream === undefined) {
-      await passRefusal(socket, answer, call.process.program.isDevelopment)
-      return undefined
-    }
-    call.onProcessEnd(() => upstream.destroy())
-    socket.write(handshakeAnswer(answer))
-    if (opened.head !== undefined && opened.head.length > 0) socket.write(opened.head)
-    if (head.length > 0) upstream.write(head)
-    const { supervisor } = host
-    socket.on("data", (chunk: Buffer) => host.count(0, chunk.length))
-    upstream.on("data", (chunk: Buffer) => {
-      host.count(0, chunk.length)
-      supervisor.progressed()
+    if (await hasGone(socket)) return void socket.destroy()
+    const { isDevelopment } = call.process.program
+    const answer = await open(host, call, handshake)
+    await connectSocket(handshake, answer, {
+      isDevelopment,
+      opened: (upstream) => count(host, call, socket, upstream)
     })
-    await join(socket, upstream)
     return undefined
   } catch (error) {
     if (socket.destroyed) return undefined
@@ -147,4 +211,19 @@ export const passSocket = async (host: FunctionHost, handshake: Handshake): Prom
   } finally {
     call?.end()
   }
+}
+
+/** Counts the bytes of a WebSocket, and ends it with its process. */
+const count = (
+  host: FunctionHost,
+  call: FunctionCall | undefined,
+  socket: Duplex,
+  upstream: Duplex
+): void => {
+  call?.onProcessEnd(() => upstream.destroy())
+  socket.on("data", (chunk: Buffer) => host.count(0, chunk.length))
+  upstream.on("data", (chunk: Buffer) => {
+    host.count(0, chunk.length)
+    host.supervisor.progressed()
+  })
 }

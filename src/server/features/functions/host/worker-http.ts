@@ -1,12 +1,15 @@
 /** HTTP to the sockets of a workerd process. */
-import { type Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http"
+import type { Agent, IncomingMessage } from "node:http"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { OutgoingRequest } from "./outgoing-request.ts"
+import { digestOf, type ProcessSeal, type SealedFacts } from "./process-seal.ts"
 
 export interface WorkerRequest {
   /** Agent of the connection; undefined opens a connection for this request alone. */
   readonly agent: Agent | undefined
   readonly socketPath: string
-  readonly headers: OutgoingHttpHeaders
+  readonly seal: ProcessSeal
+  readonly facts: Pick<SealedFacts, "call" | "isFull" | "kind">
 }
 
 /** Error: the answer exceeds the size limit of the service. */
@@ -34,32 +37,37 @@ export interface WorkerReply {
   readonly body: unknown
 }
 
+/** Error: the process did not take the call for one of the service. */
+class CallRefused extends Error {}
+
 /** Posts JSON and reads a JSON answer. */
 export const postJson = async (
-  { agent, headers, socketPath }: WorkerRequest,
-  body: unknown,
+  { agent, facts, seal, socketPath }: WorkerRequest,
+  input: unknown,
   signal: AbortSignal
 ): Promise<WorkerReply> => {
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const sent = request(
-      {
-        agent: agent ?? false,
-        socketPath,
-        method: "POST",
-        path: "/",
-        headers: { ...headers, "content-type": "application/json" },
-        signal
-      },
-      resolve
-    )
-    sent.on("error", reject)
-    sent.end(JSON.stringify(body))
+  const body = JSON.stringify(input)
+  const method = "POST"
+  const framing = String(Buffer.byteLength(body))
+  const outgoing = new OutgoingRequest({
+    to: { agent: agent ?? false, socketPath, signal },
+    method,
+    path: "/",
+    framing,
+    headers: {
+      ...seal.headersOf({ ...facts, method, framing, digest: digestOf(body) }),
+      "content-type": "application/json"
+    }
   })
-  const text = await readAll(response)
-  const outcome = response.headers["x-svc-outcome"]
+  outgoing.sent.end(body)
+  const { answer } = await outgoing.answered
+  const text = await readAll(answer)
+  const given = answer.headers["x-svc-outcome"]
+  const outcome = Array.isArray(given) ? given[0] : given
+  if (outcome === "refused") throw new CallRefused("The process refused a call of the service.")
   return {
-    status: response.statusCode ?? 0,
-    outcome: Array.isArray(outcome) ? outcome[0] : outcome,
+    status: answer.statusCode ?? 0,
+    outcome,
     body: text === "" ? undefined : (JSON.parse(text) as unknown)
   }
 }

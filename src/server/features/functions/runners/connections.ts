@@ -1,7 +1,8 @@
 /** Pooled HTTP connections to other runners. */
-import { Agent, type RequestOptions } from "node:http"
+import { Agent, type OutgoingHttpHeaders, type RequestOptions } from "node:http"
 import type { Duplex } from "node:stream"
 import { functionLeases as limits } from "#rpc/function-runtime-limits"
+import type { CallSeal, SealedCall } from "./call-seal.ts"
 
 /** Opens an authenticated connection to a runner. */
 export type Dial = (address: string) => Promise<Duplex>
@@ -36,15 +37,37 @@ class DialingAgent extends Agent {
   }
 }
 
+/** Id of a receiver that is not known yet. */
+const unmet = ""
+
 export class RunnerConnections {
   readonly #agent: DialingAgent
   readonly #dial: Dial
+  readonly #seal: CallSeal
+  /** Ids of the processes at the addresses of other runners. */
+  readonly #receivers = new Map<string, string>()
   /** Requests in progress by environment. */
   readonly #underWay = new Map<string, number>()
 
-  constructor(dial: Dial) {
+  constructor(dial: Dial, seal: CallSeal) {
     this.#dial = dial
+    this.#seal = seal
     this.#agent = new DialingAgent(dial)
+  }
+
+  /** Returns the headers of a call to a runner. */
+  sealed(address: string, call: SealedCall): OutgoingHttpHeaders {
+    return this.#seal.headersOf(this.#receivers.get(address) ?? unmet, call)
+  }
+
+  /** Remembers which process is at an address. */
+  met(address: string, receiver: string): void {
+    this.#receivers.delete(address)
+    this.#receivers.set(address, receiver)
+    const [oldest] = this.#receivers.keys()
+    if (this.#receivers.size > limits.sendersRemembered && oldest !== undefined) {
+      this.#receivers.delete(oldest)
+    }
   }
 
   /** Returns the request options for a runner. */
@@ -55,6 +78,7 @@ export class RunnerConnections {
   /** Opens a connection for one socket of a client. */
   async open(address: string): Promise<RequestOptions> {
     const socket = await this.#dial(address)
+    socket.on("error", () => undefined)
     return { createConnection: () => socket, ...endOf(address) }
   }
 

@@ -2,16 +2,13 @@
  * Call to another runner. That runner signals its begin before it gets the body. Until then the call
  * may go elsewhere.
  */
-import {
-  type ClientRequest,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-  request
-} from "node:http"
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { CallDeadline } from "../host/call-deadline.ts"
+import { OutgoingRequest } from "../host/outgoing-request.ts"
+import type { SealedCall } from "./call-seal.ts"
 import type { RunnerConnections } from "./connections.ts"
-import { isMoved } from "./proxy-protocol.ts"
+import { isMoved, receiverOf } from "./proxy-protocol.ts"
 
 /** Runner that receives a call. */
 export interface Way {
@@ -24,48 +21,72 @@ export interface Way {
 /** Error: the other runner has not taken the call. */
 export class Moved extends Error {}
 
+/** Error: the call did not name the process of the other runner, whose id is known now. */
+class Unmet extends Error {}
+
+/** Throws unless an answer comes from a runner that has taken the call. */
+export const requireTaken = ({ address, connections }: Way, answer: IncomingMessage): void => {
+  const receiver = receiverOf(answer)
+  if (receiver !== undefined) {
+    connections.met(address, receiver)
+    throw new Unmet()
+  }
+  if (isMoved(answer)) throw new Moved()
+}
+
+/** Runs a call, and once more if it has only learned which process it goes to. */
+export const meeting = async <A>(run: () => Promise<A>): Promise<A> => {
+  try {
+    return await run()
+  } catch (error) {
+    if (!(error instanceof Unmet)) throw error
+  }
+  return run().catch((error: unknown) => {
+    throw error instanceof Unmet ? new Moved() : error
+  })
+}
+
 export interface CallOptions {
-  readonly method: string | undefined
-  readonly path: string
-  readonly headers: OutgoingHttpHeaders
+  readonly call: SealedCall
+  /** Headers besides those of the call. */
+  readonly headers?: OutgoingHttpHeaders
   /** Milliseconds that the body may take while it makes progress. */
   readonly uploadMillis?: number
   /** Sends the body and ends the request. */
-  readonly onBegin: (sent: ClientRequest) => void
+  readonly onBegin: (outgoing: OutgoingRequest) => void
 }
 
 export class OutgoingCall {
-  readonly #sent: ClientRequest
-  readonly #watchers: Set<() => void>
+  readonly #way: Way
+  readonly #outgoing: OutgoingRequest
   readonly #deadline: CallDeadline
   #hasBegun = false
   /** Ends the call. */
   readonly end = (): void => {
     this.#deadline.end()
-    this.#watchers.delete(this.end)
-    this.#sent.destroy()
+    this.#way.watchers.delete(this.end)
+    this.#outgoing.end()
   }
 
-  constructor({ address, connections, watchers }: Way, options: CallOptions) {
-    const { headers, method, onBegin, path } = options
-    this.#sent = request({
-      ...connections.to(address),
+  constructor(way: Way, { call, headers, onBegin, uploadMillis = 0 }: CallOptions) {
+    this.#way = way
+    const { address, connections, watchers } = way
+    const { framing, method, path } = call
+    this.#outgoing = new OutgoingRequest({
+      to: connections.to(address),
       method,
       path,
-      headers: { ...headers, expect: "100-continue" }
+      framing,
+      headers: { ...headers, ...connections.sealed(address, call), expect: "100-continue" }
     })
-    this.#watchers = watchers.add(this.end)
-    this.#deadline = new CallDeadline(
-      limits.passedAnswerMillis,
-      options.uploadMillis ?? 0,
-      this.end
-    )
-    this.#sent.once("continue", () => {
+    watchers.add(this.end)
+    this.#deadline = new CallDeadline(limits.passedAnswerMillis, uploadMillis, this.end)
+    this.#outgoing.sent.once("continue", () => {
       this.#hasBegun = true
       watchers.delete(this.end)
-      onBegin(this.#sent)
+      onBegin(this.#outgoing)
     })
-    this.#sent.flushHeaders()
+    this.#outgoing.sent.flushHeaders()
   }
 
   /** Restarts the deadline after a part of the body has moved. */
@@ -76,17 +97,13 @@ export class OutgoingCall {
   /** Returns the answer; fails with {@link Moved} if the call has not begun. */
   async answer(): Promise<IncomingMessage> {
     try {
-      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-        this.#sent.once("response", resolve)
-        this.#sent.on("error", reject)
-        this.#sent.once("close", () => reject(new Error("The connection has ended.")))
-      })
+      const { answer } = await this.#outgoing.answered
       this.#deadline.end()
-      this.#watchers.delete(this.end)
-      if (!isMoved(answer)) return answer
-      this.#hasBegun = false
-      throw new Moved()
+      this.#way.watchers.delete(this.end)
+      requireTaken(this.#way, answer)
+      return answer
     } catch (error) {
+      if (error instanceof Unmet || error instanceof Moved) throw error
       throw this.#hasBegun ? error : new Moved()
     }
   }

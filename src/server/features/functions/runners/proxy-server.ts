@@ -6,12 +6,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Duplex } from "node:stream"
 import { functionRuntime as limits, functionLeases } from "#rpc/function-runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
+import { closeWithLinger } from "#server/platform/cut-connection"
 import { hasLeft, passRequest } from "../host/exchange.ts"
 import type { FunctionHost } from "../host/host.ts"
 import { passSocket } from "../host/socket.ts"
-import { movedAnswer, paths, readEnvironment, readForwarded } from "./proxy-protocol.ts"
+import { digestOf } from "../host/process-seal.ts"
+import type { CallSeal, RunnerCall } from "./call-seal.ts"
+import { movedAnswer, paths, receiverAnswer } from "./proxy-protocol.ts"
 
 export interface ReceiveOptions {
+  readonly seal: CallSeal
   readonly here: (environmentId: EnvironmentId) => FunctionHost | undefined
   /** Runs an operation; undefined if the environment has left this runner meanwhile. */
   readonly operate: (environmentId: EnvironmentId, text: string) => Promise<string | undefined>
@@ -21,8 +25,29 @@ export interface ReceiveOptions {
 /** Size limit of headers. A client sends up to 16 KiB, and the other runner adds less than that. */
 const headersMaxBytes = 64 * 1024
 
-const sendMoved = (response: ServerResponse): void => {
-  const [status, headers] = movedAnswer
+/** Answer to a call that this runner does not take. */
+type Refusal = ReturnType<typeof receiverAnswer>
+
+const forbidden: Refusal = [403, { "content-length": "0" }]
+
+/** Error: a call on an authenticated connection is not of the cluster, or was sent before. */
+class NotSealed extends Error {}
+
+/** Returns a call from another runner, or the answer to one that this runner does not take. */
+const readCall = (
+  { onFault, seal }: ReceiveOptions,
+  request: IncomingMessage
+): RunnerCall | Refusal => {
+  const opened = seal.open(request)
+  if (opened.kind === "taken") return opened.call
+  if (opened.kind === "elsewhere") return receiverAnswer(seal.receiver)
+  onFault(new NotSealed("A runner has sent a call without a valid seal."))
+  return forbidden
+}
+
+const isRefusal = (call: RunnerCall | Refusal): call is Refusal => Array.isArray(call)
+
+const send = (response: ServerResponse, [status, headers]: Refusal): void => {
   response.writeHead(status, headers).end()
 }
 
@@ -38,11 +63,15 @@ const readText = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-const makeServe = ({ here, onFault, operate }: ReceiveOptions) => {
-  const request = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const forwarded = readForwarded(incoming.headers)
-    const host = forwarded === undefined ? undefined : here(forwarded.environmentId)
-    if (forwarded === undefined || host === undefined) return sendMoved(response)
+const makeServe = (options: ReceiveOptions) => {
+  const { here, onFault, operate } = options
+  const request = async (
+    { environmentId, forwarded }: RunnerCall,
+    incoming: IncomingMessage,
+    response: ServerResponse
+  ): Promise<void> => {
+    const host = forwarded === undefined ? undefined : here(environmentId)
+    if (forwarded === undefined || host === undefined) return send(response, movedAnswer)
     const fault = await passRequest(host, {
       request: incoming,
       response,
@@ -50,20 +79,29 @@ const makeServe = ({ here, onFault, operate }: ReceiveOptions) => {
       playerId: forwarded.playerId,
       onBegin: () => response.writeContinue()
     })
-    if (hasLeft(fault)) sendMoved(response)
+    if (hasLeft(fault)) send(response, movedAnswer)
     else if (fault !== undefined) onFault(fault)
   }
-  const operation = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const environmentId = readEnvironment(incoming.headers)
-    if (environmentId === undefined || here(environmentId) === undefined) return sendMoved(response)
+  const operation = async (
+    { digest, environmentId }: RunnerCall,
+    incoming: IncomingMessage,
+    response: ServerResponse
+  ): Promise<void> => {
+    if (here(environmentId) === undefined) return send(response, movedAnswer)
     response.writeContinue()
-    const answer = await operate(environmentId, await readText(incoming))
-    if (answer === undefined) return sendMoved(response)
+    const text = await readText(incoming)
+    if (digestOf(text) !== digest)
+      throw new NotSealed("An operation has another body than its seal.")
+    const answer = await operate(environmentId, text)
+    if (answer === undefined) return send(response, movedAnswer)
     response.writeHead(200, { "content-length": Buffer.byteLength(answer) }).end(answer)
   }
   return (incoming: IncomingMessage, response: ServerResponse): void => {
+    response.on("error", onFault)
+    const call = readCall(options, incoming)
+    if (isRefusal(call)) return send(response, call)
     const serve = incoming.url === paths.operation ? operation : request
-    serve(incoming, response).catch((fault: unknown) => {
+    serve(call, incoming, response).catch((fault: unknown) => {
       response.destroy()
       onFault(fault)
     })
@@ -71,20 +109,22 @@ const makeServe = ({ here, onFault, operate }: ReceiveOptions) => {
 }
 
 const makeUpgrade =
-  ({ here, onFault }: ReceiveOptions) =>
+  (options: ReceiveOptions) =>
   async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
-    socket.on("error", () => undefined)
-    const sendMovedSocket = (): void => {
-      const [status, headers] = movedAnswer
+    const { here, onFault } = options
+    const answer = ([status, headers]: Refusal): void => {
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+      closeWithLinger(socket)
       socket.end([`HTTP/1.1 ${status} Moved`, ...lines, "connection: close", "", ""].join("\r\n"))
     }
-    const forwarded = readForwarded(request.headers)
-    const host = forwarded === undefined ? undefined : here(forwarded.environmentId)
-    if (forwarded === undefined || host === undefined) return sendMovedSocket()
+    const call = readCall(options, request)
+    if (isRefusal(call)) return answer(call)
+    const { environmentId, forwarded } = call
+    const host = forwarded === undefined ? undefined : here(environmentId)
+    if (forwarded === undefined || host === undefined) return answer(movedAnswer)
     const facts = { ...forwarded, playerId: forwarded.playerId }
     const fault = await passSocket(host, { request, socket, head, ...facts })
-    if (hasLeft(fault)) sendMovedSocket()
+    if (hasLeft(fault)) answer(movedAnswer)
     else if (fault !== undefined) onFault(fault)
   }
 
@@ -102,6 +142,7 @@ export const receiveFrom = (options: ReceiveOptions): ((socket: Duplex) => void)
   server.on("request", serve)
   server.on("checkContinue", serve)
   server.on("upgrade", (request, socket, head) => {
+    socket.on("error", () => undefined)
     upgrade(request, socket, head).catch((fault: unknown) => {
       socket.destroy()
       options.onFault(fault)

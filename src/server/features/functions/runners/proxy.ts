@@ -1,30 +1,33 @@
 /** Forwards client requests to the runner that has the environment, and returns the responses. */
-import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from "node:http"
-import type { Duplex } from "node:stream"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { pipeline } from "node:stream/promises"
 import { Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { uploadMillis } from "../host/call-deadline.ts"
-import { hasBody } from "#server/platform/body-deadlines"
-import { bodySent, type Exchange, sendError } from "../host/exchange.ts"
+import { bodySent, type Exchange, isOver, sendError } from "../host/exchange.ts"
+import { framingOf, refusalOf } from "../host/framing.ts"
 import { forwardedHeaders, returnedHeaders } from "../host/headers.ts"
-import { handshakeAnswer, type Handshake, join, passRefusal } from "../host/socket.ts"
-import { type Forwarded, forwardedHeader, isMoved, paths } from "./proxy-protocol.ts"
-import { Moved, OutgoingCall, type Way } from "./outgoing-call.ts"
+import { OutgoingRequest } from "../host/outgoing-request.ts"
+import {
+  connectSocket,
+  type Handshake,
+  handshakeRefusal,
+  hasGone,
+  refuseSocket
+} from "../host/socket.ts"
+import type { RunnerCall, SealedCall } from "./call-seal.ts"
+import { meeting, Moved, OutgoingCall, requireTaken, type Way } from "./outgoing-call.ts"
+import { paths } from "./proxy-protocol.ts"
 
 /** Outcome of a proxied request: the client got a response, or the runner did not take it. */
 export type Proxied = "answered" | "moved"
 
-/** Sends the body. Drops the rest of the body once the answer has arrived. */
-const upload = (incoming: IncomingMessage, sent: ClientRequest, onProgress: () => void): void => {
-  sent.once("close", () => {
-    incoming.unpipe(sent)
-    incoming.resume()
-  })
-  if (!hasBody(incoming)) return void sent.end()
-  incoming.pipe(sent)
-  incoming.on("data", onProgress)
-}
+const sealedCall = (request: IncomingMessage, call: RunnerCall): SealedCall => ({
+  ...call,
+  method: request.method ?? "GET",
+  path: paths.request,
+  framing: framingOf(request)
+})
 
 const copy = async (
   call: OutgoingCall,
@@ -39,96 +42,108 @@ const copy = async (
   response.end()
 }
 
-/** Answers a request with the function on another runner. */
-export const proxyRequest = async (
+/** Sends a request and returns its response; fails with {@link Moved} if the call has not begun. */
+const send = async (
   way: Way,
-  { onBegin, request: incoming, response }: Pick<Exchange, "onBegin" | "request" | "response">,
-  forwarded: Forwarded
-): Promise<Proxied> => {
-  const isChunked = hasBody(incoming) && incoming.headers["content-length"] === undefined
+  { onBegin, request, response }: Pick<Exchange, "onBegin" | "request" | "response">,
+  runnerCall: RunnerCall
+): Promise<void> => {
+  if (isOver({ request, response })) return
   const call = new OutgoingCall(way, {
-    method: incoming.method,
-    path: paths.request,
-    uploadMillis: uploadMillis(incoming),
-    headers: {
-      ...forwardedHeaders(incoming.headers),
-      ...forwardedHeader(forwarded),
-      ...(isChunked ? { "transfer-encoding": "chunked" } : {})
-    },
-    onBegin: (sent) => {
+    call: sealedCall(request, runnerCall),
+    uploadMillis: uploadMillis(request),
+    headers: forwardedHeaders(request.headers),
+    onBegin: (outgoing) => {
       onBegin?.()
-      upload(incoming, sent, () => call.progressed())
+      // The other runner limits the body. The call ends when its client goes.
+      void outgoing.upload(request, () => call.progressed()).catch(call.end)
     }
   })
   response.once("close", call.end)
   try {
     await copy(call, await call.answer(), response)
-  } catch (error) {
-    if (response.destroyed || response.writableFinished) return "answered"
-    if (error instanceof Moved) return "moved"
-    sendError(response, new Unavailable())
   } finally {
     response.off("close", call.end)
     call.end()
   }
+}
+
+/** Answers a request with the function on another runner. */
+export const proxyRequest = async (
+  way: Way,
+  exchange: Pick<Exchange, "onBegin" | "request" | "response">,
+  call: RunnerCall
+): Promise<Proxied> => {
+  const { request, response } = exchange
+  const refusal = refusalOf(request)
+  try {
+    if (refusal === undefined) await meeting(() => send(way, exchange, call))
+    else sendError(response, refusal)
+  } catch (error) {
+    if (isOver(exchange)) return "answered"
+    if (error instanceof Moved) return "moved"
+    sendError(response, new Unavailable())
+  }
   return "answered"
 }
 
-const opened = (
-  sent: ClientRequest
-): Promise<{ answer: IncomingMessage; upstream?: Duplex; head?: Buffer }> =>
-  new Promise((resolve, reject) => {
-    sent.once("response", (answer) => resolve({ answer }))
-    sent.once("upgrade", (answer, upstream, head) => resolve({ answer, upstream, head }))
-    sent.on("error", reject)
-    sent.once("close", () => reject(new Error("The connection has ended.")))
-    sent.end()
+/** Opens a WebSocket; fails with {@link Moved} if the other runner does not take it. */
+const openSocket = async (
+  way: Way,
+  handshake: Pick<Handshake, "head" | "request" | "socket">,
+  runnerCall: RunnerCall
+): Promise<void> => {
+  const { address, connections, watchers } = way
+  const { request, socket } = handshake
+  const to = await connections.open(address)
+  const call = { ...sealedCall(request, runnerCall), method: "GET" }
+  const outgoing = new OutgoingRequest({
+    to,
+    method: call.method,
+    path: call.path,
+    framing: call.framing,
+    headers: {
+      ...forwardedHeaders(request.headers),
+      ...connections.sealed(address, call),
+      connection: "upgrade",
+      upgrade: "websocket"
+    }
   })
-
-/** Opens a WebSocket of a function on another runner. */
-export const proxySocket = async (
-  { address, connections, watchers }: Way,
-  { head, request: incoming, socket }: Pick<Handshake, "head" | "request" | "socket">,
-  forwarded: Forwarded
-): Promise<Proxied> => {
-  let sent: ClientRequest | undefined
-  const end = (): void => void sent?.destroy()
+  const end = (): void => outgoing.end()
   const deadline = setTimeout(end, limits.passedAnswerMillis)
-  const settle = (): void => {
-    clearTimeout(deadline)
-    watchers.delete(end)
-  }
   watchers.add(end)
   socket.once("close", end)
   try {
-    sent = request({
-      ...(await connections.open(address)),
-      method: "GET",
-      path: paths.request,
-      headers: {
-        ...forwardedHeaders(incoming.headers),
-        ...forwardedHeader(forwarded),
-        connection: "upgrade",
-        upgrade: "websocket"
-      }
-    })
-    const { answer, head: first, upstream } = await opened(sent)
-    settle()
-    if (upstream === undefined) {
-      if (isMoved(answer)) return "moved"
-      await passRefusal(socket, answer)
-      return "answered"
-    }
-    socket.write(handshakeAnswer(answer))
-    if (first !== undefined && first.length > 0) socket.write(first)
-    if (head.length > 0) upstream.write(head)
-    await join(socket, upstream)
+    // The client may have gone while the connection was opened.
+    if (await hasGone(socket)) return void socket.destroy()
+    outgoing.sent.end()
+    const answer = await outgoing.answered
+    clearTimeout(deadline)
+    watchers.delete(end)
+    if (answer.upgraded === undefined) requireTaken(way, answer.answer)
+    await connectSocket(handshake, answer, {})
+  } finally {
+    clearTimeout(deadline)
+    watchers.delete(end)
+    socket.off("close", end)
+    end()
+  }
+}
+
+/** Opens a WebSocket of a function on another runner. */
+export const proxySocket = async (
+  way: Way,
+  handshake: Pick<Handshake, "head" | "request" | "socket">,
+  call: RunnerCall
+): Promise<Proxied> => {
+  const { request, socket } = handshake
+  socket.on("error", () => undefined)
+  const refusal = handshakeRefusal(request)
+  try {
+    if (refusal !== undefined) refuseSocket(socket, refusal)
+    else if (!socket.destroyed) await meeting(() => openSocket(way, handshake, call))
   } catch {
     if (!socket.destroyed) return "moved"
-  } finally {
-    settle()
-    socket.off("close", end)
-    sent?.destroy()
   }
   return "answered"
 }

@@ -13,9 +13,11 @@ import { monotonicMillis } from "#entities/monotonic"
 import { type Exchange, hasLeft, passRequest } from "../host/exchange.ts"
 import type { FunctionHost } from "../host/host.ts"
 import { FunctionHosts } from "../host/local.ts"
+import { digestOf } from "../host/process-seal.ts"
 import { type Handshake, passSocket } from "../host/socket.ts"
 import { RunnerConnections } from "./connections.ts"
-import { environmentHeader, paths } from "./proxy-protocol.ts"
+import { CallSeal, type RunnerCall } from "./call-seal.ts"
+import { paths } from "./proxy-protocol.ts"
 import type { There } from "./leases.ts"
 import {
   decodeOperation,
@@ -25,7 +27,7 @@ import {
   type Failure,
   type Operation
 } from "./operations.ts"
-import { Moved, OutgoingCall, type Way } from "./outgoing-call.ts"
+import { meeting, Moved, OutgoingCall, type Way } from "./outgoing-call.ts"
 import { proxyRequest, proxySocket, type Proxied } from "./proxy.ts"
 import { Left, makePerform } from "./operation-handlers.ts"
 import { FunctionPlacement } from "./placement.ts"
@@ -74,13 +76,13 @@ export class FunctionRoutes extends Context.Service<
           route(environmentId, {
             here: (host) => begun(() => passRequest(host(), exchange)),
             there: (way) =>
-              answered(proxyRequest(way, exchange, { environmentId, ...factsOf(exchange) }))
+              answered(proxyRequest(way, exchange, runnerCall(environmentId, exchange)))
           }),
         upgrade: (environmentId, handshake) =>
           route(environmentId, {
             here: (host) => begun(() => passSocket(host(), handshake)),
             there: (way) =>
-              answered(proxySocket(way, handshake, { environmentId, ...factsOf(handshake) }))
+              answered(proxySocket(way, handshake, runnerCall(environmentId, handshake)))
           }),
         settled: Effect.fnUntraced(function* (environmentId) {
           const address = yield* placement.elsewhere(environmentId)
@@ -93,12 +95,14 @@ export class FunctionRoutes extends Context.Service<
   )
 }
 
-const factsOf = ({ clientAddress, mount, playerId, url }: Exchange | Handshake) => ({
-  mount,
-  url,
-  clientAddress,
-  ...(playerId === undefined ? {} : { playerId })
-})
+const runnerCall = (
+  environmentId: EnvironmentId,
+  { clientAddress, mount, playerId, url }: Exchange | Handshake
+): RunnerCall => {
+  const forwarded = { mount, url, clientAddress }
+  if (playerId === undefined) return { environmentId, forwarded }
+  return { environmentId, forwarded: { ...forwarded, playerId } }
+}
 
 /** Runs a call of a host; fails with {@link Left} if the host ended before the call began. */
 const begun = (run: () => Promise<unknown>): Effect.Effect<unknown, Left> =>
@@ -126,6 +130,20 @@ const readAll = async (answer: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
+const askRunner = async (way: Way, environmentId: EnvironmentId, text: string): Promise<string> => {
+  const framing = String(Buffer.byteLength(text))
+  const digest = digestOf(text)
+  const call = new OutgoingCall(way, {
+    call: { environmentId, digest, method: "POST", path: paths.operation, framing },
+    onBegin: ({ sent }) => void sent.end(text)
+  })
+  try {
+    return await readAll(await call.answer())
+  } finally {
+    call.end()
+  }
+}
+
 /** Runs an operation on another runner. */
 const operateOn = (
   way: Way,
@@ -134,17 +152,8 @@ const operateOn = (
 ): Effect.Effect<unknown, Failure | Left> =>
   Effect.tryPromise({
     try: async () => {
-      const call = new OutgoingCall(way, {
-        method: "POST",
-        path: paths.operation,
-        headers: { ...environmentHeader(environmentId), "transfer-encoding": "chunked" },
-        onBegin: (sent) => void sent.end(encodeOperation(operation))
-      })
-      try {
-        return decodeReply(await readAll(await call.answer()))
-      } finally {
-        call.end()
-      }
+      const text = encodeOperation(operation)
+      return decodeReply(await meeting(() => askRunner(way, environmentId, text)))
     },
     catch: (error) => (error instanceof Moved ? new Left() : new Unavailable())
   }).pipe(
@@ -159,7 +168,13 @@ const makeConnections = Effect.gen(function* () {
   if (streams === undefined) return undefined
   const runPromise = Effect.runPromiseWith(yield* Effect.context<never>())
   return yield* Effect.acquireRelease(
-    Effect.sync(() => new RunnerConnections((address) => runPromise(streams.dial(address)))),
+    Effect.sync(
+      () =>
+        new RunnerConnections(
+          (address) => runPromise(streams.dial(address)),
+          new CallSeal(streams.callKeys)
+        )
+    ),
     (connections) => Effect.sync(() => connections.close())
   )
 })
@@ -231,6 +246,7 @@ const receive = Effect.fnUntraced(function* (perform: Perform) {
   }
   streams.serve(
     receiveFrom({
+      seal: new CallSeal(streams.callKeys),
       here,
       operate: (environmentId, text) => runPromise(operate(environmentId, text)),
       onFault: (fault) => void runFork(Effect.logWarning("Failed to serve another runner", fault))

@@ -1,7 +1,9 @@
 /**
  * Runs inside workerd for the service, with the bindings of the player's modules but none of their code:
- * statements and migrations on databases. Only the service can reach its socket.
+ * statements and migrations on databases.
  */
+import { authentic } from "./authentic.mjs"
+
 const migrationsTable =
   "create table if not exists _svc_migrations (name text primary key, applied_at text not null default current_timestamp)"
 
@@ -11,8 +13,8 @@ const clean = (error) => String(error.message ?? error).replace(/^D1_ERROR: /, "
 
 const operations = {
   /** Starts what the first call would start, so that no call pays for it. */
-  async warm(_, env) {
-    const touched = Object.values(env).map((binding) => {
+  async warm(_, { __svc_key, ...stores }) {
+    const touched = Object.values(stores).map((binding) => {
       if (typeof binding.prepare === "function") return binding.prepare("select 1").all()
       if (typeof binding.head === "function") return binding.head("warm")
       return binding.get("warm")
@@ -70,9 +72,16 @@ const operations = {
   }
 }
 
+let accept
+
 export default {
   async fetch(request, env) {
-    const { operation, ...input } = await request.json()
+    accept ??= authentic(env.__svc_key)
+    const call = await accept(request)
+    if (call?.facts.kind !== "admin") {
+      return new Response(null, { status: 403, headers: { "x-svc-outcome": "refused" } })
+    }
+    const { operation, ...input } = call.body
     return Response.json(await operations[operation](input, env))
   }
 }

@@ -21,12 +21,15 @@ globalThis.fetch = async function fetch(input, init) {
   throw new TypeError(await response.text())
 }
 
-const own = /^x-svc-/i
-
-const requestOf = (request) => {
-  const made = new Request(request.headers.get("x-svc-url"), request)
-  for (const name of Array.from(made.headers.keys())) if (own.test(name)) made.headers.delete(name)
-  return made
+/** The request of the client, with what the service knows of it. */
+const requestOf = (request, { address, player, url }) => {
+  const { headers } = (request = new Request(url, request))
+  headers.delete("x-svc-facts")
+  headers.delete("x-svc-mac")
+  headers.set("cf-connecting-ip", address)
+  if (player === undefined) headers.delete("svc-player")
+  else headers.set("svc-player", player)
+  return request
 }
 
 const failure = (call, error) => {
@@ -86,27 +89,23 @@ const batchOf = ({ messages, queue }) => {
 }
 
 const kinds = {
-  fetch: (program, env, ctx, request) => {
+  fetch: (program, env, ctx, { facts, request }) => {
     const handler = handlerOf(program, env, ctx, "fetch") ?? missing("fetch")
-    return handler(requestOf(request))
+    return handler(requestOf(request, facts))
   },
-  scheduled: async (program, env, ctx, request) => {
-    const { cron, scheduledTime } = await request.json()
+  scheduled: async (program, env, ctx, { body: { cron, scheduledTime } }) => {
     const handler = handlerOf(program, env, ctx, "scheduled") ?? missing("scheduled")
     await handler({ cron, scheduledTime, type: "scheduled", noRetry: () => {} })
     return Response.json({})
   },
-  queue: async (program, env, ctx, request) => {
-    // First: to a service that still writes, an early answer looks like a broken connection.
-    const given = await request.json()
+  queue: async (program, env, ctx, { body }) => {
     const handler = handlerOf(program, env, ctx, "queue") ?? missing("queue")
-    const { batch, outcomes } = batchOf(given)
+    const { batch, outcomes } = batchOf(body)
     await handler(batch)
     batch.ackAll()
-    return Response.json(given.messages.map(({ id }) => outcomes.get(id)))
+    return Response.json(body.messages.map(({ id }) => outcomes.get(id)))
   },
-  hook: async (program, env, ctx, request) => {
-    const { name, payload } = await request.json()
+  hook: async (program, env, ctx, { body: { name, payload } }) => {
     const hook = program[name]
     if (typeof hook === "function") await hook(payload, env, ctx)
     return Response.json({ called: typeof hook === "function" })
@@ -117,15 +116,25 @@ const kinds = {
 
 const hooks = ["onStats", "onRoomClosed", "onPlayerCreated"]
 
-/** The entry point of the service. Nothing else can call it: the socket is the service's own. */
+const refused = () => new Response(null, { status: 403, headers: { "x-svc-outcome": "refused" } })
+
+/**
+ * The entry point of the service, which takes its calls alone. `bare` has the check of them, which the
+ * player's modules do not get.
+ */
 export const serve = (program, stores) => ({
   async fetch(request, bare, ctx) {
-    setFull(request.headers.get("x-svc-full") === "1")
+    const accepted = await bare.__svc_authentic(request)
+    const run = kinds[accepted?.facts.kind]
+    if (run === undefined) return refused()
+    const { body, facts } = accepted
+    setFull(facts.isFull)
     const env = guardedEnv(bare, stores)
-    const call = { token: request.headers.get("x-svc-call") ?? "", hasExceeded: false }
-    const run = kinds[request.headers.get("x-svc-kind")]
+    const call = { token: facts.call, hasExceeded: false }
     try {
-      return await current.run(call, () => withEnv(env, () => run(program, env, ctx, request)))
+      return await current.run(call, () =>
+        withEnv(env, () => run(program, env, ctx, { body, facts, request }))
+      )
     } catch (error) {
       return failure(call, error)
     }

@@ -13,10 +13,7 @@ const encode = (body, { contentType = "json", delaySeconds } = {}) => {
 
 export default (env) => {
   const store = async (messages) => {
-    const response = await env.host.fetch(`http://host/queues/${env.name}`, {
-      method: "POST",
-      body: JSON.stringify(messages)
-    })
+    const response = await env.host("POST", `/queues/${env.name}`, JSON.stringify(messages))
     if (!response.ok)
       throw new Error(`Failed to send to the queue ${env.name}: ${await response.text()}`)
   }

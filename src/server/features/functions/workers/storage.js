@@ -69,7 +69,8 @@ export const guardedEnv = (env, types) => {
     name,
     guarded(env[name], rules[type])
   ])
-  const all = { ...env, ...Object.fromEntries(guards) }
+  const { __svc_authentic, ...rest } = env
+  const all = { ...rest, ...Object.fromEntries(guards) }
   known.set(env, all)
   return all
 }

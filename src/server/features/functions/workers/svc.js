@@ -3,12 +3,7 @@ const encode = encodeURIComponent
 
 export default (env) => {
   const call = async (method, path, body) => {
-    const response = await env.host.fetch(`http://host/api${path}`, {
-      method,
-      ...(body === undefined
-        ? {}
-        : { body: JSON.stringify(body), headers: { "content-type": "application/json" } })
-    })
+    const response = await env.host(method, `/api${path}`, body && JSON.stringify(body))
     const text = await response.text()
     const answer = text === "" ? undefined : JSON.parse(text)
     if (response.ok) return answer

@@ -1,0 +1,129 @@
+/**
+ * The one maker of requests to processes of functions and to other runners. Each states its framing, has
+ * its error listeners from the start, and ends once. Its connection serves another request only after
+ * request and response are both complete.
+ */
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request,
+  type RequestOptions
+} from "node:http"
+import { type Duplex, Transform } from "node:stream"
+import { type Framing, framingHeaders } from "./framing.ts"
+
+/** Response to a request, with the connection if it has become a WebSocket. */
+export interface Answer {
+  readonly answer: IncomingMessage
+  readonly upgraded?: { readonly upstream: Duplex; readonly head: Buffer }
+}
+
+/** Error: the body that a client has sent is larger than allowed. */
+export class BodyTooLarge extends Error {}
+
+/** Error: the body that a client has sent is not as long as it said. */
+class BodyLengthDiffers extends Error {}
+
+/** Passes bytes on and counts them; fails beyond `maxBytes`, or at another end than `length`. */
+export const counting = (
+  onBytes: (bytes: number) => void,
+  { length, maxBytes = Infinity }: { readonly length?: number; readonly maxBytes?: number } = {}
+): Transform => {
+  let passed = 0
+  const most = Math.min(maxBytes, length ?? Infinity)
+  const counter = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      passed += chunk.length
+      onBytes(chunk.length)
+      if (passed <= most) done(null, chunk)
+      else done(passed > maxBytes ? new BodyTooLarge() : new BodyLengthDiffers())
+    },
+    flush(done) {
+      done(length === undefined || passed === length ? null : new BodyLengthDiffers())
+    }
+  })
+  // Its user may attach a listener later than the first error.
+  counter.on("error", () => undefined)
+  return counter
+}
+
+export interface OutgoingOptions {
+  /** Connection of the request: an agent with its address, or a connection of its own. */
+  readonly to: RequestOptions
+  readonly method: string | undefined
+  readonly path: string
+  readonly headers: OutgoingHttpHeaders
+  readonly framing: Framing
+}
+
+export class OutgoingRequest {
+  readonly sent: ClientRequest
+  /** Settles once: with the response, or the first error. */
+  readonly answered: Promise<Answer>
+  readonly #framing: Framing
+
+  constructor({ framing, headers, method, path, to }: OutgoingOptions) {
+    const { promise, reject, resolve } = Promise.withResolvers<Answer>()
+    this.answered = promise
+    this.#framing = framing
+    this.sent = request({
+      ...to,
+      method,
+      path,
+      headers: { ...headers, ...framingHeaders(framing) }
+    })
+    this.sent.on("error", reject)
+    this.sent.on("response", (answer) => {
+      answer.on("error", () => undefined)
+      resolve({ answer })
+    })
+    this.sent.on("upgrade", (answer, upstream, head) => {
+      upstream.on("error", () => undefined)
+      resolve({ answer, upgraded: { upstream, head } })
+    })
+    this.sent.on("close", () => reject(new Error("The connection has ended.")))
+    // Nobody may wait for the answer yet.
+    promise.catch(() => undefined)
+  }
+
+  /** Ends the request; `error` says why, to whom waits for the answer. */
+  end(error?: Error): void {
+    this.sent.destroy(error)
+  }
+
+  /**
+   * Sends the body of a client; rejects if it is too large or shorter than it said. If the answer comes
+   * early and the request ends, reads and drops the rest, since the client still sends it.
+   */
+  upload(
+    incoming: IncomingMessage,
+    onBytes: (bytes: number) => void,
+    maxBytes?: number
+  ): Promise<never> {
+    if (this.#framing === "" || this.#framing === "0") {
+      this.sent.end()
+      return new Promise(() => undefined)
+    }
+    const length = this.#framing === "chunked" ? {} : { length: Number(this.#framing) }
+    const count = counting(onBytes, { ...length, ...(maxBytes === undefined ? {} : { maxBytes }) })
+    const failed = new Promise<never>((_resolve, reject) => {
+      const drop = (): void => {
+        incoming.unpipe(count)
+        incoming.resume()
+      }
+      count.on("error", (error) => {
+        drop()
+        reject(error)
+      })
+      // A body that ends early must not look whole.
+      incoming.once("close", () => {
+        if (!incoming.complete) this.end()
+      })
+      this.sent.once("close", drop)
+      incoming.pipe(count).pipe(this.sent)
+    })
+    failed.catch(() => undefined)
+    return failed
+  }
+}

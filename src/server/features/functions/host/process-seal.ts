@@ -1,0 +1,131 @@
+/**
+ * What the service and one process of a function say to each other is authenticated call by call. A call
+ * has its facts as JSON in one header, and in another their HMAC under a key of this process alone. A
+ * position on a connection proves nothing. Numbers and a time limit refuse a recorded call.
+ *
+ * In the process the key is a binding of modules that the player's code cannot reach.
+ */
+import {
+  createHmac,
+  createSecretKey,
+  hash,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual
+} from "node:crypto"
+import type { IncomingHttpHeaders } from "node:http"
+import { Schema } from "effect"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import type { Framing } from "./framing.ts"
+import { UsedNumbers } from "./used-numbers.ts"
+
+/** Names of the headers. Clients cannot send them, and functions do not receive them. */
+export const sealHeaders = { facts: "x-svc-facts", mac: "x-svc-mac" } as const
+
+/** What a process learns of a call. */
+export interface SealedFacts {
+  readonly kind: "fetch" | "scheduled" | "queue" | "hook" | "exports" | "admin"
+  readonly method: string
+  readonly framing: Framing
+  /** SHA-256 of the body, if the service has made it itself. */
+  readonly digest?: string
+  readonly url?: string
+  readonly address?: string
+  readonly player?: string | undefined
+  /** Signed id of the call, for its requests. */
+  readonly call?: string
+  /** Whether the environment's storage is full. */
+  readonly isFull?: boolean
+}
+
+const HostFacts = Schema.fromJsonString(
+  Schema.Struct({
+    number: Schema.Int,
+    until: Schema.Finite,
+    method: Schema.String,
+    path: Schema.String,
+    digest: Schema.String
+  })
+)
+const decodeHostFacts = Schema.decodeUnknownOption(HostFacts)
+
+const keyBytes = 32
+
+/** A key in hexadecimal, as the configuration of a process has it. */
+export const makeSealKey = (): string => randomBytes(keyBytes).toString("hex")
+
+export const digestOf = (body: string | Uint8Array): string => hash("sha256", body, "hex")
+
+/** Characters that a header cannot carry. */
+const notAscii = /[\u007f-\uffff]/g
+
+const escaped = (character: string): string =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+export class ProcessSeal {
+  readonly #key: KeyObject
+  readonly #wallClock: () => number
+  readonly #used = new UsedNumbers()
+  #last = 0
+
+  constructor(key: string, wallClock: () => number) {
+    this.#key = createSecretKey(key, "hex")
+    this.#wallClock = wallClock
+  }
+
+  #mac(from: "call" | "host", text: string): Buffer {
+    return createHmac("sha256", this.#key).update(`${from}\n${text}`).digest()
+  }
+
+  /** Returns the headers of a call of the service. */
+  headersOf(facts: SealedFacts): Record<string, string> {
+    const until = this.#wallClock() + limits.passedAnswerMillis
+    const sealed = { number: (this.#last += 1), until, ...facts }
+    const text = JSON.stringify(sealed).replace(notAscii, escaped)
+    return {
+      [sealHeaders.facts]: text,
+      [sealHeaders.mac]: this.#mac("call", text).toString("hex")
+    }
+  }
+
+  /** Whether a call comes from the bindings of the process, and for the first time. */
+  accepts(
+    headers: IncomingHttpHeaders,
+    {
+      body,
+      method,
+      path
+    }: { readonly body: Uint8Array; readonly method: string; readonly path: string }
+  ): boolean {
+    const { [sealHeaders.facts]: text, [sealHeaders.mac]: mac } = headers
+    if (typeof text !== "string" || typeof mac !== "string") return false
+    const expected = this.#mac("host", text)
+    const actual = Buffer.from(mac, "hex")
+    if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) return false
+    const decoded = decodeHostFacts(text)
+    if (decoded._tag === "None") return false
+    const facts = decoded.value
+    return (
+      facts.until >= this.#wallClock() &&
+      facts.method === method &&
+      facts.path === path &&
+      facts.digest === digestOf(body) &&
+      this.#used.use(facts.number)
+    )
+  }
+}
+
+/**
+ * Returns a configuration with the key of one process in place of `placeholder`. A configuration serves
+ * many starts, and each has a key of its own. The placeholder is as random as a key: no module has it.
+ */
+export const withSealKey = (config: Uint8Array, placeholder: string, key: string): Uint8Array => {
+  const filled = Buffer.from(config)
+  let count = 0
+  for (let at = filled.indexOf(placeholder); at !== -1; at = filled.indexOf(placeholder, at)) {
+    filled.write(key, at, "latin1")
+    count += 1
+  }
+  if (count === 0) throw new Error("The configuration of a function has no place for its key.")
+  return filled
+}
