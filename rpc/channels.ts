@@ -16,6 +16,7 @@ import {
   ChannelListFull,
   ChannelNotFound,
   FeatureDisabled,
+  FeatureUnavailable,
   InvalidFrame,
   Muted,
   NotInChannel,
@@ -364,7 +365,7 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
       params: { name: ChannelName },
       payload: ChannelChanges,
       success: ChannelReport,
-      error: [wire(VoiceInUse), wire(VoiceTooLarge), wire(FeatureDisabled)]
+      error: [wire(VoiceInUse), wire(VoiceTooLarge), wire(FeatureDisabled), wire(FeatureUnavailable)]
     }).annotate(OpenApi.Summary, "Create a channel, take one over, or change its settings"),
     HttpApiEndpoint.get("get", "/:name", {
       ...named,

@@ -11,6 +11,7 @@ import { Rpc } from "effect/rpc"
 import { ChannelEvent, ChannelFrames } from "./channels.ts"
 import {
   FeatureDisabled,
+  FeatureUnavailable,
   InvalidKey,
   OriginNotAllowed,
   PlayerBanned,
@@ -131,6 +132,7 @@ export const EventsError = Schema.Union([
   PlayerBanned,
   OriginNotAllowed,
   FeatureDisabled,
+  FeatureUnavailable,
   RateLimited,
   Unavailable
 ])

@@ -14,6 +14,7 @@ import {
   AlreadyMatching,
   CodeTaken,
   FeatureDisabled,
+  FeatureUnavailable,
   HostOnly,
   InvalidFrame,
   ModeNotFound,
@@ -93,6 +94,7 @@ export const commonFrameErrors = [
   PlayerRequired,
   PlayerBanned,
   FeatureDisabled,
+  FeatureUnavailable,
   Unauthorized,
   Unavailable
 ] as const

@@ -3,7 +3,8 @@
  * sizes, a mode less, no rooms. Nodes read it through the service's own cache and learn of
  * pushes by `Invalidations`.
  */
-import { Cache, Effect, Layer, Option, Stream } from "effect"
+import { Cache, Effect, Layer, Option, Record, Stream } from "effect"
+import { featureTable } from "#rpc/config-document/features"
 import { ConfigRepository } from "#sql/config"
 import { Configs, makeConfigCache } from "#server/features/config/service"
 import type { Database } from "./database.ts"
@@ -77,7 +78,7 @@ export class ConfigPushes {
     })
     return Layer.effect(
       Configs,
-      Effect.map(makeConfigCache, ({ cached, changes }) =>
+      Effect.map(makeConfigCache(new Set(Record.keys(featureTable))), ({ cached, changes }) =>
         Configs.of({
           current: (id) => Cache.get(cached, id),
           changes: Stream.fromPubSub(changes),

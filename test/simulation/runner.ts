@@ -7,6 +7,7 @@ import { Cause, type Context, DateTime, Effect, Exit, Layer, Option, Scope, Stre
 import { MessageStorage, RunnerAddress, RunnerStorage, ShardingConfig } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
 import { RpcSerialization } from "effect/rpc"
+import type { FeatureErrors } from "#rpc/config-document/feature-errors"
 import { TurnUnavailable } from "#rpc/errors/codes"
 import { ChannelRepository } from "#sql/channels"
 import { PlayerRepository } from "#sql/players"
@@ -28,14 +29,13 @@ import { Invalidation } from "#server/platform/invalidation"
 import { makePendingBatches } from "#server/platform/pending-changes"
 import { Throttles } from "#server/platform/throttles"
 import { shardingTimings, RunnerLive } from "#server/cluster/cluster"
-import type { EnabledFeatures } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
 import { TurnServers } from "#server/features/peers/turn-servers"
 import { Sessions } from "#server/features/sessions/service"
 import { VoiceSessions } from "#server/features/voice/service"
-import { enabledFeatures } from "#server/gateway/admission"
+import { featureErrorsOf } from "#server/gateway/admission"
 import { ConfigChanges } from "#server/gateway/config-changes"
 import { Frames } from "#server/gateway/frame-handlers"
 import { PlayerChanges } from "#server/gateway/player-changes"
@@ -123,12 +123,12 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
   )
 
 /** Follows what the environment offers to sockets. */
-const followFeatures = (apply: (features: EnabledFeatures) => void) =>
+const followFeatures = (apply: (errors: FeatureErrors) => void) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const configs = yield* Configs
       const applyUntilDone = yield* makePendingBatches
-      const look = Effect.map(enabledFeatures(environmentId), apply).pipe(
+      const look = Effect.map(featureErrorsOf(environmentId), apply).pipe(
         Effect.provideService(Configs, configs)
       )
       yield* configs.changes.pipe(
@@ -142,7 +142,7 @@ const nodeOf = (
   process: Process,
   address: RunnerAddress.RunnerAddress,
   all: RunnerContext,
-  apply: (features: EnabledFeatures) => void
+  apply: (errors: FeatureErrors) => void
 ) =>
   Layer.mergeAll(Frames.layer, PlayerChanges, ConfigChanges, followFeatures(apply)).pipe(
     Layer.provide(VoiceSessions.layer),
@@ -185,7 +185,7 @@ export type NodeServices = Layer.Success<ReturnType<typeof nodeOf>>
 export interface Seat {
   readonly connection: PlayerConnection | undefined
   /** What the environment offers has changed. */
-  readonly setFeatures: (features: EnabledFeatures) => void
+  readonly setFeatureErrors: (errors: FeatureErrors) => void
   /** The node closes the socket: it drains or its process ends. */
   readonly drop: (how: "draining" | "reset" | "silence") => void
 }
@@ -214,8 +214,8 @@ export class Runner {
     this.process = new Process(name, simulator, chance)
     this.#address = RunnerAddress.make(host, 1)
     this.#all = all
-    const follow = (features: EnabledFeatures): void => {
-      for (const socket of this.sockets) socket.setFeatures(features)
+    const follow = (errors: FeatureErrors): void => {
+      for (const socket of this.sockets) socket.setFeatureErrors(errors)
     }
     this.process.run(
       Effect.map(

@@ -3,14 +3,13 @@
  * behaves like the gateway's socket from the first frame to the close, and carries text only.
  */
 import { Effect, type Fiber, Result } from "effect"
-import type { FeatureDisabled } from "#rpc/errors/codes"
+import type { FeatureError, FeatureErrors } from "#rpc/config-document/feature-errors"
 import { PlayerId } from "#rpc/ids"
 import { closeCodes, type CloseCode } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
 import {
   dispatch,
-  type EnabledFeatures,
-  featureError,
+  frameFeatureError,
   frameHead,
   parseFrame
 } from "#server/links/frames"
@@ -18,7 +17,7 @@ import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { replyFrame } from "#server/links/reply-frames"
 import type { FrameSink } from "#server/links/subscriber"
-import { enabledFeatures, openConnection, welcome } from "#server/gateway/admission"
+import { featureErrorsOf, openConnection, welcome } from "#server/gateway/admission"
 import { Frames } from "#server/gateway/frame-handlers"
 import type { Chance } from "./random.ts"
 import { environmentId } from "./environment.ts"
@@ -47,7 +46,7 @@ export class PlayerSocket implements FrameSink, Seat {
   #nodeOpen = true
   #reading = true
   #unread: Array<() => void> = []
-  #features: EnabledFeatures = { rooms: true, channels: true, any: true }
+  #featureErrors: FeatureErrors = new Map()
   #upAt = 0
   #downAt = 0
 
@@ -97,8 +96,8 @@ export class PlayerSocket implements FrameSink, Seat {
     if (this.#unread.length > outboxFrames) this.close(closeCodes.slowConsumer, "slow_consumer")
   }
 
-  setFeatures(features: EnabledFeatures): void {
-    this.#features = features
+  setFeatureErrors(errors: FeatureErrors): void {
+    this.#featureErrors = errors
   }
 
   close(code: CloseCode, _reason: string): void {
@@ -152,14 +151,14 @@ export class PlayerSocket implements FrameSink, Seat {
       expiresAt: Number.POSITIVE_INFINITY
     }
     const admission = Effect.gen({ self: this }, function* () {
-      this.setFeatures(yield* enabledFeatures(environmentId))
+      this.setFeatureErrors(yield* featureErrorsOf(environmentId))
       const { connection, seat } = yield* openConnection(player, this)
       const { connectionId } = connection
       const event = yield* welcome({ connectionId, player, tokenExpiresAt: null, seat })
       if (!this.#nodeOpen) return connection.close(false)
       this.connection = connection
       this.push(Frame.of(event))
-      this.setFeatures(yield* enabledFeatures(environmentId))
+      this.setFeatureErrors(yield* featureErrorsOf(environmentId))
     })
     this.runner.run(
       Effect.gen({ self: this }, function* () {
@@ -183,7 +182,7 @@ export class PlayerSocket implements FrameSink, Seat {
         if (connection === undefined) throw new Error("A frame came before the welcome")
         const members = Result.getOrThrow(parseFrame(text))
         const head = Result.getOrThrow(frameHead(members))
-        const disabled = featureError(this.#features, head.t)
+        const disabled = frameFeatureError(this.#featureErrors, head.t)
         if (disabled !== undefined) return this.#refuse(head.rid, disabled)
         const broken = dispatch(handlers, head, members, connection, Buffer.byteLength(text))
         if (broken !== undefined) throw new Error(`Invalid frame: ${text}`)
@@ -191,7 +190,7 @@ export class PlayerSocket implements FrameSink, Seat {
     )
   }
 
-  #refuse(rid: string | undefined, error: FeatureDisabled): void {
+  #refuse(rid: string | undefined, error: FeatureError): void {
     if (rid !== undefined) this.push(replyFrame(rid, { ok: false, error }))
   }
 

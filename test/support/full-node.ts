@@ -24,7 +24,7 @@ import { NodeFlush } from "#server/platform/flush"
 import { Hub } from "#server/links/hub"
 import { PlayerConnection } from "#server/links/player-connection"
 import { ReservationManager } from "#server/links/reservations"
-import { Configs } from "#server/features/config/service"
+import { Configs, type CurrentConfig } from "#server/features/config/service"
 import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
 import { VoiceSessions } from "#server/features/voice/service"
@@ -171,6 +171,14 @@ const emptyReads = batchReads<never>(() =>
 const configOf = (multiplayer: boolean) =>
   Effect.orDie(Effect.fromResult(decodeConfig({ features: { multiplayer } })))
 
+const currentOf = (config: CurrentConfig["config"]): CurrentConfig => ({
+  version: 1,
+  config,
+  featureErrors: new Map(),
+  document: {},
+  voiceSuspended: false
+})
+
 /** Applies changes of players, until the scope closes. */
 export const startPlayerChanges = Effect.fnUntraced(function* (
   statuses: Layer.Layer<PlayerStatusCache>
@@ -183,7 +191,7 @@ export const startPlayerChanges = Effect.fnUntraced(function* (
       Effect.as(findRevocations(environmentId, [sessionId]), undefined)
   })
   const configs = Layer.mock(Configs)({
-    current: () => Effect.succeed({ version: 1, config, document: {}, voiceSuspended: false }),
+    current: () => Effect.succeed(currentOf(config)),
     changes: Stream.never
   })
   const voice = Layer.mock(VoiceSessions)({
@@ -215,7 +223,7 @@ export const applyAllConfigs = (size: NodeSize, multiplayer: boolean) =>
     const applied = yield* Deferred.make<void>()
     const config = yield* configOf(multiplayer)
     const configs = Layer.mock(Configs)({
-      current: () => Effect.succeed({ version: 1, config, document: {}, voiceSuspended: false }),
+      current: () => Effect.succeed(currentOf(config)),
       changes: Stream.concat(
         Stream.fromIterable(environmentIds(size)),
         Stream.drain(Stream.fromEffect(Deferred.succeed(applied, undefined)))

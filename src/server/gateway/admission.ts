@@ -5,7 +5,8 @@
 import { Clock, DateTime, Effect, Schedule, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { KeyCaller, PlayerCaller } from "#rpc/auth"
-import { FeatureDisabled, PlayerRequired, Unauthorized } from "#rpc/errors/codes"
+import { PlayerRequired, Unauthorized } from "#rpc/errors/codes"
+import type { FeatureErrors } from "#rpc/config-document/feature-errors"
 import { type EnvironmentId, newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
@@ -13,7 +14,7 @@ import { sha256 } from "#server/platform/secrets"
 import { strangers, Tenant } from "#server/platform/tenant"
 import { Usage } from "#server/platform/usage"
 import { isUnavailable } from "#server/links/entity-call"
-import type { EnabledFeatures } from "#server/links/frames"
+import { socketFeatureError } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import { PlayerConnection } from "#server/links/player-connection"
 import { ReservationManager } from "#server/links/reservations"
@@ -46,21 +47,18 @@ export type AdmissionServices =
   | PlayerStatusCache
   | Usage
 
-/** The features of an environment that a socket can use. */
-export const enabledFeatures = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+/** Errors of the features that an environment cannot use. */
+export const featureErrorsOf = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
   const configs = yield* Configs
-  const { features } = (yield* configs.current(environmentId)).config
-  const { multiplayer: rooms, realtimeChannels: channels } = features
-  const enabled: EnabledFeatures = { rooms, channels, any: rooms || channels }
-  return enabled
+  return (yield* configs.current(environmentId)).featureErrors
 })
 
-/** The enabled features of several environments, by id. */
-export const featuresOf = (environmentIds: ReadonlyArray<EnvironmentId>) =>
+/** The same of several environments, by id. */
+export const featureErrorsById = (environmentIds: ReadonlyArray<EnvironmentId>) =>
   Effect.map(
-    Effect.forEach(environmentIds, enabledFeatures),
-    (features): ReadonlyMap<string, EnabledFeatures> =>
-      new Map(features.map((enabled, index) => [environmentIds[index] ?? "", enabled]))
+    Effect.forEach(environmentIds, featureErrorsOf),
+    (all): ReadonlyMap<string, FeatureErrors> =>
+      new Map(all.map((errors, index) => [environmentIds[index] ?? "", errors]))
   )
 
 /** The player of a publishable key's token, or the one a secret key acts for. */
@@ -101,11 +99,8 @@ const admitTo = Effect.fnUntraced(function* (environment: KeyCaller, credentials
   yield* origins.check(environment, credentials.origin)
   const player = yield* playerOf(environment, credentials)
   if (player !== undefined) yield* usage.playerSeen(environment.environmentId, player.playerId)
-  const features = yield* enabledFeatures(environment.environmentId)
-  if (!features.any) {
-    const details = { feature: "multiplayer", configPath: "features.multiplayer" }
-    return yield* new FeatureDisabled({ details })
-  }
+  const error = socketFeatureError(yield* featureErrorsOf(environment.environmentId))
+  if (error !== undefined) return yield* error
   return { environment, keyHash: sha256(credentials.key ?? ""), player }
 })
 

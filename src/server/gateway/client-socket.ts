@@ -7,6 +7,7 @@ import type { Duplex } from "node:stream"
 import type { Effect, Fiber } from "effect"
 import type { WebSocket } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
+import type { FeatureErrors } from "#rpc/config-document/feature-errors"
 import type { CodedError } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
@@ -22,7 +23,7 @@ import {
   type WriteStats
 } from "#server/platform/socket-outbox"
 import { FrameBucket } from "#server/platform/frame-bucket"
-import type { EnabledFeatures } from "#server/links/frames"
+import { socketFeatureError } from "#server/links/frames"
 import type { Listener } from "#server/links/listener"
 import type { PlayerConnection } from "#server/links/player-connection"
 import type { FrameSink } from "#server/links/subscriber"
@@ -103,7 +104,7 @@ export abstract class ClientSocket<A extends Admission = Admission>
   readonly origin: string | undefined
   readonly address: string
   protected readonly outbox: Outbox
-  protected features: EnabledFeatures = { rooms: true, channels: true, any: true }
+  protected featureErrors: FeatureErrors = new Map()
   readonly #host: SocketHost
   readonly #ws: WebSocket
   readonly #stream: Duplex
@@ -187,10 +188,11 @@ export abstract class ClientSocket<A extends Admission = Admission>
     this.outbox.push(frame)
   }
 
-  /** Sets the features that the environment offers; closes a socket that is of no use any more. */
-  setFeatures(features: EnabledFeatures): void {
-    this.features = features
-    if (!features.any) this.close(closeCodes.forbidden, "feature_disabled")
+  /** Sets the features that the environment cannot use; closes a socket that is of no use any more. */
+  setFeatureErrors(errors: FeatureErrors): void {
+    this.featureErrors = errors
+    const error = socketFeatureError(errors)
+    if (error !== undefined) this.close(closeCodes.forbidden, error._tag)
   }
 
   /** Closes the socket; the reason is the error's code. */

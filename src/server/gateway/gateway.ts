@@ -6,6 +6,7 @@ import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
 import { Clock, Context, Effect, Exit, Layer, Schedule, Stream } from "effect"
 import { WebSocketServer } from "ws"
+import type { FeatureErrors } from "#rpc/config-document/feature-errors"
 import type { CodedError } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
@@ -21,14 +22,14 @@ import { makePendingBatches } from "#server/platform/pending-changes"
 import { WriteStats } from "#server/platform/socket-outbox"
 import { Tenant } from "#server/platform/tenant"
 import { Membership } from "#server/cluster/membership"
-import type { EnabledFeatures } from "#server/links/frames"
+import { socketFeatureError } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import { Configs } from "#server/features/config/service"
 import { Environments } from "#server/features/projects/environments"
 import { makeLeaveCalls } from "#server/features/voice/service"
 import { refuse } from "#server/http/raw-response"
 import { HttpServerHandle, webSocketBounds } from "#server/http/server"
-import { enabledFeatures, featuresOf } from "./admission.ts"
+import { featureErrorsById, featureErrorsOf } from "./admission.ts"
 import {
   type ClientSocket,
   FrameStats,
@@ -254,8 +255,8 @@ const makeHost = Effect.fnUntraced(function* (sockets: Sockets) {
   const renewFeatures = (socket: ClientSocket): Effect.Effect<void> => {
     const { admission } = socket
     if (admission === undefined) return Effect.void
-    return Effect.map(enabledFeatures(admission.environmentId), (features) =>
-      socket.setFeatures(features)
+    return Effect.map(featureErrorsOf(admission.environmentId), (errors) =>
+      socket.setFeatureErrors(errors)
     ).pipe(Effect.provideService(Configs, configs))
   }
   const onDismissed = (socket: ClientSocket): void => {
@@ -308,12 +309,13 @@ const followConfig = Effect.fnUntraced(function* (
   { checkKey }: SocketHost
 ) {
   const configs = yield* Configs
-  const apply = Effect.fnUntraced(function* (features: ReadonlyMap<string, EnabledFeatures>) {
+  const apply = Effect.fnUntraced(function* (all: ReadonlyMap<string, FeatureErrors>) {
     const useless: Array<ClientSocket> = []
     yield* forEachInSlices(sockets, (socket) => {
-      const enabled = features.get(socket.environmentId)
-      if (enabled?.any === false) useless.push(socket)
-      else if (enabled !== undefined) socket.setFeatures(enabled)
+      const errors = all.get(socket.environmentId)
+      if (errors === undefined) return
+      if (socketFeatureError(errors) === undefined) socket.setFeatureErrors(errors)
+      else useless.push(socket)
     })
     // The environment of a deleted project has no features either, and its keys are the reason.
     yield* Effect.forEach(
@@ -322,8 +324,8 @@ const followConfig = Effect.fnUntraced(function* (
         Effect.exit(checkKey(socket)).pipe(
           Effect.map((live) => {
             if (Exit.isSuccess(live) && !live.value) return
-            const enabled = features.get(socket.environmentId)
-            if (enabled !== undefined) socket.setFeatures(enabled)
+            const errors = all.get(socket.environmentId)
+            if (errors !== undefined) socket.setFeatureErrors(errors)
           })
         ),
       { concurrency: keyChecks, discard: true }
@@ -331,7 +333,7 @@ const followConfig = Effect.fnUntraced(function* (
   })
   const applyUntilDone = yield* makePendingBatches
   const applyTo = (environmentIds: ReadonlyArray<EnvironmentId>) =>
-    Effect.flatMap(featuresOf(environmentIds), apply).pipe(Effect.provideService(Configs, configs))
+    Effect.flatMap(featureErrorsById(environmentIds), apply).pipe(Effect.provideService(Configs, configs))
   yield* configs.changes.pipe(
     Stream.runForEachArray((environmentIds) => applyUntilDone(environmentIds, applyTo)),
     Effect.forkScoped

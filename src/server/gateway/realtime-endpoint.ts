@@ -17,7 +17,7 @@ import { AccessTokens } from "#server/features/sessions/tokens"
 import {
   admit,
   type AdmissionServices,
-  enabledFeatures,
+  featureErrorsOf,
   openConnection,
   sessionNow,
   welcome
@@ -71,7 +71,7 @@ const admitSocket = Effect.fnUntraced(function* (
     anonymous: frame.success.anon === true
   })
   const { environmentId } = environment
-  socket.setFeatures(yield* enabledFeatures(environmentId))
+  socket.setFeatureErrors(yield* featureErrorsOf(environmentId))
   yield* queue.await(environmentId)
   const opened = player === undefined ? undefined : yield* openConnection(player, socket)
   const connectionId = opened?.connection.connectionId ?? (yield* newId.connection)

@@ -29,7 +29,7 @@ import {
 } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import type { FrameSink } from "#server/links/subscriber"
-import { admit, enabledFeatures, openConnection, welcome } from "./admission.ts"
+import { admit, featureErrorsOf, openConnection, welcome } from "./admission.ts"
 import { closeCodeOf, type UpgradedSocket } from "./client-socket.ts"
 import { type EventError, EventQueue } from "./event-queue.ts"
 import { Frames } from "./frame-handlers.ts"
@@ -87,7 +87,7 @@ const openStream = Effect.fnUntraced(function* (socket: RpcSocket, headers: Head
   })
   if (player === undefined) return yield* new PlayerRequired()
   const { environmentId } = environment
-  socket.setFeatures(yield* enabledFeatures(environmentId))
+  socket.setFeatureErrors(yield* featureErrorsOf(environmentId))
   const queue = yield* EventQueue.make(host.outboxBudget, socket)
   const sink = streamSink(socket, queue, environment.keyKind === "secret")
   const { connection, seat } = yield* openConnection(player, sink)

@@ -8,7 +8,7 @@ import { type RpcMessage, RpcSerialization } from "effect/rpc"
 import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
-import { featureError } from "#server/links/frames"
+import { frameFeatureError } from "#server/links/frames"
 import type { PlayerConnection } from "#server/links/player-connection"
 import {
   type Admission,
@@ -95,7 +95,7 @@ export class RpcSocket extends ClientSocket {
   } {
     const { connection } = this.admission ?? {}
     if (connection === undefined || this.#closeWith !== undefined) return {}
-    return { connection, error: featureError(this.features, t) }
+    return { connection, error: frameFeatureError(this.featureErrors, t) }
   }
 
   /** Detaches the events stream that has ended; the client may open another one. */

@@ -10,7 +10,7 @@ import { closeCodes, type HeldSeat } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
 import {
   dispatch,
-  featureError,
+  frameFeatureError,
   type FrameError,
   type FrameHandlers,
   type FrameHead,
@@ -124,7 +124,7 @@ export class RealtimeSocket extends ClientSocket<RealtimeAdmission> {
     frameBytes: number,
     now: number
   ): void {
-    const disabled = featureError(this.features, head.t)
+    const disabled = frameFeatureError(this.featureErrors, head.t)
     if (disabled !== undefined) return this.#fail({ rid: head.rid, error: disabled })
     const { handlers, listenerHandlers } = this.#endpoint
     const error =

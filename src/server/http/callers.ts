@@ -25,15 +25,13 @@ import {
   RequiredFeature,
   SecretKey
 } from "#rpc/auth"
-import { featureTable } from "#rpc/config-document/features"
-import { FeatureDisabled, FeatureUnavailable, Unauthorized } from "#rpc/errors/codes"
+import { Unauthorized } from "#rpc/errors/codes"
 import { throttles as limits } from "#rpc/limits"
 import { provideCredentials, type WatchCredentials } from "#server/platform/credential-check"
-import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Usage } from "#server/platform/usage"
-import { Configs } from "#server/features/config/service"
+import { Configs, requireFeature } from "#server/features/config/service"
 import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
 import { Sessions } from "#server/features/sessions/service"
@@ -219,24 +217,18 @@ const OptionalPlayerTokenLive = Layer.effect(
   })
 )
 
-/** Refuses endpoints of a feature that the environment has not enabled. */
+/** Refuses endpoints of a feature that the environment cannot use. */
 const FeatureGateLive = Layer.effect(
   FeatureGate,
   Effect.gen(function* () {
     const configs = yield* Configs
-    const { features: offered } = yield* Settings
     return FeatureGate.of(
       Effect.fnUntraced(function* (answer, { endpoint }) {
         const feature = Context.get(endpoint.annotations, RequiredFeature)
         if (feature === undefined) return yield* answer
-        if (!offered.has(feature)) {
-          return yield* new FeatureUnavailable({ details: { features: [feature] } })
-        }
         const { environmentId } = yield* CurrentEnvironment
-        const { features } = (yield* configs.current(environmentId)).config
-        if (features[feature]) return yield* answer
-        const { configPath } = featureTable[feature]
-        return yield* new FeatureDisabled({ details: { feature, configPath } })
+        yield* Effect.provideService(requireFeature(environmentId, feature), Configs, configs)
+        return yield* answer
       })
     )
   })

@@ -5,10 +5,9 @@
  */
 import { Result, Schema, SchemaIssue } from "effect"
 import type { Rpc, RpcGroup } from "effect/rpc"
-import { type FeatureName, featureTable } from "#rpc/config-document/features"
+import type { FeatureError, FeatureErrors } from "#rpc/config-document/feature-errors"
 import {
   type CodedError,
-  FeatureDisabled,
   InvalidFrame,
   PayloadTooLarge,
   UnknownType
@@ -58,26 +57,21 @@ export function frameTable(entry: (t: FrameType) => unknown): object {
   return Object.fromEntries(entries)
 }
 
-/** The features of an environment that a socket can use. */
-export interface EnabledFeatures {
-  readonly rooms: boolean
-  readonly channels: boolean
-  /** Whether the environment has a feature that uses sockets. */
-  readonly any: boolean
+/** Returns the error of a frame whose feature the environment cannot use. */
+export const frameFeatureError = (errors: FeatureErrors, t: string): FeatureError | undefined => {
+  const feature = featureOfFrame(t)
+  return feature && errors.get(feature)
 }
 
-const disabled = (feature: FeatureName): FeatureDisabled =>
-  new FeatureDisabled({ details: { feature, configPath: featureTable[feature].configPath } })
-
-/** The error of a frame whose feature is off. */
-export const featureError = (
-  { channels, rooms }: EnabledFeatures,
-  t: string
-): FeatureDisabled | undefined => {
-  const feature = featureOfFrame(t)
-  if (feature === undefined) return undefined
-  const isEnabled = feature === "multiplayer" ? rooms : channels
-  return isEnabled ? undefined : disabled(feature)
+/**
+ * Returns the error of a socket in an environment that can use no feature with sockets: that of the
+ * feature which the config can enable, if there is one.
+ */
+export const socketFeatureError = (errors: FeatureErrors): FeatureError | undefined => {
+  const rooms = errors.get("multiplayer")
+  const channels = errors.get("realtimeChannels")
+  if (rooms === undefined || channels === undefined) return undefined
+  return rooms._tag === "feature_disabled" ? rooms : channels
 }
 
 /** A frame that was refused, and the `rid` of the reply as far as it was readable. */

@@ -11,10 +11,10 @@ import { apiGroup } from "#server/platform/api-group"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
-import { Configs } from "../config/service.ts"
+import { Configs, requireFeature } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { callChannel, callChannelWithRetry, makeFindChannel } from "./calls.ts"
-import { Channels, checkVoiceFeature } from "./service.ts"
+import { Channels } from "./service.ts"
 
 /** Limits the requests of a key, over all nodes. */
 const makeThrottle = Effect.map(
@@ -85,7 +85,7 @@ export const ChannelsHttp = apiGroup(
         const { environmentId } = yield* CurrentEnvironment
         yield* throttle("channelManagement")
         if (payload.voice !== undefined && payload.voice !== null) {
-          yield* Effect.provideService(checkVoiceFeature(environmentId), Configs, configs)
+          yield* Effect.provideService(requireFeature(environmentId, "voice"), Configs, configs)
         }
         const channel = channels.of(environmentId, params.name)
         const put = callChannelWithRetry(channel.Put({ changes: payload }))

@@ -6,16 +6,13 @@
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { ChannelName } from "#rpc/channels"
-import { featureTable } from "#rpc/config-document/features"
 import {
   ChannelForbidden,
   ChannelNotFound,
   type CodedError,
-  FeatureDisabled,
   TooManyChannels,
   Unavailable
 } from "#rpc/errors/codes"
-import type { EnvironmentId } from "#rpc/ids"
 import { channels as limits, throttles as throttleLimits } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { Channel, channelId } from "#entities/channel/protocol"
@@ -26,7 +23,7 @@ import type { FramePayload } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import type { ChannelSubscriber } from "#server/links/subscriber"
-import { Configs } from "../config/service.ts"
+import { requireFeature } from "../config/service.ts"
 
 type Client = ReturnType<Effect.Success<typeof Channel.client>>
 
@@ -98,15 +95,6 @@ const generatedName = Effect.gen(function* () {
   return name
 })
 
-/** Fails unless the environment has the feature that voice needs. */
-export const checkVoiceFeature = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
-  const configs = yield* Configs
-  const { features } = (yield* configs.current(environmentId)).config
-  if (features.voice) return
-  const { configPath } = featureTable.voice
-  return yield* new FeatureDisabled({ details: { feature: "voice", configPath } })
-})
-
 const isNotFound = ({ _tag }: CodedError): boolean => _tag === "channel_not_found"
 
 /** Creates a channel and enters it as its owner. */
@@ -119,7 +107,7 @@ export const createChannel = Effect.fnUntraced(function* (
   const { channels, environmentId, player, playerId } = connection
   const { join = "anyone", maxMembers = limits.membersDefault, send = "anyone" } = frame
   if (!player.openChat) return yield* new ChannelForbidden()
-  if (frame.voice !== undefined) yield* checkVoiceFeature(environmentId)
+  if (frame.voice !== undefined) yield* requireFeature(environmentId, "voice")
   const voice = yield* Effect.fromResult(voiceOf(frame.voice ?? null, maxMembers))
   yield* checkLimit(connection)
   yield* throttles.take(throttleLimits.channelCreate, `channel-create:${playerId}`)

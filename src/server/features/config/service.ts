@@ -26,6 +26,7 @@ import {
   type EnvironmentConfig,
   invalidConfig
 } from "#rpc/config-document/document"
+import { type FeatureErrors, featureErrors } from "#rpc/config-document/feature-errors"
 import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { memberPath } from "#rpc/config-document/paths"
 import { configWarnings } from "#rpc/config-document/warnings"
@@ -47,7 +48,10 @@ import { Settings } from "#server/platform/settings/settings"
 /** The current config of an environment. Version 0 is the empty config of a new environment. */
 export interface CurrentConfig {
   readonly version: number
+  /** Config with the features that the environment can use: enabled, and offered by the deployment. */
   readonly config: EnvironmentConfig
+  /** Why the environment cannot use the other features. */
+  readonly featureErrors: FeatureErrors
   readonly document: Schema.Json
   /** Whether the operator has suspended voice. */
   readonly voiceSuspended: boolean
@@ -114,7 +118,7 @@ export class Configs extends Context.Service<
   static readonly layer = Layer.effect(
     Configs,
     Effect.gen(function* () {
-      const { cached, changes } = yield* makeConfigCache
+      const { cached, changes } = yield* makeConfigCache((yield* Settings).features)
       const { push, validate } = yield* makePush
       const sql = yield* SqlClient.SqlClient
       const checks: Array<ConfigCheck> = []
@@ -137,10 +141,20 @@ export class Configs extends Context.Service<
   )
 }
 
+/** Fails unless the environment can use the feature. */
+export const requireFeature = Effect.fnUntraced(function* (
+  environmentId: EnvironmentId,
+  feature: FeatureName
+) {
+  const configs = yield* Configs
+  const error = (yield* configs.current(environmentId)).featureErrors.get(feature)
+  if (error !== undefined) return yield* error
+})
+
 const isEnvironmentId = Schema.is(EnvironmentId)
 
 /** Per-node cache of current configs, and the stream of changed environments. */
-export const makeConfigCache = Effect.gen(function* () {
+export const makeConfigCache = Effect.fnUntraced(function* (offered: ReadonlySet<FeatureName>) {
   const repository = yield* ConfigRepository
   const invalidation = yield* Invalidation
   const changes = yield* PubSub.sliding<EnvironmentId>(changesCapacity)
@@ -150,8 +164,17 @@ export const makeConfigCache = Effect.gen(function* () {
     lookup: Effect.fnUntraced(function* (environmentId: EnvironmentId) {
       const { document, version, voiceSuspended } = yield* newest(repository, environmentId)
       // A stored document has been validated by its push, so a decoding error is a defect.
-      const config = yield* Effect.orDie(decodeStoredConfig(document))
-      return { version, config, document, voiceSuspended } satisfies CurrentConfig
+      const stored = yield* Effect.orDie(decodeStoredConfig(document))
+      const errors = featureErrors(stored.features, offered)
+      const features = Record.map(stored.features, (_, feature) => !errors.has(feature))
+      const config = { ...stored, features }
+      return {
+        version,
+        config,
+        featureErrors: errors,
+        document,
+        voiceSuspended
+      } satisfies CurrentConfig
     })
   })
   yield* invalidation.subscribe(

@@ -41,8 +41,7 @@ export const makeFeatures = Effect.gen(function* () {
       const { features } = (yield* configs.current(environmentId)).config
       const states = Object.values(featureTable).map((feature): FeatureState => {
         const offered = settings.features.has(feature.key)
-        const enabled = offered && features[feature.key]
-        return { ...feature, source: "config", enabled, offered }
+        return { ...feature, source: "config", enabled: features[feature.key], offered }
       })
       return { features: [...states, yield* functions(environmentId)] }
     })

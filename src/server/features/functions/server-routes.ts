@@ -2,11 +2,9 @@
 import { DateTime, Effect, Option, Schema } from "effect"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { ChannelMessage } from "#rpc/channels"
-import { type FeatureName, featureTable } from "#rpc/config-document/features"
+import type { FeatureName } from "#rpc/config-document/features"
 import {
   type CodedError,
-  FeatureDisabled,
-  FeatureUnavailable,
   InvalidJson,
   PayloadTooLarge,
   PlayerNotFound,
@@ -25,7 +23,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
 import { callChannel, makeFindChannel } from "../channels/calls.ts"
-import { Configs } from "../config/service.ts"
+import { Configs, requireFeature } from "../config/service.ts"
 import { playerRef } from "../moderation/player-ref.ts"
 import { Sanctions } from "../moderation/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
@@ -64,18 +62,12 @@ const decodeBody = <A>(schema: Schema.Codec<A, unknown>, body: string) =>
     )
   )
 
-/** Fails unless the feature is enabled, as for a secret key. */
+/** Fails unless the environment can use the feature, as for a secret key. */
 const makeRequireFeature = Effect.gen(function* () {
   const configs = yield* Configs
-  const { features: offered } = yield* Settings
   return Effect.fnUntraced(function* (feature: FeatureName) {
-    if (!offered.has(feature)) {
-      return yield* new FeatureUnavailable({ details: { features: [feature] } })
-    }
     const { environmentId } = yield* CurrentEnvironment
-    if ((yield* configs.current(environmentId)).config.features[feature]) return
-    const { configPath } = featureTable[feature]
-    return yield* new FeatureDisabled({ details: { feature, configPath } })
+    yield* Effect.provideService(requireFeature(environmentId, feature), Configs, configs)
   })
 })
 

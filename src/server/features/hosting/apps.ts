@@ -139,7 +139,6 @@ const makeLoad = Effect.gen(function* () {
   const configs = yield* Configs
   const deployments = yield* DeploymentRepository
   const siteOf = yield* makeSites
-  const offered = (yield* Settings).features.has("hosting")
   return Effect.fnUntraced(function* (text: string): Effect.fn.Return<HostedApp | NoApp> {
     const label = parseLabel(text)
     if (label === undefined) return "unknown"
@@ -158,7 +157,7 @@ const makeLoad = Effect.gen(function* () {
       name,
       isPreview: version !== undefined || name !== "production",
       isAbsentVersion: version !== undefined && Option.isNone(ready),
-      enabled: offered && config.features.hosting,
+      enabled: config.features.hosting,
       publishableKey: Option.getOrUndefined(yield* apps.publishableKey(environmentId)),
       site: Option.isNone(ready) ? undefined : yield* siteOf(environmentId, ready.value.id)
     }

@@ -11,7 +11,6 @@ import { hosting as limits, http as pages, throttles as rates } from "#rpc/limit
 import { apiGroup } from "#server/platform/api-group"
 import { requireCredentials, untilCredentialsEnd } from "#server/platform/credential-check"
 import { firstPageCursor, pageOf } from "#server/platform/pages"
-import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Configs } from "../config/service.ts"
@@ -34,7 +33,6 @@ export const makeDeploymentHandlers = Effect.gen(function* () {
   const configs = yield* Configs
   const deployments = yield* Deployments
   const throttles = yield* Throttles
-  const { features } = yield* Settings
   return {
     create: Effect.fnUntraced(function* ({ payload }: { readonly payload: NewDeployment }) {
       const environment = yield* CurrentEnvironment
@@ -66,8 +64,7 @@ export const makeDeploymentHandlers = Effect.gen(function* () {
     hosting: Effect.fnUntraced(function* () {
       const environment = yield* CurrentEnvironment
       const { config } = yield* configs.current(environment.environmentId)
-      const enabled = features.has("hosting") && config.features.hosting
-      return yield* deployments.hosting(environment, enabled)
+      return yield* deployments.hosting(environment, config.features.hosting)
     })
   }
 })

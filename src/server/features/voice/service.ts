@@ -22,8 +22,7 @@ import type { PlayerConnection } from "#server/links/player-connection"
 import type { ChannelHandle } from "#server/links/subscriber"
 import type { VoiceMembership } from "#server/links/voice-membership"
 import { Frame } from "#server/platform/socket-outbox"
-import { checkVoiceFeature } from "../channels/service.ts"
-import { Configs } from "../config/service.ts"
+import { Configs, requireFeature } from "../config/service.ts"
 import { TurnServers } from "../peers/turn-servers.ts"
 
 type Client = ReturnType<Effect.Success<typeof VoiceSession.client>>
@@ -69,7 +68,7 @@ export const membershipFor = (
 
 /** Fails if the environment has no voice, or if the operator has suspended it. */
 const checkEnvironment = Effect.fnUntraced(function* ({ environmentId }: PlayerConnection) {
-  yield* checkVoiceFeature(environmentId)
+  yield* requireFeature(environmentId, "voice")
   const configs = yield* Configs
   if ((yield* configs.current(environmentId)).voiceSuspended) return yield* new VoiceSuspended()
 })

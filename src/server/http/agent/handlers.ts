@@ -2,16 +2,13 @@
 import { Effect, type Schema } from "effect"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { diffLines } from "#rpc/config-document/diff"
-import { featureTable } from "#rpc/config-document/features"
-import { FeatureDisabled, FeatureUnavailable } from "#rpc/errors/codes"
 import { type CodedError, toWire } from "#rpc/errors/wire"
 import { throttles as limits } from "#rpc/limits"
-import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "#server/features/audit/service"
 import { pushEvent } from "#server/features/config/handlers"
-import { Configs, etagOf } from "#server/features/config/service"
+import { Configs, etagOf, requireFeature } from "#server/features/config/service"
 import { makeFeatures } from "#server/features/functions/feature-list"
 import { makeDeploymentHandlers } from "#server/features/hosting/handlers"
 import { makeModeration } from "#server/features/moderation/handlers"
@@ -76,18 +73,12 @@ const makeConfigTools = Effect.gen(function* () {
   }
 })
 
-/** Fails where the environment has not enabled hosting, as the endpoints of deployments do. */
+/** Fails where the environment cannot use hosting, as the endpoints of deployments do. */
 const makeRequireHosting = Effect.gen(function* () {
   const configs = yield* Configs
-  const { features: offered } = yield* Settings
-  const { configPath, key: feature } = featureTable.hosting
   return Effect.gen(function* () {
-    if (!offered.has(feature)) {
-      return yield* new FeatureUnavailable({ details: { features: [feature] } })
-    }
     const { environmentId } = yield* CurrentEnvironment
-    const { features } = (yield* configs.current(environmentId)).config
-    if (!features.hosting) return yield* new FeatureDisabled({ details: { feature, configPath } })
+    yield* Effect.provideService(requireFeature(environmentId, "hosting"), Configs, configs)
   })
 })
 
