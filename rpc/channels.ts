@@ -365,7 +365,12 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
       params: { name: ChannelName },
       payload: ChannelChanges,
       success: ChannelReport,
-      error: [wire(VoiceInUse), wire(VoiceTooLarge), wire(FeatureDisabled), wire(FeatureUnavailable)]
+      error: [
+        wire(VoiceInUse),
+        wire(VoiceTooLarge),
+        wire(FeatureDisabled),
+        wire(FeatureUnavailable)
+      ]
     }).annotate(OpenApi.Summary, "Create a channel, take one over, or change its settings"),
     HttpApiEndpoint.get("get", "/:name", {
       ...named,

@@ -10,9 +10,16 @@
  * In a native app: `native` takes the id token that Apple or Google gave to the app.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import {
+  HttpApiEndpoint,
+  HttpApiGroup,
+  HttpApiMiddleware,
+  HttpApiSchema,
+  OpenApi
+} from "effect/http-api"
 import {
   BodyMaxBytes,
+  type CurrentEnvironment,
   OptionalPlayerToken,
   PublishableKey,
   PublishableKeyInQuery,
@@ -129,9 +136,18 @@ export const NativeRequest = Schema.Struct({
 })
 export type NativeRequest = typeof NativeRequest.Type
 
+/**
+ * Middleware that answers 404 `provider_disabled` while the config does not enable the provider of the
+ * path, before anything is read.
+ */
+export class ProviderGate extends HttpApiMiddleware.Service<
+  ProviderGate,
+  { requires: CurrentEnvironment }
+>()("rpc/oauth/sign-in/ProviderGate", { error: wire(ProviderDisabled) }) {}
+
 const redirect = HttpApiSchema.Empty(302)
 const params = { provider: Provider }
-const providerErrors = [wire(ProviderDisabled), wire(ProviderNotConfigured)]
+const providerErrors = [wire(ProviderNotConfigured)]
 const linkErrors = [
   wire(IdentityAlreadyLinked),
   wire(PlayerBanned),
@@ -152,6 +168,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       error: providerErrors
     })
       .middleware(Requests)
+      .middleware(ProviderGate)
       .middleware(OptionalPlayerToken)
       .middleware(PublishableKey)
       .annotate(
@@ -165,6 +182,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       error: providerErrors
     })
       .middleware(Requests)
+      .middleware(ProviderGate)
       .middleware(PublishableKeyInQuery)
       .annotate(OpenApi.Summary, "Start a sign-in from a plain link: redirects to the provider"),
     HttpApiEndpoint.get("callback", "/:provider/callback", {
@@ -202,6 +220,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       ]
     })
       .middleware(Requests)
+      .middleware(ProviderGate)
       .middleware(OptionalPlayerToken)
       .middleware(PublishableKey)
       .annotate(OpenApi.Summary, "Sign in or link with the id token of a native app")

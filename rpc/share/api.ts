@@ -5,18 +5,12 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AnyKey, OptionalPlayerToken, PlayerToken, PublishableKey, Requests } from "../auth.ts"
-import {
-  NotFound,
-  ShareImagesDisabled,
-  ShareLinksDisabled,
-  ShareTagsDisabled,
-  ShareTrackingDisabled,
-  wire
-} from "../errors/codes.ts"
+import { NotFound, ShareImagesDisabled, ShareTagsDisabled, wire } from "../errors/codes.ts"
 import { share as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
 import { PageLimit } from "../pages.ts"
 import { isDay, nameUpTo, Timestamp } from "../text.ts"
+import { ShareLinksGate, ShareStatsGate, ShareTrackingGate } from "./gates.ts"
 
 export const ShareKind = Schema.Literals(["plain", "score", "challenge"])
 export type ShareKind = typeof ShareKind.Type
@@ -122,8 +116,9 @@ export class ShareApi extends HttpApiGroup.make("share")
     HttpApiEndpoint.post("create", "/links", {
       payload: NewShareLink,
       success: Shared.pipe(HttpApiSchema.status(201)),
-      error: [wire(ShareLinksDisabled), wire(NotFound)]
+      error: wire(NotFound)
     })
+      .middleware(ShareLinksGate)
       .annotate(OpenApi.Summary, "Make a link to post, with a card image and a suggested text")
       .middleware(PlayerToken)
       .middleware(PublishableKey),
@@ -133,15 +128,17 @@ export class ShareApi extends HttpApiGroup.make("share")
         identifier: "ShareLinkRead",
         description: "A share link."
       }),
-      error: [wire(ShareLinksDisabled), wire(NotFound)]
+      error: wire(NotFound)
     })
+      .middleware(ShareLinksGate)
       .annotate(OpenApi.Summary, "Read the link by which a page was opened, to restore a challenge")
       .middleware(PublishableKey),
     HttpApiEndpoint.post("visit", "/visits", {
       payload: ShareVisit,
       success: VisitCounted,
-      error: [wire(ShareTrackingDisabled), wire(NotFound)]
+      error: wire(NotFound)
     })
+      .middleware(ShareTrackingGate)
       .annotate(OpenApi.Summary, "Report a visit or a play; each visitor counts once a day")
       .middleware(OptionalPlayerToken)
       .middleware(PublishableKey),
@@ -229,13 +226,17 @@ const operators = <Id extends string, P extends MountParams>(id: Id, params: P) 
         limit: Schema.optionalKey(PageLimit)
       },
       success: ShareStats
-    }).annotate(OpenApi.Summary, "Count visits, new players and plays, by link and by day"),
+    })
+      .middleware(ShareStatsGate)
+      .annotate(OpenApi.Summary, "Count visits, new players and plays, by link and by day"),
     HttpApiEndpoint.post("link", "/share/links", {
       params,
       payload: Schema.Struct({ label: nameUpTo(limits.labelMaxCharacters) }),
       success: LabelledLink.pipe(HttpApiSchema.status(201)),
-      error: [wire(ShareLinksDisabled), wire(NotFound)]
-    }).annotate(OpenApi.Summary, "Make a labelled link, for example for a campaign"),
+      error: wire(NotFound)
+    })
+      .middleware(ShareLinksGate)
+      .annotate(OpenApi.Summary, "Make a labelled link, for example for a campaign"),
     HttpApiEndpoint.get("tags", "/share/tags", {
       params,
       query: TagsQuery,

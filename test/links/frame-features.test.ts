@@ -56,7 +56,13 @@ describe("the feature of a frame", () => {
 
 describe("errors of features", () => {
   it("names no feature that is on and offered", () => {
-    assert.strictEqual(featureErrors(Record.map(featureTable, () => true), all).size, 0)
+    assert.strictEqual(
+      featureErrors(
+        Record.map(featureTable, () => true),
+        all
+      ).size,
+      0
+    )
   })
 
   it("refuses a feature whose dependency is not offered", () => {

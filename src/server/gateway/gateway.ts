@@ -333,7 +333,9 @@ const followConfig = Effect.fnUntraced(function* (
   })
   const applyUntilDone = yield* makePendingBatches
   const applyTo = (environmentIds: ReadonlyArray<EnvironmentId>) =>
-    Effect.flatMap(featureErrorsById(environmentIds), apply).pipe(Effect.provideService(Configs, configs))
+    Effect.flatMap(featureErrorsById(environmentIds), apply).pipe(
+      Effect.provideService(Configs, configs)
+    )
   yield* configs.changes.pipe(
     Stream.runForEachArray((environmentIds) => applyUntilDone(environmentIds, applyTo)),
     Effect.forkScoped

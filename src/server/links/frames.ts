@@ -6,12 +6,7 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import type { Rpc, RpcGroup } from "effect/rpc"
 import type { FeatureError, FeatureErrors } from "#rpc/config-document/feature-errors"
-import {
-  type CodedError,
-  InvalidFrame,
-  PayloadTooLarge,
-  UnknownType
-} from "#rpc/errors/codes"
+import { type CodedError, InvalidFrame, PayloadTooLarge, UnknownType } from "#rpc/errors/codes"
 import { exceedsDepth } from "#rpc/json"
 import { rooms, socket } from "#rpc/limits"
 import { ClientFrames, featureOfFrame } from "#rpc/realtime"

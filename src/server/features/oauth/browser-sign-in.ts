@@ -45,7 +45,7 @@ export interface Start extends Pick<FlowContext, "provider" | "playerId" | "sess
   readonly path: string
 }
 
-type StartError = ProviderDisabled | ProviderNotConfigured | InvalidRequest
+type StartError = ProviderNotConfigured | InvalidRequest
 
 /** Runs OAuth flows that redirect a browser. */
 export class BrowserSignIn extends Context.Service<
@@ -99,7 +99,6 @@ const makeStart = Effect.gen(function* () {
   return Effect.fn("BrowserSignIn.start")(
     function* ({ environment, path, playerId, provider, request, sessionId }: Start) {
       const { environmentId } = environment
-      yield* providers.requireEnabled(environmentId, provider)
       const { challenge, redirectUrl } = request
       yield* checkRedirectUrl(environment, redirectUrl, path)
       const credentials = yield* providers.credentials(environmentId, provider)

@@ -1,12 +1,12 @@
 /** `/v1/auth/oauth`: sign-in with a provider, by browser redirect or with a native id token. */
-import { Effect, Layer, Option } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { Effect, Layer, Option, Schema } from "effect"
+import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, type PlayerCaller, PlayerIfAny } from "#rpc/auth"
 import { Unauthorized } from "#rpc/errors/codes"
-import type { Provider } from "#rpc/identities"
+import { Provider } from "#rpc/identities"
 import { type Throttle, throttles as limits } from "#rpc/limits"
-import type { ProviderReturn } from "#rpc/oauth/sign-in"
+import { ProviderGate, type ProviderReturn } from "#rpc/oauth/sign-in"
 import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
@@ -15,6 +15,7 @@ import { Throttles } from "#server/platform/throttles"
 import { BrowserSignIn } from "./browser-sign-in.ts"
 import { NativeSignIn } from "./native-sign-in.ts"
 import { expiredPage, redirectTo } from "./pages.ts"
+import { Providers } from "./providers.ts"
 import { redirectWith } from "./provider-return.ts"
 
 const makeThrottleAddress = Effect.gen(function* () {
@@ -109,4 +110,23 @@ const Handlers = apiGroup(
   })
 )
 
-export const OAuthHttp = Handlers.pipe(Layer.provide([BrowserSignIn.layer, NativeSignIn.layer]))
+const isProvider = Schema.is(Provider)
+
+/** Refuses a provider that the config does not enable; leaves an unknown one to the path's schema. */
+const ProviderGateLive = Layer.effect(
+  ProviderGate,
+  Effect.map(Providers, ({ requireEnabled }) =>
+    ProviderGate.of(
+      Effect.fnUntraced(function* (handler) {
+        const { provider } = yield* HttpRouter.params
+        const { environmentId } = yield* CurrentEnvironment
+        if (isProvider(provider)) yield* requireEnabled(environmentId, provider)
+        return yield* handler
+      })
+    )
+  )
+)
+
+export const OAuthHttp = Handlers.pipe(
+  Layer.provide([BrowserSignIn.layer, NativeSignIn.layer, ProviderGateLive])
+)

@@ -111,7 +111,6 @@ const makeNativeSignIn = Effect.gen(function* () {
 
   return Effect.fn("NativeSignIn.signIn")(function* (context: FlowContext, request: NativeRequest) {
     const { environmentId, provider } = context
-    yield* providers.requireEnabled(environmentId, provider)
     const found = yield* providers.credentials(environmentId, provider)
     if (Option.isNone(found)) return yield* new ProviderNotConfigured()
     const credentials = found.value

@@ -11,6 +11,7 @@ import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
 import { CardImages, type ServedCard } from "./card-images.ts"
+import { ShareGatesLive } from "./gates.ts"
 import { makeCreate, makeLabelled, makeRead } from "./links.ts"
 import { makeStats } from "./stats.ts"
 import { makeTags } from "./tags.ts"
@@ -127,4 +128,4 @@ export const ShareHttp = Layer.mergeAll(
   apiGroup(Api, "projectShare", (handlers) =>
     Effect.map(makeOperators, (all) => handlers.handleAll(all))
   )
-)
+).pipe(Layer.provide(ShareGatesLive))

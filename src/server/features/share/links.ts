@@ -4,7 +4,7 @@ import { SecureRandom } from "effect/crypto"
 import { ageBandOf, capabilitiesOf } from "#rpc/ages"
 import type { PlayerCaller } from "#rpc/auth"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
-import { NotFound, ShareLinksDisabled } from "#rpc/errors/codes"
+import { NotFound } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { share as limits } from "#rpc/limits"
 import { type NewShareLink, ShareId, type ShareLink } from "#rpc/share/api"
@@ -33,9 +33,6 @@ const viewOf = (link: FoundLink, config: EnvironmentConfig): ShareLink => ({
   displayName: shownName(link, config),
   createdAt: DateTime.formatIso(link.createdAt)
 })
-
-const requireLinks = ({ share }: EnvironmentConfig) =>
-  share.links.enabled ? Effect.void : Effect.fail(new ShareLinksDisabled())
 
 /** Stores a link under a new id. */
 const makeInsert = Effect.gen(function* () {
@@ -81,7 +78,6 @@ export const makeCreate = Effect.gen(function* () {
     languages: ReadonlyArray<string>
   ) {
     const { config, environment } = yield* environmentOf(environmentId)
-    yield* requireLinks(config)
     if (Option.isNone(environment)) return yield* new NotFound()
     const stored = { environmentId, playerId, kind, score: score ?? null, showName, label: null }
     const { id } = yield* insert(stored)
@@ -106,7 +102,6 @@ export const makeLabelled = Effect.gen(function* () {
   const insert = yield* makeInsert
   return Effect.fn("Share.labelled")(function* (environmentId: EnvironmentId, label: string) {
     const { config, environment } = yield* environmentOf(environmentId)
-    yield* requireLinks(config)
     if (Option.isNone(environment)) return yield* new NotFound()
     const kind = "plain"
     const stored = {
@@ -139,7 +134,6 @@ export const makeRead = Effect.gen(function* () {
   const find = yield* makeFind
   return Effect.fn("Share.read")(function* (environmentId: EnvironmentId, id: string) {
     const { config } = yield* configs.current(environmentId)
-    yield* requireLinks(config)
     const link = yield* find(environmentId, id)
     return Option.isNone(link) ? yield* new NotFound() : { link: viewOf(link.value, config) }
   })

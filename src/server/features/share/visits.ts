@@ -8,13 +8,12 @@ import { createHmac } from "node:crypto"
 import { Cache, DateTime, Effect, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { PlayerCaller } from "#rpc/auth"
-import { NotFound, ShareTrackingDisabled } from "#rpc/errors/codes"
+import { NotFound } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { share as limits } from "#rpc/limits"
 import { PlayerRepository } from "#sql/players"
 import { ShareVisitRepository } from "#sql/share/visits"
 import { sweepHourly } from "#server/platform/database"
-import { Configs } from "../config/service.ts"
 import { makeFind } from "./links.ts"
 
 /** Visitor: a player, or a person at this address with this browser. */
@@ -76,7 +75,6 @@ const makeNewSince = Effect.gen(function* () {
 
 /** Counts a visit, and returns whether it counted. Deletes expired salts and hashes. */
 export const makeVisit = Effect.gen(function* () {
-  const configs = yield* Configs
   const find = yield* makeFind
   const hash = yield* makeHash
   const newSince = yield* makeNewSince
@@ -90,8 +88,6 @@ export const makeVisit = Effect.gen(function* () {
     visitor: Visitor,
     { landed, shareId }: { readonly landed: boolean; readonly shareId: string }
   ) {
-    const { config } = yield* configs.current(environmentId)
-    if (!config.share.tracking.enabled) return yield* new ShareTrackingDisabled()
     const link = yield* find(environmentId, shareId)
     if (Option.isNone(link)) return yield* new NotFound()
     const now = yield* DateTime.now

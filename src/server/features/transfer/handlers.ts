@@ -10,22 +10,18 @@ import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { Configs } from "../config/service.ts"
+import { makeConfigGate } from "../config/config-gate.ts"
 import { makeIssue, makeRedeem, seconds } from "./service.ts"
 
 /** Refuses requests while `share.inAppBrowser` is off in the environment's config. */
 export const InAppBrowserGateLive = Layer.effect(
   InAppBrowserGate,
-  Effect.gen(function* () {
-    const configs = yield* Configs
-    return InAppBrowserGate.of(
-      Effect.fnUntraced(function* (handler) {
-        const { environmentId } = yield* CurrentEnvironment
-        const { share } = (yield* configs.current(environmentId)).config
-        return share.inAppBrowser.enabled ? yield* handler : yield* new ShareInAppBrowserDisabled()
-      })
-    )
-  })
+  Effect.map(
+    makeConfigGate(({ share }) =>
+      share.inAppBrowser.enabled ? undefined : new ShareInAppBrowserDisabled()
+    ),
+    (gate) => InAppBrowserGate.of(gate)
+  )
 )
 
 export const TransferHttp = apiGroup(
