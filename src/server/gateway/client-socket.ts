@@ -87,6 +87,7 @@ export const closeCodeOf = (error: CodedError): CloseCode => {
       return closeCodes.tokenExpired
     case "origin_not_allowed":
     case "feature_disabled":
+    case "feature_unavailable":
     case "player_banned":
       return closeCodes.forbidden
     case "rate_limited":
