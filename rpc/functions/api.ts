@@ -16,6 +16,7 @@ import {
 } from "../errors/codes.ts"
 import { functionLogs, functions as limits, http } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
+import { integerText } from "../pages.ts"
 import { deadLetterQuery, DeadLetterId, DeadLetterPage } from "./dead-letters.ts"
 import {
   FunctionsDeployed,
@@ -38,8 +39,7 @@ import {
   SecretValue
 } from "./responses.ts"
 
-const integer = (maximum: number) =>
-  Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum }))
+const integer = (maximum: number) => integerText(1, maximum)
 
 /** Cursor of a page: the version of the last deployment. */
 const Cursor = Schema.String.check(

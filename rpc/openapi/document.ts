@@ -1,7 +1,7 @@
 /** The OpenAPI document as generated clients and readers need it, from what Effect generates. */
 import { withExamples } from "./examples.ts"
 import { isJson } from "./json.ts"
-import { describeParameters, nameOperations, nameRequests } from "./requests.ts"
+import { describeParameters, markOptionalBodies, nameOperations, nameRequests } from "./requests.ts"
 import { describeResponses, nameErrors, openResponses } from "./responses.ts"
 
 const steps = [
@@ -9,6 +9,7 @@ const steps = [
   openResponses,
   nameErrors,
   describeResponses,
+  markOptionalBodies,
   nameRequests,
   describeParameters,
   withExamples

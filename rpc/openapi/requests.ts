@@ -63,11 +63,43 @@ const describedParameter = (parameter: unknown): unknown => {
     : parameter
 }
 
-/** Describes each parameter as its schema is described. */
+const integerFormat = /^integer (\d+) (\d+)$/
+
+/** Shows a text that holds an integer as an integer with its bounds. */
+const integerParameter = (parameter: unknown): unknown =>
+  mapMember(parameter, "schema", (schema) => {
+    if (!isJson(schema)) return schema
+    const { format, type: _, ...rest } = schema
+    const bounds = integerFormat.exec(textOf(format))
+    if (bounds === null) return schema
+    return { ...rest, type: "integer", minimum: Number(bounds[1]), maximum: Number(bounds[2]) }
+  })
+
+/** Describes each parameter as its schema is described, and shows those that hold integers as such. */
 export const describeParameters = (document: unknown): unknown =>
   mapOperations(document, (operation) =>
     mapMember(operation, "parameters", (parameters) =>
-      Array.isArray(parameters) ? parameters.map(describedParameter) : parameters
+      Array.isArray(parameters)
+        ? parameters.map((each) => integerParameter(describedParameter(each)))
+        : parameters
+    )
+  )
+
+/** An object with fields, none of which is needed: the service reads an empty body as that object. */
+const isOptional = (body: unknown): boolean => {
+  const schema = member(member(member(body, "content"), "application/json"), "schema")
+  return (
+    member(schema, "type") === "object" &&
+    isJson(member(schema, "properties")) &&
+    !Array.isArray(member(schema, "required"))
+  )
+}
+
+/** Marks bodies that may be left out. */
+export const markOptionalBodies = (document: unknown): unknown =>
+  mapOperations(document, (operation) =>
+    mapMember(operation, "requestBody", (body) =>
+      isJson(body) && isOptional(body) ? { ...body, required: false } : body
     )
   )
 

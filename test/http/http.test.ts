@@ -117,6 +117,30 @@ layer(Node)("requests", (it) => {
     })
   )
 
+  it.effect("reads an empty body as an object where no field is needed, and nowhere else", () =>
+    Effect.gen(function* () {
+      const { guest, key, secret, url } = yield* setUp
+      for (const body of [undefined, ""]) {
+        assert.strictEqual((yield* guest(body)).status, 200)
+        const refreshed = yield* request(`${url}/v1/auth/refresh`, {
+          method: "POST",
+          headers: key,
+          body
+        })
+        assert.strictEqual(codeOf(refreshed), "invalid_request")
+        const pushed = yield* request(`${url}/v1/config`, { method: "PUT", headers: secret, body })
+        assert.strictEqual(pushed.status, 400)
+      }
+      const chunked = yield* sendRaw(
+        url,
+        `POST /v1/auth/guest HTTP/1.1\r\nHost: a\r\nX-Svc-Key: ${key["x-svc-key"]}\r\n` +
+          "Content-Type: application/json\r\nConnection: close\r\n" +
+          "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+      )
+      assert.match(chunked, /^HTTP\/1\.1 200 /)
+    })
+  )
+
   it.effect("answers invalid_json to a body that is not JSON", () =>
     Effect.gen(function* () {
       const { guest } = yield* setUp

@@ -2,8 +2,18 @@
  * Errors for requests that do not decode: 400 `invalid_json`, 400 `invalid_request` with every issue and
  * its path, 415 `unsupported_media_type`.
  */
-import { ByteSize, Context, Effect, Layer, type SchemaIssue, type Types } from "effect"
-import { HttpIncomingMessage, type HttpServerResponse } from "effect/http"
+import {
+  ByteSize,
+  Context,
+  Effect,
+  Function,
+  Layer,
+  Result,
+  Schema,
+  type SchemaIssue,
+  type Types
+} from "effect"
+import { HttpIncomingMessage, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api"
 import { BodyMaxBytes, Requests } from "#rpc/auth"
 import { InvalidJson, type InvalidRequest, UnsupportedMediaType } from "#rpc/errors/codes"
@@ -47,10 +57,28 @@ const withBodyLimit = <A, E, R>(
     : Effect.provideService(answer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(max))
 }
 
+/**
+ * Whether an empty body stands for an object without fields: the endpoint takes an object, and needs none
+ * of its fields. A document, which may be any JSON, is never left out by mistake.
+ */
+const takesEmptyBody = Function.memoize(({ payload }: HttpApiEndpoint.Top): boolean => {
+  const json = Array.from(payload.values()).find(({ encoding }) => encoding._tag === "Json")
+  if (json === undefined) return false
+  const decode = Schema.decodeUnknownResult(Schema.toEncoded(Schema.Union(json.schemas)))
+  return Result.isSuccess(decode({})) && Result.isFailure(decode(0))
+})
+
+/** Reads an empty body as an object without fields. */
+const emptyAsObject = Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
+  const text = Effect.map(request.text, (read) => (read === "" ? "{}" : read))
+  Object.defineProperty(request, "text", { value: text })
+})
+
 /** The innermost middleware of every endpoint. */
 export const RequestsLive = Layer.succeed(
   Requests,
-  Requests.of((answer, { endpoint }) =>
-    Effect.flatMap(Effect.catch(withBodyLimit(answer, endpoint), unreadable), readable)
-  )
+  Requests.of((answer, { endpoint }) => {
+    const decoded = takesEmptyBody(endpoint) ? Effect.andThen(emptyAsObject, answer) : answer
+    return Effect.flatMap(Effect.catch(withBodyLimit(decoded, endpoint), unreadable), readable)
+  })
 )
