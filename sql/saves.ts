@@ -230,11 +230,11 @@ const reads = (sql: SqlClient.SqlClient) => ({
           -- A look-up of each, however small the table was when the statement was planned.
           offset 0) as s`
   }),
-  version: SqlSchema.findOneOption({
+  item: SqlSchema.findOneOption({
     Request: SaveRef,
-    Result: VersionRow,
+    Result: Item,
     execute: ({ environmentId, key, playerId }) => sql`
-      select version from saves
+      select key, version, size, updated_at from saves
       where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
         and data is not null`
   }),
@@ -339,7 +339,7 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
     const { putAll } = manyUpserts(sql)
     const { remove, replace } = updates(sql)
     const statements = reads(sql)
-    const { bytesOfEnvironment, bytesOfPlayer, list, version } = statements
+    const { bytesOfEnvironment, bytesOfPlayer, list, item } = statements
     const find = yield* makeFind(statements)
     const { deleteBelowFloor, raiseFloor } = cleanup(sql)
     const batched = yield* batchWrites<typeof Write.Type, SaveWriteResult>({
@@ -360,12 +360,8 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
       list: (owner: SaveOwner) => orDieWithTimeout(list(owner)),
       /** Reads a save, outside of any transaction. */
       find,
-      /** Returns the version of a save; 0 when it does not exist. */
-      versionOf: (request: typeof SaveRef.Type) =>
-        Effect.map(
-          orDieWithTimeout(version(request)),
-          Option.match({ onNone: () => 0, onSome: (row) => row.version })
-        ),
+      /** Finds a save without its data. */
+      item: (request: typeof SaveRef.Type) => orDieWithTimeout(item(request)),
       /** Writes a save if its version is `ifVersion`; 0 requires that the save does not exist. */
       put: (write: typeof Write.Type, ifVersion: number | undefined) => {
         // A full environment must not have the batches of the others refused.

@@ -56,12 +56,19 @@ export class XSigninUnavailable extends detailed<XSigninUnavailable>()(
 
 // Game data ------------------------------------------------------------------------------------
 
-/** `ifVersion` is not the stored version. Read the save, merge and write again. */
+/**
+ * `ifVersion` is not the stored version. Read the save, merge and write again. `updatedAt` and `size` are
+ * those of the stored save; without one they are null, and `currentVersion` is 0.
+ */
 export class VersionConflict extends detailed<VersionConflict>()(
   "version_conflict",
   409,
   "The save has changed since you read it.",
-  { currentVersion: Schema.Finite }
+  {
+    currentVersion: Schema.Finite,
+    updatedAt: Schema.NullOr(Schema.String),
+    size: Schema.NullOr(Schema.Finite)
+  }
 ) {}
 
 /** The player has no save with this key. */

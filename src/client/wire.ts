@@ -1431,6 +1431,8 @@ export interface ErrorDetails {
   readonly upgrade_required: undefined
   readonly version_conflict: {
     readonly currentVersion: number
+    readonly updatedAt: string | null
+    readonly size: number | null
   }
   readonly voice_disabled: undefined
   readonly voice_in_use: undefined

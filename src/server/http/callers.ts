@@ -134,7 +134,7 @@ const AnyKeyLive = Layer.effect(
 const isOpenToBanned = (method: string, endpoint: HttpApiEndpoint.Top): boolean =>
   method === "GET" || method === "HEAD" || Context.get(endpoint.annotations, OpenToBanned)
 
-/** The player of an access token, rate limited, and the check of its ban: a banned player may not write. */
+/** The player of an access token, rate limited, and the check that it exists; a banned one may not write. */
 const makeByPlayerToken = Effect.gen(function* () {
   const statuses = yield* PlayerStatusCache
   const tokens = yield* AccessTokens
@@ -146,9 +146,8 @@ const makeByPlayerToken = Effect.gen(function* () {
     const player = yield* tokens.verify(token, environmentId)
     yield* takeToken(throttles, limits.playerApi, `player:${player.playerId}`)
     const { method } = yield* HttpServerRequest.HttpServerRequest
-    const check = isOpenToBanned(method, endpoint)
-      ? Effect.void
-      : statuses.requireNotBanned(environmentId, player.playerId)
+    const evenBanned = isOpenToBanned(method, endpoint)
+    const check = statuses.requireActive(environmentId, player.playerId, evenBanned)
     yield* check
     yield* usage.playerSeen(environmentId, player.playerId)
     return { check, player }

@@ -27,7 +27,18 @@ const requestIdHeader = "x-request-id"
 const requestIdForm = /^[A-Za-z0-9._:-]{1,64}$/
 
 const cors = HttpMiddleware.cors({
-  allowedHeaders: ["authorization", "content-type", "x-svc-key", "idempotency-key", "if-match"],
+  allowedHeaders: [
+    "authorization",
+    "content-type",
+    "x-svc-key",
+    "idempotency-key",
+    "if-match",
+    // Tracing libraries of pages add these to each request.
+    "traceparent",
+    "tracestate",
+    "baggage",
+    "sentry-trace"
+  ],
   allowedMethods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
   exposedHeaders: ["x-request-id", "retry-after", "etag"],
   maxAge: limits.corsMaxAgeSeconds

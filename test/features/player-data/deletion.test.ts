@@ -19,7 +19,7 @@ const remove = (app: TestApp["Service"], player: TestPlayer, proof: object) =>
   play(app, player, "DELETE", "players/me", proof)
 
 const assertDeleted = Effect.fnUntraced(function* (app: TestApp["Service"], player: TestPlayer) {
-  assert.strictEqual((yield* play(app, player, "GET", "players/me")).status, 404)
+  assert.strictEqual((yield* play(app, player, "GET", "players/me")).status, 401)
   assert.strictEqual(codeOf(yield* refresh(app, player.refreshToken)), "invalid_refresh_token")
 })
 

@@ -116,16 +116,16 @@ layer(Node)("players", (it) => {
     })
   )
 
-  it.effect("answers not_found to a valid token of a deleted player", () =>
+  it.effect("answers unauthorized to a valid token of a deleted player", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { development } = yield* targets
       const ada = yield* guest(development)
       yield* sql`delete from players where id = ${ada.id}`
-      assert.strictEqual(codeOf(yield* me(development, ada.accessToken)), "not_found")
+      assert.strictEqual(codeOf(yield* me(development, ada.accessToken)), "unauthorized")
       assert.strictEqual(
         codeOf(yield* me(development, ada.accessToken, { displayName: "Ada" })),
-        "not_found"
+        "unauthorized"
       )
     })
   )

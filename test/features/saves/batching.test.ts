@@ -89,6 +89,8 @@ layer(Node)("batched writes", (it) => {
       for (let index = 0; index < 100; index++) {
         yield* full.ask("PUT", `/v1/saves/s${index}`, { data: index })
       }
+      // The node has just seen the player, so the batch is the first to miss it.
+      yield* gone.ask("GET", "/v1/players/me")
       yield* sql`delete from players where id = ${gone.id}`
       const answers = yield* putAll(players, (index) => index)
       assert.deepStrictEqual(
@@ -110,6 +112,8 @@ layer(Node)("batched writes", (it) => {
         ]
       })
       const gone = players.at(-1)
+      // The node has just seen the player, so the batch is the first to miss it.
+      yield* gone?.ask("GET", "/v1/players/me") ?? Effect.void
       yield* sql`delete from players where id = ${gone?.id ?? ""}`
       const reportAll = Effect.forEach(
         players,

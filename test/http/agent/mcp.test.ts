@@ -207,6 +207,7 @@ layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))("the agent tool
       ]) {
         const refused = yield* send(headers, ping)
         assert.strictEqual(at(refused.body, "error", "code"), "invalid_key")
+        assert.match(refused.headers.get("www-authenticate") ?? "", /^Bearer realm=/)
       }
       const page = yield* send({ ...key, origin: "https://evil.example" }, ping)
       assert.strictEqual(at(page.body, "error", "code"), "origin_not_allowed")

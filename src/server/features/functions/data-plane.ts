@@ -12,6 +12,7 @@ import {
   type PlayerBanned,
   type SessionRevoked,
   type TokenExpired,
+  type Unauthorized,
   Unavailable
 } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
@@ -61,7 +62,13 @@ export const targetOf = (
 
 const rooted = (path: string): string => (path.startsWith("/") ? path : `/${path}`)
 
-type Refusal = NotFound | FeatureUnavailable | PlayerBanned | SessionRevoked | TokenExpired
+type Refusal =
+  | NotFound
+  | FeatureUnavailable
+  | PlayerBanned
+  | SessionRevoked
+  | TokenExpired
+  | Unauthorized
 
 const bearerForm = /^Bearer +(\S+)$/i
 
@@ -104,8 +111,9 @@ const makeWatch = Effect.gen(function* () {
     if (caller === undefined) return () => undefined
     // From here on a change ends the call; the check finds one that came before.
     const unwatch = yield* calls.watch(caller, cut)
-    yield* Effect.onError(statuses.requireNotBanned(caller.environmentId, caller.playerId), () =>
-      Effect.sync(unwatch)
+    yield* Effect.onError(
+      statuses.requireActive(caller.environmentId, caller.playerId, false),
+      () => Effect.sync(unwatch)
     )
     return unwatch
   })

@@ -174,8 +174,8 @@ const makeSaveRoutes = Effect.gen(function* () {
         yield* quota.add(ref.environmentId, removed.value)
         return { deleted: true }
       }
-      const currentVersion = yield* repository.versionOf(ref)
-      return yield* currentVersion === 0 ? new SaveNotFound() : saveConflict(currentVersion)
+      const stored = yield* repository.item(ref)
+      return yield* Option.isNone(stored) ? new SaveNotFound() : saveConflict(stored)
     })
   }
   return [list, read, write, remove]

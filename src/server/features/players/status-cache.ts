@@ -5,7 +5,7 @@
 import { Cache, Context, DateTime, Effect, Layer, PubSub, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { AgeBand } from "#rpc/ages"
-import type { PlayerBanned } from "#rpc/errors/codes"
+import { type PlayerBanned, Unauthorized } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
 import { batchReads } from "#sql/batching"
@@ -49,6 +49,12 @@ export class PlayerStatusCache extends Context.Service<
       environmentId: EnvironmentId,
       playerId: PlayerId
     ) => Effect.Effect<PlayerStatus | undefined>
+    /** Fails for a deleted player, whose tokens still verify, and for a banned one unless `evenBanned`. */
+    readonly requireActive: (
+      environmentId: EnvironmentId,
+      playerId: PlayerId,
+      evenBanned: boolean
+    ) => Effect.Effect<void, PlayerBanned | Unauthorized>
     /** Fails for a banned player. Accepts an unknown one. */
     readonly requireNotBanned: (
       environmentId: EnvironmentId,
@@ -72,14 +78,18 @@ export class PlayerStatusCache extends Context.Service<
       })
       return PlayerStatusCache.of({
         get,
+        requireActive: (environmentId, playerId, evenBanned) =>
+          Effect.flatMap(
+            Cache.get(cached, keyOf(environmentId, playerId)),
+            (row): Effect.Effect<void, PlayerBanned | Unauthorized> => {
+              if (row === undefined) return Effect.fail(new Unauthorized())
+              return evenBanned ? Effect.void : notBanned(row)
+            }
+          ),
         requireNotBanned: (environmentId, playerId) =>
-          Effect.flatMap(Cache.get(cached, keyOf(environmentId, playerId)), (row) => {
-            if (row === undefined || row.sanctionId === null) return Effect.void
-            return Effect.flatMap(DateTime.now, (now) => {
-              const { banned } = playerStatusOf(row, now)
-              return banned === undefined ? Effect.void : Effect.fail(banned)
-            })
-          }),
+          Effect.flatMap(Cache.get(cached, keyOf(environmentId, playerId)), (row) =>
+            row === undefined ? Effect.void : notBanned(row)
+          ),
         invalidate: (environmentId, playerId) => {
           const id = keyOf(environmentId, playerId)
           const dropLocal = sql.afterCommit(Cache.invalidate(cached, id))
@@ -99,6 +109,14 @@ export const playerStatusOf = (row: PlayerStatusRow, now: DateTime.Utc): PlayerS
       ? bannedBy({ id: sanctionId, expiresAt, note })
       : undefined
   return { displayName, declaredAgeBand, banned }
+}
+
+const notBanned = (row: PlayerStatusRow): Effect.Effect<void, PlayerBanned> => {
+  if (row.sanctionId === null) return Effect.void
+  return Effect.flatMap(DateTime.now, (now) => {
+    const { banned } = playerStatusOf(row, now)
+    return banned === undefined ? Effect.void : Effect.fail(banned)
+  })
 }
 
 /** Cache of rows, and the stream of changed players. */

@@ -76,8 +76,8 @@ export const SavesHttp = apiGroup(
             yield* quota.add(saveRef.environmentId, removed.value)
             return { deleted: true as const }
           }
-          const currentVersion = yield* repository.versionOf(saveRef)
-          return yield* currentVersion === 0 ? new SaveNotFound() : saveConflict(currentVersion)
+          const stored = yield* repository.item(saveRef)
+          return yield* Option.isNone(stored) ? new SaveNotFound() : saveConflict(stored)
         })
       )
   })

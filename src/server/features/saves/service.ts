@@ -1,5 +1,5 @@
 /** Writes of saves, within the quotas of the player and the environment. */
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { NotFound, StorageQuotaExceeded, TooManySaves, VersionConflict } from "#rpc/errors/codes"
 import type { SaveItem } from "#rpc/saves"
 import { type SaveItemRow, type SaveOwner, SaveRepository } from "#sql/saves"
@@ -14,8 +14,18 @@ export const saveView = ({ key, size, updatedAt, version }: SaveItemRow): SaveIt
   updatedAt: DateTime.formatIso(updatedAt)
 })
 
-export const saveConflict = (currentVersion: number) =>
-  new VersionConflict({ details: { currentVersion } })
+/** Returns the error of a write with an outdated `ifVersion`, which describes the stored save. */
+export const saveConflict = (stored: Option.Option<SaveItemRow>) =>
+  new VersionConflict({
+    details: Option.match(stored, {
+      onNone: () => ({ currentVersion: 0, updatedAt: null, size: null }),
+      onSome: ({ size, updatedAt, version }) => ({
+        currentVersion: version,
+        updatedAt: DateTime.formatIso(updatedAt),
+        size
+      })
+    })
+  })
 
 const guestQuotaMessage =
   "The saves of this guest are full. Delete or shrink saves, or link a sign-in method to the player."
@@ -35,7 +45,7 @@ export const makePutSave = Effect.fnUntraced(function* (quota: EnvironmentQuota)
     const result = yield* repository.put({ ...saveRef, data, size, now, ...bounds }, ifVersion)
     switch (result) {
       case "version_conflict":
-        return yield* saveConflict(yield* repository.versionOf(saveRef))
+        return yield* saveConflict(yield* repository.item(saveRef))
       case "too_many_saves":
         return yield* new TooManySaves({ details: { limit: perPlayer } })
       case "environment_save_bytes":

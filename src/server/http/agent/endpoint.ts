@@ -5,7 +5,7 @@
  */
 import { ByteSize, Effect, Layer } from "effect"
 import { McpProtocol, McpServer } from "effect/ai"
-import { HttpIncomingMessage, HttpRouter, HttpServerRequest } from "effect/http"
+import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import manifest from "../../../../package.json" with { type: "json" }
 import { type Actor, CurrentActor, CurrentEnvironment, type KeyCaller } from "#rpc/auth"
 import { InvalidKey, OriginNotAllowed, RateLimited } from "#rpc/errors/codes"
@@ -39,6 +39,9 @@ const agentOf = ({ keyId, keyPrefix }: KeyCaller): Actor => ({
 
 const bearer = /^Bearer +(\S+)$/i
 
+/** How to authenticate, for clients that read it from a 401 (RFC 9110 section 11.6.1). */
+const challenge = 'Bearer realm="player-backend", error="invalid_token"'
+
 /** Authenticates an agent by its key, and serves it or passes it on. */
 const Access = HttpRouter.middleware<{ provides: CurrentActor | CurrentEnvironment }>()(
   Effect.gen(function* () {
@@ -64,7 +67,14 @@ const Access = HttpRouter.middleware<{ provides: CurrentActor | CurrentEnvironme
         )
       }).pipe(
         Effect.catchTags({
-          invalid_key: (error) => Effect.succeed(errorResponse(InvalidKey, error)),
+          invalid_key: (error) =>
+            Effect.succeed(
+              HttpServerResponse.setHeader(
+                errorResponse(InvalidKey, error),
+                "www-authenticate",
+                challenge
+              )
+            ),
           rate_limited: (error) => Effect.succeed(errorResponse(RateLimited, error))
         })
       )

@@ -12,6 +12,7 @@ import {
   type PlayerBanned,
   type SessionRevoked,
   type TokenExpired,
+  type Unauthorized,
   toWire,
   Unavailable
 } from "#rpc/errors/codes"
@@ -81,6 +82,7 @@ export type Sendable =
   | PlayerBanned
   | SessionRevoked
   | TokenExpired
+  | Unauthorized
 
 const statuses: Readonly<Record<Sendable["_tag"], number>> = {
   feature_unavailable: 403,
@@ -94,6 +96,7 @@ const statuses: Readonly<Record<Sendable["_tag"], number>> = {
   player_banned: 403,
   session_revoked: 401,
   token_expired: 401,
+  unauthorized: 401,
   unavailable: 503
 }
 
