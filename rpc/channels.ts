@@ -7,7 +7,14 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Rpc, RpcGroup } from "effect/rpc"
-import { BodyMaxBytes, FeatureGate, RequiredFeature, Requests, SecretKey } from "./auth.ts"
+import {
+  BodyMaxBytes,
+  featureErrors,
+  FeatureGate,
+  RequiredFeature,
+  Requests,
+  SecretKey
+} from "./auth.ts"
 import {
   ChannelBanned,
   ChannelExists,
@@ -15,8 +22,6 @@ import {
   ChannelFull,
   ChannelListFull,
   ChannelNotFound,
-  FeatureDisabled,
-  FeatureUnavailable,
   InvalidFrame,
   Muted,
   NotInChannel,
@@ -365,12 +370,7 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
       params: { name: ChannelName },
       payload: ChannelChanges,
       success: ChannelReport,
-      error: [
-        wire(VoiceInUse),
-        wire(VoiceTooLarge),
-        wire(FeatureDisabled),
-        wire(FeatureUnavailable)
-      ]
+      error: [wire(VoiceInUse), wire(VoiceTooLarge), ...featureErrors]
     }).annotate(OpenApi.Summary, "Create a channel, take one over, or change its settings"),
     HttpApiEndpoint.get("get", "/:name", {
       ...named,

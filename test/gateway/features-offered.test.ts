@@ -37,46 +37,48 @@ const makeEnvironment = Effect.gen(function* () {
 layer(SecurityAppLive({ SVC_FEATURES: "realtimeChannels,stats" }), { excludeTestServices: true })(
   "features that the deployment does not offer",
   (it) => {
-    it.effect("are refused by socket, HTTP and rules, and absent from the definitions", () =>
-      Effect.gen(function* () {
-        const target = yield* makeEnvironment
-        const { publishableKey, secretKey, url } = target
-        const { socket } = yield* newPlayer(target)
-        const codeOf = (frame: { readonly t: string; readonly [field: string]: unknown }) =>
-          Effect.map(socket.request(frame), (reply) => at(reply, "error", "code"))
-        for (const t of ["create", "quickMatch"]) {
-          assert.strictEqual(yield* codeOf({ t, mode: "default" }), "feature_unavailable")
-        }
-        const create = { t: "channelCreate", channel: "@talk", maxMembers: 4 }
-        assert.strictEqual(yield* codeOf({ ...create, voice: true }), "feature_unavailable")
-        assert.isUndefined(yield* codeOf(create))
-        assert.strictEqual(
-          yield* codeOf({ t: "voiceJoin", channel: "@talk" }),
-          "feature_unavailable"
-        )
-        const put = yield* request(`${url}/v1/realtime/channels/lobby`, {
-          method: "PUT",
-          headers: { "x-svc-key": secretKey },
-          body: { voice: true }
-        })
-        assert.strictEqual(at(put.body, "error", "code"), "feature_unavailable")
+    it.effect(
+      "refuses them at the socket, over HTTP and in rules, and leaves them out of the definitions",
+      () =>
+        Effect.gen(function* () {
+          const target = yield* makeEnvironment
+          const { publishableKey, secretKey, url } = target
+          const { socket } = yield* newPlayer(target)
+          const codeOf = (frame: { readonly t: string; readonly [field: string]: unknown }) =>
+            Effect.map(socket.request(frame), (reply) => at(reply, "error", "code"))
+          for (const t of ["create", "quickMatch"]) {
+            assert.strictEqual(yield* codeOf({ t, mode: "default" }), "feature_unavailable")
+          }
+          const create = { t: "channelCreate", channel: "@talk", maxMembers: 4 }
+          assert.strictEqual(yield* codeOf({ ...create, voice: true }), "feature_unavailable")
+          assert.isUndefined(yield* codeOf(create))
+          assert.strictEqual(
+            yield* codeOf({ t: "voiceJoin", channel: "@talk" }),
+            "feature_unavailable"
+          )
+          const put = yield* request(`${url}/v1/realtime/channels/lobby`, {
+            method: "PUT",
+            headers: { "x-svc-key": secretKey },
+            body: { voice: true }
+          })
+          assert.strictEqual(at(put.body, "error", "code"), "feature_unavailable")
 
-        const key = { "x-svc-key": publishableKey }
-        const definitions = yield* request(`${url}/v1/gamedata/definitions`, { headers: key })
-        assert.deepStrictEqual(
-          Object.entries(Object(at(definitions.body, "features"))).flatMap(([name, on]) =>
-            on === true ? [name] : []
-          ),
-          ["stats", "realtimeChannels"]
-        )
-        const { accessToken } = yield* guest(target)
-        const reported = yield* request(`${url}/v1/stats`, {
-          headers: { ...key, authorization: `Bearer ${accessToken}` },
-          body: { stats: { score: 11 } }
+          const key = { "x-svc-key": publishableKey }
+          const definitions = yield* request(`${url}/v1/gamedata/definitions`, { headers: key })
+          assert.deepStrictEqual(
+            Object.entries(Object(at(definitions.body, "features"))).flatMap(([name, on]) =>
+              on === true ? [name] : []
+            ),
+            ["stats", "realtimeChannels"]
+          )
+          const { accessToken } = yield* guest(target)
+          const reported = yield* request(`${url}/v1/stats`, {
+            headers: { ...key, authorization: `Bearer ${accessToken}` },
+            body: { stats: { score: 11 } }
+          })
+          assert.deepStrictEqual(at(reported.body, "rejected"), [])
+          assert.strictEqual(at(reported.body, "stats", "score", "all"), 11)
         })
-        assert.deepStrictEqual(at(reported.body, "rejected"), [])
-        assert.strictEqual(at(reported.body, "stats", "score", "all"), 11)
-      })
     )
   }
 )
@@ -84,7 +86,7 @@ layer(SecurityAppLive({ SVC_FEATURES: "realtimeChannels,stats" }), { excludeTest
 layer(SecurityAppLive({ SVC_FEATURES: "saves" }), { excludeTestServices: true })(
   "sockets of a deployment without realtime features",
   (it) => {
-    it.effect("close with the code of the error", () =>
+    it.effect("closes a socket with the code of the error", () =>
       Effect.gen(function* () {
         const target = yield* makeEnvironment
         const socket = yield* connectSocket(`${target.url.replace("http", "ws")}/v1/realtime`)

@@ -67,7 +67,7 @@ describe("errors of features", () => {
 
   it("refuses a feature whose dependency is not offered", () => {
     const errors = errorsOf([], ["realtimeChannels"])
-    assert.deepStrictEqual(Array.from(errors.keys()).sort(), ["realtimeChannels", "voice"])
+    assert.deepStrictEqual(Array.from(errors.keys()).toSorted(), ["realtimeChannels", "voice"])
     assert.strictEqual(errors.get("voice")?._tag, "feature_unavailable")
   })
 
