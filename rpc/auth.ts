@@ -233,9 +233,6 @@ export const RequiredFeature = Context.Reference<FeatureName | undefined>(
   { defaultValue: () => undefined }
 )
 
-/** Errors of a feature that the environment cannot use. */
-export const featureErrors = [wire(FeatureDisabled), wire(FeatureUnavailable)] as const
-
 /**
  * Middleware that refuses disabled features before anything is read or written: 403
  * `feature_disabled`, or `feature_unavailable` where the deployment lacks the feature.
@@ -243,7 +240,7 @@ export const featureErrors = [wire(FeatureDisabled), wire(FeatureUnavailable)] a
 export class FeatureGate extends HttpApiMiddleware.Service<
   FeatureGate,
   { requires: CurrentEnvironment }
->()("rpc/auth/FeatureGate", { error: featureErrors }) {}
+>()("rpc/auth/FeatureGate", { error: [wire(FeatureDisabled), wire(FeatureUnavailable)] }) {}
 
 /** The largest body of an endpoint, in bytes; read by {@link Requests}. */
 export const BodyMaxBytes = Context.Reference<number>("rpc/auth/BodyMaxBytes", {

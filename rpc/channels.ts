@@ -7,14 +7,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Rpc, RpcGroup } from "effect/rpc"
-import {
-  BodyMaxBytes,
-  featureErrors,
-  FeatureGate,
-  RequiredFeature,
-  Requests,
-  SecretKey
-} from "./auth.ts"
+import { BodyMaxBytes, FeatureGate, RequiredFeature, Requests, SecretKey } from "./auth.ts"
 import {
   ChannelBanned,
   ChannelExists,
@@ -370,7 +363,7 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
       params: { name: ChannelName },
       payload: ChannelChanges,
       success: ChannelReport,
-      error: [wire(VoiceInUse), wire(VoiceTooLarge), ...featureErrors]
+      error: [wire(VoiceInUse), wire(VoiceTooLarge)]
     }).annotate(OpenApi.Summary, "Create a channel, take one over, or change its settings"),
     HttpApiEndpoint.get("get", "/:name", {
       ...named,
