@@ -9,6 +9,7 @@ export { functionDeliveries, functionLogs, functions, functionUsage } from "./fu
 export { hosting } from "./hosting-limits.ts"
 export {
   socket,
+  graces,
   rooms,
   runnerPort,
   channels,

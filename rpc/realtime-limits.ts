@@ -109,6 +109,21 @@ export const rooms = {
   linkWaitingMaxCharacters: 32 * MiB
 } as const
 
+/** Graces of seats and memberships while players cannot return, counted from the drop. */
+export const graces = {
+  /** Time for which a grace stands still while players of its environment wait for admission. */
+  waitingSeconds: 120,
+  /** Longest absence, whatever the reasons for which the grace stood still. */
+  absenceSeconds: 600,
+  /** A connection that waits longer than this for its admission holds the graces of its environment. */
+  admissionMillis: 1000,
+  /** Interval at which a node looks for environments whose players wait, here and on other nodes. */
+  lookMillis: 500,
+  readMillis: 2000,
+  /** Environments whose waiting players one node reports. Beyond it, those that wait longest. */
+  reportedEnvironmentsMax: 1000
+} as const
+
 /** The port on which runners reach each other. */
 export const runnerPort = {
   /** The largest message before the other end has proved that it is a runner. */

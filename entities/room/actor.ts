@@ -25,6 +25,7 @@ import {
 } from "./model.ts"
 import { PendingWrites } from "./pending-writes.ts"
 import type { RoomRuntime } from "./runtime.ts"
+import { hasAbsent, hold } from "./absences.ts"
 import { nextDeadline } from "./seats.ts"
 import { decide } from "./state.ts"
 
@@ -141,9 +142,14 @@ export class RoomActor {
     this.expectNodes()
   }
 
-  /** Stops commands and outputs: the activation ends. The state can still be written. */
+  /**
+   * Stops commands and outputs: the activation ends. The state can still be written. With absent members it
+   * must be: their graces stand still from the time of the last snapshot.
+   */
   retire(): void {
     this.#retired = true
+    const { state } = this
+    if (state !== undefined && state.closed === null && hasAbsent(state)) this.#runtime.changed()
   }
 
   /** Fences this activation: a newer one owns the room. */
@@ -310,9 +316,11 @@ export class RoomActor {
     if (before === undefined || before.closed !== null || !this.#isActive) {
       return Result.fail(new RoomNotFound())
     }
-    const result = decide(before, command, now)
+    const heldFrom = this.#runtime.heldFrom(before.settings.environmentId)
+    const result = decide(hold(before, heldFrom, now), command, now)
     if (Result.isFailure(result)) return Result.fail(result.failure)
-    const { state, emissions, data } = result.success
+    const { emissions, data } = result.success
+    const state = hold(result.success.state, heldFrom, now)
     this.state = state
     this.#reportMembers(before.members, state.members)
     for (const emission of emissions) this.#emit(before, emission)

@@ -9,6 +9,7 @@ import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/co
 import { readableCode } from "#rpc/ids"
 import { rooms } from "#rpc/limits"
 import { RoomRepository } from "#sql/rooms"
+import { GraceHolds } from "../grace-holds.ts"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalGroups, makeLocalGroups, Sink, ThisNode } from "../local-actors.ts"
 import { durationClocks } from "../monotonic.ts"
@@ -22,7 +23,7 @@ import type { OpenRoom, RoomOutput } from "./messages.ts"
 import { Room, RoomMissing } from "./protocol.ts"
 import type { RoomRuntime } from "./runtime.ts"
 import { seat } from "./seats.ts"
-import { decodeSnapshot, fromStored, toRow } from "./snapshot.ts"
+import { decodeSnapshot, toRow, wakeFrom } from "./snapshot.ts"
 import { RoomWriter } from "./writer.ts"
 
 /** The rooms on this node, and the outputs that arrive for it from other nodes. */
@@ -54,7 +55,8 @@ const wakeState = Effect.fnUntraced(function* (id: string) {
     return { epoch, state: undefined, since: tableEpoch ?? Number.POSITIVE_INFINITY, links: [] }
   }
   const stored = yield* Effect.orDie(decodeSnapshot(snapshot))
-  return { epoch, state: fromStored(stored), since: epoch, links: stored.links ?? [] }
+  const now = yield* Clock.currentTimeMillis
+  return { epoch, state: wakeFrom(stored, now), since: epoch, links: stored.links ?? [] }
 })
 
 /** Activates the room on this node until the scope closes. */
@@ -63,6 +65,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const local = yield* LocalRooms
   const writer = yield* RoomWriter
   const lease = yield* Lease
+  const { heldFrom } = yield* GraceHolds
   const remoteRooms = yield* RemoteRooms
   const { epoch, links, since, state } = yield* wakeState(id)
   const wakeAt = yield* makeTimer(() => actor.tick())
@@ -70,6 +73,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     now: () => clock.currentTimeMillisUnsafe(),
     clocks: durationClocks(clock),
     hasLease: lease.hasLease,
+    heldFrom,
     wakeAt,
     changed: () => writer.markDirty(actor),
     flushSoon: () => writer.flushSoon(actor),

@@ -54,7 +54,12 @@ export const PlayerCommand = Schema.Union([
     /** New name of the player. Older versions do not read it. */
     displayName: Schema.optionalKey(Schema.String)
   }),
-  command("disconnect", { connectionId: Schema.String, replaced: Schema.Boolean })
+  command("disconnect", {
+    connectionId: Schema.String,
+    replaced: Schema.Boolean,
+    /** Whether the node drains. Older versions do not send it. */
+    drained: Schema.optionalKey(Schema.Boolean)
+  })
 ])
 export type PlayerCommand = typeof PlayerCommand.Type
 

@@ -24,6 +24,7 @@ import type {
   RoomSnapshot,
   SignalKind
 } from "#rpc/rooms"
+import type { Absence } from "../absence.ts"
 import { type JsonState, emptyJsonState, toJsonObject } from "./json-state.ts"
 
 /** The connection of a member, and the node that holds it. */
@@ -57,8 +58,13 @@ export interface Member {
   readonly attachment: Attachment | null
   /** Time at which a seated player who has not joined counts as absent, Unix milliseconds. */
   readonly joinDeadline: number | null
-  /** Time at which the member lost its connection; null while connected. */
-  readonly absentSince: number | null
+  /**
+   * Time at which the connection was last known, after the room woke without having heard of its node;
+   * null otherwise.
+   */
+  readonly seenAt: number | null
+  /** The absence of a member without a connection; null while connected. */
+  readonly absence: Absence | null
   /** Time at which the others are, or were, notified of the absence. */
   readonly announceAt: number | null
   readonly announced: boolean
@@ -92,6 +98,10 @@ export interface RoomState {
   /** Members in the order of joining. */
   readonly members: ReadonlyMap<string, Member>
   readonly lastFrameAt: number
+  /** Since when graces are held, since players of the environment wait; null while they run. */
+  readonly heldSince: number | null
+  /** Time at which the room woke on its runner, or opened. */
+  readonly wokenAt: number
   readonly closed: CloseReason | null
 }
 
@@ -142,6 +152,8 @@ export type RoomCommand =
        * not.
        */
       readonly replaced: boolean
+      /** Whether the node closes its connections because it drains. */
+      readonly drained?: boolean
     }
   | { readonly t: "seat"; readonly joiningPlayers: ReadonlyArray<JoiningPlayer> }
   | { readonly t: "rename"; readonly playerId: string; readonly displayName: string }
@@ -210,6 +222,8 @@ export const openRoom = (settings: RoomSettings): RoomState => ({
   version: 0,
   members: new Map(),
   lastFrameAt: settings.createdAt,
+  heldSince: null,
+  wokenAt: settings.createdAt,
   closed: null
 })
 

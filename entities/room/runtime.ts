@@ -8,6 +8,8 @@ export interface RoomRuntime extends MemberReports {
   readonly clocks: ReadonlyArray<() => number>
   /** Whether this process surely still owns the room's shard. */
   readonly hasLease: () => boolean
+  /** Since when players of the environment wait for admission, which holds graces; null: nobody waits. */
+  readonly heldFrom: (environmentId: string) => number | null
   /** Calls `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
   /** Reports a change of the state, which needs a snapshot. */

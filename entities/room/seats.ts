@@ -1,5 +1,5 @@
 /**
- * Seats, host and deadlines of a room: joining, leaving, the grace after a disconnect, host migration.
+ * Seats, host and deadlines of a room: joining, leaving, the end of graces, host migration.
  * Pure; part of the room's state machine.
  */
 import { Result } from "effect"
@@ -17,29 +17,22 @@ import {
   type Decision,
   decided,
   isDeserted,
-  iso,
   type Emission,
   type Member,
   type JoiningPlayer,
   nameChange,
   playerView,
   type Returning,
-  type RoomCommand,
   roomJoined,
   type RoomState,
   toAll,
   toOthers,
   withMember
 } from "./model.ts"
+import { announce, expireJoinDeadlines, graceDeadlineOf, graceEndOf } from "./absences.ts"
 import { emptyJsonState } from "./json-state.ts"
 
 const seconds = 1000
-
-/** The end of a member's grace, Unix milliseconds; null while connected. */
-export const graceEnd = (state: RoomState, member: Member): number | null =>
-  member.absentSince === null
-    ? null
-    : Math.max(member.absentSince + state.settings.graceSeconds * seconds, member.announceAt ?? 0)
 
 const hostEvent = (
   hostId: string,
@@ -54,10 +47,15 @@ const earliestConnected = (state: RoomState): Member | undefined => {
   return undefined
 }
 
+/** Time at which an absent host loses its role, some seconds after the room is awake at least. */
+const hostUntil = ({ wokenAt }: RoomState, { absence }: Member): number | null =>
+  absence === null ? null : Math.max(absence.droppedAt, wokenAt) + rooms.hostGraceSeconds * seconds
+
 const hostIsOverdue = (state: RoomState, now: number): boolean => {
   const host = state.hostId === null ? undefined : state.members.get(state.hostId)
   if (host === undefined) return true
-  return host.absentSince !== null && now >= host.absentSince + rooms.hostGraceSeconds * seconds
+  const until = hostUntil(state, host)
+  return until !== null && now >= until
 }
 
 /** Chooses a new host if there is none or the host has been absent too long. */
@@ -93,7 +91,8 @@ const newMember = (
   playerState: emptyJsonState,
   attachment: { node: joiningPlayer.node, connectionId: joiningPlayer.connectionId },
   joinDeadline,
-  absentSince: null,
+  seenAt: null,
+  absence: null,
   announceAt: null,
   announced: false
 })
@@ -116,7 +115,8 @@ const attach = (
     relayOnly,
     attachment: { node, connectionId },
     joinDeadline: null,
-    absentSince: null,
+    seenAt: null,
+    absence: null,
     announceAt: null,
     announced: false
   })
@@ -130,7 +130,7 @@ const attach = (
       ...returned,
       ...nameChange(member, displayName).map((event) => toOthers(event, member.id)),
       ...hostEvents.map((emission) => ({ ...emission, except: member.id })),
-      entering(hosted, member.id, member.absentSince !== null)
+      entering(hosted, member.id, member.absence !== null)
     ],
     ref(state)
   )
@@ -263,97 +263,6 @@ export const leave = (
     ? Result.fail(new NotInRoom())
     : Result.succeed(remove(state, member, command.reason))
 
-/** Marks a member absent, and announces it after the quiet time. */
-const absent = (state: RoomState, member: Member, quietSeconds: number, now: number): Decision => {
-  const away: Member = {
-    ...member,
-    attachment: null,
-    joinDeadline: null,
-    absentSince: now,
-    announceAt: now + quietSeconds * seconds,
-    announced: false
-  }
-  return announce(withMember(state, away), now)
-}
-
-/** Starts the grace of a member. Ignores a connection that does not hold the seat. */
-export const disconnect = (
-  state: RoomState,
-  command: Extract<RoomCommand, { t: "disconnect" }>,
-  now: number
-): Result.Result<Decision, never> => {
-  const member = state.members.get(command.playerId)
-  if (member?.attachment?.connectionId !== command.connectionId) return decided(state)
-  const quiet = command.replaced ? rooms.replacedQuietSeconds : 0
-  return Result.succeed(absent(state, member, quiet, now))
-}
-
-/** Marks all members of a node absent. */
-export const drop = (
-  state: RoomState,
-  node: string,
-  now: number
-): Result.Result<Decision, never> => {
-  let next = state
-  const emissions: Array<Emission> = []
-  for (const member of state.members.values()) {
-    if (member.attachment?.node !== node) continue
-    const decision = absent(next, member, 0, now)
-    next = decision.state
-    emissions.push(...decision.emissions)
-  }
-  return decided(next, emissions)
-}
-
-/** Sets a join deadline for the members of a node that attaches without naming them. */
-export const expect = (
-  state: RoomState,
-  node: string,
-  now: number
-): Result.Result<Decision, never> => {
-  let next = state
-  for (const member of state.members.values()) {
-    if (member.attachment?.node !== node || member.joinDeadline !== null) continue
-    next = withMember(next, { ...member, joinDeadline: now + rooms.joinDeadlineSeconds * seconds })
-  }
-  return decided(next)
-}
-
-/** Marks seated players absent whose join deadline has passed. */
-const expireJoinDeadlines = (state: RoomState, now: number): Decision => {
-  let next = state
-  const emissions: Array<Emission> = []
-  for (const member of state.members.values()) {
-    if (member.joinDeadline === null || now < member.joinDeadline) continue
-    const decision = absent(next, member, 0, now)
-    next = decision.state
-    emissions.push(...decision.emissions)
-  }
-  return { state: next, emissions, data: {} }
-}
-
-/** Emits events for absences whose quiet time has ended. */
-const announce = (state: RoomState, now: number): Decision => {
-  let next = state
-  const emissions: Array<Emission> = []
-  for (const member of state.members.values()) {
-    const until = graceEnd(state, member)
-    if (until === null || member.announced || now < (member.announceAt ?? now)) continue
-    next = withMember(next, { ...member, announced: true })
-    emissions.push(
-      toOthers(
-        {
-          t: "player_disconnected",
-          playerId: member.id,
-          graceUntil: iso(until)
-        },
-        member.id
-      )
-    )
-  }
-  return { state: next, emissions, data: {} }
-}
-
 /** Applies what is due: announcements, ended graces, host migration, the end of the room. */
 export const tick = (state: RoomState, now: number): Result.Result<Decision, never> => {
   if (state.closed !== null) return decided(state)
@@ -367,7 +276,7 @@ export const tick = (state: RoomState, now: number): Result.Result<Decision, nev
   const emissions = [...entered.emissions, ...announced.emissions]
   let next = announced.state
   for (const member of next.members.values()) {
-    const until = graceEnd(next, member)
+    const until = graceEndOf(next, member, now)
     if (until === null || now < until) continue
     const decision = remove(next, member, "timeout")
     next = decision.state
@@ -387,13 +296,13 @@ const roomEnd = (state: RoomState): number =>
 export const nextDeadline = (state: RoomState): number => {
   let due = roomEnd(state)
   for (const member of state.members.values()) {
-    const until = graceEnd(state, member)
+    const until = graceDeadlineOf(state, member)
     if (member.joinDeadline !== null) due = Math.min(due, member.joinDeadline)
-    if (until === null || member.absentSince === null) continue
+    if (until === null) continue
     due = Math.min(due, until)
     if (!member.announced) due = Math.min(due, member.announceAt ?? until)
     if (member.id === state.hostId && earliestConnected(state) !== undefined) {
-      due = Math.min(due, member.absentSince + rooms.hostGraceSeconds * seconds)
+      due = Math.min(due, hostUntil(state, member) ?? until)
     }
   }
   return due

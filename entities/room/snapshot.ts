@@ -5,7 +5,8 @@
 import { Schema } from "effect"
 import type { RoomRow } from "#sql/rooms"
 import { CloseReason, AcceptedJsonObject } from "#rpc/rooms"
-import { iso, isListed, type RoomState } from "./model.ts"
+import { awaken } from "./absences.ts"
+import { iso, isListed, type Member, type RoomState } from "./model.ts"
 import { roomSettingsFields } from "./messages.ts"
 import { StoredLink } from "../executed-commands.ts"
 import { snapshotFormat } from "../snapshot-format.ts"
@@ -31,7 +32,12 @@ const StoredMember = Schema.Struct({
   playerState: AcceptedJsonObject,
   attachment: Schema.NullOr(Schema.Struct({ node: Schema.String, connectionId: Schema.String })),
   joinDeadline: Schema.NullOr(Schema.Int),
+  /** Start of the grace. The fields below it are missing in snapshots of release 0.1. */
   absentSince: Schema.NullOr(Schema.Int),
+  droppedAt: Schema.optionalKey(Schema.Int),
+  waitedMillis: Schema.optionalKey(Schema.Int),
+  byService: Schema.optionalKey(Schema.Boolean),
+  seenAt: Schema.optionalKey(Schema.Int),
   announceAt: Schema.NullOr(Schema.Int),
   announced: Schema.Boolean
 })
@@ -47,6 +53,9 @@ const Stored = Schema.fromJsonString(
     members: Schema.Array(StoredMember),
     lastFrameAt: Schema.Int,
     closed: Schema.NullOr(CloseReason),
+    /** Missing in snapshots of release 0.1, like `writtenAt`. */
+    heldSince: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+    writtenAt: Schema.optionalKey(Schema.Int),
     /** Commands executed before the snapshot. Snapshots of older versions lack the field. */
     links: Schema.optionalKey(Schema.Array(StoredLink))
   })
@@ -59,26 +68,71 @@ export const decodeSnapshot = (text: string) => decodeStored(text)
 
 type StoredRoom = typeof Stored.Type
 
-export const fromStored = ({ format: _, links: __, ...stored }: StoredRoom): RoomState => ({
-  ...stored,
-  sharedState: fromJsonObject(stored.sharedState),
-  members: new Map(
-    stored.members.map((member) => [
-      member.id,
-      { ...member, playerState: fromJsonObject(member.playerState) }
-    ])
-  )
+type StoredMember = typeof StoredMember.Type
+
+const absenceFrom = (member: StoredMember): Member["absence"] => {
+  const { absentSince: since, byService = false, droppedAt, waitedMillis = 0 } = member
+  return since === null ? null : { droppedAt: droppedAt ?? since, since, waitedMillis, byService }
+}
+
+const memberFrom = (member: StoredMember): Member => {
+  const { absentSince: _, byService: __, droppedAt: ___, waitedMillis: ____, ...kept } = member
+  return {
+    ...kept,
+    seenAt: member.seenAt ?? null,
+    absence: absenceFrom(member),
+    playerState: fromJsonObject(member.playerState)
+  }
+}
+
+const toStoredMember = ({ absence, playerState, seenAt, ...member }: Member): StoredMember => ({
+  ...member,
+  playerState: toJsonObject(playerState),
+  ...(seenAt === null ? {} : { seenAt }),
+  absentSince: absence?.since ?? null,
+  ...(absence === null
+    ? {}
+    : {
+        droppedAt: absence.droppedAt,
+        waitedMillis: absence.waitedMillis,
+        byService: absence.byService
+      })
 })
 
-const toStored = (state: RoomState, links: ReadonlyArray<StoredLink>): StoredRoom => ({
+/** Time of the snapshot. One of release 0.1 does not say it: the last drop is not later. */
+const writtenAtOf = ({ members, writtenAt }: StoredRoom, now: number): number => {
+  if (writtenAt !== undefined) return writtenAt
+  const drops = members.flatMap(({ absentSince }) => absentSince ?? [])
+  return drops.length === 0 ? now : Math.max(...drops)
+}
+
+/** The state that a snapshot holds, as of its time. */
+export const fromStored = (stored: StoredRoom): RoomState => {
+  const { format: _, links: __, writtenAt: ___, ...room } = stored
+  return {
+    ...room,
+    heldSince: room.heldSince ?? null,
+    wokenAt: room.settings.createdAt,
+    sharedState: fromJsonObject(room.sharedState),
+    members: new Map(room.members.map((member) => [member.id, memberFrom(member)]))
+  }
+}
+
+/** The state of a room that wakes now, after it was on no runner since its snapshot. */
+export const wakeFrom = (stored: StoredRoom, now: number): RoomState =>
+  awaken(fromStored(stored), writtenAtOf(stored, now), now)
+
+const toStored = (
+  { wokenAt: _, ...state }: RoomState,
+  writtenAt: number,
+  links: ReadonlyArray<StoredLink>
+): StoredRoom => ({
   format,
   ...state,
+  writtenAt,
   links,
   sharedState: toJsonObject(state.sharedState),
-  members: Array.from(state.members.values(), (member) => ({
-    ...member,
-    playerState: toJsonObject(member.playerState)
-  }))
+  members: Array.from(state.members.values(), toStoredMember)
 })
 
 /** The row of a room. It is overdue if nobody writes it again in time. */
@@ -102,5 +156,5 @@ export const toRow = (
   createdAt: iso(state.settings.createdAt),
   dueAt: iso(Math.min(nextDeadline(state), overdueAt(state.settings.createdAt, now))),
   members: Array.from(state.members.keys()),
-  snapshot: JSON.stringify(toStored(state, links))
+  snapshot: JSON.stringify(toStored(state, now, links))
 })

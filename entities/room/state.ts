@@ -3,7 +3,7 @@
  *
  * Invariants: a player has at most one seat; members never exceed `maxPlayers`; no command both adds
  * and removes members; the host is a member or null; a member is connected (`attachment` set) or in its
- * grace (`absentSince` set); events are emitted in the order of the changes.
+ * grace (`absence` set); events are emitted in the order of the changes.
  */
 import { Result } from "effect"
 import { HostOnly, NotInRoom, type StateTooLarge } from "#rpc/errors/codes"
@@ -22,7 +22,8 @@ import {
   toOthers,
   withMember
 } from "./model.ts"
-import { disconnect, drop, expect, join, leave, resume, seat, tick } from "./seats.ts"
+import { disconnect, drop, expect } from "./absences.ts"
+import { join, leave, resume, seat, tick } from "./seats.ts"
 import { iceTransport, signal } from "./signal.ts"
 import { patchJsonState } from "./json-state.ts"
 

@@ -137,6 +137,7 @@ const makeSide = Effect.fnUntraced(function* (server: Redacted.Redacted, stepped
         now: () => time.now,
         clocks: [() => time.now],
         hasLease: () => true,
+        heldFrom: () => null,
         wakeAt: () => undefined,
         changed: () => writer.markDirty(actor),
         flushSoon: () => undefined,

@@ -12,7 +12,8 @@ import { toRow as toChannelRow } from "#entities/channel/snapshot"
 import { MatchmakingQueue } from "#entities/matchmaking-queue/protocol"
 import { PlayerSessions } from "#entities/player-session/protocol"
 import { Room } from "#entities/room/protocol"
-import { toRow } from "#entities/room/snapshot"
+import { roomView } from "#entities/room/model"
+import { decodeSnapshot, toRow, wakeFrom } from "#entities/room/snapshot"
 import { assertSame } from "../support/additions.ts"
 import { channelOf } from "../support/channel-harness.ts"
 import { compatibleRelease, skipReason } from "../support/compatible-release.ts"
@@ -83,8 +84,12 @@ describe("the release before this one", () => {
         )
         const { state } = roomOfThree().actor
         if (state === undefined) return assert.fail("the room is open")
-        const stored = yield* room.decodeSnapshot(toRow(state, 1, "n1", 0, links).snapshot)
-        assert.deepStrictEqual(room.fromStored(stored), state)
+        const written = toRow(state, 1, "n1", 0, links).snapshot
+        const stored = yield* room.decodeSnapshot(written)
+        const again = room.toRow(room.fromStored(stored), 1, "n1", 0, stored.links).snapshot
+        assert.deepInclude(JSON.parse(written), JSON.parse(again))
+        const back = wakeFrom(yield* decodeSnapshot(again), 0)
+        assert.deepStrictEqual(roomView(back), roomView(state))
         const row = toChannelRow(channelOf("ann", "ben").state, 1, "n1", 0, links)
         const read = yield* channel.fromRow(row, 0)
         assert.deepStrictEqual(read.links, links)

@@ -11,8 +11,9 @@ import { dispatch, frameFeatureError, frameHead, parseFrame } from "#server/link
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { replyFrame } from "#server/links/reply-frames"
-import type { FrameSink } from "#server/links/subscriber"
+import type { ConnectionEnd, FrameSink } from "#server/links/subscriber"
 import { featureErrorsOf, openConnection, welcome } from "#server/gateway/admission"
+import { endOf } from "#server/gateway/client-socket"
 import { Frames } from "#server/gateway/frame-handlers"
 import type { Chance } from "./random.ts"
 import { environmentId } from "./environment.ts"
@@ -70,7 +71,7 @@ export class PlayerSocket implements FrameSink, Seat {
   leave(noticeMillis: number): void {
     if (!this.open) return
     this.open = false
-    this.#simulator.after(noticeMillis, () => this.#gone(false), { process: this.runner.process })
+    this.#simulator.after(noticeMillis, () => this.#gone("lost"), { process: this.runner.process })
   }
 
   /** The player pauses or resumes reading. */
@@ -97,7 +98,7 @@ export class PlayerSocket implements FrameSink, Seat {
 
   close(code: CloseCode, _reason: string): void {
     if (!this.#nodeOpen) return
-    this.#gone(code === closeCodes.replaced || code === closeCodes.draining)
+    this.#gone(endOf(code))
     this.#down(() => this.#closed(code))
   }
 
@@ -150,7 +151,7 @@ export class PlayerSocket implements FrameSink, Seat {
       const { connection, seat } = yield* openConnection(player, this)
       const { connectionId } = connection
       const event = yield* welcome({ connectionId, player, tokenExpiresAt: null, seat })
-      if (!this.#nodeOpen) return connection.close(false)
+      if (!this.#nodeOpen) return connection.close("lost")
       this.connection = connection
       this.push(Frame.of(event))
       this.setFeatureErrors(yield* featureErrorsOf(environmentId))
@@ -189,7 +190,7 @@ export class PlayerSocket implements FrameSink, Seat {
     if (rid !== undefined) this.push(replyFrame(rid, { ok: false, error }))
   }
 
-  #gone(quiet: boolean): void {
+  #gone(end: ConnectionEnd): void {
     if (!this.#nodeOpen) return
     this.#nodeOpen = false
     this.runner.sockets.delete(this)
@@ -199,7 +200,7 @@ export class PlayerSocket implements FrameSink, Seat {
         if (connection === undefined && this.#admitting !== undefined) {
           this.#admitting.interruptUnsafe()
         }
-        connection?.close(quiet)
+        connection?.close(end)
         if (connection !== undefined) hub.connections.delete(connection)
       })
     )

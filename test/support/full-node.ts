@@ -89,6 +89,7 @@ const runtimeOf = (local: LocalRooms["Service"], actor: () => RoomActor): RoomRu
   now: () => 0,
   clocks: [],
   hasLease: () => true,
+  heldFrom: () => null,
   wakeAt: () => undefined,
   changed: () => undefined,
   flushSoon: () => undefined,

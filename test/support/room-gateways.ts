@@ -10,7 +10,7 @@ import { RoomActor } from "#entities/room/actor"
 import type { RoomRuntime } from "#entities/room/runtime"
 import type { JoiningPlayer, RoomSettings, RoomState } from "#entities/room/model"
 import type { PlayerCommand, RoomInput, RoomOutput } from "#entities/room/messages"
-import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
+import { decodeSnapshot, toRow, wakeFrom } from "#entities/room/snapshot"
 import type { Watcher } from "#entities/watchers"
 import { connectionOf, emptyRoom, applyEvent, start } from "./room-harness.ts"
 
@@ -118,6 +118,8 @@ export class ActorHarness {
     n1: new Gateway("n1"),
     n2: new Gateway("n2")
   }
+  /** Since when players of the environment wait for admission. */
+  heldFrom: number | null = null
   /** Does an urgent flush write the snapshot at once? */
   writes = true
   /** Reason why the room closed. */
@@ -220,7 +222,7 @@ export class ActorHarness {
     const snapshot = this.snapshots[Math.max(0, this.snapshots.length - 1 - stale)]
     if (snapshot === undefined || this.closed !== undefined) return
     this.actor.fence()
-    const state = fromStored(Effect.runSync(decodeSnapshot(snapshot)))
+    const state = wakeFrom(Effect.runSync(decodeSnapshot(snapshot)), this.now)
     this.#wakeAt = Number.POSITIVE_INFINITY
     this.actor = new RoomActor("rm_1", this.actor.epoch + 1, state, this.#runtime)
     this.indexed.clear()
@@ -253,6 +255,7 @@ export class ActorHarness {
       now: () => this.now,
       clocks: [() => this.now],
       hasLease: () => true,
+      heldFrom: () => this.heldFrom,
       wakeAt: (millis) => {
         this.#wakeAt = Math.min(this.#wakeAt, millis)
       },

@@ -265,7 +265,7 @@ export const checkRoom = (state: RoomState, now: number, punctual: boolean): voi
   const members = Array.from(state.members.values())
   assert.isAtMost(members.length, state.settings.maxPlayers)
   for (const member of members) {
-    assert.strictEqual(member.attachment === null, member.absentSince !== null)
+    assert.strictEqual(member.attachment === null, member.absence !== null)
     if (member.announced) assert.isNull(member.attachment)
     if (member.joinDeadline !== null) assert.isNotNull(member.attachment)
   }
@@ -273,6 +273,7 @@ export const checkRoom = (state: RoomState, now: number, punctual: boolean): voi
   if (state.hostId !== null) assert.isDefined(host, "the host is a member")
   if (!punctual || !members.some((member) => member.attachment !== null)) return
   assert.isDefined(host, "a room with a connected member has a host")
-  const absentSince = host?.absentSince ?? null
-  if (absentSince !== null) assert.isBelow(now, absentSince + rooms.hostGraceSeconds * 1000)
+  const droppedAt = host?.absence?.droppedAt
+  if (droppedAt === undefined) return
+  assert.isBelow(now, Math.max(droppedAt, state.wokenAt) + rooms.hostGraceSeconds * 1000)
 }

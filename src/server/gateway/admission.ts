@@ -201,7 +201,7 @@ export const openConnection = Effect.fnUntraced(
     const seat = yield* Effect.onError(admitted, () =>
       Effect.sync(() => {
         hub.connections.delete(connection)
-        connection.close(false)
+        connection.close("lost")
       })
     )
     return { connection, seat }

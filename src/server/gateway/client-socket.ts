@@ -26,7 +26,7 @@ import { FrameBucket } from "#server/platform/frame-bucket"
 import { socketFeatureError } from "#server/links/frames"
 import type { Listener } from "#server/links/listener"
 import type { PlayerConnection } from "#server/links/player-connection"
-import type { FrameSink } from "#server/links/subscriber"
+import type { ConnectionEnd, FrameSink } from "#server/links/subscriber"
 
 /** Identity for which an admitted socket acts. */
 export interface Admission {
@@ -99,6 +99,12 @@ export const closeCodeOf = (error: CodedError): CloseCode => {
   }
 }
 
+/** How a connection ends whose socket the service closes with this code. */
+export const endOf = (code: CloseCode): ConnectionEnd => {
+  if (code === closeCodes.replaced) return "replaced"
+  return code === closeCodes.draining ? "drained" : "lost"
+}
+
 export abstract class ClientSocket<A extends Admission = Admission>
   implements FrameSink, OutboxOwner
 {
@@ -141,9 +147,9 @@ export abstract class ClientSocket<A extends Admission = Admission>
     ws.on("ping", () => this.#control())
     ws.on("pong", () => this.#control())
     // A protocol violation is an error, too: its close frame must still go out.
-    ws.on("error", () => this.#disconnect(false))
+    ws.on("error", () => this.#disconnect("lost"))
     ws.on("close", () => {
-      this.#disconnect(false)
+      this.#disconnect("lost")
       this.outbox.release()
       host.onClosed(this)
     })
@@ -155,11 +161,8 @@ export abstract class ClientSocket<A extends Admission = Admission>
   /** Runs once a second while the socket is admitted, for deadlines. */
   protected abstract sweepAdmitted(admission: A): void
 
-  /**
-   * Releases what belongs to the endpoint. A player who is `replaced`, or reconnects soon, keeps
-   * its seat quietly.
-   */
-  protected abstract disconnected(replaced: boolean): void
+  /** Releases what belongs to the endpoint. */
+  protected abstract disconnected(): void
 
   /** Identity for which the socket acts, once it is admitted. */
   get admission(): A | undefined {
@@ -203,7 +206,7 @@ export abstract class ClientSocket<A extends Admission = Admission>
     this.#closedWith = code
     this.outbox.flush()
     this.outbox.close()
-    this.#disconnect(code === closeCodes.replaced || code === closeCodes.draining)
+    this.#disconnect(endOf(code))
     this.#ws.close(code, reason)
   }
 
@@ -319,11 +322,11 @@ export abstract class ClientSocket<A extends Admission = Admission>
     if (!this.take(now)) this.drop(now)
   }
 
-  #disconnect(replaced: boolean): void {
+  #disconnect(end: ConnectionEnd): void {
     this.#closedAt ??= this.#host.now()
     this.outbox.close()
-    this.disconnected(replaced)
-    this.#admission?.connection?.close(replaced)
+    this.disconnected()
+    this.#admission?.connection?.close(end)
     this.#admission?.listener?.close()
     this.#host.onClosing(this)
   }

@@ -100,7 +100,7 @@ const openStream = Effect.fnUntraced(function* (socket: RpcSocket, headers: Head
     () =>
       Effect.sync(() => {
         hub.connections.delete(connection)
-        connection.close(false)
+        connection.close("lost")
         socket.leaveStream()
       })
   )

@@ -6,7 +6,7 @@
 import { Effect, Schema } from "effect"
 import { type RpcMessage, RpcSerialization } from "effect/rpc"
 import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
-import { type CloseCode, closeCodes } from "#rpc/realtime"
+import type { CloseCode } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
 import { frameFeatureError } from "#server/links/frames"
 import type { PlayerConnection } from "#server/links/player-connection"
@@ -14,7 +14,8 @@ import {
   type Admission,
   ClientSocket,
   type SocketHost,
-  type UpgradedSocket
+  type UpgradedSocket,
+  endOf
 } from "./client-socket.ts"
 
 /**
@@ -109,7 +110,7 @@ export class RpcSocket extends ClientSocket {
     if (error === undefined || this.isClosed) return super.close(code, reason)
     if (this.#closeWith !== undefined) return
     this.#closeWith = [code, reason]
-    this.admission?.connection?.close(code === closeCodes.replaced)
+    this.admission?.connection?.close(endOf(code))
     this.#endStream?.(error)
     const end = Effect.sync(() => super.close(code, reason))
     this.#host.run(Effect.delay(end, farewell))

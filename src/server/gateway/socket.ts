@@ -162,7 +162,7 @@ export class RealtimeSocket extends ClientSocket<RealtimeAdmission> {
 
   #open({ admission, welcome }: Admitted, rid: string | undefined): void {
     if (this.isClosed) {
-      admission.connection?.close(false)
+      admission.connection?.close("lost")
       admission.listener?.close()
       return
     }

@@ -17,6 +17,7 @@ import type {
   ChannelHandle,
   ChannelPlayer,
   ChannelSubscriber,
+  ConnectionEnd,
   FrameSink,
   RoomHandle,
   RoomSubscriber
@@ -238,16 +239,13 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.sink.close(code, error._tag, error)
   }
 
-  /**
-   * Closes the connection after its sink; `replaced` when a newer connection of the player took
-   * over.
-   */
-  close(replaced: boolean): void {
+  /** Closes the connection after its sink. */
+  close(end: ConnectionEnd): void {
     if (this.#closed) return
     this.#closed = true
     this.#afterEntry = []
     this.#onClosed(this)
-    this.#room?.disconnect(this, replaced)
+    this.#room?.disconnect(this, end)
     this.#room = undefined
     for (const link of this.#channels?.removeAll() ?? []) link.disconnect(this)
     this.#work.interrupt()

@@ -11,7 +11,7 @@ import type { RoomInput, RoomOutput } from "#entities/room/messages"
 import type { Room } from "#entities/room/protocol"
 import { Frame } from "#server/platform/socket-outbox"
 import { type DirectTarget, EntityLink, type NodeContext } from "./entity-link.ts"
-import type { RoomHandle, RoomSubscriber } from "./subscriber.ts"
+import type { ConnectionEnd, RoomHandle, RoomSubscriber } from "./subscriber.ts"
 
 export type RoomClient = Effect.Success<typeof Room.client>
 type Command = RoomInput["command"]
@@ -64,10 +64,11 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
   }
 
   /** Ends a connection's membership; the room keeps the seat for the player's return. */
-  disconnect(subscriber: RoomSubscriber, replaced: boolean): void {
+  disconnect(subscriber: RoomSubscriber, end: ConnectionEnd): void {
     const { connectionId, playerId } = subscriber
     if (this.#members.get(playerId) === subscriber) this.#members.delete(playerId)
-    this.send({ t: "disconnect", playerId, connectionId, replaced }, () => this.closeIfIdle())
+    const how = { replaced: end !== "lost", drained: end === "drained" }
+    this.send({ t: "disconnect", playerId, connectionId, ...how }, () => this.closeIfIdle())
   }
 
   protected override directTarget(): DirectTarget<Command> | undefined {

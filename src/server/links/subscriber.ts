@@ -23,6 +23,9 @@ export interface FrameSink {
   readonly close: (code: CloseCode, reason: string, error: CodedError) => void
 }
 
+/** How a connection ended: by itself, for a newer one of its player, or since its node drains. */
+export type ConnectionEnd = "lost" | "replaced" | "drained"
+
 /** The link to the room that a connection is in. */
 export interface RoomHandle {
   readonly roomId: string
@@ -30,7 +33,7 @@ export interface RoomHandle {
   send(command: PlayerCommand, onReply?: ReplyCallback<JsonObject>): void
   request(command: PlayerCommand): Effect.Effect<JsonObject, CodedError>
   /** Disconnects a closed connection: the room keeps its seat for the player's return. */
-  disconnect(subscriber: RoomSubscriber, replaced: boolean): void
+  disconnect(subscriber: RoomSubscriber, end: ConnectionEnd): void
 }
 
 /** A connection as rooms see it. */

@@ -9,7 +9,7 @@ import type { RoomRuntime } from "#entities/room/runtime"
 import { toJsonObject } from "#entities/room/json-state"
 import type { PlayerCommand, RoomOutput } from "#entities/room/messages"
 import type { JoiningPlayer } from "#entities/room/model"
-import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
+import { decodeSnapshot, wakeFrom, toRow } from "#entities/room/snapshot"
 import { connectionOf, emptyRoom, start } from "../../support/room-harness.ts"
 
 const minute = 60_000
@@ -110,6 +110,7 @@ class RepeatHarness {
       now: () => this.now,
       clocks: [() => this.now],
       hasLease: () => true,
+      heldFrom: () => null,
       wakeAt: () => undefined,
       changed: () => undefined,
       flushSoon: () => this.actor.commitWrite(this.actor.beginWrite()),
@@ -137,7 +138,7 @@ class RepeatHarness {
     this.actor.fence()
     const stored = Effect.runSync(decodeSnapshot(snapshot))
     const epoch = this.actor.epoch + 1
-    const state = fromStored(stored)
+    const state = wakeFrom(stored, this.now)
     this.actor = new RoomActor("rm_1", epoch, state, this.#runtime, stored.links)
     this.actor.expectNodes()
   }

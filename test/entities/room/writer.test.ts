@@ -60,6 +60,7 @@ const runtime: RoomRuntime = {
   now: () => 0,
   clocks: [],
   hasLease: () => true,
+  heldFrom: () => null,
   wakeAt: () => undefined,
   changed: () => undefined,
   flushSoon: () => undefined,

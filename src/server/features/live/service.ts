@@ -25,13 +25,13 @@ const trustedSince = Effect.map(DateTime.now, (now) =>
 )
 
 const memberView = (member: Snapshot["members"][number]): LiveRoom["members"][number] => {
-  const { absentSince, displayName, id, joinDeadline, joinedAt, playerState } = member
+  const { absentSince, displayName, droppedAt, id, joinDeadline, joinedAt, playerState } = member
   return {
     id,
     displayName,
     joinedAt: iso(joinedAt),
     connected: absentSince === null && joinDeadline === null,
-    absentSince: absentSince === null ? null : iso(absentSince),
+    absentSince: absentSince === null ? null : iso(droppedAt ?? absentSince),
     state: playerState
   }
 }
