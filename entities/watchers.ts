@@ -52,6 +52,11 @@ export class Watchers<Output> {
     return this.#watching.has(node)
   }
 
+  /** Whether any node watches. */
+  get isWatched(): boolean {
+    return this.#watching.size > 0
+  }
+
   get nodes(): Iterable<string> {
     return this.#watching.keys()
   }

@@ -120,6 +120,8 @@ export const graces = {
   /** Interval at which a node looks for environments whose players wait, here and on other nodes. */
   lookMillis: 500,
   readMillis: 2000,
+  /** Time for which a hold outlasts the last wait that was seen. */
+  holdMillis: 2000,
   /** Environments whose waiting players one node reports. Beyond it, those that wait longest. */
   reportedEnvironmentsMax: 1000
 } as const

@@ -1,7 +1,6 @@
 /**
  * Actor of a live channel: holds the state, lets the state machine decide, and sends outputs to the
- * watching nodes. A batch of commands is one synchronous step. The actor encodes an event once and
- * sends it to each node once.
+ * watching nodes. A batch is one synchronous step. An event is encoded and sent to each node once.
  *
  * Consecutive joins of a batch take effect together. The others receive the presence events first,
  * then all joined connections receive the same snapshot text.
@@ -23,6 +22,7 @@ import { ExecutedCommands } from "../executed-commands.ts"
 import { Sink } from "../local-actors.ts"
 import { refreshMillis } from "../overdue.ts"
 import { type Watcher, Watchers } from "../watchers.ts"
+import { holding } from "./absences.ts"
 import { isElsewhere, isKick, replayOf } from "./late-commands.ts"
 import type { ChannelInput, ChannelOutput, GatewayCommand, PresentMember } from "./messages.ts"
 import {
@@ -299,7 +299,7 @@ export class ChannelActor {
   #apply<E>(act: Decide<E>, now: number): Result.Result<void, E | ChannelNotFound> {
     const before = this.state
     if (before === undefined || !this.#isActive) return Result.fail(new ChannelNotFound())
-    const result = act(before, now)
+    const result = holding(act, this.#runtime.heldFrom(before.options.environmentId))(before, now)
     if (Result.isFailure(result)) return Result.fail(result.failure)
     const { emissions, state } = result.success
     this.state = state

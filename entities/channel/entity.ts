@@ -9,6 +9,7 @@ import { ChannelExists, ChannelNotFound, Unavailable } from "#rpc/errors/codes"
 import type { ChannelChanges } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
+import { GraceHolds } from "../grace-holds.ts"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalGroups, makeLocalGroups, ThisNode } from "../local-actors.ts"
 import { makeOutputQueue } from "../output-queue.ts"
@@ -60,6 +61,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
   const local = yield* LocalChannels
   const writer = yield* ChannelWriter
   const lease = yield* Lease
+  const { heldFrom } = yield* GraceHolds
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const { epoch, links, state } = yield* wakeState(identity)
   const wakeAt = yield* makeTimer(() => actor.tick())
@@ -71,6 +73,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
   const runtime: ChannelRuntime = {
     now,
     hasLease: lease.hasLease,
+    heldFrom,
     wakeAt,
     flushSoon: () => flushAt(now() + limits.flushMillis),
     changed: () => writer.markDirty(actor),
@@ -79,17 +82,24 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
     memberRemoved: (playerId) => local.byPlayer.delete(playerId, actor)
   }
   const actor: ChannelActor = new ChannelActor({ id, name, epoch, state, runtime, links })
+  const members = () => HashMap.keys(actor.state?.members ?? HashMap.empty<string>())
+  /** Has the row written, if it should have absent members, or has them no more. */
+  const writeAbsent = (): void => {
+    if (actor.state !== undefined && actor.state.graceAt !== null) writer.markDirty(actor)
+  }
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       local.actors.set(id, actor)
+      for (const playerId of members()) runtime.memberAdded(playerId)
+      writeAbsent()
       actor.reschedule()
     }),
     () =>
       Effect.suspend(() => {
         if (local.actors.get(id) === actor) local.actors.delete(id)
         actor.retire()
-        const members = actor.state?.members ?? HashMap.empty<string>()
-        for (const playerId of HashMap.keys(members)) runtime.memberRemoved(playerId)
+        for (const playerId of members()) runtime.memberRemoved(playerId)
+        if (!actor.fenced) writeAbsent()
         return Effect.tap(writer.flush, () => Effect.sync(() => actor.fence()))
       })
   )
@@ -106,7 +116,7 @@ const create = Effect.fnUntraced(function* (
   const writer = yield* ChannelWriter
   const now = yield* Clock.currentTimeMillis
   const options = { ...defaultOptions(environmentId, name, now), ...requested, managed: false }
-  const state = openChannel(options, now + limits.emptySeconds * 1000)
+  const state = openChannel(options, now)
   // After an error the row may exist: the next activation reads it.
   const inserted = yield* Effect.onError(writer.insert(state, actor.epoch), () =>
     Effect.sync(() => actor.fence())
@@ -124,7 +134,7 @@ const put = Effect.fnUntraced(function* (
   const writer = yield* ChannelWriter
   if (actor.state === undefined) {
     const now = yield* Clock.currentTimeMillis
-    const created = openChannel(defaultOptions(environmentId, name, now))
+    const created = openChannel(defaultOptions(environmentId, name, now), now)
     actor.open(yield* Effect.fromResult(withChanges(created, changes)))
   } else {
     yield* Effect.catchTag(Effect.fromResult(actor.put(changes)), "channel_not_found", () =>

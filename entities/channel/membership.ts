@@ -1,6 +1,5 @@
 /**
- * Membership of a channel: joining, leaving, the silent grace after a disconnect, and the transfer of
- * ownership. Pure; part of the channel's state machine.
+ * Membership of a channel: joining, leaving, and the transfer of ownership. Pure; part of the channel's state machine.
  */
 import { HashMap, Result } from "effect"
 import {
@@ -12,6 +11,7 @@ import {
 } from "#rpc/errors/codes"
 import type { ChannelCloseReason, ChannelLeaveReason } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
+import { absent } from "../absence.ts"
 import {
   type Attachment,
   type ChannelState,
@@ -29,12 +29,9 @@ import {
   settingsView
 } from "./model.ts"
 
-const graceMillis = limits.graceSeconds * 1000
 const emptyMillis = limits.emptySeconds * 1000
-/** Grid in milliseconds on which graces end, so that many members leave in one step. */
-const gridMillis = 250
 
-const withMember = (state: ChannelState, member: Member): ChannelState => ({
+export const withMember = (state: ChannelState, member: Member): ChannelState => ({
   ...state,
   members: HashMap.set(state.members, member.id, member)
 })
@@ -81,7 +78,7 @@ const attach = (
   const holder = member.attachment
   // Connection ids are ordered by time: a command of an older connection comes too late.
   if (holder !== null && holder.connectionId > connectionId) return Result.fail(new Unavailable())
-  const attached = { ...member, attachment: { node, connectionId }, absentUntil: null }
+  const attached = { ...member, attachment: { node, connectionId }, absence: null }
   const exits = holder === null || holder.connectionId === connectionId ? [] : exitOf(member)
   return decided(withMember(state, attached), [...exits, { kind: "enter", playerId: member.id }])
 }
@@ -105,14 +102,14 @@ export const join = (
   const error = joinError(state, joiningPlayer, now)
   if (error !== undefined) return Result.fail(error)
   const attachment = { node, connectionId }
-  const member: Member = { id: playerId, displayName, joinedAt, attachment, absentUntil: null }
+  const member: Member = { id: playerId, displayName, joinedAt, attachment, absence: null }
   const { managed, ownerId } = state.options
   const becomesOwner = !managed && ownerId === null
   const joined: ChannelState = {
     ...withMember(state, member),
     options: becomesOwner ? { ...state.options, ownerId: playerId } : state.options,
-    ownerUntil: ownerId === playerId ? null : state.ownerUntil,
-    emptyUntil: null
+    ownerAway: ownerId === playerId ? null : state.ownerAway,
+    emptySince: null
   }
   return decided(joined, [
     { kind: "joined", member },
@@ -129,7 +126,7 @@ export const transferOwnership = (state: ChannelState, now: number): Decision =>
   const transferred: ChannelState = {
     ...state,
     options: { ...state.options, ownerId: successor?.id ?? null },
-    ownerUntil: null
+    ownerAway: null
   }
   if (successor === undefined) return { state: transferred, emissions: [] }
   const self = selfOf(transferred, successor.id, now)
@@ -171,47 +168,14 @@ export const removeMembers = (
   const remaining = {
     ...state,
     members: left,
-    emptyUntil: becomesEmpty ? (state.emptyUntil ?? now + emptyMillis) : null
+    emptySince: becomesEmpty
+      ? (state.emptySince ?? absent(now, emptyMillis, { byService: false }))
+      : null
   }
   const ownerLeaves = members.some(({ id }) => id === state.options.ownerId)
   if (!ownerLeaves) return { state: remaining, emissions }
   const transfer = transferOwnership(remaining, now)
   return { state: transfer.state, emissions: [...emissions, ...transfer.emissions] }
-}
-
-const absent = (state: ChannelState, member: Member, now: number): ChannelState => {
-  const absentUntil = Math.ceil((now + graceMillis) / gridMillis) * gridMillis
-  return {
-    ...withMember(state, { ...member, attachment: null, absentUntil }),
-    graceAt: Math.min(state.graceAt ?? absentUntil, absentUntil)
-  }
-}
-
-/** Starts the grace of a member. Ignores a connection that a newer one replaced. */
-export const disconnect = (
-  state: ChannelState,
-  playerId: string,
-  connectionId: string,
-  now: number
-): Result.Result<Decision, never> => {
-  const member = memberOf(state, playerId)
-  return decided(
-    member?.attachment?.connectionId === connectionId ? absent(state, member, now) : state
-  )
-}
-
-const onNode = (state: ChannelState, node: string): ReadonlyArray<Member> =>
-  HashMap.toValues(state.members).filter(({ attachment }) => attachment?.node === node)
-
-/** Disconnects all members and listeners of a node. */
-export const dropNode = (
-  state: ChannelState,
-  node: string,
-  now: number
-): Result.Result<Decision, never> => {
-  let next = state
-  for (const member of onNode(state, node)) next = absent(next, member, now)
-  return decided(withListeners(next, node, 0))
 }
 
 export const withListeners = (state: ChannelState, node: string, count: number): ChannelState => {
@@ -231,18 +195,4 @@ export const listen = (
   if (!state.options.open) return Result.fail(new PlayerRequired())
   if (listenersOf(state) >= limits.listenersMax) return Result.fail(new ChannelFull())
   return decided(withListeners(state, node, listeners), [{ kind: "listen", node, connectionId }])
-}
-
-/** Removes the members whose grace has ended. */
-export const expire = (state: ChannelState, now: number): Decision => {
-  if (state.graceAt === null || now < state.graceAt) return { state, emissions: [] }
-  const over: Array<Member> = []
-  let graceAt: number | null = null
-  for (const member of HashMap.values(state.members)) {
-    const until = member.absentUntil
-    if (until === null) continue
-    if (until <= now) over.push(member)
-    else graceAt = Math.min(graceAt ?? until, until)
-  }
-  return removeMembers({ ...state, graceAt }, over, "timeout", now)
 }

@@ -44,7 +44,12 @@ export const GatewayCommand = Schema.Union([
   }),
   command("send", { ...player, ...ChannelMessage.fields }),
   command("moderate", { ...player, ...moderationActFields }),
-  command("disconnect", { ...player, ...connection }),
+  command("disconnect", {
+    ...player,
+    ...connection,
+    /** Whether the node drains. Older versions do not send it. */
+    drained: Schema.optionalKey(Schema.Boolean)
+  }),
   command("restrict", player),
   command("listen", { ...connection, listeners: Schema.Int }),
   command("listeners", { listeners: Schema.Int })

@@ -28,6 +28,10 @@ import type {
   ChannelVoice,
   ModerateOp
 } from "#rpc/channels"
+import { channels as limits } from "#rpc/limits"
+import { type Absence, absent } from "../absence.ts"
+
+const emptyMillis = limits.emptySeconds * 1000
 
 /** The connection of a member, and the node that holds it. */
 export interface Attachment {
@@ -57,8 +61,8 @@ export interface Member {
    * change.
    */
   readonly attachment: Attachment | null
-  /** End of the grace of a member without a connection, Unix milliseconds. */
-  readonly absentUntil: number | null
+  /** The absence of a member without a connection; null while connected. */
+  readonly absence: Absence | null
 }
 
 /** Options of a channel; `createdAt` is Unix milliseconds. */
@@ -95,13 +99,14 @@ export interface ChannelState {
   readonly inCall: number
   /** End of the first grace, or earlier; null when nobody is absent. */
   readonly graceAt: number | null
-  /**
-   * End of the period in which an absent owner keeps the channel; null while the owner is a member,
-   * and without an owner.
-   */
-  readonly ownerUntil: number | null
-  /** Time at which the empty unmanaged channel closes; null while it has members. */
-  readonly emptyUntil: number | null
+  /** Since when graces are held, since players of the environment wait; null while they run. */
+  readonly heldSince: number | null
+  /** Time at which the channel woke on its runner, or opened. */
+  readonly wokenAt: number
+  /** Absence of an owner who keeps the channel; null while it is a member, and without an owner. */
+  readonly ownerAway: Absence | null
+  /** Time without members, after which an unmanaged channel closes; null while it has any. */
+  readonly emptySince: Absence | null
   readonly closed: ChannelCloseReason | null
 }
 
@@ -123,7 +128,13 @@ export type ChannelCommand =
   | ({ readonly t: "send"; readonly playerId: string } & MessageContent)
   | ({ readonly t: "moderate"; readonly playerId: string } & ModerationAct)
   /** Disconnects a connection that has closed. */
-  | { readonly t: "disconnect"; readonly playerId: string; readonly connectionId: string }
+  | {
+      readonly t: "disconnect"
+      readonly playerId: string
+      readonly connectionId: string
+      /** Whether the node closes its connections because it drains. */
+      readonly drained?: boolean
+    }
   /** Restricts the player to managed channels. */
   | { readonly t: "restrict"; readonly playerId: string }
   /** Attaches an anonymous connection; `listeners` is the node's new count. */
@@ -187,10 +198,10 @@ const noLists: Lists = {
   banned: new Map()
 }
 
-/** The state of a channel without members. */
+/** The state of a channel without members, which opens or wakes now. */
 export const openChannel = (
   options: ChannelOptions,
-  until: number | null = null,
+  now: number,
   lists: Lists = noLists
 ): ChannelState => ({
   options,
@@ -199,8 +210,10 @@ export const openChannel = (
   listeners: new Map(),
   inCall: 0,
   graceAt: null,
-  ownerUntil: options.ownerId === null ? null : until,
-  emptyUntil: options.managed ? null : until,
+  heldSince: null,
+  wokenAt: now,
+  ownerAway: options.ownerId === null ? null : absent(now, emptyMillis, { byService: true }),
+  emptySince: options.managed ? null : absent(now, emptyMillis, { byService: true }),
   closed: null
 })
 

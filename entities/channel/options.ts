@@ -72,8 +72,8 @@ export const withChanges = (
       ...state,
       options: { ...options, managed: true, ownerId: null, join, send, open, maxMembers, voice },
       lists: withLists(state.lists, changes),
-      ownerUntil: null,
-      emptyUntil: null
+      ownerAway: null,
+      emptySince: null
     })
   })
 }

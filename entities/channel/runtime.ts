@@ -7,6 +7,8 @@ export interface ChannelRuntime extends MemberReports {
   readonly now: () => number
   /** Whether this process surely still owns the channel's shard. */
   readonly hasLease: () => boolean
+  /** Since when players of the environment wait for admission, which holds graces; null: nobody waits. */
+  readonly heldFrom: (environmentId: string) => number | null
   /** Calls `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
   /** Calls `flush` after the flush window. */

@@ -14,16 +14,8 @@ import {
   type VoiceTooLarge
 } from "#rpc/errors/codes"
 import type { ChannelChanges } from "#rpc/channels"
-import {
-  disconnect,
-  dropNode,
-  expire,
-  join,
-  listen,
-  removeMembers,
-  transferOwnership,
-  withListeners
-} from "./membership.ts"
+import { absenceDeadline, disconnect, dropNode, expire, isOver } from "./absences.ts"
+import { join, listen, removeMembers, transferOwnership, withListeners } from "./membership.ts"
 import {
   type ChannelCommand,
   type ChannelError,
@@ -148,13 +140,12 @@ export const close = (
 const tick = (state: ChannelState, now: number): Decision => {
   const expired = expire(state, now)
   const unmuted = endMutes(expired.state, now)
-  const overdue = state.ownerUntil !== null && now >= state.ownerUntil
-  const transferred = overdue
-    ? transferOwnership({ ...unmuted.state, ownerUntil: null }, now)
+  const transferred = isOver(state.ownerAway, state, now)
+    ? transferOwnership({ ...unmuted.state, ownerAway: null }, now)
     : { state: unmuted.state, emissions: [] }
   const emissions = [...expired.emissions, ...unmuted.emissions, ...transferred.emissions]
-  const { emptyUntil, members } = transferred.state
-  if (emptyUntil === null || now < emptyUntil || !HashMap.isEmpty(members)) {
+  const { emptySince, members } = transferred.state
+  if (!isOver(emptySince, transferred.state, now) || !HashMap.isEmpty(members)) {
     return { state: transferred.state, emissions }
   }
   const ended = close(transferred.state, "empty")
@@ -165,11 +156,7 @@ const tick = (state: ChannelState, now: number): Decision => {
  * Time of the next deadline that `tick` handles, Unix milliseconds; infinite when there is none.
  */
 export const nextDeadline = (state: ChannelState): number => {
-  let next = Math.min(
-    state.graceAt ?? Number.POSITIVE_INFINITY,
-    state.ownerUntil ?? Number.POSITIVE_INFINITY,
-    state.emptyUntil ?? Number.POSITIVE_INFINITY
-  )
+  let next = absenceDeadline(state)
   for (const until of state.lists.muted.values()) next = Math.min(next, until ?? next)
   return next
 }
@@ -197,7 +184,7 @@ export const decide = (
     case "moderate":
       return moderateAsOwner(state, command, now)
     case "disconnect":
-      return disconnect(state, command.playerId, command.connectionId, now)
+      return disconnect(state, command, now)
     case "restrict": {
       const member = memberOf(state, command.playerId)
       if (member === undefined || state.options.managed) return decided(state)

@@ -8,6 +8,7 @@ import { ChannelRepository } from "#sql/channels"
 import type { StoredLink } from "../executed-commands.ts"
 import { ThisNode } from "../local-actors.ts"
 import { makeWriteBehind } from "../write-behind.ts"
+import { absentOf } from "./absences.ts"
 import type { ChannelActor } from "./actor.ts"
 import type { ChannelState } from "./model.ts"
 import { toRow } from "./snapshot.ts"
@@ -21,17 +22,24 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
       const writeBehind = yield* makeWriteBehind<ChannelActor>("channels")
       const { attempt, dirty, exclusive, inBatches, nextWriteNumber, stats, warn } = writeBehind
 
-      const rowOf = (state: ChannelState, epoch: number, links: ReadonlyArray<StoredLink>) =>
+      /** With `isLast`, the row of a channel that leaves this runner. */
+      const rowOf = (
+        state: ChannelState,
+        epoch: number,
+        links: ReadonlyArray<StoredLink>,
+        isLast: boolean
+      ) =>
         Effect.map(Clock.currentTimeMillis, (now) => ({
-          ...toRow(state, epoch, node.id, now, links),
+          ...toRow(state, epoch, node.id, now, links, isLast ? absentOf(state, now) : []),
           writeNumber: nextWriteNumber()
         }))
 
       const write = Effect.fnUntraced(function* (actor: ChannelActor) {
-        const { epoch, executed, fenced, state } = actor
+        const { epoch, executed, fenced, retired, state } = actor
         if (state === undefined) return
         if (fenced) return yield* new Unavailable()
-        const saved = yield* repository.save(yield* rowOf(state, epoch, executed.stored()))
+        const row = yield* rowOf(state, epoch, executed.stored(), retired)
+        const saved = yield* repository.save(row)
         if (saved) return stats.recordWritten(1)
         stats.recordFenced()
         actor.fence()
@@ -59,7 +67,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
         flush: writeBehind.shared(flush),
         /** Inserts the row of a new channel; false if the name is taken. */
         insert: (state: ChannelState, epoch: number) =>
-          exclusive(Effect.flatMap(rowOf(state, epoch, []), repository.insert)),
+          exclusive(Effect.flatMap(rowOf(state, epoch, [], false), repository.insert)),
         /** Removes the row of a closed channel. */
         remove: (environmentId: string, name: string, epoch: number) =>
           exclusive(repository.remove(environmentId, name, epoch))

@@ -24,7 +24,12 @@ const NodeDocument = Schema.Struct({
   players: Schema.Int,
   channels: Schema.Int,
   calls: Schema.Int,
-  draining: Schema.Boolean
+  draining: Schema.Boolean,
+  /**
+   * Environments with players who wait too long for their admission on this node. Nodes of release 0.1 do
+   * not report it.
+   */
+  waiting: Schema.optionalKey(Schema.Array(Schema.String))
 })
 export type NodeDocument = typeof NodeDocument.Type
 

@@ -10,17 +10,19 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { paths } from "#rpc/paths"
 import { ChannelLive, LocalChannels } from "#entities/channel/entity"
-import { ChannelSweeper } from "#entities/channel/sweeper"
+import { ChannelSweeper, WakefulChannels } from "#entities/channel/sweeper"
 import { ChannelWriter } from "#entities/channel/writer"
 import { ThisNode } from "#entities/local-actors"
 import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
 import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/entity"
 import { LocalRooms, RoomLive } from "#entities/room/entity"
-import { RoomSweeper } from "#entities/room/sweeper"
+import { RoomSweeper, WakefulRooms } from "#entities/room/sweeper"
 import { RoomWriter } from "#entities/room/writer"
 import { VoiceCalls } from "#entities/voice-session/calls"
 import { VoiceSessionLive } from "#entities/voice-session/entity"
 import { ClusterLive, ReadinessLive } from "./cluster/cluster.ts"
+import { GraceHoldsLive } from "./cluster/grace-holds.ts"
+import { WaitingPlayers } from "./cluster/waiting-players.ts"
 import { DemoGamesLive } from "./demo/games.ts"
 import { DemoPage } from "./demo/route.ts"
 import { DemoRunners } from "./demo/runners-route.ts"
@@ -185,9 +187,12 @@ const EntitiesLive = Layer.mergeAll(
   PlayerSessionsLive,
   RoomLive,
   RoomSweeper,
-  VoiceSessionLive
+  VoiceSessionLive,
+  WakefulChannels,
+  WakefulRooms
 ).pipe(
   Layer.provideMerge(ClusterLive),
+  Layer.provideMerge(GraceHoldsLive),
   Layer.provideMerge(
     Layer.mergeAll(
       ChannelWriter.layer,
@@ -199,7 +204,7 @@ const EntitiesLive = Layer.mergeAll(
       VoiceCalls.layer.pipe(Layer.provide(MediaWorkersLive))
     )
   ),
-  Layer.provideMerge(Layer.mergeAll(NodeFlush.layer, ThisNode.layer))
+  Layer.provideMerge(Layer.mergeAll(NodeFlush.layer, ThisNode.layer, WaitingPlayers.layer))
 )
 
 // Links to entities, and the frame handlers that use them.

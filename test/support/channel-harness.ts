@@ -133,6 +133,8 @@ export class ChannelHarness {
   actor: ChannelActor
   gateways: Readonly<Record<Node, Gateway>>
   closed = false
+  /** Since when players of the environment wait for admission. */
+  heldFrom: number | null = null
   writes = 0
   /** The players that the channel has reported as members. */
   readonly indexed = new Set<string>()
@@ -146,7 +148,7 @@ export class ChannelHarness {
     const managed = options.managed ?? options.ownerId === undefined
     const state = openChannel(
       { ...defaultOptions(environmentId, name, start), managed, ...options },
-      start + limits.emptySeconds * 1000
+      start
     )
     this.actor = this.#activate(1)
     this.actor.open(state)
@@ -170,6 +172,7 @@ export class ChannelHarness {
     const runtime: ChannelRuntime = {
       now: () => this.now,
       hasLease: () => true,
+      heldFrom: () => this.heldFrom,
       wakeAt: (millis) => {
         if (this.actor !== undefined && this.actor.epoch !== epoch) return
         this.#wakeAt = Math.min(this.#wakeAt, millis)

@@ -171,7 +171,7 @@ export class ActorHarness {
   }
 
   /** Closes the connections of a player on all nodes. */
-  drop(player: string, replaced = false): void {
+  drop(player: string, replaced = false, drained = false): void {
     for (const gateway of this.allGateways) {
       for (const [connectionId, owner] of gateway.connections) {
         if (owner === player) gateway.connections.delete(connectionId)
@@ -180,7 +180,7 @@ export class ActorHarness {
       if (connectionId === undefined) continue
       gateway.members.delete(player)
       gateway.views.delete(player)
-      gateway.command({ t: "disconnect", playerId: player, connectionId, replaced })
+      gateway.command({ t: "disconnect", playerId: player, connectionId, replaced, drained })
     }
     this.flush()
   }
@@ -228,6 +228,29 @@ export class ActorHarness {
     this.indexed.clear()
     for (const playerId of state.members.keys()) this.indexed.add(playerId)
     this.actor.expectNodes()
+  }
+
+  /** Stops the runner of the room, which wakes on another one after a time. */
+  stop(awayMillis: number): void {
+    this.actor.retire()
+    this.#break(awayMillis)
+  }
+
+  /** The runner of the room is gone; the room wakes from its last snapshot. */
+  crash(awayMillis: number): void {
+    this.#break(awayMillis)
+  }
+
+  #break(awayMillis: number): void {
+    for (const gateway of this.allGateways) gateway.watcher = undefined
+    this.now += awayMillis
+    this.move(0)
+  }
+
+  /** Players of the environment begin to wait for admission, or wait no more. */
+  hold(isHeld: boolean): void {
+    this.heldFrom = isHeld ? this.now : null
+    this.actor.tick()
   }
 
   /** Writes the snapshot. */

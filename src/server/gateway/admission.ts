@@ -13,6 +13,7 @@ import type { HeldSeat, Welcome } from "#rpc/realtime"
 import { sha256 } from "#server/platform/secrets"
 import { strangers, Tenant } from "#server/platform/tenant"
 import { Usage } from "#server/platform/usage"
+import type { WaitingPlayers } from "#server/cluster/waiting-players"
 import { isUnavailable } from "#server/links/entity-call"
 import { socketFeatureError } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
@@ -46,6 +47,7 @@ export type AdmissionServices =
   | SecureRandom.SecureRandom
   | PlayerStatusCache
   | Usage
+  | WaitingPlayers
 
 /** Errors of the features that an environment cannot use. */
 export const featureErrorsOf = Effect.fnUntraced(function* (environmentId: EnvironmentId) {

@@ -5,6 +5,7 @@ import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { AuthFrame } from "#rpc/realtime"
+import { waitingSince, WaitingPlayers } from "#server/cluster/waiting-players"
 import { FlushTimers } from "#server/platform/flush"
 import { Frame } from "#server/platform/socket-outbox"
 import { Tenant } from "#server/platform/tenant"
@@ -61,7 +62,7 @@ const admitSocket = Effect.fnUntraced(function* (
   socket: RealtimeSocket,
   members: FrameMembers
 ) {
-  const hub = yield* Hub
+  const arrivedAt = yield* Clock.currentTimeMillis
   const frame = decodeAuth(members)
   if (Result.isFailure(frame)) return yield* new Unauthorized()
   const { environment, keyHash, player } = yield* admit({
@@ -72,8 +73,12 @@ const admitSocket = Effect.fnUntraced(function* (
   })
   const { environmentId } = environment
   socket.setFeatureErrors(yield* featureErrorsOf(environmentId))
-  yield* queue.await(environmentId)
-  const opened = player === undefined ? undefined : yield* openConnection(player, socket)
+  const turn = queue.await(environmentId)
+  const opened = yield* player === undefined
+    ? Effect.as(turn, undefined)
+    : Effect.andThen(turn, openConnection(player, socket)).pipe(
+        waitingSince(environmentId, arrivedAt)
+      )
   const connectionId = opened?.connection.connectionId ?? (yield* newId.connection)
   const event = yield* welcome({
     connectionId,
@@ -94,6 +99,7 @@ const admitSocket = Effect.fnUntraced(function* (
   if (!anonymous.take(socket)) {
     return yield* new RateLimited({ details: { retryAfterSeconds: 60 } })
   }
+  const hub = yield* Hub
   const listener = new Listener({
     connectionId,
     environmentId,
@@ -135,6 +141,7 @@ export const RealtimeEndpointLive = Layer.effectDiscard(
     const handlers = yield* Frames
     const listenerHandlers = yield* ListenerFrames
     const clock = yield* Clock.Clock
+    const waiting = yield* WaitingPlayers
     const services = yield* Effect.context<AdmissionServices>()
     const { soon } = yield* FlushTimers
     const arrivals = { anonymous: new AnonymousCount(), queue: new AdmissionQueue(soon) }
@@ -161,6 +168,7 @@ export const RealtimeEndpointLive = Layer.effectDiscard(
       paths.realtime,
       (upgraded) => new RealtimeSocket(gateway.host, endpoint, upgraded)
     )
+    waiting.serve()
     yield* Effect.addFinalizer(() => gateway.drain)
   })
 )

@@ -27,6 +27,7 @@ import {
   frameTable,
   type FrameType
 } from "#server/links/frames"
+import { waitingSince } from "#server/cluster/waiting-players"
 import { Hub } from "#server/links/hub"
 import type { FrameSink } from "#server/links/subscriber"
 import { admit, featureErrorsOf, openConnection, welcome } from "./admission.ts"
@@ -78,6 +79,7 @@ const bearer = (headers: Headers.Headers): string | undefined => {
 const openStream = Effect.fnUntraced(function* (socket: RpcSocket, headers: Headers.Headers) {
   const hub = yield* Hub
   const { host } = yield* Gateway
+  const arrivedAt = yield* Clock.currentTimeMillis
   const { environment, keyHash, player } = yield* admit({
     key: headers["x-svc-key"],
     token: bearer(headers),
@@ -90,7 +92,9 @@ const openStream = Effect.fnUntraced(function* (socket: RpcSocket, headers: Head
   socket.setFeatureErrors(yield* featureErrorsOf(environmentId))
   const queue = yield* EventQueue.make(host.outboxBudget, socket)
   const sink = streamSink(socket, queue, environment.keyKind === "secret")
-  const { connection, seat } = yield* openConnection(player, sink)
+  const { connection, seat } = yield* openConnection(player, sink).pipe(
+    waitingSince(environmentId, arrivedAt)
+  )
   yield* Effect.acquireRelease(
     Effect.sync(() =>
       socket.accept({ environmentId, keyHash, player, connection, listener: undefined }, (error) =>

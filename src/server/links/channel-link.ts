@@ -17,7 +17,12 @@ import {
   type NodeContext,
   type ReplyCallback
 } from "./entity-link.ts"
-import type { ChannelHandle, ChannelPlayer, ChannelSubscriber } from "./subscriber.ts"
+import type {
+  ChannelHandle,
+  ChannelPlayer,
+  ChannelSubscriber,
+  ConnectionEnd
+} from "./subscriber.ts"
 
 export type ChannelClient = Effect.Success<typeof Channel.client>
 
@@ -109,7 +114,7 @@ export class ChannelLink
   }
 
   /** Disconnects a closed connection; its player stays a member for a while. */
-  disconnect({ connectionId, player }: ChannelSubscriber): void {
+  disconnect({ connectionId, player }: ChannelSubscriber, end: ConnectionEnd): void {
     if (player === undefined) {
       this.#listeners.delete(connectionId)
       this.#reportListeners()
@@ -119,7 +124,8 @@ export class ChannelLink
     if (this.#members.get(playerId)?.subscriber.connectionId === connectionId) {
       this.#members.delete(playerId)
     }
-    this.send({ t: "disconnect", playerId, connectionId }, () => this.closeIfIdle())
+    const drained = end === "drained"
+    this.send({ t: "disconnect", playerId, connectionId, drained }, () => this.closeIfIdle())
   }
 
   protected override directTarget(): DirectTarget<GatewayCommand> | undefined {

@@ -45,7 +45,7 @@ export class Listener implements ChannelSubscriber {
     if (this.#closed) return
     this.#closed = true
     this.#onClosed()
-    for (const link of this.channels.removeAll()) link.disconnect(this)
+    for (const link of this.channels.removeAll()) link.disconnect(this, "lost")
     this.#work.interrupt()
   }
 }

@@ -247,7 +247,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.#onClosed(this)
     this.#room?.disconnect(this, end)
     this.#room = undefined
-    for (const link of this.#channels?.removeAll() ?? []) link.disconnect(this)
+    for (const link of this.#channels?.removeAll() ?? []) link.disconnect(this, end)
     this.#work.interrupt()
   }
 }

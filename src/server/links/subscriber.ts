@@ -71,7 +71,7 @@ export interface ChannelHandle {
     onReply?: ReplyCallback<void>
   ): void
   /** Disconnects a closed connection: its player stays a member for a while. */
-  disconnect(subscriber: ChannelSubscriber): void
+  disconnect(subscriber: ChannelSubscriber, end: ConnectionEnd): void
 }
 
 /** A player as channels see it. */

@@ -11,6 +11,7 @@ import { ThisNode } from "#entities/local-actors"
 import { LocalRooms } from "#entities/room/entity"
 import { VoiceCalls } from "#entities/voice-session/calls"
 import { RunnerRelease } from "#server/cluster/runner-versions"
+import { WaitingPlayers } from "#server/cluster/waiting-players"
 import { Gateway } from "#server/gateway/gateway"
 import { sweepDaily } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
@@ -51,6 +52,7 @@ const makeCounts = Effect.gen(function* () {
 const makeDocument = Effect.gen(function* () {
   const { runner } = yield* Settings
   const { release } = yield* RunnerRelease
+  const waiting = yield* WaitingPlayers
   const counts = yield* makeCounts
   const load = makeLoad()
   const address = runner === undefined ? null : `${runner.host}:${runner.port}`
@@ -61,7 +63,8 @@ const makeDocument = Effect.gen(function* () {
     load: load(),
     memoryBytes: process.memoryUsage.rss(),
     ...counts(),
-    draining
+    draining,
+    waiting: waiting.environments
   })
 })
 

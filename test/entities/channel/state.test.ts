@@ -346,7 +346,7 @@ const checkState = (harness: ChannelHarness): void => {
   }
   assert.sameMembers(Array.from(harness.indexed), [...harness.members], "reported members")
   if (options.managed) assert.isNull(options.ownerId)
-  if (options.ownerId !== null && harness.state.ownerUntil === null) {
+  if (options.ownerId !== null && harness.state.ownerAway === null) {
     assert.include(harness.members, options.ownerId)
   }
 }

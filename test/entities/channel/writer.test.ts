@@ -38,6 +38,7 @@ const Writer = ChannelWriter.layer.pipe(
 const runtime: ChannelRuntime = {
   now: () => 0,
   hasLease: () => true,
+  heldFrom: () => null,
   wakeAt: () => undefined,
   flushSoon: () => undefined,
   memberAdded: () => undefined,

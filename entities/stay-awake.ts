@@ -1,0 +1,28 @@
+/**
+ * Keeps entities in memory that have members and no watching node. Idle entities leave memory; one with
+ * absent members alone must not, because a grace runs only while its entity is awake.
+ */
+import { Effect, Schedule } from "effect"
+import { IdleMillis } from "./idle-time.ts"
+
+/** An entity is called several times in its idle time. */
+const callsPerIdleTime = 3
+const concurrency = 16
+
+/** Calls the entities for which `isNeeded` holds, again and again, until the scope closes. */
+export const stayAwake = Effect.fnUntraced(function* <Actor extends { readonly id: string }>(
+  actors: ReadonlyMap<string, Actor>,
+  isNeeded: (actor: Actor) => boolean,
+  wake: (id: string) => Effect.Effect<void, unknown>
+) {
+  const idleMillis = yield* IdleMillis
+  const wakeAll = Effect.suspend(() => {
+    const needed = Array.from(actors.values()).filter(isNeeded)
+    // A call that fails finds the entity on its way to another runner, where it wakes again.
+    return Effect.forEach(needed, ({ id }) => Effect.exit(wake(id)), { concurrency, discard: true })
+  })
+  yield* wakeAll.pipe(
+    Effect.repeat(Schedule.spaced(idleMillis / callsPerIdleTime)),
+    Effect.forkScoped
+  )
+})
