@@ -4,8 +4,8 @@ import { EnvironmentId } from "#rpc/ids"
 export const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
 
 /**
- * Three modes: one starts when full, one with the players present after a timeout, and in one the players
- * connect to each other.
+ * One mode starts when full, one with the players present after a timeout, and in one the players connect to
+ * each other. The rooms of the last one keep seats for as long as by default.
  */
 export const document = {
   features: { multiplayer: true, realtimeChannels: true, voice: true },
@@ -21,7 +21,8 @@ export const document = {
         reconnectSeconds: 6,
         transport: "p2p",
         p2p: { maxPlayers: 3, relayOnly: false }
-      }
+      },
+      { key: "club", minPlayers: 2, maxPlayers: 8, reconnectSeconds: 30 }
     ]
   }
 }

@@ -10,6 +10,7 @@ import { ConfigPushes } from "./config-pushes.ts"
 import { Database, type RealDatabase } from "./database.ts"
 import { Network } from "./network.ts"
 import { Invalidations } from "./invalidations.ts"
+import { NodeTable } from "./node-reports.ts"
 import { PlayerRecords } from "./player-records.ts"
 import { Chance } from "./random.ts"
 import { RoomRecord } from "./record.ts"
@@ -130,6 +131,7 @@ export class PartitionedCluster {
       configs: new ConfigPushes(this.database, invalidations),
       record: new RoomRecord(),
       channels: new ChannelRecord(),
+      nodes: new NodeTable(this.database),
       shards
     }
     this.runners = Array.from({ length: size }, (_, i) => {

@@ -10,17 +10,18 @@ import { RpcSerialization } from "effect/rpc"
 import type { FeatureErrors } from "#rpc/config-document/feature-errors"
 import { TurnUnavailable } from "#rpc/errors/codes"
 import { ChannelRepository } from "#sql/channels"
+import { NodeRepository } from "#sql/live/nodes"
 import { PlayerRepository } from "#sql/players"
 import { RoomRepository } from "#sql/rooms"
 import { RunnerReports } from "#sql/runners"
 import { ChannelLive } from "#entities/channel/entity"
-import { ChannelSweeper } from "#entities/channel/sweeper"
+import { ChannelSweeper, WakefulChannels } from "#entities/channel/sweeper"
 import { ChannelWriter } from "#entities/channel/writer"
 import { ThisNode } from "#entities/local-actors"
 import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
 import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/entity"
 import { RoomLive } from "#entities/room/entity"
-import { RoomSweeper } from "#entities/room/sweeper"
+import { RoomSweeper, WakefulRooms } from "#entities/room/sweeper"
 import { RoomWriter } from "#entities/room/writer"
 import { VoiceCalls } from "#entities/voice-session/calls"
 import { VoiceSessionLive } from "#entities/voice-session/entity"
@@ -29,6 +30,8 @@ import { Invalidation } from "#server/platform/invalidation"
 import { makePendingBatches } from "#server/platform/pending-changes"
 import { Throttles } from "#server/platform/throttles"
 import { shardingTimings, RunnerLive } from "#server/cluster/cluster"
+import { GraceHoldsLive } from "#server/cluster/grace-holds"
+import { WaitingPlayers } from "#server/cluster/waiting-players"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
@@ -45,6 +48,7 @@ import type { ConfigPushes } from "./config-pushes.ts"
 import { environmentId } from "./environment.ts"
 import { type Network, transport } from "./network.ts"
 import type { Invalidations } from "./invalidations.ts"
+import { type NodeTable, SimulatedReports } from "./node-reports.ts"
 import type { PlayerRecords } from "./player-records.ts"
 import type { Chance } from "./random.ts"
 import { recordedRooms, type RoomRecord } from "./record.ts"
@@ -99,6 +103,7 @@ export interface RunnerContext {
   readonly configs: ConfigPushes
   readonly record: RoomRecord
   readonly channels: ChannelRecord
+  readonly nodes: NodeTable
   /** Number of shards; the default is few, so that bookkeeping does not dominate the run time. */
   readonly shards?: number
 }
@@ -144,7 +149,13 @@ const nodeOf = (
   all: RunnerContext,
   apply: (errors: FeatureErrors) => void
 ) =>
-  Layer.mergeAll(Frames.layer, PlayerChanges, ConfigChanges, followFeatures(apply)).pipe(
+  Layer.mergeAll(
+    Frames.layer,
+    PlayerChanges,
+    ConfigChanges,
+    SimulatedReports,
+    followFeatures(apply)
+  ).pipe(
     Layer.provide(VoiceSessions.layer),
     Layer.provideMerge(Hub.layer),
     Layer.provideMerge(
@@ -155,10 +166,13 @@ const nodeOf = (
         RoomSweeper,
         ChannelLive,
         ChannelSweeper,
-        VoiceSessionLive
+        VoiceSessionLive,
+        WakefulChannels,
+        WakefulRooms
       )
     ),
     Layer.provideMerge(clusterOf(process, address, all)),
+    Layer.provideMerge(GraceHoldsLive),
     Layer.provideMerge(
       Layer.mergeAll(
         RoomWriter.layer,
@@ -170,7 +184,8 @@ const nodeOf = (
         VoiceCalls.layer.pipe(Layer.provide(simulatedMedia(process)))
       )
     ),
-    Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer)),
+    Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer, WaitingPlayers.layer)),
+    Layer.provideMerge(Layer.succeed(NodeRepository, all.nodes.repositoryOf(process))),
     Layer.provideMerge(CoreLive),
     Layer.provideMerge(Layer.merge(all.records.cacheOf(process), all.configs.configsOf(process))),
     Layer.provideMerge(Layer.succeed(Invalidation, all.invalidations.invalidationOf(process))),
@@ -200,6 +215,8 @@ export class Runner {
   /** Sockets open on this runner. */
   readonly sockets = new Set<Seat>()
   services: Context.Context<NodeServices> | undefined
+  /** Time for which a player waits for its admission here, beside what that takes. */
+  admissionMillis: () => number = () => 0
   #stopping = false
 
   constructor(

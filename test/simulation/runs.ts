@@ -28,12 +28,13 @@ const share = (assignment: Assignment, report: (run: SimulationReport) => void) 
   })
 
 export const runSimulations = Effect.fnUntraced(function* (options: {
+  readonly play: Assignment["play"]
   readonly server: string
   readonly first: number
   readonly count: number
   readonly workers: number
 }) {
-  const { count, first, server, workers } = options
+  const { count, first, play, server, workers } = options
   const failed: Array<SimulationReport> = []
   const outcomes = new Map<string, number>()
   let log = ""
@@ -41,7 +42,7 @@ export const runSimulations = Effect.fnUntraced(function* (options: {
   yield* Effect.forEach(
     Array.from({ length: workers }, (_, i) => first + i),
     (from) =>
-      share({ server, first: from, end: first + count, step: workers }, (run) => {
+      share({ play, server, first: from, end: first + count, step: workers }, (run) => {
         finished += 1
         log = run.log
         if (run.faults.length > 0) failed.push(run)

@@ -3,7 +3,7 @@
  * with runners killed, stopped, frozen and partitioned, and a database that is slow, away or silent.
  *
  * `SVC_SIMULATION_SEED=7 npx vitest run --project simulation` replays one seed and prints its log;
- * `SVC_SIMULATION_SEEDS` sets how many run.
+ * `SVC_SIMULATION_SEEDS` sets how many run, `SVC_SIMULATION_FIRST` the first of them.
  */
 import { availableParallelism } from "node:os"
 import { assert, describe, it } from "@effect/vitest"
@@ -11,35 +11,46 @@ import { Config, Effect, Option } from "effect"
 import { inject } from "vitest"
 import { runSimulations } from "./runs.ts"
 
-const seedCounts = { short: 40, long: 1000 }
+const seedCounts = {
+  faults: { short: 40, long: 1000 },
+  returns: { short: 15, long: 1000 }
+}
 
 const settings = Config.all({
   seed: Config.option(Config.Int("SVC_SIMULATION_SEED")),
+  first: Config.withDefault(Config.Int("SVC_SIMULATION_FIRST"), 1),
   seeds: Config.option(Config.Int("SVC_SIMULATION_SEEDS"))
+})
+
+/** Runs the seeds of the settings; fails with those in which a check failed. */
+const checkSeeds = Effect.fnUntraced(function* (play: keyof typeof seedCounts) {
+  const { first, seed, seeds } = yield* settings
+  const range = Option.match(seed, {
+    onNone: () => ({
+      first,
+      count: Option.getOrElse(seeds, () => seedCounts[play][inject("form")])
+    }),
+    onSome: (only) => ({ first: only, count: 1 })
+  })
+  const workers = Math.min(availableParallelism(), range.count)
+  const outcome = yield* runSimulations({ ...range, play, workers, server: inject("postgres") })
+  for (const { log, seed: failed } of outcome.failed) {
+    yield* Effect.logError(`seed ${failed}\n${log}`)
+  }
+  if (Option.isSome(seed)) yield* Effect.logInfo(outcome.log)
+  yield* Effect.logInfo(outcome.summary)
+  assert.deepStrictEqual(
+    outcome.failed.map(({ seed: failed }) => `SVC_SIMULATION_SEED=${failed}`),
+    []
+  )
 })
 
 describe("a simulated cluster under faults", { timeout: 600_000 }, () => {
   it.live("loses no acknowledged change, seats no player twice and agrees in the end", () =>
-    Effect.gen(function* () {
-      const { seed, seeds } = yield* settings
-      const range = Option.match(seed, {
-        onNone: () => ({
-          first: 1,
-          count: Option.getOrElse(seeds, () => seedCounts[inject("form")])
-        }),
-        onSome: (first) => ({ first, count: 1 })
-      })
-      const workers = Math.min(availableParallelism(), range.count)
-      const outcome = yield* runSimulations({ ...range, workers, server: inject("postgres") })
-      for (const { log, seed: failed } of outcome.failed) {
-        yield* Effect.logError(`seed ${failed}\n${log}`)
-      }
-      if (Option.isSome(seed)) yield* Effect.logInfo(outcome.log)
-      yield* Effect.logInfo(outcome.summary)
-      assert.deepStrictEqual(
-        outcome.failed.map(({ seed: failed }) => `SVC_SIMULATION_SEED=${failed}`),
-        []
-      )
-    })
+    checkSeeds("faults")
   )
+})
+
+describe("players of a simulated cluster who cannot return", { timeout: 600_000 }, () => {
+  it.live("keep their seats as long as the rule says, and no longer", () => checkSeeds("returns"))
 })

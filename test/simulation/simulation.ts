@@ -29,6 +29,7 @@ import { Database, type RealDatabase } from "./database.ts"
 import { Cluster } from "./faults.ts"
 import { Network } from "./network.ts"
 import { Invalidations } from "./invalidations.ts"
+import { NodeTable } from "./node-reports.ts"
 import {
   keepActing,
   keepConfiguring,
@@ -86,7 +87,7 @@ const configuredEvery = 7
 const lockDatabaseEvery = 4
 
 /** The parts of one simulation. */
-interface Life {
+export interface Life {
   readonly simulator: Simulator
   readonly cluster: Cluster
   readonly play: Play
@@ -220,7 +221,7 @@ const live = async (life: Life) => {
 }
 
 /** The initial state for a seed. */
-const begin = (seed: number, real: RealDatabase) => {
+export const begin = (seed: number, real: RealDatabase) => {
   let streams = 0
   const newChance = () => new Chance(seed, streams++)
   const simulator = new Simulator(newChance())
@@ -234,7 +235,8 @@ const begin = (seed: number, real: RealDatabase) => {
   const invalidations = new Invalidations(database)
   const records = new PlayerRecords(database, invalidations)
   const configs = new ConfigPushes(database, invalidations)
-  const all = { network, database, locks, invalidations, record, records, configs, channels }
+  const nodes = new NodeTable(database)
+  const all = { network, database, locks, invalidations, record, records, configs, channels, nodes }
   const cluster = new Cluster(simulator, newChance(), newChance, all)
   const ledger: Ledger = {
     transcripts: [],

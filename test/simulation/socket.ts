@@ -2,12 +2,13 @@
  * A player's socket in the simulated cluster: the `FrameSink` on a node and the connection to it. It
  * behaves like the gateway's socket from the first frame to the close, and carries text only.
  */
-import { Effect, type Fiber, Result } from "effect"
+import { Clock, Effect, type Fiber, Result } from "effect"
 import type { FeatureError, FeatureErrors } from "#rpc/config-document/feature-errors"
 import { PlayerId } from "#rpc/ids"
 import { closeCodes, type CloseCode } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
 import { dispatch, frameFeatureError, frameHead, parseFrame } from "#server/links/frames"
+import { waitingSince, type WaitingPlayers } from "#server/cluster/waiting-players"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { replyFrame } from "#server/links/reply-frames"
@@ -148,6 +149,7 @@ export class PlayerSocket implements FrameSink, Seat {
     }
     const admission = Effect.gen({ self: this }, function* () {
       this.setFeatureErrors(yield* featureErrorsOf(environmentId))
+      yield* Effect.sleep(this.runner.admissionMillis())
       const { connection, seat } = yield* openConnection(player, this)
       const { connectionId } = connection
       const event = yield* welcome({ connectionId, player, tokenExpiresAt: null, seat })
@@ -159,9 +161,10 @@ export class PlayerSocket implements FrameSink, Seat {
     this.runner.run(
       Effect.gen({ self: this }, function* () {
         const hub = yield* Hub
-        const services = yield* Effect.context<Effect.Services<typeof admission>>()
+        const services = yield* Effect.context<Effect.Services<typeof admission> | WaitingPlayers>()
         this.#admitting = hub.run(
           admission.pipe(
+            waitingSince(environmentId, yield* Clock.currentTimeMillis),
             Effect.catchCause(() => Effect.sync(() => this.close(closeCodes.draining, "failed"))),
             Effect.provideContext(services)
           )

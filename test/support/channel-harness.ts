@@ -7,6 +7,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { ChannelEvent, type ModerateOp } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
+import { absentOf } from "#entities/channel/absences"
 import { ChannelActor } from "#entities/channel/actor"
 import {
   type ChannelState,
@@ -223,13 +224,32 @@ export class ChannelHarness {
 
   /** Restores the channel from its row on another runner; nodes must watch it again. */
   move(): void {
+    this.#restore(0, false)
+  }
+
+  /** Stops the runner of the channel, which wakes on another one after a time. */
+  stop(awayMillis: number): void {
+    this.actor.retire()
+    this.#restore(awayMillis, true)
+  }
+
+  /** Players of the environment begin to wait for admission, or wait no more. */
+  hold(isHeld: boolean): void {
+    this.heldFrom = isHeld ? this.now : null
+    this.actor.tick()
+  }
+
+  #restore(awayMillis: number, isLast: boolean): void {
     const { epoch, executed } = this.actor
-    const row = toRow(this.state, epoch, "n0", this.now, executed.stored())
+    const absent = isLast ? absentOf(this.state, this.now) : []
+    const row = toRow(this.state, epoch, "n0", this.now, executed.stored(), absent)
+    this.now += awayMillis
     this.actor.fence()
     this.indexed.clear()
     for (const gateway of Object.values(this.gateways)) gateway.watcher = undefined
     const { links, state } = Effect.runSync(fromRow({ ...row }, this.now))
     this.actor = this.#activate(epoch + 1, state, links)
+    for (const { id } of membersOf(state)) this.indexed.add(id)
     this.actor.reschedule()
   }
 
@@ -271,13 +291,13 @@ export class ChannelHarness {
     return this.send(node, { t: "leave", playerId: player, connectionId, reason: "left" })
   }
 
-  drop(player: string, node: Node = "n1"): void {
+  drop(player: string, node: Node = "n1", drained = false): void {
     const gateway = this.gateways[node]
     const connectionId = gateway.members.get(player)?.connectionId
     if (connectionId === undefined) return
     gateway.members.delete(player)
     gateway.views.delete(player)
-    this.send(node, { t: "disconnect", playerId: player, connectionId })
+    this.send(node, { t: "disconnect", playerId: player, connectionId, drained })
   }
 
   sendMessage(player: string, node: Node = "n1"): string {

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { assert } from "@effect/vitest"
 import { Result } from "effect"
-import { rooms } from "#rpc/limits"
+import { graces, rooms } from "#rpc/limits"
 import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
 import {
   type Decision,
@@ -17,6 +17,7 @@ import {
   type RoomState,
   roomView
 } from "#entities/room/model"
+import type { Absence } from "#entities/absence"
 import { nextDeadline } from "#entities/room/seats"
 import { decide } from "#entities/room/state"
 
@@ -260,6 +261,14 @@ export const roomOf = (
 export const viewMatches = (view: RoomSnapshot, state: RoomState): boolean =>
   isDeepStrictEqual(view, roomView(state))
 
+/** No grace moves beyond its bounds, counted from the drop. */
+const checkBounds = ({ droppedAt, since, waitedMillis }: Absence, graceMillis: number): void => {
+  assert.isAtMost(waitedMillis, graces.waitingSeconds * 1000)
+  // A connection seen too long ago is dropped when the room notices, and its grace ends at once.
+  const latest = droppedAt + Math.max(graces.absenceSeconds * 1000, graceMillis)
+  assert.isAtMost(since + graceMillis, latest)
+}
+
 /** Asserts the invariants of a room, which hold after each command. `punctual`: no tick was late. */
 export const checkRoom = (state: RoomState, now: number, punctual: boolean): void => {
   const members = Array.from(state.members.values())
@@ -267,6 +276,7 @@ export const checkRoom = (state: RoomState, now: number, punctual: boolean): voi
   for (const member of members) {
     assert.strictEqual(member.attachment === null, member.absence !== null)
     if (member.announced) assert.isNull(member.attachment)
+    if (member.absence !== null) checkBounds(member.absence, state.settings.graceSeconds * 1000)
     if (member.joinDeadline !== null) assert.isNotNull(member.attachment)
   }
   const host = state.hostId === null ? undefined : state.members.get(state.hostId)
