@@ -10,7 +10,6 @@ import { closeCodes } from "#rpc/close-codes"
 import { Target } from "../wire/protocol.ts"
 import { mulberry32 } from "../load/schedule.ts"
 import type { LoadSocket } from "../wire/socket.ts"
-import { Quantiles, quantilesOf } from "./figures.ts"
 import { busyPercent, inFlight } from "./pace.ts"
 import { ask, connectPlayer, signIn } from "./service.ts"
 import { obey } from "./worker.ts"
@@ -19,7 +18,13 @@ const connectsAtATime = 64
 const seed = 20_261_122
 
 export const Command = Schema.Union([
-  Schema.Struct({ t: Schema.Literal("gather"), target: Target, count: Schema.Int }),
+  Schema.Struct({
+    t: Schema.Literal("gather"),
+    target: Target,
+    count: Schema.Int,
+    /** Where the sockets come from: one address has too few ports for all. */
+    localAddress: Schema.String
+  }),
   /** Everybody connects, and is matched into a room of this mode. */
   Schema.Struct({ t: Schema.Literal("enter"), mode: Schema.String }),
   /** Waits until everybody is back in a room, or gives up. */
@@ -41,8 +46,8 @@ export const Returned = Schema.Struct({
   back: Schema.Int,
   /** Players who came back and found their seat gone. */
   lost: Schema.Int,
-  /** From the loss of a player's connection to its room's answer. */
-  away: Quantiles,
+  /** From the loss of each returned player's connection to its room's answer. */
+  awayMillis: Schema.Array(Schema.Number),
   attempts: Schema.Int,
   busyPercent: Schema.Number
 })
@@ -61,6 +66,7 @@ const now = (): number => performance.timeOrigin + performance.now()
 const random = mulberry32(seed)
 
 let target: Target | undefined
+let localAddress = "127.0.0.1"
 let players: ReadonlyArray<Player> = []
 let connects = 0
 
@@ -73,14 +79,15 @@ const codeOf = ({ message }: Error): number =>
 async function connect(player: Player): Promise<LoadSocket> {
   if (target === undefined) throw new Error("nobody was gathered")
   connects += 1
-  return connectPlayer(target, player.token, {
+  const events = {
     onDelivery: () => undefined,
-    onLost: (error) => {
+    onLost: (error: Error) => {
       player.socket = undefined
       player.lostAt = now()
       void comeBack(player, codeOf(error))
     }
-  })
+  }
+  return connectPlayer(target, player.token, events, { localAddress })
 }
 
 /** Reconnects with the delays of the client until the room has answered. */
@@ -137,7 +144,7 @@ async function returned(patienceMillis: number): Promise<Returned> {
     lastBackAt: Math.max(...back.map(({ backAt }) => backAt)),
     back: back.length,
     lost: players.filter(({ seatLost }) => seatLost).length,
-    away: quantilesOf(back.map((player) => player.backAt - player.lostAt)),
+    awayMillis: back.map((player) => player.backAt - player.lostAt),
     attempts: connects,
     busyPercent: busy
   }
@@ -145,6 +152,7 @@ async function returned(patienceMillis: number): Promise<Returned> {
 
 async function gather(command: Extract<Command, { t: "gather" }>): Promise<void> {
   target = command.target
+  localAddress = command.localAddress
   const tokens = await signIn(target, command.count)
   players = tokens.map((token) => ({
     token,

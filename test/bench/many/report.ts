@@ -55,18 +55,18 @@ export function openFilesLimit(): number {
 
 const portRange = "/proc/sys/net/ipv4/ip_local_port_range"
 
-/** Refuses more sockets than the machine lets one process open to one server. */
-export function requireSockets(count: number): void {
+/** Refuses more sockets than the machine lets a process open to one server, from so many addresses. */
+export function requireSockets(count: number, addresses = 1): void {
   const spare = 500
   if (openFilesLimit() < count + spare) {
     throw new Error(
       `${count} sockets need ${count + spare} open files, the limit is ${openFilesLimit()}: ` +
-        `run \`ulimit -n ${count + spare}\` first, or take a smaller --count`
+        `run \`ulimit -n ${count + spare}\` first (the hard limit may be lower), or take a smaller --count`
     )
   }
   if (!existsSync(portRange)) return
   const [low = 0, high = 65_535] = readFileSync(portRange, "utf8").trim().split(/\s+/).map(Number)
-  const ports = high - low + 1
+  const ports = (high - low + 1) * addresses
   if (ports < count + spare) {
     throw new Error(
       `${count} sockets to one server need as many ports, ${portRange} has ${ports}: ` +

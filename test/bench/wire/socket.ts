@@ -27,6 +27,8 @@ export interface SocketProtocol {
   readonly header?: string
   /** The server speaks first: true once this is the frame that it opens with. */
   readonly greeting?: (text: string) => boolean
+  /** The address of this machine that the socket comes from. */
+  readonly localAddress?: string
   /** What to say at once to a frame that is no delivery: to a ping, for instance. */
   readonly answer?: (text: string) => string | undefined
 }
@@ -56,6 +58,7 @@ export class LoadSocket {
     this.#socket = net.connect({
       host: url.hostname,
       port: Number(url.port),
+      ...(protocol.localAddress === undefined ? {} : { localAddress: protocol.localAddress }),
       noDelay: true,
       onread: {
         buffer,
