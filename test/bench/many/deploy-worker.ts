@@ -14,7 +14,8 @@ import { busyPercent, inFlight } from "./pace.ts"
 import { ask, connectPlayer, signIn } from "./service.ts"
 import { obey } from "./worker.ts"
 
-const connectsAtATime = 64
+/** Of each process of players; together as many as the other benchmarks. */
+const connectsAtATime = 16
 const seed = 20_261_122
 
 export const Command = Schema.Union([
