@@ -84,7 +84,7 @@ export const afterGap = (
   return startingAt(absence, since, graceMillis)
 }
 
-/** The end of the grace if it were not held from now on: what clients are told. */
+/** The end of the grace if it were not held from now on: what clients receive. */
 export const graceEnd = (absence: Absence, { heldSince, millis }: Grace, now: number): number => {
   const { since } = heldSince === null ? absence : afterHold(absence, heldSince, now, millis)
   return since + millis

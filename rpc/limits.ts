@@ -1,7 +1,4 @@
-/**
- * Limits of the API and bounds of queues, caches and buffers. Each appears once, with its unit in the
- * name.
- */
+/** Limits of the API, and bounds of queues, caches and buffers: each once, with its unit in the name. */
 
 import { refreshRaceSeconds } from "./client-limits.ts"
 

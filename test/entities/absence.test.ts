@@ -81,7 +81,7 @@ const actualEnd = ({ byService, graceMillis, stretches }: Scenario): number | un
 }
 
 describe("a grace", () => {
-  it("ends when the player could have returned for its whole duration", () => {
+  it("ends a grace when the player could have returned for its whole duration", () => {
     checkProperty((drawn) => {
       // Where nothing is left to count, the first look ends the grace.
       if (drawn.graceMillis === 0) return
@@ -89,7 +89,7 @@ describe("a grace", () => {
     })
   })
 
-  it("ends as early as without holds and gaps, and never beyond its bounds", () => {
+  it("ends a grace no earlier than without holds and gaps, and never beyond its bounds", () => {
     checkProperty((drawn) => {
       const end = actualEnd(drawn)
       if (end === undefined) return
@@ -100,12 +100,12 @@ describe("a grace", () => {
     })
   })
 
-  it("of an absence seen late is bounded from when the connection was last seen", () => {
+  it("bounds a grace that begins late from the time at which the connection was last seen", () => {
     const absence = absent(start, 30 * second, { byService: true, seenAt: start - absenceMax })
     assert.strictEqual(graceEnd(absence, { millis: 30 * second, heldSince: null }, start), start)
   })
 
-  it("tells an end that moves while it is held, up to the latest one", () => {
+  it("moves the end of a grace while it is held, up to the latest one", () => {
     const absence = absent(start, 30 * second, { byService: false })
     const grace = { millis: 30 * second, heldSince: start + 10 * second }
     const endAt = (seconds: number) => graceEnd(absence, grace, start + seconds * second)

@@ -50,7 +50,7 @@ export class Holds {
     return this.#holds.get(environmentId)?.from ?? this.#waiting.longest(environmentId)
   }
 
-  /** Looks at the waits again; returns the environments whose graces are held or run anew, or all. */
+  /** Looks at the waits again; returns the environments whose graces are held now or run again, or all. */
   look(now: number, elsewhere: Elsewhere): ReadonlySet<string> | "all" {
     const wasServed = this.#isServed
     this.#isServed = elsewhere.isServed || this.#waiting.isServing

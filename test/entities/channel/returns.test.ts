@@ -19,16 +19,19 @@ const assertLasts = (channel: ChannelHarness, player: string, millis: number): v
 }
 
 describe("a membership of a channel whose runner stops", () => {
-  it.for([5, 45, 300])("lasts its whole grace after the service was away for %i s", (away) => {
-    const channel = channelOf("ann", "ben")
-    channel.drop("ben", "n1", true)
-    channel.wait(2 * second)
-    channel.stop(away * second)
-    channel.watch("n1")
-    assertLasts(channel, "ben", grace)
-  })
+  it.for([5, 45, 300])(
+    "keeps a membership for its whole grace after the service was away for %i s",
+    (away) => {
+      const channel = channelOf("ann", "ben")
+      channel.drop("ben", "n1", true)
+      channel.wait(2 * second)
+      channel.stop(away * second)
+      channel.watch("n1")
+      assertLasts(channel, "ben", grace)
+    }
+  )
 
-  it("lasts what was left of the grace of a player who had left before by itself", () => {
+  it("keeps a member who dropped before the channel stopped for the rest of its grace", () => {
     const channel = channelOf("ann", "ben")
     channel.drop("ben")
     channel.wait(10 * second)
@@ -37,7 +40,7 @@ describe("a membership of a channel whose runner stops", () => {
     assertLasts(channel, "ben", grace - 10 * second)
   })
 
-  it("continues without an event when the player returns within its grace", () => {
+  it("sends no event when a member returns after its channel was away", () => {
     const channel = channelOf("ann", "ben")
     channel.drop("ben", "n1", true)
     channel.stop(minute)
@@ -51,7 +54,7 @@ describe("a membership of a channel whose runner stops", () => {
     assert.deepStrictEqual(channel.members, ["ann", "ben"])
   })
 
-  it("keeps its place in a full channel, and the channel its owner", () => {
+  it("keeps the owner of a channel over a stop of five minutes", () => {
     const channel = channelOf("ann", "ben")
     channel.drop("ann", "n1", true)
     channel.stop(5 * minute)
@@ -62,7 +65,7 @@ describe("a membership of a channel whose runner stops", () => {
     assert.strictEqual(channel.state.options.ownerId, "ann")
   })
 
-  it("ends ten minutes from the drop at the latest", () => {
+  it("ends a membership ten minutes from the drop at the latest", () => {
     const channel = channelOf("ann", "ben")
     channel.drop("ben", "n1", true)
     channel.stop(graces.absenceSeconds * second)
@@ -71,7 +74,7 @@ describe("a membership of a channel whose runner stops", () => {
     assert.notInclude(channel.members, "ben")
   })
 
-  it("is not given back to a player who was banned or has left", () => {
+  it("keeps no membership over a stop of a player who was banned or has left", () => {
     const channel = channelOf("ann", "ben", "cat")
     channel.drop("ben")
     channel.actor.moderate({ op: "ban", target: "ben" })
@@ -83,7 +86,7 @@ describe("a membership of a channel whose runner stops", () => {
 })
 
 describe("a membership while players of its environment wait for admission", () => {
-  it("stands still, and goes on when nobody waits", () => {
+  it("holds the grace of a membership while players wait, and then lets it go on", () => {
     const channel = channelOf("ann", "ben")
     channel.drop("ben")
     channel.wait(10 * second)
@@ -94,14 +97,14 @@ describe("a membership while players of its environment wait for admission", () 
     assertLasts(channel, "ben", grace - 10 * second)
   })
 
-  it("stands still for two minutes at most", () => {
+  it("holds the grace of a membership for two minutes at most", () => {
     const channel = channelOf("ann", "ben")
     channel.drop("ben")
     channel.hold(true)
     assertLasts(channel, "ben", graces.waitingSeconds * second + grace)
   })
 
-  it("stands still with the time that an empty channel has left", () => {
+  it("holds the time that an empty channel has left while players wait", () => {
     const channel = channelOf("ann")
     channel.leave("ann")
     channel.hold(true)

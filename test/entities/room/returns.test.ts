@@ -15,8 +15,8 @@ const isSeated = (harness: ActorHarness, player: string): boolean =>
 
 /** Asserts that the seat stays for this long, and not a millisecond longer. */
 const assertLasts = (harness: ActorHarness, player: string, millis: number): void => {
-  const told = harness.actor.peek(player)?.graceUntil
-  assert.strictEqual(told, iso(harness.now + millis), "the end that the player is told")
+  const graceUntil = harness.actor.peek(player)?.graceUntil
+  assert.strictEqual(graceUntil, iso(harness.now + millis), "the end in `welcome`")
   harness.wait(millis - 1)
   assert.isTrue(isSeated(harness, player), "the seat stays")
   harness.wait(1)
@@ -29,15 +29,18 @@ const drain = (harness: ActorHarness): void => {
 }
 
 describe("a seat in a room whose runner stops", () => {
-  it.for([5, 45, 300])("lasts its whole grace after the service was away for %i s", (away) => {
-    const harness = roomOfThree()
-    drain(harness)
-    harness.wait(2 * second)
-    harness.stop(away * second)
-    assertLasts(harness, "ben", grace)
-  })
+  it.for([5, 45, 300])(
+    "keeps a seat for its whole grace after the service was away for %i s",
+    (away) => {
+      const harness = roomOfThree()
+      drain(harness)
+      harness.wait(2 * second)
+      harness.stop(away * second)
+      assertLasts(harness, "ben", grace)
+    }
+  )
 
-  it("lasts what was left of the grace of a player who had left before by itself", () => {
+  it("keeps the seat of a player who dropped before the room stopped for the rest of its grace", () => {
     const harness = roomOfThree()
     harness.drop("ben")
     harness.wait(10 * second)
@@ -46,7 +49,7 @@ describe("a seat in a room whose runner stops", () => {
     assertLasts(harness, "ben", 20 * second)
   })
 
-  it("is taken again by a player who returns within it", () => {
+  it("gives the seat back to a player who returns within its grace after the room was away", () => {
     const harness = roomOfThree()
     drain(harness)
     harness.stop(5 * minute)
@@ -57,7 +60,7 @@ describe("a seat in a room whose runner stops", () => {
     assert.deepStrictEqual(seatedPlayers(harness), ["ben"])
   })
 
-  it("lasts ten minutes from the drop at most, however often the room moves", () => {
+  it("keeps a seat for ten minutes from the drop at most, however often the room moves", () => {
     const harness = roomOfThree()
     const droppedAt = harness.now
     drain(harness)
@@ -71,7 +74,7 @@ describe("a seat in a room whose runner stops", () => {
     assertLasts(harness, "ben", end - harness.now)
   })
 
-  it("is free when the service was away for longer than ten minutes", () => {
+  it("frees the seats of absent players when the service was away for over ten minutes", () => {
     const harness = roomOfThree()
     drain(harness)
     harness.stop(11 * minute)
@@ -81,7 +84,7 @@ describe("a seat in a room whose runner stops", () => {
 })
 
 describe("a seat in a room whose runner is lost", () => {
-  it("starts its grace when the room notices on its new runner that the node is gone too", () => {
+  it("starts the grace of a seat when a room that moved notices that the node is gone too", () => {
     const harness = roomOfThree()
     harness.crash(5 * minute)
     harness.watch("n1")
@@ -89,7 +92,7 @@ describe("a seat in a room whose runner is lost", () => {
     assertLasts(harness, "ben", grace)
   })
 
-  it("lasts what was left when the last snapshot was written", () => {
+  it("keeps a seat for what was left of its grace when a lost runner wrote the last snapshot", () => {
     const harness = roomOfThree()
     harness.drop("ben")
     harness.wait(10 * second)
@@ -98,7 +101,7 @@ describe("a seat in a room whose runner is lost", () => {
     assertLasts(harness, "ben", grace)
   })
 
-  it("counts ten minutes from the last snapshot of a connection that never came back", () => {
+  it("counts ten minutes from the last snapshot for a connection that never came back", () => {
     const harness = roomOfThree()
     harness.crash(11 * minute)
     harness.watch("n1")
@@ -106,7 +109,7 @@ describe("a seat in a room whose runner is lost", () => {
     assert.deepStrictEqual(seatedPlayers(harness), ["ann", "cat"])
   })
 
-  it("keeps a connection whose gateway has survived, however long the room was away", () => {
+  it("keeps a member whose gateway has survived, however long the room was away", () => {
     const harness = roomOfThree()
     harness.crash(11 * minute)
     harness.watch("n1")
@@ -117,7 +120,7 @@ describe("a seat in a room whose runner is lost", () => {
 })
 
 describe("the host of a room that wakes", () => {
-  it("keeps its role for five seconds from then", () => {
+  it("keeps the role of an absent host for five seconds after the room wakes", () => {
     const harness = roomOfThree()
     harness.drop("ann")
     harness.wait(4 * second)
@@ -131,7 +134,7 @@ describe("the host of a room that wakes", () => {
 })
 
 describe("a seat while players of its environment wait for admission", () => {
-  it("stands still, and goes on when nobody waits", () => {
+  it("holds the grace of a seat while players wait, and lets it go on when nobody waits", () => {
     const harness = roomOfThree()
     harness.drop("ben")
     harness.wait(10 * second)
@@ -142,7 +145,7 @@ describe("a seat while players of its environment wait for admission", () => {
     assertLasts(harness, "ben", 20 * second)
   })
 
-  it("stands still from the drop of a player who leaves meanwhile", () => {
+  it("holds the grace of a player who drops while others wait from the drop on", () => {
     const harness = roomOfThree()
     harness.hold(true)
     harness.drop("ben")
@@ -151,7 +154,7 @@ describe("a seat while players of its environment wait for admission", () => {
     assertLasts(harness, "ben", grace)
   })
 
-  it("stands still for two minutes at most, in all waits together", () => {
+  it("holds the grace of a seat for two minutes at most, in all waits together", () => {
     const harness = roomOfThree()
     const droppedAt = harness.now
     harness.drop("ben")
@@ -166,7 +169,7 @@ describe("a seat while players of its environment wait for admission", () => {
     assert.isAtLeast(harness.now, droppedAt + graces.waitingSeconds * second + grace)
   })
 
-  it("ends while players still wait, when two minutes and its grace are over", () => {
+  it("frees a seat while players still wait, when two minutes and its grace are over", () => {
     const harness = roomOfThree()
     harness.drop("ben")
     harness.hold(true)
@@ -176,7 +179,7 @@ describe("a seat while players of its environment wait for admission", () => {
     assert.isFalse(isSeated(harness, "ben"))
   })
 
-  it("stands still over a move of the room, and counts both", () => {
+  it("holds the grace of a seat over a move of the room, and counts both", () => {
     const harness = roomOfThree()
     harness.drop("ben")
     harness.wait(5 * second)
@@ -189,7 +192,7 @@ describe("a seat while players of its environment wait for admission", () => {
     assertLasts(harness, "ben", 25 * second)
   })
 
-  it("tells the others the moved end when it announces the absence", () => {
+  it("announces an absence with the moved end of its grace", () => {
     const harness = roomOfThree()
     harness.hold(true)
     harness.drop("ben", true)
@@ -202,16 +205,19 @@ describe("a seat while players of its environment wait for admission", () => {
     })
   })
 
-  it.for(["left", "banned", "deleted"] as const)("is free at once when its player is %s", (how) => {
-    const harness = roomOfThree()
-    harness.drop("ben")
-    harness.hold(true)
-    if (how === "left") harness.send("n2", { t: "leave", playerId: "ben", reason: "left" })
-    else harness.actor.removePlayer("ben", how)
-    assert.isFalse(isSeated(harness, "ben"))
-  })
+  it.for(["left", "banned", "deleted"] as const)(
+    "frees a seat whose grace is held at once when its player is %s",
+    (how) => {
+      const harness = roomOfThree()
+      harness.drop("ben")
+      harness.hold(true)
+      if (how === "left") harness.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+      else harness.actor.removePlayer("ben", how)
+      assert.isFalse(isSeated(harness, "ben"))
+    }
+  )
 
-  it("leaves a room without absent members as it is, and writes nothing", () => {
+  it("leaves a room without absent members as it is while players wait, and writes nothing", () => {
     const harness = roomOfThree()
     const before = harness.actor.state
     const { length } = harness.snapshots
@@ -231,7 +237,7 @@ describe("a snapshot of release 0.1", () => {
         : value
     )
 
-  it("keeps the seats of absent members when its room wakes", () => {
+  it("keeps the seats of absent members when a room wakes from a snapshot of release 0.1", () => {
     const harness = roomOfThree()
     drain(harness)
     const stored = Effect.runSync(decodeSnapshot(older(harness.snapshots.at(-1) ?? "")))

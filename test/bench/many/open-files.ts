@@ -1,6 +1,6 @@
 /** Raises the limit of open files of this process, by running it again under `prlimit`. */
 import { spawnSync } from "node:child_process"
-import { openFilesLimit } from "../many/report.ts"
+import { openFilesLimit } from "./report.ts"
 
 /**
  * Runs the program again with a limit of so many open files, where this process may have them; else goes on
