@@ -11,7 +11,7 @@ import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 import { SkippedReporter } from "./test/support/skipped-reporter.ts"
 
-const house = "test/house/house.test.ts"
+const house = "test/house/*.test.ts"
 const simulation = "test/simulation/*.test.ts"
 const chaos = "test/chaos/chaos.test.ts"
 const fuzz = "test/fuzz/fuzz.test.ts"

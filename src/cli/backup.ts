@@ -23,7 +23,7 @@ const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
   const all = [file, ...words, ...((yield* Json) ? ["--json"] : [])]
   const code = yield* Effect.callback<number>((resume) => {
     const child = spawn(process.execPath, all, { stdio: "inherit" })
-    child.once("error", () => resume(Effect.succeed(exitCodes.no)))
+    child.on("error", () => resume(Effect.succeed(exitCodes.no)))
     child.once("exit", (exitCode) => resume(Effect.succeed(exitCode ?? exitCodes.no)))
     return Effect.sync(() => child.kill("SIGTERM"))
   })

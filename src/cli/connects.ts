@@ -14,9 +14,11 @@ const timeout = "5 seconds"
 /** Connects and closes, over TLS with a trusted certificate. */
 export const connects = ({ host, isTls, port }: Address) =>
   Effect.acquireUseRelease(
-    Effect.sync(() =>
-      isTls ? connectTls({ host, port, servername: host }) : connect({ host, port })
-    ),
+    Effect.sync(() => {
+      const socket = isTls ? connectTls({ host, port, servername: host }) : connect({ host, port })
+      // The use below reports it.
+      return socket.on("error", () => undefined)
+    }),
     (socket) =>
       Effect.callback<boolean>((resume) => {
         socket.once(isTls ? "secureConnect" : "connect", () => resume(Effect.succeed(true)))

@@ -46,7 +46,9 @@ const openSocket = (host: string) =>
     Effect.tryPromise({
       try: async () => {
         const { address, family } = await lookup(host)
-        return { socket: createSocket(family === 6 ? "udp6" : "udp4"), address }
+        const socket = createSocket(family === 6 ? "udp6" : "udp4")
+        // Each request reports it: without an answer it fails.
+        return { socket: socket.on("error", () => undefined), address }
       },
       catch: (): typeof silent => silent
     }),
@@ -64,7 +66,7 @@ type StunAnswer = Exclude<ReturnType<typeof readStunResponse>, undefined>
 /** Sends a request until a response comes. */
 const ask = ({ address, port, socket }: Peer, request: Buffer) =>
   Effect.callback<StunAnswer, typeof silent>((resume) => {
-    socket.removeAllListeners()
+    socket.removeAllListeners("message")
     socket.on("message", (message) => {
       const response = readStunResponse(request, message)
       if (response !== undefined) resume(Effect.succeed(response))

@@ -7,6 +7,7 @@ import { paths } from "#rpc/paths"
 import { ServiceLive } from "./app.ts"
 import { demoAddress } from "./demo/games.ts"
 import { SignInLinks } from "./features/developers/sign-in-links.ts"
+import { UnhandledErrors } from "./http/unhandled-errors.ts"
 import { npmEnd } from "./platform/npm-parent.ts"
 import { Settings } from "./platform/settings/settings.ts"
 import { failStart } from "./start-error.ts"
@@ -61,7 +62,9 @@ const StopWithNpm = npmEnd.pipe(
   Layer.effectDiscard
 )
 
-Layer.launch(Layer.merge(StopWithNpm, StartMessage.pipe(Layer.provide(ServiceLive)))).pipe(
+const Started = Layer.merge(StartMessage, UnhandledErrors).pipe(Layer.provide(ServiceLive))
+
+Layer.launch(Layer.merge(StopWithNpm, Started)).pipe(
   Effect.catchTag("SettingsError", ({ issues }) =>
     failStart(
       [

@@ -106,6 +106,7 @@ export const startRunner = (options: {
         const append = (chunk: Buffer): void => {
           output = (output + chunk.toString()).slice(-outputMax)
         }
+        process.on("error", (error) => append(Buffer.from(error.message)))
         process.stdout.on("data", append)
         process.stderr.on("data", append)
         return process

@@ -199,6 +199,36 @@ export const forbiddenNames: ReadonlyArray<Forbidden> = [
   { name: "Effect.sleep", instead: state, within: ["test/**/*.test.ts"], allowed: [] }
 ]
 
+/** What makes emitters of errors, by module: requests, sockets, servers, streams and processes. */
+export const emitterModules: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "node:http": ["request", "get", "createServer"],
+  "node:https": ["request", "get", "createServer"],
+  "node:net": ["connect", "createConnection", "createServer", "Server", "Socket"],
+  "node:tls": ["connect", "createServer"],
+  "node:dgram": ["createSocket"],
+  "node:child_process": ["fork", "spawn"],
+  "node:worker_threads": ["Worker"],
+  "node:stream": ["Duplex", "PassThrough", "Readable", "Transform", "Writable"],
+  "node:fs": ["createReadStream", "createWriteStream"],
+  "node:zlib": [
+    "createBrotliCompress",
+    "createBrotliDecompress",
+    "createDeflate",
+    "createGunzip",
+    "createGzip",
+    "createInflate"
+  ],
+  ws: ["WebSocket", "WebSocketServer"]
+}
+
+/** Files whose emitters have their listeners elsewhere. */
+export const emitterExceptions: ReadonlyArray<{ readonly path: string; readonly why: string }> = [
+  { path: "src/server/features/functions/compiler/capture.ts", why: "its streams never fail" },
+  // Tables of compressions, which a pipeline of the same file calls.
+  { path: "src/server/features/hosting/blobs.ts", why: "a pipeline listens" },
+  { path: "src/server/features/hosting/upload.ts", why: "a pipeline listens" }
+]
+
 /** Marks of unfinished or silenced code, forbidden in comments. */
 export const forbiddenMarks = [
   "TODO",

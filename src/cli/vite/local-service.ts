@@ -78,6 +78,7 @@ const start = ({ dataDir, env, port }: LocalServiceOptions): Shared => {
   }
   child.stdout.on("data", append)
   child.stderr.on("data", append)
+  child.on("error", (error) => append(Buffer.from(error.message)))
   child.once("exit", () => running.delete(dataDir))
   process.once("exit", () => child.kill())
   running.set(dataDir, shared)

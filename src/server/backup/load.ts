@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs"
 import { chmod, copyFile, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { pipeline } from "node:stream"
 import { createGunzip } from "node:zlib"
 import { Effect, Option, Redacted, Schema, Stream } from "effect"
 import {
@@ -75,8 +76,10 @@ const batchRows = 1000
 
 const linesOf = (file: string) =>
   Stream.suspend(() => {
-    const source = createReadStream(file)
-    const lines = createInterface({ input: source.pipe(createGunzip()), crlfDelay: Infinity })
+    const input = createGunzip()
+    // The reader of the lines gets the error, which ends both.
+    pipeline(createReadStream(file), input, () => undefined)
+    const lines = createInterface({ input, crlfDelay: Infinity })
     return Stream.fromAsyncIterable(
       lines,
       (cause) => new BackupError({ message: `Failed to read ${file}: ${String(cause)}` })

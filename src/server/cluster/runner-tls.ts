@@ -66,7 +66,11 @@ export const readTls = Effect.gen(function* () {
 
 /** Opens a TLS connection. */
 export const connectTls = (host: string, port: number, tls: TlsFiles): TLSSocket =>
-  connect({ ...tls, host, port, minVersion, checkServerIdentity: () => undefined })
+  connect({ ...tls, host, port, minVersion, checkServerIdentity: () => undefined }).on(
+    "error",
+    // Its user listens, too. An error ends the connection.
+    () => undefined
+  )
 
 const endOf = ({ remoteAddress = "", remotePort = 0 }: Socket) => `${remoteAddress} ${remotePort}`
 
@@ -82,6 +86,8 @@ export const makeTlsListener = (tls: TlsFiles) => {
     rejectUnauthorized: true,
     handshakeTimeout: runnerPort.handshakeSeconds * 1000
   })
+  // It listens to no port: connections come from the runner port.
+  server.on("error", () => undefined)
   server.on("secureConnection", (secured) => {
     secured.pause().on("error", () => secured.destroy())
     const resume = waiting.get(endOf(secured))

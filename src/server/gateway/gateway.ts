@@ -103,6 +103,8 @@ export class Gateway extends Context.Service<
       const { stats: socketStats } = sockets
       const { closeRevoked, host } = yield* makeHost(sockets)
       const wss = new WebSocketServer({ noServer: true, clientTracking: false, ...webSocketBounds })
+      // It listens to no port of its own, and reports faults of a handshake to its client.
+      wss.on("error", () => undefined)
       let draining = false
       const upgrade =
         (open: OpenSocket) =>

@@ -12,7 +12,9 @@ import { HostedApps } from "#server/features/hosting/apps"
 import { sendPage } from "#server/features/hosting/pages"
 import { AppServer } from "#server/features/hosting/serve"
 import { CardImages, type ServedCard } from "#server/features/share/card-images"
+import { inCourse } from "#server/platform/request-errors"
 import { HttpServerHandle } from "./server.ts"
+import { courseOf, courseOfSocket } from "./unhandled-errors.ts"
 
 const cardForm = /^\/\.card(?:\/([0-9A-Za-z]+))?\.png(?:\?|$)/
 
@@ -78,15 +80,19 @@ export const AppHosts = Layer.effectDiscard(
       isFor: (request) => appHostOf(request) !== undefined || functions.isFor(request),
       serve: (request, response) => {
         const host = appHostOf(request)
-        if (functions.isFor(request)) functions.serve(request, response)
-        else if (host === undefined) return false
-        else if (!serveCard(host, request, response)) serve(host, request, response)
+        const isForFunction = functions.isFor(request)
+        if (!isForFunction && host === undefined) return false
+        // These handlers are callbacks of Node. The router runs its handlers in fibers, which fail alone.
+        inCourse(courseOf(request, response), () => {
+          if (isForFunction || host === undefined) functions.serve(request, response)
+          else if (!serveCard(host, request, response)) serve(host, request, response)
+        })
         return true
       },
       mayUpgrade: functions.isFor,
       upgrade: (request, socket, head) => {
-        if (hasRoom()) functions.upgrade(request, socket, head)
-        else refuseSocket(socket, full)
+        if (!hasRoom()) return refuseSocket(socket, full)
+        inCourse(courseOfSocket(request, socket), () => functions.upgrade(request, socket, head))
       }
     })
   })

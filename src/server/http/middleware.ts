@@ -13,6 +13,7 @@ import {
 } from "effect/http"
 import { http as limits } from "#rpc/limits"
 import { RequestCounts } from "#server/platform/request-counts"
+import { givenRequestId } from "#server/platform/request-errors"
 import { makeAccessLog } from "./access-log.ts"
 import { CompactMessage } from "./compact-message.ts"
 import { answerFailure, rejectEncoded, rejectMalformed } from "./errors.ts"
@@ -22,9 +23,6 @@ import { makeBoundResponse } from "./unread-responses.ts"
 type Response = HttpServerResponse.HttpServerResponse
 
 const requestIdHeader = "x-request-id"
-
-/** Request ids of a proxy or client that are safe to log. */
-const requestIdForm = /^[A-Za-z0-9._:-]{1,64}$/
 
 const cors = HttpMiddleware.cors({
   allowedHeaders: [
@@ -55,9 +53,9 @@ export const EdgeMiddleware = HttpRouter.middleware(
     const boundBody = yield* makeBoundBody
     const boundResponse = yield* makeBoundResponse
     let requests = 0
-    const idOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
-      const given = headers[requestIdHeader] ?? ""
-      if (requestIdForm.test(given)) return given
+    const idOf = (request: HttpServerRequest.HttpServerRequest): string => {
+      const given = givenRequestId(request)
+      if (given !== undefined) return given
       requests += 1
       return `${process}-${requests}`
     }

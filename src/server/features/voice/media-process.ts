@@ -19,7 +19,7 @@ const report = (message: MediaReport): void => void process.send?.(message)
 const freePort = () =>
   new Promise<number>((resolve, reject) => {
     const socket = createSocket("udp4")
-    socket.once("error", reject)
+    socket.on("error", reject)
     socket.bind(0, () => {
       const { port } = socket.address()
       socket.close(() => resolve(port))

@@ -67,7 +67,7 @@ export class MediaWorker {
       events.onEnd(wasReady)
       this.#end()
     }
-    this.#child.once("error", (error) => {
+    this.#child.on("error", (error) => {
       this.#onLog("Fatal", error.message)
       ended()
     })

@@ -17,7 +17,7 @@ export const DashboardPort = Layer.effectDiscard(
     const listener = createServer({ noDelay: true }, (socket) => server.emit("connection", socket))
     yield* Effect.acquireRelease(
       Effect.callback<void, HttpServerError.ServeError>((resume) => {
-        listener.once("error", (cause) =>
+        listener.on("error", (cause) =>
           resume(Effect.fail(new HttpServerError.ServeError({ cause })))
         )
         listener.listen(dashboard, host, () => resume(Effect.void))

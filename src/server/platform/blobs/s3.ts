@@ -7,7 +7,7 @@
 import { createHash, type Hash } from "node:crypto"
 import { createReadStream, createWriteStream, openAsBlob } from "node:fs"
 import { join } from "node:path"
-import { Readable, Transform } from "node:stream"
+import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { Effect, type Exit, FiberSet } from "effect"
 import { hosting as limits } from "#rpc/limits"
@@ -28,18 +28,17 @@ const hashOf = async (file: string): Promise<string> => {
   return hash.digest("hex")
 }
 
-/** Passes bytes on up to the size of the largest blob, and hashes them. */
-const hashing = (hash: Hash): Transform => {
-  let received = 0
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
+/** Returns a step of a pipeline that passes bytes on up to the size of the largest blob, and hashes them. */
+const hashing = (hash: Hash) =>
+  async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    let received = 0
+    for await (const chunk of chunks) {
       received += chunk.length
       hash.update(chunk)
-      if (received <= limits.blobMaxBytes) done(null, chunk)
-      else done(new Error("the object is larger than any blob"))
+      if (received > limits.blobMaxBytes) throw new Error("the object is larger than any blob")
+      yield chunk
     }
-  })
-}
+  }
 
 /** Writes a response to a file; false if the bytes are not those that were stored. */
 const writeTo = async (file: string, response: Response): Promise<boolean> => {

@@ -265,7 +265,7 @@ const spawnServer = (program: string, log: string, { cluster, environment, port 
       })
       closeSync(output)
       server.unref()
-      server.once("error", onError)
+      server.on("error", onError)
       server.once("spawn", () => resume(Effect.succeed(server)))
     } catch (cause) {
       onError(cause)
@@ -313,6 +313,6 @@ const spawnWatcher = (directory: string, cluster: Cluster, idleMillis: number): 
     windowsHide: true,
     stdio: "ignore"
   })
-    .once("error", () => undefined)
+    .on("error", () => undefined)
     .unref()
 }

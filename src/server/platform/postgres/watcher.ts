@@ -57,7 +57,7 @@ const serverPort = (): number | undefined => {
 const listens = (port: number) =>
   new Promise<boolean>((resolve) => {
     const socket = connect(port, "127.0.0.1")
-    socket.once("connect", () => resolve(true)).once("error", () => resolve(false))
+    socket.once("connect", () => resolve(true)).on("error", () => resolve(false))
     socket.once("close", () => socket.destroy())
     socket.setTimeout(1000, () => resolve(false))
   })

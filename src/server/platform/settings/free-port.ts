@@ -31,7 +31,7 @@ const nextPort = (): number =>
 const tryPort = (host: string, port: number) =>
   Effect.callback<number, FreePortError>((resume) => {
     const server = createServer()
-    server.once("error", (cause) => resume(Effect.fail(new FreePortError({ host, cause }))))
+    server.on("error", (cause) => resume(Effect.fail(new FreePortError({ host, cause }))))
     server.listen(port, host, () => {
       server.close(() => resume(Effect.succeed(port)))
     })

@@ -82,7 +82,7 @@ export const listenForBindings = async (
     )
   })
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject)
+    server.on("error", reject)
     server.listen(path, resolve)
   })
   if (uid !== undefined) chownSync(path, uid, uid)

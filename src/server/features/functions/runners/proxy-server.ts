@@ -139,6 +139,8 @@ export const receiveFrom = (options: ReceiveOptions): ((socket: Duplex) => void)
     maxHeaderSize: headersMaxBytes,
     requireHostHeader: false
   })
+  // It listens to no port: connections come from the runner port.
+  server.on("error", options.onFault)
   server.on("request", serve)
   server.on("checkContinue", serve)
   server.on("upgrade", (request, socket, head) => {
