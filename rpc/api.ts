@@ -25,7 +25,7 @@ import { OAuthApi } from "./oauth/sign-in.ts"
 import { DeveloperSignInApi, DevelopersApi, PlatformApi } from "./developers.ts"
 import { PlayerDataApi, AdminPlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
 import { PlayersApi } from "./players.ts"
-import { ProjectApi, ProjectsApi, EnvironmentApi } from "./projects.ts"
+import { EnvironmentApi, KeyApi, ProjectApi, ProjectsApi } from "./projects.ts"
 import { finishDocument } from "./openapi/document.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
@@ -82,6 +82,7 @@ export class Api extends HttpApi.make("player-backend")
   .add(tagged(DeveloperSignInApi))
   .add(tagged(DeveloperOAuthApi))
   .add(tagged(DevelopersApi))
+  .add(tagged(KeyApi))
   .add(tagged(ProjectsApi))
   .add(tagged(ProjectApi))
   .add(tagged(EnvironmentApi))

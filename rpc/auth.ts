@@ -87,6 +87,9 @@ export class CurrentEnvironment extends Context.Service<CurrentEnvironment, Envi
   "rpc/auth/CurrentEnvironment"
 ) {}
 
+/** The key of a request that may have either kind. */
+export class CurrentKey extends Context.Service<CurrentKey, KeyCaller>()("rpc/auth/CurrentKey") {}
+
 export class CurrentPlayer extends Context.Service<CurrentPlayer, PlayerCaller>()(
   "rpc/auth/CurrentPlayer"
 ) {}
@@ -140,10 +143,13 @@ export class SecretKey extends HttpApiMiddleware.Service<
 }) {}
 
 /** `X-Svc-Key: pk_...` or `sk_...`: a page, or the server that renders one. */
-export class AnyKey extends HttpApiMiddleware.Service<AnyKey, { provides: CurrentEnvironment }>()(
-  "rpc/auth/AnyKey",
-  { security: { anyKey: svcKey }, error: [wire(InvalidKey), wire(OriginNotAllowed)] }
-) {}
+export class AnyKey extends HttpApiMiddleware.Service<
+  AnyKey,
+  { provides: CurrentEnvironment | CurrentKey }
+>()("rpc/auth/AnyKey", {
+  security: { anyKey: svcKey },
+  error: [wire(InvalidKey), wire(OriginNotAllowed)]
+}) {}
 
 /**
  * `Authorization: Bearer <access token>`, beside the publishable key. A banned player can still read

@@ -4,6 +4,7 @@ import { refreshRaceSeconds } from "./client-limits.ts"
 
 export { functionDeliveries, functionLogs, functions, functionUsage } from "./functions-limits.ts"
 export { hosting } from "./hosting-limits.ts"
+export { share, shareCards } from "./share-limits.ts"
 export {
   socket,
   graces,
@@ -362,37 +363,4 @@ export const money = {
   meterMillis: 20_000,
   /** Counts of environments and components that a node holds; beyond it the service drops them. */
   meterCountsMax: 100_000
-} as const
-
-/** Share links, their counts and card images. */
-export const share = {
-  idCharacters: 10,
-  labelMaxCharacters: 80,
-  /** Links that a player keeps; a new one replaces the oldest. */
-  linksPerPlayer: 500,
-  statsDaysDefault: 30,
-  statsDaysMax: 366,
-  /** A visitor's account counts as new for this long. */
-  newPlayerSeconds: secondsPerDay,
-  cardWidthPixels: 1200,
-  cardHeightPixels: 600,
-  cardBackgroundMaxBytes: 2 * MiB,
-  cardFontMaxBytes: 10 * MiB,
-  xProfilesMax: 100
-} as const
-
-/** The drawing of card images on one node. */
-export const shareCards = {
-  /** Memory of the drawing process, beyond which the service replaces it. */
-  processMaxBytes: 768 * MiB,
-  rendererCacheBytes: 32 * MiB,
-  /** Renderers for fonts of apps. */
-  fontsCached: 4,
-  drawCpuMillis: 5000,
-  drawMaxMillis: 30_000,
-  /** Cards of one environment that wait to be drawn, and how long. */
-  waitingPerEnvironment: 64,
-  waitMillis: 10_000,
-  cacheMaxBytes: 256 * MiB,
-  maxAgeSeconds: secondsPerDay
 } as const

@@ -16,7 +16,7 @@ import { Player } from "./players.ts"
 import { Deleted } from "./responses.ts"
 import { Save } from "./saves.ts"
 import { RefreshToken } from "./sessions.ts"
-import { ShareKind } from "./share/api.ts"
+import { ShareData, ShareKind } from "./share/api.ts"
 import { XProfile } from "./share/x-profiles.ts"
 import { Timestamp } from "./text.ts"
 
@@ -74,6 +74,7 @@ export const PlayerExport = Schema.Struct({
       kind: ShareKind,
       score: Schema.NullOr(Schema.Finite),
       showName: Schema.Boolean,
+      data: Schema.NullOr(ShareData),
       createdAt: Timestamp
     })
   ),

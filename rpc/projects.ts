@@ -5,11 +5,12 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AgeProfile } from "./ages.ts"
-import { DeveloperSession, EnvironmentName, KeyKind, Requests } from "./auth.ts"
+import { AnyKey, DeveloperSession, EnvironmentName, KeyKind, Requests } from "./auth.ts"
 import {
   NameReserved,
   NotFound,
   PlayerNotFound,
+  RateLimited,
   TooManyKeys,
   TooManyProjects,
   wire
@@ -82,6 +83,30 @@ export const DeletedProject = Schema.Struct({
   description: "A deleted project, which can be restored until `restorableUntil`."
 })
 export type DeletedProject = typeof DeletedProject.Type
+
+/** What a key opens. A tool that labels keys compares the labels with it. */
+export const KeyDescription = Schema.Struct({
+  kind: KeyKind,
+  prefix: Schema.String,
+  environment: EnvironmentName,
+  project: Schema.Struct({ id: ProjectId, name: Schema.String, slug: Schema.String })
+}).annotate({
+  identifier: "KeyDescription",
+  description: "What the key of the request opens: its kind, environment and project."
+})
+export type KeyDescription = typeof KeyDescription.Type
+
+/** `/v1/key`: what the key of the request opens. */
+export class KeyApi extends HttpApiGroup.make("key")
+  .add(
+    HttpApiEndpoint.get("describe", "/key", {
+      success: KeyDescription,
+      error: [wire(RateLimited), wire(NotFound)]
+    }).annotate(OpenApi.Summary, "Read kind, environment and project of the key")
+  )
+  .prefix("/v1")
+  .middleware(Requests)
+  .middleware(AnyKey) {}
 
 const projectAnswer = Schema.Struct({ project: Project }).annotate({
   identifier: "ProjectResponse",

@@ -93,6 +93,10 @@ const games = {
 } as const
 
 const server = {
+  key: {
+    title: "Key",
+    description: "What a key opens, for tools that store keys under a name."
+  },
   channels: {
     title: "Channels",
     description: `Managing realtime channels and sending messages to them. ${secretKey}`

@@ -24,6 +24,8 @@ export const throttles = {
   playerApi: { burst: 300, seconds: 60 },
   savePut: { burst: 60, seconds: 60 },
   secretKey: { burst: 6000, seconds: 60 },
+  /** Look-ups of what a key opens, by key. */
+  keyDescription: { burst: 600, seconds: 60 },
   signupPerAddress: { burst: 10, seconds: 3600 },
   /**
    * Failed sign-ins: of one account from one address, of one account from anywhere, and from one

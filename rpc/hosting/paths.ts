@@ -7,6 +7,8 @@ export const reservedPaths = {
   wellKnown: ".well-known/svc.json",
   /** The same as a script. */
   configScript: ".svc/config.js",
+  /** Page of a share link: the tags of its card. It forwards people to the app. */
+  shared: ".svc/s",
   /** The settings of a deployment. It is part of a deployment, and not served. */
   settings: "svc.hosting.json"
 } as const

@@ -9,7 +9,7 @@ import { NotFound, ShareImagesDisabled, ShareTagsDisabled, wire } from "../error
 import { share as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
 import { PageLimit } from "../pages.ts"
-import { isDay, nameUpTo, Timestamp } from "../text.ts"
+import { isDay, isStorable, nameUpTo, Timestamp } from "../text.ts"
 import { ShareLinksGate, ShareStatsGate, ShareTrackingGate } from "./gates.ts"
 
 export const ShareKind = Schema.Literals(["plain", "score", "challenge"])
@@ -22,12 +22,34 @@ export const ShareId = Schema.String.check(
   })
 )
 
+/**
+ * Data that the app gives to a link, such as the code of a room. It comes back when the link is opened and
+ * never appears on the card.
+ */
+export const ShareData = Schema.Record(Schema.String, Schema.String)
+  .annotate({
+    identifier: "ShareData",
+    description: "Texts by name: at most 1 KiB of JSON.",
+    examples: [{ room: "7KMB2P" }]
+  })
+  .check(
+    Schema.makeFilter((data) => {
+      const size = new TextEncoder().encode(JSON.stringify(data)).length
+      if (size > limits.dataMaxBytes) {
+        return `Expected at most ${limits.dataMaxBytes} bytes of JSON, got ${size}`
+      }
+      const isSound = Object.entries(data).flat().every(isStorable)
+      return isSound ? undefined : "Expected well-formed text without NUL"
+    })
+  )
+
 /** Link to make. `score` and `challenge` need `score`, and `plain` refuses it. */
 export const NewShareLink = Schema.Struct({
   kind: ShareKind,
   score: Schema.optionalKey(Schema.Finite),
   /** Show the player's name to those who open the link; never a child's. */
-  showName: Schema.optionalKey(Schema.Boolean)
+  showName: Schema.optionalKey(Schema.Boolean),
+  data: Schema.optionalKey(ShareData)
 }).check(
   Schema.makeFilter(({ kind, score }) => {
     if (kind === "plain" && score !== undefined) {
@@ -60,17 +82,22 @@ const Shared = Schema.Struct({
   description: "A link to post. `imageUrl` is null while `share.images` is off."
 })
 
-/** A link as those who open it see it. Without consent, and for children, `displayName` is null. */
+/**
+ * A link as those who open it see it. `displayName` is null without consent, and for children and banned
+ * players. `data` is what the app gave to it.
+ */
 export const ShareLink = Schema.Struct({
   id: Schema.String,
   kind: ShareKind,
   score: Schema.NullOr(Schema.Finite),
   displayName: Schema.NullOr(Schema.String),
+  data: Schema.NullOr(ShareData),
   createdAt: Timestamp
 }).annotate({
   identifier: "ShareLink",
   description:
-    "A link as those who open it see it. `displayName` is null without consent, and for children."
+    "A link as those who open it see it. `displayName` is null without consent, and for children and " +
+    "banned players. `data` is what the app gave to it."
 })
 export type ShareLink = typeof ShareLink.Type
 

@@ -4,7 +4,7 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { AgeBand } from "#rpc/ages"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { share as limits } from "#rpc/limits"
-import { ShareKind } from "#rpc/share/api"
+import { ShareData, ShareKind } from "#rpc/share/api"
 import { isPlayerGone, orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -18,19 +18,22 @@ const LinkRow = Schema.Struct({
   score: Schema.NullOr(Schema.Finite),
   showName: Schema.Boolean,
   label: Schema.NullOr(Schema.String),
+  /** What the app gave to the link, such as the code of a room. */
+  data: Schema.NullOr(Schema.fromJsonString(ShareData)),
   createdAt: Time
 })
 export type LinkRow = typeof LinkRow.Type
 
-/** A link with the name and the declared age band of its player. */
+/** A link with the name and the declared age band of its player, and whether the player is banned. */
 const FoundLink = Schema.Struct({
   ...LinkRow.fields,
+  isBanned: Schema.Boolean,
   displayName: Schema.NullOr(Schema.String),
   declaredAgeBand: Schema.NullOr(AgeBand)
 })
 export type FoundLink = typeof FoundLink.Type
 
-const LinkKey = Schema.Struct({ environmentId: EnvironmentId, id: Schema.String })
+const LinkKey = Schema.Struct({ environmentId: EnvironmentId, id: Schema.String, now: Time })
 
 const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 
@@ -52,8 +55,11 @@ const statements = (sql: SqlClient.SqlClient) => ({
   find: SqlSchema.findOneOption({
     Request: LinkKey,
     Result: FoundLink,
-    execute: ({ environmentId, id }) => sql`
-        select l.*, p.display_name, p.declared_age_band
+    execute: ({ environmentId, id, now }) => sql`
+        select l.*, p.display_name, p.declared_age_band, exists (
+          select from sanctions s where s.player_id = l.player_id
+            and s.environment_id = l.environment_id and s.lifted_at is null
+            and (s.expires_at is null or s.expires_at > ${now})) as is_banned
         from share_links l left join players p on p.id = l.player_id
         where l.environment_id = ${environmentId} and l.id = ${id}`
   }),

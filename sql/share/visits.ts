@@ -6,6 +6,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
+import { share as limits } from "#rpc/limits"
 import { ShareKind } from "#rpc/share/api"
 import { orDieWithTimeout } from "../database.ts"
 
@@ -17,6 +18,8 @@ const Visit = Schema.Struct({
   day: Schema.String,
   event: Schema.Literals(["landed", "played"]),
   visitor: Schema.Uint8Array,
+  /** Hash of the address, of which a bounded number of visitors counts. */
+  address: Schema.Uint8Array,
   /**
    * Arrival of a new account: the day of its creation, and the visitor's hash under the salt of
    * that day.
@@ -50,20 +53,33 @@ const counting = (sql: SqlClient.SqlClient) => ({
   count: SqlSchema.findOne({
     Request: Visit,
     Result: Schema.Struct({ counted: Schema.Boolean }),
-    // An arrival counts once for all links, so its row names none.
-    execute: ({ arrival, day, environmentId, event, linkId, visitor }) => sql`
+    // An arrival counts once for all links, so its row names none. A visitor beyond the bound of its
+    // address leaves no row: anybody can make up browsers and guests.
+    execute: ({ address, arrival, day, environmentId, event, linkId, visitor }) => sql`
       with seen as (
         insert into share_visitors (environment_id, day, link_id, event, visitor)
-        values (${environmentId}, ${day}::date, ${linkId}, ${event}, ${visitor})
+        select ${environmentId}, ${day}::date, ${linkId}, ${event}, ${visitor}
+        where coalesce((
+          select visitors from share_addresses where environment_id = ${environmentId}
+            and day = ${day}::date and link_id = ${linkId} and event = ${event}
+            and address = ${address}), 0) < ${limits.visitorsPerAddress}
         on conflict do nothing returning 1
+      ), numbered as (
+        insert into share_addresses as a (environment_id, day, link_id, event, address, visitors)
+        select ${environmentId}, ${day}::date, ${linkId}, ${event}, ${address}, 1 from seen
+        on conflict (environment_id, day, link_id, event, address) do update
+          set visitors = a.visitors + 1
+        returning visitors
+      ), admitted as (
+        select from numbered where visitors <= ${limits.visitorsPerAddress}
       ), arrived as (
         insert into share_visitors (environment_id, day, link_id, event, visitor)
         select ${environmentId}, ${arrival?.day ?? day}::date, '', 'arrived',
           ${arrival?.visitor ?? visitor}
-        where ${arrival !== null}
+        from admitted where ${arrival !== null}
         on conflict do nothing returning 1
       ), counts as (
-        select (select count(*) from seen) as seen, (select count(*) from arrived) as arrived
+        select (select count(*) from admitted) as seen, (select count(*) from arrived) as arrived
       ), written as (
         insert into share_days as d (environment_id, day, link_id, visits, new_players, plays)
         select ${environmentId}, ${day}::date, ${linkId},
@@ -79,6 +95,10 @@ const counting = (sql: SqlClient.SqlClient) => ({
   sweepVisitors: SqlSchema.void({
     Request: Schema.String,
     execute: (before) => sql`delete from share_visitors where day < ${before}::date`
+  }),
+  sweepAddresses: SqlSchema.void({
+    Request: Schema.String,
+    execute: (before) => sql`delete from share_addresses where day < ${before}::date`
   }),
   sweepSalts: SqlSchema.void({
     Request: Schema.String,
@@ -126,7 +146,7 @@ export class ShareVisitRepository extends Context.Service<ShareVisitRepository>(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { count, salt, sweepSalts, sweepVisitors } = counting(sql)
+      const { count, salt, sweepAddresses, sweepSalts, sweepVisitors } = counting(sql)
       const { days, links } = reading(sql)
       return {
         /** The salt of a day; the given one becomes it if there is none yet. */
@@ -141,9 +161,10 @@ export class ShareVisitRepository extends Context.Service<ShareVisitRepository>(
         links: (range: Parameters<typeof links>[0]) => orDieWithTimeout(links(range)),
         /** Deletes the salts and hashes of days before this one. */
         sweep: (before: string) =>
-          Effect.andThen(
-            orDieWithTimeout(sweepVisitors(before)),
-            orDieWithTimeout(sweepSalts(before))
+          Effect.forEach(
+            [sweepVisitors, sweepAddresses, sweepSalts],
+            (sweep) => orDieWithTimeout(sweep(before)),
+            { discard: true }
           )
       }
     })

@@ -27,7 +27,8 @@ const statements = (sql: SqlClient.SqlClient) => ({
   shown: SqlSchema.findAll({
     Request: Schema.Struct({
       environmentId: EnvironmentId,
-      playerIds: Schema.Array(Schema.String)
+      playerIds: Schema.Array(Schema.String),
+      now: Schema.DateTimeUtcFromDate
     }),
     Result: Schema.Struct({
       playerId: PlayerId,
@@ -36,11 +37,14 @@ const statements = (sql: SqlClient.SqlClient) => ({
       avatarUrl: Schema.NullOr(Schema.String),
       declaredAgeBand: Schema.NullOr(AgeBand)
     }),
-    execute: ({ environmentId, playerIds }) => sql`
+    execute: ({ environmentId, now, playerIds }) => sql`
       select i.player_id, i.username, i.name, i.avatar_url, p.declared_age_band
       from identities i join players p on p.id = i.player_id
       where i.environment_id = ${environmentId} and i.player_id = any(${[...playerIds]}::text[])
-        and i.provider = 'x' and i.visible`
+        and i.provider = 'x' and i.visible and not exists (
+          select from sanctions s where s.player_id = i.player_id
+            and s.environment_id = i.environment_id and s.lifted_at is null
+            and (s.expires_at is null or s.expires_at > ${now}))`
   })
 })
 
@@ -55,7 +59,7 @@ export class XProfileRepository extends Context.Service<XProfileRepository>()(
         own: (owner: typeof Owner.Type) => orDieWithTimeout(own(owner)),
         /** Stores whether others see the profile. None without an identity at X. */
         show: (request: Parameters<typeof show>[0]) => orDieWithTimeout(show(request)),
-        /** Profiles of those players who opted in, with their declared age band. */
+        /** Profiles of those players who opted in and are not banned, with their declared age band. */
         shown: (request: Parameters<typeof shown>[0]) => orDieWithTimeout(shown(request))
       }
     })

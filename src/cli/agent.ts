@@ -7,8 +7,9 @@ import { Effect, Option, Redacted, Schema, Semaphore, Stdio, Stream } from "effe
 import { Command } from "effect/cli"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { environmentFlag } from "./files.ts"
-import { note } from "./output.ts"
-import { nameOf, resolveTarget, type Target } from "./target.ts"
+import { note, writeMessage } from "./output.ts"
+import { resolveTarget } from "./checked-target.ts"
+import { nameOf, type Target } from "./target.ts"
 
 /** Messages that are under way at a time. */
 const concurrency = 8
@@ -56,8 +57,7 @@ const forward = Effect.fnUntraced(
 const bridge = Effect.fnUntraced(function* (target: Target) {
   const stdio = yield* Stdio.Stdio
   const writing = yield* Semaphore.make(1)
-  const write = (line: string) =>
-    writing.withPermits(1)(Stream.run(Stream.make(`${line}\n`), stdio.stdout({ endOnDone: false })))
+  const write = (line: string) => writing.withPermits(1)(writeMessage(line))
   yield* note(`svc mcp: serving ${nameOf(target)} of ${target.url}`)
   yield* stdio.stdin.pipe(
     Stream.decodeText(),

@@ -1,5 +1,5 @@
 /** `svc config`: works on the config of an environment as a file, `svc.config.json`. */
-import { Console, Effect } from "effect"
+import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { changedPaths } from "#rpc/config-document/changes"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
@@ -7,12 +7,13 @@ import { diffLines } from "#rpc/config-document/diff"
 import { withoutSchema } from "./document.ts"
 import { Exit, exitCodes } from "./failures.ts"
 import { environmentFlag, fileArgument, forceFlag, openConfig, openValid } from "./files.ts"
-import { printResult, Json, styled, warn } from "./output.ts"
+import { printJson, printResult, Json, styled, warn } from "./output.ts"
 import { pull } from "./pull.ts"
 import { push } from "./push.ts"
 import { readConfig } from "./service.ts"
 import { lastSyncState, remember } from "./sync-state.ts"
-import { nameOf, resolveTarget } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
+import { nameOf } from "./target.ts"
 
 const out = styled("stdout")
 
@@ -95,7 +96,7 @@ const diffCommand = Command.make(
     })
     yield* printResult(
       {
-        environment: target.place?.environment,
+        environment: target.place.environment,
         configVersion: current.version,
         different: changed.length > 0,
         changed
@@ -136,7 +137,7 @@ const validateCommand = Command.make(
 )
 
 const schemaCommand = Command.make("schema", {}, () =>
-  Console.log(configJsonSchemaText().trimEnd())
+  printJson(configJsonSchemaText().trimEnd())
 ).pipe(Command.withDescription("Print the JSON Schema of the config file"))
 
 /** `svc config`. */

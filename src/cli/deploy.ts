@@ -1,5 +1,5 @@
 /** `svc deploy`, `svc rollback` and `svc deployments`. */
-import { Effect, Option, Stdio, Stream } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
 import type { Deployment } from "#rpc/hosting/api"
@@ -14,9 +14,10 @@ import {
   readHosting,
   uploadFile
 } from "./hosting-service.ts"
-import { Json, printResult, styled, table } from "./output.ts"
+import { makeProgress, printResult, styled, table } from "./output.ts"
 import { describeRollback, rollbackFlags, versionToActivate } from "./rollback.ts"
-import { nameOf, resolveTarget, type Target } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
+import { nameOf, type Target } from "./target.ts"
 
 const out = styled("stdout")
 
@@ -41,16 +42,13 @@ const uploadAll = Effect.fnUntraced(function* (
   files: ReadonlyArray<AppFile>,
   unchanged: number
 ) {
-  const stdio = yield* Stdio.Stdio
-  const isShown = (yield* stdio.stderrIsTerminal) && !(yield* Json)
+  const progress = yield* makeProgress
   const total = files.reduce((sum, { size }) => sum + size, 0)
   let sent = 0
   let done = 0
-  const print = (text: string) =>
-    isShown ? Effect.ignore(Stream.run(Stream.make(text), stdio.stderr())) : Effect.void
   const show = Effect.suspend(() =>
-    print(
-      `\r\u001B[2K${bar(total === 0 ? 1 : sent / total)} ${done} of ${files.length} files, ` +
+    progress(
+      `${bar(total === 0 ? 1 : sent / total)} ${done} of ${files.length} files, ` +
         `${sizeText(sent)} of ${sizeText(total)}, ${unchanged} unchanged`
     )
   )
@@ -65,7 +63,7 @@ const uploadAll = Effect.fnUntraced(function* (
     )
   yield* show
   yield* Effect.forEach(files, upload, { concurrency: uploadsAtOnce, discard: true }).pipe(
-    Effect.ensuring(print("\r\u001B[2K"))
+    Effect.ensuring(progress(""))
   )
   return total
 })
@@ -81,7 +79,7 @@ const withHint = (failure: Failure): Failure =>
 
 const deploy = Effect.fn(function* (options: {
   readonly folder: string
-  readonly env: EnvironmentName
+  readonly env: Option.Option<EnvironmentName>
   readonly message: Option.Option<string>
   readonly activate: boolean
 }) {
@@ -107,7 +105,7 @@ const deploy = Effect.fn(function* (options: {
   const { urls } = yield* readHosting(target)
   const shown = (live ? urls[0] : undefined) ?? url
   const json = {
-    environment: target.place?.environment,
+    environment: target.place.environment,
     deploymentId,
     version,
     live,
@@ -166,7 +164,7 @@ const rollbackCommand = Command.make(
     const { urls } = yield* readHosting(target)
     const url = urls[0] ?? null
     yield* printResult(
-      { environment: target.place?.environment, deploymentId, version, live, url },
+      { environment: target.place.environment, deploymentId, version, live, url },
       [
         `Version ${version} is live in ${nameOf(target)}.`,
         ...(url === null ? [] : [out("cyan", url)])
@@ -195,7 +193,7 @@ const deploymentsCommand = Command.make(
     ])
     const headings = ["VERSION", "STATE", "CREATED (UTC)", "FILES", "SIZE", "MESSAGE"]
     yield* printResult(
-      { environment: target.place?.environment, deployments },
+      { environment: target.place.environment, deployments },
       table(headings, rows, (cell, column, padded) => {
         if (column !== stateColumn) return padded
         return out(cell === "live" ? "green" : "dim", padded)

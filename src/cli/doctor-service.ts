@@ -5,9 +5,10 @@ import { decodeConfig } from "#rpc/config-document/document"
 import { modesOf } from "#rpc/config-document/multiplayer"
 import { isLoopback } from "#rpc/config-document/origins"
 import { changedPaths } from "#rpc/config-document/changes"
+import { publishableKeyFor } from "./checked-target.ts"
 import { parseConfig, validateConfig, withoutSchema } from "./document.ts"
 import type { Failure } from "./failures.ts"
-import { readText } from "./files.ts"
+import { defaultFile, readText } from "./files.ts"
 import { read, readConfig, readFeatures, send } from "./service.ts"
 import { nameOf, type Target } from "./target.ts"
 import {
@@ -68,15 +69,13 @@ const addressCheck = (url: string): ReadonlyArray<Check> => {
   return [warning("encryption", `${url} is not encrypted: keys can be read on the way`, remedy)]
 }
 
-const fileName = "svc.config.json"
-
 /** Compares the config file with the config in force. */
 const fileCheck = Effect.fnUntraced(function* (target: Target, current: Schema.Json) {
-  const text = yield* readText(fileName)
-  if (text === undefined) return skipped("config file", `no ${fileName} in this folder`)
+  const text = yield* readText(defaultFile)
+  if (text === undefined) return skipped("config file", `no ${defaultFile} in this folder`)
   const parsed = parseConfig(text)
   if (parsed._tag === "Failure" || validateConfig(parsed.success)._tag === "Failure") {
-    return failed("config file", `${fileName} is not valid`, "svc config validate   lists why")
+    return failed("config file", `${defaultFile} is not valid`, "svc config validate   lists why")
   }
   const changed = changedPaths(withoutSchema(current), withoutSchema(parsed.success.document))
   if (changed.length === 0) return ok("config file", `is in force in ${nameOf(target)}`)
@@ -94,11 +93,7 @@ const featuresCheck = Effect.fnUntraced(function* (target: Target) {
   return failed("features", detail, "Add them to SVC_FEATURES, or svc feature off")
 })
 
-const turnChecks = Effect.fnUntraced(function* (
-  { url }: Target,
-  publishableKey: Option.Option<string>,
-  document: Schema.Json
-) {
+const turnChecks = Effect.fnUntraced(function* (target: Target, document: Schema.Json) {
   const decoded = decodeConfig(document)
   const peerMode = Option.fromUndefinedOr(
     decoded._tag === "Success" && decoded.success.features.multiplayer
@@ -106,32 +101,29 @@ const turnChecks = Effect.fnUntraced(function* (
       : undefined
   )
   if (Option.isNone(peerMode)) return [skipped("turn", "no mode of the config is peer-to-peer")]
+  const publishableKey = yield* publishableKeyFor(target)
   if (Option.isNone(publishableKey)) {
     const remedy = "SVC_PUBLISHABLE_KEY=pk_... svc doctor   signs a guest in, and deletes it"
     return [skipped("turn", "it needs a player, and so the publishable key", remedy)]
   }
-  const player = { url, publishableKey: publishableKey.value }
+  const player = { url: target.url, publishableKey: publishableKey.value }
   return yield* checkAsPlayer(player, peerMode.value)
 })
 
 /** The checks that need the secret key. */
-const keyedChecks = Effect.fnUntraced(function* (
-  target: Target,
-  publishableKey: Option.Option<string>
-) {
+const keyedChecks = Effect.fnUntraced(function* (target: Target) {
   const { document } = yield* readConfig(target)
   return [
     ok("key", `the secret key of ${nameOf(target)} (${target.keyFrom})`),
     yield* fileCheck(target, document),
     yield* featuresCheck(target),
-    ...(yield* turnChecks(target, publishableKey, document))
+    ...(yield* turnChecks(target, document))
   ]
 })
 
 /** The service, and what the checks compare it with. */
 interface ServiceOptions {
   readonly url: string
-  readonly publishableKey: Option.Option<string>
   /** Version of this program, and of the game's packages. */
   readonly cli: string
   readonly installed: ReadonlyMap<string, string>
@@ -139,13 +131,13 @@ interface ServiceOptions {
 
 /** Checks the service, then the key, then what the key opens. */
 export const checkService = Effect.fnUntraced(function* <R>(
-  { cli, installed, publishableKey, url }: ServiceOptions,
+  { cli, installed, url }: ServiceOptions,
   resolved: Effect.Effect<Target, Failure, R>
 ) {
   const met = yield* Effect.result(meet(url))
   if (met._tag === "Failure") return [...addressCheck(url), failureCheck("service", met.failure)]
   const keyed = yield* resolved.pipe(
-    Effect.flatMap((target) => keyedChecks(target, publishableKey)),
+    Effect.flatMap(keyedChecks),
     Effect.catch((failure) => Effect.succeed([failureCheck("key", failure)]))
   )
   const { checks, version } = met.success

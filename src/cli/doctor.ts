@@ -6,7 +6,8 @@ import manifest from "../../package.json" with { type: "json" }
 import { Exit, exitCodes } from "./failures.ts"
 import { environmentFlag } from "./files.ts"
 import { printResult, styled } from "./output.ts"
-import { currentUrl, localDataDirectory, publishableKeyFor, resolveTarget } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
+import { currentUrl, localDataDirectory } from "./target.ts"
 import { type Check, type CheckStatus, failed, nodeCheck } from "./doctor-checks.ts"
 import { checkDatabase, checkDataDirectory, installedPackages } from "./doctor-local.ts"
 import { checkService } from "./doctor-service.ts"
@@ -21,7 +22,7 @@ const unlinked = failed(
   "svc link https://play.example.com, or start one here: svc dev, npm start"
 )
 
-const allChecks = Effect.fnUntraced(function* (env: EnvironmentName) {
+const allChecks = Effect.fnUntraced(function* (env: Option.Option<EnvironmentName>) {
   const url = yield* currentUrl
   const directory = yield* localDataDirectory
   const databaseUrl = yield* variable("DATABASE_URL")
@@ -31,7 +32,6 @@ const allChecks = Effect.fnUntraced(function* (env: EnvironmentName) {
       : yield* checkService(
           {
             url,
-            publishableKey: yield* publishableKeyFor(env, url),
             cli: manifest.version,
             installed: installedPackages(process.cwd())
           },

@@ -7,7 +7,7 @@ import { Deleted } from "#rpc/responses"
 import { environmentFlag } from "./files.ts"
 import { printResult, styled, table } from "./output.ts"
 import { sendAndRead } from "./service.ts"
-import { resolveTarget } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
 
 const out = styled("stdout")
 

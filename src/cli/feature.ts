@@ -1,15 +1,18 @@
 /** `svc feature on` and `svc feature off`: switches of an environment, one change for all names. */
-import { Effect, type Schema } from "effect"
+import { Effect, type Option, Result, type Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
+import { changedPaths } from "#rpc/config-document/changes"
 import { featureTable } from "#rpc/config-document/features"
-import { isJsonObject } from "./document.ts"
+import { isJsonObject, parseConfig, withoutSchema } from "./document.ts"
 import { exitCodes, Failure } from "./failures.ts"
-import { environmentFlag } from "./files.ts"
+import { defaultFile, environmentFlag, readText } from "./files.ts"
 import { disable, enable } from "./functions-service.ts"
 import { printResult } from "./output.ts"
 import { type PushRefused, pushConfig, readConfig } from "./service.ts"
-import { nameOf, resolveTarget } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
+import { digestOf, lastSyncState, remember } from "./sync-state.ts"
+import { nameOf, type Target } from "./target.ts"
 
 /** The switches: those of the config, the opt-in for news, and functions, which have an endpoint. */
 const names = [...Object.keys(featureTable), "news", "functions"]
@@ -36,13 +39,31 @@ const refusal = ({ code, message, problems }: PushRefused) =>
     ]
   })
 
+/**
+ * Remembers that the config file does not have the change yet: a push then says so instead of undoing
+ * the switch. A file that was never compared counts as seen at the version before the change.
+ */
+const rememberUnseen = Effect.fnUntraced(function* (
+  target: Target,
+  before: Schema.Json,
+  version: number
+) {
+  if ((yield* lastSyncState(target, defaultFile)) !== undefined) return
+  const text = yield* readText(defaultFile)
+  if (text === undefined) return
+  const local = Result.getOrUndefined(parseConfig(text))?.document
+  const isSame =
+    local !== undefined && changedPaths(withoutSchema(local), withoutSchema(before)).length === 0
+  yield* remember(target, defaultFile, isSame ? { version, digest: digestOf(local) } : { version })
+})
+
 /** Number of attempts. Another push may come between the read and the write of the config. */
 const attempts = 5
 
 const change = (on: boolean) =>
   Effect.fn(function* (options: {
     readonly switches: ReadonlyArray<string>
-    readonly env: EnvironmentName
+    readonly env: Option.Option<EnvironmentName>
   }) {
     const target = yield* resolveTarget(options.env)
     const inConfig = options.switches.filter((name) => name !== "functions")
@@ -52,7 +73,9 @@ const change = (on: boolean) =>
         (changed, name) => withSwitch(changed, name, on),
         document
       )
-      return yield* pushConfig(target, wanted, version)
+      const pushed = yield* pushConfig(target, wanted, version)
+      yield* rememberUnseen(target, document, version)
+      return pushed
     }).pipe(
       Effect.retry({
         while: (error) => error._tag === "PushRefused" && error.currentVersion !== undefined,
@@ -66,7 +89,7 @@ const change = (on: boolean) =>
     const words = options.switches.join(", ")
     yield* printResult(
       {
-        environment: target.place?.environment,
+        environment: target.place.environment,
         switches: options.switches,
         on,
         ...(pushed === undefined ? {} : { configVersion: pushed.configVersion, changed })

@@ -5,7 +5,7 @@ import type { FeatureState } from "#rpc/config"
 import { environmentFlag } from "./files.ts"
 import { printResult, styled, table } from "./output.ts"
 import { readFeatures } from "./service.ts"
-import { resolveTarget } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
 
 const out = styled("stdout")
 
@@ -30,7 +30,7 @@ export const featuresCommand = Command.make(
       feature.title
     ])
     yield* printResult(
-      { environment: target.place?.environment, features },
+      { environment: target.place.environment, features },
       table(["FEATURE", "STATE", "SWITCH", "TITLE"], rows, (cell, column, padded) => {
         if (column !== stateColumn) return padded
         return out(cell === "on" ? "green" : "dim", padded)

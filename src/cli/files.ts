@@ -5,17 +5,27 @@ import { EnvironmentName } from "#rpc/auth"
 import { type ConfigText, parseConfig, validateConfig } from "./document.ts"
 import { exitCodes, Failure, type LocatedIssue, usageFailure } from "./failures.ts"
 
+/** The config file of a folder. */
+export const defaultFile = "svc.config.json"
+
 /** `[file]`. */
 export const fileArgument = Argument.String("file").pipe(
-  Argument.withDescription("The config file (default: svc.config.json)"),
-  Argument.withDefault("svc.config.json")
+  Argument.withDescription(`The config file (default: ${defaultFile})`),
+  Argument.withDefault(defaultFile)
 )
 
-/** `--env`. */
-export const environmentFlag = Flag.Literals("env", EnvironmentName.literals).pipe(
-  Flag.withAlias("e"),
+const environment = Flag.Literals("env", EnvironmentName.literals).pipe(Flag.withAlias("e"))
+
+/** `--env` beside a stored key. */
+export const storedEnvironmentFlag = environment.pipe(
   Flag.withDescription("The environment (default: development)"),
   Flag.withDefault("development")
+)
+
+/** `--env`. The service says which environment a key from SVC_SECRET_KEY opens. */
+export const environmentFlag = environment.pipe(
+  Flag.withDescription("The environment (default: development, or that of SVC_SECRET_KEY)"),
+  Flag.optional
 )
 
 /** `--force`. */

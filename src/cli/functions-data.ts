@@ -1,10 +1,11 @@
 /** `svc functions secrets` and `svc functions db`. */
-import { Console, Effect, Stdio, Stream } from "effect"
+import { Effect, Stdio, Stream } from "effect"
 import { Argument, Command } from "effect/cli"
 import { usageFailure } from "./failures.ts"
 import { environmentFlag } from "./files.ts"
-import { Json, note, printResult, table } from "./output.ts"
-import { nameOf, resolveTarget } from "./target.ts"
+import { print, printJson, Json, note, printResult, table } from "./output.ts"
+import { resolveTarget } from "./checked-target.ts"
+import { nameOf } from "./target.ts"
 import { folderArgument } from "./functions-deploy.ts"
 import { applyMigrations } from "./functions-migrations.ts"
 import { deleteSecret, listSecrets, putSecret, query } from "./functions-service.ts"
@@ -81,11 +82,11 @@ const queryCommand = Command.make(
   },
   Effect.fn(function* ({ binding, env, sql }) {
     const answer = yield* query(yield* resolveTarget(env), binding, sql)
-    if (yield* Json) return yield* Console.log(JSON.stringify(answer, null, 2))
+    if (yield* Json) return yield* printJson(JSON.stringify(answer, null, 2))
     const { columns, rows, rowsAffected } = answer
-    if (columns.length === 0) return yield* Console.log(`${rowsAffected} rows changed.`)
+    if (columns.length === 0) return yield* print(`${rowsAffected} rows changed.`)
     const cells = rows.map((row) => row.map(cellText))
-    yield* Console.log(table(columns, cells, (_cell, _column, padded) => padded).join("\n"))
+    yield* print(...table(columns, cells, (_cell, _column, padded) => padded))
   })
 ).pipe(Command.withDescription("Run one statement"))
 

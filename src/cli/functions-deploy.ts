@@ -6,7 +6,8 @@ import { exitCodes, Failure } from "./failures.ts"
 import { environmentFlag } from "./files.ts"
 import { note, printResult, styled } from "./output.ts"
 import { describeRollback, rollbackFlags, versionToActivate } from "./rollback.ts"
-import { nameOf, resolveTarget, type Target } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
+import { nameOf, type Target } from "./target.ts"
 import { readDeployment } from "./functions-project.ts"
 import { activate, deploy, enable, listDeployments, readStatus } from "./functions-service.ts"
 
@@ -59,7 +60,7 @@ export const deployCommand = Command.make(
   },
   Effect.fn(function* (options: {
     readonly folder: string
-    readonly env: EnvironmentName
+    readonly env: Option.Option<EnvironmentName>
     readonly message: Option.Option<string>
     readonly enable: boolean
   }) {
@@ -69,7 +70,7 @@ export const deployCommand = Command.make(
       enable: options.enable,
       ...(message === undefined ? {} : { message })
     })
-    yield* printResult({ environment: target.place?.environment, version, url }, [
+    yield* printResult({ environment: target.place.environment, version, url }, [
       `Version ${version} is live in ${nameOf(target)}.`,
       out("cyan", url)
     ])
@@ -83,7 +84,7 @@ export const rollbackCommand = Command.make(
     const target = yield* resolveTarget(env)
     const version = yield* versionToActivate(yield* listDeployments(target), wanted)
     const { url } = yield* activate(target, version)
-    yield* printResult({ environment: target.place?.environment, version, url }, [
+    yield* printResult({ environment: target.place.environment, version, url }, [
       `Version ${version} is live in ${nameOf(target)}.`
     ])
   })

@@ -1,9 +1,10 @@
 /** `svc functions dev`: deploys to development on each change, and prints the logs. */
-import { Effect, Queue, Schedule, Stream } from "effect"
+import { Effect, Option, Queue, Schedule, Stream } from "effect"
 import { Command } from "effect/cli"
 import type { Failure } from "./failures.ts"
 import { note, styled } from "./output.ts"
-import { resolveTarget, type Target } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
+import type { Target } from "./target.ts"
 import { deployFolder, folderArgument } from "./functions-deploy.ts"
 import { followLogs } from "./functions-logs.ts"
 import { applyMigrations } from "./functions-migrations.ts"
@@ -41,7 +42,7 @@ export const devCommand = Command.make(
   "dev",
   { folder: folderArgument },
   Effect.fn(function* ({ folder }) {
-    const target = yield* resolveTarget("development")
+    const target = yield* resolveTarget(Option.some("development"))
     yield* readSettings(folder)
     const updated = Effect.catchTag(update(target, folder), "Failure", report)
     const deployments = Stream.runForEach(

@@ -1,21 +1,26 @@
 /** `svc functions logs`. */
-import { Console, Effect, Schedule, Stream } from "effect"
+import { Effect, Schedule, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { FunctionsLogLine } from "#rpc/functions/responses"
 import { environmentFlag } from "./files.ts"
-import { Json, styled } from "./output.ts"
-import { resolveTarget, type Target } from "./target.ts"
+import { Json, print, printJson, styled } from "./output.ts"
+import { plainLines } from "./terminal-text.ts"
+import { resolveTarget } from "./checked-target.ts"
+import type { Target } from "./target.ts"
 import { readStatus, streamLogs } from "./functions-service.ts"
 
 const out = styled("stdout")
 
 const colours = { debug: "dim", info: "cyan", warn: "yellow", error: "red" } as const
 
-const print = Effect.fnUntraced(function* (line: FunctionsLogLine) {
-  if (yield* Json) return yield* Console.log(JSON.stringify(line))
-  const { at, level, message, version } = line
+/** Prints an entry. Further lines of its message are indented, so that none looks like an entry. */
+const printEntry = Effect.fnUntraced(function* (entry: FunctionsLogLine) {
+  if (yield* Json) return yield* printJson(JSON.stringify(entry))
+  const { at, level, message, version } = entry
   const time = out("dim", at.slice(11, 23))
-  yield* Console.log(`${time} ${out(colours[level], level.padEnd(5))} v${version} ${message}`)
+  const text = plainLines(message, "  | ")
+  const head = `${time} ${out(colours[level], level.padEnd(5))} v${version}`
+  yield* print(...`${head} ${text}`.split("\n"))
 })
 
 /** Prints the lines of one response; returns the id of the last one. */
@@ -27,7 +32,7 @@ const printResponse = Effect.fnUntraced(function* (
   let last = after
   yield* Stream.runForEach(streamLogs(target, { after, follow }), (line) => {
     last = line.id
-    return print(line)
+    return printEntry(line)
   })
   return last
 })

@@ -4,7 +4,8 @@ import { Argument, Command } from "effect/cli"
 import { environmentFlag } from "./files.ts"
 import { deleteDeadLetter, listDeadLetters, retryDeadLetter } from "./functions-service.ts"
 import { printResult, table } from "./output.ts"
-import { nameOf, resolveTarget } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
+import { nameOf } from "./target.ts"
 
 const shownCharacters = 60
 

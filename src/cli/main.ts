@@ -1,7 +1,7 @@
 /** Entry point of `svc`: commands, error output and exit codes. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Console, Effect, Layer, Stdio } from "effect"
+import { Cause, Effect, Layer, Stdio } from "effect"
 import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import manifest from "../../package.json" with { type: "json" }
@@ -67,9 +67,8 @@ const svc = Command.make("svc").pipe(
 const presenter: CliOutput.Presenter = {
   present: Effect.fnUntraced(function* (event) {
     if (event._tag !== "InvalidInvocation") return yield* CliOutput.defaultPresenter.present(event)
-    const formatter = CliOutput.defaultFormatter({ colors: process.stderr.hasColors?.() ?? false })
-    yield* Console.error(formatter.formatErrors(event.errors).trim())
-    yield* Console.error(`\n${event.commandPath.join(" ")} --help shows the usage.`)
+    const text = CliOutput.defaultFormatter({ colors: false }).formatErrors(event.errors).trim()
+    yield* note(...text.split("\n"), "", `${event.commandPath.join(" ")} --help shows the usage.`)
   })
 }
 
@@ -77,7 +76,7 @@ const presenter: CliOutput.Presenter = {
 const fault = (defect: unknown) =>
   note(
     `error: svc ${manifest.version} failed with an internal error. Please report it.`,
-    Cause.pretty(Cause.die(defect))
+    ...Cause.pretty(Cause.die(defect)).split("\n")
   )
 
 const usage = new Exit({ exitCode: exitCodes.usage })

@@ -3,7 +3,7 @@
  * `$schema` it writes a schema file. Editors use a local schema at once, but ask before they load
  * one from a URL.
  */
-import { Console, Effect, Path, Result, type Schema } from "effect"
+import { Effect, Option, Path, Result, type Schema } from "effect"
 import type { EnvironmentName } from "#rpc/auth"
 import { changedPaths } from "#rpc/config-document/changes"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
@@ -11,10 +11,11 @@ import { configText } from "#rpc/config-document/diff"
 import { isJsonObject, parseConfig, withoutSchema } from "./document.ts"
 import { exitCodes, Failure } from "./failures.ts"
 import { readText, writeText } from "./files.ts"
-import { printResult } from "./output.ts"
-import { readConfig } from "./service.ts"
+import { printJson, printResult } from "./output.ts"
+import { readConfig, recentConfigs } from "./service.ts"
 import { digestOf, lastSyncState, remember } from "./sync-state.ts"
-import { nameOf, resolveTarget, type Target } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
+import { nameOf, type Target } from "./target.ts"
 
 /** The config of an environment with `$schema` first. */
 const withSchema = (schema: string, document: Schema.Json): Schema.Json => {
@@ -39,19 +40,26 @@ const unpushedEdits = (file: string, env: EnvironmentName, name: string) =>
     ]
   })
 
-/** Whether a pull may replace a file: it is unchanged since the last pull or push. */
+/**
+ * Whether a pull may replace a file: it is unchanged since the last pull or push, or some push stored the
+ * same document, such as that of `svc dev` or of another machine.
+ */
 const replaceable = Effect.fnUntraced(function* (
   target: Target,
   file: string,
   document: Schema.Json | undefined
 ) {
+  if (document === undefined) return false
   const synced = yield* lastSyncState(target, file)
-  return document !== undefined && synced?.digest === digestOf(document)
+  if (synced?.digest === digestOf(document)) return true
+  const wanted = withoutSchema(document)
+  const pushed = yield* recentConfigs(target)
+  return pushed.some((each) => changedPaths(wanted, withoutSchema(each)).length === 0)
 })
 
 export const pull = Effect.fn(function* (options: {
   readonly file: string
-  readonly env: EnvironmentName
+  readonly env: Option.Option<EnvironmentName>
   readonly force: boolean
 }) {
   const { env, file, force } = options
@@ -61,14 +69,14 @@ export const pull = Effect.fn(function* (options: {
   const { document, version } = yield* readConfig(target)
   const { base, dir } = path.parse(file)
   const ownSchema = `${path.parse(base).name}.schema.json`
-  if (file === "-") return yield* Console.log(configText(withoutSchema(document)).trimEnd())
+  if (file === "-") return yield* printJson(configText(withoutSchema(document)).trimEnd())
 
   const text = yield* readText(file)
   const local = text === undefined ? undefined : Result.getOrUndefined(parseConfig(text))?.document
   const same =
     local !== undefined && changedPaths(withoutSchema(local), withoutSchema(document)).length === 0
   if (text !== undefined && !same && !force && !(yield* replaceable(target, file, local))) {
-    return yield* unpushedEdits(file, env, name)
+    return yield* unpushedEdits(file, target.place.environment, name)
   }
   const schema = schemaOf(local) ?? `./${ownSchema}`
   if (!same || schemaOf(local) === undefined) {
@@ -78,7 +86,7 @@ export const pull = Effect.fn(function* (options: {
   if (writesSchema) yield* writeText(path.join(dir, ownSchema), configJsonSchemaText())
   yield* remember(target, file, { version, digest: digestOf(document) })
   yield* printResult(
-    { environment: target.place?.environment, configVersion: version, file, changed: !same },
+    { environment: target.place.environment, configVersion: version, file, changed: !same },
     [
       same
         ? `${file} is up to date with ${name} (version ${version}).`

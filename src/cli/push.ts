@@ -1,5 +1,5 @@
 /** `svc config push`. */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import type { EnvironmentName } from "#rpc/auth"
 import { changedPaths } from "#rpc/config-document/changes"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
@@ -17,11 +17,12 @@ import {
   readFeatures
 } from "./service.ts"
 import { digestOf, lastSyncState, remember } from "./sync-state.ts"
-import { nameOf, resolveTarget, type Target } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
+import { nameOf, type Target } from "./target.ts"
 
 interface PushOptions {
   readonly file: string
-  readonly env: EnvironmentName
+  readonly env: Option.Option<EnvironmentName>
   readonly dryRun: boolean
   readonly force: boolean
 }
@@ -30,8 +31,8 @@ const indented = (changed: ReadonlyArray<string>) => changed.map((path) => `  ${
 
 /** The config changed since the user last saw it. The hints list what a push would undo. */
 const conflict = (
-  { env, file }: PushOptions,
-  name: string,
+  env: EnvironmentName,
+  file: string,
   seen: number,
   current: number,
   changed: ReadonlyArray<string>
@@ -40,7 +41,7 @@ const conflict = (
     exitCode: exitCodes.no,
     code: "config_conflict",
     message:
-      `The config of ${name} has changed: the current version is ${current}, you last saw ${seen}. ` +
+      `The config of ${env} has changed: the current version is ${current}, you last saw ${seen}. ` +
       "Nothing was pushed. A push of this file would change:",
     hints: [
       ...changed,
@@ -84,7 +85,7 @@ export const push = Effect.fn(function* (options: PushOptions) {
   const seen = (yield* lastSyncState(target, file))?.version ?? current.version
   yield* warn(file, warnings)
 
-  const common = { environment: target.place?.environment, warnings }
+  const common = { environment: target.place.environment, warnings }
   const at = (version: number) => ({ version, digest: digestOf(document) })
   if (planned.length === 0) {
     if (!dryRun) yield* remember(target, file, at(current.version))
@@ -93,7 +94,7 @@ export const push = Effect.fn(function* (options: PushOptions) {
     ])
   }
   if (!force && seen !== current.version) {
-    return yield* conflict(options, name, seen, current.version, planned)
+    return yield* conflict(target.place.environment, file, seen, current.version, planned)
   }
   if (dryRun) {
     const refused = yield* unavailableFeatures(target, config)
@@ -109,7 +110,7 @@ export const push = Effect.fn(function* (options: PushOptions) {
       Effect.fail(
         error.currentVersion === undefined
           ? refusalOf(file, place, error)
-          : conflict(options, name, seen, error.currentVersion, planned)
+          : conflict(target.place.environment, file, seen, error.currentVersion, planned)
       )
     )
   )

@@ -75,44 +75,6 @@ export const hasPlayer = Effect.fnUntraced(function* ({ operator }: SeedTarget, 
   return players.some(({ displayName }) => displayName === name)
 })
 
-const localWebhook = "integrity.stats.webhook.url"
-
-/**
- * Whether the secret key belongs to a production environment. Nothing names the environment of a
- * key, but only production refuses a config with a webhook on localhost. The service checks the
- * document without a push.
- */
-export const isProduction = Effect.fnUntraced(function* (operator: Target) {
-  const webhook = { url: "http://localhost/" }
-  const document = { version: 1, integrity: { stats: { webhook } } }
-  const { isError, text } = yield* callTool(operator, "config_diff", { document })
-  if (isError && !text.startsWith("invalid_config")) return yield* unexpectedTool(operator, text)
-  return isError && text.includes(localWebhook)
-})
-
-const Verified = Schema.Struct({ player: Schema.Struct({ id: Schema.String }) })
-
-const otherEnvironment = new Failure({
-  exitCode: exitCodes.usage,
-  code: "usage",
-  message: "The publishable key and the secret key belong to different environments.",
-  hints: ["Set SVC_PUBLISHABLE_KEY and SVC_SECRET_KEY to keys of the same development environment."]
-})
-
-/** Fails, and deletes the player, unless the secret key belongs to the player's environment. */
-const requireSameEnvironment = Effect.fnUntraced(function* (target: SeedTarget, player: SignedIn) {
-  const request = post("/v1/admin/players/verify-token", { token: player.accessToken })
-  const { url } = target.operator
-  yield* sendOk(target.operator, request, quiet).pipe(
-    Effect.flatMap((answer) => read(url, Verified, answer)),
-    Effect.catchTag("Failure", (failure) =>
-      failure.code === "unreachable"
-        ? Effect.fail(failure)
-        : Effect.andThen(deletePlayer(target, player), Effect.fail(otherEnvironment))
-    )
-  )
-})
-
 /** Bans a player. */
 export const banPlayer = (
   { operator }: SeedTarget,
@@ -183,7 +145,6 @@ const signIn = Effect.fnUntraced(function* (
   const answer = yield* sendOk(target.players, request, quiet)
   const { player, ...tokens } = yield* read(target.players.url, Session, answer)
   const signedIn: SignedIn = { id: player.id, ...tokens }
-  yield* requireSameEnvironment(target, signedIn)
   return signedIn
 })
 

@@ -3,7 +3,7 @@
  * `--play` lets bots play in three rooms. It uses the public interface only and obeys its limits.
  */
 import { randomBytes } from "node:crypto"
-import { Effect, Option, Redacted, Result, Schema, Stdio, Stream } from "effect"
+import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
 import { decodeConfig, type EnvironmentConfig } from "#rpc/config-document/document"
@@ -11,7 +11,7 @@ import type { FeatureName } from "#rpc/config-document/features"
 import { stats as statLimits, throttles } from "#rpc/limits"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"
 import { environmentFlag } from "./files.ts"
-import { Json, note, printResult } from "./output.ts"
+import { Json, makeProgress, note, printResult } from "./output.ts"
 import { openRooms, roomCount } from "./seed-bots.ts"
 import { type SeededPlayer, seededPlayers, statValue } from "./seed-players.ts"
 import {
@@ -21,7 +21,6 @@ import {
   createAccount,
   createGuest,
   hasPlayer,
-  isProduction,
   makePace,
   type Pace,
   reportStats,
@@ -31,7 +30,8 @@ import {
   writeSave
 } from "./seed-service.ts"
 import { pushConfig, readConfig, readFeatures } from "./service.ts"
-import { nameOf, publishableKeyFor, resolveTarget, type Target } from "./target.ts"
+import { publishableKeyFor, resolveTarget } from "./checked-target.ts"
+import { nameOf, type Target } from "./target.ts"
 
 const playersDefault = 200
 const playersMax = 1000
@@ -78,19 +78,6 @@ interface Run {
 }
 
 type Progress = (text: string) => Effect.Effect<void>
-
-/** Progress on a terminal, in one line that is rewritten. */
-const makeProgress = Effect.gen(function* () {
-  const stdio = yield* Stdio.Stdio
-  const isShown = (yield* stdio.stderrIsTerminal) && !(yield* Json)
-  const progress: Progress = (text) =>
-    isShown
-      ? Effect.ignore(
-          Stream.run(Stream.make(`\r\u001B[2K${text}`), stdio.stderr({ endOnDone: false }))
-        )
-      : Effect.void
-  return progress
-})
 
 /** Reports once that the service limits the run. */
 const makeOnWait = Effect.fnUntraced(function* (progress: Progress) {
@@ -228,7 +215,7 @@ const playAll = Effect.fnUntraced(function* (
 }, Effect.scoped)
 
 interface Options {
-  readonly env: EnvironmentName
+  readonly env: Option.Option<EnvironmentName>
   readonly players: number
   readonly play: number
   readonly defineStats: boolean
@@ -236,9 +223,8 @@ interface Options {
 
 /** Finds the environment with both keys; fails in production. */
 const findTarget = Effect.fnUntraced(function* (operator: Target) {
-  if (operator.place?.environment === "production") return yield* productionRefused
-  if (yield* isProduction(operator)) return yield* productionRefused
-  const key = yield* publishableKeyFor("development", operator.url)
+  if (operator.place.environment === "production") return yield* productionRefused
+  const key = yield* publishableKeyFor(operator)
   if (Option.isNone(key)) return yield* keyMissing
   const target: SeedTarget = { operator, players: asPlayers(operator, key.value) }
   return target
@@ -299,7 +285,7 @@ const summaryOf = (run: Run, rooms: number): ReadonlyArray<string> => {
 
 const seed = Effect.fnUntraced(function* (options: Options) {
   const { defineStats, env, play: seconds, players: count } = options
-  if (env === "production") return yield* productionRefused
+  if (Option.contains(env, "production")) return yield* productionRefused
   const target = yield* findTarget(yield* resolveTarget(env))
   const features = yield* readFeatures(target.operator)
   const on = new Set(

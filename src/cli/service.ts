@@ -10,12 +10,12 @@ import {
   HttpClientRequest,
   type HttpClientResponse
 } from "effect/http"
-import { ConfigPushed, FeatureState } from "#rpc/config"
+import { ConfigPushed, ConfigVersion, FeatureState } from "#rpc/config"
 import { memberPath } from "#rpc/config-document/paths"
 import { Issue } from "#rpc/errors/codes"
 import { type ExitCode, exitCodes, Failure } from "./failures.ts"
 import { withProgress } from "./output.ts"
-import type { Target } from "./target.ts"
+import type { KeySource, Target } from "./target.ts"
 
 /** Timeout of a request. */
 const requestTimeout = Duration.seconds(20)
@@ -143,7 +143,7 @@ const exitCodeOf = (status: number): ExitCode =>
   status === 401 || status === 403 ? exitCodes.refused : exitCodes.unreachable
 
 const requestRefused = (
-  { keyFrom, url }: Target,
+  { keyFrom, url }: KeySource,
   status: number,
   { error }: typeof WireError.Type
 ) =>
@@ -159,7 +159,7 @@ const requestRefused = (
 
 /** Sends a request with the key of the target. Returns error bodies of the service as `error`. */
 const sendRequest = Effect.fnUntraced(function* (
-  target: Target,
+  target: KeySource,
   request: HttpClientRequest.HttpClientRequest,
   options: SendOptions = {}
 ) {
@@ -181,7 +181,7 @@ const sendRequest = Effect.fnUntraced(function* (
 
 /** The same; fails when the service refuses the request. */
 export const sendOk = Effect.fnUntraced(function* (
-  target: Target,
+  target: KeySource,
   request: HttpClientRequest.HttpClientRequest,
   options: SendOptions = {}
 ) {
@@ -192,7 +192,7 @@ export const sendOk = Effect.fnUntraced(function* (
 
 /** Sends a request that must succeed, and decodes its response. */
 export const sendAndRead = Effect.fnUntraced(function* <A>(
-  target: Target,
+  target: KeySource,
   request: HttpClientRequest.HttpClientRequest,
   schema: Schema.Codec<A, unknown>
 ) {
@@ -208,6 +208,20 @@ export const readConfig = Effect.fnUntraced(function* (target: Target) {
     return yield* unexpectedResponse(target.url, answer.response.status)
   const current: CurrentConfig = { document, version }
   return current
+})
+
+const Versions = Schema.Struct({ versions: Schema.Array(ConfigVersion) })
+
+/** Number of past configs that a pull compares a file with. */
+const recentMax = 10
+
+/** Documents of the newest pushes, newest first. */
+export const recentConfigs = Effect.fnUntraced(function* (target: Target) {
+  const path = "/v1/config/versions"
+  const { versions } = yield* sendAndRead(target, HttpClientRequest.get(path), Versions)
+  return yield* Effect.forEach(versions.slice(0, recentMax), ({ configVersion }) =>
+    sendAndRead(target, HttpClientRequest.get(`${path}/${configVersion}`), Schema.Json)
+  )
 })
 
 /** Error codes of a push that concern the document, not the caller. */

@@ -6,7 +6,7 @@ import { LabelledLink, ShareStats } from "#rpc/share/api"
 import { environmentFlag } from "./files.ts"
 import { printResult, styled, table } from "./output.ts"
 import { sendAndRead } from "./service.ts"
-import { resolveTarget } from "./target.ts"
+import { resolveTarget } from "./checked-target.ts"
 
 const out = styled("stdout")
 

@@ -5,18 +5,22 @@
 import { Effect, Option, Path, Redacted, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag, Prompt, TerminalCapabilities } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
+import type { KeyDescription } from "#rpc/projects"
 import { isLoopback } from "#rpc/config-document/origins"
-import { usageFailure } from "./failures.ts"
-import { environmentFlag, writeText } from "./files.ts"
+import { checkKey, describeKey } from "./checked-target.ts"
+import { exitCodes, Failure, usageFailure } from "./failures.ts"
+import { storedEnvironmentFlag, writeText } from "./files.ts"
 import { printResult, note } from "./output.ts"
-import { meet, readConfig } from "./service.ts"
+import { meet } from "./service.ts"
+import { plainLine } from "./terminal-text.ts"
 import { Store } from "./store.ts"
 import {
   currentLink,
+  findKey,
+  type KeySource,
   localService,
   Link,
   linkFile,
-  resolveTarget,
   serviceUrl,
   urlFromEnvironment
 } from "./target.ts"
@@ -88,7 +92,7 @@ const linkCommand = Command.make(
     yield* writeText(linkFile, `${JSON.stringify(link, null, 2)}\n`)
     if (readable(url))
       yield* note(`warning: ${url} is not https: others on the network can read its keys.`)
-    const ready = Option.isSome(yield* Effect.option(resolveTarget("development")))
+    const ready = Option.isSome(yield* Effect.option(findKey("development")))
     yield* printResult({ ...link, file: linkFile }, [
       `Linked this folder to ${url}, project ${link.project}.`,
       `  ${linkFile} has no secrets and may be committed`,
@@ -139,10 +143,37 @@ const linked = Effect.gen(function* () {
   )
 })
 
+/** Refuses the key of another project than that of the other environment's key under this name. */
+const checkOther = Effect.fnUntraced(function* (
+  source: KeySource,
+  project: string,
+  opens: KeyDescription
+) {
+  const store = yield* Store
+  const environment = opens.environment === "development" ? "production" : "development"
+  const stored = yield* store.key({ url: source.url, project, environment })
+  if (Option.isNone(stored)) return
+  const secretKey = Redacted.make(stored.value)
+  // A stored key that the service no longer accepts says nothing.
+  const other = yield* Effect.option(describeKey({ ...source, secretKey }))
+  if (Option.isNone(other) || other.value.project.id === opens.project.id) return
+  return yield* new Failure({
+    exitCode: exitCodes.refused,
+    code: "wrong_key",
+    message:
+      `This key opens the project ${opens.project.name}, ` +
+      `but the key of ${environment} that is stored for ${project} opens ${other.value.project.name}.`,
+    hints: [
+      `svc logout --env ${environment}     deletes the stored key`,
+      "svc link --project other   links this folder under another name"
+    ]
+  })
+})
+
 const loginCommand = Command.make(
   "login",
   {
-    env: environmentFlag,
+    env: storedEnvironmentFlag,
     key: Flag.String("key").pipe(
       Flag.withMetavar("-"),
       Flag.withDescription("Read the key from standard input instead of asking for it"),
@@ -152,21 +183,15 @@ const loginCommand = Command.make(
   Effect.fn(function* ({ env, key }) {
     const { project, url } = yield* linked
     const store = yield* Store
-    const secretKey = yield* keyFrom(key, `${env} of ${project}`)
+    const secretKey = yield* keyFrom(key, plainLine(`${env} of ${project}`))
     const secret = Redacted.value(secretKey)
     if (!/^sk_[\w-]+$/.test(secret)) {
       return yield* usageFailure("This is not a secret key: secret keys begin with sk_.")
     }
-    const other = env === "development" ? "production" : "development"
-    if (Option.contains(yield* store.key({ url, project, environment: other }), secret)) {
-      return yield* usageFailure(`This is the key of ${other}.`)
-    }
-    yield* readConfig({
-      url,
-      secretKey,
-      keyFrom: "svc login",
-      place: { project, environment: env }
-    })
+    const source = { url, secretKey, keyFrom: "svc login" }
+    const opens = yield* describeKey(source)
+    yield* checkKey(source, opens, { environment: env, project })
+    yield* checkOther(source, project, opens)
     yield* store.setKey({ url, project, environment: env }, Option.some(secret))
     yield* printResult({ url, project, environment: env, file: store.credentialsFile }, [
       `Logged in to ${env} of ${project} at ${url}.`,
@@ -183,7 +208,7 @@ const loginCommand = Command.make(
 
 const logoutCommand = Command.make(
   "logout",
-  { env: environmentFlag },
+  { env: storedEnvironmentFlag },
   Effect.fn(function* ({ env }) {
     const { project, url } = yield* linked
     const store = yield* Store

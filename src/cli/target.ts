@@ -28,19 +28,26 @@ const DevKeys = Schema.Struct({
   production: Keys
 })
 
-/** An environment and its key. */
-export interface Target {
+/** A key, and where it came from. */
+export interface KeySource {
   readonly url: string
   readonly secretKey: Redacted.Redacted
   /** The source of the key, for messages. */
   readonly keyFrom: string
-  /** The scope of stored keys; undefined for a key from `SVC_SECRET_KEY`, whose environment is unknown. */
-  readonly place: { readonly project: string; readonly environment: EnvironmentName } | undefined
+}
+
+/** A key with the names beside it; none for a key from `SVC_SECRET_KEY`. */
+export interface LabelledKey extends KeySource {
+  readonly label: { readonly project: string; readonly environment: EnvironmentName } | undefined
+}
+
+/** An environment and its key, as the service describes it. `project` is the project's id. */
+export interface Target extends KeySource {
+  readonly place: { readonly project: string; readonly environment: EnvironmentName }
 }
 
 /** The display name of the target's environment. */
-export const nameOf = ({ keyFrom, place }: Target): string =>
-  place === undefined ? `the environment of ${keyFrom}` : place.environment
+export const nameOf = ({ place }: Target): string => place.environment
 
 const variable = (name: string) =>
   Effect.map(Effect.orDie(Config.option(Config.String(name))), Option.getOrUndefined)
@@ -102,14 +109,6 @@ export const localService = Effect.map(
   Option.map(({ value }) => value)
 )
 
-/** The publishable key, for a guest of development only: nobody wants guests in production. */
-export const publishableKeyFor = Effect.fnUntraced(function* (env: EnvironmentName, url: string) {
-  const given = Option.fromUndefinedOr(yield* variable("SVC_PUBLISHABLE_KEY"))
-  if (Option.isSome(given) || env === "production") return given
-  const here = Option.filter(yield* localService, ({ baseUrl }) => baseUrl === url)
-  return Option.map(here, ({ development }) => development.publishableKey)
-})
-
 /** The data directory of that service. */
 export const localDataDirectory = Effect.gen(function* () {
   const path = yield* Path.Path
@@ -149,14 +148,14 @@ const keyMissing = ({ project, url }: Link, environment: EnvironmentName) =>
     hints: [`svc login --env ${environment}   stores one`]
   })
 
-/** Resolves the environment and its key. */
-export const resolveTarget = Effect.fnUntraced(function* (environment: EnvironmentName) {
+/** Finds the key of an environment by its names, without asking the service. */
+export const findKey = Effect.fnUntraced(function* (environment: EnvironmentName) {
   const store = yield* Store
   const given = yield* variable("SVC_SECRET_KEY")
   const givenUrl = yield* urlFromEnvironment
   if (given !== undefined) {
     if (givenUrl === undefined) return yield* urlMissing
-    return target(givenUrl, given, "SVC_SECRET_KEY", undefined)
+    return labelledKey(givenUrl, given, "SVC_SECRET_KEY", undefined)
   }
   const link = Option.getOrUndefined(yield* currentLink)
   const url = givenUrl ?? link?.url
@@ -166,20 +165,25 @@ export const resolveTarget = Effect.fnUntraced(function* (environment: Environme
   if (url !== undefined && project !== undefined) {
     const key = yield* store.key({ url, project, environment })
     if (Option.isSome(key)) {
-      return target(url, key.value, store.credentialsFile, { project, environment })
+      return labelledKey(url, key.value, store.credentialsFile, { project, environment })
     }
   }
   if (here !== undefined && hereUrl !== undefined && (url ?? hereUrl) === hereUrl) {
     const { project } = here
-    return target(hereUrl, here[environment].secretKey, keysFile, { project, environment })
+    return labelledKey(hereUrl, here[environment].secretKey, keysFile, { project, environment })
   }
   if (url === undefined) return yield* unlinked
   return yield* keyMissing({ url, project: project ?? "default" }, environment)
 })
 
-const target = (url: string, key: string, keyFrom: string, place: Target["place"]): Target => ({
+const labelledKey = (
+  url: string,
+  key: string,
+  keyFrom: string,
+  label: LabelledKey["label"]
+): LabelledKey => ({
   url,
   secretKey: Redacted.make(key),
   keyFrom,
-  place
+  label
 })

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"
-import { fileArgument, openValid, readText, writeText } from "./files.ts"
+import { defaultFile, fileArgument, openValid, readText, writeText } from "./files.ts"
 import { gameTypes } from "./game-types.ts"
 import { printResult } from "./output.ts"
 
@@ -36,7 +36,7 @@ export const typesCommand = Command.make(
     const text = gameTypes(config, file)
     const changed = (yield* readText(out)) !== text
     if (check && changed) {
-      const named = file === "svc.config.json" ? "" : ` ${file}`
+      const named = file === defaultFile ? "" : ` ${file}`
       return yield* stale(out, file, `svc types${named} --out ${out}`)
     }
     if (changed) yield* writeText(out, text)

@@ -12,10 +12,10 @@ export type NewShareLink = Partial<Endpoints["POST /v1/share/links"]["body"]>
 export interface Share {
   /**
    * Makes a link to post, with a card image and a suggested text. A `score` makes it a challenge,
-   * unless `kind` is `score`.
+   * unless `kind` is `score`. `data` are texts of yours, up to 1 KiB, which those who open the link get.
    *
    * @example
-   * const shared = await client.share.link({ score: 1500, showName: true })
+   * const shared = await client.share.link({ score: 1500, showName: true, data: { room: room.code } })
    */
   link(link?: NewShareLink): Promise<Shared>
 
@@ -33,10 +33,11 @@ export interface Share {
    * without a link. Outside of browsers, pass the address by which the app was opened.
    *
    * @example
-   * const link = await client.share.landing()
+   * const link = await client.share.opened()
    * if (link?.kind === "challenge") showChallenge(link.score, link.displayName)
+   * if (link?.data?.room) await client.rooms.join({ code: link.data.room })
    */
-  landing(address?: string): Promise<ShareLink | null>
+  opened(address?: string): Promise<ShareLink | null>
 
   /**
    * Reports that a play has started, if the page was opened by a link. Returns whether it was counted:
@@ -141,7 +142,7 @@ export const share: Module<Share> = (core) => {
       throw error
     }
   }
-  const landing = (address = globalThis.location?.href) =>
+  const opened = (address = globalThis.location?.href) =>
     (landed ??= land(address).catch((error: unknown) => {
       landed = undefined // the next call asks again
       throw error
@@ -154,9 +155,9 @@ export const share: Module<Share> = (core) => {
       return authorized(tokens, (token) => http.request("POST /v1/share/links", { token, body }))
     },
     post,
-    landing,
+    opened,
     played: async () => {
-      const link = await landing()
+      const link = await opened()
       return link !== null && report(link.id, false)
     },
     xProfile: () =>

@@ -583,6 +583,7 @@ export interface PlayerExport {
     readonly kind: "plain" | "score" | "challenge"
     readonly score: number | null
     readonly showName: boolean
+    readonly data: Readonly<Record<string, string>> | null
     readonly createdAt: Timestamp
   }>
   readonly xProfile: XProfile | null
@@ -772,6 +773,8 @@ export interface ShareCreateRequest {
   readonly kind: "plain" | "score" | "challenge"
   readonly score?: number
   readonly showName?: boolean
+  /** Texts by name: at most 1 KiB of JSON. */
+  readonly data?: Readonly<Record<string, string>>
 }
 
 /** A link to post. `imageUrl` is null while `share.images` is off. */
@@ -798,6 +801,7 @@ export interface ShareLink {
   readonly kind: "plain" | "score" | "challenge"
   readonly score: number | null
   readonly displayName: string | null
+  readonly data: Readonly<Record<string, string>> | null
   readonly createdAt: Timestamp
 }
 

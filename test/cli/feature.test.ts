@@ -57,4 +57,39 @@ layer(Node)("svc feature", (it) => {
       assert.strictEqual((yield* folder.svc("feature on")).code, 2)
     })
   )
+
+  it.effect(
+    "lets a pull bring the switch into a pushed file, and a push say that it is missing",
+    () =>
+      Effect.gen(function* () {
+        const { current, development, folder } = yield* setUp
+        yield* configure(development, { stats: [{ key: "kills" }] })
+        yield* folder.write("svc.config.json", { stats: [{ key: "kills" }] })
+        assert.strictEqual((yield* folder.svc("feature on saves")).code, 0)
+        const pushed = yield* folder.svc("config push")
+        assert.strictEqual(pushed.code, 1)
+        assert.match(pushed.stderr, /has changed[^]*features\.saves/)
+        const pulled = yield* folder.svc("config pull")
+        assert.strictEqual(pulled.code, 0, pulled.stderr)
+        assert.deepStrictEqual(at(JSON.parse(yield* folder.read("svc.config.json")), "features"), {
+          saves: true
+        })
+        assert.deepStrictEqual(yield* current, {
+          stats: [{ key: "kills" }],
+          features: { saves: true }
+        })
+      })
+  )
+
+  it.effect("pulls over a file that another tool pushed before a switch elsewhere", () =>
+    Effect.gen(function* () {
+      const { development, folder } = yield* setUp
+      yield* configure(development, { audience: "kids" })
+      yield* folder.write("svc.config.json", { audience: "kids" })
+      yield* configure(development, { audience: "kids", features: { stats: true } })
+      assert.strictEqual((yield* folder.svc("config pull")).code, 0)
+      yield* folder.write("svc.config.json", { audience: "mixed" })
+      assert.match((yield* folder.svc("config pull")).stderr, /never pushed/)
+    })
+  )
 })

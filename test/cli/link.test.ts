@@ -63,8 +63,8 @@ layer(Node)("svc link and login", (it) => {
         const same = yield* folder.svc("login --env production --key -", {
           stdin: development.secretKey
         })
-        assert.strictEqual(same.code, 2)
-        assert.match(same.stderr, /the key of development/)
+        assert.strictEqual(same.code, 3)
+        assert.match(same.stderr, /opens development of test, not production/)
         yield* folder.svc("login --env production --key -", { stdin: production.secretKey })
         const other = yield* folder.svc("config pull - --env production")
         assert.deepStrictEqual(json(other.stdout), { audience: "kids" })
@@ -98,10 +98,59 @@ layer(Node)("svc link and login", (it) => {
     { tags: "long" }
   )
 
-  it.effect("pulls a config without svc link by SVC_SECRET_KEY, or from a local service", () =>
+  it.effect("refuses at login and at every command a key of another environment or project", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development, production } = yield* makeTenants
+      const foreign = yield* makeTenants
+      const folder = yield* makeFolder()
+      yield* folder.write("svc.link.json", { url, project: "duel" })
+      const swapped = yield* folder.svc("login --env development --key -", {
+        stdin: production.secretKey
+      })
+      assert.strictEqual(swapped.code, 3)
+      assert.match(swapped.stderr, /opens production of test, not development/)
+      assert.strictEqual((yield* folder.svc("config pull -")).code, 3)
+
+      yield* folder.svc("login --key -", { stdin: development.secretKey })
+      const other = yield* folder.svc("login --env production --key -", {
+        stdin: foreign.production.secretKey
+      })
+      assert.strictEqual(other.code, 3)
+      assert.match(other.stderr, /development that is stored for duel opens/)
+
+      const stored = { duel: { development: { secretKey: production.secretKey } } }
+      yield* folder.write("user/credentials.json", { services: { [url]: { projects: stored } } })
+      for (const command of ["config pull -", "features", "deploy .", "mcp", "functions logs"]) {
+        const refused = yield* folder.svc(command)
+        assert.strictEqual(refused.code, 3, command)
+        assert.match(refused.stderr, /opens production of test, not development/, command)
+      }
+    })
+  )
+
+  it.effect("takes the environment from SVC_SECRET_KEY, and refuses another one in --env", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { production } = yield* makeTenants
+      const ci = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: production.secretKey })
+      const switched = yield* ci.svc("feature on saves --json")
+      assert.strictEqual(at(json(switched.stdout), "environment"), "production")
+      const refused = yield* ci.svc("feature off saves --env development")
+      assert.strictEqual(refused.code, 3)
+      assert.match(refused.stderr, /SVC_SECRET_KEY opens production of test, not development/)
+      const publishable = yield* ci.svc("features", {
+        env: { SVC_SECRET_KEY: production.publishableKey }
+      })
+      assert.strictEqual(publishable.code, 3)
+      assert.match(publishable.stderr, /is publishable, not secret/)
+    })
+  )
+
+  it.effect("pulls a config without svc link by SVC_SECRET_KEY, or from a local service", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { development, production, projectId } = yield* makeTenants
       yield* configure(development, { audience: "mixed" })
       const ci = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: development.secretKey })
       const read = yield* ci.svc("config pull -")
@@ -111,7 +160,7 @@ layer(Node)("svc link and login", (it) => {
       assert.strictEqual((yield* ci.svc("config pull -", { env: { SVC_URL: "" } })).code, 2)
       const local = yield* makeFolder({ SVC_DATA_DIR: "user" })
       yield* Effect.promise(() => mkdir(join(local.path, "user")))
-      const keys = { baseUrl: url, project: "prj_1", development, production }
+      const keys = { baseUrl: url, project: projectId, development, production }
       yield* local.write("user/dev-keys.json", keys)
       const found = yield* local.svc("config pull -", { cwd: "user" })
       assert.deepStrictEqual(json(found.stdout), { audience: "mixed" })
@@ -126,7 +175,7 @@ layer(Node)("svc link and login", (it) => {
         const { development } = yield* makeTenants
         yield* configure(development, { features: { saves: true } })
         const folder = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: development.secretKey })
-        const text = yield* folder.svc("features --env production")
+        const text = yield* folder.svc("features --env development")
         assert.deepStrictEqual([text.code, text.stderr], [0, ""])
         const rows = text.stdout.split("\n").map((line) => line.trim().split(/ {2,}/))
         const rowOf = (key: string) => rows.find(([first]) => first === key)

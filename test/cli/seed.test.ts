@@ -191,8 +191,8 @@ layer(Service)("svc seed", (it) => {
       const { production } = yield* TestApp
       const env = { SVC_PUBLISHABLE_KEY: production.publishableKey }
       const refused = yield* folder.svc("seed --players 40", { env })
-      assert.strictEqual(refused.code, 2, refused.stderr)
-      assert.match(refused.stderr, /belong to different environments/)
+      assert.strictEqual(refused.code, 3, refused.stderr)
+      assert.match(refused.stderr, /SVC_PUBLISHABLE_KEY opens production of demo, not development/)
       for (const { name } of seededPlayers(40)) {
         assert.strictEqual(yield* playersNamed(production, name), 0)
       }

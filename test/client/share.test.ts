@@ -30,11 +30,11 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("share lin
         const address = `https://game.example/?ks=${shared.link.slice(-10)}`
 
         const visitor = make()
-        const link = yield* ask(() => visitor.share.landing(address))
+        const link = yield* ask(() => visitor.share.opened(address))
         assert.strictEqual(link?.kind, "challenge")
         assert.strictEqual(link?.score, 1500)
         assert.isNull(visitor.sessions.player)
-        assert.strictEqual(yield* ask(() => visitor.share.landing(address)), link)
+        assert.strictEqual(yield* ask(() => visitor.share.opened(address)), link)
         yield* ask(() => visitor.sessions.ensure())
         assert.isTrue(yield* ask(() => visitor.share.played()))
         assert.isFalse(yield* ask(() => visitor.share.played()))
@@ -46,10 +46,10 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("share lin
       const make = yield* newClient({ links })
       for (const address of ["https://game.example/", "https://game.example/?ks=0123456789"]) {
         const client = make()
-        assert.isNull(yield* ask(() => client.share.landing(address)))
+        assert.isNull(yield* ask(() => client.share.opened(address)))
         assert.isFalse(yield* ask(() => client.share.played()))
       }
-      assert.isNull(yield* ask(() => make().share.landing()))
+      assert.isNull(yield* ask(() => make().share.opened()))
       assert.isFalse(
         yield* ask(() => make().share.post({ link: "x", imageUrl: null, post: noPost }))
       )
@@ -62,7 +62,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("share lin
       const shared = yield* ask(() => make().share.link())
       const visitor = make()
       const address = `https://game.example/?ks=${shared.link.slice(-10)}`
-      assert.strictEqual((yield* ask(() => visitor.share.landing(address)))?.kind, "plain")
+      assert.strictEqual((yield* ask(() => visitor.share.opened(address)))?.kind, "plain")
       assert.isFalse(yield* ask(() => visitor.share.played()))
     })
   )
@@ -74,10 +74,10 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("share lin
       const address = `https://game.example/?ks=${shared.link.slice(-10)}`
       const visitor = make()
       yield* newClient({})
-      const refused = yield* rejection(() => visitor.share.landing(address))
+      const refused = yield* rejection(() => visitor.share.opened(address))
       assert.isTrue(isError(refused, "share_links_disabled"))
       yield* newClient({ links })
-      assert.strictEqual((yield* ask(() => visitor.share.landing(address)))?.kind, "plain")
+      assert.strictEqual((yield* ask(() => visitor.share.opened(address)))?.kind, "plain")
     })
   )
 

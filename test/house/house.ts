@@ -169,6 +169,15 @@ export interface Forbidden {
   readonly allowed: ReadonlyArray<string>
 }
 
+/** What writes to a terminal. Text of others must not reach one with its control characters. */
+const writers = [
+  ...["log", "error", "warn", "info", "debug", "dir", "table"].flatMap((method) => [
+    `Console.${method}`,
+    `console.${method}`
+  ]),
+  ...["process", "stdio", "Stdio"].flatMap((owner) => [`${owner}.stdout`, `${owner}.stderr`])
+]
+
 /** Clocks, randomness and the environment are services, so that tests run on virtual time. */
 export const forbiddenNames: ReadonlyArray<Forbidden> = [
   { name: "Date", instead: "DateTime or Clock of effect", allowed: [benchmarks, dashboardTimes] },
@@ -194,6 +203,13 @@ export const forbiddenNames: ReadonlyArray<Forbidden> = [
     instead: "Config of effect, in src/server/platform/settings",
     allowed: []
   },
+  ...writers.map((name) => ({
+    name,
+    instead: "print, note or report of src/cli/output.ts, which escape control characters",
+    within: ["src/cli/**"],
+    // Its colours depend on the terminal.
+    allowed: ["src/cli/output.ts"]
+  })),
   { name: "setTimeout", instead: state, within: ["test/**/*.test.ts"], allowed: [] },
   { name: "node:timers/promises", instead: state, within: ["test/**/*.test.ts"], allowed: [] },
   { name: "Effect.sleep", instead: state, within: ["test/**/*.test.ts"], allowed: [] }

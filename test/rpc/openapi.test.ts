@@ -68,6 +68,7 @@ const endpoints = [
   ["get", "/v1/share/links/{shareId}", "pk"],
   ["post", "/v1/share/visits", "pk"],
   ["get", "/v1/share/tags", "key"],
+  ["get", "/v1/key", "key"],
   ["get", "/v1/share/images/{label}/card.png", "none"],
   ["get", "/v1/share/images/{label}/{shareId}.png", "none"],
   ...operating("get", "share/stats"),

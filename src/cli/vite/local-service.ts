@@ -8,6 +8,8 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
+import { KeyDescription } from "#rpc/projects"
+import { plainLines } from "../terminal-text.ts"
 
 const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
 const DevKeys = Schema.fromJsonString(Schema.Struct({ development: Keys }))
@@ -56,15 +58,31 @@ const isReady = async (url: string): Promise<boolean> => {
   }
 }
 
+const describeKey = async (url: string, key: string) => {
+  const headers = { "x-svc-key": key }
+  const signal = AbortSignal.timeout(answerMillis)
+  const response = await fetch(`${url}/v1/key`, { headers, signal })
+  if (!response.ok) return undefined
+  return Schema.decodeUnknownPromise(KeyDescription)(await response.json())
+}
+
 /** The keys of the service, if it accepts them. */
 const keysFor = async (url: string, dataDir: string) => {
-  const text = await readFile(join(dataDir, "dev-keys.json"), "utf8").catch(() => undefined)
+  const file = join(dataDir, "dev-keys.json")
+  const text = await readFile(file, "utf8").catch(() => undefined)
   if (text === undefined) return undefined
   const { development } = await Schema.decodeUnknownPromise(DevKeys)(text)
-  const headers = { "x-svc-key": development.secretKey }
-  const signal = AbortSignal.timeout(answerMillis)
-  const { ok } = await fetch(`${url}/v1/config`, { headers, signal })
-  return ok ? development : undefined
+  for (const kind of ["secret", "publishable"] as const) {
+    const opens = await describeKey(url, development[`${kind}Key`])
+    if (opens === undefined) return undefined
+    // Pages and pushes of `vite dev` never go to production, even if somebody has edited the file.
+    if (opens.environment === "development" && opens.kind === kind) continue
+    throw new Error(
+      `The ${kind} key of development in ${file} is a ${opens.kind} key of ${opens.environment}. ` +
+        "Restore the file as the service wrote it, or start with an empty data directory."
+    )
+  }
+  return development
 }
 
 const start = ({ dataDir, env, port }: LocalServiceOptions): Shared => {
@@ -106,7 +124,7 @@ const untilReady = async (url: string, shared: Shared): Promise<void> => {
     if (await isReady(url)) return
     await sleep(pollMillis)
   }
-  throw new Error(`Failed to start the service at ${url}:\n${shared.output}`)
+  throw new Error(`Failed to start the service at ${url}:\n${plainLines(shared.output, "")}`)
 }
 
 /** Starts the service, or finds the one that runs already. */

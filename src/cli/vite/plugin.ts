@@ -11,6 +11,7 @@
 import { resolve } from "node:path"
 import type { Plugin, ViteDevServer } from "vite"
 import { type LocalService, localService } from "./local-service.ts"
+import { plainLine } from "../terminal-text.ts"
 import { ownStorageScript, playersPage, playersPath } from "./players-page.ts"
 import { pushFile } from "./push.ts"
 
@@ -32,12 +33,12 @@ const push = async (server: ViteDevServer, file: string, service: LocalService) 
   const outcome = await pushFile(file, service)
   if (outcome === undefined) return
   if ("problems" in outcome) {
-    const message = [`${file} was not pushed:`, ...outcome.problems].join("\n  ")
+    const message = [`${file} was not pushed:`, ...outcome.problems].map(plainLine).join("\n  ")
     logger.error(message, { timestamp: true })
     return server.ws.send({ type: "error", err: { message, stack: "", plugin: "player-backend" } })
   }
   if (outcome.changed.length === 0) return
-  const changed = outcome.changed.join(", ")
+  const changed = plainLine(outcome.changed.join(", "))
   logger.info(`config version ${outcome.version}: ${changed}`, { timestamp: true })
   server.ws.send({ type: "full-reload" })
 }

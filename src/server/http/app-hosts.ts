@@ -1,7 +1,7 @@
 /**
  * Sends requests for hosts of apps to the server of apps, and those for functions to their data plane, past
- * the routes of the service. The card images
- * of an app are at `/.card.png` and `/.card/<id>.png` of its own host, too.
+ * the routes of the service. The card images of an app are at `/.card.png` and `/.card/<id>.png` of its own
+ * host, too, and the page of its share links at `/.svc/s`.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Layer } from "effect"
@@ -12,6 +12,7 @@ import { HostedApps } from "#server/features/hosting/apps"
 import { sendPage } from "#server/features/hosting/pages"
 import { AppServer } from "#server/features/hosting/serve"
 import { CardImages, type ServedCard } from "#server/features/share/card-images"
+import { forwardQuery, makeForwardPage } from "#server/features/share/forward-page"
 import { inCourse } from "#server/platform/request-errors"
 import { HttpServerHandle } from "./server.ts"
 import { courseOf, courseOfSocket } from "./unhandled-errors.ts"
@@ -67,6 +68,35 @@ const makeServeCard = Effect.gen(function* () {
   }
 })
 
+/** Serves the page of share links on the host of a live app. Returns false for any other request. */
+const makeServeForward = Effect.gen(function* () {
+  const apps = yield* HostedApps
+  const pageOf = yield* makeForwardPage
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  return (host: string, request: IncomingMessage, response: ServerResponse): boolean => {
+    const { method, url = "" } = request
+    const query = forwardQuery(url)
+    if (query === undefined || (method !== "GET" && method !== "HEAD")) return false
+    const isHead = method === "HEAD"
+    const send = Effect.gen(function* () {
+      const app = apps.known(host) ?? (yield* apps.load(host))
+      if (app === "unknown" || !app.enabled || app.site === undefined) {
+        return sendPage(response, "missing", isHead)
+      }
+      const { body, headers } = yield* pageOf(app, query)
+      response.writeHead(200, headers)
+      response.end(isHead ? undefined : body)
+    })
+    runFork(
+      Effect.catchCause(send, (cause) => {
+        sendPage(response, "broken", isHead)
+        return Effect.logWarning("Failed to serve the page of a share link", cause)
+      })
+    )
+    return true
+  }
+})
+
 /** The refusal of a socket on a node that is full. */
 const full = new Unavailable()
 
@@ -76,6 +106,7 @@ export const AppHosts = Layer.effectDiscard(
     const functions = yield* FunctionDataPlane
     const { appHostOf, serve } = yield* AppServer
     const serveCard = yield* makeServeCard
+    const serveForward = yield* makeServeForward
     serveApps({
       isFor: (request) => appHostOf(request) !== undefined || functions.isFor(request),
       serve: (request, response) => {
@@ -85,7 +116,9 @@ export const AppHosts = Layer.effectDiscard(
         // These handlers are callbacks of Node. The router runs its handlers in fibers, which fail alone.
         inCourse(courseOf(request, response), () => {
           if (isForFunction || host === undefined) functions.serve(request, response)
-          else if (!serveCard(host, request, response)) serve(host, request, response)
+          else if (!serveCard(host, request, response) && !serveForward(host, request, response)) {
+            serve(host, request, response)
+          }
         })
         return true
       },

@@ -11,6 +11,7 @@ import {
   AnyKey,
   CurrentActor,
   CurrentEnvironment,
+  CurrentKey,
   CurrentPlayer,
   FeatureGate,
   type KeyCaller,
@@ -124,7 +125,10 @@ const AnyKeyLive = Layer.effect(
     AnyKey.of({
       anyKey: (answer, { credential }) =>
         Effect.flatMap(byKey(credential), (environment) =>
-          Effect.provideService(answer, CurrentEnvironment, environment)
+          answer.pipe(
+            Effect.provideService(CurrentEnvironment, environment),
+            Effect.provideService(CurrentKey, environment)
+          )
         )
     })
   )

@@ -23,31 +23,36 @@ import {
 import { PaymentSimulator, sign, type SimulatedEvent } from "../../support/payment-simulator.ts"
 
 layer(App, { timeout: "120 seconds", excludeTestServices: true })("payments", (it) => {
-  it.effect("accepts only events with a fresh signature of their bytes", () =>
-    Effect.gen(function* () {
-      const { provider } = yield* PaymentSimulator
-      const developer = yield* makeDeveloper
-      const { session } = yield* openCheckout(developer)
-      const event = provider.pay(session, yield* nowSeconds)
-      const now = yield* nowSeconds
-      const { header, payload } = sign(event, now)
-      for (const change of [
-        { header: "" },
-        { header: sign(event, now, "whsec_of_another").header },
-        { header: header.replace(/.$/, (end) => (end === "0" ? "1" : "0")) },
-        { payload: payload.replace("2500", "9999") },
-        { payload: JSON.stringify(event) },
-        { payload: "" },
-        { age: 301 }
-      ]) {
-        const answer = yield* deliver(event, change)
-        assert.strictEqual(answer.status, 400, JSON.stringify(change))
-        assert.strictEqual(codeOf(answer), "invalid_request")
-      }
-      assert.strictEqual(yield* balanceOf(developer), 0)
-      assert.strictEqual((yield* deliver(event, { age: 299 })).status, 200)
-      assert.strictEqual(yield* balanceOf(developer), 2500)
-    })
+  it.effect(
+    "accepts only events with a signature of their bytes that is neither old nor dated ahead",
+    () =>
+      Effect.gen(function* () {
+        const { provider } = yield* PaymentSimulator
+        const developer = yield* makeDeveloper
+        const { session } = yield* openCheckout(developer)
+        const event = provider.pay(session, yield* nowSeconds)
+        const now = yield* nowSeconds
+        const { header, payload } = sign(event, now)
+        for (const change of [
+          { header: "" },
+          { header: sign(event, now, "whsec_of_another").header },
+          { header: header.replace(/.$/, (end) => (end === "0" ? "1" : "0")) },
+          { payload: payload.replace("2500", "9999") },
+          { payload: JSON.stringify(event) },
+          { payload: "" },
+          { age: 301 },
+          { age: -301 },
+          { age: -3600 }
+        ]) {
+          const answer = yield* deliver(event, change)
+          assert.strictEqual(answer.status, 400, JSON.stringify(change))
+          assert.strictEqual(codeOf(answer), "invalid_request")
+        }
+        assert.strictEqual(yield* balanceOf(developer), 0)
+        assert.strictEqual((yield* deliver(event, { age: 299 })).status, 200)
+        assert.strictEqual((yield* deliver(event, { age: -299 })).status, 200)
+        assert.strictEqual(yield* balanceOf(developer), 2500)
+      })
   )
 
   it.effect("credits a payment once, however often and wherever its events arrive", () =>

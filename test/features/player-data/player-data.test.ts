@@ -72,6 +72,7 @@ const tablesWithoutPlayers = [
   "rooms_begun",
   "runner_reports",
   "setup_token",
+  "share_addresses",
   "share_days",
   "share_salts",
   "share_visitors",

@@ -12,16 +12,29 @@ interface FakeResponse {
   readonly body?: unknown
 }
 
+/** The answer to the question what the key opens: a secret key of development. */
+const keyAnswer: FakeResponse = {
+  body: {
+    kind: "secret",
+    prefix: "sk_fake0",
+    environment: "development",
+    project: { id: `prj_${"0".repeat(26)}`, name: "Fake", slug: "fake-0000" }
+  }
+}
+
 /** Responses by method and path (`GET /v1/config`). `sent` collects request headers. Closes with the scope. */
 export const fakeService = (responses: Readonly<Record<string, FakeResponse>>) =>
   Effect.gen(function* () {
+    const all: typeof responses = { "GET /v1/key": keyAnswer, ...responses }
     const sent: Array<IncomingHttpHeaders> = []
     const { port } = yield* startServer((request, response) => {
       const {
         body = {},
         headers = {},
         status = 200
-      } = responses[`${request.method} ${request.url}`] ?? { status: 404 }
+      } = all[`${request.method} ${request.url}`] ?? {
+        status: 404
+      }
       sent.push(request.headers)
       response.writeHead(status, { "content-type": "application/json", ...headers })
       response.end(JSON.stringify(body))

@@ -4,7 +4,8 @@
  * of a developer. The pages are static. The link's fragment holds the token and the publishable key,
  * so no server and no log sees them. A page calls the public API, whose checks all apply.
  *
- * A link is redeemed on a click, not on opening: mail scanners open links, too. The pages are
+ * A link is redeemed by two different steps of a person, not on opening: mail scanners open links, and some
+ * press every button. So the person first ticks a statement, or types a password. The pages are
  * self-contained, and their content security policy allows nothing else.
  */
 import { hash } from "node:crypto"
@@ -20,12 +21,13 @@ main { max-width: 26rem; margin: 15vh auto 0; padding: 0 1.5rem; }
 label { display: block; margin-bottom: 1rem; }
 input { display: block; box-sizing: border-box; width: 100%; margin-top: .25rem; padding: .6rem;
   font: inherit; border: 1px solid #767676; border-radius: 6px; }
+input[type=checkbox] { display: inline; width: auto; margin: 0 .5rem 0 0; }
 button { padding: .6rem 1.2rem; font: inherit; color: #fff; background: #1a56db; border: 0;
   border-radius: 6px; cursor: pointer; }
 button:disabled { background: #767676; cursor: default; }
 @media (prefers-color-scheme: dark) {
   body { color: #eee; background: #161616; }
-  input { color: inherit; background: #222; }
+  input:not([type=checkbox]) { color: inherit; background: #222; }
 }
 `
 
@@ -38,6 +40,10 @@ interface Page {
   readonly fields: string
 }
 
+/** Statement that the person must tick. It has no name, so that the form does not send it. */
+const statement = (text: string): string =>
+  `<label><input type="checkbox" required autocomplete="off">${text}</label>`
+
 /** Purpose of a page. The page of a developer's link needs no key of an environment. */
 type PagePurpose = LinkPurpose | "confirm"
 
@@ -47,14 +53,14 @@ const pages: Readonly<Record<PagePurpose, Page>> = {
     button: "Confirm",
     done: "Thank you, your email is confirmed. You can close this page.",
     endpoint: "../v1/developers/email/verify",
-    fields: ""
+    fields: statement("I have made a developer account with this address")
   },
   verify: {
     title: "Confirm your email",
     button: "Confirm",
     done: "Thank you, your email is confirmed. You can close this page.",
     endpoint: "../v1/auth/email/verify",
-    fields: ""
+    fields: statement("I have signed up with this address")
   },
   disown: {
     title: "Not your account?",
@@ -63,7 +69,8 @@ const pages: Readonly<Record<PagePurpose, Page>> = {
     endpoint: "../v1/auth/email/disown",
     fields:
       "<p>Somebody used your email address for an account that is not yours. " +
-      "Remove it, and nobody can sign in to that account with your address.</p>"
+      "Remove it, and nobody can sign in to that account with your address.</p>" +
+      statement("This account is not mine")
   },
   reset: {
     title: "Choose a new password",

@@ -221,6 +221,16 @@ export class AppServer extends Context.Service<
   ).pipe(Layer.provide(Blobs.layer))
 }
 
+/**
+ * Whether a request wants a page. Robots that preview links accept anything (a star), so theirs is one where
+ * the path has no file extension; a `fetch` of a page says by `Sec-Fetch-Dest` that it is none.
+ */
+const isNavigation = (path: string, headers: IncomingMessage["headers"]): boolean => {
+  const { accept = "", "sec-fetch-dest": destination = "document" } = headers
+  if (accept.includes("text/html")) return true
+  return accept.includes("*/*") && destination === "document" && !/\.[^/]*$/.test(path)
+}
+
 /** Answers a request for a loaded host. */
 const answerApp = (
   exchange: Exchange,
@@ -240,7 +250,7 @@ const answerApp = (
     return void response.end(isHead ? undefined : own.body)
   }
   if (app.site === undefined) return sendPage(response, "empty", isHead)
-  const found = findFile(app.site, path, headers.accept?.includes("text/html") === true)
+  const found = findFile(app.site, path, isNavigation(path, headers))
   if (found === undefined) return sendPage(response, "missing", isHead)
   if (found.kind === "redirect") {
     const location = found.to + url.slice(path.length)

@@ -115,11 +115,12 @@ const makeView = Effect.gen(function* () {
       rooms: rows.rooms.map(({ id }) => id),
       channels: rows.channels.map(({ name }) => name),
       shareLinks: (yield* shareLinks.ofPlayer(ref)).map(
-        ({ createdAt, id, kind, score, showName }) => ({
+        ({ createdAt, data, id, kind, score, showName }) => ({
           id,
           kind,
           score,
           showName,
+          data,
           createdAt: iso(createdAt)
         })
       ),

@@ -1,14 +1,32 @@
 /** Projects, keys and dashboard views over HTTP: `/v1/projects`. */
 import { Effect, Layer } from "effect"
 import { Api } from "#rpc/api"
-import { CurrentDeveloper, CurrentEnvironment, CurrentProject } from "#rpc/auth"
-import { rateWindows } from "#rpc/limits"
+import { CurrentDeveloper, CurrentEnvironment, CurrentKey, CurrentProject } from "#rpc/auth"
+import { rateWindows, throttles as limits } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
 import { Projects } from "./service.ts"
 import { ProjectViews } from "./views.ts"
+
+const KeyGroup = apiGroup(
+  Api,
+  "key",
+  Effect.fn(function* (handlers) {
+    const projects = yield* Projects
+    const throttles = yield* Throttles
+    return handlers.handleAll({
+      describe: Effect.fnUntraced(function* () {
+        const { keyId, keyKind, keyPrefix, name: environment, projectId } = yield* CurrentKey
+        // Each call reads the database, and everybody has the publishable key of a game.
+        yield* takeToken(throttles, limits.keyDescription, `key-description:${keyId}`)
+        const { id, name, slug } = yield* projects.find(projectId)
+        return { kind: keyKind, prefix: keyPrefix, environment, project: { id, name, slug } }
+      })
+    })
+  })
+)
 
 const ProjectsGroup = apiGroup(
   Api,
@@ -115,8 +133,8 @@ const ViewGroup = apiGroup(
   })
 )
 
-/** The groups `projects`, `project` and `projectView`. */
-export const ProjectsHttp = Layer.mergeAll(ProjectsGroup, ProjectGroup, ViewGroup).pipe(
+/** The groups `key`, `projects`, `project` and `environment`. */
+export const ProjectsHttp = Layer.mergeAll(KeyGroup, ProjectsGroup, ProjectGroup, ViewGroup).pipe(
   Layer.provide(ProjectViews.layer),
   Layer.provide(Projects.layer)
 )

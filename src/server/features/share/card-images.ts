@@ -4,7 +4,7 @@
  * font gives the built-in look, never an error.
  */
 import { createHash } from "node:crypto"
-import { Context, Deferred, Effect, Layer, Option } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Option } from "effect"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { type Issue, NotFound, ShareImagesDisabled, Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
@@ -17,9 +17,10 @@ import { Blobs } from "../hosting/blobs.ts"
 import { makeAppOfLabel } from "../hosting/labels.ts"
 import { type LiveApp, makeLiveApp, makeReadFile } from "../hosting/live-app.ts"
 import type { SiteFile } from "../hosting/site.ts"
+import { FailedAssets, fontProblem, pictureProblem } from "./cards/asset-checks.ts"
 import { makeCardCache } from "./cards/cache.ts"
 import type { Card } from "./cards/layout.ts"
-import { makeRenderer } from "./cards/renderer.ts"
+import { DrawFault, makeRenderer } from "./cards/renderer.ts"
 import { makeFind, shownName } from "./links.ts"
 import { formatScore, textIn } from "./texts.ts"
 
@@ -66,6 +67,10 @@ const keyOf = (card: Card, assets: Assets | undefined): string =>
     .update(JSON.stringify([lookVersion, card, assets?.background?.sha256, assets?.font?.sha256]))
     .digest("hex")
 
+/** The hashes of the app's files on a card. */
+const filesOf = ({ background, font }: Assets): string =>
+  `${background?.sha256 ?? ""} ${font?.sha256 ?? ""}`
+
 /** Card of a response. Without `png` the client already has the picture. */
 export interface ServedCard {
   readonly headers: Readonly<Record<string, string>>
@@ -108,12 +113,15 @@ export class CardImages extends Context.Service<
           if (link !== undefined && Option.isNone(link)) return yield* new NotFound()
           const shown = link === undefined ? undefined : Option.getOrUndefined(link)
           const card = cardOf(environment, config, shown)
-          const assets = yield* assetsOf(environment, config)
+          const named = yield* assetsOf(environment, config)
+          const assets = named !== undefined && (yield* draw.isUsable(named)) ? named : undefined
           const key = keyOf(card, assets)
           const etag = `"${key}"`
           const headers = {
             etag,
-            "cache-control": `public, max-age=${bounds.maxAgeSeconds}`
+            "cache-control": `public, max-age=${bounds.maxAgeSeconds}`,
+            // Pages of other origins show cards, isolated ones (COEP) too.
+            "cross-origin-resource-policy": "cross-origin"
           }
           if (tags !== undefined && matchesTag(tags, etag)) return { headers, png: undefined }
           return { headers, png: yield* picture(environmentId, key, card, assets) }
@@ -154,6 +162,10 @@ const makeDraw = Effect.gen(function* () {
     file === undefined
       ? Effect.succeed(undefined)
       : Effect.map(readFile(live, file, maxBytes), Option.getOrUndefined)
+  const failed = new FailedAssets()
+  const now = Effect.map(Clock.Clock, (clock) => clock.currentTimeMillisUnsafe())
+  const refuse = (problem: string | undefined) =>
+    problem === undefined ? Effect.void : Effect.fail(new DrawFault({ kind: "refused", problem }))
   const drawBuiltIn = (environmentId: string, card: Card) =>
     Effect.catchTag(draw(environmentId, { card, ...builtIn }), "DrawFault", (fault) =>
       fault.kind === "refused"
@@ -163,26 +175,36 @@ const makeDraw = Effect.gen(function* () {
             Effect.fail(new Unavailable())
           )
     )
+  /** Draws with the app's files; undefined if they are unusable. It remembers those files. */
+  const drawOwn = Effect.fnUntraced(
+    function* (environmentId: string, card: Card, { background, font, live }: Assets) {
+      const picture = yield* read(live, background, limits.cardBackgroundMaxBytes)
+      const letters = yield* read(live, font, limits.cardFontMaxBytes)
+      yield* refuse(picture === undefined ? undefined : pictureProblem(picture))
+      yield* refuse(letters === undefined ? undefined : fontProblem(letters))
+      return yield* draw(environmentId, { card, background: picture, font: letters })
+    },
+    (effect, environmentId, _card, assets) =>
+      Effect.catchTag(
+        effect,
+        "DrawFault",
+        Effect.fnUntraced(function* ({ problem }) {
+          failed.add(filesOf(assets), yield* now)
+          yield* Effect.logWarning(
+            `Failed to use the background or the font of the cards of ${environmentId}: ${problem}`
+          )
+          return undefined
+        })
+      )
+  )
   const withAssets = Effect.fnUntraced(function* (
     environmentId: string,
     card: Card,
     assets: Assets | undefined
   ) {
-    if (assets === undefined) return yield* drawBuiltIn(environmentId, card)
-    const { live } = assets
-    const background = yield* read(live, assets.background, limits.cardBackgroundMaxBytes)
-    const font = yield* read(live, assets.font, limits.cardFontMaxBytes)
-    return yield* Effect.catchTag(
-      draw(environmentId, { card, background, font }),
-      "DrawFault",
-      ({ problem }) =>
-        Effect.andThen(
-          Effect.logWarning(
-            `Failed to use the background or the font of the cards of ${environmentId}: ${problem}`
-          ),
-          drawBuiltIn(environmentId, card)
-        )
-    )
+    const own = assets === undefined ? undefined : yield* drawOwn(environmentId, card, assets)
+    if (own !== undefined) return { png: own, key: keyOf(card, assets) }
+    return { png: yield* drawBuiltIn(environmentId, card), key: keyOf(card, undefined) }
   })
   /**
    * Returns why a card with only this file cannot be drawn; undefined if it can, or if the check is
@@ -191,13 +213,17 @@ const makeDraw = Effect.gen(function* () {
   const tryFile = Effect.fnUntraced(
     function* (live: LiveApp, kind: "background" | "font", file: SiteFile) {
       const bytes = yield* read(live, file, file.size)
+      if (bytes === undefined) return undefined
+      yield* refuse(kind === "font" ? fontProblem(bytes) : pictureProblem(bytes))
       yield* draw(live.environmentId, { card: sampleCard, ...builtIn, [kind]: bytes })
       return undefined
     },
     Effect.catchTag("DrawFault", ({ problem }) => Effect.succeed(problem)),
     Effect.catchTag("unavailable", () => Effect.succeed(undefined))
   )
-  return { withAssets, tryFile }
+  const isUsable = (assets: Assets) =>
+    Effect.map(now, (nowMillis) => !failed.has(filesOf(assets), nowMillis))
+  return { withAssets, tryFile, isUsable }
 })
 
 type Draw = Effect.Success<typeof makeDraw>
@@ -267,9 +293,9 @@ const makePicture = Effect.fnUntraced(function* (draw: Draw["withAssets"]) {
   ) {
     const stored = yield* cache.read(key)
     if (Option.isSome(stored)) return stored.value
-    const png = yield* draw(environmentId, card, assets)
-    yield* cache.write(key, png)
-    return png
+    const drawn = yield* draw(environmentId, card, assets)
+    yield* cache.write(drawn.key, drawn.png)
+    return drawn.png
   })
 
   return Effect.fnUntraced(function* (

@@ -19,9 +19,9 @@ const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** Whether a text has the form of a link's id. */
 export const isShareId = Schema.is(ShareId)
 
-/** Returns the player's name, if the link shows it and the player is not a child. */
+/** Returns the player's name, if the link shows it and the player is neither a child nor banned. */
 export const shownName = (link: FoundLink, { audience }: EnvironmentConfig): string | null => {
-  if (!link.showName) return null
+  if (!link.showName || link.isBanned) return null
   const { showName } = capabilitiesOf(ageBandOf(audience, link.declaredAgeBand))
   return showName ? link.displayName : null
 }
@@ -31,6 +31,7 @@ const viewOf = (link: FoundLink, config: EnvironmentConfig): ShareLink => ({
   kind: link.kind,
   score: link.score,
   displayName: shownName(link, config),
+  data: link.data,
   createdAt: DateTime.formatIso(link.createdAt)
 })
 
@@ -74,13 +75,13 @@ export const makeCreate = Effect.gen(function* () {
   const insert = yield* makeInsert
   return Effect.fn("Share.create")(function* (
     { environmentId, playerId }: PlayerCaller,
-    { kind, score, showName = false }: NewShareLink,
+    { data, kind, score, showName = false }: NewShareLink,
     languages: ReadonlyArray<string>
   ) {
     const { config, environment } = yield* environmentOf(environmentId)
     if (Option.isNone(environment)) return yield* new NotFound()
     const stored = { environmentId, playerId, kind, score: score ?? null, showName, label: null }
-    const { id } = yield* insert(stored)
+    const { id } = yield* insert({ ...stored, data: data ?? null })
     const addresses = yield* addressesOf(environment.value, config)
     const { images, links } = config.share
     return {
@@ -110,6 +111,7 @@ export const makeLabelled = Effect.gen(function* () {
       kind,
       score: null,
       showName: false,
+      data: null,
       label
     } as const
     const { createdAt, id } = yield* insert(stored)
@@ -125,7 +127,9 @@ export const makeLabelled = Effect.gen(function* () {
 export const makeFind = Effect.gen(function* () {
   const links = yield* ShareLinkRepository
   return (environmentId: EnvironmentId, id: string) =>
-    isShareId(id) ? links.find({ environmentId, id }) : Effect.succeedNone
+    isShareId(id)
+      ? Effect.flatMap(DateTime.now, (now) => links.find({ environmentId, id, now }))
+      : Effect.succeedNone
 })
 
 /** Reads a link for its visitors. */

@@ -1,8 +1,8 @@
 /**
  * Counts visits and plays through share links, once for each visitor, link and UTC day. A visitor is a
  * player, or the address and the browser. A player whose account is at most a day old counts as new,
- * once. The database stores only hashes under a random salt of the day, and deletes salt and hashes
- * afterwards.
+ * once. Of one address a bounded number of visitors counts. The database stores only hashes under a
+ * random salt of the day, and deletes salt and hashes afterwards.
  */
 import { createHmac } from "node:crypto"
 import { Cache, DateTime, Effect, Option } from "effect"
@@ -37,7 +37,7 @@ const identityOf = ({ address, player, userAgent }: Visitor): string =>
 const hashOf = (salt: Uint8Array, environmentId: string, identity: string): Uint8Array =>
   createHmac("sha256", salt).update(`${environmentId}\n${identity}`).digest().subarray(0, hashBytes)
 
-/** Hashes visitors under the salt of a day. */
+/** Hashes visitors and addresses under the salt of a day. */
 const makeHash = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const visits = yield* ShareVisitRepository
@@ -46,8 +46,8 @@ const makeHash = Effect.gen(function* () {
     lookup: (day: string) =>
       Effect.flatMap(random.randomBytes(saltBytes), (fresh) => visits.salt(day, fresh))
   })
-  return (day: string, environmentId: EnvironmentId, visitor: Visitor) =>
-    Effect.map(Cache.get(salts, day), (salt) => hashOf(salt, environmentId, identityOf(visitor)))
+  return (day: string, environmentId: EnvironmentId, identity: string) =>
+    Effect.map(Cache.get(salts, day), (salt) => hashOf(salt, environmentId, identity))
 })
 
 /**
@@ -100,14 +100,15 @@ export const makeVisit = Effect.gen(function* () {
       ? null
       : {
           day: dayOf(madeAt.value),
-          visitor: yield* hash(dayOf(madeAt.value), environmentId, visitor)
+          visitor: yield* hash(dayOf(madeAt.value), environmentId, identityOf(visitor))
         }
     const counted = yield* visits.count({
       environmentId,
       linkId: shareId,
       day,
       event: landed ? "landed" : "played",
-      visitor: yield* hash(day, environmentId, visitor),
+      visitor: yield* hash(day, environmentId, identityOf(visitor)),
+      address: yield* hash(day, environmentId, `address\n${visitor.address}`),
       arrival
     })
     return { counted }

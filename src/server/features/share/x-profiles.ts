@@ -1,5 +1,5 @@
-/** X profiles of players. The service never shows a child's profile to others. */
-import { Effect, Option, Schema } from "effect"
+/** X profiles of players. Others never see that of a child or of a banned player. */
+import { DateTime, Effect, Option, Schema } from "effect"
 import { ageBandOf, capabilitiesOf } from "#rpc/ages"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
@@ -37,7 +37,11 @@ export const XProfilesHttp = apiGroup(
         const { environmentId } = yield* CurrentEnvironment
         const { audience } = (yield* configs.current(environmentId)).config
         const playerIds = query.ids.split(",").filter(isPlayerId)
-        const rows = yield* repository.shown({ environmentId, playerIds })
+        const rows = yield* repository.shown({
+          environmentId,
+          playerIds,
+          now: yield* DateTime.now
+        })
         const profiles = rows
           .filter(
             ({ declaredAgeBand }) => capabilitiesOf(ageBandOf(audience, declaredAgeBand)).showName

@@ -1,15 +1,17 @@
 /**
  * Draws cards in a separate process, which contains faults of the renderer, hostile fonts and hostile
  * pictures. The process draws one card at a time, and environments take turns. The service replaces a
- * process that takes too long, grows too large or dies.
+ * process that takes too long, grows too large or dies. An environment that has used more than its time
+ * waits while others draw.
  */
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { Data, Effect } from "effect"
+import { Clock, Data, Effect } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
 import { shareCards as bounds } from "#rpc/limits"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
 import { readUsage } from "#server/platform/process-usage"
+import { DrawBudget } from "./draw-budget.ts"
 import type { DrawReply, DrawRequest } from "./process.ts"
 
 export type Drawing = Omit<DrawRequest, "id">
@@ -47,12 +49,12 @@ const usageCheckMillis = 500
  * on a busy machine it may start seconds later. Without a CPU time from the system, it counts real
  * time.
  */
-const overdue = Effect.fnUntraced(function* (pid: () => number | undefined) {
+const overdue = Effect.fnUntraced(function* (pid: () => number | undefined, maxMillis: number) {
   const cpuMillis = () => readUsage(pid() ?? 0)?.cpuMillis
   const before = cpuMillis()
   let waited = 0
   let used = 0
-  while (used < bounds.drawCpuMillis && waited < bounds.drawMaxMillis) {
+  while (used < bounds.drawCpuMillis && waited < maxMillis) {
     yield* Effect.sleep(usageCheckMillis)
     waited += usageCheckMillis
     const now = cpuMillis()
@@ -79,10 +81,16 @@ class Drawer {
 
   /** Draws one card. The caller must wait for it before the next. */
   draw(drawing: Drawing): Effect.Effect<Uint8Array, DrawFault> {
+    const isOwn = drawing.background !== undefined || drawing.font !== undefined
     return Effect.raceFirst(
       this.#drawn(drawing),
-      overdue(() => this.#child?.pid)
+      overdue(() => this.#child?.pid, isOwn ? bounds.ownDrawMaxMillis : bounds.drawMaxMillis)
     )
+  }
+
+  /** CPU time of the process so far; undefined if there is none, or the system does not say. */
+  get cpuMillis(): number | undefined {
+    return this.#child?.pid === undefined ? undefined : readUsage(this.#child.pid)?.cpuMillis
   }
 
   #drawn(drawing: Drawing): Effect.Effect<Uint8Array, DrawFault> {
@@ -128,9 +136,27 @@ export const makeRenderer = Effect.gen(function* () {
     waitMillis: bounds.waitMillis,
     refuse: Effect.fail(new Unavailable())
   })
-  return (environmentId: string, drawing: Drawing) =>
-    turns.withPermit(environmentId)(
-      // Who killed the process may have meant another card: a new one gets a second try.
-      Effect.retry(drawer.draw(drawing), { times: 1, while: ({ kind }) => kind === "gone" })
+  const budget = new DrawBudget()
+  const now = Effect.map(Clock.Clock, (clock) => clock.currentTimeMillisUnsafe())
+  const booked = Effect.fnUntraced(function* (environmentId: string, drawing: Drawing) {
+    const startedAt = yield* now
+    const before = drawer.cpuMillis
+    // Who killed the process may have meant another card: a new one gets a second try.
+    const drawn = Effect.retry(drawer.draw(drawing), {
+      times: 1,
+      while: ({ kind }) => kind === "gone"
+    })
+    return yield* Effect.ensuring(
+      drawn,
+      Effect.map(now, (endedAt) => {
+        const after = drawer.cpuMillis
+        const isSame = before !== undefined && after !== undefined && after >= before
+        budget.use(environmentId, isSame ? after - before : endedAt - startedAt, endedAt)
+      })
     )
+  })
+  return Effect.fnUntraced(function* (environmentId: string, drawing: Drawing) {
+    if (!budget.isOpen(environmentId, yield* now)) return yield* new Unavailable()
+    return yield* turns.withPermit(environmentId)(booked(environmentId, drawing))
+  })
 })
