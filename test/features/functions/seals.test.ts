@@ -72,7 +72,7 @@ layer(withFunctions(), live)("seals of calls", (it) => {
     Effect.gen(function* () {
       const { process, seal } = yield* setUp(code)
       const { admin, entry, main } = process.sockets
-      const facts = "x-svc-facts"
+      const facts = "x-svc-call"
       const changed = (from: string, to: string) => {
         const headers = seal()
         return { ...headers, [facts]: String(headers[facts]).replace(from, to) }
@@ -80,7 +80,8 @@ layer(withFunctions(), live)("seals of calls", (it) => {
       const forged: ReadonlyArray<readonly [string, string, Record<string, string>, string?]> = [
         [main, "GET", {}],
         [main, "GET", { "x-svc-kind": "fetch", "x-svc-url": "http://a/", "svc-player": "pl_2" }],
-        [main, "GET", { [facts]: seal()[facts] ?? "" }],
+        [main, "GET", { [facts]: (seal()[facts] ?? "").slice(64) }],
+        [main, "GET", { [facts]: `${"0".repeat(64)}${(seal()[facts] ?? "").slice(64)}` }],
         [main, "GET", changed("pl_1", "pl_2")],
         [main, "GET", changed("fetch", "scheduled")],
         [main, "GET", changed("192.0.2.1", "6.6.6.6")],
@@ -209,8 +210,8 @@ const thief = `
   const get = Headers.prototype.get
   Headers.prototype.get = function (name) {
     const value = apply(get, this, [name])
-    if (name === "x-svc-mac") macs.set(value, apply(get, this, ["x-svc-facts"]))
-    else note(value)
+    if (name === "x-svc-call" && value !== null) macs.set(value.slice(0, 64), value.slice(64))
+    note(value)
     return value
   }
   const hex = /[0-9a-f]{64}/g

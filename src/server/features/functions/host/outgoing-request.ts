@@ -62,6 +62,7 @@ export class OutgoingRequest {
   /** Settles once: with the response, or the first error. */
   readonly answered: Promise<Answer>
   readonly #framing: Framing
+  #isAnswered = false
 
   constructor({ framing, headers, method, path, to }: OutgoingOptions) {
     const { promise, reject, resolve } = Promise.withResolvers<Answer>()
@@ -76,13 +77,17 @@ export class OutgoingRequest {
     this.sent.on("error", reject)
     this.sent.on("response", (answer) => {
       answer.on("error", () => undefined)
+      this.#isAnswered = true
       resolve({ answer })
     })
     this.sent.on("upgrade", (answer, upstream, head) => {
       upstream.on("error", () => undefined)
       resolve({ answer, upgraded: { upstream, head } })
     })
-    this.sent.on("close", () => reject(new Error("The connection has ended.")))
+    this.sent.on("close", () => {
+      // An error costs its stack: only where nobody has an answer.
+      if (!this.#isAnswered) reject(new Error("The connection has ended."))
+    })
     // Nobody may wait for the answer yet.
     promise.catch(() => undefined)
   }

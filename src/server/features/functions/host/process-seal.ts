@@ -1,7 +1,7 @@
 /**
  * What the service and one process of a function say to each other is authenticated call by call. A call
- * has its facts as JSON in one header, and in another their HMAC under a key of this process alone. A
- * position on a connection proves nothing. Numbers and a time limit refuse a recorded call.
+ * has a header with its facts as JSON, after their HMAC under a key of this process alone. A position on a
+ * connection proves nothing. Numbers and a time limit refuse a recorded call.
  *
  * In the process the key is a binding of modules that the player's code cannot reach.
  */
@@ -19,8 +19,10 @@ import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import type { Framing } from "./framing.ts"
 import { UsedNumbers } from "./used-numbers.ts"
 
-/** Names of the headers. Clients cannot send them, and functions do not receive them. */
-export const sealHeaders = { facts: "x-svc-facts", mac: "x-svc-mac" } as const
+/** Name of the header. Clients cannot send it, and functions do not receive it. */
+const sealHeader = "x-svc-call"
+/** Characters of an HMAC in hexadecimal. */
+const macCharacters = 64
 
 /** What a process learns of a call. */
 export interface SealedFacts {
@@ -82,10 +84,7 @@ export class ProcessSeal {
     const until = this.#wallClock() + limits.passedAnswerMillis
     const sealed = { number: (this.#last += 1), until, ...facts }
     const text = JSON.stringify(sealed).replace(notAscii, escaped)
-    return {
-      [sealHeaders.facts]: text,
-      [sealHeaders.mac]: this.#mac("call", text).toString("hex")
-    }
+    return { [sealHeader]: this.#mac("call", text).toString("hex") + text }
   }
 
   /** Whether a call comes from the bindings of the process, and for the first time. */
@@ -97,10 +96,11 @@ export class ProcessSeal {
       path
     }: { readonly body: Uint8Array; readonly method: string; readonly path: string }
   ): boolean {
-    const { [sealHeaders.facts]: text, [sealHeaders.mac]: mac } = headers
-    if (typeof text !== "string" || typeof mac !== "string") return false
+    const call = headers[sealHeader]
+    if (typeof call !== "string") return false
+    const text = call.slice(macCharacters)
     const expected = this.#mac("host", text)
-    const actual = Buffer.from(mac, "hex")
+    const actual = Buffer.from(call.slice(0, macCharacters), "hex")
     if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) return false
     const decoded = decodeHostFacts(text)
     if (decoded._tag === "None") return false

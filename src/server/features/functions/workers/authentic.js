@@ -1,7 +1,7 @@
 /**
  * Runs inside workerd, sealed from the player's modules: it checks that a call is the service's own. Each
- * call says in one header what it is, and in another has the HMAC of that text under a key that only the
- * service and this module have. The runtime evaluates this module before any module of the player, and it
+ * call has a header that says what it is, after the HMAC of that text under a key that only the service and
+ * this module have. The runtime evaluates this module before any module of the player, and it
  * keeps the functions that it needs, so that nothing patched later sees the key.
  */
 const subtle = crypto.subtle
@@ -15,6 +15,8 @@ const decoder = new TextDecoder()
 const decode = decoder.decode.bind(decoder)
 const parse = JSON.parse
 const now = Date.now
+/** Characters of the HMAC in hexadecimal, which the text follows. */
+const macCharacters = 64
 const hmac = { name: "HMAC", hash: "SHA-256" }
 
 /** Calls behind the newest one of which each is remembered: far more than are under way at once. */
@@ -57,8 +59,9 @@ export const authentic = (secret) => {
   }
   return async (request) => {
     const { headers, method } = request
-    const text = headers.get("x-svc-facts")
-    if (text === null || !(await isSigned(`call\n${text}`, headers.get("x-svc-mac")))) return
+    const call = headers.get("x-svc-call") ?? ""
+    const text = call.slice(macCharacters)
+    if (!(await isSigned(`call\n${text}`, call.slice(0, macCharacters)))) return
     const facts = parse(text)
     if (facts.until < now() || !isNew(facts.number)) return
     if (facts.method !== method || facts.framing !== framingOf(headers)) return

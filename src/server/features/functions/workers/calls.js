@@ -24,11 +24,10 @@ globalThis.fetch = async function fetch(input, init) {
 /** The request of the client, with what the service knows of it. */
 const requestOf = (request, { address, player, url }) => {
   const { headers } = (request = new Request(url, request))
-  headers.delete("x-svc-facts")
-  headers.delete("x-svc-mac")
+  headers.delete("x-svc-call")
   headers.set("cf-connecting-ip", address)
-  if (player === undefined) headers.delete("svc-player")
-  else headers.set("svc-player", player)
+  // Of a caller's own headers the service passes neither.
+  if (player !== undefined) headers.set("svc-player", player)
   return request
 }
 

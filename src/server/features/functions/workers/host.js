@@ -31,7 +31,7 @@ export default ({ host, key: secret }) => {
     const mac = toHex(bytesOf(await sign("HMAC", await key, encode(`host\n${facts}`))))
     return host.fetch(`http://host${path}`, {
       method,
-      headers: { "content-type": "application/json", "x-svc-facts": facts, "x-svc-mac": mac },
+      headers: { "content-type": "application/json", "x-svc-call": mac + facts },
       ...(body === "" ? {} : { body })
     })
   }
