@@ -27,11 +27,16 @@ export const hosting = {
   keptDeployments: 20,
   /** A deployment is kept for this long after it was live. */
   retentionDays: 90,
+  /** Files with a hash in their name are served for this long after their version was live. */
+  staleDays: 7,
   /** Deployments of an environment that are not finalized; a further one replaces the oldest. */
   unfinishedMax: 10,
   unfinishedSeconds: secondsPerDay,
   /** A file that no deployment names is kept for this long. */
   orphanSeconds: secondsPerDay,
+  /** Decoded bytes of a file that was uploaded compressed, for a client that cannot read that. */
+  decodedMaxBytes: 512 * MiB,
+  decodedSeconds: 300,
   /** Wrong paths of a manifest that the response lists. */
   issuesMax: 32,
   /** The settings of a deployment, `svc.hosting.json`. */

@@ -34,6 +34,16 @@ export interface FileRow {
   readonly size: number
 }
 
+/** File of a version that is not live any more, with the sizes of its compressed forms. */
+const StaleFileRow = Schema.Struct({
+  path: Schema.String,
+  sha256: Schema.String,
+  size: Schema.Int,
+  brotliBytes: Schema.NullOr(Schema.Int),
+  gzipBytes: Schema.NullOr(Schema.Int)
+})
+export type StaleFileRow = typeof StaleFileRow.Type
+
 const NewRow = Schema.Struct({
   id: DeploymentId,
   environmentId: EnvironmentId,
@@ -56,6 +66,12 @@ const Ref = Schema.Struct({
 })
 
 const Page = Schema.Struct({ ...Environment.fields, before: Schema.Int, limit: Schema.Int })
+
+const StaleFiles = Schema.Struct({
+  environmentId: Schema.String,
+  paths: Schema.Array(Schema.String),
+  since: Time
+})
 
 const Target = Schema.Struct({ ...Environment.fields, id: DeploymentId })
 
@@ -106,6 +122,20 @@ const reads = (sql: SqlClient.SqlClient) => {
       execute: (environmentId) => sql`
         select ${columns} from hosted_apps a join deployments d on d.id = a.live_id
         where a.environment_id = ${environmentId}`
+    }),
+    staleFiles: SqlSchema.findAll({
+      Request: StaleFiles,
+      Result: StaleFileRow,
+      execute: ({ environmentId, paths, since }) => sql`
+        select distinct on (f.path) f.path, f.sha256, f.size, b.brotli_bytes, b.gzip_bytes
+        from deployments d
+          join deployment_files f on f.deployment_id = d.id and f.path = any(${paths}::text[])
+          join blobs b on b.environment_id = f.environment_id and b.sha256 = f.sha256
+            and b.stored_at is not null
+          left join hosted_apps a on a.environment_id = d.environment_id
+        where d.environment_id = ${environmentId} and d.status = 'ready'
+          and d.deactivated_at >= ${since} and d.id is distinct from a.live_id
+        order by f.path, d.deactivated_at desc`
     }),
     missing: SqlSchema.findAll({
       Request: Target,
@@ -198,7 +228,7 @@ const removals = (sql: SqlClient.SqlClient) => ({
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { find, live, manifest, missing, page } = reads(sql)
+  const { find, live, manifest, missing, page, staleFiles } = reads(sql)
   const { activate, insert, lockApp, markReady } = changes(sql)
   const { deleteOld, deleteUnfinished, environments, trimUnfinished } = removals(sql)
   const insertFiles = (
@@ -218,6 +248,8 @@ const make = Effect.gen(function* () {
     page: (request: typeof Page.Type) => orDieWithTimeout(page(request)),
     /** Finds the live deployment. */
     live: (environmentId: EnvironmentId) => orDieWithTimeout(live(environmentId)),
+    /** Finds files by path in the versions that were live since a time, each in the latest of them. */
+    staleFiles: (request: typeof StaleFiles.Type) => orDieWithTimeout(staleFiles(request)),
     /** Lists files of a deployment that are not stored, each once. */
     missing: (target: typeof Target.Type) => orDieWithTimeout(missing(target)),
     /** Lists the files of a deployment; undefined if it has been deleted. */

@@ -113,10 +113,12 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
         [head.status, head.body.length, head.headers["content-length"]],
         [200, 0, `${script.length}`]
       )
-      const unity = yield* open("/Build/web.data.unityweb")
+      const unity = yield* open("/Build/web.data.unityweb", {
+        "accept-encoding": "gzip"
+      })
       assert.strictEqual(unity.headers["content-encoding"], "gzip")
       assert.strictEqual(unity.headers["content-type"], "application/octet-stream")
-      const wasm = yield* open("/game.wasm.br")
+      const wasm = yield* open("/game.wasm.br", { "accept-encoding": "br" })
       assert.strictEqual(wasm.headers["content-encoding"], "br")
       assert.strictEqual(wasm.headers["content-type"], "application/wasm")
     })

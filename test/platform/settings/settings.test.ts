@@ -64,6 +64,7 @@ describe("settings", () => {
           environmentBytes: 10_737_418_240,
           nameServers: undefined,
           retentionDays: 90,
+          staleDays: 7,
           s3: undefined
         },
         money: { enabled: false, prices: {}, stripe: undefined },

@@ -31,6 +31,8 @@ export interface HostedApp {
   readonly isPreview: boolean
   readonly enabled: boolean
   readonly publishableKey: { readonly plain: string; readonly hash: string } | undefined
+  /** Whether the host names one version, instead of the live one. */
+  readonly isVersion: boolean
   /** Whether the host names a version that does not exist or is not ready. */
   readonly isAbsentVersion: boolean
   /** Site of the host; undefined without a deployment, or if the version does not exist. */
@@ -156,6 +158,7 @@ const makeLoad = Effect.gen(function* () {
       environmentId,
       name,
       isPreview: version !== undefined || name !== "production",
+      isVersion: version !== undefined,
       isAbsentVersion: version !== undefined && Option.isNone(ready),
       enabled: config.features.hosting,
       publishableKey: Option.getOrUndefined(yield* apps.publishableKey(environmentId)),

@@ -11,6 +11,7 @@ const octets = "application/octet-stream"
 const ownTypes: Readonly<Record<string, string>> = {
   basis: octets,
   data: octets,
+  flac: "audio/flac",
   glb: "model/gltf-binary",
   gltf: "model/gltf+json",
   ico: "image/x-icon",

@@ -18,6 +18,18 @@ const texts = {
 
 export type Page = keyof typeof texts
 
+/** Answers for a missing script, image or other part of a page: never with a page. */
+export const sendMissingAsset = (response: ServerResponse, isHead: boolean): void => {
+  const body = "Not found: no version of this app that is live, or was lately, has this file.\n"
+  response.writeHead(404, {
+    "content-type": "text/plain; charset=utf-8",
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff"
+  })
+  response.end(isHead ? undefined : body)
+}
+
 /** Sends a page. */
 export const sendPage = (response: ServerResponse, page: Page, isHead: boolean): void => {
   const [status, title, text] = texts[page]

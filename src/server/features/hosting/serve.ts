@@ -15,11 +15,13 @@ import { hostOf } from "./addresses.ts"
 import { HostedApps, type HostedApp, type NoApp } from "./apps.ts"
 import { Blobs } from "./blobs.ts"
 import { BodyCache } from "./body-cache.ts"
+import { sendDecoded } from "./decoded.ts"
 import { sniffEncoding } from "./media-types.ts"
 import { ownFile } from "./own-files.ts"
-import { sendPage } from "./pages.ts"
+import { sendMissingAsset, sendPage } from "./pages.ts"
 import { BufferPool } from "./buffer-pool.ts"
-import { findFile, type Form, formOf, type Part, partOf, type SiteFile } from "./site.ts"
+import { accepts, findFile, type Form, formOf, type Part, partOf, type SiteFile } from "./site.ts"
+import { makeStaleFiles } from "./stale-files.ts"
 
 /** Request for a file of an app. */
 interface Exchange {
@@ -32,6 +34,8 @@ interface Exchange {
 interface Delivery extends Exchange {
   readonly file: SiteFile
   readonly form: Form
+  /** Whether the client cannot read the encoding in which the file was uploaded. */
+  readonly isDecoded: boolean
   readonly status: number
   readonly part: Part
 }
@@ -39,10 +43,23 @@ interface Delivery extends Exchange {
 const responseMillis = 30_000
 const second = 1000
 
-const encodingOf = ({ media }: SiteFile, form: Form): string | undefined => {
-  if (form === "") return media.encoding
-  return form === ".br" ? "br" : "gzip"
+/** Returns the encoding of a response; `sniffed` is that of the bytes, where the name does not say it. */
+const encodingOf = (
+  { file, form, isDecoded, request }: Delivery,
+  sniffed: string | undefined
+): string | undefined => {
+  if (form !== "") return form === ".br" ? "br" : "gzip"
+  if (file.media.encoding !== undefined) return isDecoded ? undefined : file.media.encoding
+  // The loaders that read such files decode them themselves where the browser does not.
+  return sniffed !== undefined && acceptsEncoding(request, sniffed) ? sniffed : undefined
 }
+
+const acceptsEncoding = ({ headers }: IncomingMessage, encoding: string): boolean =>
+  accepts(headers["accept-encoding"]?.toString() ?? "", encoding)
+
+/** Whether a file has several representations, among which `Accept-Encoding` selects. */
+const varies = ({ brotliBytes, gzipBytes, media, needsSniffing }: SiteFile): boolean =>
+  brotliBytes !== null || gzipBytes !== null || media.encoding !== undefined || needsSniffing
 
 const cacheFor = (file: SiteFile): string =>
   file.isHashed ? "public, max-age=31536000, immutable" : "no-cache"
@@ -55,16 +72,16 @@ type RawHeaders = Array<string | number>
  * from the earlier response (RFC 9110 section 15.4.5).
  */
 const cachedHeaders = (
-  { app, file, form }: Pick<Delivery, "app" | "file" | "form">,
+  { app, file, form, isDecoded }: Pick<Delivery, "app" | "file" | "form" | "isDecoded">,
   status: number
 ): RawHeaders => {
   const headers: RawHeaders = [
     "etag",
-    form === "" ? file.tag : `W/${file.tag}`,
+    form === "" && !isDecoded ? file.tag : `W/${file.tag}`,
     "cache-control",
     status === 404 ? "no-cache" : cacheFor(file)
   ]
-  if (file.brotliBytes !== null || file.gzipBytes !== null) headers.push("vary", "Accept-Encoding")
+  if (varies(file)) headers.push("vary", "Accept-Encoding")
   if (app.isPreview) headers.push("x-robots-tag", "noindex")
   if (app.site?.settings.crossOriginIsolation === true) headers.push(...isolation)
   return headers
@@ -83,9 +100,10 @@ const sendHead = (delivery: Delivery, sniffed: string | undefined): void => {
   const { file, form, part, response, status } = delivery
   const headers = cachedHeaders(delivery, status)
   headers.push("x-content-type-options", "nosniff", "origin-agent-cluster", "?1")
-  headers.push("accept-ranges", "bytes", "content-type", file.media.type)
-  headers.push("content-length", part.end - part.start + 1)
-  const encoding = encodingOf(file, form) ?? sniffed
+  headers.push("content-type", file.media.type)
+  if (file.media.encoding === undefined) headers.push("accept-ranges", "bytes")
+  if (!delivery.isDecoded) headers.push("content-length", part.end - part.start + 1)
+  const encoding = encodingOf(delivery, sniffed)
   if (encoding !== undefined) headers.push("content-encoding", encoding)
   if (status === 206) {
     headers.push("content-range", `bytes ${part.start}-${part.end}/${sizeOf(file, form)}`)
@@ -189,7 +207,24 @@ export class AppServer extends Context.Service<
       const { baseUrl } = yield* Settings
       const runFork = Effect.runForkWith(yield* Effect.context<never>())
       const sendFile = yield* makeSendFile
-      const answer = (exchange: Exchange): void => answerApp(exchange, baseUrl, sendFile)
+      const staleFile = yield* makeStaleFiles
+      /** Answers for a part of a page that the version of this host lacks. */
+      const sendStale: SendStale = (exchange, path) => {
+        const { app, request, response } = exchange
+        const isHead = request.method === "HEAD"
+        if (app.isVersion) return sendMissingAsset(response, isHead)
+        runFork(
+          Effect.flatMap(Effect.exit(staleFile(app.environmentId, path)), (exit) => {
+            if (Exit.isFailure(exit)) sendPage(response, "broken", isHead)
+            else if (exit.value === undefined) sendMissingAsset(response, isHead)
+            else deliver(exchange, exit.value, 200, sendFile)
+            return Exit.isFailure(exit)
+              ? Effect.logWarning("Failed to find a file of an earlier version", exit.cause)
+              : Effect.void
+          })
+        )
+      }
+      const answer = (exchange: Exchange): void => answerApp(exchange, baseUrl, sendFile, sendStale)
       const found = (
         app: HostedApp | NoApp,
         request: IncomingMessage,
@@ -231,11 +266,15 @@ const isNavigation = (path: string, headers: IncomingMessage["headers"]): boolea
   return accept.includes("*/*") && destination === "document" && !/\.[^/]*$/.test(path)
 }
 
+type SendFile = (delivery: Delivery) => void
+type SendStale = (exchange: Exchange, path: string) => void
+
 /** Answers a request for a loaded host. */
 const answerApp = (
   exchange: Exchange,
   baseUrl: string,
-  sendFile: (delivery: Delivery) => void
+  sendFile: SendFile,
+  sendStale: SendStale
 ): void => {
   const { app, request, response } = exchange
   const { headers, method, url = "" } = request
@@ -252,20 +291,36 @@ const answerApp = (
   if (app.site === undefined) return sendPage(response, "empty", isHead)
   const found = findFile(app.site, path, isNavigation(path, headers))
   if (found === undefined) return sendPage(response, "missing", isHead)
+  if (found.kind === "missing asset") return sendStale(exchange, path)
   if (found.kind === "redirect") {
     const location = found.to + url.slice(path.length)
     response.writeHead(302, { location, "cache-control": "no-cache" })
     return void response.end()
   }
-  const { file, status } = found
+  deliver(exchange, found.file, found.status, sendFile)
+}
+
+/** Sends a file, or the part of it that the client asks for, in a form that the client can read. */
+const deliver = (
+  exchange: Exchange,
+  file: SiteFile,
+  status: 200 | 404,
+  sendFile: SendFile
+): void => {
+  const { app, request, response } = exchange
+  const { headers } = request
   const form = formOf(file, headers["accept-encoding"]?.toString(), headers.range)
+  const { encoding } = file.media
+  const isDecoded = encoding !== undefined && !acceptsEncoding(request, encoding)
   const tags = headers["if-none-match"]
   if (status === 200 && tags !== undefined && matchesTag(tags, file.tag)) {
-    response.writeHead(304, cachedHeaders({ app, file, form }, 304))
+    response.writeHead(304, cachedHeaders({ app, file, form, isDecoded }, 304))
     return void response.end()
   }
+  // A range of bytes that were uploaded compressed is of no use to a page.
   const isCurrent = headers["if-range"] === undefined || headers["if-range"] === file.tag
-  const part = status === 200 && isCurrent ? partOf(headers.range, file.size) : undefined
+  const hasParts = status === 200 && isCurrent && encoding === undefined
+  const part = hasParts ? partOf(headers.range, file.size) : undefined
   if (part === null) {
     response.writeHead(416, { "content-range": `bytes */${file.size}`, "content-length": 0 })
     return void response.end()
@@ -275,6 +330,7 @@ const answerApp = (
     ...exchange,
     file,
     form,
+    isDecoded,
     part: part ?? whole,
     status: part === undefined ? status : 206
   })
@@ -302,6 +358,15 @@ const makeSendFile = Effect.gen(function* () {
   const fetch = Effect.fnUntraced(function* (delivery: Delivery, key: string) {
     const { app, file, form } = delivery
     const path = yield* blobs.open(app.environmentId, file.sha256, form)
+    const { encoding } = file.media
+    if (delivery.isDecoded && encoding !== undefined) {
+      sendHead(delivery, undefined)
+      return yield* Effect.tryPromise(() =>
+        sendDecoded(path, encoding, delivery, (bytes) =>
+          meter.add(app.environmentId, "egressBytes", bytes)
+        )
+      )
+    }
     if (sizeOf(file, form) > limits.cachedBodyMaxBytes) {
       return yield* Effect.tryPromise(() =>
         stream(path, delivery, pool, (bytes) => meter.add(app.environmentId, "egressBytes", bytes))
@@ -315,7 +380,7 @@ const makeSendFile = Effect.gen(function* () {
   return (delivery: Delivery): void => {
     const { app, file, form, request, response } = delivery
     const key = `${app.environmentId}/${file.sha256}${form}`
-    const body = cache.get(key)
+    const body = delivery.isDecoded ? undefined : cache.get(key)
     if (body !== undefined) return sendBody(delivery, body)
     const isHead = request.method === "HEAD"
     const refused = (reason: unknown) =>

@@ -45,6 +45,21 @@ export interface Site {
 
 const plain: Pick<BlobRow, "brotliBytes" | "gzipBytes"> = { brotliBytes: null, gzipBytes: null }
 
+/** Builds the file of a path from its content, and the sizes of its compressed forms. */
+export const makeFile = (
+  { path, sha256, size }: FileRow,
+  { brotliBytes, gzipBytes }: typeof plain
+): SiteFile => ({
+  sha256,
+  tag: `"${sha256}"`,
+  size,
+  brotliBytes,
+  gzipBytes,
+  media: mediaOf(path),
+  isHashed: isHashed(path),
+  needsSniffing: /\.unityweb$/i.test(path)
+})
+
 /** Builds a site from the files of a deployment. */
 export const makeSite = (
   files: ReadonlyArray<FileRow>,
@@ -55,21 +70,11 @@ export const makeSite = (
   return {
     settings,
     files: new Map(
-      files.flatMap(({ path, sha256, size }) => {
-        if (path === reservedPaths.settings) return []
-        const { brotliBytes, gzipBytes } = forms.get(sha256) ?? plain
-        const file: SiteFile = {
-          sha256,
-          tag: `"${sha256}"`,
-          size,
-          brotliBytes,
-          gzipBytes,
-          media: mediaOf(path),
-          isHashed: isHashed(path),
-          needsSniffing: /\.unityweb$/i.test(path)
-        }
-        return [[path, file] as const]
-      })
+      files.flatMap((file) =>
+        file.path === reservedPaths.settings
+          ? []
+          : [[file.path, makeFile(file, forms.get(file.sha256) ?? plain)] as const]
+      )
     )
   }
 }
@@ -78,9 +83,12 @@ export const makeSite = (
 export type Found =
   | { readonly kind: "file"; readonly file: SiteFile; readonly status: 200 | 404 }
   | { readonly kind: "redirect"; readonly to: string }
+  /** A part of a page is missing: a page in its place would only hide that. */
+  | { readonly kind: "missing asset" }
   | undefined
 
-const decode = (text: string): string | undefined => {
+/** Decodes a path, without its first slash, to the name of a file; undefined if it is malformed. */
+export const decodePath = (text: string): string | undefined => {
   try {
     return decodeURIComponent(text).normalize("NFC")
   } catch {
@@ -93,7 +101,8 @@ const fileOf = (file: SiteFile | undefined, status: 200 | 404 = 200): Found =>
 
 /**
  * Finds the response to a path, in this order: the file itself, with `.html`, the folder's
- * `index.html`, `404.html`, and `index.html` for navigations. A folder without its slash redirects, so
+ * `index.html`, `404.html`, and `index.html` for navigations. The last two never answer for a missing
+ * asset. A folder without its slash redirects, so
  * that relative links work.
  */
 export const findFile = ({ files, settings }: Site, path: string, isNavigation: boolean): Found => {
@@ -101,7 +110,7 @@ export const findFile = ({ files, settings }: Site, path: string, isNavigation: 
   // A path that is a name as it stands needs no decoding; a name may have a percent sign.
   const named = raw.includes("%") ? undefined : files.get(raw)
   if (named !== undefined) return fileOf(named)
-  const name = decode(raw)
+  const name = decodePath(raw)
   if (name === undefined) return undefined
   const isFolder = name === "" || name.endsWith("/")
   const exact = isFolder
@@ -109,15 +118,24 @@ export const findFile = ({ files, settings }: Site, path: string, isNavigation: 
     : (files.get(name) ?? files.get(`${name}.html`))
   if (exact !== undefined) return fileOf(exact)
   if (!isFolder && files.has(`${name}/index.html`)) return { kind: "redirect", to: `${path}/` }
+  if (isAsset(name, isNavigation)) return { kind: "missing asset" }
   const own404 = files.get("404.html")
   if (own404 !== undefined) return fileOf(own404, 404)
   return isNavigation && settings.spa !== false ? fileOf(files.get("index.html")) : undefined
 }
 
+/**
+ * Whether a path names a part of a page: a name with a hash, or one with an extension that the client does
+ * not open as a page.
+ */
+const isAsset = (name: string, isNavigation: boolean): boolean =>
+  isHashed(name) || (!isNavigation && /\.(?!html?$)[a-z0-9]{1,10}$/i.test(name))
+
 /** Form of a file: original bytes, Brotli or gzip. */
 export type Form = "" | ".br" | ".gz"
 
-const accepts = (header: string, encoding: string): boolean =>
+/** Whether an `Accept-Encoding` takes an encoding. */
+export const accepts = (header: string, encoding: string): boolean =>
   header.split(",").some((item) => {
     const [name = "", ...parameters] = item.trim().toLowerCase().split(";")
     const isRefused = parameters.some((parameter) => /^\s*q=0(?:\.0*)?\s*$/.test(parameter))

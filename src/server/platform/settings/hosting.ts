@@ -11,6 +11,8 @@ export interface HostingSettings {
   /** Name servers that are asked for the proofs of custom domains; undefined: those of the system. */
   readonly nameServers: ReadonlyArray<string> | undefined
   readonly retentionDays: number
+  /** Days for which hashed files of a version are served after it was live. */
+  readonly staleDays: number
   /** The bucket of the files; undefined: they are in a folder of the data directory. */
   readonly s3: S3Settings | undefined
 }
@@ -21,6 +23,7 @@ export const hostingVariables = {
   SVC_NAME_SERVERS: Schema.optionalKey(NameServers),
   SVC_ENVIRONMENT_BLOB_BYTES: whole(0, 2 ** 50),
   SVC_DEPLOYMENT_RETENTION_DAYS: whole(0, 36_500),
+  SVC_HOSTING_STALE_DAYS: whole(0, 3650),
   ...blobVariables
 }
 
@@ -36,6 +39,7 @@ export const hostingOf = (env: Variables): HostingSettings => ({
   environmentBytes: env.SVC_ENVIRONMENT_BLOB_BYTES,
   nameServers: env.SVC_NAME_SERVERS,
   retentionDays: env.SVC_DEPLOYMENT_RETENTION_DAYS,
+  staleDays: env.SVC_HOSTING_STALE_DAYS,
   s3: blobsOf(env)
 })
 

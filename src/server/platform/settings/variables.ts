@@ -227,6 +227,12 @@ export const variables = {
       "Days for which a deployment is kept after it was live. The newest 20 of an environment are always " +
       "kept."
   },
+  SVC_HOSTING_STALE_DAYS: {
+    default: String(hosting.staleDays),
+    description:
+      "Days for which files with a hash in their name are served after their version was live, so that " +
+      "pages opened before a deploy find their parts. 0: never."
+  },
   SVC_BLOBS_URL: {
     description:
       "The bucket of the files of deployments, s3://bucket or s3://bucket/prefix, for runners on several " +
