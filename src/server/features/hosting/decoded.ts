@@ -4,7 +4,6 @@
  */
 import { createReadStream } from "node:fs"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Transform } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { createBrotliDecompress, createGunzip } from "node:zlib"
 import { hosting as limits } from "#rpc/limits"
@@ -17,16 +16,18 @@ const decoders = { br: createBrotliDecompress, gzip: createGunzip }
 const second = 1000
 
 /** Cuts what decodes to more than the limit: a small file can decode to any size. */
-const bounded = (maxBytes: number, onBytes: (bytes: number) => void): Transform => {
+async function* bounded(
+  pieces: AsyncIterable<Buffer>,
+  maxBytes: number,
+  onBytes: (bytes: number) => void
+): AsyncGenerator<Buffer> {
   let passed = 0
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      passed += chunk.length
-      onBytes(chunk.length)
-      if (passed > maxBytes) done(new Error("The file decodes to too many bytes"))
-      else done(null, chunk)
-    }
-  })
+  for await (const piece of pieces) {
+    passed += piece.length
+    onBytes(piece.length)
+    if (passed > maxBytes) throw new Error("The file decodes to too many bytes")
+    yield piece
+  }
 }
 
 const hasClientGone = (cause: unknown): boolean =>
@@ -43,8 +44,13 @@ export const sendDecoded = async (
   if (request.method === "HEAD") return void response.end()
   const late = AbortSignal.timeout(limits.decodedSeconds * second)
   try {
-    const cut = bounded(maxBytes, onBytes)
-    await pipeline(createReadStream(path), decoders[encoding](), cut, response, { signal: late })
+    await pipeline(
+      createReadStream(path),
+      decoders[encoding](),
+      (pieces: AsyncIterable<Buffer>) => bounded(pieces, maxBytes, onBytes),
+      response,
+      { signal: late }
+    )
   } catch (cause) {
     response.destroy()
     if (!hasClientGone(cause)) throw cause
