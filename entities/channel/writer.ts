@@ -1,6 +1,6 @@
 /**
- * Writes the rows of one node's channels, one channel per statement: at once where the caller waits
- * for it, else behind. A channel whose row belongs to a newer activation is fenced.
+ * Writes the rows of one node's channels, one channel per statement, a few at a time: at once where the
+ * caller waits for it, else behind. A channel whose row belongs to a newer activation is fenced.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
@@ -12,6 +12,9 @@ import { absentOf } from "./absences.ts"
 import type { ChannelActor } from "./actor.ts"
 import type { ChannelState } from "./model.ts"
 import { toRow } from "./snapshot.ts"
+
+/** Channels that are written at a time: all of a runner that stops, for instance. */
+const batchSize = 8
 
 export class ChannelWriter extends Context.Service<ChannelWriter>()(
   "entities/channel/writer/ChannelWriter",
@@ -49,8 +52,11 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
       const save = (actor: ChannelActor) => exclusive(attempt([actor], write(actor)))
 
       /** Skips a channel that another write has written meanwhile. */
-      const flush = inBatches(dirty, 1, (batch) =>
-        warn(Effect.forEach(batch, (actor) => attempt([actor], write(actor)), { discard: true }))
+      const flush = inBatches(dirty, batchSize, (batch) =>
+        Effect.forEach(batch, (actor) => warn(attempt([actor], write(actor))), {
+          concurrency: batchSize,
+          discard: true
+        })
       )
 
       yield* writeBehind.flushPeriodically(flush)

@@ -38,8 +38,12 @@ export const graceDeadlineOf = (state: RoomState, member: Member): number | null
     ? null
     : Math.max(graceDeadline(member.absence, graceOf(state)), member.announceAt ?? 0)
 
+/** Whether any member is absent whose connection did not end because of the service. */
+export const hasDropped = ({ members }: RoomState): boolean =>
+  Array.from(members.values()).some(({ absence }) => absence?.byService === false)
+
 /** Whether any member is absent. */
-export const hasAbsent = ({ members }: RoomState): boolean =>
+const hasAbsent = ({ members }: RoomState): boolean =>
   Array.from(members.values()).some(({ absence }) => absence !== null)
 
 const mapMembers = (state: RoomState, change: (member: Member) => Member): RoomState => ({

@@ -25,7 +25,7 @@ import {
 } from "./model.ts"
 import { PendingWrites } from "./pending-writes.ts"
 import type { RoomRuntime } from "./runtime.ts"
-import { hasAbsent, hold } from "./absences.ts"
+import { hasDropped, hold } from "./absences.ts"
 import { nextDeadline } from "./seats.ts"
 import { decide } from "./state.ts"
 
@@ -143,13 +143,13 @@ export class RoomActor {
   }
 
   /**
-   * Stops commands and outputs: the activation ends. The state can still be written. With absent members it
-   * must be: their graces stand still from the time of the last snapshot.
+   * Stops commands and outputs: the activation ends. The state can still be written. It must be if a player
+   * dropped some time ago: the grace goes on from the time of the last snapshot.
    */
   retire(): void {
     this.#retired = true
-    const { state } = this
-    if (state !== undefined && state.closed === null && hasAbsent(state)) this.#runtime.changed()
+    const isOld = this.#runtime.now() > this.#changedAt + rooms.snapshotDeadlineMillis
+    if (isOld && this.state?.closed === null && hasDropped(this.state)) this.#runtime.changed()
   }
 
   /** Fences this activation: a newer one owns the room. */

@@ -129,6 +129,7 @@ const together = (parts: ReadonlyArray<Returned>) => ({
   lastBackAt: Math.max(...parts.map(({ lastBackAt }) => lastBackAt)),
   back: sum(parts.map(({ back }) => back)),
   seatsLost: sum(parts.map(({ lost }) => lost)),
+  losses: parts.flatMap(({ losses }) => losses),
   away: quantilesOf(parts.flatMap(({ awayMillis }) => awayMillis)),
   attempts: sum(parts.map(({ attempts }) => attempts)),
   busyPercent: sum(parts.map(({ busyPercent }) => busyPercent))

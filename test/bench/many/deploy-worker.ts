@@ -47,6 +47,7 @@ export const Returned = Schema.Struct({
   back: Schema.Int,
   /** Players who came back and found their seat gone. */
   lost: Schema.Int,
+  losses: Schema.Array(Schema.Tuple([Schema.String, Schema.Int])),
   /** From the loss of each returned player's connection to its room's answer. */
   awayMillis: Schema.Array(Schema.Number),
   attempts: Schema.Int,
@@ -61,6 +62,8 @@ interface Player {
   lostAt: number
   backAt: number
   seatLost: boolean
+  /** Whether the player is on the way back. */
+  returning: boolean
 }
 
 const now = (): number => performance.timeOrigin + performance.now()
@@ -70,6 +73,8 @@ let target: Target | undefined
 let localAddress = "127.0.0.1"
 let players: ReadonlyArray<Player> = []
 let connects = 0
+/** Why seats were lost, and how many. */
+const losses = new Map<string, number>()
 
 /** The code that the client would see: an answer that does not come is a silent socket to it. */
 const codeOf = ({ message }: Error): number =>
@@ -85,19 +90,26 @@ async function connect(player: Player): Promise<LoadSocket> {
     onLost: (error: Error) => {
       player.socket = undefined
       player.lostAt = now()
-      void comeBack(player, codeOf(error))
+      if (!player.returning) void comeBack(player, codeOf(error))
     }
   }
   return connectPlayer(target, player.token, events, { localAddress })
 }
 
+/** Whether the room has refused the seat: any other end of a request says nothing about it. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof Error &&
+  error.message.includes("resume refused") &&
+  !error.message.includes("unavailable")
+
 /** Reconnects with the delays of the client until the room has answered. */
 async function comeBack(player: Player, code: number): Promise<void> {
+  player.returning = true
   let closedWith = code
   let attempts = noAttempts
   while (player.backAt === 0 && !player.seatLost) {
     const next = afterClose(attempts, { code: closedWith, at: now() }, random())
-    if (!next.reconnect) return void (player.seatLost = true)
+    if (!next.reconnect) return noteLoss(player, `closed with ${closedWith}`)
     attempts = next.attempts
     await wait(next.delayMillis)
     try {
@@ -110,12 +122,16 @@ async function comeBack(player: Player, code: number): Promise<void> {
       await ask(player.socket, { t: "resume", roomId: player.roomId })
       player.backAt = now()
     } catch (error) {
-      if (!(error instanceof Error) || !error.message.includes("unavailable"))
-        player.seatLost = true
+      if (isRefused(error)) noteLoss(player, String(error))
       player.socket?.close()
       closedWith = abnormalClosure
     }
   }
+}
+
+function noteLoss(player: Player, why: string): void {
+  player.seatLost = true
+  losses.set(why, (losses.get(why) ?? 0) + 1)
 }
 
 async function enter(mode: string): Promise<Entered> {
@@ -145,6 +161,7 @@ async function returned(patienceMillis: number): Promise<Returned> {
     lastBackAt: Math.max(...back.map(({ backAt }) => backAt)),
     back: back.length,
     lost: players.filter(({ seatLost }) => seatLost).length,
+    losses: Array.from(losses),
     awayMillis: back.map((player) => player.backAt - player.lostAt),
     attempts: connects,
     busyPercent: busy
@@ -161,7 +178,8 @@ async function gather(command: Extract<Command, { t: "gather" }>): Promise<void>
     roomId: "",
     lostAt: 0,
     backAt: 0,
-    seatLost: false
+    seatLost: false,
+    returning: false
   }))
 }
 
