@@ -260,6 +260,11 @@ export const matchmaking = {
   /** Interval at which a queue with tickets looks for rooms that have free seats. */
   openRoomsRefreshMillis: 1000,
   openRoomsMax: 200,
+  /**
+   * Time for which tickets wait for a room that is being opened. After it another room opens for them: the
+   * runner of the first may have died.
+   */
+  openingMillis: 3000,
   /** Time for which a queue remembers a match, for a gateway that asks again. */
   matchMemorySeconds: 60,
   matchMemoryMax: 50_000

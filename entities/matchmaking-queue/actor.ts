@@ -9,10 +9,11 @@ import {
   cancel,
   dropNode,
   emptyQueue,
+  endOpening,
   enqueue,
-  fillDeadline,
   isWaiting,
   type Match,
+  nextDeadline,
   nextMatch,
   setFreeSeats,
   requeue,
@@ -26,10 +27,19 @@ export interface QueueRuntime {
   readonly now: () => number
   /** Calls `advance` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
-  /** Opens or fills a room, then answers through `matched`, `refused` and `pump`. */
+  /** Opens or fills a room, then calls `completed` once. */
   readonly makeMatch: (match: Match, settings: QueueSettings) => void
   /** Lists rooms with free seats, then calls `openRoomsListed`. */
   readonly listOpenRooms: () => void
+}
+
+/** The result of a match that seated some or all of its players. */
+export interface SeatedMatch {
+  readonly roomId: string
+  /** Ids of the players who have a seat. */
+  readonly seated: ReadonlySet<string>
+  /** Number of seats that are still free. */
+  readonly free: number
 }
 
 interface Outcome {
@@ -130,36 +140,59 @@ export class QueueActor {
     this.#watchers.flush()
   }
 
-  /** Updates the known rooms with free seats from a listing. */
-  openRoomsListed(rooms: ReadonlyArray<{ readonly id: string; readonly free: number }>): void {
+  /**
+   * Updates the known rooms with free seats from a listing. A listing that failed (undefined) changes
+   * nothing: rooms refuse what does not fit.
+   */
+  openRoomsListed(
+    rooms: ReadonlyArray<{ readonly id: string; readonly free: number }> | undefined
+  ): void {
     this.#listing = false
     this.#listedAt = this.#runtime.now()
+    if (rooms !== undefined) this.#updateOpenRooms(rooms)
+    this.advance()
+  }
+
+  #updateOpenRooms(rooms: ReadonlyArray<{ readonly id: string; readonly free: number }>): void {
     const ids = new Set(rooms.map(({ id }) => id))
     for (const id of this.#listedRooms) if (!ids.has(id)) this.#state.open.delete(id)
     this.#listedRooms = ids
     for (const room of rooms) {
       setFreeSeats(this.#state, room.id, room.free, matchmaking.openRoomsMax)
     }
-    this.advance()
   }
 
-  /** Completes a match: the tickets have seats in a room with this many free seats left. */
-  matched(tickets: ReadonlyArray<Ticket>, roomId: string, free: number): void {
-    for (const ticket of tickets) {
-      this.#endMatch(ticket.ticketId, false)
-      this.#remember(ticket.ticketId, roomId)
-      this.#sendMatch(ticket, roomId)
-    }
-    setFreeSeats(this.#state, roomId, free, matchmaking.openRoomsMax)
-    this.advance()
+  /** Opens or fills the room of a match. */
+  makeMatch(match: Match, settings: QueueSettings): void {
+    this.#runtime.makeMatch(match, settings)
   }
 
   /**
-   * Returns tickets that got no seat to the queue, except those cancelled or disconnected
-   * meanwhile.
+   * Completes a match. Tickets without a seat return to the queue, except those cancelled or disconnected
+   * meanwhile; without a result, these are all.
    */
-  refused(tickets: ReadonlyArray<Ticket>, roomId: string | undefined): void {
-    if (roomId !== undefined) this.#state.open.delete(roomId)
+  completed(match: Match, result: SeatedMatch | undefined): void {
+    const isSeated = ({ joiningPlayer }: Ticket): boolean =>
+      result?.seated.has(joiningPlayer.playerId) === true
+    const refused = match.tickets.filter((ticket) => !isSeated(ticket))
+    if (refused.length > 0) this.#refuse(refused)
+    if (match.kind === "open") endOpening(this.#state, match.opening)
+    if (result !== undefined) {
+      for (const ticket of match.tickets.filter(isSeated)) this.#seat(ticket, result.roomId)
+      setFreeSeats(this.#state, result.roomId, result.free, matchmaking.openRoomsMax)
+    } else if (match.kind === "fill") {
+      this.#state.open.delete(match.roomId)
+    }
+    this.advance()
+  }
+
+  #seat({ joiningPlayer, ticketId }: Ticket, roomId: string): void {
+    this.#endMatch(ticketId, false)
+    this.#remember(ticketId, roomId)
+    this.#sendMatch(joiningPlayer.node, ticketId, roomId)
+  }
+
+  #refuse(tickets: ReadonlyArray<Ticket>): void {
     requeue(
       this.#state,
       tickets.filter(({ joiningPlayer, ticketId }) => {
@@ -168,7 +201,6 @@ export class QueueActor {
         return !cancelled && this.#watchers.has(joiningPlayer.node)
       })
     )
-    this.advance()
   }
 
   #cancel(node: string, ticketId: string, seq: number): void {
@@ -209,7 +241,9 @@ export class QueueActor {
     if (this.#inProgress.has(ticket.ticketId) || isWaiting(this.#state, ticket.ticketId)) return
     const outcome = this.#outcomeOf(ticket.ticketId)
     if (outcome !== undefined) {
-      if (outcome.roomId !== null) this.#sendMatch(ticket, outcome.roomId)
+      if (outcome.roomId !== null) {
+        this.#sendMatch(ticket.joiningPlayer.node, ticket.ticketId, outcome.roomId)
+      }
     } else if (this.waiting >= matchmaking.ticketsPerQueue) {
       const { ticketId } = ticket
       this.#watchers.push(ticket.joiningPlayer.node, { kind: "full", ticketId })
@@ -225,17 +259,16 @@ export class QueueActor {
       match = nextMatch(this.#state, now)
     ) {
       for (const { ticketId } of match.tickets) this.#inProgress.set(ticketId, [])
-      this.#runtime.makeMatch(match, settings)
+      this.makeMatch(match, settings)
     }
     if (this.waiting === 0) return
     // A listing in progress advances the queue when it ends.
     const refresh = this.#listing ? Number.POSITIVE_INFINITY : this.#listedAt + refreshMillis
-    this.#runtime.wakeAt(Math.min(fillDeadline(this.#state), refresh))
+    this.#runtime.wakeAt(Math.min(nextDeadline(this.#state), refresh))
   }
 
-  #sendMatch(ticket: Ticket, roomId: string): void {
-    const { ticketId } = ticket
-    this.#watchers.push(ticket.joiningPlayer.node, { kind: "matched", ticketId, roomId })
+  #sendMatch(node: string, ticketId: string, roomId: string): void {
+    this.#watchers.push(node, { kind: "matched", ticketId, roomId })
   }
 
   #sendCancelled(node: string, seq: number, cancelled: boolean): void {

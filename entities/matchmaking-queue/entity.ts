@@ -13,7 +13,7 @@ import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { Room } from "../room/protocol.ts"
 import { makeOutputQueue } from "../output-queue.ts"
 import { makeTimer } from "../timer.ts"
-import { QueueActor, type QueueRuntime } from "./actor.ts"
+import { QueueActor, type QueueRuntime, type SeatedMatch } from "./actor.ts"
 import { MatchmakingQueue, type QueueOutput, type QueueSettings } from "./protocol.ts"
 import type { Match, Ticket } from "./state.ts"
 
@@ -33,13 +33,6 @@ export const matchesMade = Metric.counter("svc_matches_total", {
 const retrySchedule = Schedule.spaced(100)
 const openAttempts = 20
 
-/** Result of a match: the room, the players seated in it, and its free seats. */
-interface Outcome {
-  readonly roomId: string
-  readonly seated: ReadonlySet<string>
-  readonly free: number
-}
-
 const joiningPlayersOf = (tickets: ReadonlyArray<Ticket>) =>
   tickets.map((ticket) => ticket.joiningPlayer)
 
@@ -52,20 +45,20 @@ const openRoom = Effect.fnUntraced(function* (
   const client = yield* Room.client
   const joiningPlayers = joiningPlayersOf(tickets)
   yield* client(roomId).Open({ open: { ...settings.room, joiningPlayers } })
-  const outcome: Outcome = {
+  const result: SeatedMatch = {
     roomId,
     seated: new Set(joiningPlayers.map((joiningPlayer) => joiningPlayer.playerId)),
     free: settings.room.maxPlayers - joiningPlayers.length
   }
-  return outcome
+  return result
 })
 
 /** Fills free seats of an open room, which may have fewer than presumed or be gone. */
 const fillRoom = Effect.fnUntraced(function* (roomId: string, tickets: ReadonlyArray<Ticket>) {
   const client = yield* Room.client
   const seated = yield* client(roomId).Seat({ joiningPlayers: joiningPlayersOf(tickets) })
-  const outcome: Outcome = { roomId, seated: new Set(seated.seated), free: seated.free }
-  return outcome
+  const result: SeatedMatch = { roomId, seated: new Set(seated.seated), free: seated.free }
+  return result
 })
 
 /** Seats the tickets of a match. Retries to open a room; accepts a refusal to fill one. */
@@ -91,20 +84,13 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
   const wakeAt = yield* makeTimer(() => actor.advance())
 
   const makeRoom = (match: Match, settings: QueueSettings): void => {
-    const filledRoomId = match.kind === "fill" ? match.roomId : undefined
-    const succeed = ({ free, roomId, seated }: Outcome): void => {
-      const isSeated = (ticket: Ticket) => seated.has(ticket.joiningPlayer.playerId)
-      const others = match.tickets.filter((ticket) => !isSeated(ticket))
-      if (others.length > 0) actor.refused(others, roomId)
-      actor.matched(match.tickets.filter(isSeated), roomId, free)
-    }
     fork(
       makeMatch(match, settings).pipe(
         Effect.tap(() => Metric.update(matchesMade, 1)),
         Effect.tapCause((cause) => Effect.logDebug("Failed to make a match", cause)),
         Effect.matchCause({
-          onFailure: () => actor.refused(match.tickets, filledRoomId),
-          onSuccess: succeed
+          onFailure: () => actor.completed(match, undefined),
+          onSuccess: (result) => actor.completed(match, result)
         })
       )
     )
@@ -113,7 +99,7 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     fork(
       repository.listOpen(environmentId, mode, matchmaking.openRoomsMax).pipe(
         Effect.catchCause((cause) =>
-          Effect.as(Effect.logWarning("Failed to list open rooms", cause), [])
+          Effect.as(Effect.logWarning("Failed to list open rooms", cause), undefined)
         ),
         Effect.map((found) => actor.openRoomsListed(found))
       )

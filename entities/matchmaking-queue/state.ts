@@ -1,10 +1,12 @@
 /**
- * Matchmaking queue: tickets in order of arrival, and rooms with free seats. Enqueue, cancel and match
- * take constant time, however long the queue is.
+ * Matchmaking queue: tickets in order of arrival, rooms with free seats, and rooms that are being opened.
+ * Enqueue, cancel and match take constant time, however long the queue is.
  *
  * Invariants: a ticket is in the queue at most once; it leaves by exactly one of match and
- * cancellation; tickets leave in order of arrival.
+ * cancellation; tickets leave in order of arrival; no room is opened for a ticket that fits into one
+ * that is being opened.
  */
+import { matchmaking } from "#rpc/limits"
 import type { JoiningPlayer } from "../room/model.ts"
 
 export interface Ticket {
@@ -68,6 +70,16 @@ class TicketFifo {
   }
 }
 
+/** A room that is being opened. Tickets that fit wait for its seats. */
+export interface Opening {
+  /** Seats that neither the match nor a waiting ticket takes. */
+  free: number
+  /** Time until which tickets wait for it, Unix milliseconds. */
+  readonly until: number
+  /** The tickets that wait for a seat, oldest first. */
+  readonly tickets: Map<string, Ticket>
+}
+
 /**
  * State of the queue. It is mutable, because copying a queue of 100,000 tickets for each change
  * would be too slow.
@@ -79,6 +91,10 @@ export interface QueueState {
   readonly tickets: TicketFifo
   /** Free seats by room id. */
   readonly open: Map<string, number>
+  /** The openings that have free seats, oldest first. */
+  readonly openings: Set<Opening>
+  /** The opening that each ticket waits for, by ticket. */
+  readonly promised: Map<string, Opening>
 }
 
 /** A match to make for tickets that have left the queue. */
@@ -89,27 +105,42 @@ export type Match =
       /** A room near most of the players, if a ticket brought one. */
       readonly roomId: string | undefined
       readonly tickets: ReadonlyArray<Ticket>
+      /** Ends with {@link endOpening}. */
+      readonly opening: Opening
     }
 
 export const emptyQueue = (mode: QueueMode): QueueState => ({
   mode,
   returned: new TicketFifo(),
   tickets: new TicketFifo(),
-  open: new Map()
+  open: new Map(),
+  openings: new Set(),
+  promised: new Map()
 })
 
-/** Whether the ticket waits. */
+/** Whether the ticket waits, in the queue or for a room that is being opened. */
 export const isWaiting = (state: QueueState, ticketId: string): boolean =>
-  state.tickets.has(ticketId) || state.returned.has(ticketId)
+  state.tickets.has(ticketId) || state.returned.has(ticketId) || state.promised.has(ticketId)
 
 /** Adds a ticket at the end, unless it waits already. */
 export const enqueue = (state: QueueState, ticket: Ticket): void => {
   if (!isWaiting(state, ticket.ticketId)) state.tickets.add(ticket)
 }
 
+/** Gives back the seat that a ticket waits for; false if it waits for none. */
+const giveBack = (state: QueueState, ticketId: string): boolean => {
+  const opening = state.promised.get(ticketId)
+  if (opening === undefined) return false
+  state.promised.delete(ticketId)
+  opening.tickets.delete(ticketId)
+  opening.free += 1
+  state.openings.add(opening)
+  return true
+}
+
 /** Removes a ticket; false if it does not wait (any more). */
 export const cancel = (state: QueueState, ticketId: string): boolean =>
-  state.tickets.delete(ticketId) || state.returned.delete(ticketId)
+  state.tickets.delete(ticketId) || state.returned.delete(ticketId) || giveBack(state, ticketId)
 
 /** Removes the tickets of a node. */
 export const dropNode = (state: QueueState, node: string): void => {
@@ -118,23 +149,41 @@ export const dropNode = (state: QueueState, node: string): void => {
       if (ticket.joiningPlayer.node === node) fifo.delete(ticket.ticketId)
     }
   }
+  for (const [ticketId, { tickets }] of state.promised) {
+    if (tickets.get(ticketId)?.joiningPlayer.node === node) giveBack(state, ticketId)
+  }
 }
 
-/** Number of waiting tickets. */
-export const waiting = (state: QueueState): number => state.returned.size + state.tickets.size
+/** Number of tickets that wait for a match or for a room that is being opened. */
+export const waiting = (state: QueueState): number =>
+  state.returned.size + state.tickets.size + state.promised.size
 
+/** The oldest ticket that waits for no opening. */
 const oldest = (state: QueueState): Ticket | undefined =>
   state.returned.first ?? state.tickets.first
 
+/** Takes the oldest tickets that wait for no opening. */
 const take = (state: QueueState, count: number): ReadonlyArray<Ticket> => {
   const tickets: Array<Ticket> = []
   while (tickets.length < count) {
     const ticket = oldest(state)
     if (ticket === undefined) break
-    cancel(state, ticket.ticketId)
+    if (!state.returned.delete(ticket.ticketId)) state.tickets.delete(ticket.ticketId)
     tickets.push(ticket)
   }
   return tickets
+}
+
+/** Takes the oldest tickets: those that a room refused, those that wait for an opening, then the others. */
+const takeOldest = (state: QueueState, count: number): ReadonlyArray<Ticket> => {
+  const tickets = [...take(state, Math.min(count, state.returned.size))]
+  for (const [ticketId, opening] of state.promised) {
+    if (tickets.length === count) return tickets
+    const ticket = opening.tickets.get(ticketId)
+    giveBack(state, ticketId)
+    if (ticket !== undefined) tickets.push(ticket)
+  }
+  return [...tickets, ...take(state, count - tickets.length)]
 }
 
 /** The ticket whose room is nearest: of the node with the most tickets; among equals, the oldest. */
@@ -154,11 +203,20 @@ const nearestOf = (tickets: ReadonlyArray<Ticket>): Ticket | undefined => {
  * A match in a new room, under the id of the nearest. That ticket loses the id: if the match fails, the
  * room may exist, and would seat nobody else.
  */
-const openMatch = (tickets: ReadonlyArray<Ticket>): Match => {
+const openMatch = (state: QueueState, now: number): Match => {
+  const { maxPlayers } = state.mode
+  const tickets = take(state, maxPlayers)
   const nearest = nearestOf(tickets)
+  const opening: Opening = {
+    free: maxPlayers - tickets.length,
+    until: now + matchmaking.openingMillis,
+    tickets: new Map()
+  }
+  if (opening.free > 0) state.openings.add(opening)
   return {
     kind: "open",
     roomId: nearest?.roomId,
+    opening,
     tickets: tickets.map((ticket) => {
       if (ticket !== nearest) return ticket
       const { roomId: _, ...rest } = ticket
@@ -167,8 +225,44 @@ const openMatch = (tickets: ReadonlyArray<Ticket>): Match => {
   }
 }
 
+/** Returns tickets without a seat to the front of the queue; they keep their queueing time. */
+export const requeue = (state: QueueState, tickets: ReadonlyArray<Ticket>): void => {
+  for (const ticket of tickets) state.returned.add(ticket)
+}
+
+/** Ends an opening, successful or not. Its tickets return to the front of the queue. */
+export const endOpening = (state: QueueState, opening: Opening): void => {
+  state.openings.delete(opening)
+  for (const ticketId of opening.tickets.keys()) state.promised.delete(ticketId)
+  requeue(state, Array.from(opening.tickets.values()))
+  opening.tickets.clear()
+}
+
+/** Ends the wait for openings that take too long. */
+const expireOpenings = (state: QueueState, now: number): void => {
+  for (const opening of state.openings) if (now >= opening.until) endOpening(state, opening)
+  for (const opening of state.promised.values()) {
+    if (now < opening.until) return
+    endOpening(state, opening)
+  }
+}
+
+/** Lets tickets wait for the seats of rooms that are being opened. */
+const promiseSeats = (state: QueueState): void => {
+  for (const opening of state.openings) {
+    for (const ticket of take(state, opening.free)) {
+      opening.tickets.set(ticket.ticketId, ticket)
+      opening.free -= 1
+      state.promised.set(ticket.ticketId, opening)
+    }
+    if (opening.free > 0) return
+    state.openings.delete(opening)
+  }
+}
+
 /**
- * End of the oldest ticket's fill timeout, Unix milliseconds; infinite without ticket or timeout.
+ * End of the fill timeout of the oldest ticket that waits for no opening, Unix milliseconds; infinite
+ * without such a ticket or a timeout.
  */
 export const fillDeadline = (state: QueueState): number => {
   const first = oldest(state)
@@ -177,26 +271,30 @@ export const fillDeadline = (state: QueueState): number => {
     : first.queuedAt + state.mode.fillTimeoutSeconds * 1000
 }
 
+/** Time at which {@link nextMatch} may return a match without any other change, Unix milliseconds. */
+export const nextDeadline = (state: QueueState): number => {
+  const [opening] = state.promised.values()
+  return Math.min(fillDeadline(state), opening?.until ?? Number.POSITIVE_INFINITY)
+}
+
 /**
- * Removes and returns the tickets of the next match, if any. Free seats come first, then a new
- * room.
+ * Removes and returns the tickets of the next match, if any. Free seats come first, then those of rooms
+ * that are being opened, then a new room.
  */
 export const nextMatch = (state: QueueState, now: number): Match | undefined => {
   if (waiting(state) === 0) return undefined
+  expireOpenings(state, now)
   for (const [roomId, free] of state.open) {
-    const tickets = take(state, free)
+    const tickets = takeOldest(state, free)
     if (tickets.length === free) state.open.delete(roomId)
     else state.open.set(roomId, free - tickets.length)
     return { kind: "fill", roomId, tickets }
   }
+  promiseSeats(state)
+  const left = state.returned.size + state.tickets.size
   const due = now >= fillDeadline(state)
-  if (waiting(state) < state.mode.minPlayers && !due) return undefined
-  return openMatch(take(state, state.mode.maxPlayers))
-}
-
-/** Returns refused tickets to the front of the queue; they keep their queueing time. */
-export const requeue = (state: QueueState, tickets: ReadonlyArray<Ticket>): void => {
-  for (const ticket of tickets) state.returned.add(ticket)
+  if (left === 0 || (left < state.mode.minPlayers && !due)) return undefined
+  return openMatch(state, now)
 }
 
 /** Sets the presumed number of free seats of a room. */

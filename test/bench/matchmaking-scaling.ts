@@ -190,7 +190,10 @@ function actorMatch(length: number): number {
     actorQueue(actor).enqueue(numbers(length).map(ticket))
     return timed(length, () => {
       actor.openRoomsListed([])
-      matches.forEach(({ tickets }, i) => actor.matched(tickets, `rm_${i}`, 0))
+      matches.forEach((match, i) => {
+        const seated = new Set(match.tickets.map(({ joiningPlayer }) => joiningPlayer.playerId))
+        actor.completed(match, { roomId: `rm_${i}`, seated, free: 0 })
+      })
     })
   })
   return median(times)

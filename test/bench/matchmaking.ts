@@ -1,7 +1,7 @@
 /**
  * Matchmaking benchmark: thousands of players request rooms of four, from the service by `quickMatch`
- * and from Colyseus by `joinOrCreate`; and the cost of a ticket in the queue alone, by queue length. See
- * README.md.
+ * and from Colyseus by `joinOrCreate`; pairs who ask shortly after each other; and the cost of a ticket in
+ * the queue alone, by queue length. See README.md.
  */
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
@@ -25,6 +25,13 @@ import {
   scalingProblems,
   scalingRows
 } from "./matchmaking-figures.ts"
+import {
+  measurePairs,
+  pairModes,
+  pairsHeader,
+  pairsProblems,
+  pairsRows
+} from "./matchmaking-pairs.ts"
 import { measureScaling } from "./matchmaking-scaling.ts"
 
 const defaultCount = 5_000
@@ -34,6 +41,8 @@ const rates = [500, 1_000]
 /** Requests in one burst: fewer than the backlog of a listening socket. */
 const atATime = 256
 const rounds = { full: 3, short: 1 }
+/** Pairs of each kind. */
+const pairCounts = { full: 250, short: 30 }
 
 function parseOptions() {
   const { values } = parseArgs({
@@ -52,7 +61,7 @@ function parseOptions() {
   if (!perSecond.every((rate) => rate > 0)) {
     throw new Error(`--rate ${values.rate.join(" ")}: want players a second`)
   }
-  const names = [...matchmakers.map(({ name }) => name), "scaling"]
+  const names = [...matchmakers.map(({ name }) => name), "scaling", "pairs"]
   const unknown = values.only.find((name) => !names.includes(name))
   if (unknown !== undefined) throw new Error(`--only ${unknown}: want one of ${names.join(", ")}`)
   requireSockets(count)
@@ -63,6 +72,7 @@ function parseOptions() {
     offered: [null, ...perSecond],
     chosen: matchmakers.filter(({ name }) => isChosen(name)),
     scaling: isChosen("scaling"),
+    pairs: isChosen("pairs"),
     complete:
       !values.short &&
       values.count === undefined &&
@@ -163,6 +173,17 @@ async function measure({ chosen, count, length, offered }: Options): Promise<Arr
   })
 }
 
+/** Pairs, on a service of their own. */
+async function measureAllPairs(count: number) {
+  const config = { ...matchmakingConfig, multiplayer: { modes: pairModes } }
+  const service = await startService(cores.server, config)
+  try {
+    return await measurePairs(service, count)
+  } finally {
+    await service.stop()
+  }
+}
+
 async function benchmark(): Promise<void> {
   const options = parseOptions()
   const { chosen, complete, count, length, offered } = options
@@ -171,10 +192,18 @@ async function benchmark(): Promise<void> {
     const title = "ns per ticket by how many wait"
     print(formatTable(title, scalingHeader, scalingRows(scaling)))
   }
+  const pairs = options.pairs ? await measureAllPairs(pairCounts[length]) : []
+  if (options.pairs) {
+    print(formatTable("Players who ask in pairs", pairsHeader, pairsRows(pairs)))
+  }
   const measured = chosen.length === 0 ? [] : await measure(options)
-  const problems = [...scalingProblems(scaling), ...matchmakingProblems(measured)]
+  const problems = [
+    ...scalingProblems(scaling),
+    ...pairsProblems(pairs),
+    ...matchmakingProblems(measured)
+  ]
   const plan = { count, offered, atATime, rounds: rounds[length] }
-  const results = { scaling, measured }
+  const results = { scaling, pairs, measured }
   await writeResult({ name: "matchmaking", complete, cores, plan, results, problems })
   if (length === "full" && problems.length > 0) process.exitCode = 1
 }

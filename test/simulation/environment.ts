@@ -4,8 +4,8 @@ import { EnvironmentId } from "#rpc/ids"
 export const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
 
 /**
- * One mode starts when full, one with the players present after a timeout, and in one the players connect to
- * each other. The rooms of the last one keep seats for as long as by default.
+ * One mode starts when full, one with the players present after a timeout, one with a single player, and in
+ * one the players connect to each other. The rooms of the last one keep seats for as long as by default.
  */
 export const document = {
   features: { multiplayer: true, realtimeChannels: true, voice: true },
@@ -13,6 +13,7 @@ export const document = {
     modes: [
       { key: "duel", minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0, reconnectSeconds: 6 },
       { key: "party", minPlayers: 3, maxPlayers: 4, fillTimeoutSeconds: 4, reconnectSeconds: 6 },
+      { key: "drop_in", minPlayers: 1, maxPlayers: 3, fillTimeoutSeconds: 4, reconnectSeconds: 6 },
       {
         key: "mesh",
         minPlayers: 2,

@@ -8,7 +8,7 @@ import type { Runner } from "./runner.ts"
 import { signal } from "./signals.ts"
 import type { Simulator } from "./simulator.ts"
 
-const modes = ["duel", "party", "mesh"] as const
+const modes = ["duel", "party", "drop_in", "mesh"] as const
 /** Few codes, so that some are taken. */
 const codes = ["ABCD", "EFGH", "IJKL"] as const
 

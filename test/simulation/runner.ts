@@ -18,7 +18,7 @@ import { ChannelLive } from "#entities/channel/entity"
 import { ChannelSweeper, WakefulChannels } from "#entities/channel/sweeper"
 import { ChannelWriter } from "#entities/channel/writer"
 import { ThisNode } from "#entities/local-actors"
-import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
+import { MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
 import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/entity"
 import { RoomLive } from "#entities/room/entity"
 import { RoomSweeper, WakefulRooms } from "#entities/room/sweeper"
@@ -51,6 +51,7 @@ import type { Invalidations } from "./invalidations.ts"
 import { type NodeTable, SimulatedReports } from "./node-reports.ts"
 import type { PlayerRecords } from "./player-records.ts"
 import type { Chance } from "./random.ts"
+import { checkedQueues } from "./queue-record.ts"
 import { recordedRooms, type RoomRecord } from "./record.ts"
 import type { ShardLocks } from "./shard-locks.ts"
 import { Process, type Simulator } from "./simulator.ts"
@@ -179,7 +180,7 @@ const nodeOf = (
         ChannelWriter.layer,
         recordedRooms(process, all.record),
         recordedChannels(process, all.channels),
-        LocalQueues.layer,
+        checkedQueues(process),
         LocalSessions.layer,
         VoiceCalls.layer.pipe(Layer.provide(simulatedMedia(process)))
       )

@@ -8,6 +8,7 @@ import { QueueActor, type QueueRuntime } from "#entities/matchmaking-queue/actor
 import type { QueueOutput, QueueSettings } from "#entities/matchmaking-queue/protocol"
 import type { Match, QueueMode, Ticket } from "#entities/matchmaking-queue/state"
 import type { Watcher } from "#entities/watchers"
+import { OpeningCheck } from "./opening-check.ts"
 import { start } from "./room-harness.ts"
 
 export const queueSettings = (mode: QueueMode, configVersion: number): QueueSettings => ({
@@ -45,6 +46,7 @@ export class QueueHarness {
   readonly gateways = { n1: new Gateway(), n2: new Gateway() }
   /** Matches that the queue has formed and that have no seats yet. */
   readonly pendingMatches: Array<Match> = []
+  readonly #openings = new OpeningCheck()
   /** Tickets of each match that the queue has formed. */
   readonly matches: Array<ReadonlyArray<string>> = []
   /** Free seats by room. */
@@ -112,14 +114,13 @@ export class QueueHarness {
     this.actor.detach(node, watcher)
   }
 
-  /** Seats the oldest pending match, up to the free seats of its room. */
-  seat(): void {
-    const match = this.pendingMatches.shift()
+  /** Seats a pending match, by default the oldest, up to the free seats of its room. */
+  seat(index = 0): void {
+    const [match] = this.pendingMatches.splice(index, 1)
     if (match === undefined) return
     const roomId = match.kind === "fill" ? match.roomId : `r${this.rooms.size + 1}`
     const free = match.kind === "fill" ? (this.rooms.get(roomId) ?? 0) : this.mode.maxPlayers
     const seated = match.tickets.slice(0, free)
-    const others = match.tickets.slice(free)
     for (const { ticketId } of seated) {
       assert.isFalse(this.seats.has(ticketId), `${ticketId} has one seat`)
       assert.notInclude(["cancelled", "full"], this.outcomes.get(ticketId))
@@ -127,21 +128,24 @@ export class QueueHarness {
     }
     const left = Math.max(0, free - seated.length)
     this.rooms.set(roomId, left)
-    if (others.length > 0) this.actor.refused(others, roomId)
-    this.actor.matched(seated, roomId, left)
+    this.#openings.end(match)
+    const players = new Set(seated.map(({ joiningPlayer }) => joiningPlayer.playerId))
+    this.actor.completed(match, { roomId, seated: players, free: left })
   }
 
   /** Refuses the oldest pending match. */
   refuse(): void {
     const match = this.pendingMatches.shift()
     if (match === undefined) return
-    this.actor.refused(match.tickets, match.kind === "fill" ? match.roomId : undefined)
+    this.#openings.end(match)
+    this.actor.completed(match, undefined)
   }
 
   /** Completes the list of rooms with free seats. */
-  found(): void {
+  found(how: "listed" | "failed" = "listed"): void {
     if (!this.listing) return
     this.listing = false
+    if (how === "failed") return this.actor.openRoomsListed(undefined)
     this.actor.openRoomsListed(
       Array.from(this.rooms, ([id, free]) => ({ id, free })).filter(({ free }) => free > 0)
     )
@@ -208,7 +212,7 @@ export class QueueHarness {
     this.outcomes.set(ticketId, outcome)
   }
 
-  #recordMatch(match: Match): void {
+  #recordMatch(match: Match, settings: QueueSettings): void {
     const { fillTimeoutSeconds, maxPlayers, minPlayers } = this.mode
     const pending = new Set(this.pendingMatches.flatMap(({ tickets }) => tickets.map(idOf)))
     for (const ticket of match.tickets) {
@@ -216,6 +220,9 @@ export class QueueHarness {
     }
     assert.isNotEmpty(match.tickets)
     if (match.kind === "open") {
+      const { maxPlayers: seats } = settings.room
+      const spare = this.#openings.begin(match, seats, this.actor.waiting, this.now)
+      assert.strictEqual(spare, 0, "no room is opened where another would do")
       assert.isAtMost(match.tickets.length, maxPlayers)
       const due = match.tickets.some(
         ({ queuedAt }) => fillTimeoutSeconds > 0 && this.now >= queuedAt + fillTimeoutSeconds * 1000
@@ -235,7 +242,7 @@ export class QueueHarness {
       wakeAt: (millis) => {
         this.#wakeAt = Math.min(this.#wakeAt, millis)
       },
-      makeMatch: (match) => this.#recordMatch(match),
+      makeMatch: (match, settings) => this.#recordMatch(match, settings),
       listOpenRooms: () => {
         this.listing = true
         this.listings += 1

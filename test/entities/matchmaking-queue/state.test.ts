@@ -3,13 +3,18 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { matchmaking } from "#rpc/limits"
 import {
   cancel,
+  dropNode,
   emptyQueue,
+  endOpening,
   enqueue,
   fillDeadline,
   type Match,
+  nextDeadline,
   nextMatch,
+  type QueueState,
   setFreeSeats,
   requeue,
   type QueueMode,
@@ -37,6 +42,12 @@ const queueOf = (settings: QueueMode, ...tickets: ReadonlyArray<string>) => {
   const state = emptyQueue(settings)
   for (const ticketId of tickets) enqueue(state, ticketOf(ticketId))
   return state
+}
+
+/** Ends the making of a match without a room. */
+const fail = (state: QueueState, match: Match | undefined): void => {
+  requeue(state, match?.tickets ?? [])
+  if (match?.kind === "open") endOpening(state, match.opening)
 }
 
 const ids = (match: Match | undefined) => match?.tickets.map(({ ticketId }) => ticketId)
@@ -105,7 +116,7 @@ describe("the state of a queue", () => {
     const state = queueOf(mode, "a")
     const match = nextMatch(state, 15 * second)
     enqueue(state, ticketOf("b", 16 * second))
-    requeue(state, match?.tickets ?? [])
+    fail(state, match)
     assert.strictEqual(fillDeadline(state), 15 * second)
     assert.deepStrictEqual(ids(nextMatch(state, 16 * second)), ["a", "b"])
   })
@@ -135,7 +146,7 @@ describe("the state of a queue", () => {
     for (const id of ["a", "b"]) enqueue(state, { ...ticketOf(id), roomId: `room-${id}` })
     const used = Array.from({ length: 3 }, () => {
       const match = nextMatch(state, 0)
-      requeue(state, match?.tickets ?? [])
+      fail(state, match)
       return match?.kind === "open" ? match.roomId : "none"
     })
     assert.deepStrictEqual(used, ["room-a", "room-b", undefined])
@@ -161,7 +172,9 @@ describe("the state of a queue", () => {
           } else if (step.kind === "open") {
             setFreeSeats(state, step.room, step.free, 10)
           } else if (step.kind === "match") {
-            const taken = ids(nextMatch(state, index)) ?? []
+            const match = nextMatch(state, index)
+            const taken = ids(match) ?? []
+            if (match?.kind === "open") endOpening(state, match.opening)
             assert.deepStrictEqual(taken, expected.splice(0, taken.length))
           } else {
             enqueue(state, ticketOf(`t${index}`, index))
@@ -171,5 +184,120 @@ describe("the state of a queue", () => {
         }
       })
     )
+  })
+})
+
+describe("a queue while a room is being opened", () => {
+  const hasty: QueueMode = { minPlayers: 1, maxPlayers: 3, fillTimeoutSeconds: 15 }
+
+  const opened = (state: QueueState, now = 0) => {
+    const match = nextMatch(state, now)
+    assert.strictEqual(match?.kind, "open")
+    if (match?.kind !== "open") throw new Error("No room is opened")
+    return match
+  }
+
+  it("keeps the tickets that fit for it, and gives them its seats", () => {
+    const state = queueOf(hasty, "a")
+    const { opening } = opened(state)
+    for (const ticketId of ["b", "c"]) enqueue(state, ticketOf(ticketId))
+    assert.isUndefined(nextMatch(state, 0))
+    assert.strictEqual(waiting(state), 2)
+    endOpening(state, opening)
+    setFreeSeats(state, "r1", 2, 10)
+    const match = nextMatch(state, 0)
+    assert.deepInclude(match, { kind: "fill", roomId: "r1" })
+    assert.deepStrictEqual(ids(match), ["b", "c"])
+  })
+
+  it("opens another for the tickets that do not fit", () => {
+    const state = queueOf(hasty, "a")
+    const { opening } = opened(state)
+    for (const ticketId of ["b", "c", "d"]) enqueue(state, ticketOf(ticketId))
+    assert.deepStrictEqual(ids(opened(state)), ["d"])
+    enqueue(state, ticketOf("e"))
+    assert.isUndefined(nextMatch(state, 0))
+    endOpening(state, opening)
+    setFreeSeats(state, "r1", 2, 10)
+    assert.deepStrictEqual(ids(nextMatch(state, 0)), ["b", "c"])
+    assert.isUndefined(nextMatch(state, 0))
+    assert.strictEqual(waiting(state), 1)
+  })
+
+  it("does not count tickets that fit towards `minPlayers` of another", () => {
+    const state = queueOf(mode, "a", "b")
+    opened(state)
+    for (const ticketId of ["c", "d", "e"]) enqueue(state, ticketOf(ticketId))
+    assert.isUndefined(nextMatch(state, 0))
+    enqueue(state, ticketOf("f"))
+    assert.deepStrictEqual(ids(opened(state)), ["e", "f"])
+  })
+
+  it("keeps tickets for a room that the fill timeout opens", () => {
+    const state = queueOf(mode, "a")
+    opened(state, 15 * second)
+    enqueue(state, ticketOf("b", 0))
+    assert.isUndefined(nextMatch(state, 15 * second))
+  })
+
+  it("returns the tickets in order of arrival when the opening fails", () => {
+    const state = queueOf(hasty, "a")
+    const match = opened(state)
+    for (const ticketId of ["b", "c"]) enqueue(state, ticketOf(ticketId))
+    assert.isUndefined(nextMatch(state, 0))
+    enqueue(state, ticketOf("d"))
+    fail(state, match)
+    assert.deepStrictEqual(ids(opened(state)), ["a", "b", "c"])
+    assert.deepStrictEqual(ids(opened(state)), ["d"])
+  })
+
+  it("lets the tickets open another when it takes too long", () => {
+    const state = queueOf(hasty, "a")
+    const { opening } = opened(state)
+    enqueue(state, ticketOf("b"))
+    assert.isUndefined(nextMatch(state, 0))
+    assert.strictEqual(nextDeadline(state), matchmaking.openingMillis)
+    assert.isUndefined(nextMatch(state, matchmaking.openingMillis - 1))
+    assert.deepStrictEqual(ids(opened(state, matchmaking.openingMillis)), ["b"])
+    endOpening(state, opening)
+    assert.strictEqual(waiting(state), 0, "its late end returns no ticket twice")
+  })
+
+  it("fills a seat that becomes free elsewhere meanwhile", () => {
+    const state = queueOf(hasty, "a")
+    opened(state)
+    for (const ticketId of ["b", "c"]) enqueue(state, ticketOf(ticketId))
+    assert.isUndefined(nextMatch(state, 0))
+    setFreeSeats(state, "r2", 1, 10)
+    assert.deepStrictEqual(ids(nextMatch(state, 0)), ["b"])
+    enqueue(state, ticketOf("d"))
+    assert.isUndefined(nextMatch(state, 0), "the seat that the ticket gave back is taken again")
+  })
+
+  it("gives the seat of a cancelled ticket, and those of a lost node, to the next", () => {
+    const state = queueOf(hasty, "a")
+    opened(state)
+    const { joiningPlayer, ...lost } = ticketOf("b")
+    enqueue(state, { ...lost, joiningPlayer: { ...joiningPlayer, node: "n2" } })
+    enqueue(state, ticketOf("c"))
+    assert.isUndefined(nextMatch(state, 0))
+    assert.isTrue(cancel(state, "c"))
+    assert.isFalse(cancel(state, "c"))
+    dropNode(state, "n2")
+    assert.strictEqual(waiting(state), 0)
+    for (const ticketId of ["d", "e"]) enqueue(state, ticketOf(ticketId))
+    assert.isUndefined(nextMatch(state, 0))
+    enqueue(state, ticketOf("f"))
+    assert.deepStrictEqual(ids(opened(state)), ["f"])
+  })
+
+  it("keeps the seats that the mode had when the opening began", () => {
+    const state = queueOf(hasty, "a")
+    opened(state)
+    state.mode = { ...hasty, maxPlayers: 2 }
+    for (const ticketId of ["b", "c"]) enqueue(state, ticketOf(ticketId))
+    assert.isUndefined(nextMatch(state, 0))
+    enqueue(state, ticketOf("d"))
+    assert.deepStrictEqual(ids(opened(state)), ["d"])
   })
 })
