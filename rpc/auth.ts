@@ -253,6 +253,11 @@ export const BodyMaxBytes = Context.Reference<number>("rpc/auth/BodyMaxBytes", {
   defaultValue: () => http.bodyMaxBytes
 })
 
+/** Whether the endpoint keeps the text of its body, in which every number stays as it is. */
+export const KeepsBodyText = Context.Reference<boolean>("rpc/auth/KeepsBodyText", {
+  defaultValue: () => false
+})
+
 /** Errors that every endpoint may answer: malformed input, rate limits, faults. */
 export class Requests extends HttpApiMiddleware.Service<Requests>()("rpc/auth/Requests", {
   error: [

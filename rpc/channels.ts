@@ -15,7 +15,6 @@ import {
   ChannelFull,
   ChannelListFull,
   ChannelNotFound,
-  InvalidFrame,
   Muted,
   NotInChannel,
   OwnerOnly,
@@ -205,7 +204,7 @@ export const channelSend = Rpc.make("channelSend", {
 export const channelModerate = Rpc.make("channelModerate", {
   payload: Schema.Struct({ channel: ChannelReference, ...moderation }).check(muteInBounds),
   success: Done,
-  error: Schema.Union([...commonFrameErrors, OwnerOnly, ChannelListFull, InvalidFrame])
+  error: Schema.Union([...commonFrameErrors, OwnerOnly, ChannelListFull])
 }).annotate(OpenApi.Summary, "Invite, mute, kick or ban a player, as the owner")
 
 export class ChannelFrames extends RpcGroup.make(

@@ -68,9 +68,7 @@ export const email = {
 
 /** Session transfer codes. */
 export const transfer = {
-  codeCharacters: 8,
-  /** Length of a typed code, longer than the code itself: people type spaces and dashes. */
-  codeMaxCharacters: 64
+  codeCharacters: 8
 } as const
 
 /** Age signals. */

@@ -7,7 +7,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { BodyMaxBytes, DeveloperSession, KeysRefused, Requests } from "./auth.ts"
+import { BodyMaxBytes, DeveloperSession, KeepsBodyText, KeysRefused, Requests } from "./auth.ts"
 import {
   IdempotencyInProgress,
   IdempotencyKeyReused,
@@ -222,6 +222,7 @@ export class PaymentsApi extends HttpApiGroup.make("payments")
     })
       .annotate(OpenApi.Summary, "Receive an event of Stripe")
       .annotate(BodyMaxBytes, limits.eventMaxBytes)
+      .annotate(KeepsBodyText, true)
   )
   .prefix("/v1/payments")
   .middleware(Requests) {}

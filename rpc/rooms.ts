@@ -37,6 +37,7 @@ import { exceedsDepth } from "./json.ts"
 import { rooms } from "./limits.ts"
 import { PageLimit } from "./pages.ts"
 import { isStorable, Timestamp } from "./text.ts"
+import { ChosenRoomCode, TypedCode } from "./typed-codes.ts"
 
 const prototypeKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
 
@@ -95,6 +96,7 @@ export const commonFrameErrors = [
   PlayerBanned,
   FeatureDisabled,
   FeatureUnavailable,
+  InvalidFrame,
   Unauthorized,
   Unavailable
 ] as const
@@ -110,11 +112,7 @@ export const create = Rpc.make("create", {
       Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: rooms.playersMax }))
     ),
     metadata: Schema.optionalKey(JsonObject),
-    code: Schema.optionalKey(
-      Schema.String.check(
-        Schema.isPattern(/^[A-Za-z0-9]{4,12}$/, { message: "Expected 4 to 12 letters or digits" })
-      )
-    ),
+    code: Schema.optionalKey(ChosenRoomCode),
     hostOnlyState: Schema.optionalKey(Schema.Boolean)
   },
   success: RoomRef,
@@ -124,7 +122,6 @@ export const create = Rpc.make("create", {
     CodeTaken,
     AlreadyInRoom,
     AlreadyMatching,
-    InvalidFrame,
     PayloadTooLarge
   ])
 }).annotate(OpenApi.Summary, "Open a room and become its host")
@@ -133,7 +130,7 @@ export const create = Rpc.make("create", {
 export const join = Rpc.make("join", {
   payload: Schema.Struct({
     roomId: Schema.optionalKey(ShortText),
-    code: Schema.optionalKey(ShortText)
+    code: Schema.optionalKey(TypedCode)
   }).check(
     Schema.makeFilter((frame) =>
       (frame.roomId === undefined) === (frame.code === undefined)

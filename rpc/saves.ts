@@ -8,7 +8,14 @@
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { FeatureGate, PlayerToken, PublishableKey, Requests, RequiredFeature } from "./auth.ts"
+import {
+  FeatureGate,
+  KeepsBodyText,
+  PlayerToken,
+  PublishableKey,
+  Requests,
+  RequiredFeature
+} from "./auth.ts"
 import {
   NotFound,
   SaveNotFound,
@@ -89,7 +96,9 @@ export class SavesApi extends HttpApiGroup.make("saves")
         wire(StorageQuotaExceeded),
         wire(NotFound)
       ]
-    }).annotate(OpenApi.Summary, "Write a save, optionally only if its version is unchanged"),
+    })
+      .annotate(OpenApi.Summary, "Write a save, optionally only if its version is unchanged")
+      .annotate(KeepsBodyText, true),
     HttpApiEndpoint.delete("remove", "/saves/:key", {
       params,
       query: {

@@ -20,8 +20,8 @@ import {
   ShareInAppBrowserDisabled,
   wire
 } from "./errors/codes.ts"
-import { transfer as limits } from "./limits.ts"
 import { Session } from "./sessions.ts"
+import { TypedCode } from "./typed-codes.ts"
 
 /**
  * Middleware that answers 404 `share_inAppBrowser_disabled` while `share.inAppBrowser` is off,
@@ -49,10 +49,7 @@ export class TransferApi extends HttpApiGroup.make("transfer")
       .middleware(InAppBrowserGate)
       .middleware(PlayerToken),
     HttpApiEndpoint.post("redeem", "/transfer/redeem", {
-      payload: Schema.Struct({
-        /** Case, spaces and dashes do not matter. */
-        code: Schema.String.check(Schema.isBetweenLength(1, limits.codeMaxCharacters))
-      }),
+      payload: Schema.Struct({ code: TypedCode }),
       success: Session,
       error: [wire(InvalidCode), wire(PlayerBanned)]
     })

@@ -7,7 +7,6 @@ import { OpenApi } from "effect/http-api"
 import { Rpc, RpcGroup } from "effect/rpc"
 import { VoiceMode } from "./channels.ts"
 import {
-  InvalidFrame,
   NotInChannel,
   PayloadTooLarge,
   VoiceDisabled,
@@ -76,7 +75,7 @@ const Candidate = Schema.Struct({ candidate: Schema.String, sdpMid: Schema.Strin
 export const voiceAnswer = Rpc.make("voiceAnswer", {
   payload: { channel: ChannelReference, session: SessionReference, gen: Schema.Int, sdp: Sdp },
   success: Schema.Struct({ candidates: Schema.Array(Candidate) }),
-  error: Schema.Union([...callErrors, InvalidFrame])
+  error: Schema.Union(callErrors)
 }).annotate(OpenApi.Summary, "Answer an offer of the media server")
 
 /** Opens or closes the microphone. Nobody hears a player who may not speak, whatever it sends. */

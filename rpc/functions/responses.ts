@@ -94,10 +94,13 @@ export const QueryResult = Schema.Struct({
   columns: Schema.Array(Schema.String),
   rows: Schema.Array(Schema.Array(SqlValue)),
   rowsAffected: Schema.Int,
-  lastInsertId: Schema.NullOr(Schema.Finite)
+  lastInsertId: Schema.NullOr(Schema.Finite),
+  truncated: Schema.optionalKey(Schema.Boolean)
 }).annotate({
   identifier: "FunctionsQueryResult",
-  description: `The result of a statement, at most ${limits.rowsMax} rows. A blob is an array of bytes.`
+  description:
+    `The result of a statement, at most ${limits.rowsMax} rows; \`truncated\` says that there were more. ` +
+    "A blob is an array of bytes, an integer beyond 2^53 - 1 a text."
 })
 
 const Migration = Schema.Struct({

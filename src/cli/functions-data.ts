@@ -87,6 +87,9 @@ const queryCommand = Command.make(
     if (columns.length === 0) return yield* print(`${rowsAffected} rows changed.`)
     const cells = rows.map((row) => row.map(cellText))
     yield* print(...table(columns, cells, (_cell, _column, padded) => padded))
+    if (answer.truncated === true) {
+      yield* note(`Only the first ${rows.length} rows: add limit and offset.`)
+    }
   })
 ).pipe(Command.withDescription("Run one statement"))
 

@@ -473,6 +473,7 @@ export interface TransferCode {
 
 /** Body of: Sign in as the player who issued a code. */
 export interface TransferRedeemRequest {
+  /** A code as a person types it: case, width, spaces and dashes do not matter. */
   readonly code: string
 }
 
@@ -1065,6 +1066,7 @@ export interface Frames {
   readonly join: {
     readonly payload: {
       readonly roomId?: string
+      /** A code as a person types it: case, width, spaces and dashes do not matter. */
       readonly code?: string
     }
     readonly data: RoomRef

@@ -137,6 +137,7 @@ export const functionTexts = {
     result: "Result",
     resultRows: "Rows of the result",
     rows: (value: number) => `${value.toLocaleString("en")} ${value === 1 ? "row" : "rows"}`,
+    firstRows: (value: number) => `the first ${value.toLocaleString("en")} rows`,
     affected: (value: number) =>
       `${value.toLocaleString("en")} ${value === 1 ? "row" : "rows"} changed`,
     lastId: (value: number) => `last id ${value}`,

@@ -5,7 +5,8 @@
  */
 import { Effect, Schema } from "effect"
 import { type RpcMessage, RpcSerialization } from "effect/rpc"
-import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
+import { type CodedError, InvalidFrame, RateLimited, Unauthorized } from "#rpc/errors/codes"
+import { changedNumberOf, numberRule } from "#rpc/json"
 import type { CloseCode } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
 import { frameFeatureError } from "#server/links/frames"
@@ -43,6 +44,7 @@ const matches = Schema.is(
 const isCall = (value: unknown): value is RpcMessage.FromClientEncoded => matches(value)
 
 const encodeLimited = Schema.encodeSync(RateLimited)
+const encodeInvalid = Schema.encodeSync(InvalidFrame)
 
 /** Dependencies of a socket of this endpoint beside its node. */
 export interface RpcEndpoint {
@@ -126,9 +128,11 @@ export class RpcSocket extends ClientSocket {
   }
 
   protected receive(data: Buffer, now: number): void {
+    const changed = changedNumberOf(data.toString())
     for (const call of this.#decode(data)) {
       if (this.isClosed) return
       if (!isCall(call)) this.#refuseInvalid(now)
+      else if (changed !== undefined) this.#refuseNumber(call, changed, now)
       else if (this.#takeCall(call, now)) this.#write(this.#withHeaders(call))
       else this.#refuseLimited(call, now)
     }
@@ -168,16 +172,27 @@ export class RpcSocket extends ClientSocket {
     else this.drop(now)
   }
 
+  /** Refuses a call with a number that does not reach the others as it was sent. */
+  #refuseNumber(call: RpcMessage.FromClientEncoded, path: string, now: number): void {
+    if (!this.takeInvalid(now)) return void this.drop(now)
+    if (call._tag !== "Request") return
+    const issues = [{ path, message: numberRule }]
+    this.#fail(
+      call.id,
+      encodeInvalid(new InvalidFrame({ message: numberRule, details: { issues } }))
+    )
+  }
+
+  #fail(requestId: string | number, error: unknown): void {
+    const exit = { _tag: "Failure", cause: [{ _tag: "Fail", error }] } as const
+    this.send({ _tag: "Exit", requestId, exit })
+  }
+
   /** Refuses a call beyond the rate limit. */
   #refuseLimited(call: RpcMessage.FromClientEncoded, now: number): void {
     const retryAfterSeconds = this.drop(now)
     if (retryAfterSeconds === undefined || call._tag !== "Request") return
-    const error = encodeLimited(new RateLimited({ details: { retryAfterSeconds } }))
-    this.send({
-      _tag: "Exit",
-      requestId: call.id,
-      exit: { _tag: "Failure", cause: [{ _tag: "Fail", error }] }
-    })
+    this.#fail(call.id, encodeLimited(new RateLimited({ details: { retryAfterSeconds } })))
   }
 
   protected sweepAdmitted(): void {

@@ -21,9 +21,11 @@ import {
   UpgradeRequired
 } from "#rpc/errors/codes"
 import { statusOf } from "#rpc/errors/wire"
+import { numberRule } from "#rpc/json"
 import { isUnreachable } from "#sql/database"
 import { CredentialRefused } from "#server/platform/credential-check"
-import { BodyCut, BodyNotText, BodyTooLarge } from "./request-bodies.ts"
+import { invalidField } from "#server/platform/invalid-request"
+import { BodyCut, BodyNotText, BodyNumberChanges, BodyTooLarge } from "./request-bodies.ts"
 import { methodsOf, routeOf } from "./routes.ts"
 
 const declaredStatus = SchemaAST.resolveAt<number>("httpApiStatus")
@@ -71,6 +73,9 @@ const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse |
   }
   if (reason.cause instanceof BodyCut) return bodyCut(reason.cause)
   if (reason.cause instanceof BodyNotText) return errorResponse(InvalidJson, new InvalidJson())
+  if (reason.cause instanceof BodyNumberChanges) {
+    return errorResponse(InvalidRequest, invalidField(reason.cause.path || "body", numberRule))
+  }
   // A plain request to a WebSocket path.
   if (reason.cause === undefined) return upgradeRequired
   const issues = [{ path: "body", message: "The body could not be read." }]

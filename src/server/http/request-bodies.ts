@@ -6,8 +6,9 @@
 import { isUtf8 } from "node:buffer"
 import type { Readable } from "node:stream"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { ByteSize, Data, Effect } from "effect"
+import { ByteSize, Context, Data, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerError, type HttpServerRequest } from "effect/http"
+import { changedNumberOf } from "#rpc/json"
 import { http as limits } from "#rpc/limits"
 import { hasBody } from "#server/platform/body-deadlines"
 import { requireCredentials } from "#server/platform/credential-check"
@@ -29,6 +30,21 @@ export class BodyCut extends Data.Error<{ readonly reason: CutReason }> {}
 
 /** The body has bytes that are not UTF-8. */
 export class BodyNotText extends Data.Error<{}> {}
+
+/** The body is JSON with a number, at this path, that does not survive. */
+export class BodyNumberChanges extends Data.Error<{ readonly path: string }> {}
+
+/** Whether numbers of a JSON body must survive: not where the text itself is kept. */
+export const ChecksNumbers = Context.Reference<boolean>(
+  "src/server/http/request-bodies/ChecksNumbers",
+  { defaultValue: () => false }
+)
+
+/** The path of a number of a JSON body that changes. */
+const changedNumberIn = ({ headers }: Request, body: ArrayBuffer): string | undefined =>
+  headers["content-type"]?.includes("json") === true
+    ? changedNumberOf(Buffer.from(body).toString())
+    : undefined
 
 const failed = (request: Request, cause: unknown): HttpServerError.HttpServerError =>
   new HttpServerError.HttpServerError({
@@ -110,8 +126,13 @@ export const makeBoundBody = Effect.gen(function* () {
   return (request: Request): void => {
     if (!hasBody(request)) return
     let whole: ArrayBuffer | undefined
-    const keepText = (body: ArrayBuffer): Effect.Effect<ArrayBuffer, BodyNotText> => {
+    const keepText = (
+      body: ArrayBuffer,
+      checksNumbers: boolean
+    ): Effect.Effect<ArrayBuffer, BodyNotText | BodyNumberChanges> => {
       if (!isUtf8(body)) return Effect.fail(new BodyNotText())
+      const path = checksNumbers ? changedNumberIn(request, body) : undefined
+      if (path !== undefined) return Effect.fail(new BodyNumberChanges({ path }))
       whole = body
       return Effect.succeed(body)
     }
@@ -120,10 +141,11 @@ export const makeBoundBody = Effect.gen(function* () {
       if (whole !== undefined) return Effect.succeed(whole)
       const max = fiber.getRef(HttpIncomingMessage.MaxBodySize)
       const maxBytes = max === undefined ? limits.bodyMaxBytes : ByteSize.toNumberUnsafe(max)
+      const checksNumbers = fiber.getRef(ChecksNumbers)
       return read(request, maxBytes).pipe(
         // The credentials were checked before the body was read, which may have taken long.
         Effect.tap(requireCredentials),
-        Effect.flatMap(keepText),
+        Effect.flatMap((body) => keepText(body, checksNumbers)),
         Effect.mapError((cause) => failed(request, cause))
       )
     })

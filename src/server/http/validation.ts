@@ -15,10 +15,11 @@ import {
 } from "effect"
 import { HttpIncomingMessage, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api"
-import { BodyMaxBytes, Requests } from "#rpc/auth"
+import { BodyMaxBytes, KeepsBodyText, Requests } from "#rpc/auth"
 import { InvalidJson, type InvalidRequest, UnsupportedMediaType } from "#rpc/errors/codes"
 import { http as limits } from "#rpc/limits"
 import { invalidRequest } from "#server/platform/invalid-request"
+import { ChecksNumbers } from "./request-bodies.ts"
 
 /** Prefix of an issue's path for each part of the request. */
 const slots = { Params: ["params"], Query: ["query"], Headers: ["headers"], Payload: [] } as const
@@ -46,15 +47,19 @@ const unreadable = (
 const readable = (response: HttpServerResponse.HttpServerResponse) =>
   response.status === 415 ? Effect.fail(new UnsupportedMediaType()) : Effect.succeed(response)
 
-/** Applies the body limit of the endpoint, unless it has the usual one. */
-const withBodyLimit = <A, E, R>(
+/** Applies what the endpoint says of its body: its limit, unless it is the usual one, and its numbers. */
+const withBodyRules = <A, E, R>(
   answer: Effect.Effect<A, E, R>,
-  { annotations }: HttpApiEndpoint.Top
+  { annotations, method }: HttpApiEndpoint.Top
 ) => {
   const max = Context.get(annotations, BodyMaxBytes)
-  return max === limits.bodyMaxBytes
-    ? answer
-    : Effect.provideService(answer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(max))
+  const limited =
+    max === limits.bodyMaxBytes
+      ? answer
+      : Effect.provideService(answer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(max))
+  return method === "GET" || Context.get(annotations, KeepsBodyText)
+    ? limited
+    : Effect.provideService(limited, ChecksNumbers, true)
 }
 
 /**
@@ -79,6 +84,6 @@ export const RequestsLive = Layer.succeed(
   Requests,
   Requests.of((answer, { endpoint }) => {
     const decoded = takesEmptyBody(endpoint) ? Effect.andThen(emptyAsObject, answer) : answer
-    return Effect.flatMap(Effect.catch(withBodyLimit(decoded, endpoint), unreadable), readable)
+    return Effect.flatMap(Effect.catch(withBodyRules(decoded, endpoint), unreadable), readable)
   })
 )

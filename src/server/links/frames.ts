@@ -7,7 +7,7 @@ import { Result, Schema, SchemaIssue } from "effect"
 import type { Rpc, RpcGroup } from "effect/rpc"
 import type { FeatureError, FeatureErrors } from "#rpc/config-document/feature-errors"
 import { type CodedError, InvalidFrame, PayloadTooLarge, UnknownType } from "#rpc/errors/codes"
-import { exceedsDepth } from "#rpc/json"
+import { changedNumberOf, exceedsDepth, numberRule } from "#rpc/json"
 import { rooms, socket } from "#rpc/limits"
 import { ClientFrames, featureOfFrame } from "#rpc/realtime"
 import { send } from "#rpc/rooms"
@@ -164,18 +164,22 @@ const parse = (text: string): unknown => {
   }
 }
 
-/** Parses a frame's text into its members. */
+/** Parses a frame's text into its members. Every number must reach the others as it was sent. */
 export const parseFrame = (text: string): Result.Result<FrameMembers, FrameError> => {
   const value = parse(text)
-  return isObject(value)
-    ? Result.succeed(value)
-    : Result.fail(invalid(undefined, "", "Expected a JSON object"))
+  if (!isObject(value)) return Result.fail(invalid(undefined, "", "Expected a JSON object"))
+  const changed = changedNumberOf(text)
+  if (changed === undefined) return Result.succeed(value)
+  return Result.fail(invalid(isRid(value["rid"]) ? value["rid"] : undefined, changed, numberRule))
 }
+
+const isRid = (rid: unknown): rid is string | undefined =>
+  rid === undefined || (typeof rid === "string" && rid.length <= socket.ridMaxCharacters)
 
 /** The type of a frame, and the `rid` that its reply carries. */
 export const frameHead = (members: FrameMembers): Result.Result<FrameHead, FrameError> => {
   const { rid, t } = members
-  if (rid !== undefined && (typeof rid !== "string" || rid.length > socket.ridMaxCharacters)) {
+  if (!isRid(rid)) {
     const limit = socket.ridMaxCharacters
     return Result.fail(
       invalid(undefined, "rid", `Expected a string of at most ${limit} characters`)

@@ -49,17 +49,22 @@ const roomsOf = ({ outcomes }: QueueHarness, players: number): number => {
 describe("players who arrive together", () => {
   for (const minPlayers of [1, 2]) {
     for (const apart of [0, 10, 50, 200]) {
-      it.effect(`share a room ${apart} ms apart with minPlayers ${minPlayers}, in 1,000 pairs`, () =>
-        Effect.gen(function* () {
-          const random = yield* Random.Random
-          const pairs = Array.from({ length: 1000 }, (_, i) => [i * 1000, i * 1000 + apart]).flat()
-          for (const maxPlayers of [2, 8]) {
-            const mode = { minPlayers, maxPlayers, fillTimeoutSeconds: 15 }
-            const latency = () => 1 + random.nextDoubleUnsafe() * 300
-            const queue = play(mode, pairs, latency)
-            assert.strictEqual(roomsOf(queue, 2000), 2000 / maxPlayers)
-          }
-        }).pipe(Random.withSeed(`${minPlayers}/${apart}`))
+      it.effect(
+        `share a room ${apart} ms apart with minPlayers ${minPlayers}, in 1,000 pairs`,
+        () =>
+          Effect.gen(function* () {
+            const random = yield* Random.Random
+            const pairs = Array.from({ length: 1000 }, (_, i) => [
+              i * 1000,
+              i * 1000 + apart
+            ]).flat()
+            for (const maxPlayers of [2, 8]) {
+              const mode = { minPlayers, maxPlayers, fillTimeoutSeconds: 15 }
+              const latency = () => 1 + random.nextDoubleUnsafe() * 300
+              const queue = play(mode, pairs, latency)
+              assert.strictEqual(roomsOf(queue, 2000), 2000 / maxPlayers)
+            }
+          }).pipe(Random.withSeed(`${minPlayers}/${apart}`))
       )
     }
   }

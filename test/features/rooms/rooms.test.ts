@@ -73,35 +73,38 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
     })
   )
 
-  it.effect("lets a second player join by code in any case, and delivers messages both ways", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const ada = yield* newPlayer(app, "Ada")
-      const bob = yield* newPlayer(app, "Bob")
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
-      const code = String(at(created, "data", "code")).toLowerCase()
-      const joined = yield* bob.socket.request({ t: "join", code })
-      assert.strictEqual(at(joined, "ok"), true)
-      const news = yield* ada.socket.next("player_joined")
-      assert.strictEqual(at(news, "player", "id"), bob.id)
-      assert.strictEqual(at(news, "player", "displayName"), "Bob")
+  it.effect(
+    "lets a second player join by a code as people type it, and delivers messages both ways",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const ada = yield* newPlayer(app, "Ada")
+        const bob = yield* newPlayer(app, "Bob")
+        const created = yield* ada.socket.request({ t: "create", mode: "default" })
+        const [a, ...rest] = String(at(created, "data", "code")).toLowerCase()
+        const code = `${a}-\u200b ${rest.join("")}`
+        const joined = yield* bob.socket.request({ t: "join", code })
+        assert.strictEqual(at(joined, "ok"), true)
+        const news = yield* ada.socket.next("player_joined")
+        assert.strictEqual(at(news, "player", "id"), bob.id)
+        assert.strictEqual(at(news, "player", "displayName"), "Bob")
 
-      yield* ada.socket.send({ t: "send", type: "move", data: { x: 1 } })
-      const message = yield* bob.socket.next("message")
-      assert.strictEqual(message["from"], ada.id)
-      assert.strictEqual(message["type"], "move")
-      assert.deepStrictEqual(message["data"], { x: 1 })
-      assert.isNumber(message["at"])
+        yield* ada.socket.send({ t: "send", type: "move", data: { x: 1 } })
+        const message = yield* bob.socket.next("message")
+        assert.strictEqual(message["from"], ada.id)
+        assert.strictEqual(message["type"], "move")
+        assert.deepStrictEqual(message["data"], { x: 1 })
+        assert.isNumber(message["at"])
 
-      const whispered = yield* bob.socket.request({
-        t: "send",
-        type: "whisper",
-        to: [ada.id, bob.id, "nobody"]
+        const whispered = yield* bob.socket.request({
+          t: "send",
+          type: "whisper",
+          to: [ada.id, bob.id, "nobody"]
+        })
+        assert.strictEqual(at(whispered, "data", "delivered"), 2)
+        yield* ada.socket.next("message", (frame) => frame["type"] === "whisper")
+        yield* bob.socket.next("message", (frame) => frame["type"] === "whisper")
       })
-      assert.strictEqual(at(whispered, "data", "delivered"), 2)
-      yield* ada.socket.next("message", (frame) => frame["type"] === "whisper")
-      yield* bob.socket.next("message", (frame) => frame["type"] === "whisper")
-    })
   )
 
   it.effect("sends state patches to everybody with growing versions; null deletes a key", () =>

@@ -19,9 +19,15 @@ const Cell = ({ value }: { readonly value: Value | undefined }) => {
   return <span class="soft">{own.blob(value.length)}</span>
 }
 
-const summaryOf = ({ columns, lastInsertId, rows, rowsAffected }: Result): string =>
+const summaryOf = ({
+  columns,
+  lastInsertId,
+  rows,
+  rowsAffected,
+  truncated = false
+}: Result): string =>
   [
-    ...(columns.length > 0 ? [own.rows(rows.length)] : []),
+    ...(columns.length > 0 ? [truncated ? own.firstRows(rows.length) : own.rows(rows.length)] : []),
     ...(columns.length === 0 || rowsAffected > 0 ? [own.affected(rowsAffected)] : []),
     ...(lastInsertId === null ? [] : [own.lastId(lastInsertId)])
   ].join(", ")

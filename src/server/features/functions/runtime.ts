@@ -23,7 +23,7 @@ export type NotRunning = FeatureUnavailable | FunctionsSuspended | NotFound | Un
 /** Reasons why a call has no result. */
 export type CallFailure = NotRunning | FunctionCpuExceeded | FunctionError
 
-/** Value of a row or a parameter. A blob is an array of its bytes. */
+/** Value of a row or a parameter. A blob is an array of its bytes, an integer beyond 2^53 - 1 a text. */
 export type SqlValue = string | number | null | ReadonlyArray<number>
 
 export interface SqlAnswer {
@@ -32,6 +32,8 @@ export interface SqlAnswer {
   readonly rows: ReadonlyArray<ReadonlyArray<SqlValue>>
   readonly rowsAffected: number
   readonly lastInsertId: number | null
+  /** Whether the statement had more rows. */
+  readonly truncated?: boolean
 }
 
 export interface Migration {

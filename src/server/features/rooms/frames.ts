@@ -56,7 +56,7 @@ const createRoom = Effect.fnUntraced(function* (
     hostOnlyState: frame.hostOnlyState ?? false,
     maxPlayers,
     metadata,
-    code: frame.code?.toUpperCase() ?? null,
+    code: frame.code ?? null,
     joiningPlayers: [joiningPlayerOf(hub.node, connection)]
   }
   const opened = callEntityWithRetry(hub.roomClient(roomId).Open({ open }))
@@ -94,7 +94,7 @@ const findRoom = Effect.fnUntraced(function* (
   const repository = yield* RoomRepository
   const { environmentId } = connection
   if (!isReference(code ?? roomId)) return Option.none<string>()
-  if (code !== undefined) return yield* findByCode(connection, code.toUpperCase())
+  if (code !== undefined) return yield* findByCode(connection, code)
   if (hub.knowsRoom(environmentId, roomId)) return Option.some(roomId)
   return yield* repository.findById(environmentId, roomId)
 })

@@ -20,9 +20,6 @@ const purpose = "transfer"
 /** Lifetime of a code, in seconds. */
 export const seconds = lifetimes.transferCodeSeconds
 
-/** Normalizes a typed code to the form in which the service issued it. */
-const canonicalCode = (typed: string): string => typed.replace(/[\s-]/gu, "").toUpperCase()
-
 /** Issues a code and invalidates the player's earlier one. */
 export const makeIssue = Effect.gen(function* () {
   const codes = yield* SingleUseCodes
@@ -55,8 +52,7 @@ export const makeRedeem = Effect.gen(function* () {
   const transaction = yield* makeTransaction
 
   return Effect.fnUntraced(
-    function* ({ environmentId }: EnvironmentCaller, typed: string) {
-      const code = canonicalCode(typed)
+    function* ({ environmentId }: EnvironmentCaller, code: string) {
       const found = yield* codes.peek(environmentId, purpose, code)
       if (Option.isNone(found)) return yield* new InvalidCode()
       const { data: sessionId, playerId } = found.value

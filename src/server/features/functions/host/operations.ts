@@ -21,7 +21,8 @@ const Answer = Schema.Struct({
   columns: Schema.Array(Schema.String),
   rows: Schema.Array(Schema.Array(Value)),
   rowsAffected: Schema.Finite,
-  lastInsertId: Schema.NullOr(Schema.Finite)
+  lastInsertId: Schema.NullOr(Schema.Finite),
+  truncated: Schema.optionalKey(Schema.Boolean)
 })
 const Refused = Schema.Struct({ error: Schema.String })
 const decodeAnswer = Schema.decodeUnknownSync(Schema.Union([Refused, Answer]))

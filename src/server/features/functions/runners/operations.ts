@@ -72,7 +72,8 @@ export const answers = {
     columns: Schema.Array(Schema.String),
     rows: Schema.Array(Schema.Array(SqlValue)),
     rowsAffected: Schema.Finite,
-    lastInsertId: Schema.NullOr(Schema.Finite)
+    lastInsertId: Schema.NullOr(Schema.Finite),
+    truncated: Schema.optionalKey(Schema.Boolean)
   }),
   migrate: Schema.Struct({
     applied: Schema.Array(Schema.String),

@@ -11,6 +11,35 @@ const asParameter = (value) => (Array.isArray(value) ? new Uint8Array(value).buf
 
 const clean = (error) => String(error.message ?? error).replace(/^D1_ERROR: /, "")
 
+/** The public methods give rows without their columns, or without what they changed. */
+const run = async (database, sql, params) => {
+  const statement = database.prepare(sql).bind(...params.map(asParameter))
+  const answers = await statement.dbSession._send(
+    "/query",
+    statement.statement,
+    statement.params,
+    "ROWS_AND_COLUMNS",
+    { setAttribute() {} }
+  )
+  return Array.isArray(answers) ? answers[0] : answers
+}
+
+/** Whether a value may be an integer that lost digits: rows have numbers of 53 bits. */
+const isInexact = (value) =>
+  typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)
+
+/** The statement with every large integer as text; it fails, and changes nothing, unless it only reads. */
+const withLargeIntegersAsText = (sql, columns) => {
+  const names = columns.map((_, index) => `c${index}`)
+  const range = `${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`
+  const values = names.map(
+    (name) =>
+      `case when typeof(${name}) = 'integer' and ${name} not between ${range} then cast(${name} as text) else ${name} end`
+  )
+  const inner = sql.replace(/[\s;]+$/, "")
+  return `with result(${names}) as (\n${inner}\n) select ${values} from result`
+}
+
 const operations = {
   /** Starts what the first call would start, so that no call pays for it. */
   async warm(_, { __svc_key, ...stores }) {
@@ -26,20 +55,20 @@ const operations = {
   async query({ binding, params, sql, rowsMax }, env) {
     const database = env[binding]
     try {
-      const statement = database.prepare(sql).bind(...params.map(asParameter))
-      // The public methods give rows without their columns, or without what they changed.
-      const answers = await statement.dbSession._send(
-        "/query",
-        statement.statement,
-        statement.params,
-        "ROWS_AND_COLUMNS",
-        { setAttribute() {} }
-      )
-      const { error, meta, results, success } = Array.isArray(answers) ? answers[0] : answers
+      const { error, meta, results, success } = await run(database, sql, params)
       if (!success) return { error: clean(error) }
+      const { columns } = results
+      let rows = results.rows.slice(0, rowsMax)
+      // What `returning` gives cannot be read again.
+      if (meta.changes === 0 && rows.some((row) => row.some(isInexact))) {
+        const exact = await run(database, withLargeIntegersAsText(sql, columns), params)
+        if (!exact.success) return { error: clean(exact.error) }
+        rows = exact.results.rows.slice(0, rowsMax)
+      }
       return {
-        columns: results.columns,
-        rows: results.rows.slice(0, rowsMax),
+        columns,
+        rows,
+        ...(results.rows.length > rowsMax ? { truncated: true } : {}),
         rowsAffected: meta.changes,
         lastInsertId: meta.changes > 0 ? meta.last_row_id : null
       }
