@@ -40,8 +40,8 @@ const typed = codes.chain((code) =>
     })
 )
 
-describe("a code that a person types", () => {
-  it("is the same in any case and width, with spaces, dashes and invisible characters", () => {
+describe("the rule for typed codes", () => {
+  it("reads a code in any case and width, with spaces, dashes and invisible characters", () => {
     fc.assert(
       fc.property(typed, ({ code, text }) => {
         assert.strictEqual(typedCode(text), code)
@@ -62,19 +62,19 @@ describe("a code that a person types", () => {
     }
   })
 
-  it("has 1 to 64 characters as it is typed", () => {
+  it("accepts 1 to 64 typed characters", () => {
     assert.isTrue(Option.isNone(decodeTyped("")))
     assert.isTrue(Option.isSome(decodeTyped(`7KMB2P${" ".repeat(58)}`)))
     assert.isTrue(Option.isNone(decodeTyped(`7KMB2P${" ".repeat(59)}`)))
   })
 
-  it("is refused as the code of a new room without 4 to 12 letters or digits", () => {
+  it("refuses the code of a new room without 4 to 12 letters or digits", () => {
     for (const text of ["ABC", "A B C", "ABCDEFGHIJKLM", "AB_CD", "ÄÖÜß", "----"]) {
       assert.isTrue(Option.isNone(decodeChosen(text)), text)
     }
   })
 
-  it("is read alike by `create` and `join`, and may be given to either as it was typed", () => {
+  it("reads the code of `create` and of `join` alike, in the form in which it was typed", () => {
     const decodeCreate = Schema.decodeUnknownSync(create.payloadSchema)
     const decodeJoin = Schema.decodeUnknownSync(join.payloadSchema)
     const encodeCreate = Schema.encodeUnknownSync(create.payloadSchema)

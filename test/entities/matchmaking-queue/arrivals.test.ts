@@ -117,7 +117,7 @@ describe("players who arrive together", () => {
     assert.notStrictEqual(queue.outcomes.get("a"), queue.outcomes.get("b"))
   })
 
-  it("may cancel while the room opens, and leave the seat to the next", () => {
+  it("leave their seat to the next when they cancel while the room opens", () => {
     const queue = new QueueHarness({ minPlayers: 1, maxPlayers: 2, fillTimeoutSeconds: 15 })
     for (const ticket of ["a", "b"]) queue.enqueue(ticket)
     queue.cancel("b")
