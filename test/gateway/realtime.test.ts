@@ -85,7 +85,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
         [{ t: "create", mode: 7 }, "invalid_frame"],
         [{ t: "create", mode: "default", maxPlayers: 1.5 }, "invalid_frame"],
         [{ t: "create", mode: "default", maxPlayers: 65 }, "invalid_frame"],
-        [{ t: "create", mode: "default", code: "no way" }, "invalid_frame"],
+        [{ t: "create", mode: "default", code: "no_way" }, "invalid_frame"],
         [{ t: "create", mode: "default", metadata: "x" }, "invalid_frame"],
         [{ t: "create", mode: "default", metadata: { a: "x".repeat(5000) } }, "payload_too_large"],
         [{ t: "join" }, "invalid_frame"],
