@@ -67,6 +67,17 @@ const issueOf = ({ path, size }: AppFile): string | undefined => {
   return size > limits.blobMaxBytes ? `${path}: Expected at most 50 MB` : undefined
 }
 
+/** Names that differ only in case are one file on some machines; the service refuses them. */
+const caseIssues = (files: ReadonlyArray<AppFile>): ReadonlyArray<string> => {
+  const seen = new Map<string, string>()
+  return files.flatMap(({ path }) => {
+    const folded = path.toLowerCase()
+    const first = seen.get(folded)
+    seen.set(folded, first ?? path)
+    return first === undefined ? [] : [`${path}: ${first} has the same name, apart from case`]
+  })
+}
+
 const hashesAtOnce = 8
 
 /** Reads the files of an app; fails if one of them cannot be deployed. */
@@ -89,7 +100,7 @@ export const readAppFiles = Effect.fnUntraced(function* (folder: string) {
     (name) => Effect.tryPromise({ try: () => describe(folder, name), catch: unreadable }),
     { concurrency: hashesAtOnce }
   )
-  const issues = files.flatMap((file) => issueOf(file) ?? [])
+  const issues = [...files.flatMap((file) => issueOf(file) ?? []), ...caseIssues(files)]
   if (issues.length === 0) return files
   return yield* usageFailure(
     `${folder} has files that cannot be deployed.`,

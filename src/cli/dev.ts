@@ -9,6 +9,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import type * as Vite from "vite"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"
 import { note } from "./output.ts"
+import { servicePortKey } from "./service-port.ts"
 
 /** The Vite that the game has installed. */
 const loadVite = Effect.fnUntraced(function* (root: string) {
@@ -30,7 +31,7 @@ const loadVite = Effect.fnUntraced(function* (root: string) {
 
 /** The plugin, which the package exports for the game's own Vite config, too. */
 interface PluginModule {
-  readonly playerBackend: (options: { readonly port: number }) => Vite.Plugin
+  readonly playerBackend: () => Vite.Plugin
 }
 
 const loadPlugin = async (): Promise<PluginModule> => {
@@ -57,16 +58,19 @@ const hasPlugin = async (vite: typeof Vite, root: string): Promise<boolean> => {
 interface DevOptions {
   readonly root: string
   readonly port: Option.Option<number>
-  readonly servicePort: number
+  readonly servicePort: Option.Option<number>
   readonly open: boolean
 }
 
 const start = async (vite: typeof Vite, { open, port, root, servicePort }: DevOptions) => {
   const isConfigured = await hasPlugin(vite, root)
   const { playerBackend } = await loadPlugin()
+  // The plugin in the game's own config reads it, too: the command line decides.
+  const flags = Option.isSome(servicePort) ? { [servicePortKey]: servicePort.value } : {}
   const server = await vite.createServer({
     root,
-    plugins: isConfigured ? [] : [playerBackend({ port: servicePort })],
+    ...flags,
+    plugins: isConfigured ? [] : [playerBackend()],
     server: { open, ...(Option.isSome(port) ? { port: port.value, strictPort: true } : {}) }
   })
   await server.listen()
@@ -107,8 +111,10 @@ export const devCommand = Command.make(
       Flag.optional
     ),
     servicePort: portFlag("service-port").pipe(
-      Flag.withDescription("The port of the service, unless vite.config names one (default: 8080)"),
-      Flag.withDefault(8080)
+      Flag.withDescription(
+        "The port of the service (default: that in vite.config, else 8080 or the next free one)"
+      ),
+      Flag.optional
     ),
     open: Flag.Boolean("open").pipe(
       Flag.withDescription("Open the browser; --no-open does not"),

@@ -75,6 +75,18 @@ layer(Node, { timeout: "60 seconds" })("svc deploy", (it) => {
     })
   )
 
+  it.effect("names files that differ only in case before it uploads anything", () =>
+    Effect.gen(function* () {
+      const { folder, target } = yield* setUp
+      yield* folder.write("dist/Assets.txt", "1")
+      yield* folder.write("dist/assets.TXT", "2")
+      const refused = yield* folder.svc("deploy")
+      assert.strictEqual(refused.code, 2)
+      assert.match(refused.stderr, /assets\.TXT: Assets\.txt has the same name, apart from case/)
+      assert.strictEqual((yield* call(target, "GET", "deployments/1")).status, 404)
+    })
+  )
+
   it.effect("continues where an interrupted deploy stopped", () =>
     Effect.gen(function* () {
       const { folder, target } = yield* setUp

@@ -4,9 +4,11 @@ import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
-import { createLogger, createServer } from "vite"
+import { createLogger, createServer, resolveConfig } from "vite"
 import { inject, vi } from "vitest"
+import { localService } from "#cli/vite/local-service"
 import { playerBackend } from "#cli/vite/plugin"
+import { portsOf, servicePortKey } from "#cli/service-port"
 import { cloneDatabase } from "#testing/database"
 import { at, request } from "#testing/players"
 import { freePort } from "#testing/runners"
@@ -97,6 +99,38 @@ layer(Game.layer, { timeout: "90 seconds" })("the Vite plugin", (it) => {
       yield* Effect.promise(() => writeFile(file, `{ "version": 1, "featurs": {} }`))
       yield* eventually(async () => /was not pushed[^]*1:17/.test(lines.join("\n")))
       assert.strictEqual(at((yield* Effect.promise(config)).body, "features", "stats"), true)
+    })
+  )
+
+  it.effect("names the data directory of another game's service at the only port it may use", () =>
+    Effect.gen(function* () {
+      const { url } = yield* Game
+      const ports = [Number(new URL(url).port)]
+      const message = yield* Effect.promise(() =>
+        localService({ ports, dataDir: "/tmp/another-game/.svc", env: {} }).then(
+          () => "started",
+          (error: Error) => error.message
+        )
+      )
+      assert.match(
+        message,
+        /service of the data directory .*\.svc has the port \d+\..*--service-port/
+      )
+    })
+  )
+
+  it.effect("takes the port of the command line before that of the game's own config", () =>
+    Effect.gen(function* () {
+      const seen: Array<ReadonlyArray<number>> = []
+      const plugin = {
+        name: "reads-ports",
+        config: (config: object) => void seen.push(portsOf(config, 8123), portsOf({}, undefined))
+      }
+      const inline = { configFile: false as const, plugins: [plugin], [servicePortKey]: 9001 }
+      yield* Effect.promise(() => resolveConfig(inline, "serve"))
+      assert.deepStrictEqual(seen[0], [9001])
+      assert.deepStrictEqual(seen[1]?.slice(0, 3), [8080, 8081, 8082])
+      assert.deepStrictEqual(portsOf({}, 8123), [8123])
     })
   )
 

@@ -9,7 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
 import { KeyDescription } from "#rpc/projects"
-import { plainLines } from "../terminal-text.ts"
+import { plainLine, plainLines } from "../terminal-text.ts"
+import { isFree } from "../service-port.ts"
 
 const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
 const DevKeys = Schema.fromJsonString(Schema.Struct({ development: Keys }))
@@ -24,13 +25,15 @@ export interface LocalService {
 }
 
 export interface LocalServiceOptions {
-  readonly port: number
+  /** Ports to try, in order. */
+  readonly ports: ReadonlyArray<number>
   readonly dataDir: string
   /** Settings of the service, as environment variables. */
   readonly env: Readonly<Record<string, string>>
 }
 
 interface Shared {
+  readonly port: number
   readonly child: ChildProcess
   output: string
   users: number
@@ -44,6 +47,8 @@ const startMillis = 90_000
 const answerMillis = 5000
 /** Time for the service to move its rooms away and end; then the plugin kills it. */
 const stopMillis = 15_000
+
+const urlOf = (port: number): string => `http://localhost:${port}`
 
 const running = new Map<string, Shared>()
 
@@ -85,12 +90,12 @@ const keysFor = async (url: string, dataDir: string) => {
   return development
 }
 
-const start = ({ dataDir, env, port }: LocalServiceOptions): Shared => {
+const start = ({ dataDir, env }: LocalServiceOptions, port: number): Shared => {
   const child = spawn(process.execPath, [program()], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...env, PORT: String(port), SVC_DATA_DIR: dataDir }
   })
-  const shared: Shared = { child, output: "", users: 0 }
+  const shared: Shared = { port, child, output: "", users: 0 }
   const append = (chunk: Buffer): void => {
     shared.output = (shared.output + chunk.toString()).slice(-outputMax)
   }
@@ -127,17 +132,53 @@ const untilReady = async (url: string, shared: Shared): Promise<void> => {
   throw new Error(`Failed to start the service at ${url}:\n${plainLines(shared.output, "")}`)
 }
 
+/** What is at a port: nothing, the service of this data directory, or something else. */
+const occupantOf = async (port: number, dataDir: string) => {
+  const url = urlOf(port)
+  if (!(await isReady(url))) return (await isFree(port)) ? "nothing" : "foreign"
+  return (await keysFor(url, dataDir)) === undefined ? "foreign" : "own"
+}
+
+/** The data directory of a service of somebody else, as its start page says; empty if it says none. */
+const foreignDirectory = async (url: string): Promise<string> => {
+  const signal = AbortSignal.timeout(answerMillis)
+  const page = await fetch(url, { signal, redirect: "manual" }).catch(() => undefined)
+  const text = page?.ok === true ? await page.text() : ""
+  const [, directory = ""] = /<code>([^<]{1,512})\/dev-keys\.json<\/code>/.exec(text) ?? []
+  return plainLine(directory)
+}
+
+const allTaken = async (ports: ReadonlyArray<number>): Promise<Error> => {
+  const [port = 0] = ports
+  const directory = await foreignDirectory(urlOf(port))
+  const what =
+    directory === "" ? "Another program" : `The service of the data directory ${directory}`
+  return new Error(
+    `${what} has the port ${port}. Stop it, or choose another port: svc dev --service-port ${port + 1}.`
+  )
+}
+
+/** Uses the service that runs already, or starts one at the first free port. */
+const findOrStart = async (options: LocalServiceOptions): Promise<Shared | string> => {
+  const known = running.get(options.dataDir)
+  if (known !== undefined) return known
+  for (const port of options.ports) {
+    const occupant = await occupantOf(port, options.dataDir)
+    if (occupant === "own") return urlOf(port)
+    if (occupant === "nothing") return start(options, port)
+  }
+  throw await allTaken(options.ports)
+}
+
 /** Starts the service, or finds the one that runs already. */
 export const localService = async (options: LocalServiceOptions): Promise<LocalService> => {
-  const { dataDir, port } = options
-  const url = `http://localhost:${port}`
-  const known = running.get(dataDir)
-  const isForeign = known === undefined && (await isReady(url))
-  const shared = isForeign ? undefined : (known ?? start(options))
-  const release = releaseOf(shared)
-  if (shared !== undefined) {
-    shared.users += 1
-    await untilReady(url, shared).catch(async (cause: unknown) => {
+  const { dataDir } = options
+  const found = await findOrStart(options)
+  const url = typeof found === "string" ? found : urlOf(found.port)
+  const release = releaseOf(typeof found === "string" ? undefined : found)
+  if (typeof found !== "string") {
+    found.users += 1
+    await untilReady(url, found).catch(async (cause: unknown) => {
       await release()
       throw cause
     })
@@ -145,7 +186,5 @@ export const localService = async (options: LocalServiceOptions): Promise<LocalS
   const keys = await keysFor(url, dataDir)
   if (keys !== undefined) return { url, ...keys, release }
   await release()
-  throw new Error(
-    `Another program answers at ${url}. Stop it, or choose another port: playerBackend({ port: 8081 }).`
-  )
+  throw await allTaken([Number(new URL(url).port)])
 }

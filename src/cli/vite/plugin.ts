@@ -14,10 +14,11 @@ import { type LocalService, localService } from "./local-service.ts"
 import { plainLine } from "../terminal-text.ts"
 import { ownStorageScript, playersPage, playersPath } from "./players-page.ts"
 import { pushFile } from "./push.ts"
+import { portsOf } from "../service-port.ts"
 
 /** Options of {@link playerBackend}. */
 export interface PlayerBackendOptions {
-  /** Port of the service. Default: 8080. */
+  /** Port of the service. Default: 8080, or the next free one. */
   readonly port?: number
   /** Data directory of the service, relative to the project. Default: `.svc`. */
   readonly dataDir?: string
@@ -67,9 +68,11 @@ export const playerBackend = (options: PlayerBackendOptions = {}): Plugin => {
     // Not for builds, previews and unit tests.
     apply: (_, { command, isPreview = false, mode }) =>
       command === "serve" && !isPreview && mode !== "test",
-    async config({ root = process.cwd() }) {
-      const { dataDir = ".svc", env = {}, port = 8080 } = options
-      service = await localService({ port, env, dataDir: resolve(root, dataDir) })
+    async config(config) {
+      const { root = process.cwd() } = config
+      const { dataDir = ".svc", env = {}, port } = options
+      const ports = portsOf(config, port)
+      service = await localService({ ports, env, dataDir: resolve(root, dataDir) })
       return {
         define: {
           "import.meta.env.VITE_SVC_URL": JSON.stringify(service.url),

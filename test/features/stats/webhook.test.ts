@@ -173,6 +173,27 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
 })
 
 layer(Node, { excludeTestServices: true })("the webhook's secret", (it) => {
+  it.effect("warns at the push of a webhook at an address that the service never calls", () =>
+    Effect.gen(function* () {
+      const game = yield* newGame(gameWith({ url: "https://play.example.com/verify" }))
+      for (const [url, isWarned] of [
+        ["https://10.0.0.7/verify", true],
+        ["https://[fd00::1]/verify", true],
+        ["https://169.254.169.254/latest", true],
+        ["https://play.example.com/verify", false]
+      ] as const) {
+        const pushed = yield* request(`${game.url}/v1/config`, {
+          method: "PUT",
+          headers: { "x-svc-key": game.secretKey },
+          body: gameWith({ url })
+        })
+        assert.strictEqual(pushed.status, 200, JSON.stringify(pushed.body))
+        const paths = Array.from(Object(at(pushed.body, "warnings")), (each) => at(each, "path"))
+        assert.strictEqual(paths.includes("integrity.stats.webhook.url"), isWarned, url)
+      }
+    })
+  )
+
   it.effect("issues a secret per environment, stable across reads, and stores it encrypted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

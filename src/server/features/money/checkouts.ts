@@ -134,9 +134,10 @@ const makeStart = Effect.gen(function* () {
       request: NewCheckout,
       key: string | undefined
     ) {
-      if (!enabled || provider === undefined) return yield* new PaymentsUnavailable()
+      if (!enabled) return yield* new PaymentsUnavailable()
       if (key !== undefined) yield* checkKey(key)
       const amount = yield* checkAmount(request.amount)
+      if (provider === undefined) return yield* new PaymentsUnavailable()
       const { cancelUrl, successUrl } = request
       const createdAt = yield* DateTime.now
       const row: CheckoutRow = {

@@ -91,7 +91,8 @@ const decodeDiscord = Schema.decodeUnknownEffect(
 /** Returns the profile in the response of Discord's `GET /users/@me`. */
 export const profileFromDiscord = Effect.fnUntraced(function* (body: string) {
   const { email, global_name, id, username, verified } = yield* decodeDiscord(body)
-  const name = global_name ?? username
+  // An account without a display name may have an empty one.
+  const name = global_name?.trim() ? global_name : username
   return yield* profileOf({ subject: id, email, emailVerified: verified, username, name })
 })
 
@@ -102,7 +103,7 @@ const decodeX = Schema.decodeUnknownEffect(
         id: Schema.String,
         name: Schema.String,
         username: Schema.String,
-        profile_image_url: Schema.optionalKey(Schema.String)
+        profile_image_url: Schema.optionalKey(Schema.NullOr(Schema.String))
       })
     })
   )

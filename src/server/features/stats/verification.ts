@@ -7,7 +7,8 @@
  *     { "type": "stats.verify", "environmentId", "playerId", "stats": { <key>: <value> }, "submittedAt" }
  *
  * The server replies with `{ "approve": true }` for all values, or `{ "results": { <key>: true } }` per
- * value. The service rejects a value without approval. A receiver should reject a `t` older than 300 seconds.
+ * value. The service rejects a value without approval. A receiver should reject a `t` that is
+ * more than 300 seconds from its clock, in the past or in the future.
  *
  * The service verifies the reports of one player one after another.
  */
@@ -20,8 +21,9 @@ import type { PlayerId } from "#rpc/ids"
 import { outgoing as limits } from "#rpc/limits"
 import type { RejectionReason } from "#rpc/stats"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
-import { Outgoing } from "#server/platform/outgoing"
+import { checkUrl, Outgoing } from "#server/platform/outgoing"
 import { Settings } from "#server/platform/settings/settings"
+import { Configs } from "../config/service.ts"
 import type { AcceptedValue } from "./rules.ts"
 import { WebhookSecrets } from "./webhook-secrets.ts"
 
@@ -96,6 +98,16 @@ export class Verification extends Context.Service<
       const outgoing = yield* Outgoing
       const secrets = yield* WebhookSecrets
       const { production } = yield* Settings
+      const configs = yield* Configs
+      yield* configs.addCheck((_environmentId, { integrity: { stats } }) =>
+        Effect.sync(() => {
+          if (stats.webhook?.url === undefined) return []
+          const checked = checkUrl(stats.webhook.url, !production)
+          if (Result.isSuccess(checked)) return []
+          const message = `cannot be called: ${checked.failure.message}. Name a public https address`
+          return [{ path: "integrity.stats.webhook.url", message }]
+        })
+      )
       const underWay = new FairSemaphore({ ...limits.reportsPerPlayer, refuse: tooManyReports })
 
       const send = Effect.fnUntraced(function* (
