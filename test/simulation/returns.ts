@@ -132,7 +132,9 @@ const live = async (life: Life): Promise<void> => {
   const [truant, ...returning] = players
   if (truant?.socket !== undefined) truant.drop(0)
   for (const player of returning) if (awayMillis === 0 && player.welcome) player.drop(0)
-  if (how.moves && queueMillis > 0) moveLater(life, roomId, chance.integer(0, queueMillis))
+  // The old runner stops while all still wait, so that nobody loses the connection after the return.
+  const latestMove = queueMillis - startMillis - second
+  if (how.moves && latestMove > 0) moveLater(life, roomId, chance.integer(0, latestMove))
   await comeBack(life, returning)
   for (const player of returning) player.ask("resume", { roomId })
   await pass(life, 2 * second)
