@@ -33,6 +33,8 @@ export const functionRuntime = {
   /** The same for a call that another runner passes on, with its wait for the process. Ids of calls are as old. */
   passedAnswerMillis: 60_000,
   bodyMaxBytes: 100 * mebibyte,
+  /** Largest body that is kept for the time in which its request may have to be sent again. */
+  repeatedMaxBytes: 16 * 1024,
   /** Answers of statements, migrations, crons and queues. */
   replyMaxBytes: 16 * mebibyte,
   /** Operations that one runner sends to another; a batch of messages is the largest. */

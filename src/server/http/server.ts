@@ -272,6 +272,8 @@ class UpgradingServer extends Server {
         super.emit("clientError", late, request.socket)
       })
     }
+    // Node drops what it has read behind an offer to upgrade, so a later request may lack its beginning.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     this.#pipeline.add(request, response, () => {
       if (this.listenerCount("request") === 0) return refuseRequest(response, notServing)
       if (this.clients.forward(request, (release) => response.once("close", release))) {

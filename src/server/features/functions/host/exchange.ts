@@ -9,7 +9,14 @@ import { callError, errorAnswer, parseJson, type Sendable, thrownError } from ".
 import { framingOf, refusalOf } from "./framing.ts"
 import { type CallFacts, requestHeaders, responseHeaders } from "./headers.ts"
 import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
-import { BodyTooLarge, counting, OutgoingRequest } from "./outgoing-request.ts"
+import {
+  type Answer,
+  BodyTooLarge,
+  counting,
+  type OutgoingOptions,
+  OutgoingRequest
+} from "./outgoing-request.ts"
+import { isClosedByPeer, ProcessAgent } from "./process-agent.ts"
 
 /** Client's request and its facts for the function. */
 export interface Exchange extends CallFacts {
@@ -72,8 +79,9 @@ class Passage {
   readonly #host: FunctionHost
   readonly #exchange: Exchange
   readonly #call: FunctionCall
-  readonly #outgoing: OutgoingRequest
+  readonly #options: OutgoingOptions
   readonly #deadline: CallDeadline
+  #outgoing: OutgoingRequest
   #reason: CallEnded["reason"] | undefined
 
   constructor(host: FunctionHost, exchange: Exchange, call: FunctionCall) {
@@ -84,8 +92,10 @@ class Passage {
     const { request } = exchange
     const framing = framingOf(request)
     const { method = "GET" } = request
-    this.#outgoing = new OutgoingRequest({
-      to: { agent, socketPath: sockets.main },
+    // A body that is still to come could not be sent again, so it takes a connection of its own.
+    const isKept = request.complete || framing === "" || framing === "0"
+    this.#options = {
+      to: { agent: isKept ? agent : new ProcessAgent(), socketPath: sockets.main },
       method,
       path: "/",
       framing,
@@ -93,7 +103,8 @@ class Passage {
         ...requestHeaders(request.headers, exchange),
         ...host.fetchHeaders(call.process, { method, framing }, exchange)
       }
-    })
+    }
+    this.#outgoing = new OutgoingRequest(this.#options)
     const uploading = uploadMillis(request)
     this.#deadline = new CallDeadline(limits.answerMillis, uploading, () => this.#end("late"))
     call.onProcessEnd(this.#end)
@@ -105,12 +116,11 @@ class Passage {
   }
 
   async run(): Promise<void> {
-    const { request, response } = this.#exchange
+    const { response } = this.#exchange
     const onGone = (): void => this.#outgoing.end()
     response.once("close", onGone)
     try {
-      const upload = this.#outgoing.upload(request, this.#uploaded, limits.bodyMaxBytes)
-      const { answer, upgraded } = await Promise.race([this.#outgoing.answered, upload])
+      const { answer, upgraded } = await this.#answered()
       this.#deadline.end()
       if (upgraded !== undefined) throw new Error("The process opened a socket for a request.")
       await this.#answer(answer)
@@ -118,6 +128,29 @@ class Passage {
       this.#deadline.end()
       response.off("close", onGone)
       this.#outgoing.end()
+    }
+  }
+
+  /**
+   * Sends the request. The process may close a kept connection just when it is used again, as after a
+   * response whose stream has failed. Then the same request goes over another one. The process takes the
+   * number in its seal once, so it cannot run twice.
+   */
+  async #answered(): Promise<Answer> {
+    const upload = this.#outgoing.upload(
+      this.#exchange.request,
+      this.#uploaded,
+      limits.bodyMaxBytes
+    )
+    try {
+      return await Promise.race([this.#outgoing.answered, upload])
+    } catch (error) {
+      const again = isClosedByPeer(error) ? this.#outgoing.whole : undefined
+      if (again === undefined || this.#reason !== undefined || isOver(this.#exchange)) throw error
+      const to = { ...this.#options.to, agent: new ProcessAgent() }
+      this.#outgoing = new OutgoingRequest({ ...this.#options, to })
+      this.#outgoing.sent.end(again)
+      return await this.#outgoing.answered
     }
   }
 

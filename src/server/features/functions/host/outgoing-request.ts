@@ -11,6 +11,7 @@ import {
   type RequestOptions
 } from "node:http"
 import { type Duplex, Transform } from "node:stream"
+import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { type Framing, framingHeaders } from "./framing.ts"
 
 /** Response to a request, with the connection if it has become a WebSocket. */
@@ -63,6 +64,10 @@ export class OutgoingRequest {
   readonly answered: Promise<Answer>
   readonly #framing: Framing
   #isAnswered = false
+  /** Beginning of the body, for a repeat; undefined if there is more of it than is kept. */
+  #kept: Array<Buffer> | undefined = []
+  #keptBytes = 0
+  #isWhole = false
 
   constructor({ framing, headers, method, path, to }: OutgoingOptions) {
     const { promise, reject, resolve } = Promise.withResolvers<Answer>()
@@ -92,6 +97,21 @@ export class OutgoingRequest {
     promise.catch(() => undefined)
   }
 
+  /**
+   * Body of a request that failed on a connection of an earlier one, so that it can be sent again;
+   * undefined if it cannot.
+   */
+  get whole(): Buffer | undefined {
+    const isKept = this.sent.reusedSocket && this.#isWhole && this.#kept !== undefined
+    return isKept ? Buffer.concat(this.#kept ?? []) : undefined
+  }
+
+  #keep(chunk: Buffer): void {
+    this.#keptBytes += chunk.length
+    if (this.#keptBytes > limits.repeatedMaxBytes) this.#kept = undefined
+    else this.#kept?.push(chunk)
+  }
+
   /** Ends the request; `error` says why, to whom waits for the answer. */
   end(error?: Error): void {
     this.sent.destroy(error)
@@ -107,6 +127,7 @@ export class OutgoingRequest {
     maxBytes?: number
   ): Promise<never> {
     if (this.#framing === "" || this.#framing === "0") {
+      this.#isWhole = true
       this.sent.end()
       return new Promise(() => undefined)
     }
@@ -126,6 +147,10 @@ export class OutgoingRequest {
         if (!incoming.complete) this.end()
       })
       this.sent.once("close", drop)
+      count.on("data", (chunk: Buffer) => this.#keep(chunk))
+      count.once("end", () => {
+        this.#isWhole = true
+      })
       incoming.pipe(count).pipe(this.sent)
     })
     failed.catch(() => undefined)

@@ -9,7 +9,8 @@ import type { Duplex } from "node:stream"
 
 type Done = (error?: Error | null) => void
 
-const isClosedByPeer = (error: Error | null | undefined): boolean =>
+/** Whether a process has closed its connection. */
+export const isClosedByPeer = (error: unknown): boolean =>
   error instanceof Error &&
   "code" in error &&
   (error.code === "EPIPE" || error.code === "ECONNRESET")
