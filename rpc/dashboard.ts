@@ -18,6 +18,7 @@ import {
   wire
 } from "./errors/codes.ts"
 import { DeveloperExchange, exchangeErrors } from "./oauth/developers.ts"
+import { repeatable, repeatErrors } from "./spent-secrets.ts"
 
 /** Requests of the dashboard carry this header. A page of another origin cannot send it. */
 export const dashboardHeader = "x-svc-dashboard"
@@ -34,6 +35,7 @@ class DashboardSession extends HttpApiGroup.make("session")
       error: [...refusals, wire(InvalidCredentials)]
     }),
     HttpApiEndpoint.post("signup", "/session/signup", {
+      headers: repeatable,
       payload: Signup,
       success: signedIn,
       error: [
@@ -42,18 +44,21 @@ class DashboardSession extends HttpApiGroup.make("session")
         wire(EmailTaken),
         wire(InvalidInviteCode),
         wire(InviteCodeUsed),
-        wire(InviteLimitReached)
+        wire(InviteLimitReached),
+        ...repeatErrors
       ]
     }),
     HttpApiEndpoint.post("exchange", "/session/exchange", {
+      headers: repeatable,
       payload: DeveloperExchange,
       success: signedIn,
       error: [...refusals, ...exchangeErrors]
     }),
     HttpApiEndpoint.post("link", "/session/link", {
+      headers: repeatable,
       payload: Schema.Struct({ code: Schema.String.check(Schema.isMaxLength(128)) }),
       success: signedIn,
-      error: [...refusals, wire(InvalidCredentials)]
+      error: [...refusals, wire(InvalidCredentials), ...repeatErrors]
     }),
     HttpApiEndpoint.delete("logout", "/session", {
       success: Schema.Struct({}),

@@ -23,6 +23,7 @@ import {
 } from "./errors/codes.ts"
 import { DeveloperId } from "./ids.ts"
 import { developers, email as emails } from "./limits.ts"
+import { repeatable, repeatErrors } from "./spent-secrets.ts"
 import { nameUpTo, Timestamp } from "./text.ts"
 
 /** A developer's own account. */
@@ -51,7 +52,7 @@ export const InviteCredit = Schema.Struct({
 export type InviteCredit = typeof InviteCredit.Type
 
 /** Outcome of an invite code; an account that exists leaves it unused. */
-const InviteOutcome = Schema.Union([
+export const InviteOutcome = Schema.Union([
   InviteCredit,
   Schema.Struct({ ignored: Schema.Literal(true) }).annotate({
     identifier: "InviteIgnored",
@@ -124,6 +125,7 @@ const DeveloperResponse = Schema.Struct({ developer: Developer }).annotate({
 export class DeveloperSignInApi extends HttpApiGroup.make("developerSignIn")
   .add(
     HttpApiEndpoint.post("signup", "/signup", {
+      headers: repeatable,
       payload: Signup,
       success: DeveloperSignedIn,
       error: [
@@ -131,7 +133,8 @@ export class DeveloperSignInApi extends HttpApiGroup.make("developerSignIn")
         wire(EmailTaken),
         wire(InvalidInviteCode),
         wire(InviteCodeUsed),
-        wire(InviteLimitReached)
+        wire(InviteLimitReached),
+        ...repeatErrors
       ]
     }).annotate(OpenApi.Summary, "Create a developer account and sign in"),
     HttpApiEndpoint.post("login", "/login", {
@@ -140,11 +143,12 @@ export class DeveloperSignInApi extends HttpApiGroup.make("developerSignIn")
       error: wire(InvalidCredentials)
     }).annotate(OpenApi.Summary, "Sign in as a developer"),
     HttpApiEndpoint.post("verifyEmail", "/email/verify", {
+      headers: repeatable,
       payload: Schema.Struct({
         token: Schema.String.check(Schema.isBetweenLength(1, emails.tokenMaxCharacters))
       }),
       success: DeveloperResponse,
-      error: wire(InvalidToken).pipe(HttpApiSchema.status(400))
+      error: [wire(InvalidToken).pipe(HttpApiSchema.status(400)), ...repeatErrors]
     }).annotate(OpenApi.Summary, "Confirm the address that a link was sent to")
   )
   .prefix("/v1/developers")
@@ -166,19 +170,21 @@ export class DevelopersApi extends HttpApiGroup.make("developers")
       success: DeveloperResponse
     }).annotate(OpenApi.Summary, "Read the developer of this session"),
     HttpApiEndpoint.post("password", "/me/password", {
+      headers: repeatable,
       payload: Schema.Struct({
         currentPassword: proof.password,
         reauthToken: proof.reauthToken,
         newPassword: NewPassword
       }),
       success: DeveloperResponse,
-      error: wire(InvalidCredentials)
+      error: [wire(InvalidCredentials), ...repeatErrors]
     }).annotate(OpenApi.Summary, "Set or change the password; other sessions end"),
     HttpApiEndpoint.post("sendVerification", "/me/email/verification", {
       success: Schema.Struct({}),
       error: wire(MailUnavailable)
     }).annotate(OpenApi.Summary, "Send a link that confirms the developer's email address"),
     HttpApiEndpoint.post("redeemInvite", "/me/invite-code", {
+      headers: repeatable,
       payload: Schema.Struct({
         code: Schema.String.check(Schema.isMaxLength(developers.inviteCodeMaxCharacters))
       }),
@@ -187,7 +193,8 @@ export class DevelopersApi extends HttpApiGroup.make("developers")
         wire(InvalidInviteCode),
         wire(InviteCodeUsed),
         wire(InviteLimitReached),
-        wire(AlreadyRedeemed)
+        wire(AlreadyRedeemed),
+        ...repeatErrors
       ]
     }).annotate(OpenApi.Summary, "Redeem an invite code, once for each account"),
     HttpApiEndpoint.get("identities", "/me/identities", { success: identities }).annotate(
@@ -196,9 +203,10 @@ export class DevelopersApi extends HttpApiGroup.make("developers")
     ),
     HttpApiEndpoint.delete("unlink", "/me/identities/:provider", {
       params: { provider: Schema.String },
+      headers: repeatable,
       payload: Schema.Struct(proof),
       success: identities,
-      error: [wire(InvalidCredentials), wire(LastLoginMethod), wire(NotFound)]
+      error: [wire(InvalidCredentials), wire(LastLoginMethod), wire(NotFound), ...repeatErrors]
     }).annotate(OpenApi.Summary, "Unlink an external account")
   )
   .prefix("/v1/developers")

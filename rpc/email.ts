@@ -26,6 +26,7 @@ import {
 import { email as limits, sessions } from "./limits.ts"
 import { DisplayName, PlayerResponse } from "./players.ts"
 import { RefreshToken, Session } from "./sessions.ts"
+import { repeatable, repeatErrors } from "./spent-secrets.ts"
 
 /** The normalized form by which accounts are found. */
 export const normalizeEmail = (text: string): string => text.trim().normalize("NFC").toLowerCase()
@@ -96,14 +97,16 @@ export class EmailApi extends HttpApiGroup.make("email")
       error: [wire(InvalidCredentials), wire(PlayerBanned)]
     }).annotate(OpenApi.Summary, "Sign in with an email and a password"),
     HttpApiEndpoint.post("verify", "/email/verify", {
+      headers: repeatable,
       payload: Schema.Struct({ token: Token }),
       success: PlayerResponse,
-      error: [invalidToken, wire(PlayerBanned)]
+      error: [invalidToken, wire(PlayerBanned), ...repeatErrors]
     }).annotate(OpenApi.Summary, "Confirm an email with the token of a verification link"),
     HttpApiEndpoint.post("disown", "/email/disown", {
+      headers: repeatable,
       payload: Schema.Struct({ token: Token }),
       success: Done,
-      error: invalidToken
+      error: [invalidToken, ...repeatErrors]
     }).annotate(
       OpenApi.Summary,
       "Remove an email and its password from a player with the token of the mail's second link"
@@ -115,9 +118,10 @@ export class EmailApi extends HttpApiGroup.make("email")
       error: wire(MailUnavailable)
     }).annotate(OpenApi.Summary, "Send a reset link if the account exists"),
     HttpApiEndpoint.post("reset", "/password/reset", {
+      headers: repeatable,
       payload: Schema.Struct({ token: Token, password: NewPassword }),
       success: Done,
-      error: [invalidToken, wire(PlayerBanned)]
+      error: [invalidToken, wire(PlayerBanned), ...repeatErrors]
     }).annotate(OpenApi.Summary, "Set a password with the token of a reset link; ends all sessions")
   )
   .annotateEndpoints(RequiredFeature, "emailLogin")

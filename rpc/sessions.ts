@@ -1,19 +1,22 @@
 /**
  * Sessions: a short-lived access token that is verified by its signature, and a refresh token that
  * rotates on every use. A session is a chain of refresh tokens on one device. Presenting a used token
- * revokes the session, except within ten seconds, when two tabs may race.
+ * revokes the session, except within ten seconds, when two tabs may race. A refresh with an
+ * `Idempotency-Key` can be repeated until the new refresh token is used, so a lost answer ends no session.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { PublishableKey, Requests } from "./auth.ts"
 import {
   InvalidRefreshToken,
+  InvalidIdempotencyKey,
   PlayerBanned,
   RefreshRace,
   SessionRevoked,
   wire
 } from "./errors/codes.ts"
 import { DisplayName, Player } from "./players.ts"
+import { repeatableRefresh } from "./spent-secrets.ts"
 
 /** A signed-in player and its tokens. `expiresIn` is the access token's lifetime in seconds. */
 export const Session = Schema.Struct({
@@ -52,13 +55,15 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       success: Session
     }).annotate(OpenApi.Summary, "Create a guest player and sign it in"),
     HttpApiEndpoint.post("refresh", "/refresh", {
+      headers: repeatableRefresh,
       payload: RefreshToken,
       success: Session,
       error: [
         wire(InvalidRefreshToken),
         wire(SessionRevoked),
         wire(PlayerBanned).pipe(HttpApiSchema.status(401)),
-        wire(RefreshRace)
+        wire(RefreshRace),
+        wire(InvalidIdempotencyKey)
       ]
     }).annotate(OpenApi.Summary, "Rotate the refresh token"),
     HttpApiEndpoint.post("logout", "/logout", {

@@ -21,6 +21,7 @@ import {
   wire
 } from "./errors/codes.ts"
 import { Session } from "./sessions.ts"
+import { repeatable, repeatErrors } from "./spent-secrets.ts"
 import { TypedCode } from "./typed-codes.ts"
 
 /**
@@ -49,9 +50,10 @@ export class TransferApi extends HttpApiGroup.make("transfer")
       .middleware(InAppBrowserGate)
       .middleware(PlayerToken),
     HttpApiEndpoint.post("redeem", "/transfer/redeem", {
+      headers: repeatable,
       payload: Schema.Struct({ code: TypedCode }),
       success: Session,
-      error: [wire(InvalidCode), wire(PlayerBanned)]
+      error: [wire(InvalidCode), wire(PlayerBanned), ...repeatErrors]
     })
       .annotate(OpenApi.Summary, "Sign in as the player who issued a code")
       .middleware(InAppBrowserGate)

@@ -57,8 +57,19 @@ const Rotation = Schema.Struct({
   sessionId: SessionId,
   tokenHash: Schema.String,
   nextHash: Schema.String,
+  /** Hash of the key that can repeat this rotation. */
+  keyHash: Schema.NullOr(Schema.String),
   now: Time,
   expiresAt: Time
+})
+
+/** Refresh tokens of which one is current; with `rotation`, only as the result of that rotation. */
+const Holder = Schema.Struct({
+  environmentId: EnvironmentId,
+  sessionId: SessionId,
+  tokenHashes: Schema.Array(Schema.String),
+  rotation: Schema.NullOr(Schema.Struct({ parentHash: Schema.String, keyHash: Schema.String })),
+  now: Time
 })
 
 const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
@@ -69,6 +80,8 @@ const SessionRow = Schema.Struct({
   playerId: PlayerId,
   tokenHash: Schema.String,
   parentHash: Schema.NullOr(Schema.String),
+  /** Set while the rotation to the current token can be repeated: nobody has presented that token. */
+  rotationKeyHash: Schema.NullOr(Schema.String),
   rotatedAt: Time,
   expiresAt: Time,
   revokedAt: Schema.NullOr(Time),
@@ -130,9 +143,9 @@ const sessionStatements = (sql: SqlClient.SqlClient) => ({
   rotate: SqlSchema.findOneOption({
     Request: Rotation,
     Result: PlayerRow,
-    execute: ({ environmentId, expiresAt, nextHash, now, sessionId, tokenHash }) => sql`
+    execute: ({ environmentId, expiresAt, keyHash, nextHash, now, sessionId, tokenHash }) => sql`
       update sessions s set token_hash = ${nextHash}, parent_hash = s.token_hash,
-        rotated_at = ${now}, expires_at = ${expiresAt}
+        rotation_key_hash = ${keyHash}, rotated_at = ${now}, expires_at = ${expiresAt}
       from players p
       where s.id = ${sessionId} and s.environment_id = ${environmentId}
         and s.token_hash = ${tokenHash} and s.expires_at > ${now}
@@ -140,11 +153,26 @@ const sessionStatements = (sql: SqlClient.SqlClient) => ({
         and p.id = s.player_id and ${notBanned(sql, now)}
       returning ${playerColumns(sql)}`
   }),
+  findHolder: SqlSchema.findOneOption({
+    Request: Holder,
+    Result: Schema.Struct({ ...PlayerRow.fields, tokenHash: Schema.String }),
+    execute: ({ environmentId, now, rotation, sessionId, tokenHashes }) => sql`
+      select ${playerColumns(sql)}, s.token_hash
+      from sessions s join players p on p.id = s.player_id
+      where s.id = ${sessionId} and s.environment_id = ${environmentId}
+        and s.token_hash = any(${[...tokenHashes]}::text[]) and s.expires_at > ${now}
+        and s.revoked_at is null and s.signed_out_at is null and ${notBanned(sql, now)}
+        and ${
+          rotation === null
+            ? sql`true`
+            : sql`s.parent_hash = ${rotation.parentHash} and s.rotation_key_hash = ${rotation.keyHash}`
+        }`
+  }),
   find: SqlSchema.findOneOption({
     Request: SessionKey,
     Result: SessionRow,
     execute: ({ environmentId, sessionId }) => sql`
-      select player_id, token_hash, parent_hash, rotated_at, expires_at, revoked_at, signed_out_at,
+      select player_id, token_hash, parent_hash, rotation_key_hash, rotated_at, expires_at, revoked_at, signed_out_at,
         sanction_id
       from sessions
       where id = ${sessionId} and environment_id = ${environmentId}`
@@ -192,6 +220,12 @@ const revocations = (sql: SqlClient.SqlClient) => ({
       update sessions set signed_out_at = ${now}, token_hash = '', parent_hash = null
       where id = ${sessionId} and environment_id = ${environmentId}
         and revoked_at is null and signed_out_at is null`
+  }),
+  endRepeats: SqlSchema.void({
+    Request: Schema.Struct({ ...SessionKey.fields, tokenHash: Schema.String }),
+    execute: ({ environmentId, sessionId, tokenHash }) => sql`
+      update sessions set rotation_key_hash = null
+      where id = ${sessionId} and environment_id = ${environmentId} and token_hash = ${tokenHash}`
   }),
   revoke: SqlSchema.void({
     Request: Schema.Struct({ ...SessionKey.fields, now: Time }),
@@ -243,9 +277,10 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { create, createWithPlayer, find, lockOpenSession, rotate } = sessionStatements(sql)
+      const { create, createWithPlayer, find, findHolder, lockOpenSession, rotate } =
+        sessionStatements(sql)
       const { createAllWithPlayers } = manySessions(sql)
-      const { revoke, revoked, revokeOthers, signOut, sweep } = revocations(sql)
+      const { endRepeats, revoke, revoked, revokeOthers, signOut, sweep } = revocations(sql)
       const revocationTimes = yield* batchReads((environmentId, sessionIds) =>
         Effect.map(
           orDieWithTimeout(revoked({ environmentId, sessionIds })),
@@ -289,6 +324,11 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
          * session has ended or the player is banned.
          */
         rotate: (request: typeof Rotation.Type) => orDieWithTimeout(rotate(request)),
+        /** The player of the open session that has one of these tokens as its current one. */
+        findHolder: (request: typeof Holder.Type) => orDieWithTimeout(findHolder(request)),
+        /** The current token was presented, so the rotation that made it cannot be repeated. */
+        endRepeats: (request: Parameters<typeof endRepeats>[0]) =>
+          orDieWithTimeout(endRepeats(request)),
         find: (request: typeof SessionKey.Type) => orDieWithTimeout(find(request)),
         /** Locks the rows of an open session and its player until the commit; false if it has ended. */
         lockOpenSession: (request: Parameters<typeof lockOpenSession>[0]) =>

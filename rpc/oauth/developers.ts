@@ -24,6 +24,7 @@ import {
   Unauthorized,
   wire
 } from "../errors/codes.ts"
+import { repeatable, repeatErrors } from "../spent-secrets.ts"
 import { Timestamp } from "../text.ts"
 import { Challenge, ProviderReturn, RedirectUrl, SignInCode, Verifier } from "./sign-in.ts"
 
@@ -99,7 +100,8 @@ export const exchangeErrors = [
   wire(InvalidInviteCode),
   wire(InviteCodeUsed),
   wire(InviteLimitReached),
-  wire(Unauthorized)
+  wire(Unauthorized),
+  ...repeatErrors
 ] as const
 
 const params = { provider: DeveloperProvider }
@@ -127,6 +129,7 @@ export class DeveloperOAuthApi extends HttpApiGroup.make("developerOAuth")
       .middleware(Requests)
       .annotate(OpenApi.Summary, "Callback of providers: redirects to the dashboard"),
     HttpApiEndpoint.post("exchange", "/exchange", {
+      headers: repeatable,
       payload: DeveloperExchange,
       success: DeveloperExchanged,
       error: exchangeErrors

@@ -40,6 +40,7 @@ import {
 import { Provider } from "../identities.ts"
 import { oauth as limits } from "../limits.ts"
 import { Session } from "../sessions.ts"
+import { repeatable, repeatErrors } from "../spent-secrets.ts"
 
 /**
  * Mode in which the app opens the provider. Both modes return to `redirectUrl`; a popup then posts
@@ -201,20 +202,23 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .annotate(OpenApi.Summary, "Callback of Apple, as a form post")
       .annotate(BodyMaxBytes, limits.returnBodyMaxBytes),
     HttpApiEndpoint.post("exchange", "/exchange", {
+      headers: repeatable,
       payload: Schema.Struct({ code: SignInCode, verifier: Verifier }),
       success: ProviderSession,
-      error: [wire(InvalidCode), wire(ProviderDisabled), ...linkErrors]
+      error: [wire(InvalidCode), wire(ProviderDisabled), ...linkErrors, ...repeatErrors]
     })
       .middleware(Requests)
       .middleware(PublishableKey)
       .annotate(OpenApi.Summary, "Exchange a sign-in code for a session, once, within a minute"),
     HttpApiEndpoint.post("native", "/:provider/native", {
       params: { provider: NativeProvider },
+      headers: repeatable,
       payload: NativeRequest,
       success: ProviderSession,
       error: [
         ...providerErrors,
         ...linkErrors,
+        ...repeatErrors,
         wire(InvalidToken).pipe(HttpApiSchema.status(400)),
         wire(Unauthorized)
       ]

@@ -38,6 +38,11 @@ const statements = (sql: SqlClient.SqlClient) => ({
       where hash = ${hash} and provider = coalesce(${provider}, provider)
       returning *`
   }),
+  find: SqlSchema.findOneOption({
+    Request: Hash,
+    Result: Hash,
+    execute: ({ hash }) => sql`select hash from sign_in_steps where hash = ${hash}`
+  }),
   sweep: SqlSchema.void({
     Request: Time,
     execute: (now) => sql`delete from sign_in_steps where expires_at <= ${now}`
@@ -49,7 +54,7 @@ export class FlowRepository extends Context.Service<FlowRepository>()(
   "sql/oauth/flows/FlowRepository",
   {
     make: Effect.gen(function* () {
-      const { insert, sweep, take } = statements(yield* SqlClient.SqlClient)
+      const { find, insert, sweep, take } = statements(yield* SqlClient.SqlClient)
       return {
         /**
          * Inserts a flow. Returns false if the hash exists already, or the player to link to was
@@ -59,6 +64,7 @@ export class FlowRepository extends Context.Service<FlowRepository>()(
           orDieWithTimeout(
             Effect.catchIf(insert(row), isPlayerGone, () => Effect.succeedNone)
           ).pipe(Effect.map(Option.isSome)),
+        has: (hash: string) => Effect.map(orDieWithTimeout(find({ hash })), Option.isSome),
         /** Deletes and returns a flow, expired or not. One of several concurrent callers gets it. */
         take: (hash: string, provider: Provider | null) =>
           orDieWithTimeout(take({ hash, provider })),

@@ -22,6 +22,7 @@ export const playerTables: ReadonlyArray<PlayerTable> = [
   { table: "single_use_codes", exportedAs: null, deletion: "cascade" },
   { table: "mails", exportedAs: null, deletion: "cascade" },
   { table: "sign_in_steps", exportedAs: null, deletion: "cascade" },
+  { table: "spent_answers", exportedAs: null, deletion: "cascade" },
   { table: "sessions", exportedAs: "sessions", deletion: "cascade" },
   { table: "share_links", exportedAs: "shareLinks", deletion: "cascade" },
   { table: "sanctions", exportedAs: "sanctions", deletion: "cascade" },

@@ -133,6 +133,7 @@ import { RequestCounts } from "./platform/request-counts.ts"
 import { Secrets } from "./platform/secrets.ts"
 import { Settings } from "./platform/settings/settings.ts"
 import { SingleUseCodes } from "./platform/single-use-codes.ts"
+import { SpentAnswers } from "./platform/spent-answers.ts"
 import { Throttles } from "./platform/throttles.ts"
 import { Usage } from "./platform/usage.ts"
 import { RepositoriesLive } from "./repositories.ts"
@@ -153,6 +154,7 @@ const PlatformLive = Layer.mergeAll(
   Passwords.layer,
   RequestCounts.layer,
   SingleUseCodes.layer,
+  SpentAnswers.layer,
   Throttles.layer,
   Usage.layer
 ).pipe(Layer.provideMerge(Layer.mergeAll(Invalidation.layer, Secrets.layer)))

@@ -40,6 +40,7 @@ import { ShareLinkRepository } from "#sql/share/links"
 import { ShareVisitRepository } from "#sql/share/visits"
 import { SessionRepository, SigningKeyRepository } from "#sql/sessions"
 import { CodeRepository } from "#sql/single-use-codes"
+import { SpentAnswerRepository } from "#sql/spent-answers"
 import { StatRepository, WebhookSecretRepository } from "#sql/stats"
 import { ThrottleRepository } from "#sql/throttles"
 import { FunctionRepositoriesLive } from "./features/functions/layers.ts"
@@ -78,6 +79,7 @@ export const RepositoriesLive = Layer.mergeAll(
   SaveRepository.layer,
   SessionRepository.layer,
   ShareLinkRepository.layer,
+  SpentAnswerRepository.layer,
   ShareVisitRepository.layer,
   SignInLinkRepository.layer,
   SigningKeyRepository.layer,

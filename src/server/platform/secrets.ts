@@ -86,6 +86,8 @@ export class Secrets extends Context.Service<
     readonly open: (sealed: string, purpose: string) => Effect.Effect<string, SecretError>
     /** A keyed MAC of a text, 22 characters, by which the service recognizes its own values. */
     readonly mac: (text: string) => string
+    /** The same under each master key, newest first. */
+    readonly macs: (text: string) => ReadonlyArray<string>
     readonly hasValidMac: (text: string, mac: string) => boolean
     /** A key for another purpose from each master key (HKDF-SHA-256), newest first. */
     readonly deriveKeys: (purpose: string) => ReadonlyArray<Uint8Array>
@@ -180,6 +182,7 @@ const makeSecrets = Effect.fnUntraced(function* (
         )
       ),
     mac: master.mac,
+    macs: (text) => masters.map(({ mac }) => mac(text)),
     hasValidMac: (text, given) => {
       const actual = Buffer.from(given)
       return masters.some(({ mac }) => {

@@ -2,7 +2,7 @@
  * Confirmation of a developer's address by a link in a mail. It makes pending invite credit usable. The
  * service sends the mail within the request and returns a failure to the developer.
  */
-import { Context, DateTime, Effect, Layer, Option, Semaphore } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Schema, Semaphore } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { DeveloperCaller } from "#rpc/auth"
 import {
@@ -11,7 +11,7 @@ import {
   type RateLimited,
   Unavailable
 } from "#rpc/errors/codes"
-import { newId } from "#rpc/ids"
+import { DeveloperId, newId } from "#rpc/ids"
 import { mail as mailLimits, sessions as limits, throttles as paces } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { DeveloperEmailRepository } from "#sql/developers/emails"
@@ -21,8 +21,10 @@ import { Mailer } from "#server/platform/mail/outbox"
 import { renderMail } from "#server/platform/mail/templates"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
+import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
 import { Throttles } from "#server/platform/throttles"
 import { Ledger } from "../money/ledger.ts"
+import { spendingOf } from "./kept-session.ts"
 
 /** Marks an address as confirmed, and makes pending credit usable. */
 export const makeConfirmEmail = Effect.gen(function* () {
@@ -45,8 +47,11 @@ export class EmailConfirmation extends Context.Service<
     readonly request: (
       caller: DeveloperCaller
     ) => Effect.Effect<void, MailUnavailable | RateLimited | Unavailable>
-    /** Confirms the address that received a link. */
-    readonly confirm: (token: string) => Effect.Effect<DeveloperRow, InvalidToken>
+    /** Confirms the address that received a link. A repeat with the same key succeeds, too. */
+    readonly confirm: (
+      token: string,
+      key: string | undefined
+    ) => Effect.Effect<DeveloperRow, InvalidToken | RepeatError>
   }
 >()("server/features/developers/email-confirmation/EmailConfirmation") {
   static readonly layer = Layer.effect(
@@ -55,7 +60,13 @@ export class EmailConfirmation extends Context.Service<
   )
 }
 
+const invalid = new InvalidToken({ message: "The link was used or has expired." })
+
+/** What a repeated request needs. */
+const Kept = Schema.Struct({ developerId: DeveloperId })
+
 const makeEmailConfirmation = Effect.gen(function* () {
+  const answers = yield* SpentAnswers
   const confirmEmail = yield* makeConfirmEmail
   const developers = yield* DeveloperRepository
   const emails = yield* DeveloperEmailRepository
@@ -82,6 +93,21 @@ const makeEmailConfirmation = Effect.gen(function* () {
     Effect.provideService(SecureRandom.SecureRandom, random)
   )
 
+  const developerOf = Effect.fnUntraced(function* (developerId: DeveloperId) {
+    const found = Option.getOrUndefined(yield* developers.find(developerId))
+    return found ?? (yield* invalid)
+  })
+
+  const confirm = Effect.fnUntraced(function* (token: string, keep: Keep<typeof Kept.Type>) {
+    const now = yield* DateTime.now
+    const link = Option.getOrUndefined(yield* emails.take({ hash: sha256(token), now }))
+    if (link === undefined) return yield* invalid
+    const { developerId } = link
+    if (!(yield* confirmEmail(developerId, link.email))) return yield* invalid
+    yield* keep({ developerId })
+    return yield* developerOf(developerId)
+  }, transaction)
+
   return EmailConfirmation.of({
     request: Effect.fn("EmailConfirmation.request")(function* (caller: DeveloperCaller) {
       const found = Option.getOrUndefined(yield* developers.find(caller.developerId))
@@ -93,14 +119,15 @@ const makeEmailConfirmation = Effect.gen(function* () {
       const sent = yield* sending.withPermitsIfAvailable(1)(send(caller))
       if (Option.isNone(sent)) return yield* new Unavailable()
     }),
-    confirm: Effect.fn("EmailConfirmation.confirm")(function* (token: string) {
-      const invalid = new InvalidToken({ message: "The link was used or has expired." })
-      const now = yield* DateTime.now
-      const link = Option.getOrUndefined(yield* emails.take({ hash: sha256(token), now }))
-      if (link === undefined) return yield* invalid
-      if (!(yield* confirmEmail(link.developerId, link.email))) return yield* invalid
-      const found = Option.getOrUndefined(yield* developers.find(link.developerId))
-      return found ?? (yield* invalid)
-    }, transaction)
+    confirm: Effect.fn("EmailConfirmation.confirm")(function* (
+      token: string,
+      key: string | undefined
+    ) {
+      const request = spendingOf("POST /v1/developers/email/verify", token, token, key)
+      return yield* answers.once(request, Kept, {
+        spend: (keep) => confirm(token, keep),
+        repeat: ({ developerId }) => developerOf(developerId)
+      })
+    })
   })
 })

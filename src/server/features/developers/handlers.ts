@@ -32,11 +32,12 @@ const AccessHttp = apiGroup(
     const throttles = yield* Throttles
     const { trustedProxies } = yield* Settings
     return handlers.handleAll({
-      signup: ({ payload, request }) => signIn.signup(request, payload),
-      verifyEmail: Effect.fnUntraced(function* ({ payload: { token }, request }) {
+      signup: ({ headers, payload, request }) =>
+        signIn.signup(request, payload, headers["idempotency-key"]),
+      verifyEmail: Effect.fnUntraced(function* ({ headers, payload: { token }, request }) {
         const key = `developer-verify:${clientAddress(request, trustedProxies)}`
         yield* takeToken(throttles, limits.oauthExchangePerAddress, key)
-        return { developer: viewOf(yield* confirmation.confirm(token)) }
+        return { developer: viewOf(yield* confirmation.confirm(token, headers["idempotency-key"])) }
       }),
       login: ({ payload, request }) => signIn.login(request, payload)
     })
@@ -63,28 +64,30 @@ const AccountHttp = apiGroup(
       me: Effect.fnUntraced(function* () {
         return { developer: yield* accounts.me(yield* CurrentDeveloper) }
       }),
-      password: Effect.fnUntraced(function* ({ payload }) {
+      password: Effect.fnUntraced(function* ({ headers, payload }) {
         const caller = yield* CurrentDeveloper
         const { currentPassword: password, newPassword, reauthToken } = payload
-        const change = accounts.setPassword(caller, { password, reauthToken }, newPassword)
+        const given = { password, reauthToken, key: headers["idempotency-key"] }
+        const change = accounts.setPassword(caller, given, newPassword)
         return { developer: yield* limitFailedProofs(caller)(change) }
       }),
       sendVerification: Effect.fnUntraced(function* () {
         yield* confirmation.request(yield* CurrentDeveloper)
         return {}
       }),
-      redeemInvite: Effect.fnUntraced(function* ({ payload: { code } }) {
+      redeemInvite: Effect.fnUntraced(function* ({ headers, payload: { code } }) {
         const caller = yield* CurrentDeveloper
-        const redeem = accounts.redeemInvite(caller, code)
+        const redeem = accounts.redeemInvite(caller, code, headers["idempotency-key"])
         const key = `developer-invite:${caller.developerId}`
         return yield* countFailures(throttles, [[limits.loginPerAccount, key]])(redeem)
       }),
       identities: Effect.fnUntraced(function* () {
         return { identities: yield* accounts.identities(yield* CurrentDeveloper) }
       }),
-      unlink: Effect.fnUntraced(function* ({ params, payload }) {
+      unlink: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const caller = yield* CurrentDeveloper
-        const remove = accounts.unlink(caller, params.provider, payload)
+        const given = { ...payload, key: headers["idempotency-key"] }
+        const remove = accounts.unlink(caller, params.provider, given)
         return { identities: yield* limitFailedProofs(caller)(remove) }
       })
     })

@@ -34,9 +34,9 @@ export const DeveloperOAuthHttp = apiGroup(
         const url = yield* oauth.callback(provider, query)
         return Option.match(url, { onNone: () => expiredPage, onSome: redirectTo })
       }),
-      exchange: Effect.fnUntraced(function* ({ payload, request }) {
+      exchange: Effect.fnUntraced(function* ({ headers, payload, request }) {
         yield* throttleAddress(limits.oauthExchangePerAddress, "developer-oauth-exchange", request)
-        return yield* oauth.exchange(payload)
+        return yield* oauth.exchange(payload, headers["idempotency-key"])
       })
     })
   })

@@ -13,7 +13,7 @@ import {
   EmailTaken,
   Unauthorized
 } from "#rpc/errors/codes"
-import { newId } from "#rpc/ids"
+import { type DeveloperId, newId } from "#rpc/ids"
 import { developers as limits } from "#rpc/limits"
 import type { DeveloperProvider } from "#rpc/oauth/developers"
 import type { SignInError } from "#rpc/oauth/sign-in"
@@ -147,6 +147,7 @@ const makeSignIn = Effect.gen(function* () {
 
 const makeLink = Effect.gen(function* () {
   const confirmEmail = yield* makeConfirmEmail
+  const list = yield* makeList
   const repository = yield* DeveloperRepository
   const transaction = yield* makeTransaction
   return Effect.fnUntraced(function* (
@@ -164,10 +165,18 @@ const makeLink = Effect.gen(function* () {
       yield* repository.updateProfile({ provider, subject, email, username })
     }
     if (email !== null && emailVerified) yield* confirmEmail(developerId, normalizeEmail(email))
-    const identities = yield* repository.identities(developerId)
-    return identities.map((each) => ({ ...each, linkedAt: DateTime.formatIso(each.linkedAt) }))
+    return { developerId, identities: yield* list(developerId) }
   }, transaction)
 })
+
+/** Lists the external accounts of a developer, as the API shows them. */
+const makeList = Effect.map(
+  DeveloperRepository,
+  (repository) => (developerId: DeveloperId) =>
+    Effect.map(repository.identities(developerId), (identities) =>
+      identities.map((each) => ({ ...each, linkedAt: DateTime.formatIso(each.linkedAt) }))
+    )
+)
 
 /** Operations of a verified external identity, and a prediction of a flow's error. */
 export const makeIdentities = Effect.gen(function* () {
@@ -176,6 +185,7 @@ export const makeIdentities = Effect.gen(function* () {
   return {
     signIn: yield* makeSignIn,
     link: yield* makeLink,
+    list: yield* makeList,
     /** Issues a proof if the identity belongs to the developer of the session. */
     prove: Effect.fnUntraced(function* (
       { developerId, provider, sessionId }: DeveloperFlow,

@@ -3,7 +3,7 @@
  * exchange within one minute. The callback yields only a code, which is useless without the PKCE
  * verifier of the page that started the flow. Accounts change only at the exchange.
  */
-import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { DeveloperCaller } from "#rpc/auth"
 import { redirectUrlAllowed } from "#rpc/config-document/auth"
@@ -27,11 +27,15 @@ import {
   type DeveloperStart
 } from "#rpc/oauth/developers"
 import type { ProviderReturn, SignInError } from "#rpc/oauth/sign-in"
+import { DeveloperId } from "#rpc/ids"
+import { makeTransaction } from "#server/platform/database"
 import { randomSecret } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
+import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
 import { Tenant } from "#server/platform/tenant"
 import { type AuthorizationProofs, ProviderClients } from "../oauth/clients.ts"
 import { isVerifierOf, makeReadReturn, redirectWith } from "../oauth/provider-return.ts"
+import { KeptSession, keptSession, makeRepeatSession, spendingOf } from "./kept-session.ts"
 import { type DeveloperFlows, makeDeveloperFlows } from "./oauth-flows.ts"
 import { makeIdentities } from "./oauth-identities.ts"
 import { unauthorized } from "./sessions.ts"
@@ -45,6 +49,7 @@ export type ExchangeError =
   | InvalidRequest
   | InviteCodeUsed
   | InviteLimitReached
+  | RepeatError
   | SignupsClosed
   | Unauthorized
 
@@ -65,9 +70,10 @@ export class DeveloperOAuth extends Context.Service<
       provider: DeveloperProvider,
       returned: ProviderReturn
     ) => Effect.Effect<Option.Option<string>>
-    /** Redeems the code of a callback. */
+    /** Redeems the code of a callback. A repeat with the same key gets the result again. */
     readonly exchange: (
-      request: DeveloperExchange
+      request: DeveloperExchange,
+      key: string | undefined
     ) => Effect.Effect<DeveloperExchanged, ExchangeError>
   }
 >()("server/features/developers/oauth/DeveloperOAuth") {
@@ -196,24 +202,74 @@ const makeCallback = Effect.fnUntraced(function* ({ results, states }: Developer
   })
 })
 
-const makeExchange = Effect.fnUntraced(function* ({ results }: DeveloperFlows) {
+/** What a repeated exchange needs. */
+const Kept = Schema.Union([
+  Schema.Struct({ intent: Schema.Literal("login"), session: KeptSession }),
+  Schema.Struct({ intent: Schema.Literal("link"), developerId: DeveloperId }),
+  Schema.Struct({
+    intent: Schema.Literal("reauth"),
+    reauthToken: Schema.String,
+    expiresAt: Schema.String
+  })
+])
+const KeptExchange = Schema.Struct({ provider: DeveloperProvider, kept: Kept })
+type KeepExchange = Keep<typeof KeptExchange.Type>
+
+/** Takes the code and does what the flow is for, or does neither. */
+const makeSpend = Effect.fnUntraced(function* ({ results }: DeveloperFlows) {
   const { link, prove, signIn } = yield* makeIdentities
-  return Effect.fn("DeveloperOAuth.exchange")(function* ({
-    code,
-    verifier,
-    ...invitation
-  }: DeveloperExchange) {
+  const transaction = yield* makeTransaction
+  return Effect.fnUntraced(function* (
+    { code, verifier, ...invitation }: DeveloperExchange,
+    keep: KeepExchange
+  ): Effect.fn.Return<Result.Result<DeveloperExchanged, InvalidCode>, ExchangeError> {
     const taken = Option.getOrUndefined(yield* results.take(code))
-    if (taken === undefined || taken.isExpired) return yield* new InvalidCode()
+    // A value, so that the transaction commits: a wrong verifier spends the code.
+    const refused = Result.fail(new InvalidCode())
+    if (taken === undefined || taken.isExpired) return refused
     const { data, ...flow } = taken
-    if (!isVerifierOf(data.challenge, verifier)) return yield* new InvalidCode()
+    if (!isVerifierOf(data.challenge, verifier)) return refused
     const { intent, provider } = flow
     if (intent === "login") {
-      return { intent, provider, ...(yield* signIn(provider, data.profile, invitation)) }
+      const signedIn = yield* signIn(provider, data.profile, invitation)
+      yield* keep({ provider, kept: { intent, session: keptSession(signedIn) } })
+      return Result.succeed({ intent, provider, ...signedIn })
     }
     if (intent === "link") {
-      return { intent, provider, identities: yield* link(flow, data.profile) }
+      const { developerId, identities } = yield* link(flow, data.profile)
+      yield* keep({ provider, kept: { intent, developerId } })
+      return Result.succeed({ intent, provider, identities })
     }
-    return { intent, provider, ...(yield* prove(flow, data.profile)) }
+    const proof = yield* prove(flow, data.profile)
+    yield* keep({ provider, kept: { intent, ...proof } })
+    return Result.succeed({ intent, provider, ...proof })
+  }, transaction)
+})
+
+const makeExchange = Effect.fnUntraced(function* (flows: DeveloperFlows) {
+  const answers = yield* SpentAnswers
+  const { list } = yield* makeIdentities
+  const repeatSession = (yield* makeRepeatSession)(new InvalidCode())
+  const spend = yield* makeSpend(flows)
+  const repeat = Effect.fnUntraced(function* ({
+    kept,
+    provider
+  }: typeof KeptExchange.Type): Effect.fn.Return<DeveloperExchanged, InvalidCode> {
+    if (kept.intent === "login") {
+      return { intent: "login", provider, ...(yield* repeatSession(kept.session)) }
+    }
+    return kept.intent === "link"
+      ? { intent: "link", provider, identities: yield* list(kept.developerId) }
+      : { provider, ...kept }
+  })
+  return Effect.fn("DeveloperOAuth.exchange")(function* (
+    request: DeveloperExchange,
+    key: string | undefined
+  ) {
+    const path = "POST /v1/developers/oauth/exchange"
+    return yield* answers.once(spendingOf(path, request.code, request, key), KeptExchange, {
+      spend: (keep) => Effect.flatMap(spend(request, keep), Effect.fromResult),
+      repeat
+    })
   })
 })

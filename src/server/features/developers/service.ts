@@ -1,18 +1,18 @@
 /** Developer accounts: sign-up, sign-in, passwords and external identities. */
-import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { DeveloperCaller } from "#rpc/auth"
 import {
   type Developer,
   type DeveloperIdentity,
   type DeveloperSignedIn,
-  type InviteCredit,
+  InviteCredit,
   type Signup
 } from "#rpc/developers"
 import { normalizeEmail } from "#rpc/email"
 import {
   type AlreadyRedeemed,
-  type EmailTaken,
+  EmailTaken,
   InvalidCredentials,
   type InvalidInviteCode,
   type InviteCodeUsed,
@@ -28,7 +28,9 @@ import { normalizeName } from "#rpc/text"
 import { DeveloperRepository, type NewDeveloper } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
 import { Passwords } from "#server/platform/passwords"
+import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
 import { makeInvites } from "./invites.ts"
+import { KeptSession, keptSession, makeRepeatSession, spendingOf } from "./kept-session.ts"
 import { makeProofs, type Proof, wrongPassword } from "./reauthentication.ts"
 import { DeveloperSessions } from "./sessions.ts"
 import { makeSetupToken } from "./setup-token.ts"
@@ -40,14 +42,18 @@ type SignupError =
   | InvalidInviteCode
   | InviteCodeUsed
   | InviteLimitReached
+  | RepeatError
   | SignupsClosed
   | Unavailable
 
-/** Creates developer accounts and changes how they sign in. */
+/** Creates developer accounts and changes how they sign in. With a key, each can be repeated. */
 export class DeveloperAccounts extends Context.Service<
   DeveloperAccounts,
   {
-    readonly signup: (signup: Signup) => Effect.Effect<DeveloperSignedIn, SignupError>
+    readonly signup: (
+      signup: Signup,
+      key: string | undefined
+    ) => Effect.Effect<DeveloperSignedIn, SignupError>
     /** Returns the same error after the same time for an unknown email and for a wrong password. */
     readonly login: (
       email: string,
@@ -57,17 +63,18 @@ export class DeveloperAccounts extends Context.Service<
     /** Redeems an invite code for its credit. */
     readonly redeemInvite: (
       caller: DeveloperCaller,
-      code: string
+      code: string,
+      key: string | undefined
     ) => Effect.Effect<
       InviteCredit,
-      AlreadyRedeemed | InvalidInviteCode | InviteCodeUsed | InviteLimitReached
+      RepeatError | AlreadyRedeemed | InvalidInviteCode | InviteCodeUsed | InviteLimitReached
     >
     /** Sets a new password and ends all other sessions of the developer. */
     readonly setPassword: (
       caller: DeveloperCaller,
-      proof: Proof,
+      proof: KeyedProof,
       password: string
-    ) => Effect.Effect<Developer, InvalidCredentials | Unauthorized | Unavailable>
+    ) => Effect.Effect<Developer, InvalidCredentials | RepeatError | Unauthorized | Unavailable>
     readonly identities: (
       caller: DeveloperCaller
     ) => Effect.Effect<ReadonlyArray<DeveloperIdentity>>
@@ -78,10 +85,10 @@ export class DeveloperAccounts extends Context.Service<
     readonly unlink: (
       caller: DeveloperCaller,
       provider: string,
-      proof: Proof
+      proof: KeyedProof
     ) => Effect.Effect<
       ReadonlyArray<DeveloperIdentity>,
-      InvalidCredentials | LastLoginMethod | NotFound | Unauthorized | Unavailable
+      InvalidCredentials | RepeatError | LastLoginMethod | NotFound | Unauthorized | Unavailable
     >
     /** Current sign-up policy; `open` until the first account exists. */
     readonly signups: Effect.Effect<"closed" | "invite" | "open">
@@ -94,7 +101,7 @@ export class DeveloperAccounts extends Context.Service<
     Effect.gen(function* () {
       const signup = yield* makeSignup
       const signups = yield* makeSignups
-      const { redeem } = yield* makeInvites
+      const redeemInvite = yield* makeRedeemInvite
       const { login, me, setPassword } = yield* makeAccess
       const { isNeeded: setupTokenRequired } = yield* makeSetupToken
       const { identities, unlink } = yield* makeIdentities
@@ -104,7 +111,7 @@ export class DeveloperAccounts extends Context.Service<
         setupTokenRequired,
         login,
         me,
-        redeemInvite: ({ developerId }, code) => redeem(developerId, code),
+        redeemInvite,
         setPassword,
         identities,
         unlink
@@ -114,12 +121,29 @@ export class DeveloperAccounts extends Context.Service<
 }
 
 const makeSignup = Effect.gen(function* () {
+  const answers = yield* SpentAnswers
   const { admit, create } = yield* makeCreateAccount
   const passwords = yield* Passwords
+  const repeat = (yield* makeRepeatSession)(new EmailTaken())
   const sessions = yield* DeveloperSessions
   const random = yield* SecureRandom.SecureRandom
-  return Effect.fn("DeveloperAccounts.signup")(
-    function* (request: Signup) {
+  const transaction = yield* makeTransaction
+
+  const store = Effect.fnUntraced(function* (
+    row: NewDeveloper,
+    request: Signup,
+    keep: Keep<typeof KeptSession.Type>
+  ) {
+    const { row: stored, ...invite } = yield* create(row, request)
+    const { expiresAt, token } = yield* sessions.create(row.id)
+    const session = { token, expiresAt: DateTime.formatIso(expiresAt), ...invite }
+    const signedIn: DeveloperSignedIn = { developer: viewOf(stored), ...session }
+    yield* keep(keptSession(signedIn))
+    return signedIn
+  }, transaction)
+
+  const spend = Effect.fnUntraced(
+    function* (request: Signup, keep: Keep<typeof KeptSession.Type>) {
       const { email, name, password } = request
       // Check before the expensive password hash. The transaction checks again under its lock.
       yield* admit(request)
@@ -130,14 +154,51 @@ const makeSignup = Effect.gen(function* () {
         passwordHash: yield* passwords.hash(password),
         createdAt: yield* DateTime.now
       }
-      const { row: stored, ...invite } = yield* create(row, request)
-      const { expiresAt, token } = yield* sessions.create(row.id)
-      const developer = viewOf(stored)
-      return { developer, token, expiresAt: DateTime.formatIso(expiresAt), ...invite }
+      return yield* store(row, request, keep)
     },
     Effect.provideService(SecureRandom.SecureRandom, random)
   )
+
+  return Effect.fn("DeveloperAccounts.signup")(function* (
+    request: Signup,
+    key: string | undefined
+  ) {
+    const { email, inviteCode = "", setupToken = "" } = request
+    const secret = JSON.stringify([email, inviteCode, setupToken])
+    return yield* answers.once(spendingOf(signupPath, secret, request, key), KeptSession, {
+      spend: (keep) => spend(request, keep),
+      repeat
+    })
+  })
 })
+
+const makeRedeemInvite = Effect.gen(function* () {
+  const answers = yield* SpentAnswers
+  const { redeem } = yield* makeInvites
+  const transaction = yield* makeTransaction
+  return ({ developerId }: DeveloperCaller, code: string, key: string | undefined) => {
+    const secret = JSON.stringify([developerId, code])
+    const request = spendingOf("POST /v1/developers/me/invite-code", secret, code, key)
+    return answers.once(request, InviteCredit, {
+      spend: (keep) => transaction(Effect.tap(redeem(developerId, code), (credit) => keep(credit))),
+      repeat: Effect.succeed
+    })
+  }
+})
+
+const signupPath = "POST /v1/developers/signup"
+
+/** A proof with the key by which its request can be repeated. */
+interface KeyedProof extends Proof {
+  readonly key: string | undefined
+}
+
+const proofRequest = (
+  path: string,
+  { sessionId }: DeveloperCaller,
+  { key, password = "", reauthToken = "" }: KeyedProof,
+  body: string
+) => spendingOf(path, JSON.stringify([sessionId, password, reauthToken]), body, key)
 
 /** Finds the developer row of a session. A deletion may have removed it after the session check. */
 const makeRowOf = Effect.map(DeveloperRepository, (repository) =>
@@ -148,12 +209,37 @@ const makeRowOf = Effect.map(DeveloperRepository, (repository) =>
 )
 
 const makeAccess = Effect.gen(function* () {
+  const answers = yield* SpentAnswers
   const repository = yield* DeveloperRepository
   const passwords = yield* Passwords
   const sessions = yield* DeveloperSessions
   const transaction = yield* makeTransaction
   const proofs = yield* makeProofs
   const rowOf = yield* makeRowOf
+
+  const setPassword = Effect.fnUntraced(function* (
+    caller: DeveloperCaller,
+    proof: Proof,
+    password: string,
+    keep: Keep<null>
+  ) {
+    const { developerId, sessionId } = caller
+    const row = yield* rowOf(caller)
+    yield* proofs.check(row, proof)
+    const to = yield* passwords.hash(password)
+    const from = row.passwordHash
+    yield* transaction(
+      Effect.gen(function* () {
+        yield* proofs.spend(caller, proof)
+        const replaced = yield* repository.replacePassword({ developerId, from, to })
+        if (!replaced) return yield* wrongPassword
+        yield* repository.endOtherSessions({ developerId, sessionId })
+        yield* keep(null)
+      })
+    )
+    return viewOf({ ...row, passwordHash: to })
+  })
+
   return {
     login: Effect.fn("DeveloperAccounts.login")(function* (email: string, password: string) {
       const found = Option.getOrUndefined(yield* repository.findByEmail(normalizeEmail(email)))
@@ -174,31 +260,20 @@ const makeAccess = Effect.gen(function* () {
     me: (caller: DeveloperCaller) => Effect.map(rowOf(caller), viewOf),
     setPassword: Effect.fn("DeveloperAccounts.setPassword")(function* (
       caller: DeveloperCaller,
-      proof: Proof,
+      proof: KeyedProof,
       password: string
     ) {
-      const { developerId, sessionId } = caller
-      const row = yield* rowOf(caller)
-      yield* proofs.check(row, proof)
-      const to = yield* passwords.hash(password)
-      yield* transaction(
-        Effect.gen(function* () {
-          yield* proofs.spend(caller, proof)
-          const replaced = yield* repository.replacePassword({
-            developerId,
-            from: row.passwordHash,
-            to
-          })
-          if (!replaced) return yield* wrongPassword
-          yield* repository.endOtherSessions({ developerId, sessionId })
-        })
-      )
-      return viewOf({ ...row, passwordHash: to })
+      const request = proofRequest("POST /v1/developers/me/password", caller, proof, password)
+      return yield* answers.once(request, Schema.Null, {
+        spend: (keep) => setPassword(caller, proof, password, keep),
+        repeat: () => Effect.map(rowOf(caller), viewOf)
+      })
     })
   }
 })
 
 const makeIdentities = Effect.gen(function* () {
+  const answers = yield* SpentAnswers
   const repository = yield* DeveloperRepository
   const proofs = yield* makeProofs
   const transaction = yield* makeTransaction
@@ -213,7 +288,8 @@ const makeIdentities = Effect.gen(function* () {
   const remove = Effect.fnUntraced(function* (
     caller: DeveloperCaller,
     provider: string,
-    proof: Proof
+    proof: Proof,
+    keep: Keep<null>
   ) {
     const { developerId } = caller
     yield* repository.lockAccount(developerId)
@@ -227,17 +303,25 @@ const makeIdentities = Effect.gen(function* () {
       })
     }
     yield* repository.unlink({ developerId, provider })
+    yield* keep(null)
   }, transaction)
   return {
     identities,
     unlink: Effect.fn("DeveloperAccounts.unlink")(function* (
       caller: DeveloperCaller,
       provider: string,
-      proof: Proof
+      proof: KeyedProof
     ) {
-      yield* proofs.check(yield* rowOf(caller), proof)
-      yield* remove(caller, provider, proof)
-      return yield* identities(caller)
+      const path = "DELETE /v1/developers/me/identities"
+      const request = proofRequest(path, caller, proof, provider)
+      return yield* answers.once(request, Schema.Null, {
+        spend: Effect.fnUntraced(function* (keep) {
+          yield* proofs.check(yield* rowOf(caller), proof)
+          yield* remove(caller, provider, proof, keep)
+          return yield* identities(caller)
+        }),
+        repeat: () => identities(caller)
+      })
     })
   }
 })

@@ -9,8 +9,11 @@ import { InvalidCredentials } from "#rpc/errors/codes"
 import { developers as limits } from "#rpc/limits"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { SignInLinkRepository } from "#sql/developers/sign-in-links"
+import { makeTransaction } from "#server/platform/database"
 import { randomSecret, sha256 } from "#server/platform/secrets"
+import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
 import { Settings } from "#server/platform/settings/settings"
+import { KeptSession, keptSession, makeRepeatSession, spendingOf } from "./kept-session.ts"
 import { DeveloperSessions } from "./sessions.ts"
 import { viewOf } from "./view.ts"
 
@@ -26,8 +29,11 @@ export class SignInLinks extends Context.Service<
   {
     /** Creates a link and returns its code; none in production or without a demo developer. */
     readonly create: Effect.Effect<Option.Option<string>>
-    /** Signs in with the code of a link. A code works once. */
-    readonly use: (code: string) => Effect.Effect<DeveloperSignedIn, InvalidCredentials>
+    /** Signs in with the code of a link. A code works once, and again with the same key. */
+    readonly use: (
+      code: string,
+      key: string | undefined
+    ) => Effect.Effect<DeveloperSignedIn, InvalidCredentials | RepeatError>
   }
 >()("server/features/developers/sign-in-links/SignInLinks") {
   static readonly layer = Layer.effect(
@@ -39,6 +45,27 @@ export class SignInLinks extends Context.Service<
       const { production } = yield* Settings
       const links = yield* SignInLinkRepository
       const demo = repository.findByEmail(demoEmail)
+      const answers = yield* SpentAnswers
+      const repeat = (yield* makeRepeatSession)(expired)
+      const transaction = yield* makeTransaction
+      const spend = Effect.fnUntraced(function* (
+        code: string,
+        keep: Keep<typeof KeptSession.Type>
+      ) {
+        const now = yield* DateTime.now
+        const workingUntil = yield* links.take(sha256(code))
+        const isExpired = Option.match(workingUntil, {
+          onNone: () => true,
+          onSome: DateTime.isLessThan(now)
+        })
+        const developer = yield* demo
+        if (isExpired || Option.isNone(developer)) return Option.none()
+        const { expiresAt, token } = yield* sessions.create(developer.value.id)
+        const view = { developer: viewOf(developer.value), token }
+        const signedIn: DeveloperSignedIn = { ...view, expiresAt: DateTime.formatIso(expiresAt) }
+        yield* keep(keptSession(signedIn))
+        return Option.some(signedIn)
+      }, transaction)
       return SignInLinks.of({
         create: Effect.gen(function* () {
           if (production || Option.isNone(yield* demo)) return Option.none()
@@ -47,19 +74,15 @@ export class SignInLinks extends Context.Service<
           yield* links.insert({ hash: sha256(code), expiresAt }, limits.signInLinksMax)
           return Option.some(code)
         }).pipe(Effect.provideService(SecureRandom.SecureRandom, random)),
-        use: Effect.fn("SignInLinks.use")(function* (code) {
-          const now = yield* DateTime.now
-          const workingUntil = yield* links.take(sha256(code))
-          const isExpired = Option.match(workingUntil, {
-            onNone: () => true,
-            onSome: DateTime.isLessThan(now)
+        use: Effect.fn("SignInLinks.use")(function* (code, key) {
+          const request = spendingOf("POST /dashboard/session/link", code, code, key)
+          return yield* answers.once(request, KeptSession, {
+            spend: Effect.fnUntraced(function* (keep) {
+              const signedIn = yield* spend(code, keep)
+              return Option.isSome(signedIn) ? signedIn.value : yield* expired
+            }),
+            repeat
           })
-          if (isExpired) return yield* expired
-          const developer = yield* demo
-          if (Option.isNone(developer)) return yield* expired
-          const { expiresAt, token } = yield* sessions.create(developer.value.id)
-          const signedIn = { developer: viewOf(developer.value), token }
-          return { ...signedIn, expiresAt: DateTime.formatIso(expiresAt) }
         })
       })
     })

@@ -20,10 +20,14 @@ export const makeDeveloperSignIn = Effect.gen(function* () {
   const { trustedProxies } = yield* Settings
   const addressOf = (request: Request) => clientAddress(request, trustedProxies)
   return {
-    signup: Effect.fnUntraced(function* (request: Request, payload: Signup) {
+    signup: Effect.fnUntraced(function* (
+      request: Request,
+      payload: Signup,
+      repeatKey: string | undefined
+    ) {
       const key = `developer-signup:${addressOf(request)}`
       yield* takeToken(throttles, limits.signupPerAddress, key)
-      return yield* accounts.signup(payload)
+      return yield* accounts.signup(payload, repeatKey)
     }),
     login: Effect.fnUntraced(function* (request: Request, { email, password }: typeof Login.Type) {
       const addressKey = `developer-login:${addressOf(request)}`

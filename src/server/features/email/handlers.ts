@@ -70,11 +70,13 @@ const PublicEmailHttp = apiGroup(
         ])
         return yield* guard(accounts.login(environment, payload))
       }),
-      verify: Effect.fnUntraced(function* ({ payload }) {
-        return { player: yield* links.verify(yield* CurrentEnvironment, payload.token) }
+      verify: Effect.fnUntraced(function* ({ headers, payload }) {
+        const key = headers["idempotency-key"]
+        return { player: yield* links.verify(yield* CurrentEnvironment, payload.token, key) }
       }),
-      disown: Effect.fnUntraced(function* ({ payload }) {
-        yield* links.disown(yield* CurrentEnvironment, payload.token)
+      disown: Effect.fnUntraced(function* ({ headers, payload }) {
+        const key = headers["idempotency-key"]
+        yield* links.disown(yield* CurrentEnvironment, payload.token, key)
         return {}
       }),
       forgot: Effect.fnUntraced(function* ({ payload, request }) {
@@ -86,8 +88,9 @@ const PublicEmailHttp = apiGroup(
         yield* links.forgot(environment, payload.email, link, throttle)
         return {}
       }),
-      reset: Effect.fnUntraced(function* ({ payload }) {
-        yield* links.reset(yield* CurrentEnvironment, payload.token, payload.password)
+      reset: Effect.fnUntraced(function* ({ headers, payload: { password, token } }) {
+        const key = headers["idempotency-key"]
+        yield* links.reset(yield* CurrentEnvironment, token, password, key)
         return {}
       })
     })

@@ -6,7 +6,7 @@
  * Anybody may sign up with an address, but the owner of the mailbox wins. A reset that is the first
  * proof of the address removes the player's earlier providers, sessions and codes.
  */
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
 import { isEmail, normalizeEmail } from "#rpc/email"
 import {
@@ -17,7 +17,7 @@ import {
   type RateLimited,
   type Unavailable
 } from "#rpc/errors/codes"
-import type { EnvironmentId, PlayerId } from "#rpc/ids"
+import { type EnvironmentId, PlayerId } from "#rpc/ids"
 import type { Player } from "#rpc/players"
 import { IdentityRepository } from "#sql/identities"
 import type { MailPurpose } from "#sql/mail"
@@ -26,6 +26,12 @@ import { makeTransaction } from "#server/platform/database"
 import { Mailer } from "#server/platform/mail/outbox"
 import { Passwords } from "#server/platform/passwords"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
+import {
+  type Keep,
+  type RepeatError,
+  type SpendingRequest,
+  SpentAnswers
+} from "#server/platform/spent-answers"
 import { ProviderGrants } from "../oauth/grants.ts"
 import { playerView } from "../players/view.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
@@ -51,19 +57,21 @@ export class EmailLinks extends Context.Service<
       link: LinkTarget,
       throttle: Effect.Effect<void, RateLimited>
     ) => Effect.Effect<void, MailUnavailable>
-    /** Verifies the address that received the token. */
+    /** Verifies the address that received the token. Like each of these, it can be repeated by its key. */
     readonly verify: (
       environment: EnvironmentCaller,
-      token: string
-    ) => Effect.Effect<Player, InvalidToken | PlayerBanned>
+      token: string,
+      key: string | undefined
+    ) => Effect.Effect<Player, InvalidToken | PlayerBanned | RepeatError>
     /**
      * Removes the address and its password, verified or not, from the player of the token. Everything
      * else stays.
      */
     readonly disown: (
       environment: EnvironmentCaller,
-      token: string
-    ) => Effect.Effect<void, InvalidToken>
+      token: string,
+      key: string | undefined
+    ) => Effect.Effect<void, InvalidToken | RepeatError>
     /**
      * Sets the password, verifies the address and revokes all sessions. If the address was not verified
      * before, it also removes the player's other identities and all its codes.
@@ -71,8 +79,9 @@ export class EmailLinks extends Context.Service<
     readonly reset: (
       environment: EnvironmentCaller,
       token: string,
-      password: string
-    ) => Effect.Effect<void, InvalidToken | PlayerBanned | Unavailable>
+      password: string,
+      key: string | undefined
+    ) => Effect.Effect<void, InvalidToken | PlayerBanned | RepeatError | Unavailable>
   }
 >()("server/features/email/links/EmailLinks") {
   static readonly layer = Layer.effect(
@@ -186,7 +195,12 @@ const makeProofs = Effect.gen(function* () {
   return { peek, spend }
 })
 
+/** What a repeated request with a link needs: the player of the link. */
+const Kept = Schema.Struct({ playerId: PlayerId })
+type KeepPlayer = Keep<typeof Kept.Type>
+
 const makeRedeemers = Effect.gen(function* () {
+  const answers = yield* SpentAnswers
   const codes = yield* SingleUseCodes
   const evictOthers = yield* makeEvictOthers
   const grants = yield* ProviderGrants
@@ -194,23 +208,47 @@ const makeRedeemers = Effect.gen(function* () {
   const passwords = yield* Passwords
   const players = yield* PlayerRepository
   const sessions = yield* Sessions
+  const statuses = yield* PlayerStatusCache
   const transaction = yield* makeTransaction
   const { peek, spend } = yield* makeProofs
 
-  const verify: EmailLinks["Service"]["verify"] = Effect.fn("EmailLinks.verify")(function* (
-    { environmentId },
-    token
-  ) {
-    const playerId = yield* peek(environmentId, "verify", token)
-    yield* transaction(spend(environmentId, playerId, "verify", token))
+  const viewOf = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
     const found = yield* players.find(environmentId, playerId)
     return Option.isSome(found) ? playerView(found.value) : yield* invalid
   })
 
-  const reset: EmailLinks["Service"]["reset"] = Effect.fn("EmailLinks.reset")(function* (
+  const verifyOnce = Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    token: string,
+    keep: KeepPlayer
+  ) {
+    const playerId = yield* peek(environmentId, "verify", token)
+    const verified = spend(environmentId, playerId, "verify", token)
+    yield* transaction(Effect.andThen(verified, keep({ playerId }, playerId)))
+    return yield* viewOf(environmentId, playerId)
+  })
+
+  const verify: EmailLinks["Service"]["verify"] = Effect.fn("EmailLinks.verify")(function* (
     { environmentId },
     token,
-    password
+    key
+  ) {
+    const request = spendingOf(environmentId, "email/verify", token, key)
+    return yield* answers.once(request, Kept, {
+      spend: (keep) => verifyOnce(environmentId, token, keep),
+      repeat: ({ playerId }) =>
+        Effect.andThen(
+          statuses.requireNotBanned(environmentId, playerId),
+          viewOf(environmentId, playerId)
+        )
+    })
+  })
+
+  const resetOnce = Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    token: string,
+    password: string,
+    keep: KeepPlayer
   ) {
     // Checked first, so that an invalid link costs no password hash.
     const playerId = yield* peek(environmentId, "reset", token)
@@ -221,22 +259,39 @@ const makeRedeemers = Effect.gen(function* () {
         yield* identities.setPassword({ environmentId, playerId, passwordHash })
         yield* codes.revoke(environmentId, playerId, "reset")
         yield* sessions.revokeAll(environmentId, playerId)
-        return isFirst ? yield* evictOthers({ environmentId, playerId }) : []
+        const evicted = isFirst ? yield* evictOthers({ environmentId, playerId }) : []
+        yield* keep({ playerId }, playerId)
+        return evicted
       })
     )
     yield* grants.revoke(collected)
+  })
+
+  const reset: EmailLinks["Service"]["reset"] = Effect.fn("EmailLinks.reset")(function* (
+    { environmentId },
+    token,
+    password,
+    key
+  ) {
+    const request = spendingOf(environmentId, "password/reset", token, key, password)
+    yield* answers.once(request, Kept, {
+      spend: (keep) => resetOnce(environmentId, token, password, keep),
+      repeat: ({ playerId }) => statuses.requireNotBanned(environmentId, playerId)
+    })
   })
 
   return { reset, verify }
 })
 
 const makeDisown = Effect.gen(function* () {
+  const answers = yield* SpentAnswers
   const codes = yield* SingleUseCodes
   const identities = yield* IdentityRepository
   const transaction = yield* makeTransaction
-  return Effect.fn("EmailLinks.disown")(function* (
-    { environmentId }: EnvironmentCaller,
-    token: string
+  const disownOnce = Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    token: string,
+    keep: KeepPlayer
   ) {
     const found = yield* codes.peek(environmentId, "disown", token)
     if (Option.isNone(found)) return yield* invalid
@@ -251,10 +306,29 @@ const makeDisown = Effect.gen(function* () {
         for (const purpose of ["verify", "reset", "disown"] as const) {
           yield* codes.revoke(environmentId, playerId, purpose)
         }
+        yield* keep({ playerId }, playerId)
       })
     )
   })
+  return Effect.fn("EmailLinks.disown")(function* (
+    { environmentId }: EnvironmentCaller,
+    token: string,
+    key: string | undefined
+  ) {
+    yield* answers.once(spendingOf(environmentId, "email/disown", token, key), Kept, {
+      spend: (keep) => disownOnce(environmentId, token, keep),
+      repeat: () => Effect.void
+    })
+  })
 })
+
+const spendingOf = (
+  tenant: EnvironmentId,
+  path: string,
+  secret: string,
+  key: string | undefined,
+  body = ""
+): SpendingRequest => ({ tenant, path: `POST /v1/auth/${path}`, secret, body, key })
 
 const noEmail = Effect.fail(
   new NotFound({ message: "This player has no email address. Link one first." })

@@ -6,7 +6,7 @@
  * started the flow. So an attacker gains nothing by luring a victim into finishing a foreign sign-in or
  * link. Only the exchange creates and links players.
  */
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option, Result } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EnvironmentCaller } from "#rpc/auth"
 import {
@@ -22,10 +22,13 @@ import {
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
 import type { ProviderReturn, ProviderSession, SignInError, StartRequest } from "#rpc/oauth/sign-in"
+import { makeTransaction } from "#server/platform/database"
 import { randomSecret } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
+import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
 import { Tenant } from "#server/platform/tenant"
 import { makeRedirectUrlCheck } from "../hosting/redirect-urls.ts"
+import { Sessions } from "../sessions/service.ts"
 import { ProviderClients } from "./clients.ts"
 import {
   type AuthorizationState,
@@ -35,6 +38,7 @@ import {
 } from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
 import { IdentitySignIn } from "./identity-sign-in.ts"
+import { KeptSignIn, keptSignIn, repeatSignIn } from "./kept-sign-in.ts"
 import { isVerifierOf, makeReadReturn, redirectWith } from "./provider-return.ts"
 import { callbackUrlOf, Providers } from "./providers.ts"
 
@@ -43,6 +47,12 @@ export interface Start extends Pick<FlowContext, "provider" | "playerId" | "sess
   readonly environment: EnvironmentCaller
   readonly request: StartRequest
   readonly path: string
+}
+
+/** A code with the verifier of the client that started its flow. */
+interface SignInCode {
+  readonly code: string
+  readonly verifier: string
 }
 
 type StartError = ProviderNotConfigured | InvalidRequest
@@ -61,13 +71,14 @@ export class BrowserSignIn extends Context.Service<
       provider: Provider,
       returned: ProviderReturn
     ) => Effect.Effect<Option.Option<string>>
-    /** Exchanges the code of a callback for a session. */
+    /** Exchanges the code of a callback for a session. A repeat with the same key gets it again. */
     readonly exchange: (
       environmentId: EnvironmentId,
-      code: string,
-      verifier: string
+      request: SignInCode,
+      key: string | undefined
     ) => Effect.Effect<
       ProviderSession,
+      | RepeatError
       | InvalidCode
       | IdentityAlreadyLinked
       | PlayerBanned
@@ -166,19 +177,40 @@ const makeCallback = Effect.gen(function* () {
 })
 
 const makeExchange = Effect.gen(function* () {
+  const answers = yield* SpentAnswers
   const flows = yield* FlowStore
   const identitySignIn = yield* IdentitySignIn
   const providers = yield* Providers
-  return Effect.fn("BrowserSignIn.exchange")(function* (
+  const sessions = yield* Sessions
+  const transaction = yield* makeTransaction
+
+  const spend = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
-    code: string,
-    verifier: string
+    { code, verifier }: SignInCode,
+    keep: Keep<KeptSignIn>
   ) {
     const flow = Option.getOrUndefined(yield* flows.takeResult(environmentId, code))
-    if (flow === undefined || flow.isExpired) return yield* new InvalidCode()
-    if (!isVerifierOf(flow.data.challenge, verifier)) return yield* new InvalidCode()
+    // A value, so that the transaction commits: a wrong verifier spends the code.
+    const refused = Result.fail(new InvalidCode())
+    if (flow === undefined || flow.isExpired) return refused
+    if (!isVerifierOf(flow.data.challenge, verifier)) return refused
     // It may have been disabled since the callback.
     yield* providers.requireEnabled(environmentId, flow.provider)
-    return yield* identitySignIn.signIn(flow, flow.data)
+    const session = yield* identitySignIn.signIn(flow, flow.data)
+    yield* keep(keptSignIn(session), session.player.id)
+    return Result.succeed(session)
+  }, transaction)
+
+  return Effect.fn("BrowserSignIn.exchange")(function* (
+    environmentId: EnvironmentId,
+    request: SignInCode,
+    key: string | undefined
+  ) {
+    const path = "POST /v1/auth/oauth/exchange"
+    const spending = { tenant: environmentId, path, secret: request.code, body: request, key }
+    return yield* answers.once(spending, KeptSignIn, {
+      spend: (keep) => Effect.flatMap(spend(environmentId, request, keep), Effect.fromResult),
+      repeat: repeatSignIn(sessions, environmentId, new InvalidCode())
+    })
   })
 })

@@ -70,6 +70,8 @@ export class FlowStore extends Context.Service<
       environmentId: EnvironmentId,
       code: string
     ) => Effect.Effect<Option.Option<TakenFlow<AuthorizationResult>>>
+    /** Whether a request has used an id token. */
+    readonly wasUsed: (context: FlowContext, id: string) => Effect.Effect<boolean>
     /** Marks an id token as used until it expires; false if a request used it before. */
     readonly useOnce: (
       context: FlowContext,
@@ -98,15 +100,19 @@ export class FlowStore extends Context.Service<
           Effect.provideService(SecureRandom.SecureRandom, random)
         ),
         takeResult: (environmentId, code) => results.take(`code/${environmentId}/${code}`, null),
-        useOnce: ({ environmentId, provider }, id, expiresAt) => {
-          const hash = sha256(`use/${environmentId}/${provider}/${id}`)
-          const row = { hash, environmentId, provider, playerId: null, sealed: "", expiresAt }
-          return repository.insert(row)
+        wasUsed: (context, id) => repository.has(useHash(context, id)),
+        useOnce: (context, id, expiresAt) => {
+          const { environmentId, provider } = context
+          const use = { hash: useHash(context, id), playerId: null, sealed: "" }
+          return repository.insert({ ...use, environmentId, provider, expiresAt })
         }
       })
     })
   )
 }
+
+const useHash = ({ environmentId, provider }: FlowContext, id: string): string =>
+  sha256(`use/${environmentId}/${provider}/${id}`)
 
 /** Seals the data of flows and opens it again. Binds the seal to the hash of the flow's secret. */
 export const makeFlowSeal = Effect.fnUntraced(function* <A, I>(schema: Schema.Codec<A, I>) {

@@ -87,13 +87,13 @@ const Handlers = apiGroup(
       }),
       callback: (request) => callback(request, request.query),
       callbackForm: (request) => callback(request, request.payload),
-      exchange: Effect.fnUntraced(function* ({ payload: { code, verifier }, request }) {
+      exchange: Effect.fnUntraced(function* ({ headers, payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
         const action = `oauthExchange:${environmentId}`
         yield* throttleAddress(limits.oauthExchangePerAddress, action, request)
-        return yield* browser.exchange(environmentId, code, verifier)
+        return yield* browser.exchange(environmentId, payload, headers["idempotency-key"])
       }),
-      native: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
+      native: Effect.fnUntraced(function* ({ headers, params: { provider }, payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
         const player = yield* PlayerIfAny
         yield* throttleAddress(
@@ -104,7 +104,8 @@ const Handlers = apiGroup(
         const isLink = payload.link === true
         if (isLink && player === undefined) return yield* new Unauthorized()
         const target = linkTo(isLink ? player : undefined)
-        return yield* native.signIn({ environmentId, provider, ...target }, payload)
+        const key = headers["idempotency-key"]
+        return yield* native.signIn({ environmentId, provider, ...target }, payload, key)
       })
     })
   })

@@ -15,11 +15,15 @@ import {
   Unavailable
 } from "#rpc/errors/codes"
 import type { NativeRequest, ProviderSession } from "#rpc/oauth/sign-in"
+import { makeTransaction } from "#server/platform/database"
+import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
+import { Sessions } from "../sessions/service.ts"
 import { ProviderClients } from "./clients.ts"
 import { type FlowContext, FlowStore } from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
 import type { Claims } from "./id-tokens.ts"
-import { IdentitySignIn } from "./identity-sign-in.ts"
+import { type AuthenticatedProfile, IdentitySignIn } from "./identity-sign-in.ts"
+import { KeptSignIn, keptSignIn, repeatSignIn } from "./kept-sign-in.ts"
 import { profileFromClaims } from "./profiles.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
 
@@ -29,9 +33,11 @@ export class NativeSignIn extends Context.Service<
   {
     readonly signIn: (
       context: FlowContext,
-      request: NativeRequest
+      request: NativeRequest,
+      key: string | undefined
     ) => Effect.Effect<
       ProviderSession,
+      | RepeatError
       | ProviderDisabled
       | ProviderNotConfigured
       | InvalidToken
@@ -66,29 +72,14 @@ const clientIdsOf = (credentials: Credentials): ReadonlyArray<string> => [
   ...(credentials.nativeClientIds ?? [])
 ]
 
-const makeNativeSignIn = Effect.gen(function* () {
+/** The use of a token. By the claims, not by the text: one signature has several encodings. */
+const useOf = ({ nonce, sub }: Claims): string => `${sub}/${nonce}`
+
+/** Exchanges the code for a token. Only a later deletion needs it, so sign-in continues without. */
+const makeGrantOf = Effect.gen(function* () {
   const clients = yield* ProviderClients
-  const flows = yield* FlowStore
   const grants = yield* ProviderGrants
-  const identitySignIn = yield* IdentitySignIn
-  const providers = yield* Providers
-
-  /** Refuses a token with another nonce, and a token that a request used before. */
-  const useToken = Effect.fnUntraced(function* (
-    context: FlowContext,
-    claims: Claims,
-    nonce: string
-  ) {
-    const { exp, nonce: claimed, sub } = claims
-    if (!isNonceOf(claimed, nonce)) return yield* new InvalidToken()
-    const expiresAt = DateTime.makeUnsafe(Number(exp) * 1000)
-    // Keyed by the claims, not by the text: one signature has several encodings.
-    const isUnused = yield* flows.useOnce(context, `${sub}/${claimed}`, expiresAt)
-    if (!isUnused) return yield* new InvalidToken()
-  })
-
-  /** Exchanges the code for a token. Only a later deletion needs it, so sign-in continues without. */
-  const grantOf = Effect.fnUntraced(
+  return Effect.fnUntraced(
     function* (
       { environmentId, provider }: FlowContext,
       credentials: Credentials,
@@ -108,14 +99,20 @@ const makeNativeSignIn = Effect.gen(function* () {
         )
       )
   )
+})
 
-  return Effect.fn("NativeSignIn.signIn")(function* (context: FlowContext, request: NativeRequest) {
+/** Verifies an id token and its nonce. Refuses a token that a request has used. */
+const makeVerify = Effect.gen(function* () {
+  const clients = yield* ProviderClients
+  const flows = yield* FlowStore
+  return Effect.fnUntraced(function* (
+    context: FlowContext,
+    credentials: Credentials,
+    { idToken, nonce }: NativeRequest
+  ) {
     const { environmentId, provider } = context
-    const found = yield* providers.credentials(environmentId, provider)
-    if (Option.isNone(found)) return yield* new ProviderNotConfigured()
-    const credentials = found.value
     const claims = yield* clients
-      .verifyIdToken(provider, request.idToken, clientIdsOf(credentials))
+      .verifyIdToken(provider, idToken, clientIdsOf(credentials))
       .pipe(
         Effect.catchTag("ProviderError", ({ reason }) =>
           Effect.logWarning("Failed to verify an id token", reason).pipe(
@@ -124,7 +121,45 @@ const makeNativeSignIn = Effect.gen(function* () {
           )
         )
       )
-    yield* useToken(context, claims, request.nonce)
+    if (!isNonceOf(claims["nonce"], nonce)) return yield* new InvalidToken()
+    if (yield* flows.wasUsed(context, useOf(claims))) return yield* new InvalidToken()
+    return claims
+  })
+})
+
+const makeSpend = Effect.gen(function* () {
+  const flows = yield* FlowStore
+  const grantOf = yield* makeGrantOf
+  const identitySignIn = yield* IdentitySignIn
+  const providers = yield* Providers
+  const transaction = yield* makeTransaction
+  const verify = yield* makeVerify
+
+  /** Uses the token and signs in, or does neither. */
+  const use = Effect.fnUntraced(function* (
+    context: FlowContext,
+    claims: Claims,
+    authenticated: AuthenticatedProfile,
+    keep: Keep<KeptSignIn>
+  ) {
+    const expiresAt = DateTime.makeUnsafe(Number(claims["exp"]) * 1000)
+    const isUnused = yield* flows.useOnce(context, useOf(claims), expiresAt)
+    if (!isUnused) return yield* new InvalidToken()
+    const session = yield* identitySignIn.signIn(context, authenticated)
+    yield* keep(keptSignIn(session), session.player.id)
+    return session
+  }, transaction)
+
+  return Effect.fnUntraced(function* (
+    context: FlowContext,
+    request: NativeRequest,
+    keep: Keep<KeptSignIn>
+  ) {
+    const { environmentId, provider } = context
+    const found = yield* providers.credentials(environmentId, provider)
+    if (Option.isNone(found)) return yield* new ProviderNotConfigured()
+    const credentials = found.value
+    const claims = yield* verify(context, credentials, request)
     const decoded = profileFromClaims(claims, request.name)
     const profile = yield* Effect.mapError(decoded, () => new InvalidToken())
     const { authorizationCode } = request
@@ -132,6 +167,26 @@ const makeNativeSignIn = Effect.gen(function* () {
       provider === "apple" && authorizationCode !== undefined
         ? yield* grantOf(context, credentials, claims, authorizationCode)
         : null
-    return yield* identitySignIn.signIn(context, { profile, grantSealed })
+    return yield* use(context, claims, { profile, grantSealed }, keep)
+  })
+})
+
+const makeNativeSignIn = Effect.gen(function* () {
+  const answers = yield* SpentAnswers
+  const sessions = yield* Sessions
+  const spend = yield* makeSpend
+  return Effect.fn("NativeSignIn.signIn")(function* (
+    context: FlowContext,
+    request: NativeRequest,
+    key: string | undefined
+  ) {
+    const { environmentId: tenant, playerId, provider } = context
+    const path = `POST /v1/auth/oauth/${provider}/native`
+    const body = { ...request, playerId }
+    const spending = { tenant, path, secret: request.idToken, body, key }
+    return yield* answers.once(spending, KeptSignIn, {
+      spend: (keep) => spend(context, request, keep),
+      repeat: repeatSignIn(sessions, tenant, new InvalidToken())
+    })
   })
 })

@@ -25,13 +25,13 @@ export const SessionsHttp = apiGroup(
         yield* takeToken(throttles, limits.guestPerAddress, key)
         return yield* sessions.createGuest(environmentId, payload.displayName)
       }),
-      refresh: Effect.fnUntraced(function* ({ payload, request }) {
+      refresh: Effect.fnUntraced(function* ({ headers, payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
         const { refreshToken } = payload
         // A forged token must not exhaust the bucket of a real session.
         const caller = sessions.sessionIdOf(refreshToken) ?? clientAddress(request, trustedProxies)
         yield* takeToken(throttles, limits.refreshPerSession, `refresh:${environmentId}:${caller}`)
-        return yield* sessions.refresh(environmentId, refreshToken)
+        return yield* sessions.refresh(environmentId, refreshToken, headers["idempotency-key"])
       }),
       logout: Effect.fnUntraced(function* ({ payload }) {
         const { environmentId } = yield* CurrentEnvironment

@@ -4,33 +4,27 @@
  *
  * Within ten seconds of a rotation, the replaced token gets `refresh_race`: another tab refreshed
  * first. A replaced token that arrives later, or an older one, is a copy. The service then revokes the
- * session.
+ * session. A client whose answer was lost repeats its refresh with the same key (`rotation.ts`).
  */
-import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import { SecureRandom } from "effect/crypto"
+import { Context, DateTime, Effect, Layer, Option } from "effect"
 import {
   InvalidRefreshToken,
   type PlayerBanned,
   type PlayerNotFound,
-  RefreshRace,
   SessionRevoked
 } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
-import { guests, sessions as limits } from "#rpc/limits"
+import { guests } from "#rpc/limits"
 import type { Session } from "#rpc/sessions"
 import type { IdentityConflict } from "#sql/identities"
-import { SanctionRepository } from "#sql/moderation"
 import { SessionRepository } from "#sql/sessions"
 import { sweepDaily } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 import { Secrets } from "#server/platform/secrets"
-import { playerStatusOf, PlayerStatusCache } from "../players/status-cache.ts"
-import { lifetime, makeCreateSession, type SignUp } from "./create.ts"
-import { newRefreshToken, parseRefreshToken, type RefreshToken } from "./refresh-tokens.ts"
-
-type RefreshError = InvalidRefreshToken | SessionRevoked | PlayerBanned | RefreshRace
-
-const raceWindow = Duration.seconds(limits.refreshRaceSeconds)
+import { PlayerStatusCache } from "../players/status-cache.ts"
+import { makeCreateSession, type SignUp } from "./create.ts"
+import { isIssued, parseRefreshToken } from "./refresh-tokens.ts"
+import { makeRefresh, makeReissue, type RefreshError } from "./rotation.ts"
 
 /** The player and the session of a valid refresh token. */
 interface SessionOwner {
@@ -83,11 +77,23 @@ export class Sessions extends Context.Service<
       environmentId: EnvironmentId,
       token: string
     ) => Effect.Effect<SessionOwner, InvalidRefreshToken | SessionRevoked>
-    /** Rotates the refresh token and signs a new access token. */
+    /**
+     * Rotates the refresh token and signs a new access token. With the same key it does so again, with
+     * the same refresh token, until that one is presented.
+     */
     readonly refresh: (
       environmentId: EnvironmentId,
-      token: string
+      token: string,
+      key?: string
     ) => Effect.Effect<Session, RefreshError>
+    /**
+     * Signs another access token for the holder of the current token of an open session, without
+     * rotating the token. None if the token is not current or the session has ended.
+     */
+    readonly reissue: (
+      environmentId: EnvironmentId,
+      token: string
+    ) => Effect.Effect<Option.Option<Session>, PlayerBanned>
     /**
      * Signs out the session of a refresh token: its refresh tokens end, while its access tokens and
      * sockets continue until they expire. Ignores unknown tokens.
@@ -117,15 +123,13 @@ export class Sessions extends Context.Service<
     Sessions,
     Effect.gen(function* () {
       const repository = yield* SessionRepository
-      const sanctions = yield* SanctionRepository
       const statuses = yield* PlayerStatusCache
       const secrets = yield* Secrets
       const { createGuest, sessionView, signIn, signUp } = yield* makeCreateSession
-      const random = yield* SecureRandom.SecureRandom
-      const withRandom = Effect.provideService(SecureRandom.SecureRandom, random)
+      const refresh = yield* makeRefresh(sessionView)
+      const reissue = yield* makeReissue(sessionView)
       yield* sweepSessions
       const findCurrent = makeFindCurrent(repository, secrets)
-      const revoke = makeRevoke(repository, statuses)
 
       return Sessions.of({
         createGuest,
@@ -145,27 +149,20 @@ export class Sessions extends Context.Service<
           yield* statuses.invalidate(environmentId, playerId)
         }),
 
-        refresh: Effect.fn("Sessions.refresh")(function* (environmentId, token) {
-          const presented = parseRefreshToken(secrets, token)
-          if (presented === undefined) return yield* new InvalidRefreshToken()
-          const { hash: tokenHash, sessionId } = presented
-          const now = yield* DateTime.now
-          const next = yield* newRefreshToken(secrets, sessionId)
-          const expiresAt = DateTime.addDuration(now, lifetime)
-          const key = { environmentId, sessionId }
-          const rotation = { ...key, tokenHash, nextHash: next.hash, now, expiresAt }
-          const player = yield* repository.rotate(rotation)
-          if (Option.isSome(player)) return yield* sessionView(player.value, sessionId, next.token)
-          return yield* refuseRotation({ repository, sanctions, revoke }, environmentId, presented)
-        }, withRandom),
+        refresh,
+        reissue,
 
         logout: makeLogout(repository, secrets),
 
         revokedAt: repository.revokedAt,
 
         authenticate: Effect.fn("Sessions.authenticate")(function* (environmentId, token) {
-          const { isRevoked, playerId, sessionId } = yield* findCurrent(environmentId, token)
+          const current = yield* findCurrent(environmentId, token)
+          const { isRevoked, playerId, sessionId, tokenHash } = current
           if (isRevoked) return yield* new SessionRevoked()
+          if (current.isRepeatable) {
+            yield* repository.endRepeats({ environmentId, sessionId, tokenHash })
+          }
           return { playerId, sessionId }
         }),
 
@@ -198,21 +195,6 @@ const sweepSessions = Effect.gen(function* () {
   )
 })
 
-/** Revokes a session. All nodes then check the sockets of the player. */
-const makeRevoke = (
-  repository: SessionRepository["Service"],
-  statuses: PlayerStatusCache["Service"]
-) =>
-  Effect.fnUntraced(function* (
-    environmentId: EnvironmentId,
-    { playerId, sessionId }: SessionOwner
-  ) {
-    yield* repository.revoke({ environmentId, sessionId, now: yield* DateTime.now })
-    yield* statuses.invalidate(environmentId, playerId)
-  })
-
-type Revoke = ReturnType<typeof makeRevoke>
-
 const makeLogout = (repository: SessionRepository["Service"], secrets: Secrets["Service"]) =>
   Effect.fn("Sessions.logout")(function* (environmentId: EnvironmentId, token: string) {
     const presented = parseRefreshToken(secrets, token)
@@ -236,51 +218,18 @@ const makeFindCurrent = (repository: SessionRepository["Service"], secrets: Secr
     const { hash, sessionId } = presented
     const found = yield* repository.find({ environmentId, sessionId })
     if (Option.isNone(found)) return yield* new InvalidRefreshToken()
-    const { expiresAt, playerId, revokedAt, sanctionId, signedOutAt, tokenHash } = found.value
+    const { expiresAt, playerId, revokedAt, rotationKeyHash, sanctionId, signedOutAt, tokenHash } =
+      found.value
     if (signedOutAt !== null && presented.hasValidMac) return yield* new SessionRevoked()
     const isExpired = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
     if (hash !== tokenHash || isExpired) return yield* new InvalidRefreshToken()
-    return { playerId, sessionId, isRevoked: revokedAt !== null, sanctionId }
+    const isRepeatable = rotationKeyHash !== null
+    return {
+      playerId,
+      sessionId,
+      tokenHash,
+      isRevoked: revokedAt !== null,
+      isRepeatable,
+      sanctionId
+    }
   })
-
-/**
- * Whether this service issued a token. A MAC under an earlier master key proves nothing, but a stored
- * hash does.
- */
-const isIssued = (
-  { hash, hasValidMac }: RefreshToken,
-  storedHashes: ReadonlyArray<string | null>
-): boolean => hasValidMac || storedHashes.includes(hash)
-
-/** Fails with the reason of a refused rotation. Revokes the session if the token was reused. */
-const refuseRotation = Effect.fnUntraced(function* (
-  {
-    repository,
-    revoke,
-    sanctions
-  }: {
-    readonly repository: SessionRepository["Service"]
-    readonly sanctions: SanctionRepository["Service"]
-    readonly revoke: Revoke
-  },
-  environmentId: EnvironmentId,
-  presented: RefreshToken
-): Effect.fn.Return<never, RefreshError> {
-  const { hash, sessionId } = presented
-  const now = yield* DateTime.now
-  const found = yield* repository.find({ environmentId, sessionId })
-  if (Option.isNone(found)) return yield* new InvalidRefreshToken()
-  const { expiresAt, parentHash, playerId, revokedAt, rotatedAt, signedOutAt, tokenHash } =
-    found.value
-  if (!isIssued(presented, [tokenHash, parentHash])) return yield* new InvalidRefreshToken()
-  // Reads the database: the cache of this node may not have seen the ban yet.
-  const [status] = yield* sanctions.playerStatuses(environmentId, [playerId])
-  const ban = status && playerStatusOf(status, now).banned
-  if (ban !== undefined) return yield* ban
-  if (revokedAt !== null || signedOutAt !== null) return yield* new SessionRevoked()
-  if (DateTime.isLessThanOrEqualTo(expiresAt, now)) return yield* new InvalidRefreshToken()
-  const raceEnd = DateTime.addDuration(rotatedAt, raceWindow)
-  if (hash === parentHash && DateTime.isLessThan(now, raceEnd)) return yield* new RefreshRace()
-  yield* revoke(environmentId, { playerId, sessionId })
-  return yield* new SessionRevoked()
-})

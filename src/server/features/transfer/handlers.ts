@@ -38,12 +38,12 @@ export const TransferHttp = apiGroup(
         yield* takeToken(throttles, rateWindows.transferPerPlayer, `transfer:${player.playerId}`)
         return { code: yield* issue(player), expiresIn: seconds }
       }),
-      redeem: Effect.fnUntraced(function* ({ payload, request }) {
+      redeem: Effect.fnUntraced(function* ({ headers, payload, request }) {
         const environment = yield* CurrentEnvironment
         const address = clientAddress(request, trustedProxies)
         const key = `redeem:${environment.environmentId}:${address}`
         yield* takeToken(throttles, rateWindows.redeemPerAddress, key)
-        return yield* redeem(environment, payload.code)
+        return yield* redeem(environment, payload.code, headers["idempotency-key"])
       })
     })
   })

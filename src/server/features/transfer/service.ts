@@ -3,15 +3,16 @@
  * a code lives for ten minutes and an address has ten tries a minute. The end of the requesting session
  * invalidates the code.
  */
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
 import { InvalidCode, NotFound } from "#rpc/errors/codes"
-import { readableCode } from "#rpc/ids"
+import { type EnvironmentId, readableCode } from "#rpc/ids"
 import { sessions as lifetimes, transfer as limits } from "#rpc/limits"
 import { IdentityRepository } from "#sql/identities"
 import { makeTransaction } from "#server/platform/database"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
+import { type Keep, SpentAnswers } from "#server/platform/spent-answers"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { Sessions } from "../sessions/service.ts"
 
@@ -44,15 +45,19 @@ export const makeIssue = Effect.gen(function* () {
   return (player: PlayerCaller) => transaction(issue(player))
 })
 
+/** What a repeated request needs. */
+const Kept = Schema.Struct({ refreshToken: Schema.String })
+
 /** Signs in the player of a code. Spends the code only if it creates a session. */
 export const makeRedeem = Effect.gen(function* () {
+  const answers = yield* SpentAnswers
   const codes = yield* SingleUseCodes
   const sessions = yield* Sessions
   const statuses = yield* PlayerStatusCache
   const transaction = yield* makeTransaction
 
-  return Effect.fnUntraced(
-    function* ({ environmentId }: EnvironmentCaller, code: string) {
+  const spend = Effect.fnUntraced(
+    function* (environmentId: EnvironmentId, code: string, keep: Keep<typeof Kept.Type>) {
       const found = yield* codes.peek(environmentId, purpose, code)
       if (Option.isNone(found)) return yield* new InvalidCode()
       const { data: sessionId, playerId } = found.value
@@ -62,10 +67,24 @@ export const makeRedeem = Effect.gen(function* () {
           yield* sessions.lockOpenSession(environmentId, playerId, sessionId)
           const spent = yield* codes.spend(environmentId, purpose, code)
           if (Option.isNone(spent)) return yield* new InvalidCode()
-          return yield* sessions.signIn(environmentId, playerId)
+          const session = yield* sessions.signIn(environmentId, playerId)
+          yield* keep({ refreshToken: session.refreshToken }, playerId)
+          return session
         })
       )
     },
     Effect.catchTag(["session_revoked", "player_not_found"], () => Effect.fail(new InvalidCode()))
   )
+
+  return ({ environmentId: tenant }: EnvironmentCaller, typed: string, key: string | undefined) => {
+    const code = canonicalCode(typed)
+    const request = { tenant, path: "POST /v1/auth/transfer/redeem", secret: code, body: code, key }
+    return answers.once(request, Kept, {
+      spend: (keep) => spend(tenant, code, keep),
+      repeat: Effect.fnUntraced(function* ({ refreshToken }) {
+        const again = yield* sessions.reissue(tenant, refreshToken)
+        return Option.isSome(again) ? again.value : yield* new InvalidCode()
+      })
+    })
+  }
 })

@@ -63,22 +63,31 @@ const makeHandlers = Effect.gen(function* () {
     }),
     signup: Effect.fnUntraced(function* (
       request: Request,
-      payload: Parameters<typeof signIn.signup>[1]
+      payload: Parameters<typeof signIn.signup>[1],
+      repeatKey: string | undefined
     ) {
       yield* check(request)
-      return yield* keep(yield* signIn.signup(request, payload))
+      return yield* keep(yield* signIn.signup(request, payload, repeatKey))
     }),
-    link: Effect.fnUntraced(function* (request: Request, code: string) {
+    link: Effect.fnUntraced(function* (
+      request: Request,
+      code: string,
+      repeatKey: string | undefined
+    ) {
       yield* check(request)
       const key = `developer-login:${clientAddress(request, trustedProxies)}`
       const limitFailures = countFailures(throttles, [[limits.loginPerAddress, key]])
-      return yield* keep(yield* limitFailures(links.use(code)))
+      return yield* keep(yield* limitFailures(links.use(code, repeatKey)))
     }),
-    exchange: Effect.fnUntraced(function* (request: Request, payload: DeveloperExchange) {
+    exchange: Effect.fnUntraced(function* (
+      request: Request,
+      payload: DeveloperExchange,
+      repeatKey: string | undefined
+    ) {
       yield* check(request)
       const key = `developer-oauth-exchange:${clientAddress(request, trustedProxies)}`
       yield* takeToken(throttles, limits.oauthExchangePerAddress, key)
-      const result = yield* oauth.exchange(payload)
+      const result = yield* oauth.exchange(payload, repeatKey)
       // The other intents need a session already, and their results are of no use here.
       return result.intent === "login" ? yield* keep(result) : yield* new InvalidCode()
     }),
@@ -93,9 +102,12 @@ const SessionHttp = apiGroup(
     const { exchange, link, login, logout, signup } = yield* makeHandlers
     return handlers.handleAll({
       login: ({ payload, request }) => login(request, payload),
-      signup: ({ payload, request }) => signup(request, payload),
-      exchange: ({ payload, request }) => exchange(request, payload),
-      link: ({ payload, request }) => link(request, payload.code),
+      signup: ({ headers, payload, request }) =>
+        signup(request, payload, headers["idempotency-key"]),
+      exchange: ({ headers, payload, request }) =>
+        exchange(request, payload, headers["idempotency-key"]),
+      link: ({ headers, payload, request }) =>
+        link(request, payload.code, headers["idempotency-key"]),
       logout: ({ request }) => logout(request)
     })
   })

@@ -1,0 +1,153 @@
+/**
+ * Requests that spend a secret, and can be repeated with the same `Idempotency-Key` for ten minutes. The
+ * transaction that spends the secret stores what the answer needs, sealed, so a crash loses neither or
+ * both. A repeat makes the answer again from that. So it gives nothing that has ended meanwhile.
+ *
+ * The stored answer is found by the secret and the key together. A copied secret without its key is
+ * spent, as without a stored answer.
+ */
+import { createHmac } from "node:crypto"
+import { Context, DateTime, Duration, Effect, Layer, Option, Queue, Schema } from "effect"
+import { IdempotencyKeyReused, InvalidIdempotencyKey } from "#rpc/errors/codes"
+import type { EnvironmentId, PlayerId } from "#rpc/ids"
+import { spentAnswers as limits } from "#rpc/spent-secret-limits"
+import { repeatKeyForm } from "#rpc/spent-secrets"
+import { SpentAnswerRepository } from "#sql/spent-answers"
+import { sweepHourly } from "./database.ts"
+import { Secrets, sha256 } from "./secrets.ts"
+
+const { keyMaxCharacters, keyMinCharacters } = limits
+
+const keyForm = new RegExp(`^[A-Za-z0-9_.:-]{${keyMinCharacters},${keyMaxCharacters}}$`)
+
+/** Fails unless the text may be a key of at least 128 random bits. */
+export const checkRepeatKey = (
+  key: string | undefined
+): Effect.Effect<void, InvalidIdempotencyKey> =>
+  key === undefined || keyForm.test(key)
+    ? Effect.void
+    : Effect.fail(
+        new InvalidIdempotencyKey({ message: `An Idempotency-Key here is ${repeatKeyForm}.` })
+      )
+
+/** A request that spends a secret. */
+export interface SpendingRequest {
+  /** The environment, or the developers, for whom the bounds count together. */
+  readonly tenant: EnvironmentId | "developers"
+  /** Method and path. */
+  readonly path: string
+  readonly secret: string
+  readonly body: unknown
+  /** The `Idempotency-Key`; undefined: the request cannot be repeated. */
+  readonly key: string | undefined
+}
+
+/** Stores what a repeat needs, and the player whose deletion removes it. */
+export type Keep<A> = (value: A, playerId?: PlayerId) => Effect.Effect<void>
+
+/** Both ways to an answer. */
+interface Ways<K, A, E, R, E2, R2> {
+  /** Spends the secret. It calls `keep` within the transaction that does so. */
+  readonly spend: (keep: Keep<K>) => Effect.Effect<A, E, R>
+  /** Makes the answer again. It fails if what the answer gave has ended. */
+  readonly repeat: (kept: K) => Effect.Effect<A, E2, R2>
+}
+
+export type RepeatError = InvalidIdempotencyKey | IdempotencyKeyReused
+
+/** Answers requests that spend a secret. */
+export class SpentAnswers extends Context.Service<
+  SpentAnswers,
+  {
+    readonly once: <K, I, A, E, R, E2, R2>(
+      request: SpendingRequest,
+      kept: Schema.Codec<K, I>,
+      ways: Ways<K, A, E, R, E2, R2>
+    ) => Effect.Effect<A, E | E2 | RepeatError, R | R2>
+  }
+>()("server/platform/spent-answers/SpentAnswers") {
+  static readonly layer = Layer.effect(
+    SpentAnswers,
+    Effect.gen(function* () {
+      const repository = yield* SpentAnswerRepository
+      const secrets = yield* Secrets
+      const stored = yield* sweepAfterStoring(repository)
+      return SpentAnswers.of({ once: makeOnce(repository, secrets, stored) })
+    })
+  )
+}
+
+const what = "Answers of spent secrets"
+
+/**
+ * Deletes answers within a minute after they expire, and returns what to run when one is stored: a
+ * service that stores none does not look. Those of a service that ended are deleted within an hour.
+ */
+const sweepAfterStoring = Effect.fnUntraced(function* (
+  repository: SpentAnswerRepository["Service"]
+) {
+  const wake = yield* Queue.sliding<void>(1)
+  const sweep = Effect.flatMap(DateTime.now, repository.sweep).pipe(
+    Effect.tapDefect((defect) => Effect.logWarning(`Failed to sweep: ${what}`, defect)),
+    Effect.exit
+  )
+  const minutes = Math.ceil(limits.keptSeconds / 60)
+  yield* Queue.take(wake).pipe(
+    Effect.andThen(Effect.repeat(Effect.delay(sweep, Duration.minutes(1)), { times: minutes })),
+    Effect.forever,
+    Effect.forkScoped
+  )
+  yield* sweepHourly(what, repository.sweep)
+  return Effect.asVoid(Queue.offer(wake, undefined))
+})
+
+const makeOnce = (
+  repository: SpentAnswerRepository["Service"],
+  secrets: Secrets["Service"],
+  stored: Effect.Effect<void>
+): SpentAnswers["Service"]["once"] =>
+  Effect.fnUntraced(function* <K, I, A, E, R, E2, R2>(
+    { body, key, path, secret, tenant }: SpendingRequest,
+    kept: Schema.Codec<K, I>,
+    { repeat, spend }: Ways<K, A, E, R, E2, R2>
+  ) {
+    if (key === undefined) return yield* spend(() => Effect.void)
+    yield* checkRepeatKey(key)
+    const text = Schema.fromJsonString(kept)
+    const hash = sha256(JSON.stringify([path, tenant, secret, key]))
+    // Keyed, because a body may hold a password.
+    const fingerprint = createHmac("sha256", key).update(JSON.stringify(body)).digest("base64url")
+    const purpose = `spent answer ${hash}`
+
+    const keep: Keep<K> = Effect.fnUntraced(function* (value, playerId) {
+      const plain = yield* Effect.orDie(Schema.encodeEffect(text)(value))
+      const sealed = yield* secrets.seal(plain, purpose)
+      const expiresAt = DateTime.add(yield* DateTime.now, { seconds: limits.keptSeconds })
+      const owner = { tenant, playerId: playerId ?? null }
+      const row = { ...owner, hash, fingerprint, sealed, expiresAt }
+      yield* repository.insert({ ...row, max: limits.maxPerTenant })
+      yield* stored
+    })
+
+    /** The stored answer, made again; none if there is none. */
+    const repeated = Effect.gen(function* () {
+      const found = Option.getOrUndefined(
+        yield* repository.find({ hash, now: yield* DateTime.now })
+      )
+      if (found === undefined) return Option.none<A>()
+      if (found.fingerprint !== fingerprint) return yield* new IdempotencyKeyReused()
+      const plain = yield* Effect.orDie(secrets.open(found.sealed, purpose))
+      return Option.some(yield* repeat(yield* Effect.orDie(Schema.decodeEffect(text)(plain))))
+    })
+
+    const known = yield* repeated
+    if (Option.isSome(known)) return known.value
+    return yield* spend(keep).pipe(
+      Effect.catch((error) =>
+        // The same request at the same time may have spent the secret since the first look.
+        Effect.flatMap(repeated, (late) =>
+          Option.isSome(late) ? Effect.succeed(late.value) : Effect.fail(error)
+        )
+      )
+    )
+  })
