@@ -106,7 +106,7 @@ export class Sessions extends Context.Service<
     ) => Effect.Effect<DateTime.Utc | undefined>
     /**
      * Identifies the owner of a token like `authenticate`, but also accepts the current token of a
-     * session that a ban revoked.
+     * session that a ban revoked, and its parent, if the current token never reached the player.
      */
     readonly authenticateAppellant: (
       environmentId: EnvironmentId,
@@ -168,7 +168,11 @@ export class Sessions extends Context.Service<
 
         authenticateAppellant: Effect.fn("Sessions.authenticateAppellant")(
           function* (environmentId, token) {
-            const { isRevoked, playerId, sanctionId } = yield* findCurrent(environmentId, token)
+            const { isRevoked, playerId, sanctionId } = yield* findCurrent(
+              environmentId,
+              token,
+              true
+            )
             if (isRevoked && sanctionId === null) return yield* new SessionRevoked()
             return { playerId, sanctionId }
           }
@@ -209,21 +213,22 @@ const makeLogout = (repository: SessionRepository["Service"], secrets: Secrets["
 
 /**
  * Finds the session of a current token: open or revoked, but not expired. Fails for a signed-out
- * session.
+ * session. With `orParent`, also of the token before, while its rotation can be repeated.
  */
 const makeFindCurrent = (repository: SessionRepository["Service"], secrets: Secrets["Service"]) =>
-  Effect.fnUntraced(function* (environmentId: EnvironmentId, token: string) {
+  Effect.fnUntraced(function* (environmentId: EnvironmentId, token: string, orParent = false) {
     const presented = parseRefreshToken(secrets, token)
     if (presented === undefined) return yield* new InvalidRefreshToken()
     const { hash, sessionId } = presented
     const found = yield* repository.find({ environmentId, sessionId })
     if (Option.isNone(found)) return yield* new InvalidRefreshToken()
-    const { expiresAt, playerId, revokedAt, rotationKeyHash, sanctionId, signedOutAt, tokenHash } =
-      found.value
+    const { expiresAt, parentHash, playerId, revokedAt, rotationKeyHash, sanctionId } = found.value
+    const { signedOutAt, tokenHash } = found.value
+    const isRepeatable = rotationKeyHash !== null
+    const isHeld = hash === tokenHash || (orParent && isRepeatable && hash === parentHash)
     if (signedOutAt !== null && presented.hasValidMac) return yield* new SessionRevoked()
     const isExpired = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
-    if (hash !== tokenHash || isExpired) return yield* new InvalidRefreshToken()
-    const isRepeatable = rotationKeyHash !== null
+    if (!isHeld || isExpired) return yield* new InvalidRefreshToken()
     return {
       playerId,
       sessionId,
