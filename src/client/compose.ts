@@ -47,8 +47,9 @@ export interface ClientBase {
   ping(): Promise<{ readonly roundTripMillis: number; readonly at: number }>
 
   /**
-   * Closes the connection. The service keeps the player's seat for the grace period (30 seconds by
-   * default). The next call that needs the connection reopens it.
+   * Closes the connection and removes the client's listeners from the page. The service keeps the
+   * player's seat for the grace period (30 seconds by default). The client stays usable: the next call
+   * that needs them opens the connection, or adds the listeners, again.
    *
    * @example
    * addEventListener("pagehide", () => client.close())
@@ -79,7 +80,7 @@ export const compose = <Modules extends Readonly<Record<string, Module>>>(
   modules: Modules
 ): ClientBase & Composed<Modules> => {
   const core = makeCore(options)
-  const { clock, connection, events, http } = core
+  const { clock, connection, events, http, page } = core
   const base: ClientBase = {
     definitions: () => http.request("GET /v1/gamedata/definitions", {}),
     get status() {
@@ -94,7 +95,10 @@ export const compose = <Modules extends Readonly<Record<string, Module>>>(
       await connection.open()
       return connection.ping(pingMillis)
     },
-    close: () => connection.close("closed")
+    close: () => {
+      connection.close("closed")
+      page.remove()
+    }
   }
   // Each module makes the part of its name.
   for (const name in modules) Object.assign(base, { [name]: modules[name]?.(core) })

@@ -14,6 +14,7 @@ import {
   type ServerEvent
 } from "./frames.ts"
 import { watchSocket } from "./liveness.ts"
+import { onWake } from "./page-listeners.ts"
 import type { Log } from "./log.ts"
 import { afterClose, noAttempts, stableMillis } from "./reconnect.ts"
 import { abnormalClosure, type Closed, openSocket, type WebSocketClass } from "./socket.ts"
@@ -233,6 +234,7 @@ export class Connection {
 
   #receive(session: Session, text: string): void {
     session.received = true
+    this.transport.heard()
     this.#options.log("received", text)
     const frame = decodeFrame(text)
     if (frame === undefined) return
@@ -315,7 +317,19 @@ export class Connection {
     this.#disconnect(closed)
     if (run !== this.#run) return
     if (next.delayMillis === 0) return void this.#attempt(run)
-    this.#cancelRetry = timers.after(next.delayMillis, () => void this.#attempt(run))
+    const attempt = () => {
+      this.#cancelRetry?.()
+      void this.#attempt(run)
+    }
+    const cancel = timers.after(next.delayMillis, attempt)
+    // Somebody looks at the page again, or it is online again.
+    const stopWake = onWake(() => {
+      if (closed.code !== closeCodes.abuse) attempt()
+    })
+    this.#cancelRetry = () => {
+      cancel()
+      stopWake()
+    }
   }
 
   /** Fails the calls that wait for replies; others wait for the next socket. */

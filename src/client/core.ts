@@ -9,7 +9,8 @@ import { Emitter } from "./emitter.ts"
 import { type Http, makeHttp } from "./http.ts"
 import { type Log, logOf } from "./log.ts"
 import type { ClientEvents, ClientOptions } from "./options.ts"
-import { defaultStorage, type SessionStorage } from "./storage.ts"
+import { makePageListeners, type PageListeners } from "./page-listeners.ts"
+import { defaultStorage, memoryStorage, type SessionStorage } from "./storage.ts"
 import { storedSession } from "./stored-session.ts"
 import { systemTimers, type Timers } from "./timers.ts"
 import { Tokens } from "./tokens.ts"
@@ -23,6 +24,7 @@ export interface Core {
   readonly timers: Timers
   readonly clock: ServerClock
   readonly log: Log
+  readonly page: PageListeners
   readonly storage: SessionStorage
   /** Prefix of the client's keys in the storage. */
   readonly name: string
@@ -48,10 +50,12 @@ export const makeCore = (options: ClientOptions): Core => {
   const fetch: typeof globalThis.fetch = (input, init) =>
     (options.fetch ?? globalThis.fetch)(input, init)
   const name = `player-backend:${key}`
+  const page = makePageListeners()
+  const stored = storedSession(storage, name)
   const clock = makeClock(timers)
   const events = new Emitter<ClientEvents>()
   const http = makeHttp({ base, key, fetch, timers, log })
-  const tokens = new Tokens({ http, stored: storedSession(storage, name), name, autoGuest, timers })
+  const tokens = new Tokens({ http, stored, page, name, autoGuest, timers })
   const connection = new Connection({
     url: `${base.replace("http", "ws")}/v1/realtime`,
     key,
@@ -62,7 +66,18 @@ export const makeCore = (options: ClientOptions): Core => {
     log
   })
   tokens.changes.on("change", (player) => connection.setPlayer(player))
-  return { http, tokens, connection, events, timers, clock, log, storage, name }
+  return {
+    http,
+    tokens,
+    connection,
+    events,
+    timers,
+    clock,
+    log,
+    page,
+    storage: storage ?? memoryStorage(),
+    name
+  }
 }
 
 /** Connects the events of the client. Call it after the modules, which see each change first. */

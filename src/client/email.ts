@@ -1,7 +1,9 @@
 /** Sign-in with an email address and a password, and the links in mails. */
 import { authorized, updatePlayer, withRefreshToken } from "./authorized.ts"
 import type { Module } from "./compose.ts"
+import type { Core } from "./core.ts"
 import { takeFragment } from "./oauth-callback.ts"
+import { endOf, spend } from "./spend.ts"
 import type { Profile } from "./tokens.ts"
 import type { Player } from "./wire.ts"
 
@@ -130,7 +132,8 @@ const opened = (): MailLink | null => {
   return null
 }
 
-export const email: Module<Email> = ({ http, tokens }) => ({
+/** Accounts with an email and a password. */
+const account = ({ http, tokens }: Core): Omit<Email, keyof ReturnType<typeof links>> => ({
   signUp: async (body) => {
     const { player } = await tokens.signIn(() =>
       http.request("POST /v1/auth/email/signup", { body })
@@ -155,17 +158,6 @@ export const email: Module<Email> = ({ http, tokens }) => ({
   forgot: async (email, options = {}) => {
     await http.request("POST /v1/auth/password/forgot", { body: { email, ...options } })
   },
-  opened,
-  verify: async (token) => {
-    const { player } = await http.request("POST /v1/auth/email/verify", { body: { token } })
-    return updatePlayer(tokens, player)
-  },
-  disown: async (token) => {
-    await http.request("POST /v1/auth/email/disown", { body: { token } })
-  },
-  reset: async (token, password) => {
-    await http.request("POST /v1/auth/password/reset", { body: { token, password } })
-  },
   changePassword: async (currentPassword, newPassword) => {
     const passwords = { currentPassword, newPassword }
     await withRefreshToken(tokens, (token, proof) =>
@@ -173,3 +165,29 @@ export const email: Module<Email> = ({ http, tokens }) => ({
     )
   }
 })
+
+/** The links in mails. A link works once; a repeat by its key succeeds, too. */
+const links = (core: Core) => {
+  const { http, tokens } = core
+  return {
+    opened,
+    verify: async (token: string) => {
+      const { player } = await spend(core, "verify", endOf(token), (headers) =>
+        http.request("POST /v1/auth/email/verify", { body: { token }, headers })
+      )
+      return updatePlayer(tokens, player)
+    },
+    disown: async (token: string) => {
+      await spend(core, "disown", endOf(token), (headers) =>
+        http.request("POST /v1/auth/email/disown", { body: { token }, headers })
+      )
+    },
+    reset: async (token: string, password: string) => {
+      await spend(core, "reset", endOf(token), (headers) =>
+        http.request("POST /v1/auth/password/reset", { body: { token, password }, headers })
+      )
+    }
+  }
+}
+
+export const email: Module<Email> = (core) => ({ ...account(core), ...links(core) })

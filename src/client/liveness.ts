@@ -2,8 +2,9 @@
  * Failure detector of a socket. Browsers hide the service's pings, and a dead socket may look open for
  * minutes. So the client pings after 2 seconds of silence while a call waits. While only calls without
  * a timeout wait (there may be very many), it pings after half of the heartbeat interval, else after
- * all of it.
+ * all of it. When the page becomes visible or online, it pings at once.
  */
+import { onWake } from "./page-listeners.ts"
 import type { Timers } from "./timers.ts"
 
 /** Interval at which the detector checks for received frames. */
@@ -32,30 +33,41 @@ export const watchSocket = (watched: Watched): (() => void) => {
   let cancel = nothing
   let silentMillis = 0
 
-  const check = () => {
-    const [timed, all] = calls()
-    silentMillis = takeReceived() ? 0 : silentMillis + checkMillis
-    const limit = timed > 0 ? checkMillis : all > 0 ? heartbeatMillis / 2 : heartbeatMillis
-    if (silentMillis < limit) return checkLater()
+  /** Pings, and ends the socket if nothing arrives in time. */
+  const probe = (millis: number) => {
     const pinged = () => {
       cancelTimeout()
       if (!takeReceived()) return silent()
       silentMillis = 0
       checkLater()
     }
-    const cancelTimeout = timers.after(timed > 0 ? pingMillis : relaxedPingMillis, pinged)
+    const cancelTimeout = timers.after(millis, pinged)
     cancel = cancelTimeout
     const answered = () => {
       if (cancel === cancelTimeout) pinged()
     }
     ping().then(answered, answered)
   }
+  const check = () => {
+    const [timed, all] = calls()
+    silentMillis = takeReceived() ? 0 : silentMillis + checkMillis
+    const limit = timed > 0 ? checkMillis : all > 0 ? heartbeatMillis / 2 : heartbeatMillis
+    if (silentMillis < limit) return checkLater()
+    probe(timed > 0 ? pingMillis : relaxedPingMillis)
+  }
   const checkLater = () => {
     cancel = timers.after(checkMillis, check)
   }
   takeReceived()
   checkLater()
+  // A page that was frozen or offline may have a dead socket.
+  const stopWake = onWake(() => {
+    cancel()
+    takeReceived()
+    probe(pingMillis)
+  })
   return () => {
+    stopWake()
     cancel()
     cancel = nothing
   }

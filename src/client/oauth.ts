@@ -14,6 +14,8 @@ import {
 } from "./oauth-redirect.ts"
 import { inPath } from "./path-values.ts"
 import { makeProofKey } from "./pkce.ts"
+import type { KeyHeader } from "./repeats.ts"
+import { endOf, spend, unanswered } from "./spend.ts"
 import type { NativeProvider, NativeRequest, Player, Provider, ProviderSession } from "./wire.ts"
 
 /** The result of a sign-in. `linked`: the identity was added to the player that was signed in. */
@@ -52,8 +54,8 @@ export interface OAuth {
   link(provider: Provider, options?: ProviderOptions): Promise<ProviderSignIn>
 
   /**
-   * Returns the result of a redirect sign-in, or null if the page was opened in another way. Call it on
-   * every page load. In a popup it passes the response to the opener, closes the popup and never
+   * Returns the result of a redirect sign-in, or of one that an earlier page began and got no answer
+   * to. Null if the page was opened in another way. Call it on every page load. In a popup it passes the response to the opener, closes the popup and never
    * resolves.
    *
    * @example
@@ -97,7 +99,8 @@ const resultOf = ({ linked, player, provider }: ProviderSession): ProviderSignIn
   linked
 })
 
-export const oauth: Module<OAuth> = ({ http, name, timers, tokens }) => {
+export const oauth: Module<OAuth> = (core) => {
+  const { http, name, timers, tokens } = core
   const pending = `${name}:oauth`
 
   const authorize = async ({
@@ -116,8 +119,21 @@ export const oauth: Module<OAuth> = ({ http, name, timers, tokens }) => {
     return { url, verifier }
   }
 
-  const exchange = async (body: SignInCode): Promise<ProviderSignIn> =>
-    resultOf(await tokens.signIn(() => http.request("POST /v1/auth/oauth/exchange", { body })))
+  const exchange = async ({ code, verifier }: SignInCode): Promise<ProviderSignIn> => {
+    const body = { code, verifier }
+    const exchanged = (headers: KeyHeader) =>
+      tokens.signIn(() => http.request("POST /v1/auth/oauth/exchange", { body, headers }))
+    return resultOf(await spend(core, "exchange", JSON.stringify(body), exchanged))
+  }
+
+  /** Completes the sign-in of an earlier page that got no answer; null if it cannot be completed. */
+  const completed = async (): Promise<ProviderSignIn | null> => {
+    const earlier = await unanswered(core, "exchange")
+    // Only this module writes the value.
+    return earlier === undefined
+      ? null
+      : exchange(JSON.parse(earlier.spent) as SignInCode).catch(() => null)
+  }
 
   // The popup must open in the click handler, so nothing is awaited before `requestCode`.
   const signIn = async (provider: Provider, options: ProviderOptions, link: boolean) =>
@@ -125,7 +141,7 @@ export const oauth: Module<OAuth> = ({ http, name, timers, tokens }) => {
 
   const result = async () => {
     const code = await receiveCode(pending)
-    return code === null ? null : exchange(code)
+    return code === null ? completed() : exchange(code)
   }
   // The address holds the response once, so later calls on this page return the cached result.
   let cachedResult: Promise<ProviderSignIn | null> | undefined
@@ -138,15 +154,19 @@ export const oauth: Module<OAuth> = ({ http, name, timers, tokens }) => {
       authorize({ provider, redirectUrl, link, mode: "redirect" }),
     exchange: (code, verifier) => exchange({ code, verifier }),
     native: async (provider, body) => {
-      const request = (token?: string) =>
+      const request = (headers: KeyHeader, token?: string) =>
         http.request("POST /v1/auth/oauth/{provider}/native", {
           params: inPath({ provider }),
           body,
+          headers,
           ...(token === undefined ? {} : { token })
         })
-      if (body.link !== true) return resultOf(await tokens.signIn(() => request()))
-      const session = await authorized(tokens, request)
-      return resultOf(await tokens.signIn(() => Promise.resolve(session)))
+      const signedIn = await spend(core, "native", endOf(body.idToken), async (headers) => {
+        if (body.link !== true) return tokens.signIn(() => request(headers))
+        const session = await authorized(tokens, (token) => request(headers, token))
+        return tokens.signIn(() => Promise.resolve(session))
+      })
+      return resultOf(signedIn)
     }
   }
 }

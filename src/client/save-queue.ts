@@ -7,6 +7,7 @@ import type { Core } from "./core.ts"
 import { Emitter } from "./emitter.ts"
 import { type AnyClientError, ClientError, isError } from "./errors.ts"
 import { inPath } from "./path-values.ts"
+import { onWindow } from "./page-listeners.ts"
 import { withWebLock } from "./web-lock.ts"
 import type { SaveItem } from "./wire.ts"
 
@@ -92,9 +93,7 @@ export class SaveQueue {
         if (status === "online") this.#start()
       }
     })
-    if (typeof document !== "undefined") {
-      globalThis.addEventListener("online", () => this.#start())
-    }
+    core.page.add(() => onWindow("online", () => this.#start()))
   }
 
   /** Stores the save on this device and starts to send it. */

@@ -9,6 +9,15 @@ export interface Sessions {
   readonly player: Player | null
 
   /**
+   * Whether the session outlives the page. False where the browser or the web view offers no storage,
+   * which the client may notice only at the first sign-in. Then offer a lasting sign-in to a guest.
+   *
+   * @example
+   * if (!client.sessions.isPersistent) hint.textContent = "Sign in to keep your progress"
+   */
+  readonly isPersistent: boolean
+
+  /**
    * Signs in as a new guest, replacing the current session. To keep one guest for each player, call
    * `ensure` instead.
    *
@@ -81,6 +90,9 @@ export interface Sessions {
 export const sessions: Module<Sessions> = ({ http, tokens }) => ({
   get player() {
     return tokens.player
+  },
+  get isPersistent() {
+    return tokens.isPersistent
   },
   guest: async (body = {}) =>
     (await tokens.signIn(() => http.request("POST /v1/auth/guest", { body }))).player,

@@ -10,6 +10,8 @@ interface SocketEvent {
 /** The part of WebSocket that the client uses. Browsers, Node 22 and the package `ws` provide it. */
 export interface WebSocketLike {
   readonly bufferedAmount: number
+  /** 1 while the socket is open, more once it closes. */
+  readonly readyState?: number
   send(data: string): void
   close(code?: number): void
   addEventListener(

@@ -14,10 +14,12 @@ export interface SessionStorage {
   setItem(name: string, value: string): void | Promise<void>
   removeItem(name: string): void | Promise<void>
   /**
-   * Adds a listener for changes, for a custom storage that several clients share. `localStorage` needs
-   * none: the client observes changes by other tabs.
+   * Adds a listener for changes, for a custom storage that several clients share, and returns a
+   * function that removes it. `localStorage` needs none: the client observes changes by other tabs.
    */
-  onChange?(listener: () => void): void
+  onChange?(listener: () => void): void | (() => void)
+  /** True for a storage that is gone with the page. Then `sessions.isPersistent` is false. */
+  readonly isVolatile?: boolean
 }
 
 /**
@@ -44,14 +46,20 @@ export const memoryStorage = (): SessionStorage => {
     },
     onChange: (listener) => {
       listeners.add(listener)
-    }
+      return () => void listeners.delete(listener)
+    },
+    isVolatile: true
   }
 }
 
-/** The page's `localStorage`, else memory: a sandboxed frame may not access it. */
-export const defaultStorage = (): SessionStorage => {
+/**
+ * The page's `localStorage`, else memory: a sandboxed frame may not access it, and in some web views it
+ * is null. Undefined without a page, where one memory would make all visitors of a server one player.
+ */
+export const defaultStorage = (): SessionStorage | undefined => {
+  if (typeof document === "undefined") return undefined
   try {
-    return typeof document === "undefined" ? memoryStorage() : globalThis.localStorage
+    return globalThis.localStorage ?? memoryStorage()
   } catch {
     return memoryStorage()
   }

@@ -1,6 +1,7 @@
 /** The session that tabs share: one storage entry, checked on every read. */
 import { tokenWarningSeconds } from "#rpc/client-limits"
 import { ClientError, isRecord } from "./errors.ts"
+import { onWindow } from "./page-listeners.ts"
 import { memoryStorage, type SessionStorage } from "./storage.ts"
 import type { Player, Session } from "./wire.ts"
 
@@ -10,6 +11,8 @@ export interface StoredSession {
   readonly accessToken: string
   readonly refreshToken: string
   readonly expiresAt: number
+  /** Key of the refresh that got no answer yet. */
+  readonly repeatKey?: string
 }
 
 /**
@@ -43,13 +46,19 @@ export interface SessionEntry {
   /** Reads the session. Resolves to undefined if there is none or it is malformed. */
   read(): Promise<StoredSession | undefined>
   write(session: StoredSession | undefined): Promise<void>
-  /** Adds a listener for writes by others, such as another tab. */
-  watch(listener: () => void): void
+  /** Adds a listener for writes by others, such as another tab. Returns its removal. */
+  watch(listener: () => void): () => void
+  /** Whether the session outlives the page, as far as known. */
+  readonly isPersistent: boolean
 }
 
-export const storedSession = (storage: SessionStorage, name: string): SessionEntry => {
+const noStorage = (): TypeError =>
+  new TypeError("No page and no storage: pass the option storage, one for each player.")
+
+export const storedSession = (storage: SessionStorage | undefined, name: string): SessionEntry => {
   let current = storage
   const attempt = async <A>(use: (storage: SessionStorage) => A | Promise<A>): Promise<A> => {
+    if (current === undefined) throw noStorage()
     try {
       return await use(current)
     } catch {
@@ -72,12 +81,18 @@ export const storedSession = (storage: SessionStorage, name: string): SessionEnt
         session === undefined ? it.removeItem(name) : it.setItem(name, JSON.stringify(session))
       ),
     watch: (listener) => {
-      storage.onChange?.(listener)
-      // The event of `clear` has a null key.
-      if (typeof document === "undefined") return
-      globalThis.addEventListener("storage", ({ key }) => {
+      const stop = storage?.onChange?.(listener)
+      const stopWindow = onWindow("storage", ({ key }) => {
+        // The event of `clear` has a null key.
         if (key === name || key === null) listener()
       })
+      return () => {
+        stop?.()
+        stopWindow()
+      }
+    },
+    get isPersistent() {
+      return current !== undefined && current.isVolatile !== true
     }
   }
 }

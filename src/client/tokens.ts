@@ -8,6 +8,8 @@ import { refreshRaceSeconds } from "#rpc/client-limits"
 import { Emitter } from "./emitter.ts"
 import { ClientError, codeOf, isError } from "./errors.ts"
 import type { Http } from "./http.ts"
+import type { PageListeners } from "./page-listeners.ts"
+import { newKey, sendKeyed } from "./repeats.ts"
 import { fromResponse, isFresh, type SessionEntry, type StoredSession } from "./stored-session.ts"
 import { pause, type Timers } from "./timers.ts"
 import { withWebLock } from "./web-lock.ts"
@@ -26,6 +28,7 @@ export const signedOut = () =>
 export interface TokenOptions {
   readonly http: Http
   readonly stored: SessionEntry
+  readonly page: PageListeners
   /** Name of the Web Lock. */
   readonly name: string
   readonly autoGuest: boolean
@@ -57,7 +60,12 @@ export class Tokens {
 
   constructor(options: TokenOptions) {
     this.#options = options
-    options.stored.watch(() => void this.#syncFromStorage())
+    options.page.add(() => options.stored.watch(() => void this.#syncFromStorage()))
+  }
+
+  /** Whether the session outlives the page, as far as known. */
+  get isPersistent(): boolean {
+    return this.#options.stored.isPersistent
   }
 
   /** The signed-in player, from memory. */
@@ -104,6 +112,8 @@ export class Tokens {
 
   /** Runs one task after the other. */
   exclusive<A>(task: () => Promise<A>): Promise<A> {
+    // Another tab may have changed the session while nobody listened.
+    if (this.#options.page.restore()) void this.#syncFromStorage()
     const result = this.#queue.then(task)
     this.#queue = result.catch(() => undefined)
     return result
@@ -225,11 +235,18 @@ export class Tokens {
     return others && this.#isFresh(found) ? this.#adopt(found) : this.#refresh(found)
   }
 
-  async #refresh(used: StoredSession): Promise<StoredSession> {
-    const { http } = this.#options
+  /** Refreshes under a key that it stores first, so that a lost answer is no lost session. */
+  async #refresh(found: StoredSession): Promise<StoredSession> {
+    const { http, stored } = this.#options
+    const body = { refreshToken: found.refreshToken }
+    const repeatKey = found.repeatKey ?? newKey()
+    const used = repeatKey === undefined ? found : { ...found, repeatKey }
+    if (repeatKey !== found.repeatKey) await stored.write(used)
     try {
-      const body = { refreshToken: used.refreshToken }
-      return await this.#save(await http.request("POST /v1/auth/refresh", { body }))
+      const answer = await sendKeyed(repeatKey, (headers) =>
+        http.request("POST /v1/auth/refresh", { body, headers })
+      )
+      return await this.#save(answer)
     } catch (error) {
       if (isError(error, "refresh_race")) return this.#awaitOtherTab(used, error)
       const isBan = isError(error, "player_banned")
@@ -239,11 +256,13 @@ export class Tokens {
     }
   }
 
-  /** Waits for the tokens of another tab in the storage, after that tab refreshed first. */
+  /** Waits for the tokens of another tab in the storage, or for its key, after it refreshed first. */
   async #awaitOtherTab(used: StoredSession, race: unknown): Promise<StoredSession> {
     for (let waited = 0; ; waited += raceStepMillis) {
       const found = await this.load()
       if (found !== undefined && found.refreshToken !== used.refreshToken) return this.#adopt(found)
+      if (found?.repeatKey !== undefined && found.repeatKey !== used.repeatKey)
+        return this.#refresh(found)
       if (waited >= raceMillis) throw race
       await pause(this.#options.timers, raceStepMillis)
     }

@@ -1,6 +1,8 @@
 /** Session transfer to another browser or device. */
 import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"
+import type { KeyHeader } from "./repeats.ts"
+import { endOf, spend } from "./spend.ts"
 import type { Player, TransferCode } from "./wire.ts"
 
 export interface Transfer {
@@ -24,10 +26,16 @@ export interface Transfer {
   redeem(code: string): Promise<Player>
 }
 
-export const transfer: Module<Transfer> = ({ http, tokens }) => ({
-  create: () => authorized(tokens, (token) => http.request("POST /v1/auth/transfer", { token })),
-  redeem: async (code) => {
-    const redeemed = () => http.request("POST /v1/auth/transfer/redeem", { body: { code } })
-    return (await tokens.signIn(redeemed)).player
+export const transfer: Module<Transfer> = (core) => {
+  const { http, tokens } = core
+  return {
+    create: () => authorized(tokens, (token) => http.request("POST /v1/auth/transfer", { token })),
+    redeem: async (code) => {
+      const redeemed = (headers: KeyHeader) =>
+        tokens.signIn(() =>
+          http.request("POST /v1/auth/transfer/redeem", { body: { code }, headers })
+        )
+      return (await spend(core, "redeem", endOf(code), redeemed)).player
+    }
   }
-})
+}

@@ -3,6 +3,7 @@
  * when there is a socket.
  */
 import { outboxMaxBytes } from "#rpc/client-limits"
+import { closeCodes } from "#rpc/close-codes"
 import { ClientError, codeOf } from "./errors.ts"
 import {
   encodeFrame,
@@ -38,6 +39,8 @@ export class FrameTransport {
   readonly #log: Log
   readonly #pending = new PendingReplies()
   #socket: WebSocketLike | undefined
+  /** Frames without a reply that were sent since the last frame arrived. */
+  #unheard = 0
   #closed: Closed = { code: abnormalClosure, reason: "not_connected" }
 
   constructor(timers: Timers, log: Log, warned: (warning: Warn) => void) {
@@ -66,11 +69,21 @@ export class FrameTransport {
     this.#socket = undefined
     this.#closed = closed
     this.#pending.end()
+    const isBroken = closed.code === abnormalClosure || closed.code === closeCodes.idle
+    if (isBroken && this.#unheard > 0) {
+      this.warn("disconnected", `The connection broke: ${this.#unheard} frames may be lost.`)
+    }
+    this.heard()
   }
 
   authenticate(auth: AuthFrame): void {
     this.#log("sent", "auth")
     this.#socket?.send(JSON.stringify(auth))
+  }
+
+  /** A frame arrived. */
+  heard(): void {
+    this.#unheard = 0
   }
 
   receive(reply: Reply): void {
@@ -110,13 +123,15 @@ export class FrameTransport {
   /** Sends a frame without a reply. Failures become warnings. */
   notify<F extends Frame>(frame: F, payload: FramePayload<F>, isOnline: boolean): void {
     const socket = this.#socket
-    if (socket === undefined || !isOnline)
+    // A socket that closes drops frames without an error.
+    if (socket === undefined || !isOnline || (socket.readyState ?? 1) > 1)
       return this.warn("disconnected", `${frame} was not sent: the socket is closed.`)
     if (socket.bufferedAmount > outboxMaxBytes) {
       return this.warn("slow_connection", `${frame} was not sent: the socket is slow.`)
     }
     try {
       this.#send(socket, encodeFrame(frame, payload))
+      this.#unheard++
     } catch (error) {
       this.warn(codeOf(error) ?? "invalid_frame", String(error))
     }

@@ -36,16 +36,16 @@ describe("src/server/http/sdk/bundle.json", () => {
     assert.isTrue(isCurrent)
   })
 
-  it("keeps the committed client bundle within 20 KiB, compressed", () => {
+  it("keeps the committed client bundle within 21 KiB, compressed", () => {
     const code = String(at(JSON.parse(committed()), "code"))
-    assert.isAtMost(gzipSync(code, { level: 9 }).length, 20 * KiB)
+    assert.isAtMost(gzipSync(code, { level: 9 }).length, 21 * KiB)
   })
 })
 
 describe("the client in a browser bundle", () => {
-  it("bundles the client into at most 15 KiB without packages, and 6 KiB on demand for calls and peers", async () => {
+  it("bundles the client into at most 16 KiB without packages, and 6 KiB on demand for calls and peers", async () => {
     const { first, moduleIds, onDemand } = await bundled("src/client/client.ts")
-    assert.isAtMost(first, 15 * KiB)
+    assert.isAtMost(first, 16 * KiB)
     assert.isAtMost(onDemand, 6 * KiB)
     assert.deepStrictEqual(
       moduleIds.filter((id) => id.includes("node_modules")),
@@ -53,8 +53,8 @@ describe("the client in a browser bundle", () => {
     )
   })
 
-  it("bundles sign-in and rooms alone into at most 8 KiB", async () => {
+  it("bundles sign-in and rooms alone into at most 8.75 KiB", async () => {
     const { first } = await bundled("test/support/client/rooms-only.ts")
-    assert.isAtMost(first, 8 * KiB)
+    assert.isAtMost(first, 8.75 * KiB)
   })
 })

@@ -67,8 +67,9 @@ describe("the client package", () => {
     it(`runs the client package in Node ${version} without any other package`, () => {
       writeFileSync(
         join(game, "run.mjs"),
-        `import { createClient, isError } from "@player-backend/client"
-         const client = createClient({ baseUrl: "http://127.0.0.1:1", key: "pk_1" })
+        `import { createClient, isError, memoryStorage } from "@player-backend/client"
+         const storage = memoryStorage()
+         const client = createClient({ baseUrl: "http://127.0.0.1:1", key: "pk_1", storage })
          await client.players.me().catch((error) => console.log(String(isError(error, "network_error"))))`
       )
       const output = execFileSync(nodeOf(version), ["run.mjs"], { cwd: game, encoding: "utf8" })

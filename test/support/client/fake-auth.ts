@@ -31,6 +31,8 @@ export interface Held {
 export class FakeAuth {
   /** `METHOD /path` of each request, in order. */
   readonly requests: Array<string> = []
+  /** Their headers. */
+  readonly headers: Array<Headers> = []
   readonly #refresh = new Map<string, ReturnType<typeof playerOf>>()
   /** Used refresh tokens. The race window of this service never ends. */
   readonly #used = new Set<string>()
@@ -43,6 +45,7 @@ export class FakeAuth {
     const { pathname } = new URL(String(input instanceof Request ? input.url : input))
     const route = `${init?.method ?? "GET"} ${pathname}`
     this.requests.push(route)
+    this.headers.push(new Headers(init?.headers))
     const instead = this.#instead.get(route)?.shift()
     if (instead !== undefined) return instead()
     const text = await new Response(init?.body ?? null).text()
