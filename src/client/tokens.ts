@@ -76,6 +76,8 @@ export class Tokens {
   /** Signs in with the session that a request returns, replacing the current one. */
   signIn<S extends Session>(request: () => Promise<S>): Promise<S> {
     return this.exclusive(async () => {
+      // Without a storage nothing is sent.
+      await this.load()
       const session = await request()
       await this.locked(() => this.#save(session))
       return session
