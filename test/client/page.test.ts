@@ -12,19 +12,19 @@ import { call, listen, rejection, status } from "../support/client/waits.ts"
 const openPage = (more: object = {}) => {
   const window = new EventTarget()
   const page = { hidden: false }
-  let listeners = 0
+  const listeners = new Set<unknown>()
   vi.stubGlobal("document", page)
   vi.stubGlobal("addEventListener", (name: string, listener: () => void) => {
-    listeners++
+    listeners.add(listener)
     window.addEventListener(name, listener)
   })
   vi.stubGlobal("removeEventListener", (name: string, listener: () => void) => {
-    listeners--
+    listeners.delete(listener)
     window.removeEventListener(name, listener)
   })
   for (const [name, value] of Object.entries(more)) vi.stubGlobal(name, value)
   return {
-    listeners: () => listeners,
+    listeners: () => listeners.size,
     emit: (name: string, { hidden = false, ...fields } = {}) => {
       page.hidden = hidden
       window.dispatchEvent(Object.assign(new Event(name), fields))
@@ -118,15 +118,15 @@ describe("frames that a broken connection took", () => {
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { WebSocket } = yield* Effect.promise(() => import("ws"))
-      let last: InstanceType<typeof WebSocket> | undefined
+      const opened: Array<InstanceType<typeof WebSocket>> = []
       class Watched extends WebSocket {
         constructor(url: string) {
           super(url)
-          last = this
+          opened.push(this)
         }
       }
       const { room } = yield* seated(service, {}, { WebSocket: Watched })
-      last?.close()
+      opened[0]?.close()
       const warned = yield* listen(room, "warn")
       room.send("move", 1)
       assert.strictEqual((yield* Fiber.join(warned)).code, "disconnected")

@@ -139,7 +139,7 @@ const local = { SVC_BASE_URL: "http://localhost:8080" }
 const Demo = nodeWith(local).pipe(Layer.provideMerge(SharedDatabase.layer))
 
 layer(Demo)("a one-time link", (it) => {
-  it.effect("signs the demo's developer in once", () =>
+  it.effect("signs the demo's developer in once, and again only for a repeat by its key", () =>
     Effect.gen(function* () {
       const links = yield* SignInLinks
       const before = yield* links.create
@@ -148,11 +148,14 @@ layer(Demo)("a one-time link", (it) => {
       // A link of another runner.
       const there = Context.get(yield* buildAnother(nodeWith(local)), SignInLinks)
       const code = Option.getOrElse(yield* there.create, () => "")
-      const first = yield* send("POST", "/dashboard/session/link", own, { code })
+      const keyed = { ...own, "idempotency-key": "a-key-of-128-random-bits" }
+      const first = yield* send("POST", "/dashboard/session/link", keyed, { code })
       assert.strictEqual(at(first.body, "developer", "email"), "demo@localhost")
       const cookie = first.headers.get("set-cookie") ?? ""
       assert.match(cookie, /^svc-\d+=kds_/)
       assert.notInclude(cookie, "Secure")
+      const repeat = yield* send("POST", "/dashboard/session/link", keyed, { code })
+      assert.strictEqual(repeat.headers.get("set-cookie"), cookie, "the same session again")
       const second = yield* send("POST", "/dashboard/session/link", own, { code })
       assert.deepStrictEqual([second.status, codeOf(second)], [401, "invalid_credentials"])
     })

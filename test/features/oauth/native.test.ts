@@ -2,10 +2,10 @@
  * Native sign-in with an id token from the Apple or Google SDK: checks of signer, audience, time, nonce
  * and reuse.
  */
-import { hash, randomUUID } from "node:crypto"
+import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
-import { Clock, Effect, Layer } from "effect"
-import { generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose"
+import { Effect, Layer } from "effect"
+import { generateKeyPair, SignJWT, UnsecuredJWT } from "jose"
 import { SqlClient } from "effect/sql"
 import type { NativeProvider } from "#rpc/oauth/sign-in"
 import { at, guest } from "#testing/players"
@@ -17,6 +17,7 @@ import {
   call,
   putCredentials,
   makeApp,
+  makeToken,
   newBrowser,
   outcomeOf,
   Providers,
@@ -24,29 +25,6 @@ import {
   summaryOf,
   OAuthNodeLive
 } from "../../support/oauth/oauth-harness.ts"
-
-/** An id token with the digest of a random nonce, and the request fields of an app. */
-const makeToken = Effect.fnUntraced(function* (
-  name: NativeProvider,
-  sub: string,
-  changes: JWTPayload = {},
-  form: "hex" | "base64url" = "hex"
-) {
-  const { [name]: provider } = yield* Providers
-  const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-  const nonce = randomUUID()
-  const claims: JWTPayload = {
-    iss: provider.url,
-    aud: provider.clientId,
-    sub,
-    nonce: hash("sha256", nonce, form),
-    iat: now,
-    exp: now + 300,
-    ...changes
-  }
-  const idToken = yield* Effect.promise(() => provider.sign(claims))
-  return { claims, nonce, idToken, platform: "ios" }
-})
 
 const signInNatively = (app: Tenant, name: NativeProvider, body: object, accessToken?: string) =>
   call(app, `${name}/native`, body, accessToken)

@@ -1,8 +1,10 @@
 /** Harness of OAuth tests: a service, the four sign-in providers, and the requests of an app. */
-import { hash } from "node:crypto"
-import { Context, Effect, Layer, Logger, Record, References } from "effect"
+import { hash, randomUUID } from "node:crypto"
+import { Clock, Context, Effect, Layer, Logger, Record, References } from "effect"
+import type { JWTPayload } from "jose"
 import type { Provider as Name } from "#rpc/identities"
 import { Provider } from "#rpc/identities"
+import type { NativeProvider } from "#rpc/oauth/sign-in"
 import { at, request, type TestResponse } from "#testing/players"
 import {
   addressOfNode,
@@ -180,4 +182,27 @@ export const summaryOf = ({ body, status }: TestResponse) => ({
   methods: JSON.stringify(at(body, "player", "identities")),
   provider: at(body, "provider"),
   linked: at(body, "linked")
+})
+
+/** An id token with the digest of a random nonce, and the request fields of an app. */
+export const makeToken = Effect.fnUntraced(function* (
+  name: NativeProvider,
+  sub: string,
+  changes: JWTPayload = {},
+  form: "hex" | "base64url" = "hex"
+) {
+  const { [name]: provider } = yield* Providers
+  const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const nonce = randomUUID()
+  const claims: JWTPayload = {
+    iss: provider.url,
+    aud: provider.clientId,
+    sub,
+    nonce: hash("sha256", nonce, form),
+    iat: now,
+    exp: now + 300,
+    ...changes
+  }
+  const idToken = yield* Effect.promise(() => provider.sign(claims))
+  return { claims, nonce, idToken, platform: "ios" }
 })
