@@ -11,13 +11,15 @@ import { spentAnswers } from "./spent-secret-limits.ts"
 const { keptSeconds, keyMaxCharacters, keyMinCharacters } = spentAnswers
 
 /** Form of the key. The service cannot measure randomness, but fewer characters hold too little. */
-export const repeatKeyForm = `${keyMinCharacters} to ${keyMaxCharacters} characters of A-Z a-z 0-9 _ . : -, with at least 128 random bits`
+export const repeatKeyForm =
+  `${keyMinCharacters} to ${keyMaxCharacters} characters of A-Z a-z 0-9 _ . : -, ` +
+  "with at least 128 random bits"
 
 const header = (kept: string) => ({
   "idempotency-key": Schema.optionalKey(
     Schema.String.annotate({
       description:
-        `${repeatKeyForm}. Make it anew for each secret, and store it before you send. ` +
+        `${repeatKeyForm}. Make a new one for each secret, and store it before you send. ` +
         `The same request with the same key gets the same answer ${kept}.`
     })
   )

@@ -153,6 +153,23 @@ const sessionStatements = (sql: SqlClient.SqlClient) => ({
         and p.id = s.player_id and ${notBanned(sql, now)}
       returning ${playerColumns(sql)}`
   }),
+  link: SqlSchema.void({
+    Request: IdentityRow,
+    execute: (row) => sql`insert into identities ${sql.insert(row)}`
+  }),
+  lockOpenSession: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Owner.fields, sessionId: Schema.String }),
+    Result: Schema.Struct({ id: Schema.String }),
+    execute: ({ environmentId, playerId, sessionId }) => sql`
+      select s.id from players p join sessions s on s.player_id = p.id
+      where p.environment_id = ${environmentId} and p.id = ${playerId}
+        and s.id = ${sessionId} and s.revoked_at is null and s.signed_out_at is null
+      for update`
+  })
+})
+
+/** Finds sessions, and the holders of their tokens. */
+const sessionReads = (sql: SqlClient.SqlClient) => ({
   findHolder: SqlSchema.findOneOption({
     Request: Holder,
     Result: Schema.Struct({ ...PlayerRow.fields, tokenHash: Schema.String }),
@@ -172,19 +189,10 @@ const sessionStatements = (sql: SqlClient.SqlClient) => ({
     Request: SessionKey,
     Result: SessionRow,
     execute: ({ environmentId, sessionId }) => sql`
-      select player_id, token_hash, parent_hash, rotation_key_hash, rotated_at, expires_at, revoked_at, signed_out_at,
-        sanction_id
+      select player_id, token_hash, parent_hash, rotation_key_hash, rotated_at, expires_at,
+        revoked_at, signed_out_at, sanction_id
       from sessions
       where id = ${sessionId} and environment_id = ${environmentId}`
-  }),
-  lockOpenSession: SqlSchema.findOneOption({
-    Request: Schema.Struct({ ...Owner.fields, sessionId: Schema.String }),
-    Result: Schema.Struct({ id: Schema.String }),
-    execute: ({ environmentId, playerId, sessionId }) => sql`
-      select s.id from players p join sessions s on s.player_id = p.id
-      where p.environment_id = ${environmentId} and p.id = ${playerId}
-        and s.id = ${sessionId} and s.revoked_at is null and s.signed_out_at is null
-      for update`
   })
 })
 
@@ -277,8 +285,8 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { create, createWithPlayer, find, findHolder, lockOpenSession, rotate } =
-        sessionStatements(sql)
+      const { create, createWithPlayer, link, lockOpenSession, rotate } = sessionStatements(sql)
+      const { find, findHolder } = sessionReads(sql)
       const { createAllWithPlayers } = manySessions(sql)
       const { endRepeats, revoke, revoked, revokeOthers, signOut, sweep } = revocations(sql)
       const revocationTimes = yield* batchReads((environmentId, sessionIds) =>
@@ -302,10 +310,6 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
               Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
             )
           )
-      })
-      const link = SqlSchema.void({
-        Request: IdentityRow,
-        execute: (row) => sql`insert into identities ${sql.insert(row)}`
       })
       return {
         /** Inserts a player and its session atomically; not within a transaction. */

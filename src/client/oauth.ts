@@ -4,6 +4,7 @@
  */
 import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"
+import type { Core } from "./core.ts"
 import {
   type ProviderOptions,
   receiveCode,
@@ -55,8 +56,8 @@ export interface OAuth {
 
   /**
    * Returns the result of a redirect sign-in, or of one that an earlier page began and got no answer
-   * to. Null if the page was opened in another way. Call it on every page load. In a popup it passes the response to the opener, closes the popup and never
-   * resolves.
+   * to. Null if the page was opened in another way. Call it on every page load. In a popup it passes
+   * the response to the opener, closes the popup and never resolves.
    *
    * @example
    * const signedIn = await client.oauth.result()
@@ -98,6 +99,27 @@ const resultOf = ({ linked, player, provider }: ProviderSession): ProviderSignIn
   provider,
   linked
 })
+
+const nativeSignIn = async (
+  core: Core,
+  provider: NativeProvider,
+  body: NativeRequest
+): Promise<ProviderSignIn> => {
+  const { http, tokens } = core
+  const request = (headers: KeyHeader, token?: string) =>
+    http.request("POST /v1/auth/oauth/{provider}/native", {
+      params: inPath({ provider }),
+      body,
+      headers,
+      ...(token === undefined ? {} : { token })
+    })
+  const signedIn = await spend(core, "native", endOf(body.idToken), async (headers) => {
+    if (body.link !== true) return tokens.signIn(() => request(headers))
+    const session = await authorized(tokens, (token) => request(headers, token))
+    return tokens.signIn(() => Promise.resolve(session))
+  })
+  return resultOf(signedIn)
+}
 
 export const oauth: Module<OAuth> = (core) => {
   const { http, name, timers, tokens } = core
@@ -153,20 +175,6 @@ export const oauth: Module<OAuth> = (core) => {
     start: (provider, { link = false, redirectUrl }) =>
       authorize({ provider, redirectUrl, link, mode: "redirect" }),
     exchange: (code, verifier) => exchange({ code, verifier }),
-    native: async (provider, body) => {
-      const request = (headers: KeyHeader, token?: string) =>
-        http.request("POST /v1/auth/oauth/{provider}/native", {
-          params: inPath({ provider }),
-          body,
-          headers,
-          ...(token === undefined ? {} : { token })
-        })
-      const signedIn = await spend(core, "native", endOf(body.idToken), async (headers) => {
-        if (body.link !== true) return tokens.signIn(() => request(headers))
-        const session = await authorized(tokens, (token) => request(headers, token))
-        return tokens.signIn(() => Promise.resolve(session))
-      })
-      return resultOf(signedIn)
-    }
+    native: (provider, body) => nativeSignIn(core, provider, body)
   }
 }

@@ -37,7 +37,7 @@ const store = async (core: Core, action: string, value: Unanswered | undefined):
 
 /**
  * Sends a request that spends a secret, again if its answer was lost, and with the stored key if an
- * earlier page got no answer. `spent` tells the secret from others; its end suffices.
+ * earlier page got no answer. `spent` identifies the secret; its end suffices.
  */
 export const spend = async <A>(
   core: Core,

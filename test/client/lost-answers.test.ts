@@ -98,8 +98,8 @@ const expired = Effect.gen(function* () {
   return { auth, client, options, stored }
 })
 
-describe("the key of a refresh", () => {
-  it.effect("is stored before the request is sent, and gone with its answer", () =>
+describe("the typed client", () => {
+  it.effect("stores the key of a refresh before it sends, and forgets it with the answer", () =>
     Effect.gen(function* () {
       const { auth, client, stored } = yield* expired
       let keyAtRequest: unknown
@@ -114,46 +114,50 @@ describe("the key of a refresh", () => {
     })
   )
 
-  it.effect("is the same for a repeat, in this page and in the next, and another one later", () =>
-    Effect.gen(function* () {
-      const { auth, client, options } = yield* expired
-      const cut = () => Promise.reject(new TypeError("the network is cut"))
-      auth.instead(refresh, cut)
-      auth.instead(refresh, cut)
-      const error = yield* rejection(() => client.sessions.accessToken())
-      assert.isTrue(isError(error, "network_error"))
-      const next = yield* makeClient(options)
-      yield* ask(() => next.sessions.accessToken())
-      yield* TestClock.adjust("14 minutes")
-      yield* ask(() => next.sessions.accessToken())
-      const keys = auth.requests.flatMap((route, index) =>
-        route === refresh ? [auth.headers[index]?.get("idempotency-key")] : []
-      )
-      const [first, second, third, fourth] = keys
-      assert.lengthOf(keys, 4)
-      assert.deepStrictEqual([second, third], [first, first])
-      assert.notStrictEqual(fourth, first)
-    })
-  )
-
-  it.effect("of a tab without locks serves the other tab, when the first one is gone", () =>
-    Effect.gen(function* () {
-      const { auth, client, stored, options } = yield* expired
-      const winner = "another-tabs-key-of-128-bits"
-      auth.instead(refresh, () => {
-        // The other tab has replaced this tab's key, refreshed and crashed.
-        options.storage.setItem(
-          "player-backend:pk_test",
-          JSON.stringify({ ...stored(), repeatKey: winner })
+  it.effect(
+    "sends the same key in a repeat, in this page and in the next, and another one later",
+    () =>
+      Effect.gen(function* () {
+        const { auth, client, options } = yield* expired
+        const cut = () => Promise.reject(new TypeError("the network is cut"))
+        auth.instead(refresh, cut)
+        auth.instead(refresh, cut)
+        const error = yield* rejection(() => client.sessions.accessToken())
+        assert.isTrue(isError(error, "network_error"))
+        const next = yield* makeClient(options)
+        yield* ask(() => next.sessions.accessToken())
+        yield* TestClock.adjust("14 minutes")
+        yield* ask(() => next.sessions.accessToken())
+        const keys = auth.requests.flatMap((route, index) =>
+          route === refresh ? [auth.headers[index]?.get("idempotency-key")] : []
         )
-        return Response.json({ error: { code: "refresh_race", message: "" } }, { status: 409 })
+        const [first, second, third, fourth] = keys
+        assert.lengthOf(keys, 4)
+        assert.deepStrictEqual([second, third], [first, first])
+        assert.notStrictEqual(fourth, first)
       })
-      yield* ask(() => client.sessions.accessToken())
-      assert.strictEqual(auth.headers.at(-1)?.get("idempotency-key"), winner)
-    })
   )
 
-  it.effect("is not made up where the platform has no Web Crypto: then nothing is repeated", () =>
+  it.effect(
+    "repeats with the key of the other tab where tabs have no locks and that tab is gone",
+    () =>
+      Effect.gen(function* () {
+        const { auth, client, stored, options } = yield* expired
+        const winner = "another-tabs-key-of-128-bits"
+        auth.instead(refresh, () => {
+          // The other tab has replaced this tab's key, refreshed and crashed.
+          options.storage.setItem(
+            "player-backend:pk_test",
+            JSON.stringify({ ...stored(), repeatKey: winner })
+          )
+          return Response.json({ error: { code: "refresh_race", message: "" } }, { status: 409 })
+        })
+        yield* ask(() => client.sessions.accessToken())
+        assert.strictEqual(auth.headers.at(-1)?.get("idempotency-key"), winner)
+      })
+  )
+
+  it.effect("repeats nothing without Web Crypto, since it makes up no key", () =>
     Effect.gen(function* () {
       const { auth, client } = yield* expired
       const { crypto } = globalThis

@@ -68,7 +68,7 @@ describe("a client in a page", () => {
         const { client, socket } = yield* seated(service)
         yield* socket.close()
         yield* status(client, "connecting")
-        // The client tells the status before it waits.
+        // The client reports the status before it waits.
         yield* Effect.yieldNow
         page.emit("visibilitychange", { hidden: true })
         assert.strictEqual(service.sockets(), 1)

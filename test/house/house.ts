@@ -132,6 +132,7 @@ export const storageWords = [
   "rate-windows",
   "runners",
   "single-use-codes",
+  "spent-answers",
   "sweep-claims",
   "throttles"
 ]

@@ -54,19 +54,21 @@ const stored = (tenant: string) =>
   )
 
 layer(Core)("a request that spends a secret", (it) => {
-  it.effect("is answered again with the same key, and refused as spent with another or none", () =>
-    Effect.gen(function* () {
-      const given = yield* newSecret
-      assert.strictEqual(yield* ask(given), "first")
-      assert.strictEqual(yield* ask(given), "again: kept-plain-text")
-      for (const other of [undefined, "another-key-of-128-bits"]) {
-        assert.strictEqual(yield* Effect.flip(ask({ ...given, key: other })), "spent")
-      }
-      const elsewhere = yield* newSecret
-      assert.strictEqual(yield* ask({ ...elsewhere, key }), "first", "the key of another secret")
-      const path = yield* Effect.flip(ask({ ...given, path: "POST /y" }))
-      assert.strictEqual(path, "spent")
-    })
+  it.effect(
+    "answers a spent secret again with the same key, and refuses it with another or none",
+    () =>
+      Effect.gen(function* () {
+        const given = yield* newSecret
+        assert.strictEqual(yield* ask(given), "first")
+        assert.strictEqual(yield* ask(given), "again: kept-plain-text")
+        for (const other of [undefined, "another-key-of-128-bits"]) {
+          assert.strictEqual(yield* Effect.flip(ask({ ...given, key: other })), "spent")
+        }
+        const elsewhere = yield* newSecret
+        assert.strictEqual(yield* ask({ ...elsewhere, key }), "first", "the key of another secret")
+        const path = yield* Effect.flip(ask({ ...given, path: "POST /y" }))
+        assert.strictEqual(path, "spent")
+      })
   )
 
   it.effect("gives 32 requests at once the answer of the one that spent the secret", () =>
@@ -119,7 +121,7 @@ layer(Core)("a request that spends a secret", (it) => {
     })
   )
 
-  it.effect("is answered for ten minutes, and its stored answer is deleted within another", () =>
+  it.effect("repeats an answer for ten minutes, and deletes it within another", () =>
     Effect.gen(function* () {
       const given = yield* newSecret
       yield* ask(given)
@@ -136,7 +138,7 @@ layer(Core)("a request that spends a secret", (it) => {
     })
   )
 
-  it.effect("is answered without a stored answer once its environment holds the most of them", () =>
+  it.effect("stores no further answer once an environment holds the most of them", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const full = yield* newSecret

@@ -62,7 +62,7 @@ layer(NodeLive())("the link of a mail", (it) => {
     })
   )
 
-  it.effect("tells a banned player of the ban, also in a repeat", () =>
+  it.effect("refuses a banned player, also in a repeat", () =>
     Effect.gen(function* () {
       const { ban, mail, player, send } = yield* signedUp("dora@example.com")
       const body = { token: mail.fragment.get("svc_verify") }

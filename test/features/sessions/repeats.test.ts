@@ -286,7 +286,7 @@ class Chain {
     this.#key = undefined
   }
 
-  /** A ban is told even of a session that has ended. */
+  /** A ban is the reason even for a session that has ended. */
   end(code: string): void {
     if (this.#ended === undefined || code === "player_banned") this.#ended = code
   }

@@ -89,7 +89,8 @@ export class EmailLinks extends Context.Service<
     Effect.gen(function* () {
       return EmailLinks.of({
         ...(yield* makeSenders),
-        ...(yield* makeRedeemers),
+        verify: yield* makeVerify,
+        reset: yield* makeReset,
         disown: yield* makeDisown
       })
     })
@@ -199,15 +200,9 @@ const makeProofs = Effect.gen(function* () {
 const Kept = Schema.Struct({ playerId: PlayerId })
 type KeepPlayer = Keep<typeof Kept.Type>
 
-const makeRedeemers = Effect.gen(function* () {
+const makeVerify = Effect.gen(function* () {
   const answers = yield* SpentAnswers
-  const codes = yield* SingleUseCodes
-  const evictOthers = yield* makeEvictOthers
-  const grants = yield* ProviderGrants
-  const identities = yield* IdentityRepository
-  const passwords = yield* Passwords
   const players = yield* PlayerRepository
-  const sessions = yield* Sessions
   const statuses = yield* PlayerStatusCache
   const transaction = yield* makeTransaction
   const { peek, spend } = yield* makeProofs
@@ -243,6 +238,21 @@ const makeRedeemers = Effect.gen(function* () {
         )
     })
   })
+
+  return verify
+})
+
+const makeReset = Effect.gen(function* () {
+  const answers = yield* SpentAnswers
+  const codes = yield* SingleUseCodes
+  const evictOthers = yield* makeEvictOthers
+  const grants = yield* ProviderGrants
+  const identities = yield* IdentityRepository
+  const passwords = yield* Passwords
+  const sessions = yield* Sessions
+  const statuses = yield* PlayerStatusCache
+  const transaction = yield* makeTransaction
+  const { peek, spend } = yield* makeProofs
 
   const resetOnce = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
@@ -280,7 +290,7 @@ const makeRedeemers = Effect.gen(function* () {
     })
   })
 
-  return { reset, verify }
+  return reset
 })
 
 const makeDisown = Effect.gen(function* () {
