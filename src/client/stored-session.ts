@@ -87,7 +87,7 @@ export const storedSession = (storage: SessionStorage | undefined, name: string)
         if (key === name || key === null) listener()
       })
       return () => {
-        stop?.()
+        if (typeof stop === "function") stop()
         stopWindow()
       }
     },
