@@ -342,7 +342,7 @@ layer(NodeLive())("linking an email", (it) => {
       assert.strictEqual(codeOf(yield* post("link/email", body, banned)), "player_banned")
       const gone = yield* guest
       yield* sql`delete from players where id = ${gone.id}`
-      assert.strictEqual(codeOf(yield* post("link/email", body, gone)), "not_found")
+      assert.strictEqual(codeOf(yield* post("link/email", body, gone)), "unauthorized")
     })
   )
 })

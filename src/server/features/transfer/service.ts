@@ -76,8 +76,7 @@ export const makeRedeem = Effect.gen(function* () {
     Effect.catchTag(["session_revoked", "player_not_found"], () => Effect.fail(new InvalidCode()))
   )
 
-  return ({ environmentId: tenant }: EnvironmentCaller, typed: string, key: string | undefined) => {
-    const code = canonicalCode(typed)
+  return ({ environmentId: tenant }: EnvironmentCaller, code: string, key: string | undefined) => {
     const request = { tenant, path: "POST /v1/auth/transfer/redeem", secret: code, body: code, key }
     return answers.once(request, Kept, {
       spend: (keep) => spend(tenant, code, keep),
