@@ -5,10 +5,18 @@
 import { Context, JsonSchema, Option, Schema, SchemaAST } from "effect"
 import { OpenApi } from "effect/http-api"
 import type { Rpc } from "effect/rpc"
+import {
+  authDescription,
+  authExamples,
+  closeCodeList,
+  security,
+  securitySchemes,
+  unreadableCodes
+} from "./asyncapi-handshake.ts"
 import { exampleOf } from "./openapi/examples.ts"
-import { type Json, pascalCase, refName } from "./openapi/json.ts"
+import { itemsOf, type Json, member, pascalCase, refName } from "./openapi/json.ts"
 import { paths } from "./paths.ts"
-import { AuthFrame, ClientFrames, Reply, ServerEvent } from "./realtime.ts"
+import { AuthFrame, ClientFrames, EventsError, Reply, ServerEvent } from "./realtime.ts"
 
 const channel = "realtime"
 
@@ -37,7 +45,9 @@ const eventDescriptions: Readonly<Record<string, string>> = {
 interface Message {
   readonly name: string
   readonly summary: string
+  readonly description?: string
   readonly payload: unknown
+  readonly examples?: ReadonlyArray<Json>
 }
 
 /** Collects the named schemas that payloads refer to. */
@@ -96,23 +106,19 @@ const codesOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
 }
 
 /** The reply to a frame with a `rid`: data, or an error with one of the codes. */
-const replyOf = (rpc: Rpc.AnyWithProps, schemas: Schemas): Message => {
-  const error = object(
-    { code: { type: "string", enum: codesOf(rpc.errorSchema.ast) }, message: text, details: {} },
-    ["code", "message"]
-  )
+const replyOf = (name: string, codes: ReadonlyArray<string>, data: Json): Message => {
+  const choices = Array.from(new Set([...codes, ...unreadableCodes]))
+  const error = object({ code: { type: "string", enum: choices }, message: text, details: {} }, [
+    "code",
+    "message"
+  ])
   const fields = { t: { const: "reply" }, rid: component("schemas", "Rid") }
   const [done, failed] = [{ const: true }, { const: false }]
-  return {
-    name: `${rpc._tag}_reply`,
-    summary: `The reply to \`${rpc._tag}\`.`,
-    payload: {
-      oneOf: [
-        object({ ...fields, ok: done, data: schemas.of(rpc.successSchema) }, ["t", "rid", "ok"]),
-        object({ ...fields, ok: failed, error }, ["t", "rid", "ok", "error"])
-      ]
-    }
-  }
+  const forms = [
+    object({ ...fields, ok: done, data }, ["t", "rid", "ok"]),
+    object({ ...fields, ok: failed, error }, ["t", "rid", "ok", "error"])
+  ]
+  return { name: `${name}_reply`, summary: `The reply to \`${name}\`.`, payload: { oneOf: forms } }
 }
 
 /**
@@ -132,15 +138,25 @@ const eventsOf = (schemas: Schemas): ReadonlyArray<Message> => {
   }))
 }
 
+/** An example of each form of a message: of a reply also the failure. */
+const examplesOf = ({ name, payload }: Message, named: unknown): ReadonlyArray<Json> => {
+  const forms = itemsOf(member(payload, "oneOf") ?? member(payload, "anyOf"))
+  return (forms.length === 0 ? [payload] : forms).map((form, index) => ({
+    name: index === 0 ? name : `${name}_${index + 1}`,
+    payload: exampleOf(form, named)
+  }))
+}
+
 const messageOf = (named: unknown) => (message: Message) =>
   [
     message.name,
     {
       name: message.name,
       summary: message.summary,
+      ...(message.description === undefined ? {} : { description: message.description }),
       contentType: "application/json",
       payload: message.payload,
-      examples: [{ name: message.name, payload: exampleOf(message.payload, named) }]
+      examples: message.examples ?? examplesOf(message, named)
     }
   ] as const
 
@@ -151,7 +167,7 @@ const receives = (frame: Message) => ({
   messages: [inChannel(frame.name)],
   reply: {
     channel: { $ref: `#/channels/${channel}` },
-    messages: [inChannel(frame.name === "auth" ? "welcome" : `${frame.name}_reply`)]
+    messages: [...(frame.name === "auth" ? ["welcome"] : []), `${frame.name}_reply`].map(inChannel)
   }
 })
 
@@ -159,17 +175,39 @@ const description = `The realtime socket of the player backend: rooms, matchmaki
 Send \`auth\` within five seconds; the service replies with \`welcome\`. A frame with a \`rid\` gets one
 reply. Events arrive in the order in which they happened in their room or channel.`
 
+const servers = {
+  local: {
+    host: "localhost:8080",
+    protocol: "ws",
+    description: "A service on this machine",
+    security
+  },
+  deployment: {
+    host: "{host}",
+    protocol: "wss",
+    security,
+    variables: { host: { description: "The host of your deployment" } }
+  }
+}
+
 /** The document as JSON. */
 export const asyncapiDocument = (): Json => {
   const schemas = new Schemas()
   const rpcs = Array.from(ClientFrames.requests.values())
   const auth = {
     name: "auth",
-    summary: "Authenticate the connection.",
-    payload: schemas.of(AuthFrame)
+    summary: "Authenticate the connection, and renew its token.",
+    description: authDescription,
+    payload: schemas.of(AuthFrame),
+    examples: authExamples
   }
   const frames = [auth, ...rpcs.map((rpc) => frameOf(rpc, schemas))]
-  const replies = rpcs.map((rpc) => replyOf(rpc, schemas))
+  const replies = [
+    replyOf("auth", codesOf(EventsError.ast), object({}, [])),
+    ...rpcs.map((rpc) =>
+      replyOf(rpc._tag, codesOf(rpc.errorSchema.ast), schemas.of(rpc.successSchema))
+    )
+  ]
   const events = eventsOf(schemas)
   const messages = [...frames, ...replies, ...events]
   schemas.named["Rid"] = {
@@ -186,18 +224,12 @@ export const asyncapiDocument = (): Json => {
       license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" }
     },
     defaultContentType: "application/json",
-    servers: {
-      local: { host: "localhost:8080", protocol: "ws", description: "A service on this machine" },
-      deployment: {
-        host: "{host}",
-        protocol: "wss",
-        variables: { host: { description: "The host of your deployment" } }
-      }
-    },
+    servers,
     channels: {
       [channel]: {
         address: paths.realtime,
         description: "One socket per player. A newer one replaces it.",
+        "x-close-codes": closeCodeList,
         messages: Object.fromEntries(
           messages.map(({ name }) => [name, component("messages", name)])
         )
@@ -216,6 +248,7 @@ export const asyncapiDocument = (): Json => {
     },
     components: {
       schemas: schemas.named,
+      securitySchemes,
       messages: Object.fromEntries(messages.map(messageOf(schemas.named)))
     }
   }

@@ -65,7 +65,8 @@ const type = new Set(["t"])
 const eventRow = (event: (typeof ServerEvent.members)[number]): string =>
   `\`${event.fields.t.literal}\` | ${fields(event, type)}`
 
-const closeMeanings: Readonly<Record<CloseCode, string>> = {
+/** What each close code means, and what the client does next. */
+export const closeMeanings: Readonly<Record<CloseCode, string>> = {
   [closeCodes.unauthorized]:
     "Bad or late first frame, foreign token, session or key revoked: sign in again.",
   [closeCodes.tokenExpired]: "The access token expired: refresh and reconnect.",

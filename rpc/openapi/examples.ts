@@ -20,8 +20,9 @@ const byFormat: Readonly<Record<string, unknown>> = { "date-time": "2026-11-20T0
 const typeOf = (value: unknown): string =>
   typeof value === "number" ? "number" : Array.isArray(value) ? "array" : typeof value
 
-/** Returns the value for the name of a field, if it has the type of the schema. */
+/** Returns the value for the name of a field, if it has the type of the schema and the schema names no fields. */
 const sampleOf = (schema: Json, name: string): unknown => {
+  if (membersOf(schema["properties"]).length > 0) return undefined
   const sample = sampleValues[name]
   const type = schema["type"] === "integer" ? "number" : schema["type"]
   return type === undefined || type === typeOf(sample) ? sample : undefined
