@@ -163,6 +163,21 @@ export const ask = async <R extends Route>(
   request: Request<R> = {}
 ): Promise<Response<R>> => (await askTagged(route, request)).body
 
+/** Sends a request that spends a secret, and once more by its key if the answer was lost. */
+export const askOnce = async <R extends Route>(
+  route: R,
+  request: Request<R>
+): Promise<Response<R>> => {
+  const key = crypto.getRandomValues(new Uint32Array(5)).join("-")
+  const keyed = { ...request, headers: { ...request.headers, "idempotency-key": key } }
+  try {
+    return await ask(route, keyed)
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 0) return ask(route, keyed)
+    throw error
+  }
+}
+
 /** Sends a request and hands over each line of its response as it comes; resolves when it ends. */
 export const askLines = async <R extends Route>(
   route: R,

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals"
 import { makeProofKey } from "#client/pkce"
 import type { Developer, PlatformInfo } from "#rpc/developers"
 import type { Project } from "#rpc/projects"
-import { ask, onSignedOut } from "./api.ts"
+import { ask, askOnce, onSignedOut } from "./api.ts"
 import { texts } from "./texts.ts"
 
 /**
@@ -82,7 +82,7 @@ const proofMillis = 280_000
 
 /** Links a provider, or keeps the proof, for the developer of the session. */
 const finishOwnFlow = async (code: string, verifier: string): Promise<void> => {
-  const result = await ask("POST /v1/developers/oauth/exchange", { body: { code, verifier } })
+  const result = await askOnce("POST /v1/developers/oauth/exchange", { body: { code, verifier } })
   if (result.intent === "link") {
     const name = texts.welcome.providers[result.provider] ?? result.provider
     notify(texts.account.linkedDone(name))
@@ -100,7 +100,7 @@ const signInByAddress = async (): Promise<Developer | undefined> => {
   const returned = takeReturn()
   const code = returned.get("code")
   if (code !== null) {
-    return (await ask("POST /dashboard/session/link", { body: { code } })).developer
+    return (await askOnce("POST /dashboard/session/link", { body: { code } })).developer
   }
   const error = returned.get("svc_error")
   if (error !== null) throw new Error(texts.welcome.providerFailed(error))
@@ -113,7 +113,7 @@ const signInByAddress = async (): Promise<Developer | undefined> => {
     return undefined
   }
   const body = { code: providerCode, verifier }
-  return (await ask("POST /dashboard/session/exchange", { body })).developer
+  return (await askOnce("POST /dashboard/session/exchange", { body })).developer
 }
 
 /**

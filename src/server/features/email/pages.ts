@@ -91,6 +91,13 @@ const form = document.querySelector("form"), message = document.querySelector("o
 const button = form.querySelector("button");
 const finish = (text) => { form.hidden = true; message.textContent = text; };
 const expired = "This link was used or has expired. Please request a new one.";
+// A reload repeats the request with this key, if its answer was lost.
+const keyName = "svc_repeat:" + token?.slice(-16);
+let repeatKey = crypto.getRandomValues(new Uint32Array(5)).join("-");
+try {
+  repeatKey = sessionStorage.getItem(keyName) ?? repeatKey;
+  sessionStorage.setItem(keyName, repeatKey);
+} catch {} // Without a storage, the key lasts as long as the page.
 const isComplete = token && (key || ${purpose === "confirm"});
 if (!isComplete) finish("This link is incomplete. Please open it again from the mail.");
 form.addEventListener("submit", async (event) => {
@@ -100,7 +107,9 @@ form.addEventListener("submit", async (event) => {
   try {
     const response = await fetch("${endpoint}", {
       method: "POST",
-      headers: { "content-type": "application/json", "x-svc-key": key ?? "" },
+      headers: {
+        "content-type": "application/json", "x-svc-key": key ?? "", "idempotency-key": repeatKey
+      },
       body: JSON.stringify({ token, ...Object.fromEntries(new FormData(form)) })
     });
     const { error } = await response.json();
@@ -109,7 +118,9 @@ form.addEventListener("submit", async (event) => {
       return finish("${done}");
     }
     if (["invalid_token", "invalid_key"].includes(error.code)) return finish(expired);
-    message.textContent = error.message;
+    message.textContent = error.code === "idempotency_key_reused"
+      ? "This link has set another password already. Sign in with that one."
+      : error.message;
   } catch {
     message.textContent = "The request failed. Please try again.";
   }
