@@ -115,7 +115,9 @@ export const roomSettingsFields = {
   maxPlayers: Schema.Int,
   metadata: AcceptedJsonObject,
   graceSeconds: Schema.Int,
-  matched: Schema.Boolean
+  matched: Schema.Boolean,
+  /** Absent for false: release 0.1 has no such rooms. */
+  durable: Schema.optionalKey(Schema.Boolean)
 }
 
 /** Settings and first members of a new room; with `code` null the room chooses its code. */

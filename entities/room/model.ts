@@ -85,6 +85,8 @@ export interface RoomSettings {
   readonly graceSeconds: number
   /** Whether matchmaking opened the room and may fill its free seats. */
   readonly matched: boolean
+  /** Whether replies to changes of state wait until the change is stored. */
+  readonly durable?: boolean
   /** Time of creation, Unix milliseconds. */
   readonly createdAt: number
 }

@@ -37,6 +37,9 @@ export const ModeFields = section("A mode.", {
     "p2p"
   ]),
   p2p: optional(PeerToPeer),
+  durable: toggle(
+    "Acknowledge a confirmed change of state only once it is stored: no crash takes it back. It takes a write longer."
+  ),
   reconnectSeconds: integer("How long a dropped player's seat is kept, in seconds.", {
     minimum: 0,
     maximum: rooms.graceSecondsMax,

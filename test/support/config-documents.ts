@@ -33,6 +33,7 @@ export const fullest = {
         maxPlayers: 64,
         fillTimeoutSeconds: 0,
         transport: "server",
+        durable: true,
         reconnectSeconds: 300
       },
       {

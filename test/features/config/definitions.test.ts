@@ -23,6 +23,7 @@ describe("modes", () => {
       fillTimeoutSeconds: 15,
       transport: "server",
       p2p: { maxPlayers: 4, relayOnly: true },
+      durable: false,
       reconnectSeconds: 30
     })
   })

@@ -93,6 +93,7 @@ describe("a valid document", () => {
         fillTimeoutSeconds: 15,
         transport: "server",
         p2p: { maxPlayers: 4, relayOnly: true },
+        durable: false,
         reconnectSeconds: 30
       }
     ])
@@ -103,7 +104,7 @@ describe("a valid document", () => {
     const p2p = { maxPlayers: 4, relayOnly: true }
     assert.deepStrictEqual<unknown>(decoded(fullest), {
       ...fullest,
-      multiplayer: { modes: [{ ...duel, p2p }, mesh] }
+      multiplayer: { modes: [{ ...duel, p2p }, { ...mesh, durable: false }] }
     })
   })
 

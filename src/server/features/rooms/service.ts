@@ -28,6 +28,7 @@ export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({
   metadata: {},
   graceSeconds: mode.reconnectSeconds,
   matched: false,
+  ...(mode.durable ? { durable: true } : {}),
   code: null,
   joiningPlayers: []
 })
