@@ -23,18 +23,11 @@ import {
   roomJoined,
   type RoomState
 } from "./model.ts"
-import { PendingWrites } from "./pending-writes.ts"
+import { isDurable, PendingWrites } from "./pending-writes.ts"
 import type { RoomRuntime } from "./runtime.ts"
 import { hasDropped, hold } from "./absences.ts"
 import { nextDeadline } from "./seats.ts"
 import { decide } from "./state.ts"
-
-/** Commands that a durable room acknowledges only when it has stored them. */
-const durableCommands: ReadonlySet<RoomInput["command"]["t"]> = new Set([
-  "lock",
-  "setMyState",
-  "setState"
-])
 
 export class RoomActor {
   readonly id: string
@@ -265,11 +258,10 @@ export class RoomActor {
 
   /**
    * Whether the reply must wait until the state is written. A seat given up must not come back when the
-   * runner dies. What a reply grants after the promised second, another activation may not forget; and in
-   * a durable room no change of state at all.
+   * runner dies. And what a reply grants after the promised second, another activation may not forget.
    */
   #needsWrite({ t }: RoomInput["command"], isLate: boolean): boolean {
-    if (this.state?.settings.durable === true && durableCommands.has(t)) return true
+    if (isDurable(this.state?.settings, t)) return true
     return this.#runtime.shared && (t === "leave" || isLate)
   }
 

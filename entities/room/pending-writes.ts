@@ -1,5 +1,14 @@
 /** Changes of a room since its last write, and the replies that wait until those are written. */
-import type { RoomOutput } from "./messages.ts"
+import type { PlayerCommand, RoomOutput } from "./messages.ts"
+import type { RoomSettings } from "./model.ts"
+
+const stateCommands: ReadonlySet<PlayerCommand["t"]> = new Set(["lock", "setMyState", "setState"])
+
+/** Whether the room acknowledges the command only when it has stored the change. */
+export const isDurable = (
+  settings: Pick<RoomSettings, "durable"> | undefined,
+  t: PlayerCommand["t"]
+): boolean => settings?.durable === true && stateCommands.has(t)
 
 interface DeferredReply {
   readonly node: string

@@ -86,27 +86,6 @@ describe("a reply", () => {
     assert.deepStrictEqual(replies(n2), ["reply", "reply"])
   })
 
-  it("holds replies to changes of a durable room, but not their events, until they are stored", () => {
-    for (const isShared of [true, false]) {
-      const harness = new ActorHarness({ durable: true }, isShared)
-      harness.join("ann", "n1")
-      const { n1 } = harness.gateways
-      harness.save()
-      n1.outputs = []
-      harness.writes = false
-      write(harness, "ann", "n1", 1)
-      harness.send("n1", { t: "setMyState", playerId: "ann", patch: { ready: true } })
-      harness.send("n1", { t: "lock", playerId: "ann", locked: true })
-      assert.strictEqual(version(n1, "ann"), 1)
-      assert.deepStrictEqual(replies(n1), [])
-      harness.send("n1", { t: "send", playerId: "ann", type: "x" })
-      assert.deepStrictEqual(replies(n1), ["reply"])
-      harness.writes = true
-      harness.save()
-      assert.deepStrictEqual(replies(n1), Array(4).fill("reply"))
-    }
-  })
-
   it("withholds a reply, but not its event, while a snapshot is over a second late", () => {
     const harness = roomOfThree()
     harness.save()

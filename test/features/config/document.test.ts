@@ -104,7 +104,12 @@ describe("a valid document", () => {
     const p2p = { maxPlayers: 4, relayOnly: true }
     assert.deepStrictEqual<unknown>(decoded(fullest), {
       ...fullest,
-      multiplayer: { modes: [{ ...duel, p2p }, { ...mesh, durable: false }] }
+      multiplayer: {
+        modes: [
+          { ...duel, p2p },
+          { ...mesh, durable: false }
+        ]
+      }
     })
   })
 
