@@ -107,14 +107,15 @@ export class ProjectConfigApi extends underProject(documents("projectConfig", pr
 export const FeatureState = Schema.Struct({
   key: Schema.String,
   title: Schema.String,
-  configPath: Schema.NullOr(Schema.String),
+  configPath: Schema.String,
   source: Schema.Literals(["config", "endpoint"]),
   enabled: Schema.Boolean,
   offered: Schema.Boolean
 }).annotate({
   identifier: "FeatureState",
   description:
-    "State of a feature. `configPath` is the switch in the config, null where an endpoint enables it."
+    "State of a feature. `configPath` is the switch in the config, or the endpoint that enables it, as " +
+    "`source` says."
 })
 export type FeatureState = typeof FeatureState.Type
 

@@ -60,9 +60,42 @@ export const functionRuntime = {
 /** What an environment stores on the disk of its runner. */
 export const functionStorage = {
   megabytesDefault: 1024,
-  /** Milliseconds between two measurements of an environment that is called. */
+  /** Room between the limit, at which bindings refuse to add, and the ceiling, at which code stops. */
+  ceilingShare: 0.25,
+  ceilingMinBytes: 16 * mebibyte,
+  /** Bytes that an entry of the file system counts at least, even of an empty file. */
+  entryMinBytes: 4096,
+  /** Milliseconds between two looks at what the process of an environment has written. */
+  checkMillis: 100,
+  /** Milliseconds between two measurements: at most, at least, and while it is unknown what is written. */
   measureMillis: 5000,
-  measureTimeoutMillis: 60_000
+  measureMinMillis: 250,
+  measureBlindMillis: 1000,
+  /** A measurement is followed by a rest of this many times its duration. */
+  measureRestFactor: 4,
+  measureTimeoutMillis: 60_000,
+  /** Measurements of a runner at once. */
+  measuredAtOnce: 2,
+  /** Bytes that a process writes before it is worth a look. */
+  writtenMinBytes: mebibyte,
+  /** Databases that are compacted: bytes of a file, the share that is free, files at a time, duration. */
+  compactMinBytes: mebibyte,
+  compactFreeShare: 0.25,
+  compactedMax: 64,
+  compactMillis: 120_000,
+  /** Milliseconds between two tries to compact, and characters of a problem that are logged. */
+  compactEveryMillis: 60_000,
+  problemMaxCharacters: 2000,
+  /** Space of the disk that functions leave to others, and how often it is read. */
+  reserveMegabytesDefault: 512,
+  diskCheckMillis: 5000
+} as const
+
+/** CPU time of functions that the operator may bound. */
+export const functionCpu = {
+  /** Seconds of CPU time that an environment may use in a minute, whatever uses them. */
+  secondsPerMinuteDefault: 30,
+  secondsPerMinuteMax: 3600
 } as const
 
 /** Snapshots of the data of functions. */

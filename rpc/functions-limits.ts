@@ -30,8 +30,8 @@ export const functions = {
   secretMaxBytes: 24 * KiB,
   /** A secret with the escapes of JSON. */
   secretBodyMaxBytes: 160 * KiB,
-  /** Runs of one database: a statement with its parameters. */
-  sqlMaxBytes: 100 * KiB,
+  /** Runs of one database: a statement with its parameters. SQLite here reads no longer one. */
+  sqlMaxBytes: 100_000,
   sqlParametersMax: 100,
   rowsMax: 1000,
   migrationsMax: 100,

@@ -65,10 +65,13 @@ export const FunctionsDeployment = Schema.Struct({
   mainModule: Schema.String,
   modules: Schema.Array(Schema.Struct({ name: Schema.String, sizeBytes: Schema.Int })),
   bindings: Schema.Array(FunctionsBinding),
-  crons: Schema.Array(Schema.String)
+  crons: Schema.Array(Schema.String),
+  unsetSecrets: Schema.Array(Schema.String)
 }).annotate({
   identifier: "FunctionsDeployment",
-  description: "A version of the code of an environment's Functions. `url` calls the live version."
+  description:
+    "A version of the code of an environment's Functions. `url` calls the live version. `unsetSecrets` are " +
+    "secrets that the code binds and nobody has set: they are undefined in `env`."
 })
 export type FunctionsDeployment = typeof FunctionsDeployment.Type
 

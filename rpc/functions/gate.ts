@@ -4,6 +4,9 @@ import { HttpApiMiddleware } from "effect/http-api"
 import type { CurrentEnvironment } from "../auth.ts"
 import { FeatureDisabled, FeatureUnavailable, wire } from "../errors/codes.ts"
 
+/** What enables Functions, where other features have a path in the config: this endpoint. */
+export const functionsConfigPath = "functions/enable"
+
 /** Marks an endpoint that needs Functions to be on; read by {@link FunctionsGate}. */
 export const RequiresFunctions = Context.Reference<boolean>(
   "rpc/functions/gate/RequiresFunctions",

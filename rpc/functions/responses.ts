@@ -5,6 +5,17 @@ import { isStorable, Timestamp } from "../text.ts"
 
 const Stored = Schema.Struct({ binding: Schema.String, sizeBytes: Schema.Finite })
 
+/** What an environment has used of its bounds, as its runner measures it; a bound of 0 is none. */
+const Usage = Schema.Struct({
+  cpu: Schema.Struct({ usedMs: Schema.Int, maxMs: Schema.Int, waitMs: Schema.Int }),
+  storage: Schema.Struct({
+    bytes: Schema.Finite,
+    maxBytes: Schema.Finite,
+    state: Schema.Literals(["free", "full", "over"])
+  })
+})
+export type FunctionsUsage = typeof Usage.Type
+
 /** The state of Functions in an environment. `secrets` are names only. */
 export const FunctionsStatus = Schema.Struct({
   enabled: Schema.Boolean,
@@ -22,10 +33,14 @@ export const FunctionsStatus = Schema.Struct({
     files: Schema.Array(Stored),
     queues: Schema.Array(Schema.Struct({ binding: Schema.String, messages: Schema.Int }))
   }),
+  usage: Schema.NullOr(Usage),
   secrets: Schema.Array(Schema.String)
 }).annotate({
   identifier: "FunctionsStatus",
-  description: "The state of Functions in an environment. `secrets` are names only."
+  description:
+    "The state of Functions in an environment. `secrets` are names only. `usage` is null where no runner " +
+    "has the environment: `cpu` of the last minute, with the milliseconds until calls begin again; `storage` " +
+    "on disk, where code does not run in the state `over`."
 })
 export type FunctionsStatus = typeof FunctionsStatus.Type
 
@@ -82,10 +97,19 @@ const SqlValue = Schema.Union([
   Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })))
 ])
 
+/** A parameter. Text that is not well-formed would be stored as other text. */
+const SqlParameter = SqlValue.check(
+  Schema.makeFilter((value: typeof SqlValue.Type) =>
+    typeof value !== "string" || value.isWellFormed()
+      ? undefined
+      : "Expected well-formed text, without half of a surrogate pair"
+  )
+)
+
 export const Query = Schema.Struct({
   sql: bytesUpTo(limits.sqlMaxBytes),
   params: Schema.optionalKey(
-    Schema.Array(SqlValue).check(Schema.isMaxLength(limits.sqlParametersMax))
+    Schema.Array(SqlParameter).check(Schema.isMaxLength(limits.sqlParametersMax))
   )
 })
 export type Query = typeof Query.Type

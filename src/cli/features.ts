@@ -26,7 +26,7 @@ export const featuresCommand = Command.make(
     const rows = features.map((feature) => [
       feature.key,
       stateOf(feature),
-      feature.configPath ?? "an endpoint of its own",
+      feature.configPath,
       feature.title
     ])
     yield* printResult(

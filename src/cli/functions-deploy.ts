@@ -66,11 +66,14 @@ export const deployCommand = Command.make(
   }) {
     const target = yield* resolveTarget(options.env)
     const message = Option.getOrUndefined(options.message)
-    const { url, version } = yield* deployFolder(target, options.folder, {
+    const { unsetSecrets, url, version } = yield* deployFolder(target, options.folder, {
       enable: options.enable,
       ...(message === undefined ? {} : { message })
     })
-    yield* printResult({ environment: target.place.environment, version, url }, [
+    for (const name of unsetSecrets) {
+      yield* note(`The secret ${name} is not set: svc functions secrets set ${name}`)
+    }
+    yield* printResult({ environment: target.place.environment, version, unsetSecrets, url }, [
       `Version ${version} is live in ${nameOf(target)}.`,
       out("cyan", url)
     ])

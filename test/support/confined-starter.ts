@@ -6,7 +6,7 @@ import { findPrograms, ownUsers } from "#server/platform/workerd/programs"
 
 const programs = await findPrograms()
 const uid = programs.hasOwnUsers ? ownUsers.first : undefined
-const confinement = { uid, dataBytes: 2 ** 30, openFiles: 64, threads: 16 }
+const confinement = { uid, dataBytes: 2 ** 30, openFiles: 64, threads: 16, fileBytes: 0 }
 const [file, ...args] = confine(programs, confinement, ["/bin/sleep", "1000"])
 const child = spawn(file, args, { stdio: ["ignore", "pipe", "ignore"], env: {} })
 child.once("exit", (code, signal) => {

@@ -1,5 +1,7 @@
 /** Texts of the view of Functions. */
 
+const seconds = (millis: number): string => `${Math.ceil(millis / 1000)} s`
+
 export const functionTexts = {
   functions: {
     title: "Functions",
@@ -54,6 +56,16 @@ export const functionTexts = {
     subRequestsHint: "0 to 1,000.",
     save: "Save",
     limitsSaved: "The limits are changed.",
+    cpuMinute: "CPU time of a minute",
+    cpuUsed: (usedMs: number, maxMs: number) =>
+      maxMs === 0 ? seconds(usedMs) : `${seconds(usedMs)} of ${seconds(maxMs)}`,
+    cpuWait: (waitMs: number) => `Used up: calls begin again in ${seconds(waitMs)}`,
+    storage: "Storage",
+    storageUsed: (used: string, max: string) => (max === "" ? used : `${used} of ${max}`),
+    storageStates: {
+      full: "Full: writes are refused",
+      over: "Too much: the code is stopped until data is deleted"
+    },
     objects: "Durable objects",
     crons: "Crons",
     cronsLead: "In UTC: minute, hour, day of the month, month, day of the week.",

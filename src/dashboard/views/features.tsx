@@ -43,10 +43,10 @@ const Switch = ({
           type="checkbox"
           role="switch"
           checked={enabled}
-          disabled={!offered || configPath === null || source !== "config"}
+          disabled={!offered || source !== "config"}
           onClick={(event) => {
             event.preventDefault()
-            if (configPath !== null) offer(changed(text, configPath, !enabled))
+            if (source === "config") offer(changed(text, configPath, !enabled))
           }}
         />
         <strong>{title}</strong>
@@ -54,7 +54,7 @@ const Switch = ({
         {!offered && <Badge kind="amber">{own.notOffered}</Badge>}
       </label>
       <p class="soft small">
-        {configPath === null ? (
+        {source === "endpoint" ? (
           <>
             {own.byEndpoint}{" "}
             <a href={addressOf(project, env, "functions")}>{texts.views.functions}</a>

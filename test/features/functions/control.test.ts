@@ -63,12 +63,18 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
         const features = Array.from(Object(at(body, "features")))
         return features.find((feature) => at(feature, "key") === "functions")
       })
-      assert.deepInclude(yield* listed, { source: "endpoint", enabled: false, offered: true })
+      const configPath = "functions/enable"
+      assert.deepInclude(yield* listed, {
+        source: "endpoint",
+        configPath,
+        enabled: false,
+        offered: true
+      })
       const early = yield* call(target, "POST", "/deployments", deploymentOf(code))
       assert.deepStrictEqual([early.status, codeOf(early)], [403, "feature_disabled"])
       assert.deepStrictEqual(at(early.body, "error", "details"), {
         feature: "functions",
-        configPath: "functions/enable"
+        configPath
       })
       assert.deepInclude(yield* enableWith(target, { cpuMs: 200 }), {
         enabled: true,
@@ -181,6 +187,8 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
         const source = yield* FunctionsSource
         const sql = yield* SqlClient.SqlClient
         yield* enable(target)
+        const early = yield* deploy(target, { bindings: [{ name: "API_KEY", type: "secret" }] })
+        assert.deepStrictEqual(at(early, "unsetSecrets"), ["API_KEY"])
         const put = yield* call(target, "PUT", "/secrets/API_KEY", { value: "top secret" })
         assert.deepStrictEqual([put.status, put.body], [200, { name: "API_KEY" }])
         yield* call(target, "PUT", "/secrets/OTHER", { value: "not bound" })
@@ -258,6 +266,13 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
         const wrong = yield* query("DB", "selec")
         assert.deepStrictEqual([wrong.status, codeOf(wrong)], [400, "sql_error"])
         assert.strictEqual((yield* query("DB", "")).status, 400)
+        const several = yield* query("DB", "select 1; select 2")
+        assert.deepStrictEqual([several.status, codeOf(several)], [400, "invalid_request"])
+        assert.strictEqual((yield* query("DB", `select '${"a".repeat(99_991)}'`)).status, 200)
+        assert.strictEqual((yield* query("DB", `select '${"a".repeat(99_992)}'`)).status, 400)
+        const half = { sql: "select ?", params: ["\uD83D"] }
+        assert.strictEqual((yield* call(target, "POST", "/db/DB/query", half)).status, 400)
+        assert.strictEqual((yield* query("DB", "select 1;")).status, 200)
         const migrations = [{ name: "0001_init", sql: "create table t (a)" }]
         const done = yield* call(target, "POST", "/db/DB/migrate", { migrations })
         assert.deepStrictEqual(done.body, { applied: ["0001_init"], skipped: [], failed: null })

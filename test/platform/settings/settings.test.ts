@@ -57,6 +57,10 @@ describe("settings", () => {
           processes: 32,
           memoryBytes: 256 * 1024 * 1024,
           storageBytes: 1024 * 1024 * 1024,
+          diskReserveBytes: 512 * 1024 * 1024,
+          cpuMillisPerMinute: 30_000,
+          cpuMillisMax: 30_000,
+          callsMax: 1000,
           snapshotSeconds: 10
         },
         hosting: {

@@ -7,7 +7,10 @@ import { confine } from "#server/platform/workerd/command"
 import { findPrograms, ownUsers } from "#server/platform/workerd/programs"
 import { eventually } from "../../support/voice-peer.ts"
 
-const confinement = { dataBytes: 2 ** 30, openFiles: 64, threads: 16 }
+const confinement = { dataBytes: 2 ** 30, openFiles: 64, threads: 16, fileBytes: 2 ** 20 }
+
+/** Position of the niceness in `/proc/self/stat`, after the name. */
+const nicenessField = 16
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -20,10 +23,16 @@ const isAlive = (pid: number): boolean => {
 }
 
 describe("a confined process", () => {
-  it("confines a process: no capabilities, bare environment, own user under root, bounded resources", async () => {
+  it("confines a process: no capabilities, bare environment, own user, low priority, bounded resources", async () => {
     const programs = await findPrograms()
     const uid = programs.hasOwnUsers ? ownUsers.first : undefined
-    const read = ["/bin/cat", "/proc/self/status", "/proc/self/limits", "/proc/self/environ"]
+    const read = [
+      "/bin/cat",
+      "/proc/self/status",
+      "/proc/self/limits",
+      "/proc/self/stat",
+      "/proc/self/environ"
+    ]
     const [file, ...args] = confine(programs, { ...confinement, uid }, read)
     const { stdout } = spawnSync(file, args, { env: { TZ: "UTC" }, encoding: "utf8" })
     assert.match(stdout, /^CapEff:\t0+$/m)
@@ -31,6 +40,9 @@ describe("a confined process", () => {
     assert.match(stdout, /^Max open files +64 +64 /m)
     assert.match(stdout, /^Max data size +1073741824 /m)
     assert.match(stdout, /^Max core file size +0 /m)
+    assert.match(stdout, /^Max file size +1048576 /m)
+    const [, stat = ""] = /^\d+ \(cat\) (.*)$/m.exec(stdout) ?? []
+    assert.strictEqual(stat.split(" ")[nicenessField], "10")
     assert.match(stdout, /TZ=UTC\0$/)
     assert.notMatch(stdout, /PATH=/)
     if (uid !== undefined) {

@@ -3,7 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { CpuAccounts } from "#server/platform/workerd/cpu-accounts"
 import { parseStat, type ProcessUsage } from "#server/platform/process-usage"
 import { RestartPace } from "#server/platform/workerd/restart-pace"
-import { type Call, type EndReason, Supervisor } from "#server/platform/workerd/supervisor"
+import { CpuBudget } from "#server/platform/workerd/cpu-budget"
+import {
+  type Call,
+  type EndReason,
+  type EntryKind,
+  Supervisor
+} from "#server/platform/workerd/supervisor"
 
 class FakeProcess {
   readonly #exit = Promise.withResolvers<void>()
@@ -25,7 +31,8 @@ class FakeProcess {
 /** Time passes with each look at the clock. */
 const stepMillis = 3
 
-const setup = () => {
+const setup = (budgetMillis = 0) => {
+  const refusals = new Map<EntryKind, Error>()
   const started: Array<FakeProcess> = []
   const ends: Array<EndReason> = []
   let failure: Error | undefined
@@ -39,6 +46,9 @@ const setup = () => {
     },
     limits: () => ({ cpuMillis: 50, memoryBytes: 1000 }),
     usageOf: (pid) => started[pid]?.usage,
+    budget: new CpuBudget(budgetMillis, 0),
+    refusalOf: (kind) => refusals.get(kind),
+    onCheck: () => undefined,
     now: () => (time += stepMillis),
     onEnd: (reason) => ends.push(reason),
     onCpu: () => undefined,
@@ -47,6 +57,7 @@ const setup = () => {
   })
   return {
     supervisor,
+    refusals,
     started,
     ends,
     fail: (error: Error | undefined) => {
@@ -171,6 +182,82 @@ describe("supervisor", () => {
     fail(undefined)
     const call = await supervisor.enter("call")
     call.end()
+  })
+})
+
+describe("supervisor with a budget", () => {
+  it("ends a process that uses more than the budget, though each call is within its limit", async () => {
+    const { ends, started, supervisor } = setup(1000)
+    for (let used = 40; ends.length === 0; used += 40) {
+      const call = await supervisor.enter("call")
+      started[0]!.usage = { cpuMillis: used, memoryBytes: 0 }
+      call.end()
+      assert.isBelow(used, 2000)
+    }
+    assert.deepStrictEqual(ends, ["budget"])
+    assert.isTrue(started[0]!.killed)
+  })
+
+  it("refuses work with the error of its refusal, also work that waited for the start", async () => {
+    const { refusals, supervisor } = setup()
+    const waiting = supervisor.enter("call")
+    refusals.set("call", new Error("used up"))
+    assert.propertyVal(await waiting.catch((error: unknown) => error), "message", "used up")
+    const maintenance = await supervisor.enter("maintenance")
+    maintenance.end()
+    assert.strictEqual(supervisor.load, 0)
+  })
+
+  it("ends what is under way when the storage is used up, and starts no process by itself", async () => {
+    const { ends, started, supervisor } = setup()
+    const call = await supervisor.enter("call")
+    const ended = endOf(call)
+    supervisor.end("storage")
+    assert.strictEqual(await ended, "storage")
+    assert.deepStrictEqual(ends, ["storage"])
+    assert.lengthOf(started, 1)
+    assert.isUndefined(supervisor.process)
+  })
+})
+
+describe("CPU budget", () => {
+  const minute = 60_000
+
+  it("lets a process use its budget within a minute at once, and refuses calls beyond it", () => {
+    const budget = new CpuBudget(1000, 0)
+    assert.strictEqual(budget.charge(999, 0), "within")
+    assert.strictEqual(budget.waitMillis(0), 0)
+    assert.strictEqual(budget.charge(1, 0), "spent")
+    assert.strictEqual(budget.charge(100, 0), "spent")
+    assert.strictEqual(budget.charge(1, 0), "overdrawn")
+  })
+
+  it("admits calls again when a quarter of the budget is repaid", () => {
+    const budget = new CpuBudget(1000, 0)
+    budget.charge(1000, 0)
+    assert.strictEqual(budget.waitMillis(0), minute / 4)
+    assert.strictEqual(budget.waitMillis(minute / 8), minute / 8)
+    assert.strictEqual(budget.waitMillis(minute / 4), 0)
+    assert.strictEqual(budget.usedMillis(minute), 0)
+  })
+
+  it("bounds what endless work uses over many minutes, however often it starts again", () => {
+    const budget = new CpuBudget(1000, 0)
+    let used = 0
+    for (let now = 0; now < 10 * minute; now += 10) {
+      if (budget.waitMillis(now) > 0) continue
+      used += 10
+      budget.charge(10, now)
+    }
+    // The budget of ten minutes, and what it had at the start.
+    assert.isAtMost(used, 11 * 1000)
+    assert.isAtLeast(used, 9 * 1000)
+  })
+
+  it("does not bound a process without a budget", () => {
+    const budget = new CpuBudget(0, 0)
+    assert.strictEqual(budget.charge(minute, 0), "within")
+    assert.strictEqual(budget.waitMillis(0), 0)
   })
 })
 

@@ -67,6 +67,28 @@ const LimitsDialog = ({
   )
 }
 
+/** What the environment has used, and what follows. */
+const Used = ({ usage }: { readonly usage: NonNullable<Status["usage"]> }) => {
+  const { cpu, storage } = usage
+  return (
+    <>
+      <dt>{own.cpuMinute}</dt>
+      <dd>
+        {own.cpuUsed(cpu.usedMs, cpu.maxMs)}{" "}
+        {cpu.waitMs > 0 && <Badge kind="red">{own.cpuWait(cpu.waitMs)}</Badge>}
+      </dd>
+      <dt>{own.storage}</dt>
+      <dd>
+        {own.storageUsed(
+          bytes(storage.bytes),
+          storage.maxBytes === 0 ? "" : bytes(storage.maxBytes)
+        )}{" "}
+        {storage.state !== "free" && <Badge kind="red">{own.storageStates[storage.state]}</Badge>}
+      </dd>
+    </>
+  )
+}
+
 const Facts = ({
   actions,
   refresh,
@@ -77,7 +99,7 @@ const Facts = ({
   readonly actions: ComponentChildren
 }) => {
   const [editing, setEditing] = useState(false)
-  const { durableObjects, limits, url, version } = status
+  const { durableObjects, limits, url, usage, version } = status
   return (
     <Panel
       title={own.state}
@@ -105,6 +127,7 @@ const Facts = ({
         <dd>{own.millis(limits.cpuMs)}</dd>
         <dt>{own.subRequests}</dt>
         <dd>{limits.subRequests}</dd>
+        {usage !== null && <Used usage={usage} />}
         {durableObjects.length > 0 && (
           <>
             <dt>{own.objects}</dt>

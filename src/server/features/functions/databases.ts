@@ -1,12 +1,13 @@
 /** Databases of Functions: statements and migrations on the databases of the live version. */
 import { Effect, Option } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
-import { FunctionsSuspended, NotFound } from "#rpc/errors/codes"
+import { FunctionsSuspended, InvalidRequest, NotFound } from "#rpc/errors/codes"
 import type { Migrations, Query } from "#rpc/functions/responses"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
 import { FunctionsRepository } from "#sql/functions/settings"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { FunctionsRuntime, type SqlAnswer } from "./runtime.ts"
+import { hasSeveralStatements } from "./statements.ts"
 
 const eventOf = (
   action: AuditEvent["action"],
@@ -34,6 +35,17 @@ const makeRequireDatabase = Effect.gen(function* () {
   })
 })
 
+const severalStatements = new InvalidRequest({
+  details: {
+    issues: [
+      {
+        path: "sql",
+        message: "Expected one statement: send others by themselves, or as a migration"
+      }
+    ]
+  }
+})
+
 const hasWritten = ({ columns, rowsAffected }: SqlAnswer): boolean =>
   rowsAffected > 0 || columns.length === 0
 
@@ -48,6 +60,7 @@ export const makeDatabases = Effect.gen(function* () {
       binding: string,
       { params = [], sql }: Query
     ) {
+      if (hasSeveralStatements(sql)) return yield* severalStatements
       yield* requireDatabase(environment, binding)
       const answer = yield* runtime.query(environment.environmentId, binding, sql, params)
       // The entry omits the statement: the log outlives the data, which it must not keep.

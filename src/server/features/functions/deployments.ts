@@ -57,11 +57,16 @@ export class FunctionsDeployments extends Context.Service<
       const deployments = yield* FunctionsDeploymentRepository
       const urlOf = yield* makeUrlOf
       const validate = yield* makeValidate
+      const secretsOf = (environmentId: EnvironmentId) =>
+        Effect.map(
+          deployments.secretNames(environmentId),
+          (rows) => new Set(rows.map(({ name }) => name))
+        )
       const shown = Effect.fnUntraced(function* (environment: EnvironmentCaller, version: number) {
         const { environmentId } = environment
         const row = yield* deployments.find({ environmentId, version })
         const found = yield* Effect.mapError(Effect.fromOption(row), () => new NotFound())
-        return deploymentView(found, yield* urlOf(environment))
+        return deploymentView(found, yield* urlOf(environment), yield* secretsOf(environmentId))
       })
       const { checkDisk } = yield* FunctionsRuntime
       const deploy = yield* makeDeploy((environmentId, bundle) =>
@@ -83,7 +88,8 @@ export class FunctionsDeployments extends Context.Service<
           const { environmentId } = environment
           const rows = yield* deployments.page({ environmentId, ...page })
           const url = yield* urlOf(environment)
-          return rows.map((row) => deploymentView(row, url))
+          const secrets = yield* secretsOf(environmentId)
+          return rows.map((row) => deploymentView(row, url, secrets))
         })
       })
     })

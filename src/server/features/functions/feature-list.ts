@@ -4,6 +4,7 @@ import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { FeatureState } from "#rpc/config"
 import { featureTable } from "#rpc/config-document/features"
+import { functionsConfigPath } from "#rpc/functions/gate"
 import type { EnvironmentId } from "#rpc/ids"
 import { FunctionsRepository } from "#sql/functions/settings"
 import { apiGroup } from "#server/platform/api-group"
@@ -21,7 +22,7 @@ const makeFunctions = Effect.gen(function* () {
     const state: FeatureState = {
       key: "functions",
       title: "Functions",
-      configPath: null,
+      configPath: functionsConfigPath,
       source: "endpoint",
       enabled: offered && enabled,
       offered

@@ -2,7 +2,7 @@
 import { Context, Effect, Layer } from "effect"
 import { CurrentEnvironment } from "#rpc/auth"
 import { FeatureDisabled, FeatureUnavailable } from "#rpc/errors/codes"
-import { FunctionsGate, RequiresFunctions } from "#rpc/functions/gate"
+import { functionsConfigPath, FunctionsGate, RequiresFunctions } from "#rpc/functions/gate"
 import { FunctionsRepository } from "#sql/functions/settings"
 import { FunctionsRuntime } from "./runtime.ts"
 
@@ -15,7 +15,7 @@ export const unavailableFor = (reason: string) =>
 
 const disabled = new FeatureDisabled({
   message: "Functions are turned off. Turn them on with POST .../functions/enable.",
-  details: { feature: "functions", configPath: "functions/enable" }
+  details: { feature: "functions", configPath: functionsConfigPath }
 })
 
 export const FunctionsGateLive = Layer.effect(

@@ -13,6 +13,7 @@ import type {
   SqlError,
   Unavailable
 } from "#rpc/errors/codes"
+import type { FunctionsUsage } from "#rpc/functions/responses"
 import type { EnvironmentId } from "#rpc/ids"
 import type { FunctionBundle } from "./program.ts"
 import type { QueueContentType } from "./control-plane.ts"
@@ -53,6 +54,8 @@ export interface FunctionResources {
   readonly kv: ReadonlyArray<{ readonly binding: string; readonly sizeBytes: number }>
   readonly files: ReadonlyArray<{ readonly binding: string; readonly sizeBytes: number }>
   readonly queues: ReadonlyArray<{ readonly binding: string; readonly messages: number }>
+  /** What the environment has used; absent if no process has run since the start of its runner. */
+  readonly usage?: FunctionsUsage
 }
 
 /** Exports of a deployment. The service stores events only for hooks that the live version has. */

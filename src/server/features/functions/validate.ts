@@ -8,6 +8,7 @@ import { compileInput, socketsOf, startWorkerd } from "./host/launch.ts"
 import type { HostContext } from "./host/host-context.ts"
 import type { EnvironmentDirectories } from "./host/directories.ts"
 import { makeSealKey, ProcessSeal } from "./host/process-seal.ts"
+import { storageLimitsOf } from "./host/storage-use.ts"
 import { postJson } from "./host/worker-http.ts"
 import type { FunctionBundle } from "./program.ts"
 import type { ValidatedFunction } from "./runtime.ts"
@@ -108,6 +109,7 @@ const startOnce = async (
     })
   const sockets = socketsOf(directories, 0)
   const process = await startWorkerd(context, directories, config, sockets, {
+    fileBytes: 2 * storageLimitsOf(context.storageBytes).ceilingBytes,
     startMillis: limits.startMillis,
     startCpuMillis: limits.startCpuMillis,
     onLine: () => undefined

@@ -27,10 +27,14 @@ export const makeUrlOf = Effect.gen(function* () {
 
 export const deploymentView = (
   { activatedAt, createdAt, hooks: _hooks, ...row }: FunctionsDeploymentRow,
-  url: string
+  url: string,
+  secrets: ReadonlySet<string>
 ): FunctionsDeployment => ({
   ...row,
   url,
+  unsetSecrets: row.bindings.flatMap(({ name, type }) =>
+    type === "secret" && !secrets.has(name) ? [name] : []
+  ),
   createdAt: DateTime.formatIso(createdAt),
   activatedAt: activatedAt === null ? null : DateTime.formatIso(activatedAt)
 })
@@ -71,7 +75,8 @@ const makeResources = Effect.gen(function* () {
       databases: withDeclared(stored.databases, named("db")),
       kv: withDeclared(stored.kv, named("kv")),
       files: withDeclared(stored.files, named("files")),
-      queues: [...counts].map(([binding, messages]) => ({ binding, messages }))
+      queues: [...counts].map(([binding, messages]) => ({ binding, messages })),
+      usage: stored.usage ?? null
     }
   })
 })
@@ -92,6 +97,7 @@ export const makeStatus = Effect.gen(function* () {
         : Option.getOrUndefined(yield* deployments.find({ environmentId, version: liveVersion }))
     const secrets = yield* deployments.secretNames(environmentId)
     const bindings = live?.bindings ?? []
+    const { usage, ...resources } = yield* resourcesOf(environmentId, bindings)
     const status: FunctionsStatus = {
       enabled,
       suspended: suspendedReason !== null,
@@ -104,7 +110,8 @@ export const makeStatus = Effect.gen(function* () {
       durableObjects: bindings.flatMap((binding) =>
         binding.type === "durableObject" && binding.class !== undefined ? [binding.class] : []
       ),
-      resources: yield* resourcesOf(environmentId, bindings),
+      resources,
+      usage,
       secrets: secrets.map(({ name }) => name)
     }
     return status

@@ -1,6 +1,7 @@
 /** Files on the disk of this node, the least recently used of which go first. */
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises"
+import { readdir, rename, rm, stat } from "node:fs/promises"
 import { dirname, join, relative, sep } from "node:path"
+import { makeOwnFolder } from "./folder.ts"
 
 interface Found {
   readonly key: string
@@ -33,7 +34,7 @@ export class DiskCache {
 
   /** Opens a cache with the files that the process before has left. */
   static async open(root: string, maxBytes: number): Promise<DiskCache> {
-    await mkdir(root, { recursive: true })
+    await makeOwnFolder(root)
     const cache = new DiskCache(root, maxBytes)
     for (const { bytes, key } of await filesBelow(root)) cache.#count(key, bytes)
     await cache.#evict()
@@ -57,7 +58,7 @@ export class DiskCache {
   async take(key: string, file: string): Promise<string> {
     const path = join(this.#root, key)
     const { size } = await stat(file)
-    await mkdir(dirname(path), { recursive: true })
+    await makeOwnFolder(dirname(path))
     await rename(file, path)
     this.#forget(key)
     this.#count(key, size)

@@ -27,6 +27,12 @@ const syncDirectory = async (directory: string): Promise<void> => {
 
 const keyForm = /^[A-Za-z0-9_]+(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$/
 
+/** Creates a folder that only the service can enter. Others may have to pass those around it. */
+export const makeOwnFolder = async (folder: string): Promise<void> => {
+  await mkdir(dirname(folder), { recursive: true })
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+}
+
 /** Creates temporary files in a folder, and removes stale ones. */
 export const makeTemporaryFiles = Effect.fnUntraced(function* (folder: string) {
   const random = yield* SecureRandom.SecureRandom
@@ -49,7 +55,7 @@ export const makeTemporaryFiles = Effect.fnUntraced(function* (folder: string) {
   )
   return Effect.acquireRelease(
     Effect.andThen(
-      attempt("create the folder of blobs", () => mkdir(folder, { recursive: true })),
+      attempt("create the folder of blobs", () => makeOwnFolder(folder)),
       Effect.map(random.uuidV4(), (name) => join(folder, name))
     ),
     (file) => Effect.ignore(attempt("remove a temporary file", () => rm(file, { force: true })))
@@ -65,7 +71,7 @@ export const folderStore = Effect.fnUntraced(function* (root: string) {
   const put = (key: string, file: string) =>
     attempt("store a blob", async () => {
       const to = pathOf(key)
-      await mkdir(dirname(to), { recursive: true })
+      await makeOwnFolder(dirname(to))
       const handle = await open(file, "r+")
       try {
         await handle.sync()

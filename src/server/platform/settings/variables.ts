@@ -1,7 +1,12 @@
 /** Environment variables that the service reads; `docs/operations/settings.md` lists them. */
 import { featureTable } from "#rpc/config-document/features"
-import { functionSnapshots, functionStorage } from "#rpc/function-runtime-limits"
-import { guests, hosting, saves, turn } from "#rpc/limits"
+import {
+  functionCpu,
+  functionRuntime,
+  functionSnapshots,
+  functionStorage
+} from "#rpc/function-runtime-limits"
+import { functions, guests, hosting, saves, turn } from "#rpc/limits"
 
 /** Length that makes the token impossible to guess. */
 export const metricsTokenMinCharacters = 16
@@ -263,8 +268,28 @@ export const variables = {
   SVC_FUNCTIONS_STORAGE_MB: {
     default: String(functionStorage.megabytesDefault),
     description:
-      "The most MiB that the functions of an environment store on disk. What is written within five seconds " +
-      "may exceed it. 0: no limit."
+      "The most MiB that the functions of an environment store on disk. Beyond it bindings refuse to add; " +
+      "a quarter (at least 16 MiB) beyond it its code is stopped. 0: no limit."
+  },
+  SVC_FUNCTIONS_DISK_RESERVE_MB: {
+    default: String(functionStorage.reserveMegabytesDefault),
+    description:
+      "MiB of the disk of the data directory that functions leave free. With less, no environment may add " +
+      "to what it stores. 0: none."
+  },
+  SVC_FUNCTIONS_CPU_SECONDS_PER_MINUTE: {
+    default: String(functionCpu.secondsPerMinuteDefault),
+    description:
+      "Seconds of CPU time that the functions of an environment may use in a minute: calls, crons, queues, " +
+      "timers and alarms. Beyond it calls are refused until time has repaid it. 0: no limit."
+  },
+  SVC_FUNCTIONS_CPU_MS_MAX: {
+    default: String(functions.cpuMillisMax),
+    description: "The greatest cpuMs, in milliseconds, that the functions of an environment get."
+  },
+  SVC_FUNCTIONS_CALLS: {
+    default: String(functionRuntime.callsMax),
+    description: "The most calls of an environment's functions under way; further ones get 503."
   },
   SVC_FUNCTIONS_SNAPSHOT_SECONDS: {
     default: String(functionSnapshots.secondsDefault),

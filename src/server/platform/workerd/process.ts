@@ -8,7 +8,7 @@ import { Readable } from "node:stream"
 import { Data, Schema } from "effect"
 import { type Confinement, confine } from "./command.ts"
 import { readLines } from "./line-reader.ts"
-import { watchCpu } from "../process-usage.ts"
+import { readUsage, watchCpu } from "../process-usage.ts"
 import type { Programs } from "./programs.ts"
 
 export interface WorkerdOptions {
@@ -34,6 +34,8 @@ export interface WorkerdOptions {
 export class StartFailure extends Data.TaggedError("StartFailure")<{
   readonly kind: "ended" | "late"
   readonly output: string
+  /** CPU time that a process without an end has used. */
+  readonly cpuMillis: number
 }> {}
 
 const Listening = Schema.fromJsonString(
@@ -104,8 +106,10 @@ const untilListening = (
   new Promise((resolve, reject) => {
     const waiting = new Set(Object.keys(sockets))
     let kind: StartFailure["kind"] = "ended"
+    let cpuMillis = 0
     const end = (): void => {
       kind = "late"
+      cpuMillis = readUsage(child.pid ?? 0)?.cpuMillis ?? 0
       child.kill("SIGKILL")
     }
     const deadline = setTimeout(end, startMillis)
@@ -116,7 +120,7 @@ const untilListening = (
     }
     void exited.then((output) => {
       settle()
-      reject(new StartFailure({ kind, output }))
+      reject(new StartFailure({ kind, output, cpuMillis }))
     })
     const control = child.stdio[3]
     if (!(control instanceof Readable)) return

@@ -1,5 +1,5 @@
 /**
- * Programs that run untrusted code: `workerd`, and `prlimit` and `setpriv` that confine it. Where
+ * Programs that run untrusted code: `workerd`, those that confine it, and `find`, which measures its files. Where
  * root runs the service, each process of untrusted code has a user of its own. So the programs must
  * be where every user can read them.
  */
@@ -26,6 +26,8 @@ export interface Programs {
   readonly workerd: string
   readonly prlimit: string
   readonly setpriv: string
+  readonly nice: string
+  readonly find: string
   /** The day of the release, `2026-07-30`: the latest behaviour that it knows. */
   readonly releaseDay: string
   /** Whether each process can have a user of its own. */
@@ -37,10 +39,10 @@ export class Unsupported extends Error {}
 
 const directories = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"]
 
-const findTool = (name: string): string => {
+const findTool = (name: string, debianPackage = "util-linux"): string => {
   const found = directories.map((directory) => join(directory, name)).find(existsSync)
   if (found === undefined) {
-    throw new Unsupported(`${name} is missing. Install util-linux.`)
+    throw new Unsupported(`${name} is missing. Install ${debianPackage}.`)
   }
   return found
 }
@@ -127,6 +129,8 @@ export const findPrograms = async (): Promise<Programs> => {
     workerd: isReadable ? installed : sharedCopy(installed),
     prlimit,
     setpriv,
+    nice: findTool("nice", "coreutils"),
+    find: findTool("find", "findutils"),
     releaseDay: releaseDay(),
     hasOwnUsers
   }

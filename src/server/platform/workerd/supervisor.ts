@@ -6,6 +6,7 @@
  */
 import { Data } from "effect"
 import { type CpuAccount, CpuAccounts } from "./cpu-accounts.ts"
+import type { CpuBudget } from "./cpu-budget.ts"
 import type { ProcessUsage } from "../process-usage.ts"
 import { RestartPace } from "./restart-pace.ts"
 
@@ -18,7 +19,10 @@ export interface Supervised {
 }
 
 /** Reason why calls under way failed. */
-export type EndReason = "cpu" | "memory" | "crash" | "stopped"
+export type EndReason = "budget" | "cpu" | "memory" | "storage" | "crash" | "stopped"
+
+/** Work that enters. The service's own operations on stored data are maintenance. */
+export type EntryKind = "call" | "maintenance" | "socket"
 
 /** Error for a call that cannot begin. */
 export class GateClosed extends Data.TaggedError("GateClosed")<{
@@ -36,10 +40,16 @@ export interface SupervisorOptions<P extends Supervised> {
   readonly start: () => Promise<P>
   readonly limits: () => SupervisorLimits
   readonly usageOf: (pid: number) => ProcessUsage | undefined
+  /** CPU time over minutes, which outlasts each process. */
+  readonly budget: CpuBudget
+  /** Returns the error for work that must not begin now. */
+  readonly refusalOf: (kind: EntryKind) => Error | undefined
   readonly now: () => number
   /** Callback for a process that the supervisor ended for its usage, or that crashed. */
   readonly onEnd: (reason: Exclude<EndReason, "stopped">) => void
   readonly onCpu: (cpuMillis: number) => void
+  /** Called whenever the usage of the process has been read. */
+  readonly onCheck: (pid: number) => void
   /** Calls that may wait at the gate, and for how long. */
   readonly waitingMax: number
   readonly waitMillis: number
@@ -71,6 +81,7 @@ export class Call<P extends Supervised> {
   }
 }
 
+const noUsage: ProcessUsage = { cpuMillis: 0, memoryBytes: 0 }
 const busyCheckMillis = 10
 const idleCheckMillis = 100
 /** Calls that begin or end within this time share what is used in it. */
@@ -100,7 +111,7 @@ export class Supervisor<P extends Supervised> {
   #ending: Promise<unknown> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
   #isTimerBusy = false
-  #usage: ProcessUsage = { cpuMillis: 0, memoryBytes: 0 }
+  #usage: ProcessUsage = noUsage
   #checkedAt = 0
   /** Time at which the last call ended, or the process started. */
   lastUsedAt: number
@@ -113,6 +124,11 @@ export class Supervisor<P extends Supervised> {
 
   get process(): P | undefined {
     return this.#process
+  }
+
+  /** Calls under way. */
+  get calls(): number {
+    return this.#calls.size
   }
 
   /** Calls and sockets under way. */
@@ -135,10 +151,11 @@ export class Supervisor<P extends Supervised> {
   }
 
   /** Starts a call; waits while the process starts or the gate is closed. */
-  async enter(kind: "call" | "socket"): Promise<Call<P>> {
+  async enter(kind: EntryKind): Promise<Call<P>> {
     const deadline = this.#options.now() + this.#options.waitMillis
     // It may end the process, which then must get no more calls.
     this.#settle()
+    this.#requireAdmission(kind)
     while (this.#process === undefined || this.#closed !== undefined) {
       if (this.#stopped) throw new GateClosed({ reason: "stopped" })
       if (this.#waiting >= this.#options.waitingMax || this.#options.now() > deadline) {
@@ -151,11 +168,17 @@ export class Supervisor<P extends Supervised> {
         this.#waiting -= 1
       }
       this.#settle()
+      this.#requireAdmission(kind)
     }
     return this.#begin(this.#process, kind)
   }
 
-  #begin(process: P, kind: "call" | "socket"): Call<P> {
+  #requireAdmission(kind: EntryKind): void {
+    const refusal = this.#options.refusalOf(kind)
+    if (refusal !== undefined) throw refusal
+  }
+
+  #begin(process: P, kind: EntryKind): Call<P> {
     const { cpuMillis } = this.#options.limits()
     const isYoung = this.#options.now() - this.#startedAt < youngMillis
     const account =
@@ -202,7 +225,9 @@ export class Supervisor<P extends Supervised> {
     this.#startedAt = this.#options.now()
     this.lastUsedAt = this.#startedAt
     this.#checkedAt = this.#startedAt
-    this.#usage = this.#options.usageOf(process.pid) ?? this.#usage
+    this.#usage = this.#options.usageOf(process.pid) ?? noUsage
+    // The start counts, since its code runs then, too.
+    this.#options.budget.charge(this.#usage.cpuMillis, this.#startedAt)
     this.#watch()
     void process.exited.then(() => this.#ended(process, "crash"))
   }
@@ -257,18 +282,29 @@ export class Supervisor<P extends Supervised> {
     this.#usage = usage
     this.#checkedAt = now
     if (cpuMillis > 0) this.#options.onCpu(cpuMillis)
+    const budget = this.#options.budget.charge(cpuMillis, now)
     const isYoung = now - this.#startedAt < youngMillis
     const background = limit + (isYoung ? youngAllowanceMillis : 0)
     if (this.#accounts.charge(cpuMillis, elapsed, background, this.#sockets.size > 0)) {
       this.#kill(process, "cpu")
     } else if (usage.memoryBytes > memoryBytes) {
       this.#kill(process, "memory")
+    } else if (budget === "overdrawn") {
+      this.#kill(process, "budget")
+    } else {
+      this.#options.onCheck(process.pid)
     }
+  }
+
+  /** Ends the process, if one runs, and what is under way in it. */
+  end(reason: "storage"): void {
+    if (this.#process !== undefined) this.#kill(this.#process, reason)
   }
 
   #kill(process: P, reason: Exclude<EndReason, "stopped">): void {
     process.kill()
     this.#ended(process, reason)
+    if (reason === "budget" || reason === "storage") return
     // Before a call needs it.
     if (this.#closed === undefined && !this.#stopped) this.#ensureStarted().catch(() => undefined)
   }

@@ -8,13 +8,14 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   renameSync,
   rmSync,
   statSync
 } from "node:fs"
-import { mkdir, rm, writeFile } from "node:fs/promises"
+import { readdir, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { systemDirectory } from "#server/platform/postgres/binaries"
@@ -43,7 +44,27 @@ const makePublic = (directory: string): string => {
   return directory
 }
 
-const insideOf = (full: string): string => join(full, "functions")
+/**
+ * Closes what the service has in the data directory to other users, who only pass through it. Installations
+ * of earlier releases have folders and files there that everybody can read.
+ */
+const closeToOthers = (dataDir: string): void => {
+  const own = process.getuid?.()
+  const close = (path: string, kept: number): void => {
+    const { mode, uid } = lstatSync(path)
+    const closed = mode & kept
+    if (uid === own && (mode & 0o777) !== closed) chmodSync(path, closed)
+  }
+  for (const entry of readdirSync(dataDir, { withFileTypes: true })) {
+    const isLink = !entry.isFile() && !entry.isDirectory()
+    if (!isLink && entry.name !== functionsFolder) close(join(dataDir, entry.name), 0o700)
+  }
+  close(dataDir, 0o711)
+}
+
+const functionsFolder = "functions"
+
+const insideOf = (full: string): string => join(full, functionsFolder)
 
 const outsideOf = (full: string): string =>
   join(systemDirectory, `functions-${hash("sha256", full).slice(0, 12)}`)
@@ -52,7 +73,10 @@ const outsideOf = (full: string): string =>
 const dataRoot = (dataDir: string, hasOwnUsers: boolean): string => {
   const full = resolve(dataDir)
   mkdirSync(full, { recursive: true })
-  return !hasOwnUsers || isPublic(full) ? insideOf(full) : outsideOf(full)
+  if (!hasOwnUsers) return insideOf(full)
+  if (!isPublic(full)) return outsideOf(full)
+  closeToOthers(full)
+  return insideOf(full)
 }
 
 /** Folders that may hold the data of environments. A missing folder holds none. */
@@ -95,6 +119,11 @@ export class DataDirectories {
     this.#readUsers()
   }
 
+  /** Root of the data of all environments. */
+  get root(): string {
+    return this.#data
+  }
+
   /** Directory names of the environments on this disk. */
   get names(): ReadonlyArray<string> {
     return readdirSync(this.#data)
@@ -121,11 +150,16 @@ export class DataDirectories {
     return directories
   }
 
+  /** Folder of the service on the disk of the data, which no environment can read. */
+  temporaryFolder(): string {
+    const folder = join(this.#data, "snapshots")
+    this.#make(folder, undefined)
+    return folder
+  }
+
   /** Writes and removes a trial file larger than a first database, to test the disk. */
   async tryToWrite(): Promise<void> {
-    const folder = join(this.#data, "snapshots")
-    const file = join(folder, `trial-${process.pid}-${(this.#made += 1)}`)
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const file = join(this.temporaryFolder(), `trial-${process.pid}-${(this.#made += 1)}`)
     try {
       await writeFile(file, Buffer.alloc(trialBytes))
     } finally {
@@ -168,6 +202,13 @@ export class DataDirectories {
     if (owner !== undefined) renameSync(data, old)
     renameSync(directory, data)
     rmSync(old, { recursive: true, force: true })
+  }
+
+  /** Empties the cache of an environment, which may go at any time. The process must have ended. */
+  async emptyCache(environmentId: string): Promise<void> {
+    const cache = join(this.dataOf(environmentId), "cache")
+    const names = existsSync(cache) ? await readdir(cache) : []
+    for (const name of names) await rm(join(cache, name), { recursive: true, force: true })
   }
 
   /** Removes the data of an environment. The process of the environment must have ended. */

@@ -20,6 +20,7 @@ import { GateClosed } from "#server/platform/workerd/supervisor"
 import { StartFailure } from "#server/platform/workerd/process"
 import { DiskFailure } from "./disk.ts"
 import { CallEnded, NotLive } from "./host.ts"
+import { endMessages, UsedUp } from "./standing.ts"
 
 /** Report of the entry point on a failed call. */
 const Failed = Schema.Struct({ message: Schema.String, hasExceeded: Schema.Boolean })
@@ -52,8 +53,10 @@ export const thrownError = (body: unknown, isDevelopment: boolean): CallError =>
 }
 
 const endErrors = {
+  budget: () => new FunctionCpuExceeded({ message: endMessages.budget }),
   cpu: () => new FunctionCpuExceeded(),
   memory: () => new FunctionCpuExceeded(),
+  storage: () => new FunctionsSuspended({ message: endMessages.storage }),
   crash: () => new FunctionError({ message: "The process of the function has ended." }),
   late: () => new FunctionError({ message: "The function did not answer in time." }),
   stopped: () => new Unavailable()
@@ -68,6 +71,13 @@ export const callError = (error: unknown): CallError | undefined => {
     return error.kind === "suspended" ? new FunctionsSuspended() : new NotFound()
   }
   if (error instanceof DiskFailure) return new Unavailable({ message: error.message })
+  if (error instanceof UsedUp) {
+    // Work that has not begun may be tried again; it is not to blame.
+    const { message } = error
+    return error.limit === "cpu"
+      ? new Unavailable({ message })
+      : new FunctionsSuspended({ message })
+  }
   if (error instanceof CallEnded) return endErrors[error.reason]()
   if (error instanceof GateClosed || error instanceof StartFailure) return new Unavailable()
   return undefined

@@ -5,10 +5,11 @@
 import { randomBytes } from "node:crypto"
 import type { Server } from "node:http"
 import { join } from "node:path"
-import { Data, Redacted } from "effect"
+import { setTimeout as delay } from "node:timers/promises"
+import { Data } from "effect"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { readUsage } from "#server/platform/process-usage"
-import type { WorkerdProcess } from "#server/platform/workerd/process"
+import { StartFailure, type WorkerdProcess } from "#server/platform/workerd/process"
 import {
   type Call,
   type EndReason,
@@ -27,9 +28,11 @@ import { type HostHandler, listenForBindings } from "./host-socket.ts"
 import { compileInput, removeSockets, type Sockets, socketsOf, startWorkerd } from "./launch.ts"
 import { LogBuffer } from "./log-buffer.ts"
 import type { EnvironmentDirectories } from "./directories.ts"
+import { hasStorage, isSame, withoutCode } from "./programs.ts"
 import { ProcessAgent } from "./process-agent.ts"
 import { makeSealKey, ProcessSeal, type SealedFacts, withSealKey } from "./process-seal.ts"
-import { StorageUse } from "./storage-use.ts"
+import { Reclaim } from "./reclaim.ts"
+import { endMessages, Standing } from "./standing.ts"
 import { postJson, type WorkerReply } from "./worker-http.ts"
 
 /** Error: the environment has no code to run, or is suspended. */
@@ -123,25 +126,37 @@ export class FunctionHost {
   #notLive: { readonly kind: "absent" | "suspended"; readonly until: number } | undefined
   #starts = 0
   #diskFailedAt = -Infinity
-  readonly #storage: StorageUse
+  readonly standing: Standing
+  readonly #reclaim: Reclaim
 
   constructor(context: HostContext, options: HostOptions) {
     this.#context = context
     this.#options = options
-    this.#storage = new StorageUse(context.storageBytes, context.now, (isFull) =>
-      this.#note(isFull ? "error" : "info", isFull ? fullMessage : freeMessage)
-    )
+    const { environmentId } = options
+    this.standing = new Standing({
+      environmentId,
+      context,
+      note: (level, message) => this.#note(level, message),
+      onStop: () => this.#stopCode(),
+      onResume: () => void this.reload().catch(context.onStorageFailure)
+    })
+    this.#reclaim = new Reclaim({ context, environmentId, host: this })
+    const { budget, storage } = this.standing
     this.supervisor = new Supervisor<RunningFunction>({
       start: () => this.#start(),
       limits: () => ({
-        cpuMillis: this.#program?.limits.cpuMs ?? 0,
+        cpuMillis: Math.min(this.#program?.limits.cpuMs ?? 0, context.cpuMillisMax),
         memoryBytes: context.memoryBytes
       }),
       usageOf: readUsage,
+      budget,
+      refusalOf: (kind) => this.standing.refusalOf(kind, this.supervisor.calls),
+      onCheck: (pid) => storage.refresh(pid),
       now: context.now,
       onEnd: (reason) => {
         this.#note("error", endMessages[reason])
-        options.onKill()
+        // Calls are refused until the budget is repaid, which is enough.
+        if (reason !== "budget") options.onKill()
       },
       onCpu: (cpuMillis) => {
         this.#usage.cpuMillis += cpuMillis
@@ -158,7 +173,7 @@ export class FunctionHost {
 
   /** Returns the running version. Starts its process if none runs. */
   async programNow(): Promise<FunctionProgram> {
-    const call = await this.supervisor.enter("call")
+    const call = await this.supervisor.enter("maintenance")
     call.end()
     return call.process.program
   }
@@ -179,12 +194,26 @@ export class FunctionHost {
     this.#usage = { requests: 0, cpuMillis: 0, bytes: 0 }
   }
 
-  /** Measures the stored bytes if calls occurred since the last measurement. */
-  measure(): void {
-    const { lastUsedAt, load } = this.supervisor
-    const usedAt = load > 0 ? this.#context.now() : lastUsedAt
-    const directory = this.#context.directories.dataOf(this.#options.environmentId)
-    this.#storage.refresh(directory, usedAt)
+  /** Measures what is stored if that may have changed, and notes when CPU time is used up. */
+  watch(): void {
+    this.standing.storage.refresh(this.supervisor.process?.pid)
+    this.standing.noteThrottling()
+    this.#reclaim.inTime()
+  }
+
+  /** Gives the space of deleted rows back, if the environment needs it. */
+  reclaim(): void {
+    this.#reclaim.start()
+  }
+
+  /** Ends the process of an environment that stores too much, and empties its cache. */
+  #stopCode(): void {
+    const { directories, onStorageFailure } = this.#context
+    this.supervisor.end("storage")
+    this.supervisor
+      .exclusively(0, () => directories.emptyCache(this.#options.environmentId))
+      .then(() => this.standing.storage.measure(undefined))
+      .catch(onStorageFailure)
   }
 
   /** Whether a durable object has a pending alarm. */
@@ -206,7 +235,7 @@ export class FunctionHost {
   /** Returns what an entry point learns of each call. */
   #facts<K extends SealedFacts["kind"]>(kind: K) {
     const call = this.#tokens.next(this.#context.wallClock())
-    return { kind, call, isFull: this.#storage.isFull }
+    return { kind, call, isFull: this.standing.isFull }
   }
 
   /** Returns the headers by which a process knows a client's call for the service's own. */
@@ -224,7 +253,7 @@ export class FunctionHost {
     kind: SealedFacts["kind"],
     body: unknown
   ): Promise<WorkerReply> {
-    const call = await this.supervisor.enter("call")
+    const call = await this.supervisor.enter(socket === "admin" ? "maintenance" : "call")
     const { agent, seal, sockets } = call.process
     const abort = new AbortController()
     let reason: CallEnded["reason"] | undefined
@@ -242,16 +271,12 @@ export class FunctionHost {
       )
     } catch (error) {
       // The connection of a process that ends breaks before its end is known.
-      if (reason === undefined) await Promise.race([call.process.exited, this.#moment()])
+      if (reason === undefined) await Promise.race([call.process.exited, delay(momentMillis)])
       throw reason === undefined ? error : new CallEnded({ reason })
     } finally {
       clearTimeout(deadline)
       call.end()
     }
-  }
-
-  #moment(): Promise<void> {
-    return new Promise((resolve) => setTimeout(resolve, momentMillis))
   }
 
   #note(level: FunctionLogLine["level"], message: string): void {
@@ -269,9 +294,12 @@ export class FunctionHost {
       this.#notLive = { kind: state.kind, until: this.#context.now() + notLiveMillis }
       throw new NotLive({ kind: state.kind })
     }
-    const { program } = state
-    this.#program = program
+    // Lines about a failed start name the version.
+    this.#program = state.program
     const directories = await this.#makeDirectories()
+    await this.standing.storage.ensureMeasured()
+    const program = this.standing.isStopped ? withoutCode(state.program) : state.program
+    this.#program = program
     if (this.#config === undefined || !isSame(this.#config.program, program)) {
       const keys = { callKey: this.#callKey.toString("hex"), sealKey: makeSealKey() }
       const input = compileInput(program, directories, keys, this.#context)
@@ -318,9 +346,15 @@ export class FunctionHost {
     const config = withSealKey(bytes, sealKey, key)
     const sockets = socketsOf(directories, this.#starts)
     const process = await startWorkerd(this.#context, directories, config, sockets, {
+      fileBytes: this.standing.fileBytes,
       startMillis: limits.restartMillis,
       startCpuMillis: limits.restartMillis,
       onLine: (line) => this.#logs.add(line, program.version, this.#context.wallClock())
+    }).catch((error: unknown) => {
+      if (error instanceof StartFailure) {
+        this.standing.budget.charge(error.cpuMillis, this.#context.now())
+      }
+      throw error
     })
     this.#options.onStart(process.pid)
     const running = new RunningFunction(process, program, sockets, seal)
@@ -362,29 +396,5 @@ const momentMillis = 100
 /** Milliseconds for which a host caches that no version is live. */
 const notLiveMillis = 1000
 
-const endMessages = {
-  cpu: "The process was ended: a call used more CPU time than limits.cpuMs.",
-  memory: "The process was ended: it used more memory than an environment may.",
-  crash: "The process has crashed."
-} as const
-
 /** Minimum milliseconds between two log lines about the same full disk. */
 const diskNoteMillis = 60_000
-
-const fullMessage =
-  "The storage of this environment is full: writes are refused until data is deleted, or the operator " +
-  "raises SVC_FUNCTIONS_STORAGE_MB."
-const freeMessage = "The storage of this environment takes data again."
-
-const hasStorage = ({ bindings }: FunctionProgram): boolean =>
-  bindings.some(({ type }) => type === "db" || type === "kv" || type === "files")
-
-const isSame = (a: FunctionProgram, b: FunctionProgram): boolean => {
-  const keyOf = ({ limits, secrets, version }: FunctionProgram) =>
-    JSON.stringify([
-      version,
-      limits,
-      Object.entries(secrets).map(([name, secret]) => [name, Redacted.value(secret)])
-    ])
-  return keyOf(a) === keyOf(b)
-}

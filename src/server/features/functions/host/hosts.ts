@@ -73,7 +73,7 @@ export class Hosts {
     const now = this.#options.context.now()
     for (const [environmentId, host] of this.#hosts) {
       host.flush()
-      host.measure()
+      host.watch()
       const { supervisor } = host
       if (supervisor.load > 0 || now - supervisor.lastUsedAt < limits.idleMillis) continue
       if (!supervisor.isQuiet || host.hasAlarms()) continue

@@ -56,7 +56,13 @@ export const startWorkerd = (
   directories: EnvironmentDirectories,
   config: Uint8Array,
   sockets: Sockets,
-  options: Pick<WorkerdOptions, "onLine" | "startCpuMillis" | "startMillis">
+  {
+    fileBytes,
+    ...options
+  }: Pick<WorkerdOptions, "onLine" | "startCpuMillis" | "startMillis"> & {
+    /** Bytes of the largest file; 0 means no limit. */
+    readonly fileBytes: number
+  }
 ): Promise<WorkerdProcess> =>
   WorkerdProcess.start({
     programs,
@@ -64,7 +70,8 @@ export const startWorkerd = (
       uid: directories.uid,
       dataBytes: limits.dataBytes,
       openFiles: limits.openFiles,
-      threads: limits.threads
+      threads: limits.threads,
+      fileBytes
     },
     config,
     sockets: {

@@ -16,9 +16,14 @@ import type { HostOptions } from "./host.ts"
 import type { HostContext } from "./host-context.ts"
 import { Hosts } from "./hosts.ts"
 import { DataDirectories } from "./directories.ts"
+import { DiskSpace } from "./disk-space.ts"
 import { recordProcess } from "./recorded-process.ts"
+import { Looks } from "./storage-use.ts"
 
 const minuteMillis = 60_000
+
+const lowDisk =
+  "The disk of SVC_DATA_DIR has less space than SVC_FUNCTIONS_DISK_RESERVE_MB: functions store no more"
 
 /** Counts the kills and crashes of an environment's process within a minute. */
 class Kills {
@@ -100,13 +105,28 @@ const makeLocalFunctions = Effect.fnUntraced(function* (programs: Programs) {
     (it) => Effect.sync(() => it.stop())
   )
   const sockets = yield* makeSocketDirectory
+  const directories = new DataDirectories(settings.dataDir, sockets, programs.hasOwnUsers)
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const { diskReserveBytes } = settings.functions
+  const diskSpace = new DiskSpace(directories.root, diskReserveBytes, now, (isLow) =>
+    runFork(isLow ? Effect.logError(lowDisk) : Effect.logInfo("Functions may store data again"))
+  )
   const context: Omit<HostContext, "acquireStartSlot"> = {
     programs,
     compiler,
-    directories: new DataDirectories(settings.dataDir, sockets, programs.hasOwnUsers),
+    directories,
     runtimeDate: programs.releaseDay,
     memoryBytes: settings.functions.memoryBytes,
     storageBytes: settings.functions.storageBytes,
+    diskSpace,
+    looks: new Looks(),
+    onStorageFailure: (error) =>
+      void runFork(
+        Effect.logWarning("Failed to measure or compact the storage of functions", error)
+      ),
+    cpuMillisPerMinute: settings.functions.cpuMillisPerMinute,
+    cpuMillisMax: settings.functions.cpuMillisMax,
+    callsMax: settings.functions.callsMax,
     deniedAddresses: deniedAddresses(),
     now,
     wallClock: () => clock.currentTimeMillisUnsafe()
@@ -117,10 +137,13 @@ const makeLocalFunctions = Effect.fnUntraced(function* (programs: Programs) {
     optionsOf: (environmentId) => reportsOf(environmentId as EnvironmentId, () => hosts, context)
   })
   yield* Effect.addFinalizer(() => Effect.promise(() => hosts.closeAll(limits.drainMillis)))
-  yield* Effect.sync(() => hosts.sweep()).pipe(
-    Effect.repeat(Schedule.spaced(limits.logFlushMillis)),
-    Effect.forkScoped
+  const readDisk = Effect.tryPromise(() => diskSpace.refresh()).pipe(
+    Effect.catch((error) => Effect.logWarning("Failed to read the space of the disk", error))
   )
+  yield* Effect.andThen(
+    readDisk,
+    Effect.sync(() => hosts.sweep())
+  ).pipe(Effect.repeat(Schedule.spaced(limits.logFlushMillis)), Effect.forkScoped)
   return { hosts, context: { ...context, acquireStartSlot: () => hosts.acquireStartSlot() } }
 })
 

@@ -66,6 +66,7 @@ export const query = async (
   })
   const answer = decodeAnswer(body)
   if ("error" in answer) throw new SqlError({ message: answer.error })
+  if (answer.rowsAffected > 0 || answer.columns.length === 0) host.reclaim()
   return answer
 }
 

@@ -59,7 +59,9 @@ export const makePerform = Effect.fnUntraced(function* ({ context, hosts }: Loca
     const state = yield* source.load(environmentId)
     const bindings = state.kind === "live" ? state.program.bindings : []
     const waiting = yield* queues.waiting(environmentId)
-    return resourcesOf(context.directories.dataOf(environmentId), bindings, waiting)
+    const sizes = resourcesOf(context.directories.dataOf(environmentId), bindings, waiting)
+    const usage = hosts.known(environmentId)?.standing.usage
+    return usage === undefined ? sizes : { ...sizes, usage }
   })
   const purge = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     yield* Effect.promise(() => hosts.close(environmentId, 0))

@@ -89,7 +89,17 @@ export const answers = {
     databases: Sized,
     kv: Sized,
     files: Sized,
-    queues: Schema.Array(Schema.Struct({ binding: Schema.String, messages: Schema.Finite }))
+    queues: Schema.Array(Schema.Struct({ binding: Schema.String, messages: Schema.Finite })),
+    usage: Schema.optionalKey(
+      Schema.Struct({
+        cpu: Schema.Struct({ usedMs: Schema.Int, maxMs: Schema.Int, waitMs: Schema.Int }),
+        storage: Schema.Struct({
+          bytes: Schema.Finite,
+          maxBytes: Schema.Finite,
+          state: Schema.Literals(["free", "full", "over"])
+        })
+      })
+    )
   }),
   nothing: Schema.Null
 }

@@ -1,0 +1,58 @@
+/**
+ * Way out for an environment that stores too much: rows that are deleted leave their space in the file
+ * of a database, so it is given back before the environment is measured again.
+ */
+import { functionRuntime, functionStorage as limits } from "#rpc/function-runtime-limits"
+import type { Supervised, Supervisor } from "#server/platform/workerd/supervisor"
+import { compact, sparseDatabases } from "./compaction.ts"
+import type { HostContext } from "./host-context.ts"
+import type { Standing } from "./standing.ts"
+
+export interface ReclaimOptions {
+  readonly environmentId: string
+  readonly context: HostContext
+  readonly host: {
+    readonly standing: Standing
+    readonly supervisor: Supervisor<Supervised>
+  }
+}
+
+export class Reclaim {
+  readonly #options: ReclaimOptions
+  #isRunning = false
+  #endedAt = -Infinity
+
+  constructor(options: ReclaimOptions) {
+    this.#options = options
+  }
+
+  /** Starts unless that was done within a minute: code may delete rows, too. */
+  inTime(): void {
+    const { now } = this.#options.context
+    if (now() - this.#endedAt >= limits.compactEveryMillis) this.start()
+  }
+
+  /** Starts if the environment is full. Calls wait meanwhile if there is space to give back. */
+  start(): void {
+    if (!this.#options.host.standing.isFull || this.#isRunning) return
+    this.#isRunning = true
+    this.#run()
+      .catch(this.#options.context.onStorageFailure)
+      .finally(() => {
+        this.#endedAt = this.#options.context.now()
+        this.#isRunning = false
+      })
+  }
+
+  async #run(): Promise<void> {
+    const { context, environmentId, host } = this.#options
+    const { directories } = context
+    const files = sparseDatabases(directories.dataOf(environmentId))
+    if (files.length > 0) {
+      await host.supervisor.exclusively(functionRuntime.drainMillis, () =>
+        compact(files, directories.temporaryFolder())
+      )
+    }
+    await host.standing.storage.measure(host.supervisor.process?.pid)
+  }
+}
