@@ -58,7 +58,7 @@ export const compact = (files: ReadonlyArray<string>, folder: string): Promise<v
     child.stderr?.on("data", (chunk: Buffer) => {
       if (problem.length < limits.problemMaxCharacters) problem += chunk.toString()
     })
-    child.once("error", reject)
+    child.on("error", reject)
     child.once("close", (code, signal) => {
       if (code === 0) resolve()
       else reject(new Error(`The compaction ended with ${code ?? signal}: ${problem}`))

@@ -31,7 +31,7 @@ const bytesBelow = (find: string, directory: string, enoughBytes: number): Promi
       for (const line of lines) bytes += entryBytes(Number(line))
       if (bytes > enoughBytes) child.kill("SIGKILL")
     })
-    child.once("error", reject)
+    child.on("error", reject)
     child.once("close", () => resolve(bytes))
   })
 
