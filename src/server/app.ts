@@ -97,6 +97,7 @@ import { PlayerChanges } from "./gateway/player-changes.ts"
 import { RealtimeEndpointLive } from "./gateway/realtime-endpoint.ts"
 import { RpcServerLive } from "./gateway/rpc-server.ts"
 import { SeenPlayers } from "./gateway/seen-players.ts"
+import { AcceptDelay } from "./http/accept-delay.ts"
 import { AgentRoute } from "./http/agent/endpoint.ts"
 import { AppHosts } from "./http/app-hosts.ts"
 import { AsyncapiRoute } from "./http/asyncapi.ts"
@@ -329,6 +330,7 @@ const EndpointsLive = Layer.mergeAll(
   Layer.provideMerge(Gateway.layer),
   Layer.provideMerge(FunctionsLive),
   Layer.provideMerge(FramesLive),
+  Layer.provideMerge(AcceptDelay.layer),
   Layer.provideMerge(HttpServerHandle.layer)
 )
 

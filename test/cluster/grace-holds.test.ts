@@ -38,6 +38,16 @@ describe("a node whose players wait for admission", () => {
     assert.deepStrictEqual(node.look(), [])
   })
 
+  it("holds the graces of an environment whose connections waited before they were accepted", () => {
+    const node = new Node()
+    node.waiting.begin("env_a", node.now - graces.admissionMillis - 1)()
+    assert.deepStrictEqual(node.look(), ["env_a"])
+    assert.isNull(node.holds.heldFrom("env_b"))
+    node.now += graces.holdMillis
+    node.look()
+    assert.isNull(node.holds.heldFrom("env_a"))
+  })
+
   it("never holds the graces of another environment", () => {
     const node = new Node()
     node.waiting.begin("env_a", node.now)

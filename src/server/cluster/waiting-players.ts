@@ -14,6 +14,8 @@ export class WaitingConnections {
   readonly #now: () => number
   /** By environment; the first of each waits longest. */
   readonly #waits = new Map<string, Set<Wait>>()
+  /** By environment, the last connection that had waited too long when this node accepted it. */
+  readonly #late = new Map<string, Wait & { readonly at: number }>()
   #isServing = false
 
   constructor(now: () => number) {
@@ -32,6 +34,8 @@ export class WaitingConnections {
   /** Records that a connection waits; the result ends the wait. */
   begin(environmentId: string, since: number): () => void {
     const wait = { since }
+    const at = this.#now()
+    if (at - since > graces.admissionMillis) this.#late.set(environmentId, { since, at })
     const waits = this.#waits.get(environmentId) ?? new Set()
     this.#waits.set(environmentId, waits.add(wait))
     return () => {
@@ -44,15 +48,20 @@ export class WaitingConnections {
 
   /** Since when the environment's connections wait, if one waits too long; else null. */
   longest(environmentId: string): number | null {
+    const now = this.#now()
     const [first] = this.#waits.get(environmentId) ?? []
-    return first === undefined || this.#now() - first.since <= graces.admissionMillis
-      ? null
-      : first.since
+    if (first !== undefined && now - first.since > graces.admissionMillis) return first.since
+    const late = this.#late.get(environmentId)
+    return late !== undefined && now - late.at < graces.holdMillis ? late.since : null
   }
 
   /** The environments with a connection that waits too long, the longest wait first. */
   get environments(): ReadonlyArray<string> {
-    return Array.from(this.#waits.keys())
+    const now = this.#now()
+    for (const [id, { at }] of this.#late) {
+      if (now - at >= graces.holdMillis) this.#late.delete(id)
+    }
+    return Array.from(new Set([...this.#waits.keys(), ...this.#late.keys()]))
       .flatMap((environmentId) => {
         const since = this.longest(environmentId)
         return since === null ? [] : [{ environmentId, since }]

@@ -24,6 +24,7 @@ import { Configs } from "#server/features/config/service"
 import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
 import { AccessTokens } from "#server/features/sessions/tokens"
+import { AcceptDelay } from "#server/http/accept-delay"
 import { Origins } from "#server/http/origins"
 import { applyAgeBand } from "./age-restrictions.ts"
 
@@ -39,6 +40,7 @@ export interface Credentials {
 
 /** The services that admission needs. */
 export type AdmissionServices =
+  | AcceptDelay
   | AccessTokens
   | Configs
   | Environments
@@ -62,6 +64,12 @@ export const featureErrorsById = (environmentIds: ReadonlyArray<EnvironmentId>) 
     (all): ReadonlyMap<string, FeatureErrors> =>
       new Map(all.map((errors, index) => [environmentIds[index] ?? "", errors]))
   )
+
+/** Time since which a connection waits whose credentials arrive now; before, it waited to be accepted. */
+export const arrival = Effect.gen(function* () {
+  const { millis } = yield* AcceptDelay
+  return (yield* Clock.currentTimeMillis) - Math.round(millis())
+})
 
 /** The player of a publishable key's token, or the one a secret key acts for. */
 const playerOf = Effect.fnUntraced(function* (environment: KeyCaller, credentials: Credentials) {

@@ -18,6 +18,7 @@ import { AccessTokens } from "#server/features/sessions/tokens"
 import {
   admit,
   type AdmissionServices,
+  arrival,
   featureErrorsOf,
   openConnection,
   sessionNow,
@@ -62,7 +63,7 @@ const admitSocket = Effect.fnUntraced(function* (
   socket: RealtimeSocket,
   members: FrameMembers
 ) {
-  const arrivedAt = yield* Clock.currentTimeMillis
+  const arrivedAt = yield* arrival
   const frame = decodeAuth(members)
   if (Result.isFailure(frame)) return yield* new Unauthorized()
   const { environment, keyHash, player } = yield* admit({

@@ -30,7 +30,7 @@ import {
 import { waitingSince } from "#server/cluster/waiting-players"
 import { Hub } from "#server/links/hub"
 import type { FrameSink } from "#server/links/subscriber"
-import { admit, featureErrorsOf, openConnection, welcome } from "./admission.ts"
+import { admit, featureErrorsOf, openConnection, welcome, arrival } from "./admission.ts"
 import { closeCodeOf, type UpgradedSocket } from "./client-socket.ts"
 import { type EventError, EventQueue } from "./event-queue.ts"
 import { Frames } from "./frame-handlers.ts"
@@ -79,7 +79,7 @@ const bearer = (headers: Headers.Headers): string | undefined => {
 const openStream = Effect.fnUntraced(function* (socket: RpcSocket, headers: Headers.Headers) {
   const hub = yield* Hub
   const { host } = yield* Gateway
-  const arrivedAt = yield* Clock.currentTimeMillis
+  const arrivedAt = yield* arrival
   const { environment, keyHash, player } = yield* admit({
     key: headers["x-svc-key"],
     token: bearer(headers),

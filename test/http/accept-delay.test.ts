@@ -1,0 +1,55 @@
+/** The wait of new connections until the process accepts them, as its own connection to itself measures it. */
+import { once } from "node:events"
+import { createServer } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { AcceptProbe } from "#server/http/accept-delay"
+
+/** A server on a free port, with a probe. `accepted` counts the connections that are no probe's. */
+const listen = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const server = createServer()
+    server.on("error", () => undefined)
+    const probe = new AcceptProbe(server, () => performance.now())
+    server.listen(0, "127.0.0.1")
+    await once(server, "listening")
+    return { server, probe }
+  }),
+  ({ probe, server }) =>
+    Effect.sync(() => {
+      probe.stop()
+      server.close()
+    })
+)
+
+const blockMillis = 100
+
+/** Keeps the event loop from accepting anything. */
+const block = (): void => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blockMillis)
+}
+
+describe("a probe of the accept queue", () => {
+  it.live("measures at least the time for which the event loop was busy", () =>
+    Effect.gen(function* () {
+      const { probe, server } = yield* listen
+      const accepted = once(server, "connection")
+      probe.start()
+      block()
+      assert.isAtLeast(probe.millis, blockMillis)
+      yield* Effect.promise(() => accepted)
+      assert.isAtLeast(probe.millis, blockMillis)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("measures nothing at a server that does not listen", () =>
+    Effect.gen(function* () {
+      const { probe, server } = yield* listen
+      yield* Effect.callback<void>((resume) => {
+        server.close(() => resume(Effect.void))
+      })
+      probe.start()
+      assert.strictEqual(probe.millis, 0)
+    }).pipe(Effect.scoped)
+  )
+})
