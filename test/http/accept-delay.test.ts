@@ -2,17 +2,18 @@
 import { once } from "node:events"
 import { createServer } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
+import { monotonicMillis } from "#entities/monotonic"
 import { AcceptProbe } from "#server/http/accept-delay"
 
-/** A server on a free port, with a probe. `accepted` counts the connections that are no probe's. */
+/** A server on a free port, with a probe. */
 const listen = Effect.acquireRelease(
-  Effect.promise(async () => {
+  Effect.gen(function* () {
     const server = createServer()
     server.on("error", () => undefined)
-    const probe = new AcceptProbe(server, () => performance.now())
+    const probe = new AcceptProbe(server, monotonicMillis(yield* Clock.Clock))
     server.listen(0, "127.0.0.1")
-    await once(server, "listening")
+    yield* Effect.promise(() => once(server, "listening"))
     return { server, probe }
   }),
   ({ probe, server }) =>
