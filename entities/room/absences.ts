@@ -155,7 +155,7 @@ export const expect = (
   return decided(next)
 }
 
-/** Marks seated players absent whose join deadline has passed. */
+/** Marks players absent whose node came back and has not named them by the join deadline. */
 export const expireJoinDeadlines = (state: RoomState, now: number): Decision => {
   let next = state
   const emissions: Array<Emission> = []

@@ -8,6 +8,7 @@ export const heldSeat = (state: RoomState, playerId: string, now: number): HeldS
   const member = state.closed === null ? state.members.get(playerId) : undefined
   if (member === undefined) return null
   const { code, graceSeconds, id: roomId, mode } = state.settings
-  const until = graceEndOf(state, member, now) ?? now + graceSeconds * 1000
+  const deadline = member.arrived ? null : member.joinDeadline
+  const until = graceEndOf(state, member, now) ?? deadline ?? now + graceSeconds * 1000
   return { roomId, code, mode, graceUntil: iso(until) }
 }

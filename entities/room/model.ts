@@ -56,8 +56,13 @@ export interface Member {
   readonly joinedAt: number
   readonly playerState: JsonState
   readonly attachment: Attachment | null
-  /** Time at which a seated player who has not joined counts as absent, Unix milliseconds. */
+  /**
+   * Time by which a player must join who was seated by matchmaking, or whose node came back without naming
+   * it, Unix milliseconds; null after that.
+   */
   readonly joinDeadline: number | null
+  /** Whether the player has ever joined: the seat of one who has not ends with the deadline. */
+  readonly arrived: boolean
   /**
    * Time at which the connection was last known, after the room woke without having heard of its node;
    * null otherwise.

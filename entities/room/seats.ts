@@ -91,6 +91,7 @@ const newMember = (
   playerState: emptyJsonState,
   attachment: { node: joiningPlayer.node, connectionId: joiningPlayer.connectionId },
   joinDeadline,
+  arrived: joinDeadline === null,
   seenAt: null,
   absence: null,
   announceAt: null,
@@ -115,6 +116,7 @@ const attach = (
     relayOnly,
     attachment: { node, connectionId },
     joinDeadline: null,
+    arrived: true,
     seenAt: null,
     absence: null,
     announceAt: null,
@@ -263,6 +265,23 @@ export const leave = (
     ? Result.fail(new NotInRoom())
     : Result.succeed(remove(state, member, command.reason))
 
+/** Frees the seats of matched players who have not arrived in time: the next ticket may have them. */
+const freeSeatsOfMissing = (state: RoomState, now: number): Decision => {
+  const missing = Array.from(state.members.values()).filter(
+    ({ arrived, joinDeadline }) => !arrived && joinDeadline !== null && now >= joinDeadline
+  )
+  // The host last, so that the role passes to none of the others.
+  missing.sort((a, b) => Number(a.id === state.hostId) - Number(b.id === state.hostId))
+  let next = state
+  const emissions: Array<Emission> = []
+  for (const member of missing) {
+    const decision = remove(next, member, "timeout")
+    next = decision.state
+    emissions.push(...decision.emissions)
+  }
+  return { state: next, emissions, data: {} }
+}
+
 /** Applies what is due: announcements, ended graces, host migration, the end of the room. */
 export const tick = (state: RoomState, now: number): Result.Result<Decision, never> => {
   if (state.closed !== null) return decided(state)
@@ -271,9 +290,10 @@ export const tick = (state: RoomState, now: number): Result.Result<Decision, nev
       toAll({ t: "room_closed", roomId: state.settings.id, reason: "idle" })
     ])
   }
-  const entered = expireJoinDeadlines(state, now)
+  const freed = freeSeatsOfMissing(state, now)
+  const entered = expireJoinDeadlines(freed.state, now)
   const announced = announce(entered.state, now)
-  const emissions = [...entered.emissions, ...announced.emissions]
+  const emissions = [...freed.emissions, ...entered.emissions, ...announced.emissions]
   let next = announced.state
   for (const member of next.members.values()) {
     const until = graceEndOf(next, member, now)

@@ -32,6 +32,8 @@ const StoredMember = Schema.Struct({
   playerState: AcceptedJsonObject,
   attachment: Schema.NullOr(Schema.Struct({ node: Schema.String, connectionId: Schema.String })),
   joinDeadline: Schema.NullOr(Schema.Int),
+  /** Only of a player who has not joined; an older runner starts a grace at the deadline. */
+  arrived: Schema.optionalKey(Schema.Literal(false)),
   /** Start of the grace. The fields below it are missing in snapshots of release 0.1. */
   absentSince: Schema.NullOr(Schema.Int),
   droppedAt: Schema.optionalKey(Schema.Int),
@@ -79,14 +81,22 @@ const memberFrom = (member: StoredMember): Member => {
   const { absentSince: _, byService: __, droppedAt: ___, waitedMillis: ____, ...kept } = member
   return {
     ...kept,
+    arrived: member.arrived ?? true,
     seenAt: member.seenAt ?? null,
     absence: absenceFrom(member),
     playerState: fromJsonObject(member.playerState)
   }
 }
 
-const toStoredMember = ({ absence, playerState, seenAt, ...member }: Member): StoredMember => ({
+const toStoredMember = ({
+  absence,
+  arrived,
+  playerState,
+  seenAt,
+  ...member
+}: Member): StoredMember => ({
   ...member,
+  ...(arrived ? {} : { arrived }),
   playerState: toJsonObject(playerState),
   ...(seenAt === null ? {} : { seenAt }),
   absentSince: absence?.since ?? null,

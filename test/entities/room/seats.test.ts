@@ -187,21 +187,52 @@ describe("a room with seats assigned by matchmaking", () => {
     assert.strictEqual(room.state.members.size, 2)
   })
 
-  it("waits ten seconds for a seated player, then starts the grace period", () => {
-    const room = roomOf(["ann"])
+  it("frees the seat of a matched player who has not joined after ten seconds", () => {
+    const room = roomOf(["ann"], { maxPlayers: 2 })
     room.seat("ben")
     room.takeEvents("ann")
-    const seatedAt = room.now
     room.wait(10 * second - 1)
     assert.deepStrictEqual(room.takeKinds("ann"), [])
+    assert.deepStrictEqual(room.seat("cat")["seated"], [])
     room.wait(1)
     assert.deepStrictEqual(room.takeEvents("ann"), [
-      {
-        t: "player_disconnected",
-        playerId: "ben",
-        graceUntil: iso(seatedAt + 40 * second)
-      }
+      { t: "player_left", playerId: "ben", reason: "timeout" }
     ])
+    assert.strictEqual(room.resumeRefusal("ben"), "resume_expired")
+    assert.deepStrictEqual(room.seat("cat")["seated"], ["cat"])
+  })
+
+  it("passes the role of a host who never joined to a member who did, and to no other", () => {
+    const room = roomOf([], { matched: true })
+    room.seat("ann", "ben", "cat")
+    room.join("cat")
+    room.takeEvents("cat")
+    room.wait(10 * second)
+    const left = room
+      .takeEvents("cat")
+      .map((event) => [
+        event.t,
+        event.t === "player_left" ? event.playerId : event.t === "host_changed" ? event.hostId : ""
+      ])
+    assert.deepStrictEqual(left, [
+      ["player_left", "ben"],
+      ["player_left", "ann"],
+      ["host_changed", "cat"]
+    ])
+  })
+
+  it("closes a matched room when none of its players joins", () => {
+    const room = roomOf([], { matched: true })
+    room.seat("ann", "ben")
+    room.wait(10 * second)
+    assert.strictEqual(room.state.closed, "empty")
+  })
+
+  it("keeps the seat of a player who joined and then disconnected for the grace", () => {
+    const room = roomOf(["ann"])
+    room.seat("ben")
+    room.join("ben")
+    room.drop("ben")
     room.wait(30 * second - 1)
     assert.strictEqual(room.resumeRefusal("ben"), "granted")
   })
