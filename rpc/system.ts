@@ -41,7 +41,11 @@ const JsonWebKeySet = Schema.Struct({
 export class SystemApi extends HttpApiGroup.make("system")
   .add(
     HttpApiEndpoint.get("health", "/healthz", {
-      success: Schema.Struct({ status: Schema.Literal("ok") }).annotate({
+      success: Schema.Struct({
+        status: Schema.Literal("ok"),
+        /** Absent with a Postgres of your own. */
+        embeddedPostgres: Schema.optionalKey(Schema.Literals(["running", "restarting"]))
+      }).annotate({
         identifier: "Health",
         description: "The process is up."
       })

@@ -5,6 +5,7 @@
  * Statements never use the database's clock. Expiry and order use Effect's Clock, passed as a parameter,
  * so that tests run on virtual time.
  */
+import type { Duplex } from "node:stream"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgClient } from "@effect/sql-pg"
 import {
@@ -28,6 +29,8 @@ export interface DatabaseOptions {
   readonly url: Redacted.Redacted
   /** Size of the pool; the session that listens for notifications is not part of it. */
   readonly connections: number
+  /** Opens a connection to a server whose address may change; by default, to that of the URL. */
+  readonly stream?: (() => Duplex) | undefined
 }
 
 /** Timeout of a statement, including the wait for a connection. */
@@ -234,6 +237,7 @@ export const migrationLevels = Effect.gen(function* () {
 /** The pool, without applying migrations. */
 export const poolLayer = ({
   connections,
+  stream,
   url
 }: DatabaseOptions): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient> =>
   Layer.orDie(
@@ -241,6 +245,7 @@ export const poolLayer = ({
       Effect.map(
         PgClient.make({
           url,
+          stream,
           maxConnections: connections,
           connectTimeout: 3000,
           keepAlive: 5000,

@@ -47,7 +47,7 @@ export const testServer = Effect.gen(function* () {
   const directory = yield* folderInMemory
   const dataDir = yield* fs.makeTempDirectoryScoped({ directory, prefix: "svc-test-" })
   yield* fs.chmod(dataDir, 0o755)
-  const url = yield* embeddedPostgres({ dataDir })
+  const { url } = yield* embeddedPostgres({ dataDir })
   yield* runStatements(
     url,
     "alter system set fsync = off",

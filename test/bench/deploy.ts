@@ -70,7 +70,7 @@ async function prepare(stack: AsyncDisposableStack, count: number, slowdown: num
   await chmod(dataDir, 0o755)
   const scope = Scope.makeUnsafe()
   stack.defer(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-  const url = await Effect.runPromise(
+  const { url } = await Effect.runPromise(
     Scope.provide(embeddedPostgres({ dataDir }), scope).pipe(Effect.provide(NodeServices.layer))
   )
   const port = await freePort()

@@ -42,10 +42,9 @@ export class Postgres {
   static #run(dataDir: string) {
     return Effect.gen(function* () {
       const scope = yield* Scope.make()
-      const url = new URL(
-        Redacted.value(yield* Scope.provide(embeddedPostgres({ dataDir }), scope))
-      )
-      // The embedded Postgres waits on stop for connections with this name.
+      const database = yield* Scope.provide(embeddedPostgres({ dataDir }), scope)
+      const url = new URL(Redacted.value(database.url))
+      // By this name, a stop would count the runners as other services.
       url.searchParams.delete("application_name")
       return { scope, url }
     }).pipe(Effect.provide(NodeServices.layer))

@@ -6,42 +6,21 @@ import { DatabaseSync } from "node:sqlite"
 import { NodeServices } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import {
-  Context,
-  Effect,
-  Exit,
-  Fiber,
-  FileSystem,
-  Layer,
-  Path,
-  Redacted,
-  Schedule,
-  Scope,
-  Stream
-} from "effect"
-import { ChildProcess } from "effect/process"
-import { SqlClient } from "effect/sql"
-import { embeddedPostgres } from "#server/platform/postgres/embedded"
+import { Context, Effect, Fiber, FileSystem, Layer, Path, Redacted, Schedule } from "effect"
 import { lockFiles } from "#server/platform/postgres/lock-files"
+import {
+  assertRuns,
+  assertStopped,
+  makeDataDir,
+  portOf,
+  postmasterPid,
+  query,
+  spawnNode,
+  spawnService,
+  startService
+} from "../support/embedded-postgres.ts"
 
 const isRoot = process.getuid?.() === 0
-const root = new URL("../..", import.meta.url)
-
-/** An empty data directory that the unprivileged user of Postgres can enter. */
-const makeDataDir = Effect.gen(function* () {
-  const fs = yield* FileSystem.FileSystem
-  const directory = yield* fs.makeTempDirectoryScoped({ prefix: "embedded-postgres-" })
-  yield* fs.chmod(directory, 0o755)
-  return directory
-})
-
-/** Starts a service in this process; returns its database URL and its graceful stop. */
-const startService = Effect.fnUntraced(function* (dataDir: string, idleMillis = 60_000) {
-  const scope = yield* Scope.make()
-  yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
-  const url = yield* Scope.provide(embeddedPostgres({ dataDir, idleMillis }), scope)
-  return { url, stop: Scope.close(scope, Exit.void) }
-})
 
 /** A data directory with a stopped server, for tests that do not need to create one. */
 class DataDir extends Context.Service<DataDir, string>()("test/platform/postgres.test/DataDir") {
@@ -50,64 +29,6 @@ class DataDir extends Context.Service<DataDir, string>()("test/platform/postgres
     Effect.tap(makeDataDir, (dataDir) => Effect.scoped(startService(dataDir)))
   )
 }
-
-/** Starts a process that prints a line and then runs until it is killed. */
-const spawnNode = Effect.fnUntraced(function* (program: string, ...args: ReadonlyArray<string>) {
-  const handle = yield* ChildProcess.make(
-    process.execPath,
-    ["--input-type=module", "--eval", program, ...args],
-    { cwd: root.pathname, stdin: "ignore", stderr: "inherit" }
-  )
-  const line = yield* handle.stdout.pipe(Stream.decodeText(), Stream.splitLines, Stream.runHead)
-  return {
-    line: yield* Effect.fromOption(line),
-    kill: handle.kill({ killSignal: "SIGKILL" })
-  }
-})
-
-const serviceProgram = `
-  import { NodeRuntime, NodeServices } from "@effect/platform-node"
-  import { Console, Effect, Redacted } from "effect"
-  import { embeddedPostgres } from "#server/platform/postgres/embedded"
-  embeddedPostgres({ dataDir: process.argv[1], idleMillis: Number(process.argv[2]) }).pipe(
-    Effect.flatMap((url) => Console.log(Redacted.value(url))),
-    Effect.andThen(Effect.never),
-    Effect.scoped,
-    Effect.provide(NodeServices.layer),
-    NodeRuntime.runMain
-  )`
-
-/** Starts a service in a process of its own, which a test can kill. */
-const spawnService = (dataDir: string, idleMillis = 60_000) =>
-  Effect.map(spawnNode(serviceProgram, dataDir, `${idleMillis}`), ({ kill, line }) => ({
-    url: Redacted.make(line),
-    kill
-  }))
-
-const portOf = (url: Redacted.Redacted) => new URL(Redacted.value(url)).port
-
-/** Runs one statement on the server at `url`. */
-const query = (url: Redacted.Redacted, statement: string) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    return yield* sql.unsafe(statement)
-  }).pipe(Effect.provide(PgClient.layer({ url })))
-
-const assertRuns = (url: Redacted.Redacted) =>
-  Effect.map(query(url, "select 1 as one"), (rows) => assert.deepStrictEqual(rows, [{ one: 1 }]))
-
-const assertStopped = (url: Redacted.Redacted) =>
-  Effect.map(Effect.flip(query(url, "select 1")), (error) =>
-    assert.strictEqual(error.reason._tag, "ConnectionError")
-  )
-
-const postmasterPid = Effect.fnUntraced(function* (dataDir: string) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const file = path.join(dataDir, "postgres", "data", "postmaster.pid")
-  const [pid = "", ...rest] = (yield* fs.readFileString(file)).split("\n")
-  return { file, pid: Number(pid), rest }
-})
 
 const services = Layer.provideMerge(DataDir.layer, NodeServices.layer)
 

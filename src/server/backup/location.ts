@@ -32,8 +32,9 @@ export type DataLocation = Effect.Success<typeof readLocation>
 export const databaseOf = ({ databaseUrl, dataDir }: DataLocation) =>
   Option.isSome(databaseUrl)
     ? Effect.succeed(databaseUrl.value)
-    : Effect.catchTag(embeddedPostgres({ dataDir }), "EmbeddedPostgresError", ({ message }) =>
-        refuse(message)
+    : embeddedPostgres({ dataDir }).pipe(
+        Effect.map(({ url }) => url),
+        Effect.catchTag("EmbeddedPostgresError", ({ message }) => refuse(message))
       )
 
 export const openSession = (url: Redacted.Redacted) =>

@@ -13,6 +13,9 @@ export class DatabaseStartError extends Schema.TaggedError<DatabaseStartError>()
   { message: Schema.String }
 ) {}
 
+/** Name of the Postgres in the data directory, in place of the variable of another one. */
+export const embeddedName = "embedded Postgres"
+
 /** Attempts to reach the database, one second apart. */
 const startAttempts = 30
 
@@ -56,7 +59,7 @@ const startError = (message: string) => Effect.fail(new DatabaseStartError({ mes
 export const explain = (variable: string) => (error: unknown) => {
   if (lacksConnections(error)) {
     return startError(
-      `Failed to connect to the Postgres of ${variable}: no connection is left. Set its ` +
+      `Failed to connect to the ${nameOf(variable)}: no connection is left. Set its ` +
         "max_connections higher, or SVC_DATABASE_CONNECTIONS of every runner lower."
     )
   }
@@ -64,21 +67,51 @@ export const explain = (variable: string) => (error: unknown) => {
   const reason = causeOf(error)
   if (refusesTls(error)) {
     return startError(
-      `Failed to connect to the Postgres of ${variable} with TLS: ${reason}. Turn TLS on there, name its ` +
+      `Failed to connect to the ${nameOf(variable)} with TLS: ${reason}. Turn TLS on there, name its ` +
         "authority in NODE_EXTRA_CA_CERTS, or set sslmode=disable."
     )
   }
   if (isDenied(error)) {
     return startError(
-      `Failed to connect to the Postgres of ${variable}: ${reason}. Correct the user, password and ` +
+      `Failed to connect to the ${nameOf(variable)}: ${reason}. Correct the user, password and ` +
         `database of ${variable}, or the rights of that user.`
     )
   }
   if (!isUnreachable(error)) return Effect.die(error)
-  return startError(`Failed to reach the Postgres of ${variable}: ${reason}`)
+  return startError(`Failed to reach the ${nameOf(variable)}: ${reason}`)
 }
 
-const isTransient = (error: unknown): boolean => isUnreachable(error) && !refusesTls(error)
+const isTransient = (error: unknown): error is SqlError.SqlError =>
+  isUnreachable(error) && !refusesTls(error)
+
+const isStartError = Schema.is(DatabaseStartError)
+
+/** The database as messages name it. */
+const nameOf = (variable: string): string =>
+  variable === embeddedName ? embeddedName : `Postgres of ${variable}`
+
+/**
+ * Runs work of the start, and repeats it while the database is away: on a busy machine a single connection
+ * may time out. The work must do no harm when it runs twice.
+ */
+export const retryWhileAway = <A, E, R>(
+  variable: string,
+  work: Effect.Effect<A, E | SqlError.SqlError, R>
+): Effect.Effect<A, E | DatabaseStartError, R> =>
+  work.pipe(
+    Effect.catchDefect((defect): Effect.Effect<never, SqlError.SqlError> =>
+      isTransient(defect) ? Effect.fail(defect) : Effect.die(defect)
+    ),
+    Effect.tapError((error) =>
+      isTransient(error)
+        ? Effect.logWarning(`Waiting for the ${nameOf(variable)}: ${causeOf(error)}`)
+        : Effect.void
+    ),
+    Effect.retry({ while: isTransient, schedule: Schedule.spaced(1000), times: startAttempts }),
+    Effect.catch((error): Effect.Effect<never, E | DatabaseStartError> =>
+      SqlError.isSqlError(error) ? explain(variable)(error) : Effect.fail(error)
+    )
+  )
 
 /** Waits for the database behind a variable, checks how it is reached, and prepares it. */
 export const startDatabase = <E, R>(options: {
@@ -87,16 +120,12 @@ export const startDatabase = <E, R>(options: {
   readonly prepare: Effect.Effect<void, E, R>
 }) =>
   Layer.effectDiscard(
-    Effect.andThen(refusePooler(options.variable, options.url), options.prepare).pipe(
-      Effect.tapError((error) =>
-        SqlError.isSqlError(error) && isTransient(error)
-          ? Effect.logWarning(`Waiting for the Postgres of ${options.variable}: ${causeOf(error)}`)
-          : Effect.void
-      ),
-      Effect.retry({ while: isTransient, schedule: Schedule.spaced(1000), times: startAttempts }),
+    retryWhileAway(
+      options.variable,
+      Effect.andThen(refusePooler(options.variable, options.url), options.prepare)
+    ).pipe(
       Effect.catchIf(
-        (error): error is Exclude<typeof error, DatabaseStartError> =>
-          !Schema.is(DatabaseStartError)(error),
+        (error): error is Exclude<typeof error, DatabaseStartError> => !isStartError(error),
         explain(options.variable)
       )
     )

@@ -1,10 +1,15 @@
 /** The database: the one of `DATABASE_URL`, or the embedded Postgres in the data directory. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { DateTime, type Duration, Effect, Layer, Schedule } from "effect"
+import { Context, DateTime, type Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { migrate, migrationLevels, roleRights } from "#sql/database"
 import { sharedPoolLayer } from "./database-pool.ts"
-import { DatabaseStartError, startDatabase } from "./database-start.ts"
+import {
+  DatabaseStartError,
+  embeddedName,
+  retryWhileAway,
+  startDatabase
+} from "./database-start.ts"
 import { embeddedPostgres } from "./postgres/embedded.ts"
 import { Settings } from "./settings/settings.ts"
 
@@ -28,17 +33,29 @@ const prepare = Effect.gen(function* () {
   })
 })
 
+/** State of the embedded Postgres; undefined with another database. */
+export const EmbeddedState = Context.Reference<() => "running" | "restarting" | undefined>(
+  "server/platform/database/EmbeddedState",
+  { defaultValue: () => () => undefined }
+)
+
 /** Migrated database. The layer releases the embedded Postgres when it closes. */
 export const DatabaseLive = Layer.unwrap(
   Effect.gen(function* () {
     const { dataDir, databaseConnections, databaseUrl } = yield* Settings
-    const url = databaseUrl ?? (yield* embeddedPostgres({ dataDir }))
+    if (databaseUrl !== undefined) {
+      const start = startDatabase({ variable: "DATABASE_URL", url: databaseUrl, prepare })
+      const options = { url: databaseUrl, connections: databaseConnections }
+      return Layer.provideMerge(start, sharedPoolLayer(options))
+    }
+    const { connect, isRestarting, url } = yield* embeddedPostgres({ dataDir })
     // No pooler stands before the embedded Postgres.
-    const start =
-      databaseUrl === undefined
-        ? Layer.effectDiscard(Effect.orDie(migrate))
-        : startDatabase({ variable: "DATABASE_URL", url, prepare })
-    return Layer.provideMerge(start, sharedPoolLayer({ url, connections: databaseConnections }))
+    return Layer.effectDiscard(retryWhileAway(embeddedName, migrate)).pipe(
+      Layer.provideMerge(
+        sharedPoolLayer({ url, connections: databaseConnections, stream: connect })
+      ),
+      Layer.merge(Layer.succeed(EmbeddedState, () => (isRestarting() ? "restarting" : "running")))
+    )
   })
 ).pipe(Layer.provide(NodeServices.layer))
 

@@ -83,7 +83,7 @@ export async function startServers(
   await chmod(dataDir, 0o755)
   const scope = Scope.makeUnsafe()
   stack.defer(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-  const url = await Effect.runPromise(
+  const { url } = await Effect.runPromise(
     Scope.provide(embeddedPostgres({ dataDir }), scope).pipe(Effect.provide(NodeServices.layer))
   )
   const ours = await startOurs(core, dataDir, url)

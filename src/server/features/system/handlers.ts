@@ -6,8 +6,11 @@ import { Api } from "#rpc/api"
 import { orDieWithTimeout } from "#sql/database"
 import { ThisNode } from "#entities/local-actors"
 import { apiGroup } from "#server/platform/api-group"
+import { EmbeddedState } from "#server/platform/database"
 import { Readiness } from "#server/cluster/readiness"
 import { AccessTokens } from "../sessions/tokens.ts"
+
+const status = "ok"
 
 const keySetMaxAgeSeconds = 600
 
@@ -18,6 +21,7 @@ export const SystemHttp = apiGroup(
   Effect.fn(function* (handlers) {
     const sql = yield* SqlClient.SqlClient
     const readiness = yield* Readiness
+    const embedded = yield* EmbeddedState
     const { id: node } = yield* ThisNode
     const { jwks } = yield* AccessTokens
     const keySet = HttpApiSchema.withHeaders({
@@ -26,7 +30,11 @@ export const SystemHttp = apiGroup(
     })
     const database = Effect.map(Effect.exit(orDieWithTimeout(sql`select 1`)), Exit.isSuccess)
     return handlers.handleAll({
-      health: () => Effect.succeed({ status: "ok" as const }),
+      health: () =>
+        Effect.sync(() => {
+          const state = embedded()
+          return state === undefined ? { status } : { status, embeddedPostgres: state }
+        }),
       ready: Effect.fnUntraced(function* () {
         const state = yield* Effect.all(
           { database, shards: readiness.shards, draining: readiness.draining },

@@ -1,4 +1,4 @@
-/** Files of the data directory that processes lock. */
+/** Files of the data directory that processes lock, and what programs agree on about them. */
 export const lockFiles = {
   /** Lock file that a process holds exclusively while it creates, starts or stops Postgres. */
   start: "postgres.lock",
@@ -13,3 +13,6 @@ export const lockFiles = {
  * the directory.
  */
 export const beginExclusive = "pragma journal_mode = memory; begin exclusive"
+
+/** Exit code of `stop-unused.ts` when a service uses the server. */
+export const usedExitCode = 3

@@ -4,15 +4,16 @@
  * there is one for each data directory. It imports nothing but Node, which keeps it small.
  *
  * Each service holds a shared lock on the file of users as long as it lives. An exclusive lock on that
- * file proves that none does. Services join under the start lock, and the watcher acts under it, too.
+ * file proves that none does. Services join under the start lock, and the watcher acts under it, too. Only
+ * sessions show services of older releases: `stop-unused.ts`, which can count them, stops the server.
  */
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { readFileSync, statSync } from "node:fs"
 import { connect } from "node:net"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { pathToFileURL } from "node:url"
-import { beginExclusive, lockFiles } from "./lock-files.ts"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import { beginExclusive, lockFiles, usedExitCode } from "./lock-files.ts"
 
 const [directory = "", home = "", programs = "", idle = "", uid = "", gid = ""] =
   process.argv.slice(2)
@@ -62,11 +63,19 @@ const listens = (port: number) =>
     socket.setTimeout(1000, () => resolve(false))
   })
 
-const stopServer = (): void => {
+const stopUnused = fileURLToPath(new URL("stop-unused.ts", import.meta.url))
+
+/** Stops the server unless a session shows a service; returns whether it stopped. */
+const stopServer = (): boolean => {
+  const { status } = spawnSync(process.execPath, [stopUnused, directory], { stdio: "ignore" })
+  if (status === 0) return true
+  if (status === usedExitCode) return false
+  // The release that started this process was removed meanwhile.
   const options = { cwd: home, env: {}, stdio: "ignore" as const }
   const user = uid === "" ? {} : { uid: Number(uid), gid: Number(gid) }
   const stop = ["stop", "-D", data, "-m", "fast", "-w"]
   execFileSync(join(programs, "pg_ctl"), stop, { ...options, ...user })
+  return true
 }
 
 /** The file that has this name now; undefined if there is none. */
@@ -94,8 +103,9 @@ const check = async (): Promise<void> => {
   if (!isDue || !starting.acquire()) return
   try {
     if (port !== serverPort() || hasUsers()) return
-    if (port !== undefined && (await listens(port))) stopServer()
-    process.exit()
+    const isStopped = port === undefined || !(await listens(port)) || stopServer()
+    if (isStopped) process.exit()
+    idleChecks = 0
   } finally {
     starting.release()
   }

@@ -40,3 +40,7 @@ const tryPort = (host: string, port: number) =>
 /** Returns a port of this address that is probably free: another process may take it meanwhile. */
 export const freePort = (host: string) =>
   Effect.suspend(() => tryPort(host, nextPort())).pipe(Effect.retry({ times: attempts - 1 }))
+
+/** Whether a server could listen on this port now. */
+export const isFreePort = (host: string, port: number) =>
+  Effect.match(tryPort(host, port), { onFailure: () => false, onSuccess: () => true })
