@@ -31,6 +31,49 @@ const rowsOf = (session: Session, sql: string, parameters: ReadonlyArray<unknown
 /** The table of migrations, which a restore writes by migrating. */
 const migrationsTable = "migrations"
 
+/**
+ * Makes the schema of the service's tables the only one of the session. A role may have a schema of its own,
+ * which comes first and has other tables.
+ */
+export const enterServiceSchema = (session: Session) =>
+  rowsOf(
+    session,
+    `select set_config('search_path', quote_ident(n.nspname), false)
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1)`,
+    [migrationsTable]
+  )
+
+/** Whether the role of the session may change the tables; also without tables. */
+export const ownsTables = (session: Session) =>
+  Effect.map(
+    rowsOf(
+      session,
+      `select coalesce(
+         (select pg_has_role(relowner, 'usage') from pg_class where oid = to_regclass($1)), true
+       ) as owns`,
+      [migrationsTable]
+    ),
+    ([row]) => row?.["owns"] === true
+  )
+
+/** The number of rows of a table. */
+export const countRows = (session: Session, { name }: TableShape) =>
+  Effect.map(rowsOf(session, `select count(*)::int as rows from ${quoted(name)}`), ([row]) =>
+    Number(row?.["rows"])
+  )
+
+/** Runs work in a schema of this name, which it creates before and drops after. */
+export const withScratchSchema = <A, E, R>(
+  session: Session,
+  name: string,
+  work: Effect.Effect<A, E, R>
+) =>
+  Effect.acquireUseRelease(
+    session.query(`create schema ${quoted(name)}`, [], false),
+    () => work,
+    () => Effect.orDie(session.query(`drop schema ${quoted(name)} cascade`, [], false))
+  )
+
 /** The tables that a backup holds. */
 export const listTables = (session: Session) =>
   Effect.flatMap(
@@ -176,5 +219,5 @@ export const replaceContent = <E, R>(
       yield* session.query(`alter table ${table} add constraint ${name} ${definition}`, [], false)
     }
     yield* session.query("commit", [], false)
-    yield* session.query("analyze", [], false)
+    yield* session.query(`analyze ${tables.map(({ name }) => quoted(name)).join(", ")}`, [], false)
   }).pipe(Effect.onError(() => Effect.ignore(session.query("rollback", [], false))))

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Effect, Option } from "effect"
-import { Argument, Command } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import { Exit, exitCodes, usageFailure } from "./failures.ts"
 import { Json } from "./output.ts"
 
@@ -30,6 +30,30 @@ const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
   if (code !== 0) return yield* new Exit({ exitCode: exitCodes.no })
 })
 
+const verifyCommand = Command.make(
+  "verify",
+  {
+    folder: Argument.String("folder").pipe(Argument.withDescription("The folder of a backup")),
+    database: Flag.String("database").pipe(
+      Flag.withDescription(
+        "Restore into a schema of this database, which is dropped at the end (default: a temporary Postgres)"
+      ),
+      Flag.optional
+    )
+  },
+  ({ database, folder }) =>
+    run([
+      "verify",
+      folder,
+      ...Option.match(database, { onNone: () => [], onSome: (url) => ["--database", url] })
+    ])
+).pipe(
+  Command.withDescription("Restore a backup into a scratch database, and compare it"),
+  Command.withExamples([
+    { command: "svc backup verify nightly", description: "Fails unless the backup is whole" }
+  ])
+)
+
 const backupCommand = Command.make(
   "backup",
   {
@@ -46,7 +70,8 @@ const backupCommand = Command.make(
   Command.withExamples([
     { command: "svc backup", description: "The service of this folder (SVC_DATA_DIR, or .svc)" },
     { command: "DATABASE_URL=postgres://... svc backup nightly", description: "Your own Postgres" }
-  ])
+  ]),
+  Command.withSubcommands([verifyCommand])
 )
 
 const restoreCommand = Command.make(

@@ -15,6 +15,7 @@ import {
   type Session,
   type TableShape
 } from "#sql/backup"
+import { tablesAt } from "#sql/tables"
 import { functionFolders } from "../features/functions/host/directories.ts"
 import { copyFolder, entriesOf, ownerOf } from "./files.ts"
 import {
@@ -46,6 +47,17 @@ const writeTable = Effect.fnUntraced(function* (session: Session, table: TableSh
   return rows
 })
 
+/** Refuses a database that lacks tables of its migration: it is another one, or its role sees another schema. */
+const checkTables = (migration: number, shapes: ReadonlyArray<TableShape>) => {
+  const found = new Set(shapes.map(({ name }) => name))
+  const missing = tablesAt(migration).filter((name) => !found.has(name))
+  if (missing.length === 0) return Effect.void
+  return refuse(
+    `The database is at migration ${migration} and lacks ${missing.length} tables of it (${missing.join(", ")}). ` +
+      "Name the database of the service in DATABASE_URL, and a role that sees its schema."
+  )
+}
+
 const dumpDatabase = Effect.fnUntraced(function* (
   location: DataLocation,
   folder: string,
@@ -57,6 +69,7 @@ const dumpDatabase = Effect.fnUntraced(function* (
   if (migration === 0)
     return yield* refuse("The database has no tables: there is nothing to back up.")
   const shapes = yield* listTables(session)
+  yield* checkTables(migration, shapes)
   const tables = yield* Effect.forEach(shapes, (shape, index) =>
     Effect.gen(function* () {
       yield* show(`table ${shape.name} (${index + 1} of ${shapes.length})`)

@@ -1,6 +1,9 @@
 /** Copies of the data directory: files of apps, and the data of functions. */
+import { createReadStream } from "node:fs"
 import { chown, copyFile, lstat, mkdir, readdir } from "node:fs/promises"
 import { join } from "node:path"
+import { Writable } from "node:stream"
+import { pipeline } from "node:stream/promises"
 import { backup, DatabaseSync } from "node:sqlite"
 
 const privateDirectory = 0o700
@@ -53,6 +56,30 @@ export const copyFolder = async (
   }
   await visit(from, to)
   return count
+}
+
+/** Reads all files of a folder, and asks SQLite whether each database is whole; returns how many. */
+export const checkFiles = async (folder: string): Promise<number> => {
+  let count = 0
+  for (const entry of await entriesOf(folder)) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) count += await checkFiles(path)
+    if (!entry.isFile()) continue
+    count += 1
+    if (entry.name.endsWith(".sqlite")) checkSqlite(path)
+    else await pipeline(createReadStream(path), new Writable({ write: (_chunk, _, done) => done() }))
+  }
+  return count
+}
+
+const checkSqlite = (path: string): void => {
+  const database = new DatabaseSync(path, { readOnly: true })
+  try {
+    const [row] = database.prepare("pragma quick_check(1)").all()
+    if (row?.["quick_check"] !== "ok") throw new Error(`${path} is damaged`)
+  } finally {
+    database.close()
+  }
 }
 
 /** The owner of a file or a folder. */

@@ -1,22 +1,8 @@
 /** Reads a backup back, into an empty service only. */
-import { createReadStream } from "node:fs"
 import { chmod, copyFile, readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
-import { pipeline } from "node:stream"
-import { createGunzip } from "node:zlib"
-import { Effect, Option, Redacted, Schema, Stream } from "effect"
-import {
-  appliedMigration,
-  isUsed,
-  listTables,
-  otherSessions,
-  replaceContent,
-  type Session,
-  type TableShape,
-  writeRows
-} from "#sql/backup"
-import { migrateTo, newestMigration, poolLayer } from "#sql/database"
+import { Effect, Option, Redacted, Schema } from "effect"
+import { appliedMigration, isUsed, otherSessions, ownsTables } from "#sql/backup"
 import { makeRestoredFolder } from "../features/functions/host/directories.ts"
 import { makeDataDirectory } from "../platform/postgres/data-directory.ts"
 import { copyFolder, giveTo } from "./files.ts"
@@ -31,10 +17,12 @@ import {
 } from "./manifest.ts"
 import { BackupError, databaseOf, openSession, type DataLocation, refuse } from "./location.ts"
 import { failedTo, type Progress } from "./progress.ts"
+import { checkRelease, restoreTables } from "./tables.ts"
 
 const ManifestText = Schema.fromJsonString(Manifest)
 
-const readManifest = Effect.fnUntraced(function* (folder: string) {
+/** Reads the manifest of a backup. */
+export const readManifest = Effect.fnUntraced(function* (folder: string) {
   const file = join(folder, manifestFile)
   const text = yield* Effect.mapError(
     Effect.tryPromise(() => readFile(file, "utf8")),
@@ -70,52 +58,6 @@ const checkKey = Effect.fnUntraced(function* (
   return yield* refuse(`${dataDir} belongs to another service: choose another SVC_DATA_DIR.`)
 })
 
-/** One statement holds rows up to this size, and one more. */
-const batchCharacters = 2_000_000
-const batchRows = 1000
-
-const linesOf = (file: string) =>
-  Stream.suspend(() => {
-    const input = createGunzip()
-    // The reader of the lines gets the error, which ends both.
-    pipeline(createReadStream(file), input, () => undefined)
-    const lines = createInterface({ input, crlfDelay: Infinity })
-    return Stream.fromAsyncIterable(
-      lines,
-      (cause) => new BackupError({ message: `Failed to read ${file}: ${String(cause)}` })
-    )
-  })
-
-const loadTable = Effect.fnUntraced(function* (
-  session: Session,
-  table: Manifest["tables"][number],
-  file: string
-) {
-  let batch: Array<string> = []
-  let characters = 0
-  let rows = 0
-  const flush = Effect.suspend(() => {
-    const text = `[${batch.join(",")}]`
-    batch = []
-    characters = 0
-    return Effect.map(writeRows(session, table, text), (written) => {
-      rows += written
-    })
-  })
-  yield* Stream.runForEach(linesOf(file), (line) => {
-    batch.push(line)
-    characters += line.length
-    return characters > batchCharacters || batch.length >= batchRows ? flush : Effect.void
-  })
-  if (batch.length > 0) yield* flush
-  if (rows !== table.rows) {
-    return yield* refuse(`${file} holds ${rows} rows instead of ${table.rows}: it is damaged.`)
-  }
-})
-
-const shapeText = (tables: ReadonlyArray<TableShape>): string =>
-  JSON.stringify(tables.map(({ columns, name }) => ({ name, columns })))
-
 const loadDatabase = Effect.fnUntraced(function* (
   location: DataLocation,
   folder: string,
@@ -126,39 +68,19 @@ const loadDatabase = Effect.fnUntraced(function* (
   const session = yield* openSession(url)
   const others = yield* otherSessions(session)
   if (others > 0) return yield* refuse("The database is in use: stop every runner first.")
-  const known = yield* newestMigration
-  const applied = yield* appliedMigration(session)
-  if (manifest.migration > known) {
+  yield* checkRelease(manifest)
+  if (!(yield* ownsTables(session))) {
     return yield* refuse(
-      `The backup is of release ${manifest.version}: restore it with that release.`
+      "The user of DATABASE_URL does not own the tables: restore as their owner, then run deploy/roles.sql."
     )
   }
+  const applied = yield* appliedMigration(session)
   if (applied > 0 && (yield* isUsed(session))) {
     return yield* refuse(
       "The database has projects or developers. A restore needs an empty service: name another database."
     )
   }
-  yield* show("migrating")
-  yield* Effect.orDie(
-    Effect.provide(migrateTo(manifest.migration), poolLayer({ url, connections: 1 }))
-  )
-  const present = yield* listTables(session)
-  if (shapeText(present) !== shapeText(manifest.tables)) {
-    return yield* refuse(
-      "The tables of the database are not those of the backup: name a database without tables."
-    )
-  }
-  const { length } = manifest.tables
-  const write = Effect.forEach(
-    manifest.tables,
-    (table, index) =>
-      Effect.andThen(
-        show(`table ${table.name} (${index + 1} of ${length})`),
-        loadTable(session, table, join(folder, `${table.name}.jsonl.gz`))
-      ),
-    { discard: true }
-  )
-  yield* replaceContent(session, manifest.tables, manifest.sequences, write)
+  yield* restoreTables({ session, url }, folder, manifest, show)
 }, Effect.scoped)
 
 const loadFunctions = Effect.fnUntraced(function* (
@@ -177,6 +99,12 @@ const loadFunctions = Effect.fnUntraced(function* (
   }
 })
 
+/** Fails when the folder holds another number of files of apps than the manifest. */
+export const checkBlobs = (folder: string, count: number, { blobs = 0 }: Manifest) =>
+  count === blobs
+    ? Effect.void
+    : refuse(`${join(folder, "blobs")} holds ${count} files instead of ${blobs}: it is damaged.`)
+
 const loadFiles = Effect.fnUntraced(function* (
   location: DataLocation,
   folder: string,
@@ -184,7 +112,10 @@ const loadFiles = Effect.fnUntraced(function* (
   show: Progress
 ) {
   const { blobs, dataDir } = location
-  yield* failedTo(`write ${blobs}`, () => copyFolder(join(folder, "blobs"), blobs, show.now))
+  const count = yield* failedTo(`write ${blobs}`, () =>
+    copyFolder(join(folder, "blobs"), blobs, show.now)
+  )
+  yield* checkBlobs(folder, count, manifest)
   yield* loadFunctions(location, folder, manifest)
   const isKeyNeeded = manifest.masterKey?.included === true && Option.isNone(location.masterKey)
   for (const name of isKeyNeeded ? [...keptFiles, keyFile] : keptFiles) {

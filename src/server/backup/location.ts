@@ -4,6 +4,7 @@
 import { join } from "node:path"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
+import { enterServiceSchema } from "#sql/backup"
 import { embeddedPostgres } from "../platform/postgres/embedded.ts"
 
 /** Error of a command that does nothing; the message has the reason and the remedy. */
@@ -37,5 +38,6 @@ export const databaseOf = ({ databaseUrl, dataDir }: DataLocation) =>
         Effect.catchTag("EmbeddedPostgresError", ({ message }) => refuse(message))
       )
 
+/** A session in the schema of the service's tables. */
 export const openSession = (url: Redacted.Redacted) =>
-  PgConnection.make({ url, applicationName: "svc backup" })
+  Effect.tap(PgConnection.make({ url, applicationName: "svc backup" }), enterServiceSchema)

@@ -1,6 +1,7 @@
 /**
  * Backup and restore of the service. `node src/server/backup/main.ts save <folder>` runs beside the
- * running service, `restore <folder>` fills an empty one. `svc backup` and `svc restore` start it.
+ * running service, `verify <folder>` checks a backup, `restore <folder>` fills an empty service. `svc backup`
+ * and `svc restore` start it.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -10,6 +11,7 @@ import { causeOf } from "#sql/database"
 import { failCommand } from "../start-error.ts"
 import { dump } from "./dump.ts"
 import { load } from "./load.ts"
+import { verify } from "./verify.ts"
 import type { Manifest } from "./manifest.ts"
 import { readLocation } from "./location.ts"
 import { makeProgress } from "./progress.ts"
@@ -69,15 +71,33 @@ const restore = Command.make(
   })
 ).pipe(Command.withDescription("Restore such a folder into an empty service"))
 
+const verifyCommand = Command.make(
+  "verify",
+  {
+    folder: Argument.String("folder"),
+    database: Flag.Redacted("database").pipe(
+      Flag.withDescription("Restore into a schema of this database, which is dropped at the end"),
+      Flag.optional
+    ),
+    json
+  },
+  Effect.fn(function* ({ database, folder, json: asJson }) {
+    const manifest = yield* Effect.ensuring(verify(folder, database, progress), progress.clear)
+    yield* report(`Verified ${folder} of ${manifest.createdAt}`, folder, manifest, asJson)
+  })
+).pipe(Command.withDescription("Restore such a folder into a scratch database, and compare"))
+
 const program = Command.make("backup").pipe(
   Command.withDescription("Backs up and restores the service of DATABASE_URL and SVC_DATA_DIR"),
-  Command.withSubcommands([save, restore])
+  Command.withSubcommands([save, restore, verifyCommand])
 )
 
 Command.run(program, { version: "1" }).pipe(
   Effect.catchTag("BackupError", ({ message }) => failCommand(message)),
   Effect.catchTag("SqlError", (error) =>
-    failCommand(`The database refused: ${causeOf(error)}. Nothing was restored.`)
+    failCommand(
+      `The database refused: ${causeOf(error)}. Nothing was done: check DATABASE_URL and its role.`
+    )
   ),
   Effect.scoped,
   Effect.provide(NodeServices.layer),

@@ -97,7 +97,11 @@ export const embeddedPostgres = Effect.fn("embeddedPostgres")(
     const address = `${superuser}:${password}@127.0.0.1:${joined.port}`
     return {
       url: Redacted.make(`postgres://${address}/${database}?application_name=${client}`),
-      connect: () => connect({ host: "127.0.0.1", port: state.port, noDelay: true }),
+      connect: () => {
+        const socket = connect({ host: "127.0.0.1", port: state.port, noDelay: true })
+        // The session that uses it reports the error.
+        return socket.on("error", () => undefined)
+      },
       isRestarting: () => state.isRestarting
     } satisfies EmbeddedDatabase
   },
