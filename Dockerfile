@@ -18,7 +18,7 @@ RUN node src/server/build/dashboard-bundle.ts
 FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production PORT=8080 SVC_DATA_DIR=/data
 WORKDIR /app
-RUN mkdir /data && chown node:node /data
+RUN mkdir -p /data/blobs /backups && chown -R node:node /data /backups
 COPY --from=packages /app/node_modules node_modules
 COPY --from=dashboard /app/dist dist
 COPY package.json LICENSE CHANGELOG.md ./

@@ -2,17 +2,29 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Config, Console, Effect, Layer } from "effect"
-import { migrate, poolLayer } from "#sql/database"
-import { startDatabase } from "./platform/database-start.ts"
+import { migrate, migrationLevels, poolLayer, roleRights } from "#sql/database"
+import { DatabaseStartError, startDatabase } from "./platform/database-start.ts"
 import { failStart } from "./start-error.ts"
+
+/** Migrates as the owner. Another role may have a schema of its own, and would make all tables there. */
+const migrateAsOwner = Effect.gen(function* () {
+  const { isForeign } = yield* roleRights
+  if (!isForeign) return yield* migrate
+  return yield* new DatabaseStartError({
+    message:
+      "The user of DATABASE_URL does not own the tables, so nothing was migrated. Name their owner: " +
+      "svc_owner of deploy/roles.sql."
+  })
+})
 
 Effect.gen(function* () {
   const url = yield* Config.Redacted("DATABASE_URL")
-  yield* startDatabase({ variable: "DATABASE_URL", url, prepare: migrate }).pipe(
-    Layer.provide(poolLayer({ url, connections: 1 })),
-    Layer.build
+  const pool = poolLayer({ url, connections: 1 })
+  const database = startDatabase({ variable: "DATABASE_URL", url, prepare: migrateAsOwner }).pipe(
+    Layer.provideMerge(pool)
   )
-  yield* Console.log("The database is migrated.")
+  const { applied } = yield* Effect.provide(migrationLevels, yield* Layer.build(database))
+  yield* Console.log(`The database is migrated: it is at migration ${applied}.`)
 }).pipe(
   Effect.catchTag("ConfigError", () => failStart("DATABASE_URL must name the database.")),
   Effect.catchTag("DatabaseStartError", ({ message }) => failStart(message)),

@@ -21,8 +21,10 @@ const manifests: ReadonlyArray<unknown> = parseAllDocuments(read("deploy/kuberne
     return document.toJS()
   }
 )
-const manifest = (kind: string): unknown => {
-  const found = manifests.filter((each) => at(each, "kind") === kind)
+const manifest = (kind: string, name = "player-backend"): unknown => {
+  const found = manifests.filter(
+    (each) => at(each, "kind") === kind && at(each, "metadata", "name") === name
+  )
   assert.lengthOf(found, 1, kind)
   return found[0]
 }
@@ -55,6 +57,28 @@ const assertVariables = (names: ReadonlyArray<string>) => {
   for (const name of names) assert.property(variables, name)
 }
 
+/** What an operator gives each runner as a secret, beside those below. */
+const secrets = {
+  DATABASE_URL: "postgres://svc_app:secret@postgres.example.com/svc?sslmode=require",
+  SMTP_URL: "smtps://user:secret@smtp.example.com:465",
+  SVC_METRICS_TOKEN: "a token of 16 or more",
+  SVC_SETUP_TOKEN: "another token of 16 or more",
+  AWS_ACCESS_KEY_ID: "key",
+  AWS_SECRET_ACCESS_KEY: "secret",
+  SVC_VOICE_PUBLIC_IP: "203.0.113.7"
+}
+
+const mebibyte = 1024 * 1024
+
+/** Bytes of `512m` or `4Gi`. */
+const bytesOf = (text: unknown): number => {
+  const [, count = "", unit = ""] = /^(\d+)(m|g|Mi|Gi)$/.exec(String(text)) ?? []
+  return Number(count) * mebibyte * (/^g/i.test(unit) ? 1024 : 1)
+}
+
+/** Memory of a runner beside its functions. */
+const runnerBytes = 1536 * mebibyte
+
 /** The settings of a runner in a deployment with these variables. */
 const settings = (env: Readonly<Record<string, unknown>>) =>
   Settings.pipe(
@@ -71,6 +95,7 @@ const settings = (env: Readonly<Record<string, unknown>>) =>
                     String(value).replaceAll(/\$\{[^}]+\}/g, "placeholder.example")
                   ])
                 ),
+                ...secrets,
                 NODE_ENV: "production",
                 SVC_MASTER_KEY: Buffer.from("0123456789abcdefghijklmnopqrstuv").toString("base64"),
                 SVC_TURN_SECRET: "a secret of 16 or more",
@@ -115,10 +140,15 @@ describe("compose.yaml", () => {
   it.effect("starts three runners with valid settings", () =>
     Effect.forEach(
       composeRunners,
-      Effect.fnUntraced(function* ({ environment, ports }) {
+      Effect.fnUntraced(function* ({ environment, mem_limit, ports }) {
         const env = record(environment)
         assertVariables(Object.keys(env))
-        const { production, runner, turn, warnings } = yield* settings(env)
+        const { functions, production, runner, turn, warnings } = yield* settings(env)
+        const ofFunctions = functions.processes * functions.memoryBytes
+        assert.isAtLeast(bytesOf(mem_limit), runnerBytes + ofFunctions)
+        for (const name of ["SVC_METRICS_TOKEN", "SVC_SETUP_TOKEN", "SMTP_URL"]) {
+          assert.property(env, name)
+        }
         assert.isTrue(production)
         assert.isEmpty(warnings)
         assert.isDefined(runner)
@@ -147,6 +177,27 @@ describe("compose.yaml", () => {
     assert.include(list(at(services, "postgres", "volumes")), script)
   })
 
+  it("bounds memory and logs of each container, and makes a daily backup that it verifies", () => {
+    for (const [name, service] of Object.entries(record(at(compose, "services")))) {
+      assert.isAbove(bytesOf(at(service, "mem_limit")), 0, name)
+      assert.strictEqual(at(service, "logging", "options", "max-size"), "10m", name)
+    }
+    const backup = at(compose, "services", "backup")
+    const command = String(list(at(backup, "command")).at(-1))
+    assert.match(command, /backup\/main\.ts save \S+ &&\s+node \S+backup\/main\.ts verify /)
+    assert.match(String(at(backup, "environment", "DATABASE_URL")), /\/\/svc_app:/)
+    assert.match(String(at(backup, "environment", "SCRATCH_URL")), /\/\/svc_owner:/)
+    const volumes = list(at(backup, "volumes"))
+    assert.include(list(composeRunners[0]?.["volumes"]), volumes[0])
+  })
+
+  it("opens the port of voice calls of each runner", () => {
+    for (const { environment, ports } of composeRunners) {
+      const port = String(at(environment, "SVC_VOICE_UDP_PORTS"))
+      assert.include(list(ports), `${port}:${port}/udp`)
+    }
+  })
+
   it("trusts the gateway of the compose network alone", () => {
     const gateway = at(compose, "networks", "default", "ipam", "config", 0, "gateway")
     assert.isString(gateway)
@@ -167,7 +218,7 @@ describe("the Kubernetes manifests", () => {
       assertVariables(namesIn(env))
       const own = list(env).find((each) => at(each, "name") === "SVC_RUNNER_HOST")
       assert.strictEqual(at(own, "valueFrom", "fieldRef", "fieldPath"), "status.podIP")
-      const { runner, warnings } = yield* settings(
+      const { functions, runner, voice, warnings } = yield* settings(
         Object.fromEntries(namesIn(env).map((name) => [name, valueOf(env, name) ?? "10.0.0.1"]))
       )
       assert.isEmpty(warnings)
@@ -175,6 +226,10 @@ describe("the Kubernetes manifests", () => {
         list(at(container, "ports")).map((port) => [at(port, "name"), at(port, "containerPort")])
       )
       assert.strictEqual(ports.get("runner"), runner?.port)
+      assert.strictEqual(ports.get("voice"), voice.ports[0])
+      const ofFunctions = functions.processes * functions.memoryBytes
+      const limit = bytesOf(at(container, "resources", "limits", "memory"))
+      assert.isAtLeast(limit, runnerBytes + ofFunctions)
       assert.strictEqual(ports.get("http"), Number(variables.PORT.default))
       assert.match(
         dockerfile,
@@ -189,6 +244,41 @@ describe("the Kubernetes manifests", () => {
     const secretOf = (each: unknown) => at(each, "envFrom", 0, "secretRef", "name")
     assert.strictEqual(secretOf(migrate), "player-backend-owner")
     assert.strictEqual(secretOf(container), "player-backend")
+  })
+
+  it("names each secret of a runner in the command that creates them", () => {
+    const [head = ""] = read("deploy/kubernetes.yaml").split("apiVersion:")
+    const given = Array.from(head.matchAll(/--from-literal=(\w+)=/g), ([, name = ""]) => name)
+    assertVariables(given)
+    const needed = Object.keys(secrets).filter((name) => name !== "SVC_VOICE_PUBLIC_IP")
+    assert.includeMembers(given, needed)
+  })
+
+  it("saves each night in the role of the runners, and verifies as the owner", () => {
+    const job = at(manifest("CronJob", "player-backend-backup"), "spec", "jobTemplate", "spec")
+    const jobPod = at(job, "template", "spec")
+    const [save, verify] = [at(jobPod, "initContainers", 0), at(jobPod, "containers", 0)]
+    const secretOf = (each: unknown) => at(each, "envFrom", 0, "secretRef", "name")
+    assert.strictEqual(secretOf(save), secretOf(container))
+    assert.strictEqual(secretOf(verify), secretOf(at(pod, "initContainers", 0)))
+    assert.include(String(at(save, "args", 0)), "node src/server/backup/main.ts save ")
+    assert.include(String(at(verify, "args", 0)), "node src/server/backup/main.ts verify ")
+    assert.strictEqual(
+      valueOf(at(save, "env"), "SVC_BLOBS_URL"),
+      valueOf(at(container, "env"), "SVC_BLOBS_URL")
+    )
+    const claim = at(jobPod, "volumes", 0, "persistentVolumeClaim", "claimName")
+    assert.isDefined(manifest("PersistentVolumeClaim", String(claim)))
+  })
+
+  it("lets nothing in or out of a pod that the policy does not name", () => {
+    for (const name of ["player-backend", "player-backend-backup"]) {
+      const spec = at(manifest("NetworkPolicy", name), "spec")
+      assert.deepStrictEqual(at(spec, "policyTypes"), ["Ingress", "Egress"])
+      for (const rule of list(at(spec, "egress"))) assert.isNotEmpty(list(at(rule, "ports")))
+    }
+    const [http] = list(at(manifest("NetworkPolicy"), "spec", "ingress"))
+    assert.isDefined(at(http, "from", 0, "namespaceSelector"))
   })
 
   it("probes existing paths, and leaves time for a graceful stop", () => {

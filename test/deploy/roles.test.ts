@@ -3,22 +3,17 @@
  * migrates, the service runs as the other role, and that role cannot rewrite the audit log.
  * @module-tag long
  */
-import { execFile } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { guest, request } from "#testing/players"
 import { startRunner } from "#testing/runners"
-import { needsPrograms, programs, runClient, startServer } from "../support/debian-postgres.ts"
+import { makeDatabase, runOn } from "../support/database-roles.ts"
+import { needsPrograms, programs, startServer } from "../support/debian-postgres.ts"
 import { targetOf } from "../support/runner-target.ts"
 import { masterKeyOf } from "../support/master-keys.ts"
-
-const execute = promisify(execFile)
-const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
 const temporaryDirectory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "roles-"))),
@@ -53,24 +48,6 @@ const attempts = [
   "create table svc_app.audit (at timestamptz); select sweep_audit(now())"
 ]
 
-/** A server with an empty database, and statements that any role may send there. */
-const makeDatabase = Effect.fnUntraced(function* (bin: string) {
-  const server = yield* startServer(bin)
-  const as = (role: string) => `${server.replace("svc@", `${role}@`)}/svc`
-  const sql = (role: string, statement: string) =>
-    Effect.map(
-      runClient(bin, "psql", as(role), "-v", "ON_ERROR_STOP=1", "-Atc", statement),
-      ({ stdout }) => stdout.trim()
-    )
-  const refused = (role: string, statement: string) =>
-    Effect.map(Effect.flip(Effect.sandbox(sql(role, statement))), String)
-  const passwords = ["-v", "owner_password=o'ne", "-v", "app_password=two"]
-  const roles = file("deploy/roles.sql")
-  const makeRoles = runClient(bin, "psql", as("svc"), ...passwords, "-f", roles)
-  yield* runClient(bin, "psql", `${server}/postgres`, "-c", "create database svc")
-  return { as, makeRoles, refused, sql }
-})
-
 describe(`the two roles of the database${needsPrograms}`, () => {
   it.live.skipIf(programs === undefined)(
     "runs the service by a database role that can neither change nor delete an audit entry",
@@ -87,12 +64,8 @@ describe(`the two roles of the database${needsPrograms}`, () => {
         assert.match(unmigrated.message, /at migration 0, .* Migrate as their owner/)
         assert.notMatch(unmigrated.message, /\n\s+at /)
 
-        const migrate = Effect.promise(() =>
-          execute("node", [file("src/server/migrate.ts")], {
-            env: { PATH: file("node_modules/.bin"), DATABASE_URL: as("svc_owner") }
-          })
-        )
-        yield* migrate
+        const migrated = yield* runOn(as("svc_owner"), {}, "src/server/migrate.ts")
+        assert.strictEqual(migrated.code, 0, migrated.output)
         const runner = yield* start()
         const target = yield* targetOf(dataDir, runner.url)
         const { id } = yield* guest(target)

@@ -166,6 +166,10 @@ describe("svc backup", { tags: "long" }, () => {
       })
       const restored = { SVC_DATA_DIR: "restored" }
       assert.match(yield* refusal("restore damaged", restored), /Failed to read .*projects/)
+      assert.match(yield* refusal("backup verify damaged"), /Failed to read .*projects/)
+      const verified = yield* folder.svc("backup verify saved")
+      assert.strictEqual(verified.code, 0, verified.stderr)
+      assert.match(verified.stdout, /^Verified saved of 20/)
       assert.deepStrictEqual((yield* folder.svc("restore saved", { env: restored })).code, 0)
       yield* Effect.promise(() => rm(join(damaged, "manifest.json")))
       assert.include(yield* refusal("restore damaged"), "no whole backup")

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { enterServiceSchema } from "#sql/backup"
+import { sharedFolder } from "../platform/settings/blobs.ts"
 import { embeddedPostgres } from "../platform/postgres/embedded.ts"
 
 /** Error of a command that does nothing; the message has the reason and the remedy. */
@@ -24,7 +25,8 @@ export const readLocation = Effect.gen(function* () {
   const databaseUrl = Option.map(yield* variable("DATABASE_URL"), (url) => Redacted.make(url))
   const dataDir = Option.getOrElse(yield* variable("SVC_DATA_DIR"), () => ".svc")
   const masterKey = Option.map(yield* variable("SVC_MASTER_KEY"), (key) => Redacted.make(key))
-  const hasBucket = Option.isSome(yield* variable("SVC_BLOBS_URL"))
+  const blobsUrl = yield* variable("SVC_BLOBS_URL")
+  const hasBucket = Option.exists(blobsUrl, (url) => url !== sharedFolder)
   return { databaseUrl, dataDir, masterKey, hasBucket, blobs: join(dataDir, "blobs") }
 })
 export type DataLocation = Effect.Success<typeof readLocation>

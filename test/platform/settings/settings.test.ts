@@ -12,6 +12,13 @@ const read = (env: Readonly<Record<string, string>>) =>
 
 const masterKey = Buffer.from("0123456789abcdefghijklmnopqrstuv").toString("base64")
 
+/** Settings without which a production service would lose data. */
+const lossless = {
+  DATABASE_URL: "postgres://svc_app:secret@db.example.com/svc?sslmode=require",
+  SVC_BLOBS_URL: "folder",
+  SMTP_URL: "smtps://user:secret@smtp.example.com:465"
+}
+
 describe("settings", () => {
   it.effect("defaults to a development service in an empty environment", () =>
     Effect.gen(function* () {
@@ -282,7 +289,7 @@ describe("settings", () => {
 
   it.effect("warns in production of a base URL that is absent or not https", () =>
     Effect.gen(function* () {
-      const production = { NODE_ENV: "production", SVC_MASTER_KEY: masterKey }
+      const production = { NODE_ENV: "production", SVC_MASTER_KEY: masterKey, ...lossless }
       const absent = (yield* read(production)).warnings
       assert.match(absent.join(), /^SVC_BASE_URL is not set: .*http:\/\/localhost:8080/)
       const plain = (yield* read({ ...production, SVC_BASE_URL: "http://play.example.com" }))
@@ -293,6 +300,39 @@ describe("settings", () => {
       }
       assert.isEmpty((yield* read({})).warnings)
     })
+  )
+
+  it.effect(
+    "warns in production of each setting that loses data, and of none where all keep it",
+    () =>
+      Effect.gen(function* () {
+        const production = {
+          NODE_ENV: "production",
+          SVC_MASTER_KEY: masterKey,
+          SVC_BASE_URL: "https://play.example.com",
+          SVC_RUNNER_HOST: "10.0.0.4",
+          SVC_RUNNER_PORT: "34431",
+          ...lossless
+        }
+        assert.isEmpty((yield* read(production)).warnings)
+        const without = (name: string) =>
+          Effect.map(read({ ...production, [name]: "" }), ({ warnings }) => warnings)
+        for (const name of Object.keys(lossless)) {
+          const [warning = "", ...others] = yield* without(name)
+          assert.isEmpty(others, name)
+          assert.match(warning, new RegExp(`^${name} is not set: .*(?:lost).* [Ss]et `), name)
+        }
+        const functions = yield* read({ ...production, SVC_FUNCTIONS_SNAPSHOT_SECONDS: "0" })
+        assert.match(functions.warnings.join("|"), /^SVC_FUNCTIONS_SNAPSHOT_SECONDS is 0: [^|]*$/)
+        const features = "saves,stats"
+        const few = yield* read({
+          ...production,
+          SVC_FEATURES: features,
+          SMTP_URL: "",
+          SVC_BLOBS_URL: ""
+        })
+        assert.isEmpty(few.warnings, "without hosting and email sign-in")
+      })
   )
 
   it.effect("requires sslmode in production for a database on another host", () =>

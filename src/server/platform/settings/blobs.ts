@@ -18,11 +18,19 @@ export interface S3Settings {
 /** `s3://bucket` or `s3://bucket/prefix`. */
 const blobsUrlForm = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*))?$/
 
+/** Says that the folder of the data directory keeps the files: it is on a volume that all runners share. */
+export const sharedFolder = "folder"
+
 export const blobVariables = {
   SVC_BLOBS_URL: Schema.optionalKey(
-    Schema.String.check(
-      Schema.isPattern(blobsUrlForm, { message: "Expected s3://bucket or s3://bucket/prefix" })
-    )
+    Schema.Union([
+      Schema.Literal(sharedFolder),
+      Schema.String.check(
+        Schema.isPattern(blobsUrlForm, {
+          message: "Expected s3://bucket, s3://bucket/prefix, or folder"
+        })
+      )
+    ])
   ),
   SVC_S3_ENDPOINT: Schema.optionalKey(
     Schema.URLFromString.check(
@@ -63,7 +71,7 @@ export const blobsOf = (env: Variables): S3Settings | undefined => {
 
 /** Returns the issue of the first missing variable of a bucket, or undefined. */
 export const blobsIssue = (env: Variables) => {
-  if (env.SVC_BLOBS_URL === undefined) return undefined
+  if (env.SVC_BLOBS_URL === undefined || env.SVC_BLOBS_URL === sharedFolder) return undefined
   const names = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] as const
   const absent = names.find((name) => env[name] === undefined)
   return absent === undefined

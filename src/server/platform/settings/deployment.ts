@@ -96,6 +96,45 @@ export const databaseUrlIssue = (text: string, production: boolean): string | un
   )
 }
 
+interface StorageSettings {
+  readonly DATABASE_URL?: unknown
+  readonly SMTP_URL?: unknown
+  readonly SVC_BLOBS_URL?: string
+  readonly SVC_FEATURES: ReadonlyArray<string>
+  readonly SVC_FUNCTIONS_PROCESSES: number
+  readonly SVC_FUNCTIONS_SNAPSHOT_SECONDS: number
+  readonly SVC_RUNNER_HOST?: string
+}
+
+/** Returns a warning for each setting that loses data, in production. */
+export const lossWarnings = (env: StorageSettings): ReadonlyArray<string> => {
+  const has = (feature: string) => env.SVC_FEATURES.includes(feature)
+  const isCluster = env.SVC_RUNNER_HOST !== undefined
+  const losses: ReadonlyArray<readonly [when: boolean, warning: string]> = [
+    [
+      env.DATABASE_URL === undefined,
+      "DATABASE_URL is not set: all data is in the embedded Postgres of SVC_DATA_DIR, which is for " +
+        "development and is lost with this directory. Set DATABASE_URL to a Postgres of your own."
+    ],
+    [
+      env.SVC_BLOBS_URL === undefined && has("hosting"),
+      "SVC_BLOBS_URL is not set: files of hosted apps are in SVC_DATA_DIR of this runner alone and are lost " +
+        "with it. Set SVC_BLOBS_URL to a bucket, or to folder if all runners share a volume there."
+    ],
+    [
+      isCluster && env.SVC_FUNCTIONS_PROCESSES > 0 && env.SVC_FUNCTIONS_SNAPSHOT_SECONDS === 0,
+      "SVC_FUNCTIONS_SNAPSHOT_SECONDS is 0: what functions store is in SVC_DATA_DIR of one runner and is " +
+        "lost with it. Set it to 10, unless all runners share this directory."
+    ],
+    [
+      env.SMTP_URL === undefined && has("emailLogin"),
+      "SMTP_URL is not set: mails to players are not sent, so a lost password is lost for good. Set " +
+        "SMTP_URL to a mail server."
+    ]
+  ]
+  return losses.filter(([when]) => when).map(([, warning]) => warning)
+}
+
 /** Returns warnings about an unsafe address for players, in production. */
 export const baseUrlWarnings = (given: URL | undefined, used: string): ReadonlyArray<string> => {
   if (given === undefined) {

@@ -16,7 +16,13 @@ import {
 import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { Email } from "#rpc/email"
-import { baseUrlWarnings, databaseUrlIssue, isPublicHost, proxyWarnings } from "./deployment.ts"
+import {
+  baseUrlWarnings,
+  databaseUrlIssue,
+  isPublicHost,
+  lossWarnings,
+  proxyWarnings
+} from "./deployment.ts"
 import { freePort } from "./free-port.ts"
 import { type FunctionSettings, functionsOf, functionVariables } from "./functions.ts"
 import { hostingIssue, hostingOf, type HostingSettings, hostingVariables } from "./hosting.ts"
@@ -164,7 +170,9 @@ const warningsOf = (
 ): ReadonlyArray<string> => [
   ...unknown.map((name) => unknownWarning(name, Object.keys(variables))),
   ...proxyWarnings(env.SVC_TRUSTED_PROXIES),
-  ...(env.NODE_ENV === "production" ? baseUrlWarnings(env.SVC_BASE_URL, baseUrl) : [])
+  ...(env.NODE_ENV === "production"
+    ? [...baseUrlWarnings(env.SVC_BASE_URL, baseUrl), ...lossWarnings(env)]
+    : [])
 ]
 
 const decode = Schema.decodeUnknownEffect(Environment, { errors: "all" })

@@ -241,7 +241,7 @@ export const variables = {
   SVC_BLOBS_URL: {
     description:
       "The bucket of the files of deployments, s3://bucket or s3://bucket/prefix, for runners on several " +
-      "machines. Absent: the folder blobs of SVC_DATA_DIR."
+      "machines. Absent: the folder blobs of SVC_DATA_DIR; folder says that all runners share it on a volume."
   },
   SVC_S3_ENDPOINT: {
     description:
