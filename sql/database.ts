@@ -5,20 +5,9 @@
  * Statements never use the database's clock. Expiry and order use Effect's Clock, passed as a parameter,
  * so that tests run on virtual time.
  */
-import type { Duplex } from "node:stream"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { PgClient } from "@effect/sql-pg"
-import {
-  Clock,
-  Effect,
-  Layer,
-  Metric,
-  Path,
-  Predicate,
-  type Redacted,
-  Schema,
-  String
-} from "effect"
+import { PgClient, type PgConnection } from "@effect/sql-pg"
+import { Clock, Effect, Layer, Metric, Path, Predicate, Redacted, Schema, String } from "effect"
 import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import * as Migrator from "effect/sql/Migrator"
 import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
@@ -30,7 +19,7 @@ export interface DatabaseOptions {
   /** Size of the pool; the session that listens for notifications is not part of it. */
   readonly connections: number
   /** Opens a connection to a server whose address may change; by default, to that of the URL. */
-  readonly stream?: (() => Duplex) | undefined
+  readonly stream?: PgConnection.Config["stream"]
 }
 
 /** Timeout of a statement, including the wait for a connection. */
@@ -234,6 +223,19 @@ export const migrationLevels = Effect.gen(function* () {
   return { applied: row?.id ?? 0, required: Math.max(...known.map(([id]) => id)) }
 }).pipe(Effect.provide(NodeServices.layer))
 
+/** The parts of the URL that spans name; the client takes them from fields alone. */
+const addressOf = (url: Redacted.Redacted) => {
+  const { hostname, pathname, port, searchParams } = new URL(Redacted.value(url))
+  const database = decodeURIComponent(pathname.slice(1))
+  // The parameter names a folder of sockets, or another host.
+  const isPlain = hostname !== "" && !searchParams.has("host")
+  return {
+    ...(isPlain && { host: decodeURIComponent(hostname).replace(/^\[(.*)\]$/, "$1") }),
+    ...(isPlain && port !== "" && { port: Number(port) }),
+    ...(database !== "" && { database })
+  }
+}
+
 /** The pool, without applying migrations. */
 export const poolLayer = ({
   connections,
@@ -245,6 +247,7 @@ export const poolLayer = ({
       Effect.map(
         PgClient.make({
           url,
+          ...addressOf(url),
           stream,
           maxConnections: connections,
           connectTimeout: 3000,

@@ -1,33 +1,13 @@
 /** `svc backup` and `svc restore`, which start the program of the service that has the database's driver. */
-import { spawn } from "node:child_process"
-import { fileURLToPath } from "node:url"
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { Exit, exitCodes, usageFailure } from "./failures.ts"
 import { Json } from "./output.ts"
+import { runProgram } from "./service-program.ts"
 
-const missing = usageFailure(
-  "The service is not installed here: a backup needs its Postgres driver.",
-  "npm install @player-backend/server   installs it"
-)
+const program = () => new URL("../server/backup/main.ts", import.meta.url).href
 
-/** The program. In the package it is that of `@player-backend/server`, which the game installs. */
-const program = Effect.try({
-  try: () => fileURLToPath(new URL("../server/backup/main.ts", import.meta.url)),
-  catch: () => missing
-})
-
-/** Runs the program on the terminal of this process. */
 const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
-  const file = yield* program
-  const all = [file, ...words, ...((yield* Json) ? ["--json"] : [])]
-  const code = yield* Effect.callback<number>((resume) => {
-    const child = spawn(process.execPath, all, { stdio: "inherit" })
-    child.on("error", () => resume(Effect.succeed(exitCodes.no)))
-    child.once("exit", (exitCode) => resume(Effect.succeed(exitCode ?? exitCodes.no)))
-    return Effect.sync(() => child.kill("SIGTERM"))
-  })
-  if (code !== 0) return yield* new Exit({ exitCode: exitCodes.no })
+  yield* runProgram(program, [...words, ...((yield* Json) ? ["--json"] : [])])
 })
 
 const verifyCommand = Command.make(

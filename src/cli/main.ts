@@ -18,6 +18,7 @@ import { featuresCommand } from "./features.ts"
 import { initCommand } from "./init.ts"
 import { functionsCommand } from "./functions.ts"
 import { Json, note, report } from "./output.ts"
+import { operatorCommand, operatorWords, runOperator } from "./operator.ts"
 import { seedCommand } from "./seed.ts"
 import { shareCommand } from "./share.ts"
 import { signInCommands } from "./sign-in.ts"
@@ -58,6 +59,7 @@ const svc = Command.make("svc").pipe(
     seedCommand,
     doctorCommand,
     ...backupCommands,
+    operatorCommand,
     agentCommand
   ]),
   Command.withGlobalFlags([Json])
@@ -83,8 +85,14 @@ const usage = new Exit({ exitCode: exitCodes.usage })
 
 const run = Effect.gen(function* () {
   const { args } = yield* Stdio.Stdio
-  const json = (yield* args).some((arg) => arg === "--json" || arg === "--json=true")
-  yield* Command.run(svc, { version: manifest.version }).pipe(
+  const words = yield* args
+  const json = words.some((arg) => arg === "--json" || arg === "--json=true")
+  const ofOperator = operatorWords(words)
+  const command =
+    ofOperator === undefined
+      ? Command.run(svc, { version: manifest.version })
+      : runOperator(ofOperator)
+  yield* command.pipe(
     Effect.tapError((error) => (error instanceof Failure ? report(error, json) : Effect.void)),
     Effect.catchTag("ShowHelp", ({ errors }) =>
       errors.length > 0 ? Effect.fail(usage) : Effect.void

@@ -38,7 +38,7 @@ import { ConfigHttp, DefinitionsHttp } from "./features/config/handlers.ts"
 import { Configs } from "./features/config/service.ts"
 import { DevelopersHttp } from "./features/developers/handlers.ts"
 import { DeveloperSessions } from "./features/developers/sessions.ts"
-import { SignInLinks } from "./features/developers/sign-in-links.ts"
+import { SignInLinks, StartCode } from "./features/developers/sign-in-links.ts"
 import { EmailHttp } from "./features/email/handlers.ts"
 import { EmailPages } from "./features/email/pages.ts"
 import { FeaturesHttp } from "./features/functions/feature-list.ts"
@@ -337,7 +337,9 @@ const EndpointsLive = Layer.mergeAll(
 /** The whole service; the environment variables of the settings are its only input. */
 export const ServiceLive = EndpointsLive.pipe(
   Layer.provideMerge(EntitiesLive),
-  Layer.provideMerge(DemoGamesLive.pipe(Layer.provideMerge(SeedLive))),
+  Layer.provideMerge(
+    Layer.merge(DemoGamesLive, StartCode.layer).pipe(Layer.provideMerge(SeedLive))
+  ),
   Layer.provideMerge(CoreLive),
   Layer.provideMerge(DatabaseLive),
   Layer.provideMerge(SecureRandomLive),

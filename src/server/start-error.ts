@@ -1,8 +1,8 @@
 /** A failed start, or a refused command, whose reason is already on stderr. */
-import { Console, Data, Effect, Runtime } from "effect"
+import { Cause, Config, Console, Data, DateTime, Effect, Exit, Option, Runtime } from "effect"
 
 /** The runtime prints no stack trace for it. */
-class StartError extends Data.TaggedError("StartError") {
+export class StartError extends Data.TaggedError("StartError") {
   override readonly [Runtime.errorReported] = false
 }
 
@@ -10,5 +10,29 @@ class StartError extends Data.TaggedError("StartError") {
 export const failCommand = (reason: string) =>
   Effect.andThen(Console.error(reason), Effect.fail(new StartError()))
 
-/** Prints that the service does not start, and why, and fails. */
-export const failStart = (reason: string) => failCommand(`Failed to start the service.\n${reason}`)
+const variable = (name: string) =>
+  Effect.map(Effect.orDie(Config.option(Config.String(name))), Option.getOrUndefined)
+
+/** Whether logs are lines of JSON. It asks the environment: the settings may be what is wrong. */
+const isJson = Effect.gen(function* () {
+  const format = yield* variable("SVC_LOG_FORMAT")
+  return (
+    format === "json" || (format !== "pretty" && (yield* variable("NODE_ENV")) === "production")
+  )
+})
+
+/** Prints that the service does not start, and why, and fails. Where logs are JSON, it is a line of them. */
+export const failStart = Effect.fnUntraced(function* (reason: string) {
+  const title = "Failed to start the service."
+  if (!(yield* isJson)) return yield* failCommand(`${title}\n${reason}`)
+  const time = DateTime.formatIso(yield* DateTime.now)
+  return yield* failCommand(
+    JSON.stringify({ time, level: "fatal", message: title, detail: [reason] })
+  )
+})
+
+/** Ends the process with 0 after a stop by a signal, which an orchestrator would count as a failure otherwise. */
+export const stopTeardown: Runtime.Teardown = (exit, onExit) =>
+  Runtime.defaultTeardown(exit, (code) =>
+    onExit(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? 0 : code)
+  )

@@ -1,16 +1,17 @@
 /** Starts the service, prints where it listens, and explains a failed start. */
 import cluster from "node:cluster"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Console, Effect, Layer, Option } from "effect"
+import { Cause, Console, Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
 import { paths } from "#rpc/paths"
 import { ServiceLive } from "./app.ts"
 import { demoAddress } from "./demo/games.ts"
-import { SignInLinks } from "./features/developers/sign-in-links.ts"
+import { StartCode } from "./features/developers/sign-in-links.ts"
 import { UnhandledErrors } from "./http/unhandled-errors.ts"
 import { npmEnd } from "./platform/npm-parent.ts"
 import { Settings } from "./platform/settings/settings.ts"
-import { failStart } from "./start-error.ts"
+import { failStart, StartError, stopTeardown } from "./start-error.ts"
+import { redactSecrets } from "./telemetry/logs.ts"
 
 /** The address of the dashboard; in development with a code that signs in once. */
 const dashboardLine = (port: number | string, code: string | undefined): string =>
@@ -27,7 +28,7 @@ const StartMessage = Layer.effectDiscard(
     if (isFurtherRunner && runner !== undefined && logs.format !== "json") {
       return yield* Console.log(`  runner          ${runner.host}:${runner.port}`)
     }
-    const code = Option.getOrUndefined(yield* (yield* SignInLinks).create)
+    const code = Option.getOrUndefined(yield* StartCode)
     for (const warning of warnings) yield* Effect.logWarning(warning)
     const { address } = yield* HttpServer.HttpServer
     const port = "port" in address ? address.port : ""
@@ -79,5 +80,10 @@ Layer.launch(Layer.merge(StopWithNpm, Started)).pipe(
   Effect.catchTag(["ServeError", "SocketServerError"], ({ cause }) =>
     failStart(`${String(cause)}\nChoose another address or port (HOST, PORT, SVC_RUNNER_PORT).`)
   ),
-  NodeRuntime.runMain
+  // What nobody foresaw, too, is one line where logs are JSON.
+  Effect.catchCauseIf(
+    (cause) => !Cause.hasInterruptsOnly(cause) && !(Cause.squash(cause) instanceof StartError),
+    (cause) => failStart(redactSecrets(Cause.pretty(cause)))
+  ),
+  NodeRuntime.runMain({ teardown: stopTeardown })
 )

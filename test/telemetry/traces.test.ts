@@ -120,6 +120,9 @@ describe("traces", () => {
       assert.strictEqual(endpoint?.traceId, traceId, "continues the trace of the caller")
       assert.strictEqual(endpoint?.parentSpanId, parentId)
       assert.strictEqual(update.attributes["db.system.name"], "postgresql")
+      assert.strictEqual(update.attributes["server.address"], "127.0.0.1")
+      assert.match(update.attributes["db.namespace"] ?? "", /^svc_/)
+      assert.match(text, /"service\.instance\.id","value":\{"stringValue":"[\da-f-]{36}"/)
 
       const signUp = ancestors(spans, statement(spans, "insert into players"))
       assert.deepStrictEqual(

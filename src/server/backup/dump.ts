@@ -13,9 +13,9 @@ import {
   listTables,
   readRows,
   type Session,
+  tablesAt,
   type TableShape
 } from "#sql/backup"
-import { tablesAt } from "#sql/tables"
 import { functionFolders } from "../features/functions/host/directories.ts"
 import { copyFolder, entriesOf, ownerOf } from "./files.ts"
 import {
@@ -28,7 +28,7 @@ import {
   manifestFile,
   manifestFormat
 } from "./manifest.ts"
-import { databaseOf, openSession, type DataLocation, refuse } from "./location.ts"
+import { checkPresent, databaseOf, openSession, type DataLocation, refuse } from "./location.ts"
 import { failedTo, type Progress } from "./progress.ts"
 
 /** Rows as lines of JSON. */
@@ -156,16 +156,8 @@ export const dump = Effect.fn("dump")(function* (
   folder: string,
   show: Progress
 ) {
-  if (Option.isNone(location.databaseUrl)) {
-    const entries = yield* failedTo(`read ${location.dataDir}`, () => entriesOf(location.dataDir))
-    if (!entries.some(({ name }) => name === "postgres")) {
-      return yield* refuse(
-        `${location.dataDir} has no database. Name the data directory in SVC_DATA_DIR, or the database in ` +
-          "DATABASE_URL."
-      )
-    }
-  }
   const createdAt = DateTime.formatIso(yield* DateTime.now)
+  yield* checkPresent(location)
   yield* makeFolder(folder)
   const data = join(folder, dataFolder)
   const database = yield* dumpDatabase(location, join(folder, databaseFolder), show)

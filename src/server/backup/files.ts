@@ -67,7 +67,8 @@ export const checkFiles = async (folder: string): Promise<number> => {
     if (!entry.isFile()) continue
     count += 1
     if (entry.name.endsWith(".sqlite")) checkSqlite(path)
-    else await pipeline(createReadStream(path), new Writable({ write: (_chunk, _, done) => done() }))
+    else
+      await pipeline(createReadStream(path), new Writable({ write: (_chunk, _, done) => done() }))
   }
   return count
 }

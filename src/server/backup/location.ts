@@ -1,6 +1,7 @@
 /**
  * Location of the data of a backup or restore: the database and the data directory of the settings.
  */
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
@@ -39,6 +40,14 @@ export const databaseOf = ({ databaseUrl, dataDir }: DataLocation) =>
         Effect.map(({ url }) => url),
         Effect.catchTag("EmbeddedPostgresError", ({ message }) => refuse(message))
       )
+
+/** Refuses a data directory without a database: a command beside the service must not make an empty one. */
+export const checkPresent = Effect.fnUntraced(function* ({ databaseUrl, dataDir }: DataLocation) {
+  if (Option.isSome(databaseUrl) || existsSync(join(dataDir, "postgres"))) return
+  return yield* refuse(
+    `${dataDir} has no database. Name the data directory in SVC_DATA_DIR, or the database in DATABASE_URL.`
+  )
+})
 
 /** A session in the schema of the service's tables. */
 export const openSession = (url: Redacted.Redacted) =>

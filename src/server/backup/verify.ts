@@ -32,7 +32,9 @@ const scratchServer = Effect.flatMap(temporaryFolder, (dataDir) =>
     embeddedPostgres({ dataDir }),
     ({ message }) =>
       new BackupError({
-        message: `${message}\nOr name a database to verify in, of a role that may create schemas: --database postgres://...`
+        message:
+          `${message}\nOr name a database to verify in, of a role that may create schemas: ` +
+          "--database postgres://..."
       })
   )
 )

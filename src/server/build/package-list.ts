@@ -68,6 +68,7 @@ const server: GamePackage = {
     ".": kept("src/server/app"),
     "./main": kept("src/server/main"),
     "./backup": kept("src/server/backup/main"),
+    "./operator": kept("src/server/operator/main"),
     "./rpc/*": kept("rpc/*"),
     "./internal/*": kept("*"),
     "./package.json": "./package.json"

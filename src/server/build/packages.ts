@@ -115,7 +115,7 @@ const renamePaths = (folder: string): void => {
     const text = readFileSync(file, "utf8")
     const renamed = text
       .replaceAll(
-        /new URL\("(?:\.\.\/)+server\/(?:(backup)\/)?main\.ts", import\.meta\.url\)/g,
+        /new URL\("(?:\.\.\/)+server\/(?:(backup|operator)\/)?main\.ts", import\.meta\.url\)/g,
         (_, program: string = "main") => `import.meta.resolve("${scope}/server/${program}")`
       )
       .replaceAll(/(new URL\("[^"]+)\.ts(", import\.meta\.url\))/g, "$1.js$2")

@@ -20,6 +20,7 @@ import { Deployments } from "../features/hosting/service.ts"
 import { Environments } from "../features/projects/environments.ts"
 import { demoEmail } from "../features/developers/sign-in-links.ts"
 import { seedLock } from "../features/projects/seed.ts"
+import { awaitDatabase } from "../platform/database-start.ts"
 import { Settings } from "../platform/settings/settings.ts"
 
 const slug = "demo-games"
@@ -110,6 +111,7 @@ const seedGames = Effect.gen(function* () {
   const environment = yield* apps.bySlug(app)
   if (Option.isSome(environment)) yield* deploy(environment.value)
 }).pipe(
+  awaitDatabase,
   Effect.provideService(CurrentActor, { kind: "system", id: "system", name: "system" }),
   Effect.mapError((cause) => new DemoError({ cause })),
   // The service is of use without the demo games.

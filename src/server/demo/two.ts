@@ -13,7 +13,7 @@ import { decodeKillRunner } from "./kill-message.ts"
 import { startRelay } from "../features/peers/turn-servers.ts"
 import { npmEnd } from "../platform/npm-parent.ts"
 import { freePort } from "../platform/settings/free-port.ts"
-import { failCommand } from "../start-error.ts"
+import { failCommand, stopTeardown } from "../start-error.ts"
 
 const host = "127.0.0.1"
 const restartMillis = 5000
@@ -108,5 +108,5 @@ Effect.gen(function* () {
   Effect.ensuring(stopRunners),
   Effect.scoped,
   Effect.provide(NodeServices.layer),
-  NodeRuntime.runMain
+  NodeRuntime.runMain({ teardown: stopTeardown })
 )

@@ -1,15 +1,15 @@
 /**
- * Acts of the operator on the database of DATABASE_URL, beside the running service:
- * `node src/server/operator/main.ts voice suspend <environment id>`, the same with `functions`,
- * `invite create --uses 10`, `money credit <developer> <cents>`, or `runners`.
+ * Acts of the operator on the database, beside the running service: `svc operator voice suspend <environment id>`,
+ * the same with `functions`, `invite create --uses 10`, `money credit <developer> <cents>`, or `runners`.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Config, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Command } from "effect/cli"
+import { SqlError } from "effect/sql"
 import { AuditRepository } from "#sql/audit"
-import { poolLayer } from "#sql/database"
+import { causeOf, poolLayer } from "#sql/database"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { NodeRepository } from "#sql/live/nodes"
 import { LedgerRepository } from "#sql/money/ledger"
@@ -18,6 +18,7 @@ import { VoiceRepository } from "#sql/voice"
 import { FunctionsRepository } from "#sql/functions/settings"
 import { InviteRepository } from "#sql/developers/invites"
 import { Ledger } from "../features/money/ledger.ts"
+import { checkPresent, databaseOf, openSession, readLocation } from "../backup/location.ts"
 import { inviteCommand } from "./invites.ts"
 import { moneyCommand } from "./money.ts"
 import { runnersCommand } from "./runners.ts"
@@ -26,12 +27,16 @@ import { Invalidation } from "../platform/invalidation.ts"
 import { failCommand } from "../start-error.ts"
 
 const operator = Command.make("operator").pipe(
-  Command.withDescription("Acts of the operator, beside DATABASE_URL"),
+  Command.withDescription("Acts of the operator, on the database of DATABASE_URL or SVC_DATA_DIR"),
   Command.withSubcommands([inviteCommand, moneyCommand, runnersCommand, ...suspensionCommands])
 )
 
 Effect.gen(function* () {
-  const url = yield* Config.Redacted("DATABASE_URL")
+  const location = yield* readLocation
+  yield* checkPresent(location)
+  const url = yield* databaseOf(location)
+  // The layers below wait for a database that is away; a command fails instead.
+  yield* Effect.scoped(openSession(url))
   const database = poolLayer({ url, connections: 2 })
   yield* Command.run(operator, { version: "1" }).pipe(
     Effect.provide(
@@ -49,8 +54,16 @@ Effect.gen(function* () {
     )
   )
 }).pipe(
-  Effect.catchTag("ConfigError", () => failCommand("DATABASE_URL must name the database.")),
-  Effect.catchTag(["CreditRefused", "OperatorError"], ({ message }) => failCommand(message)),
+  Effect.catchTag(["BackupError", "CreditRefused", "OperatorError"], ({ message }) =>
+    failCommand(message)
+  ),
+  Effect.catchTag("SqlError", Effect.die),
+  // A statement that fails is a defect of the repositories. Nothing was changed: acts are transactions.
+  Effect.catchDefect((defect) =>
+    SqlError.isSqlError(defect)
+      ? failCommand(`The database refused: ${causeOf(defect)}. Check DATABASE_URL and its role.`)
+      : Effect.die(defect)
+  ),
   Effect.scoped,
   Effect.provide(NodeServices.layer),
   NodeRuntime.runMain

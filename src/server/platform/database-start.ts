@@ -6,6 +6,7 @@ import { PgConnection } from "@effect/sql-pg"
 import { Effect, Layer, type Redacted, Schedule, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import { causeOf, isDenied, isUnreachable, lacksConnections, refusesTls } from "#sql/database"
+import { Settings } from "./settings/settings.ts"
 
 /** Error for an unusable database. The message names the reason and the remedy. */
 export class DatabaseStartError extends Schema.TaggedError<DatabaseStartError>()(
@@ -84,7 +85,8 @@ export const explain = (variable: string) => (error: unknown) => {
 const isTransient = (error: unknown): error is SqlError.SqlError =>
   isUnreachable(error) && !refusesTls(error)
 
-const isStartError = Schema.is(DatabaseStartError)
+/** Whether a start failed for a reason that the operator reads. */
+export const isStartError = Schema.is(DatabaseStartError)
 
 /** The database as messages name it. */
 const nameOf = (variable: string): string =>
@@ -111,6 +113,12 @@ export const retryWhileAway = <A, E, R>(
     Effect.catch((error): Effect.Effect<never, E | DatabaseStartError> =>
       SqlError.isSqlError(error) ? explain(variable)(error) : Effect.fail(error)
     )
+  )
+
+/** As {@link retryWhileAway}, for the database of the settings. */
+export const awaitDatabase = <A, E, R>(work: Effect.Effect<A, E | SqlError.SqlError, R>) =>
+  Effect.flatMap(Settings, ({ databaseUrl }) =>
+    retryWhileAway(databaseUrl === undefined ? embeddedName : "DATABASE_URL", work)
   )
 
 /** Waits for the database behind a variable, checks how it is reached, and prepares it. */

@@ -5,7 +5,8 @@
  *
  * Spans contain no statement parameters, and no query values of URLs.
  */
-import { ConfigProvider, Effect, Layer, Option, References, Tracer } from "effect"
+import { Config, ConfigProvider, Effect, Layer, Option, References, Tracer } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { FetchHttpClient, HttpMiddleware, UrlParams } from "effect/http"
 import { OtlpSerialization, OtlpTracer } from "effect/observability"
 import { paths } from "#rpc/paths"
@@ -53,8 +54,19 @@ const requestSpans = Layer.mergeAll(
   Layer.succeed(UrlParams.CurrentRedactedNames, [/(?:)/])
 )
 
+/** Id of this process, unless the standard variable names one. */
+const instance = Effect.gen(function* () {
+  const given = yield* Config.String("OTEL_RESOURCE_ATTRIBUTES").pipe(Config.withDefault(""))
+  if (/(?:^|,)\s*service\.instance\.id=/.test(given)) return {}
+  return { "service.instance.id": yield* (yield* SecureRandom.SecureRandom).uuidV4() }
+}).pipe(Effect.orDie, Effect.provide(SecureRandom.layerWebCrypto))
+
 const on = ({ protocol, ratio, serviceName }: Traces) => {
-  const otlp = OtlpTracer.layerFromConfig({ resource: { serviceName } }).pipe(
+  const otlp = Layer.unwrap(
+    Effect.map(instance, (attributes) =>
+      OtlpTracer.layerFromConfig({ resource: { serviceName, attributes } })
+    )
+  ).pipe(
     Layer.provide(
       protocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf
     ),

@@ -10,6 +10,7 @@ import { developers as limits } from "#rpc/limits"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { SignInLinkRepository } from "#sql/developers/sign-in-links"
 import { makeTransaction } from "#server/platform/database"
+import { awaitDatabase } from "#server/platform/database-start"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
 import { Settings } from "#server/platform/settings/settings"
@@ -86,5 +87,18 @@ export class SignInLinks extends Context.Service<
         })
       })
     })
+  )
+}
+
+/**
+ * The code of the start message; none in production or without a demo developer. It is made before the
+ * process takes shards, so that a database that is away then delays the start and ends no room.
+ */
+export class StartCode extends Context.Service<StartCode, Option.Option<string>>()(
+  "server/features/developers/sign-in-links/StartCode"
+) {
+  static readonly layer = Layer.effect(
+    StartCode,
+    Effect.flatMap(SignInLinks, ({ create }) => awaitDatabase(create))
   )
 }

@@ -83,7 +83,7 @@ const unreadable = new Unavailable({
 const operatorOnly = new NotFound({
   message:
     "The runners belong to the whole service. In production only the operator sees them: " +
-    "node src/server/operator/main.ts runners"
+    "svc operator runners"
 })
 
 /**

@@ -12,6 +12,7 @@ import { featureTable } from "#rpc/config-document/features"
 import { newId } from "#rpc/ids"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { ProjectRepository } from "#sql/projects/repository"
+import { awaitDatabase, isStartError } from "#server/platform/database-start"
 import { Passwords } from "#server/platform/passwords"
 import { randomSecret } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
@@ -115,6 +116,6 @@ const seed = Effect.gen(function* () {
 })
 
 /** Seeds the database before the layers that depend on it start. */
-export const SeedLive = Layer.effectDiscard(Effect.orDie(seed)).pipe(
-  Layer.provide(SecureRandom.layerWebCrypto)
-)
+export const SeedLive = Layer.effectDiscard(
+  Effect.catchIf(awaitDatabase(seed), (error) => !isStartError(error), Effect.die)
+).pipe(Layer.provide(SecureRandom.layerWebCrypto))

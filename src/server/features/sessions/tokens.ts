@@ -12,6 +12,7 @@ import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { caches, sessions as limits } from "#rpc/limits"
 import { AccessClaims } from "#rpc/sessions"
 import type { SigningKeyRepository } from "#sql/sessions"
+import { awaitDatabase, type DatabaseStartError } from "#server/platform/database-start"
 import { type SecretError, type Secrets, sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { algorithm, type PublicJwk, type PublicJwks, signingKeys } from "./signing-keys.ts"
@@ -58,13 +59,13 @@ export class AccessTokens extends Context.Service<
 >()("server/features/sessions/tokens/AccessTokens") {
   static readonly layer: Layer.Layer<
     AccessTokens,
-    SecretError,
+    SecretError | DatabaseStartError,
     SigningKeyRepository | Secrets | Settings
   > = Layer.effect(
     AccessTokens,
     Effect.gen(function* () {
       const { baseUrl } = yield* Settings
-      const { privateKey, publicJwks } = yield* signingKeys
+      const { privateKey, publicJwks } = yield* awaitDatabase(signingKeys)
       const verifySignature = yield* makeVerifySignature(baseUrl, publicJwks)
       const cache = new TokenCache(caches.verifiedTokens)
       const [{ kid }] = publicJwks

@@ -17,7 +17,7 @@ interface Joined {
   readonly session: PgConnection.PgConnection
 }
 
-/** Channel that nobody notifies: a session that listens is told of its end without a statement. */
+/** Channel that nobody notifies: a session that listens notices its end without a statement. */
 const channel = "svc_supervisor"
 
 const firstDelayMillis = 100

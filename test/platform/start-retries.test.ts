@@ -1,0 +1,94 @@
+/**
+ * A start while the database is away for a moment, at each of its statements: the runner waits and starts.
+ * @module-tag long
+ */
+import { connect, createServer, type Socket } from "node:net"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Schedule } from "effect"
+import { TestDatabase } from "#testing/app"
+import { startRunner } from "#testing/runners"
+import { DatabaseLive } from "../support/service.ts"
+
+/** Connections that the database refuses while it is away: the service tries again each second. */
+const refusals = 3
+
+/** A way to the database that is cut when a packet of this number has come, and is closed for a while. */
+const cutAt = (target: URL, packet: number) =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly port: number; readonly packets: () => number; close: () => void }>(
+      (resume) => {
+        const sockets = new Set<Socket>()
+        let packets = 0
+        let refused = refusals
+        const cut = () => {
+          refused = 0
+          for (const socket of sockets) socket.destroy()
+        }
+        const server = createServer((client) => {
+          if (refused++ < refusals) return void client.destroy()
+          const upstream = connect(Number(target.port), target.hostname)
+          for (const [from, to] of [
+            [client, upstream],
+            [upstream, client]
+          ] as const) {
+            sockets.add(from)
+            from.on("error", () => to.destroy())
+            from.on("close", () => {
+              sockets.delete(from)
+              to.destroy()
+            })
+          }
+          client.on("data", (data) => {
+            if (++packets === packet) return cut()
+            upstream.write(data)
+          })
+          upstream.pipe(client)
+        })
+        server.listen(0, "127.0.0.1", () => {
+          const address = server.address()
+          const port = typeof address === "object" && address !== null ? address.port : 0
+          const close = () => {
+            for (const socket of sockets) socket.destroy()
+            server.close()
+          }
+          resume(Effect.succeed({ port, packets: () => packets, close }))
+        })
+      }
+    ),
+    ({ close }) => Effect.sync(close)
+  )
+
+const startWithCut = Effect.fnUntraced(
+  function* (packet: number) {
+    const { url } = yield* TestDatabase
+    const proxied = new URL(url)
+    const proxy = yield* cutAt(new URL(url), packet)
+    proxied.port = `${proxy.port}`
+    const dataDir = yield* Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), "start-"))),
+      (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
+    )
+    const runner = yield* startRunner({ databaseUrl: proxied.href, dataDir })
+    yield* Effect.sync(runner.output).pipe(
+      Effect.filterOrFail((output) => output.includes("Player backend listening")),
+      Effect.retry({ times: 600, schedule: Schedule.spaced("100 millis") })
+    )
+    return proxy.packets()
+  },
+  Effect.scoped,
+  Effect.provide(Layer.fresh(DatabaseLive))
+)
+
+describe("a start while the database is away", () => {
+  it.live("starts a runner whose database is away for a moment at any of its statements", () =>
+    Effect.gen(function* () {
+      const packets = yield* startWithCut(Number.POSITIVE_INFINITY)
+      assert.isAbove(packets, 20)
+      const step = Math.max(1, Math.floor(packets / 16))
+      for (let packet = 1; packet < packets; packet += step) yield* startWithCut(packet)
+    })
+  )
+})
