@@ -121,7 +121,8 @@ const tablesOf: Readonly<Record<number, string>> = {
   36: "function_data function_snapshots function_snapshot_objects",
   38: "function_hosts",
   39: "request_minutes",
-  40: "sign_in_links"
+  40: "sign_in_links",
+  42: "share_addresses"
 }
 
 /** The tables that a database at this migration has, in order of their names. */

@@ -97,6 +97,11 @@ const statements = (sql: SqlClient.SqlClient) => ({
     Result: Schema.Struct({ dueAt: Schema.NullOr(Time) }),
     execute: () => sql`select min(due_at) as due_at from mails`
   }),
+  oldest: SqlSchema.findOne({
+    Request: Schema.Void,
+    Result: Schema.Struct({ createdAt: Schema.NullOr(Time) }),
+    execute: () => sql`select min(created_at) as created_at from mails where due_at is not null`
+  }),
   postpone: SqlSchema.void({
     Request: Schema.Struct({ id: MailId, dueAt: Time }),
     execute: ({ dueAt, id }) => sql`update mails set due_at = ${dueAt} where id = ${id}`
@@ -137,7 +142,7 @@ const storage = (sql: SqlClient.SqlClient) => ({
 export class MailRepository extends Context.Service<MailRepository>()("sql/mail/MailRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { claim, insert, nextDue, ownerOf, postpone, remove, sweep } = statements(sql)
+    const { claim, insert, nextDue, oldest, ownerOf, postpone, remove, sweep } = statements(sql)
     const { forgetOld, store, stored } = storage(sql)
     return {
       /**
@@ -153,6 +158,8 @@ export class MailRepository extends Context.Service<MailRepository>()("sql/mail/
       claim: (request: typeof Claim.Type) => orDieWithTimeout(claim(request)),
       /** Returns the time at which the next mail is due; null if there is none. */
       nextDue: Effect.map(orDieWithTimeout(nextDue(undefined)), ({ dueAt }) => dueAt),
+      /** Returns when the oldest mail that waits was written; null if there is none. */
+      oldest: Effect.map(orDieWithTimeout(oldest(undefined)), ({ createdAt }) => createdAt),
       postpone: (request: Parameters<typeof postpone>[0]) => orDieWithTimeout(postpone(request)),
       remove: (id: MailId) => orDieWithTimeout(remove(id)),
       /** Stores a mail instead of sending it, and deletes all but the newest `limit`. */

@@ -138,6 +138,7 @@ import { SpentAnswers } from "./platform/spent-answers.ts"
 import { Throttles } from "./platform/throttles.ts"
 import { Usage } from "./platform/usage.ts"
 import { RepositoriesLive } from "./repositories.ts"
+import { HealthReadings } from "./telemetry/health-readings.ts"
 import { LiveReports } from "./telemetry/live-reports.ts"
 import { MetricsRoute } from "./telemetry/metrics.ts"
 import { NodeReports } from "./telemetry/node-reports.ts"
@@ -315,6 +316,7 @@ const EndpointsLive = Layer.mergeAll(
   LiveReports,
   NodeReports,
   ReadingsLive,
+  HealthReadings.pipe(Layer.provide(ReadinessLive)),
   UsageSampler,
   ConfigChanges,
   FunctionCallersLive,

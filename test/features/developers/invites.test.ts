@@ -223,8 +223,7 @@ layer(nodeWith({ SVC_SIGNUPS: "invite" }).pipe(Layer.provideMerge(SharedDatabase
               ["invite.revoke", "deployment", "operator", id]
             ]
           )
-        }),
-      60_000
+        })
     )
   }
 )
