@@ -97,11 +97,6 @@ const statements = (sql: SqlClient.SqlClient) => ({
     Result: Schema.Struct({ dueAt: Schema.NullOr(Time) }),
     execute: () => sql`select min(due_at) as due_at from mails`
   }),
-  oldest: SqlSchema.findOne({
-    Request: Schema.Void,
-    Result: Schema.Struct({ createdAt: Schema.NullOr(Time) }),
-    execute: () => sql`select min(created_at) as created_at from mails where due_at is not null`
-  }),
   postpone: SqlSchema.void({
     Request: Schema.Struct({ id: MailId, dueAt: Time }),
     execute: ({ dueAt, id }) => sql`update mails set due_at = ${dueAt} where id = ${id}`
@@ -113,6 +108,15 @@ const statements = (sql: SqlClient.SqlClient) => ({
   sweep: SqlSchema.void({
     Request: Time,
     execute: (now) => sql`delete from mails where due_at is not null and expires_at <= ${now}`
+  })
+})
+
+/** Statements that watch the outbox. */
+const watching = (sql: SqlClient.SqlClient) => ({
+  oldest: SqlSchema.findOne({
+    Request: Schema.Void,
+    Result: Schema.Struct({ createdAt: Schema.NullOr(Time) }),
+    execute: () => sql`select min(created_at) as created_at from mails where due_at is not null`
   })
 })
 
@@ -142,7 +146,8 @@ const storage = (sql: SqlClient.SqlClient) => ({
 export class MailRepository extends Context.Service<MailRepository>()("sql/mail/MailRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { claim, insert, nextDue, oldest, ownerOf, postpone, remove, sweep } = statements(sql)
+    const { claim, insert, nextDue, ownerOf, postpone, remove, sweep } = statements(sql)
+    const { oldest } = watching(sql)
     const { forgetOld, store, stored } = storage(sql)
     return {
       /**
