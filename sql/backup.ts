@@ -122,7 +122,8 @@ const tablesOf: Readonly<Record<number, string>> = {
   38: "function_hosts",
   39: "request_minutes",
   40: "sign_in_links",
-  42: "share_addresses"
+  42: "share_addresses",
+  43: "spent_answers"
 }
 
 /** The tables that a database at this migration has, in order of their names. */
