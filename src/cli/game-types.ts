@@ -57,11 +57,12 @@ const clientText = `/** Rooms of the game's modes. */
 export interface GameRooms extends Omit<Rooms, "create" | "list" | "quickMatch"> {
   list(filter?: RoomFilter & { readonly mode?: Mode }): ReturnType<Rooms["list"]>
   create<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages>(
-    room: Parameters<Rooms["create"]>[0] & { readonly mode: Mode }
+    room: Parameters<Rooms["create"]>[0] & { readonly mode: Mode },
+    options?: EnterOptions
   ): Promise<Room<State, PlayerState, Messages>>
   quickMatch<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages>(
     mode: Mode,
-    options?: QuickMatchOptions
+    options?: EnterOptions
   ): Promise<Room<State, PlayerState, Messages>>
 }
 
@@ -94,10 +95,10 @@ export interface GameClient extends Omit<Client, "rooms" | "stats" | "oauth"> {
 const imported = [
   "AnyMessages",
   "Client",
+  "EnterOptions",
   "JsonObject",
   "OAuth",
   "ProviderOptions",
-  "QuickMatchOptions",
   "ReportOptions",
   "Room",
   "RoomFilter",

@@ -72,7 +72,7 @@ export type {
   RoomPeers,
   SendOptions
 } from "./room.ts"
-export { type QuickMatchOptions, type RoomFilter, type Rooms, rooms } from "./rooms.ts"
+export { type EnterOptions, type RoomFilter, type Rooms, rooms } from "./rooms.ts"
 export type { QueuedSave, SaveEvents } from "./save-queue.ts"
 export { type Saves, saves, type SaveVersion } from "./saves.ts"
 export { type Sessions, sessions } from "./sessions.ts"

@@ -14,6 +14,8 @@ export interface LocalDetails {
    * service may have executed the call.
    */
   readonly timed_out: undefined
+  /** The signal of the call was aborted. The client leaves the room that the call may have entered. */
+  readonly aborted: undefined
   /** The socket closed before the reply. The service may have executed the call. */
   readonly disconnected: { readonly closeCode: number; readonly reason: string }
   /** No player is signed in, and the client creates no guests implicitly. Sign in first. */

@@ -21,9 +21,12 @@ export interface RoomFilter {
   readonly limit?: number
 }
 
-/** Options of a matchmaking call. */
-export interface QuickMatchOptions {
-  /** Aborting it cancels the ticket. */
+/** Options of a call that enters a room. */
+export interface EnterOptions {
+  /**
+   * Aborting it takes the call back. The next call that enters a room waits until the service has
+   * done so.
+   */
   readonly signal?: AbortSignal
 }
 
@@ -51,25 +54,27 @@ export interface Rooms {
 
   /**
    * Opens a room and joins it as its host. Rejects with `mode_not_found`, `code_taken` or
-   * `already_in_room`.
+   * `already_in_room`, and with `aborted` when the signal is aborted before that.
    *
    * @example
    * const room = await client.rooms.create({ mode: "default", private: true })
    * show(room.code)
    */
   create<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages>(
-    room: FramePayload<"create">
+    room: FramePayload<"create">,
+    options?: EnterOptions
   ): Promise<Room<State, PlayerState, Messages>>
 
   /**
    * Joins a room by its code or id. Rejects with `room_not_found`, `room_full`,
-   * `room_locked` or `already_in_room`.
+   * `room_locked` or `already_in_room`, and with `aborted` when the signal is aborted before that.
    *
    * @example
    * const room = await client.rooms.join({ code: "7KMB2P" })
    */
   join<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages>(
-    room: FramePayload<"join">
+    room: FramePayload<"join">,
+    options?: EnterOptions
   ): Promise<Room<State, PlayerState, Messages>>
 
   /**
@@ -84,7 +89,7 @@ export interface Rooms {
    */
   quickMatch<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages>(
     mode: string,
-    options?: QuickMatchOptions
+    options?: EnterOptions
   ): Promise<Room<State, PlayerState, Messages>>
 
   /**
@@ -100,12 +105,16 @@ export interface Rooms {
   > | null>
 }
 
+const aborted = () => new ClientError("aborted", "The signal of the call is aborted.")
+
 const cancelled = () => new ClientError("match_cancelled", "The search is cancelled.")
 
 class LiveRooms {
   readonly #core: Core
   #room: LiveRoom | undefined
   #isResyncing = false
+  /** Settles when the service has taken back all calls that were aborted. */
+  #undoing: Promise<unknown> | undefined
 
   constructor(core: Core) {
     this.#core = core
@@ -122,23 +131,26 @@ class LiveRooms {
     return (await this.#core.http.request("GET /v1/rooms", { query: { ...query } })).rooms
   }
 
-  create(room: FramePayload<"create">): Promise<LiveRoom> {
-    return this.#enter(this.#core.connection.request("create", room))
+  create(room: FramePayload<"create">, options?: EnterOptions): Promise<LiveRoom> {
+    return this.#request(() => this.#core.connection.request("create", room), options)
   }
 
-  join(room: FramePayload<"join">): Promise<LiveRoom> {
-    return this.#enter(this.#core.connection.request("join", room))
+  join(room: FramePayload<"join">, options?: EnterOptions): Promise<LiveRoom> {
+    return this.#request(() => this.#core.connection.request("join", room), options)
   }
 
-  async quickMatch(mode: string, { signal }: QuickMatchOptions = {}): Promise<LiveRoom> {
+  async quickMatch(mode: string, { signal }: EnterOptions = {}): Promise<LiveRoom> {
+    while (this.#undoing !== undefined) await this.#undoing
     if (signal?.aborted === true) throw cancelled()
     const ticket = { isCancelled: false }
     const matched = new Promise<RoomRef>((resolve, reject) => {
       const abort = () =>
-        void this.#cancel().then((isCancelled) => {
-          ticket.isCancelled = isCancelled
-          if (isCancelled) reject(cancelled())
-        })
+        this.#undo(
+          this.#cancel().then((isCancelled) => {
+            ticket.isCancelled = isCancelled
+            if (isCancelled) reject(cancelled())
+          })
+        )
       const stop = () => signal?.removeEventListener("abort", abort)
       signal?.addEventListener("abort", abort)
       this.#match(mode, ticket).then(resolve, reject).finally(stop)
@@ -205,6 +217,38 @@ class LiveRooms {
 
   get #activeRoom(): LiveRoom | undefined {
     return this.#room?.closed === undefined ? this.#room : undefined
+  }
+
+  /** Enters a room by a call, after those that were aborted. */
+  async #request(call: () => Promise<RoomRef>, { signal }: EnterOptions = {}): Promise<LiveRoom> {
+    while (this.#undoing !== undefined) await this.#undoing
+    if (signal?.aborted === true) throw aborted()
+    const entering = this.#enter(call())
+    if (signal === undefined) return entering
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        reject(aborted())
+        // A call that failed has entered nothing.
+        this.#undo(
+          entering.then(
+            (room) => room.leave(),
+            () => undefined
+          )
+        )
+      }
+      signal.addEventListener("abort", abort)
+      const stop = () => signal.removeEventListener("abort", abort)
+      entering.then(resolve, reject).finally(stop)
+    })
+  }
+
+  /** Lets the calls that enter a room wait until an aborted one is taken back. */
+  #undo(undone: Promise<void>): void {
+    const failed = (error: unknown) => this.#core.log("not undone", error)
+    const undoing = Promise.all([this.#undoing, undone.catch(failed)]).finally(() => {
+      if (this.#undoing === undoing) this.#undoing = undefined
+    })
+    this.#undoing = undoing
   }
 
   async #enter(entered: Promise<RoomRef>): Promise<LiveRoom> {

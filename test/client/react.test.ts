@@ -1,10 +1,17 @@
 /** The React hooks, rendered without a page, against the whole service. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { createElement, StrictMode } from "react"
+import { createElement, type FunctionComponent, StrictMode, useEffect } from "react"
 import { create } from "react-test-renderer"
-import { type Channel, type Client, createClient, memoryStorage, type Room } from "#client/client"
-import { useChannel, usePlayer, useRoom } from "#client/react/hooks"
+import {
+  type Channel,
+  type Client,
+  createClient,
+  isError,
+  memoryStorage,
+  type Room
+} from "#client/client"
+import { useChannel, useEnteredRoom, usePlayer, useRoom } from "#client/react/hooks"
 import { TestApp } from "#testing/app"
 import { configure } from "#testing/players"
 import { AppLive } from "../support/service.ts"
@@ -50,21 +57,38 @@ const Game = ({ channel = null, client, room = null }: Parts) => {
   return [player?.displayName ?? "nobody", roomText(game), channelText(chat)].join("; ")
 }
 
-/** Renders the game for the test. */
-const rendered = (parts: Parts) =>
+/** Renders a component for the test. */
+const rendered = <Props extends object>(Component: FunctionComponent<Props>, parts: Props) =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const elementOf = (shown: Parts) =>
-        createElement(StrictMode, null, createElement(Game, shown))
+      const elementOf = (shown: Props) =>
+        createElement(StrictMode, null, createElement(Component, shown))
       const tree = create(elementOf(parts))
       return {
-        show: (next: Parts) => tree.update(elementOf(next)),
+        show: (next: Props) => tree.update(elementOf(next)),
         text: () => String(tree.toJSON()),
         unmount: () => tree.unmount()
       }
     }),
     ({ unmount }) => Effect.sync(unmount)
   )
+
+/** Props of a lobby, which enters a room of this mode. */
+interface LobbyParts {
+  readonly client: Client
+  readonly mode: string
+  readonly onEffect: () => void
+}
+
+const Lobby = ({ client, mode, onEffect }: LobbyParts) => {
+  const { error, room } = useEnteredRoom(
+    (signal) => client.rooms.create<State>({ mode }, { signal }),
+    [client, mode]
+  )
+  const view = useRoom(room)
+  useEffect(onEffect, [onEffect])
+  return isError(error) ? error.code : `${room?.mode ?? "no mode"}: ${roomText(view)}`
+}
 
 const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
 
@@ -84,7 +108,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("React hoo
         })
         const client = yield* newClient
         const other = yield* newClient
-        const game = yield* rendered({ client })
+        const game = yield* rendered(Game, { client })
         yield* shows(game, "nobody; no room; no channel")
         yield* ask(() => client.sessions.ensure({ displayName: "Ada" }))
         yield* ask(() => other.sessions.ensure({ displayName: "Bob" }))
@@ -105,5 +129,56 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("React hoo
         yield* ask(() => client.sessions.logout())
         yield* shows(game, "nobody; left: left; left: left")
       })
+  )
+
+  it.effect(
+    "enters a room once by a React hook in strict mode, and leaves it for the next and at the end",
+    () =>
+      Effect.gen(function* () {
+        const duel = { key: "duel", minPlayers: 2, maxPlayers: 2 }
+        const party = { key: "party", minPlayers: 2, maxPlayers: 8 }
+        yield* configure(yield* TestApp, {
+          features: { multiplayer: true },
+          multiplayer: { modes: [duel, party] }
+        })
+        const client = yield* newClient
+        yield* ask(() => client.sessions.ensure({ displayName: "Ada" }))
+        const sent: Array<string> = []
+        const create = client.rooms.create.bind(client.rooms)
+        const counting: Client = {
+          ...client,
+          rooms: Object.assign(Object.create(client.rooms), {
+            create: (...words: Parameters<typeof create>) => {
+              sent.push(words[0].mode)
+              return create(...words)
+            }
+          })
+        }
+        let effects = 0
+        const onEffect = () => void effects++
+        const parts = { client: counting, onEffect }
+        const lobby = yield* rendered(Lobby, { ...parts, mode: "duel" })
+        yield* shows(lobby, "duel: Ada in round 1")
+        assert.deepStrictEqual([effects, sent], [2, ["duel"]])
+        const first = client.rooms.current
+        lobby.show({ ...parts, mode: "party" })
+        yield* shows(lobby, "party: Ada in round 1")
+        assert.deepStrictEqual(first?.closed, { reason: "left" })
+        const second = client.rooms.current
+        lobby.unmount()
+        for (let turns = 0; turns < 100_000 && second?.closed === undefined; turns++) {
+          yield* ask(turn)
+        }
+        assert.deepStrictEqual(second?.closed, { reason: "left" })
+      })
+  )
+
+  it.effect("shows by a React hook why a room was not entered", () =>
+    Effect.gen(function* () {
+      const client = yield* newClient
+      yield* ask(() => client.sessions.ensure())
+      const lobby = yield* rendered(Lobby, { client, mode: "chess", onEffect: () => undefined })
+      yield* shows(lobby, "mode_not_found")
+    })
   )
 })

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { isError } from "#client/client"
+import { type Client, isError, type Room } from "#client/client"
 import {
   joined,
   lookMillis,
@@ -14,7 +14,7 @@ import {
   seated,
   stillThere
 } from "../support/client/scripted-service.ts"
-import { call, listen, lost } from "../support/client/waits.ts"
+import { call, listen, lost, rejection } from "../support/client/waits.ts"
 
 describe("quickMatch", () => {
   const waiting = Effect.fnUntraced(function* (service: ScriptedService) {
@@ -92,6 +92,92 @@ describe("quickMatch", () => {
       assert.isTrue(isError(yield* Effect.flip(Fiber.join(matching)), "disconnected"))
       yield* TestClock.adjust("1 minute")
       assert.strictEqual(client.status, "offline")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("calls with an abort signal", () => {
+  /** A client whose socket has taken a call that enters a room. */
+  const entering = Effect.fnUntraced(function* (
+    service: ScriptedService,
+    enter: (client: Client, signal: AbortSignal) => Promise<Room>
+  ) {
+    const client = yield* service.client()
+    const abort = new AbortController()
+    const entered = yield* call(() => enter(client, abort.signal))
+    const socket = yield* service.socket
+    yield* socket.next
+    yield* socket.welcome()
+    return { abort, client, entered, frame: yield* socket.next, socket }
+  })
+
+  const calls = {
+    create: (client: Client, signal: AbortSignal) =>
+      client.rooms.create({ mode: "default" }, { signal }),
+    join: (client: Client, signal: AbortSignal) => client.rooms.join({ code: "7KMB2P" }, { signal })
+  }
+
+  for (const [name, enter] of Object.entries(calls)) {
+    it.effect(
+      `leaves a room that an aborted call has entered, before it enters the next: ${name}`,
+      () =>
+        Effect.gen(function* () {
+          const service = yield* scriptedService
+          const { abort, client, entered, frame, socket } = yield* entering(service, enter)
+          assert.strictEqual(frame["t"], name)
+          abort.abort()
+          assert.isTrue(isError(yield* Effect.flip(Fiber.join(entered)), "aborted"))
+          const again = yield* call(() => enter(client, new AbortController().signal))
+          yield* socket.say(joined(), reply(frame, seat))
+          const leave = yield* socket.next
+          assert.strictEqual(leave["t"], "leave")
+          yield* socket.say(reply(leave))
+          const next = yield* socket.next
+          assert.strictEqual(next["t"], name)
+          yield* socket.say(joined({ id: "rm_2" }), reply(next, { ...seat, roomId: "rm_2" }))
+          const room = yield* Fiber.join(again)
+          assert.deepStrictEqual([room.id, room.closed], ["rm_2", undefined])
+        }).pipe(Effect.scoped)
+    )
+  }
+
+  it.effect("enters the next room at once when the aborted call has failed", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { abort, client, entered, frame, socket } = yield* entering(service, calls.join)
+      abort.abort()
+      yield* socket.say(refuse(frame, "room_full"))
+      assert.isTrue(isError(yield* Effect.flip(Fiber.join(entered)), "aborted"))
+      yield* call(() => client.rooms.join({ code: "ABCD" }))
+      assert.strictEqual((yield* socket.next)["code"], "ABCD")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("sends nothing for a signal that is aborted already", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const client = yield* service.client()
+      const signal = AbortSignal.abort()
+      for (const enter of Object.values(calls)) {
+        assert.isTrue(isError(yield* rejection(() => enter(client, signal)), "aborted"))
+      }
+      assert.strictEqual(service.sockets(), 0)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("searches again only when the search that was aborted is cancelled", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { abort, client, entered, socket } = yield* entering(service, (owner, signal) =>
+        owner.rooms.quickMatch("default", { signal })
+      )
+      abort.abort()
+      yield* call(() => client.rooms.quickMatch("default"))
+      const cancel = yield* socket.next
+      assert.strictEqual(cancel["t"], "cancelMatch")
+      yield* socket.say(reply(cancel, { cancelled: true }))
+      assert.isTrue(isError(yield* Effect.flip(Fiber.join(entered)), "match_cancelled"))
+      assert.strictEqual((yield* socket.next)["t"], "quickMatch")
     }).pipe(Effect.scoped)
   )
 })

@@ -24,7 +24,6 @@ const compilerOptions = {
   strictNullChecks: false,
   exactOptionalPropertyTypes: false,
   paths: {
-    "player-backend/client": source("client/client"),
     "@player-backend/client": source("client/client"),
     "@player-backend/client/effect": source("client/effect/native"),
     "@player-backend/cli/vite": source("cli/vite/plugin")

@@ -1,12 +1,16 @@
 /**
  * React hooks (package entry `./client/react`): the player, a room and a channel as values that change.
- * A component renders again after each change.
+ * A component renders again after each change. The directive lets server components import them.
  */
-import { useMemo, useSyncExternalStore } from "react"
+"use client"
+
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react"
 import type {
+  AnyMessages,
   Channel,
   ChannelClosed,
   ChannelEvents,
+  JsonObject,
   Member,
   Player,
   Room,
@@ -14,6 +18,7 @@ import type {
   Sessions,
   Unsubscribe
 } from "../client.ts"
+import { isError } from "../errors.ts"
 
 /** View of a room for a component. */
 export interface RoomView<State, PlayerState> extends Pick<
@@ -150,6 +155,69 @@ export const useRoom = <State, PlayerState, Messages>(
     [room]
   )
   return useStore(store)
+}
+
+/** The room of {@link useEnteredRoom}, and why there is none. */
+export interface EnteredRoom<State, PlayerState, Messages> {
+  /** Null until the call has entered it. */
+  readonly room: Room<State, PlayerState, Messages> | null
+  /** What the call rejected with. */
+  readonly error: unknown
+}
+
+const outside = { room: null, error: undefined }
+
+/**
+ * Enters a room while the component is shown, again when one of `inputs` changes, and leaves it
+ * afterwards. In React's strict mode, which shows each component twice, it enters once.
+ *
+ * @example
+ * const enter = (signal: AbortSignal) => client.rooms.join({ code }, { signal })
+ * const { error, room } = useEnteredRoom(enter, [client, code])
+ * const view = useRoom(room)
+ */
+export const useEnteredRoom = <
+  State = JsonObject,
+  PlayerState = JsonObject,
+  Messages = AnyMessages
+>(
+  enter: (signal: AbortSignal) => Promise<Room<State, PlayerState, Messages>>,
+  inputs: ReadonlyArray<unknown>
+): EnteredRoom<State, PlayerState, Messages> => {
+  const [entered, setEntered] = useState<EnteredRoom<State, PlayerState, Messages>>(outside)
+  /** Settles when the room before is left. */
+  const left = useRef(Promise.resolve())
+  useEffect(() => {
+    const hiding = new AbortController()
+    const { signal } = hiding
+    const entering = left.current.then(() =>
+      // Strict mode hides the component before this runs.
+      signal.aborted ? undefined : enter(signal)
+    )
+    entering.then(
+      (room) => {
+        if (room !== undefined && !signal.aborted) setEntered({ room, error: undefined })
+      },
+      (error: unknown) => {
+        if (!signal.aborted) setEntered({ room: null, error })
+      }
+    )
+    return () => {
+      hiding.abort()
+      left.current = entering.then(leave, () => undefined)
+      setEntered(outside)
+    }
+  }, inputs)
+  return entered
+}
+
+/** Leaves a room. One that has ended, or whose connection is lost, needs no more than its grace. */
+const leave = async (room: Pick<Room, "leave"> | undefined): Promise<void> => {
+  try {
+    await room?.leave()
+  } catch (error) {
+    if (!isError(error)) throw error
+  }
 }
 
 const channelStore = (channel: Channel): Store<ChannelView> => {

@@ -16,6 +16,13 @@ export interface GamePackage {
   /** Entries of a package with one file for each; others keep the files of the repository. */
   readonly entries?: Readonly<Record<string, string>>
   readonly exports: Readonly<Record<string, unknown>>
+  /** What its manifest says beside the fields of all packages. */
+  readonly manifest?: Readonly<Record<string, unknown>>
+  readonly keywords: ReadonlyArray<string>
+  /** Whether it also has its entries as CommonJS, in the folder `cjs`. */
+  readonly isDual?: boolean
+  /** Modules that do something when they are imported; a bundler may leave out others. */
+  readonly sideEffects?: ReadonlyArray<string>
   /** Its commands, each with the module that it runs. */
   readonly programs?: Readonly<Record<string, string>>
   /** Packages that the game installs when it needs the entry that imports them. */
@@ -34,6 +41,12 @@ const bundled = (name: string, source: string) => ({
   default: `./${name}.js`
 })
 
+/** An entry that `require` loads too. */
+const dual = (name: string, source: string) => ({
+  import: bundled(name, source),
+  require: { types: `./cjs/types/${source}.d.ts`, default: `./cjs/${name}.js` }
+})
+
 /** A module of the repository as an entry. */
 const kept = (source: string) => bundled(source, source)
 
@@ -49,13 +62,28 @@ const client: GamePackage = {
     react: "src/client/react/hooks.ts"
   },
   exports: {
-    ".": bundled("client", "src/client/client"),
+    ".": dual("client", "src/client/client"),
+    // Effect itself has no CommonJS.
     "./effect": bundled("effect", "src/client/effect/native"),
-    "./react": bundled("react", "src/client/react/hooks"),
+    "./react": dual("react", "src/client/react/hooks"),
     "./package.json": "./package.json"
   },
+  // For programs that do not read `exports`.
+  manifest: {
+    main: "./cjs/client.js",
+    module: "./client.js",
+    types: "./cjs/types/src/client/client.d.ts",
+    typesVersions: {
+      "*": {
+        react: ["./cjs/types/src/client/react/hooks.d.ts"],
+        effect: ["./types/src/client/effect/native.d.ts"]
+      }
+    }
+  },
+  keywords: ["game", "multiplayer", "realtime", "matchmaking", "websocket", "react"],
+  isDual: true,
   peers: ["effect", "react"],
-  ranges: { react: ">=18" }
+  ranges: { effect: "^4.1.0", react: ">=18" }
 }
 
 const server: GamePackage = {
@@ -73,7 +101,9 @@ const server: GamePackage = {
     "./internal/*": kept("*"),
     "./package.json": "./package.json"
   },
+  keywords: ["game", "backend", "multiplayer", "matchmaking", "websocket", "effect"],
   programs: { "player-backend": "src/server/main.js" },
+  sideEffects: ["./src/server/main.js", "./src/server/backup/main.js", "./bin/*"],
   files: ["docs", "rpc/authorization.md", "CHANGELOG.md"],
   needsPrograms: true
 }
@@ -85,7 +115,9 @@ const cli: GamePackage = {
   folders: ["src/cli", "rpc"],
   declarations: ["src/cli/vite"],
   exports: { "./vite": kept("src/cli/vite/plugin"), "./package.json": "./package.json" },
+  keywords: ["game", "backend", "cli", "deploy", "vite-plugin"],
   programs: { svc: "src/cli/main.js" },
+  sideEffects: ["./src/cli/main.js", "./bin/*"],
   files: ["docs/starters"]
 }
 
@@ -95,7 +127,8 @@ const testing: GamePackage = {
   node: ">=24",
   folders: ["src/testing"],
   declarations: ["src/testing"],
-  exports: { ".": kept("src/testing/testing"), "./package.json": "./package.json" }
+  exports: { ".": kept("src/testing/testing"), "./package.json": "./package.json" },
+  keywords: ["game", "backend", "testing", "vitest", "effect"]
 }
 
 export const packages: ReadonlyArray<GamePackage> = [client, server, cli, testing]

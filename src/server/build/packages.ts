@@ -15,7 +15,7 @@ import {
 } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
-import { rolldown } from "rolldown"
+import { type LogLevel, type LogOrStringHandler, rolldown, type RolldownLog } from "rolldown"
 import manifest from "../../../package.json" with { type: "json" }
 import { type GamePackage, packages, scope } from "./package-list.ts"
 
@@ -77,13 +77,43 @@ const modulesOf = ({ folders }: GamePackage): Readonly<Record<string, string>> =
       .map((file) => [file.slice(0, -".ts".length), file])
   )
 
+/** The entries of a package with a CommonJS variant that have one. */
+const entriesWithCommonJs = ({ entries = {}, exports }: GamePackage) =>
+  Object.fromEntries(
+    Object.entries(entries).filter(([name]) =>
+      Object.values(exports).some((entry) => JSON.stringify(entry).includes(`./cjs/${name}.js`))
+    )
+  )
+
+/** Rolldown keeps the directives of entries, and warns that it may not. */
+const onLog = (level: LogLevel, log: RolldownLog, handle: LogOrStringHandler): void => {
+  if (log.code !== "MODULE_LEVEL_DIRECTIVE") handle(level, log)
+}
+
+/** Writes the entries of a package as CommonJS, in a folder that says so. */
+const bundleCommonJs = async (pkg: GamePackage, folder: string): Promise<void> => {
+  const build = await rolldown({
+    input: entriesWithCommonJs(pkg),
+    cwd: root,
+    platform: "browser",
+    plugins: [externals(pkg)],
+    onLog
+  })
+  const chunkFileNames = "[name]-[hash].js"
+  const names = { entryFileNames: "[name].js", chunkFileNames }
+  await build.write({ dir: join(folder, "cjs"), format: "cjs", sourcemap: true, ...names })
+  await build.close()
+  writeFileSync(join(folder, "cjs/package.json"), `${JSON.stringify({ type: "commonjs" })}\n`)
+}
+
 /** Writes the JavaScript of a package and returns the modules that it imports from others. */
 const bundle = async (pkg: GamePackage, folder: string): Promise<ReadonlySet<string>> => {
   const build = await rolldown({
     input: pkg.entries ?? modulesOf(pkg),
     cwd: root,
     platform: pkg.entries === undefined ? "node" : "browser",
-    plugins: [externals(pkg)]
+    plugins: [externals(pkg)],
+    onLog
   })
   const { output } = await build.write({
     dir: folder,
@@ -93,6 +123,7 @@ const bundle = async (pkg: GamePackage, folder: string): Promise<ReadonlySet<str
     ...(pkg.entries === undefined ? { preserveModules: true, preserveModulesRoot: root } : {})
   })
   await build.close()
+  if (pkg.isDual === true) await bundleCommonJs(pkg, folder)
   const own = new Set(output.map(({ fileName }) => fileName))
   const all = output.flatMap((chunk) =>
     chunk.type === "chunk" ? [...chunk.imports, ...chunk.dynamicImports] : []
@@ -123,13 +154,40 @@ const renamePaths = (folder: string): void => {
   }
 }
 
-/** Copies the declarations of a package, with the specifiers of JavaScript. */
-const copyDeclarations = (pkg: GamePackage, folder: string): void => {
-  const paths = filesIn(declarations).map((file) => relative(declarations, file))
-  for (const path of paths.filter((file) => isIn(file, pkg.declarations))) {
+const specifiers = /((?:from |import ?\(?)")([#.][^"]+)(")/g
+
+/** The declarations of a module. */
+const declarationOf = (module: string): string => module.replace(/\.ts$/, ".d.ts")
+
+/** The declarations of these modules and of all that they import. */
+const reachable = (pkg: GamePackage, modules: ReadonlyArray<string>): ReadonlySet<string> => {
+  const found = new Set<string>()
+  const visit = (module: string): void => {
+    const path = declarationOf(module)
+    if (found.has(path) || !isIn(path, pkg.declarations)) return
+    found.add(path)
+    const text = readFileSync(join(declarations, path), "utf8")
+    for (const [, , specifier = ""] of text.matchAll(specifiers)) {
+      const file = imported(specifier, path)
+      if (file?.endsWith(".ts") === true) visit(file)
+    }
+  }
+  for (const module of modules) visit(module)
+  return found
+}
+
+/** The declarations of a package that keeps its files. */
+const declarationsOf = ({ declarations: folders }: GamePackage): ReadonlyArray<string> =>
+  filesIn(declarations)
+    .map((file) => relative(declarations, file))
+    .filter((file) => isIn(file, folders))
+
+/** Copies declarations into a folder of a package, with the specifiers of JavaScript. */
+const copyDeclarations = (pkg: GamePackage, paths: Iterable<string>, folder: string): void => {
+  for (const path of paths) {
     const text = readFileSync(join(declarations, path), "utf8")
     const renamed = text.replaceAll(
-      /((?:from |import ?\(?)")([#.][^"]+)(")/g,
+      specifiers,
       (_, before: string, specifier: string, after: string) =>
         `${before}${declaredAs(pkg, path, specifier)}${after}`
     )
@@ -137,6 +195,14 @@ const copyDeclarations = (pkg: GamePackage, folder: string): void => {
     mkdirSync(dirname(copy), { recursive: true })
     writeFileSync(copy, renamed)
   }
+}
+
+const writeDeclarations = (pkg: GamePackage, folder: string): void => {
+  if (pkg.entries === undefined) return copyDeclarations(pkg, declarationsOf(pkg), folder)
+  copyDeclarations(pkg, reachable(pkg, Object.values(pkg.entries)), folder)
+  if (pkg.isDual !== true) return
+  const dual = reachable(pkg, Object.values(entriesWithCommonJs(pkg)))
+  copyDeclarations(pkg, dual, join(folder, "cjs"))
 }
 
 const declaredAs = (pkg: GamePackage, importer: string, specifier: string): string => {
@@ -185,19 +251,41 @@ const programOf = (name: string): string => `bin/${name}.cjs`
 const binOf = (programs: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.keys(programs).map((name) => [name, `./${programOf(name)}`]))
 
+/** The page of the repository on its host, if a remote named `origin` says where that is. */
+const pageOf = (remote: string): string | undefined => {
+  const [, host, path] =
+    /^(?:https:\/\/|(?:ssh:\/\/)?git@)([\w.-]+)[/:](.+?)(?:\.git)?$/.exec(remote) ?? []
+  return host === undefined ? undefined : `https://${host}/${path}`
+}
+
+/** Where the source of a package is. */
+const sourceOf = (pkg: GamePackage) => {
+  const page = pageOf(run("git", "config", "--default", "", "--get", "remote.origin.url"))
+  if (page === undefined) return {}
+  return {
+    homepage: `${page}#readme`,
+    repository: { type: "git", url: `git+${page}.git`, directory: pkg.folders[0] },
+    bugs: { url: `${page}/issues` }
+  }
+}
+
 const writeManifest = (pkg: GamePackage, folder: string, imports: ReadonlySet<string>): void => {
   const { license, version } = manifest
   const content = {
     name: `${scope}/${pkg.name}`,
     version,
     description: pkg.description,
+    keywords: pkg.keywords,
     license,
+    ...sourceOf(pkg),
     type: "module",
-    sideEffects: false,
+    sideEffects: pkg.sideEffects ?? false,
+    publishConfig: { access: "public" },
     engines: { node: pkg.node },
     gitHead: run("git", "rev-parse", "HEAD"),
     ...(pkg.programs === undefined ? {} : { bin: binOf(pkg.programs) }),
     exports: pkg.exports,
+    ...pkg.manifest,
     ...dependenciesOf(pkg, imports)
   }
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(content, null, 2)}\n`)
@@ -233,7 +321,7 @@ const build = async (pkg: GamePackage): Promise<string> => {
   const imports = await bundle(pkg, folder)
   renamePaths(folder)
   writePrograms(pkg, folder)
-  copyDeclarations(pkg, folder)
+  writeDeclarations(pkg, folder)
   for (const path of ["LICENSE", ...assetsOf(pkg), ...(pkg.files ?? [])]) {
     cpSync(join(root, path), join(folder, path), { recursive: true })
   }
@@ -249,7 +337,28 @@ const build = async (pkg: GamePackage): Promise<string> => {
   return run("npm", "pack", folder, "--pack-destination", target, "--silent")
 }
 
+const second = 1000
+
+/** Says what happens, and how long it took. */
+const step = async <A>(name: string, task: () => A | Promise<A>): Promise<A> => {
+  const start = performance.now()
+  process.stdout.write(`${name}... `)
+  const result = await task()
+  process.stdout.write(`${((performance.now() - start) / second).toFixed(1)} s\n`)
+  return result
+}
+
+const types = (): void => {
+  // `npm run check` checks the types; this only writes them. Several checkers would infer the same types.
+  const options = ["--outDir", declarations, "--noCheck", "--checkers", "1"]
+  run("npx", "tsc", "--project", "tsconfig.packages.json", ...options)
+}
+
 rmSync(target, { recursive: true, force: true })
-run("npx", "tsc", "--project", "tsconfig.packages.json", "--outDir", declarations)
-for (const pkg of packages) process.stdout.write(`${join("dist/packages", await build(pkg))}\n`)
+await step("declarations", types)
+for (const pkg of packages) await step(`dist/packages/${pkg.name}`, () => build(pkg))
 rmSync(declarations, { recursive: true })
+if (pageOf(run("git", "config", "--default", "", "--get", "remote.origin.url")) === undefined) {
+  const message = "No remote named origin: the manifests do not say where the source is."
+  process.stdout.write(`${message}\n`)
+}
