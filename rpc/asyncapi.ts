@@ -99,7 +99,8 @@ const frameOf = (rpc: Rpc.AnyWithProps, schemas: Schemas): Message => {
   }
 }
 
-const codesOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
+/** The error codes of a schema. */
+export const codesOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
   if (SchemaAST.isUnion(ast)) return ast.types.flatMap(codesOf)
   const name = ast.annotations?.["identifier"]
   return typeof name === "string" ? [name] : []

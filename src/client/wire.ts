@@ -1256,7 +1256,7 @@ export interface Frames {
   }
 }
 
-/** The error codes of the service, with their details. */
+/** The error codes that calls of players get, with their details. */
 export interface ErrorDetails {
   readonly age_change_not_allowed: undefined
   readonly already_appealed: undefined
@@ -1264,15 +1264,6 @@ export interface ErrorDetails {
     readonly roomId: string
   }
   readonly already_matching: undefined
-  readonly already_redeemed: undefined
-  readonly already_resolved: undefined
-  readonly blob_hash_mismatch: {
-    readonly expectedBytes: number
-    readonly receivedBytes: number
-  }
-  readonly blobs_missing: {
-    readonly missing: ReadonlyArray<string>
-  }
   readonly channel_banned: {
     readonly until: string | null
   }
@@ -1284,14 +1275,6 @@ export interface ErrorDetails {
   }
   readonly channel_not_found: undefined
   readonly code_taken: undefined
-  readonly config_conflict: {
-    readonly currentVersion: number
-  }
-  readonly domain_not_verified: {
-    readonly name: string
-    readonly value: string
-    readonly found: ReadonlyArray<string>
-  }
   readonly email_already_linked: undefined
   readonly email_taken: undefined
   readonly feature_disabled: {
@@ -1303,10 +1286,6 @@ export interface ErrorDetails {
   }
   readonly function_cpu_exceeded: undefined
   readonly function_error: undefined
-  readonly function_invalid: {
-    readonly file: string | null
-    readonly line: number | null
-  }
   readonly function_subrequests_exceeded: undefined
   readonly functions_suspended: undefined
   readonly host_only: undefined
@@ -1317,18 +1296,7 @@ export interface ErrorDetails {
   readonly internal_error: {
     readonly requestId: string
   }
-  readonly invalid_amount: {
-    readonly min: number
-    readonly max: number
-    readonly unit: "cents"
-  }
   readonly invalid_code: undefined
-  readonly invalid_config: {
-    readonly issues: ReadonlyArray<{
-      readonly path: string
-      readonly message: string
-    }>
-  }
   readonly invalid_credentials: undefined
   readonly invalid_frame: {
     readonly issues: ReadonlyArray<{
@@ -1337,7 +1305,6 @@ export interface ErrorDetails {
     }>
   }
   readonly invalid_idempotency_key: undefined
-  readonly invalid_invite_code: undefined
   readonly invalid_json: undefined
   readonly invalid_key: undefined
   readonly invalid_refresh_token: undefined
@@ -1348,8 +1315,6 @@ export interface ErrorDetails {
     }>
   }
   readonly invalid_token: undefined
-  readonly invite_code_used: undefined
-  readonly invite_limit_reached: undefined
   readonly last_login_method: undefined
   readonly mail_unavailable: undefined
   readonly match_cancelled: undefined
@@ -1358,7 +1323,6 @@ export interface ErrorDetails {
   readonly muted: {
     readonly until: string | null
   }
-  readonly name_reserved: undefined
   readonly not_found: undefined
   readonly not_in_channel: undefined
   readonly not_in_room: undefined
@@ -1370,7 +1334,6 @@ export interface ErrorDetails {
   readonly payload_too_large: {
     readonly limit: number
   }
-  readonly payments_unavailable: undefined
   readonly player_banned: {
     readonly sanctionId: string
     readonly expiresAt: string | null
@@ -1379,7 +1342,6 @@ export interface ErrorDetails {
   readonly player_not_found: undefined
   readonly player_not_in_room: undefined
   readonly player_required: undefined
-  readonly prepaid_required: undefined
   readonly provider_disabled: undefined
   readonly provider_not_configured: undefined
   readonly rate_limited: {
@@ -1398,13 +1360,9 @@ export interface ErrorDetails {
   }
   readonly send_forbidden: undefined
   readonly session_revoked: undefined
-  readonly share_images_disabled: undefined
   readonly share_inAppBrowser_disabled: undefined
   readonly share_links_disabled: undefined
-  readonly share_tags_disabled: undefined
   readonly share_tracking_disabled: undefined
-  readonly signups_closed: undefined
-  readonly sql_error: undefined
   readonly state_too_large: {
     readonly limit: number
     readonly unit: "bytes" | "keys" | "keyCharacters" | "depth"
@@ -1415,15 +1373,6 @@ export interface ErrorDetails {
   }
   readonly token_expired: undefined
   readonly too_many_channels: {
-    readonly limit: number
-  }
-  readonly too_many_domains: {
-    readonly limit: number
-  }
-  readonly too_many_keys: {
-    readonly limit: number
-  }
-  readonly too_many_projects: {
     readonly limit: number
   }
   readonly too_many_saves: {
@@ -1441,7 +1390,6 @@ export interface ErrorDetails {
     readonly size: number | null
   }
   readonly voice_disabled: undefined
-  readonly voice_in_use: undefined
   readonly voice_suspended: undefined
   readonly voice_too_large: {
     readonly limit: number

@@ -108,7 +108,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("React hoo
         })
         const client = yield* newClient
         const other = yield* newClient
-        const game = yield* rendered(Game, { client })
+        const game = yield* rendered<Parts>(Game, { client })
         yield* shows(game, "nobody; no room; no channel")
         yield* ask(() => client.sessions.ensure({ displayName: "Ada" }))
         yield* ask(() => other.sessions.ensure({ displayName: "Bob" }))

@@ -80,6 +80,24 @@ describe("the types of the client", () => {
   })
 })
 
+describe("the error codes of the client", () => {
+  it("types the errors of players, and none that only developers and operators get", () => {
+    const text = clientTypesText()
+    const details = text.slice(text.indexOf("export interface ErrorDetails"))
+    const hasCode = (code: string) => details.includes(`readonly ${code}:`)
+    const codes = {
+      ofPlayers: ["room_full", "already_in_room", "version_conflict", "player_banned"],
+      ofFunctions: ["function_cpu_exceeded", "functions_suspended"],
+      ofOthers: ["too_many_projects", "payments_unavailable", "blobs_missing", "invite_code_used"]
+    }
+    assert.deepStrictEqual([...codes.ofPlayers, ...codes.ofFunctions].filter(hasCode), [
+      ...codes.ofPlayers,
+      ...codes.ofFunctions
+    ])
+    assert.deepStrictEqual(codes.ofOthers.filter(hasCode), [])
+  })
+})
+
 describe("the methods of the client", () => {
   it("covers every endpoint that a player may call by a method of the client", () => {
     const endpoints = playerEndpoints()

@@ -15,11 +15,14 @@ import {
   ModerateOp,
   Moderation
 } from "#rpc/channels"
+import { codesOf } from "#rpc/asyncapi"
 import * as codes from "#rpc/errors/codes"
+import { FunctionCpuExceeded, FunctionsSuspended } from "#rpc/errors/functions"
 import { Method, Provider } from "#rpc/identities"
 import { NativeProvider, NativeRequest, SignInError, SignInMode } from "#rpc/oauth/sign-in"
 import { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
-import { ClientFrames, HeldSeat, Warn, Welcome } from "#rpc/realtime"
+import { itemsOf, pascalCase, refName } from "#rpc/openapi/json"
+import { ClientFrames, EventsError, HeldSeat, Warn, Welcome } from "#rpc/realtime"
 import { RoomEvent, RoomPlayer, RoomRef, RoomSnapshot, SignalKind } from "#rpc/rooms"
 import { VoiceEvent, VoiceMember } from "#rpc/voice"
 import { TypePrinter } from "./type-text.ts"
@@ -156,14 +159,47 @@ const isErrorClass = (
 ): value is { readonly fields: Schema.Struct.Fields; readonly identifier: string } =>
   typeof value === "function" && "fields" in value && "identifier" in value
 
+/** The component of an error code in the OpenAPI document. */
+const componentOf = (code: string): string => {
+  const name = pascalCase(code)
+  return name.endsWith("Error") ? name : `${name}Error`
+}
+
+/** The components of the errors that an operation answers. */
+const errorsOf = (operation: unknown): ReadonlyArray<string> =>
+  entries(at(operation, "responses")).flatMap(([, response]) => {
+    const schema = at(response, "content", json, "schema")
+    return [schema, ...itemsOf(at(schema, "anyOf"))].flatMap((one) => refName(one) ?? [])
+  })
+
+/** Components of errors that only calls of developers and servers answer: they are no part of the client. */
+const foreignErrors = (document: unknown): ReadonlySet<string> => {
+  const all = entries(at(document, "paths")).flatMap(([, methods]) => entries(methods))
+  const own = new Set(playerOperations(document).flatMap(([, operation]) => errorsOf(operation)))
+  const foreign = all
+    .filter(([, operation]) => !isForPlayers(operation))
+    .flatMap(([, operation]) => errorsOf(operation))
+  return new Set(foreign.filter((name) => !own.has(name)))
+}
+
+/** Codes of frames, and of functions of the game, whose endpoints are not in the definitions. */
+const ownCodes = (): ReadonlySet<string> => {
+  const frames = Array.from(ClientFrames.requests.values(), (frame) => frame.errorSchema)
+  const ofFrames = [EventsError, ...frames].flatMap(({ ast }) => codesOf(ast))
+  return new Set([...ofFrames, FunctionCpuExceeded.identifier, FunctionsSuspended.identifier])
+}
+
 const errorsText = (printer: TypePrinter): string => {
+  const foreign = foreignErrors(OpenApi.fromApi(Api))
+  const own = ownCodes()
   const members = Object.values<unknown>(codes)
     .filter(isErrorClass)
+    .filter(({ identifier }) => own.has(identifier) || !foreign.has(componentOf(identifier)))
     .map(({ fields, identifier }) => {
       const details = fields["details"]
       return `readonly ${identifier}: ${details === undefined ? "undefined" : printed(printer, details)}`
     })
-  return `/** The error codes of the service, with their details. */\n${block("ErrorDetails", members.toSorted())}`
+  return `/** The error codes that calls of players get, with their details. */\n${block("ErrorDetails", members.toSorted())}`
 }
 
 const jsonObject = `/** A JSON object. */
