@@ -199,7 +199,8 @@ const errorsText = (printer: TypePrinter): string => {
       const details = fields["details"]
       return `readonly ${identifier}: ${details === undefined ? "undefined" : printed(printer, details)}`
     })
-  return `/** The error codes that calls of players get, with their details. */\n${block("ErrorDetails", members.toSorted())}`
+  const described = "/** The error codes that calls of players get, with their details. */"
+  return `${described}\n${block("ErrorDetails", members.toSorted())}`
 }
 
 const jsonObject = `/** A JSON object. */

@@ -337,16 +337,8 @@ const build = async (pkg: GamePackage): Promise<string> => {
   return run("npm", "pack", folder, "--pack-destination", target, "--silent")
 }
 
-const second = 1000
-
-/** Says what happens, and how long it took. */
-const step = async <A>(name: string, task: () => A | Promise<A>): Promise<A> => {
-  const start = performance.now()
-  process.stdout.write(`${name}... `)
-  const result = await task()
-  process.stdout.write(`${((performance.now() - start) / second).toFixed(1)} s\n`)
-  return result
-}
+/** Says what happens next. */
+const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 const types = (): void => {
   // `npm run check` checks the types; this only writes them. Several checkers would infer the same types.
@@ -355,10 +347,13 @@ const types = (): void => {
 }
 
 rmSync(target, { recursive: true, force: true })
-await step("declarations", types)
-for (const pkg of packages) await step(`dist/packages/${pkg.name}`, () => build(pkg))
+say("Declarations of all packages")
+types()
+for (const pkg of packages) {
+  say(`${scope}/${pkg.name}`)
+  say(`  ${join("dist/packages", await build(pkg))}`)
+}
 rmSync(declarations, { recursive: true })
 if (pageOf(run("git", "config", "--default", "", "--get", "remote.origin.url")) === undefined) {
-  const message = "No remote named origin: the manifests do not say where the source is."
-  process.stdout.write(`${message}\n`)
+  say("No remote named origin: the manifests do not say where the source is.")
 }
