@@ -127,7 +127,11 @@ const testing: GamePackage = {
   node: ">=24",
   folders: ["src/testing"],
   declarations: ["src/testing"],
-  exports: { ".": kept("src/testing/testing"), "./package.json": "./package.json" },
+  exports: {
+    ".": kept("src/testing/testing"),
+    "./promises": kept("src/testing/promises"),
+    "./package.json": "./package.json"
+  },
   keywords: ["game", "backend", "testing", "vitest", "effect"]
 }
 
