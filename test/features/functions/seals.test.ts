@@ -2,10 +2,11 @@
 import { request } from "node:http"
 import { text as readText } from "node:stream/consumers"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, DateTime, Effect, Layer } from "effect"
 import { FunctionHosts } from "#server/features/functions/host/local"
 import { UsedNumbers } from "#server/features/functions/host/used-numbers"
 import { FunctionsWorld, program, withFunctions } from "../../support/functions.ts"
+import { MovableClock } from "../../support/movable-clock.ts"
 
 const live = { timeout: "120 seconds", excludeTestServices: true } as const
 
@@ -138,14 +139,49 @@ layer(withFunctions(), live)("seals of calls", (it) => {
     Effect.gen(function* () {
       const { call } = yield* setUp(thief)
       yield* call
-      const { found, macs, tried } = JSON.parse(yield* call)
+      const { found, held, macs, promises, resolved, tried } = JSON.parse(yield* call)
       assert.deepStrictEqual(found, [])
+      assert.strictEqual(held, 0)
       // The patches do see what passes through the player's part of the runtime.
       assert.isAbove(macs, 0)
+      assert.isAbove(promises, 0)
+      assert.isAbove(resolved, 0)
       assert.isAbove(tried, 0)
     })
   )
 })
+
+const real = Clock.Clock.defaultValue()
+
+/** The real time, or another so many milliseconds away. */
+const realTime = (away: number): string =>
+  DateTime.formatIso(DateTime.makeUnsafe(real.currentTimeMillisUnsafe() + away))
+
+layer(withFunctions().pipe(Layer.provideMerge(MovableClock.layerAt(realTime(0)))), live)(
+  "ages of calls",
+  (it) => {
+    it.effect(
+      "refuses a call that was sealed more than a minute ago, and takes a younger one",
+      () =>
+        Effect.gen(function* () {
+          const clock = yield* MovableClock
+          // The process has the real time, and the service the one that the test sets.
+          const setAge = (age: number) => clock.setTime(realTime(-age))
+          yield* setAge(0)
+          const { process, seal } = yield* setUp(code)
+          for (const [age, status] of [
+            [50_000, 200],
+            [61_000, 403],
+            [0, 200]
+          ] as const) {
+            yield* setAge(age)
+            const answer = yield* send(process.sockets.main, "GET", seal())
+            assert.strictEqual(answer.status, status, `${age} ms`)
+          }
+        })
+    )
+  }
+)
 
 describe("numbers of calls", () => {
   it("takes a number once, in any order within the window, and never behind it", () => {
@@ -170,12 +206,31 @@ const thief = `
   import * as calls from "./__svc_calls.mjs"
   import * as storage from "./__svc_storage.mjs"
   import { env as global } from "cloudflare:workers"
+  // An \`await\` reads \`constructor\` of a promise, and a promise reads \`then\` of its value.
+  let isTrying = false
+  const promises = new Set()
+  const resolved = new Set()
+  const { constructor } = Promise.prototype
+  Object.defineProperty(Promise.prototype, "constructor", {
+    get() {
+      if (!isTrying) promises.add(this)
+      return constructor
+    }
+  })
+  Object.defineProperty(Object.prototype, "then", {
+    get() { if (!isTrying) resolved.add(this) },
+    set(value) { Object.defineProperty(this, "then", { value, writable: true, configurable: true }) }
+  })
   const seen = new Set()
   const macs = new Map()
   const { subtle } = crypto
   const real = { importKey: subtle.importKey.bind(subtle), sign: subtle.sign.bind(subtle) }
   const encoder = new TextEncoder()
-  let isTrying = false
+  const frames = []
+  Error.prepareStackTrace = (_, sites) => {
+    for (const site of sites) frames.push(site.getThis(), site.getFunction())
+    return ""
+  }
   const note = (value, depth = 0) => {
     if (isTrying || depth > 3) return
     if (typeof value === "string" || value instanceof Uint8Array) seen.add(value)
@@ -225,6 +280,17 @@ const thief = `
     }
     for (const name of fs.readdirSync("/bundle")) note(fs.readFileSync("/bundle/" + name, "utf8"))
     for (const wrapped of [calls.serve, storage.guardedEnv]) note(wrapped.toString())
+    for (const frame of frames) note(frame, -3)
+    for (const name of ["svc-authentic", "svc-host", "__svc_authentic"]) {
+      for (const prefix of ["", "./", "/functions/", "miniflare-internal:wrapped:", "cloudflare-internal:"]) {
+        for (const end of ["", ".js", ".mjs"]) {
+          try { note(await import(prefix + name + end)) } catch {}
+        }
+      }
+    }
+    const shown = [...promises].map((promise) => Promise.race([promise, undefined]))
+    const values = await Promise.allSettled(shown)
+    const held = [...resolved, ...values.map(({ value }) => value)].filter((it) => it instanceof CryptoKey)
     isTrying = true
     const keys = []
     for (const value of seen) {
@@ -240,5 +306,7 @@ const thief = `
         if (Array.from(made, (byte) => byte.toString(16).padStart(2, "0")).join("") === mac) found.push(mac)
       }
     }
-    return Response.json({ found, macs: macs.size, tried: keys.length })
+    isTrying = false
+    const sizes = { promises: promises.size, resolved: resolved.size, macs: macs.size }
+    return Response.json({ found, held: held.length, tried: keys.length, ...sizes })
   } }`

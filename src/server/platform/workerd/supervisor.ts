@@ -62,6 +62,7 @@ export class Call<P extends Supervised> {
   /** Ends the call; repeated calls have no effect. */
   readonly end: () => void
   #onProcessEnd: (reason: EndReason) => void = () => undefined
+  #endedBy: EndReason | undefined
 
   constructor(process: P, account: CpuAccount | undefined, end: (call: Call<P>) => void) {
     this.process = process
@@ -74,8 +75,14 @@ export class Call<P extends Supervised> {
     this.#onProcessEnd = run
   }
 
+  /** Why the process has ended before the call; undefined if it has not. */
+  get endedBy(): EndReason | undefined {
+    return this.#endedBy
+  }
+
   /** Ends the call of a process that has ended. */
   processEnded(reason: EndReason): void {
+    this.#endedBy = reason
     this.#onProcessEnd(reason)
     this.end()
   }

@@ -5,10 +5,11 @@ import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { GateClosed } from "#server/platform/workerd/supervisor"
 import { CallDeadline, uploadMillis } from "./call-deadline.ts"
+import { CallEnded, CallRefused } from "./call-end.ts"
 import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { framingOf, refusalOf } from "./framing.ts"
 import { type CallFacts, requestHeaders, responseHeaders } from "./headers.ts"
-import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
+import type { FunctionCall, FunctionHost } from "./host.ts"
 import {
   type Answer,
   BodyTooLarge,
@@ -82,7 +83,7 @@ class Passage {
   readonly #options: OutgoingOptions
   readonly #deadline: CallDeadline
   #outgoing: OutgoingRequest
-  #reason: CallEnded["reason"] | undefined
+  #isRepeated = false
 
   constructor(host: FunctionHost, exchange: Exchange, call: FunctionCall) {
     this.#host = host
@@ -111,7 +112,6 @@ class Passage {
   }
 
   readonly #end = (reason: CallEnded["reason"]): void => {
-    this.#reason ??= reason
     this.#outgoing.end(new CallEnded({ reason }))
   }
 
@@ -134,7 +134,7 @@ class Passage {
   /**
    * Sends the request. The process may close a kept connection just when it is used again, as after a
    * response whose stream has failed. Then the same request goes over another one. The process takes the
-   * number in its seal once, so it cannot run twice.
+   * number in its seal once, so it cannot run twice: it refuses the repeat of a call that has run.
    */
   async #answered(): Promise<Answer> {
     const upload = this.#outgoing.upload(
@@ -146,7 +146,9 @@ class Passage {
       return await Promise.race([this.#outgoing.answered, upload])
     } catch (error) {
       const again = isClosedByPeer(error) ? this.#outgoing.whole : undefined
-      if (again === undefined || this.#reason !== undefined || isOver(this.#exchange)) throw error
+      if (again === undefined || this.#call.endedBy !== undefined || isOver(this.#exchange))
+        throw error
+      this.#isRepeated = true
       const to = { ...this.#options.to, agent: new ProcessAgent() }
       this.#outgoing = new OutgoingRequest({ ...this.#options, to })
       this.#outgoing.sent.end(again)
@@ -159,21 +161,12 @@ class Passage {
     this.#deadline.progressed()
   }
 
-  /**
-   * Returns why the call ended if the process did. Connections break before the end of the process is
-   * known.
-   */
-  async endOf(error: unknown): Promise<unknown> {
-    const moment = new Promise((resolve) => setTimeout(resolve, momentMillis))
-    if (this.#reason === undefined) await Promise.race([this.#call.process.exited, moment])
-    return this.#reason === undefined ? error : new CallEnded({ reason: this.#reason })
-  }
-
   async #answer(answer: IncomingMessage): Promise<void> {
     const { mount, response } = this.#exchange
     const outcome = answer.headers["x-svc-outcome"]
-    if (outcome === "refused")
-      throw new Error("The process did not take a call for the service's own.")
+    if (outcome === "refused") {
+      throw this.#isRepeated ? new CallEnded({ reason: "broken" }) : new CallRefused()
+    }
     if (outcome === "failed") {
       const { program } = this.#call.process
       return sendError(response, thrownError(await readJson(answer), program.isDevelopment))
@@ -191,8 +184,6 @@ class Passage {
     response.end()
   }
 }
-
-const momentMillis = 100
 
 const failureMaxBytes = 64 * 1024
 
@@ -229,19 +220,20 @@ export const passRequest = async (host: FunctionHost, exchange: Exchange): Promi
   try {
     call = await host.supervisor.enter("call")
   } catch (error) {
-    return hasLeft(error) ? error : fail(response, error)
+    return hasLeft(error) ? error : fail(host, response, error)
   }
   // While the call waited, its client may have gone, or its player may have lost the right to it.
   if (isOver(exchange)) return call.end()
-  exchange.onBegin?.()
-  const passage = new Passage(host, exchange, call)
   try {
-    await passage.run()
+    exchange.onBegin?.()
+    await new Passage(host, exchange, call).run()
     return undefined
   } catch (error) {
     if (error instanceof BodyTooLarge) return sendError(response, tooLarge())
     if (isOver(exchange)) return undefined
-    return fail(response, await passage.endOf(error))
+    // A response that has begun ends now, whatever its end was.
+    if (response.headersSent) response.destroy()
+    return fail(host, response, await host.failures.endOf(call, error))
   } finally {
     call.end()
   }
@@ -249,8 +241,8 @@ export const passRequest = async (host: FunctionHost, exchange: Exchange): Promi
 
 const tooLarge = () => new PayloadTooLarge({ details: { limit: limits.bodyMaxBytes } })
 
-const fail = (response: ServerResponse, error: unknown): unknown => {
+const fail = (host: FunctionHost, response: ServerResponse, error: unknown): unknown => {
   const known = callError(error)
   sendError(response, known ?? new Unavailable())
-  return known === undefined ? error : undefined
+  return known === undefined ? host.failures.fault(error) : undefined
 }

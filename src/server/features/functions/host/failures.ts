@@ -18,8 +18,9 @@ import {
 } from "#rpc/errors/codes"
 import { GateClosed } from "#server/platform/workerd/supervisor"
 import { StartFailure } from "#server/platform/workerd/process"
+import { brokenMessages, CallEnded } from "./call-end.ts"
 import { DiskFailure } from "./disk.ts"
-import { CallEnded, NotLive } from "./host.ts"
+import { NotLive } from "./host.ts"
 import { endMessages, UsedUp } from "./standing.ts"
 
 /** Report of the entry point on a failed call. */
@@ -58,6 +59,8 @@ const endErrors = {
   memory: () => new FunctionCpuExceeded(),
   storage: () => new FunctionsSuspended({ message: endMessages.storage }),
   crash: () => new FunctionError({ message: "The process of the function has ended." }),
+  broken: () => new FunctionError({ message: brokenMessages.broken }),
+  malformed: () => new FunctionError({ message: brokenMessages.malformed }),
   late: () => new FunctionError({ message: "The function did not answer in time." }),
   stopped: () => new Unavailable()
 } as const

@@ -5,20 +5,15 @@
 import { randomBytes } from "node:crypto"
 import type { Server } from "node:http"
 import { join } from "node:path"
-import { setTimeout as delay } from "node:timers/promises"
 import { Data } from "effect"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { readUsage } from "#server/platform/process-usage"
 import { StartFailure, type WorkerdProcess } from "#server/platform/workerd/process"
-import {
-  type Call,
-  type EndReason,
-  type Supervised,
-  Supervisor
-} from "#server/platform/workerd/supervisor"
+import { type Call, type Supervised, Supervisor } from "#server/platform/workerd/supervisor"
 import type { FunctionProgram, FunctionState } from "../program.ts"
 import type { FunctionLogLine, FunctionUsage } from "../control-plane.ts"
 import { hasAlarms } from "./alarms.ts"
+import { CallEnded, CallFailures } from "./call-end.ts"
 import { CallTokens } from "./call-tokens.ts"
 import type { Framing } from "./framing.ts"
 import type { CallFacts } from "./headers.ts"
@@ -38,11 +33,6 @@ import { postJson, type WorkerReply } from "./worker-http.ts"
 /** Error: the environment has no code to run, or is suspended. */
 export class NotLive extends Data.TaggedError("NotLive")<{
   readonly kind: "absent" | "suspended"
-}> {}
-
-/** Error: the call ended without an answer. */
-export class CallEnded extends Data.TaggedError("CallEnded")<{
-  readonly reason: EndReason | "late"
 }> {}
 
 /** Dependencies of a host on its environment. */
@@ -112,6 +102,7 @@ interface Config {
 
 export class FunctionHost {
   readonly supervisor: Supervisor<RunningFunction>
+  readonly failures: CallFailures
   readonly #context: HostContext
   readonly #options: HostOptions
   readonly #logs = new LogBuffer()
@@ -132,6 +123,7 @@ export class FunctionHost {
   constructor(context: HostContext, options: HostOptions) {
     this.#context = context
     this.#options = options
+    this.failures = new CallFailures(context.now, (message) => this.#note("error", message))
     const { environmentId } = options
     this.standing = new Standing({
       environmentId,
@@ -270,9 +262,9 @@ export class FunctionHost {
         abort.signal
       )
     } catch (error) {
-      // The connection of a process that ends breaks before its end is known.
-      if (reason === undefined) await Promise.race([call.process.exited, delay(momentMillis)])
-      throw reason === undefined ? error : new CallEnded({ reason })
+      throw reason === undefined
+        ? await this.failures.endOf(call, error)
+        : new CallEnded({ reason })
     } finally {
       clearTimeout(deadline)
       call.end()
@@ -392,7 +384,6 @@ export class FunctionHost {
   }
 }
 
-const momentMillis = 100
 /** Milliseconds for which a host caches that no version is live. */
 const notLiveMillis = 1000
 

@@ -8,7 +8,8 @@ import { callError, errorAnswer, parseJson, type Sendable, thrownError } from ".
 import { framingOf, refusalOf } from "./framing.ts"
 import { type CallFacts, requestHeaders } from "./headers.ts"
 import { hasLeft } from "./exchange.ts"
-import { CallEnded, type FunctionCall, type FunctionHost } from "./host.ts"
+import { CallEnded, CallRefused } from "./call-end.ts"
+import type { FunctionCall, FunctionHost } from "./host.ts"
 import { type Answer, OutgoingRequest } from "./outgoing-request.ts"
 
 /** Client's handshake. */
@@ -165,8 +166,10 @@ const passRefusal = async (
   answer: IncomingMessage,
   isDevelopment: boolean
 ): Promise<void> => {
+  const outcome = answer.headers["x-svc-outcome"]
+  if (outcome === "refused") throw new CallRefused()
   const body = await text(answer, socket)
-  if (answer.headers["x-svc-outcome"] === "failed") {
+  if (outcome === "failed") {
     return refuseSocket(socket, thrownError(parseJson(body), isDevelopment))
   }
   const status = answer.statusCode ?? 500
@@ -205,9 +208,10 @@ export const passSocket = async (host: FunctionHost, handshake: Handshake): Prom
   } catch (error) {
     if (socket.destroyed) return undefined
     if (hasLeft(error)) return error
-    const known = callError(error)
+    const end = call === undefined ? error : await host.failures.endOf(call, error)
+    const known = callError(end)
     refuseSocket(socket, known ?? new Unavailable())
-    return known === undefined ? error : undefined
+    return known === undefined ? host.failures.fault(end) : undefined
   } finally {
     call?.end()
   }

@@ -1,6 +1,7 @@
 /** HTTP to the sockets of a workerd process. */
 import type { Agent, IncomingMessage } from "node:http"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { CallRefused } from "./call-end.ts"
 import { OutgoingRequest } from "./outgoing-request.ts"
 import { digestOf, type ProcessSeal, type SealedFacts } from "./process-seal.ts"
 
@@ -37,9 +38,6 @@ export interface WorkerReply {
   readonly body: unknown
 }
 
-/** Error: the process did not take the call for one of the service. */
-class CallRefused extends Error {}
-
 /** Posts JSON and reads a JSON answer. */
 export const postJson = async (
   { agent, facts, seal, socketPath }: WorkerRequest,
@@ -64,7 +62,7 @@ export const postJson = async (
   const text = await readAll(answer)
   const given = answer.headers["x-svc-outcome"]
   const outcome = Array.isArray(given) ? given[0] : given
-  if (outcome === "refused") throw new CallRefused("The process refused a call of the service.")
+  if (outcome === "refused") throw new CallRefused()
   return {
     status: answer.statusCode ?? 0,
     outcome,

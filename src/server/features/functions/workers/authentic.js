@@ -15,9 +15,15 @@ const decoder = new TextDecoder()
 const decode = decoder.decode.bind(decoder)
 const parse = JSON.parse
 const now = Date.now
+const defineProperty = Object.defineProperty
 /** Characters of the HMAC in hexadecimal, which the text follows. */
 const macCharacters = 64
 const hmac = { name: "HMAC", hash: "SHA-256" }
+
+/**
+ * Keeps a promise of a key from getters on its prototype: `await` reads its `constructor`, and would show it.
+ */
+const kept = (promise) => defineProperty(promise, "constructor", { value: Promise })
 
 /** Calls behind the newest one of which each is remembered: far more than are under way at once. */
 const remembered = 65_536
@@ -48,7 +54,7 @@ const framingOf = (headers) =>
  * undefined for a request of anybody else, or one that has been used.
  */
 export const authentic = (secret) => {
-  const key = importKey("raw", fromHex(secret), hmac, false, ["verify"])
+  const key = kept(importKey("raw", fromHex(secret), hmac, false, ["verify"]))
   const isNew = numbers()
   const isSigned = async (text, mac) => {
     try {

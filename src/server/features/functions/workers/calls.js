@@ -87,10 +87,19 @@ const batchOf = ({ messages, queue }) => {
   return { batch, outcomes }
 }
 
+/** The response of a handler, without a header by which it would speak for the service. */
+const ownResponse = (response) => {
+  if (!(response instanceof Response) || !response.headers.has("x-svc-outcome")) return response
+  // The headers of a response from elsewhere cannot be changed.
+  const own = new Response(response.body, response)
+  own.headers.delete("x-svc-outcome")
+  return own
+}
+
 const kinds = {
-  fetch: (program, env, ctx, { facts, request }) => {
+  fetch: async (program, env, ctx, { facts, request }) => {
     const handler = handlerOf(program, env, ctx, "fetch") ?? missing("fetch")
-    return handler(requestOf(request, facts))
+    return ownResponse(await handler(requestOf(request, facts)))
   },
   scheduled: async (program, env, ctx, { body: { cron, scheduledTime } }) => {
     const handler = handlerOf(program, env, ctx, "scheduled") ?? missing("scheduled")

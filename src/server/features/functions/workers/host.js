@@ -12,13 +12,19 @@ const encoder = new TextEncoder()
 const encode = encoder.encode.bind(encoder)
 const stringify = JSON.stringify
 const now = Date.now
+const defineProperty = Object.defineProperty
 const hmac = { name: "HMAC", hash: "SHA-256" }
 const lifetimeMillis = 60_000
+
+/**
+ * Keeps a promise of a key from getters on its prototype: `await` reads its `constructor`, and would show it.
+ */
+const kept = (promise) => defineProperty(promise, "constructor", { value: Promise })
 
 let last = 0
 
 export default ({ host, key: secret }) => {
-  const key = importKey("raw", Uint8Array.fromHex(secret), hmac, false, ["sign"])
+  const key = kept(importKey("raw", Uint8Array.fromHex(secret), hmac, false, ["sign"]))
   /** Sends a request with a text as its body. */
   return async (method, path, body = "") => {
     const facts = stringify({
