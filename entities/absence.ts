@@ -51,6 +51,10 @@ export const absent = (
   return startingAt(dropped, now, graceMillis)
 }
 
+/** Whether a connection was last seen too long ago for its player to return, whatever the grace. */
+export const isSeenTooLongAgo = (seenAt: number, graceMillis: number, now: number): boolean =>
+  now >= seenAt + Math.max(absenceMillis, graceMillis)
+
 /** Time for which the absence has been held until now, within the bound. */
 const heldMillis = (absence: Absence, heldSince: number, now: number): number =>
   Math.min(

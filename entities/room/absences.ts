@@ -4,7 +4,15 @@
  */
 import { Result } from "effect"
 import { rooms } from "#rpc/limits"
-import { absent, afterGap, afterHold, type Grace, graceDeadline, graceEnd } from "../absence.ts"
+import {
+  absent,
+  afterGap,
+  afterHold,
+  type Grace,
+  graceDeadline,
+  graceEnd,
+  isSeenTooLongAgo
+} from "../absence.ts"
 import {
   type Decision,
   decided,
@@ -37,6 +45,13 @@ export const graceDeadlineOf = (state: RoomState, member: Member): number | null
   member.absence === null
     ? null
     : Math.max(graceDeadline(member.absence, graceOf(state)), member.announceAt ?? 0)
+
+/**
+ * Whether the bound of absences has passed for a member of whose node the room has not heard since it woke. On
+ * the connection that it had, it may still be there.
+ */
+export const isForgotten = (state: RoomState, { seenAt }: Member, now: number): boolean =>
+  seenAt !== null && isSeenTooLongAgo(seenAt, graceMillis(state), now)
 
 /** Whether any member is absent whose connection did not end because of the service. */
 export const hasDropped = ({ members }: RoomState): boolean =>

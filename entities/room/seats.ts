@@ -29,7 +29,13 @@ import {
   toOthers,
   withMember
 } from "./model.ts"
-import { announce, expireJoinDeadlines, graceDeadlineOf, graceEndOf } from "./absences.ts"
+import {
+  announce,
+  expireJoinDeadlines,
+  graceDeadlineOf,
+  graceEndOf,
+  isForgotten
+} from "./absences.ts"
 import { emptyJsonState } from "./json-state.ts"
 
 const seconds = 1000
@@ -211,6 +217,8 @@ export const resume = (
 ): Result.Result<Decision, ResumeExpired | Unavailable> => {
   const member = state.members.get(command.playerId)
   if (member === undefined) return Result.fail(new ResumeExpired())
+  const isOther = member.attachment?.connectionId !== command.connectionId
+  if (isOther && isForgotten(state, member, now)) return Result.fail(new ResumeExpired())
   return Result.map(attach(state, member, command, now), (decision) => ({
     ...decision,
     emissions: decision.emissions.map((emission) =>

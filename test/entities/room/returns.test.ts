@@ -109,6 +109,15 @@ describe("a seat in a room whose runner is lost", () => {
     assert.deepStrictEqual(seatedPlayers(harness), ["ann", "cat"])
   })
 
+  it("refuses a player who returns eleven minutes after the loss, before the room notices it", () => {
+    const harness = roomOfThree()
+    harness.crash(11 * minute)
+    assert.isNull(harness.actor.peek("ben"))
+    harness.watch("n1")
+    harness.join("ben", "n1", "resume")
+    assert.strictEqual(harness.gateways.n1.outputs.at(-1)?.kind, "refuse")
+  })
+
   it("keeps a member whose gateway has survived, however long the room was away", () => {
     const harness = roomOfThree()
     harness.crash(11 * minute)
