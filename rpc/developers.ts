@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DeveloperSession, Requests } from "./auth.ts"
 import { featureTable } from "./config-document/features.ts"
-import { Email, GivenPassword, NewPassword } from "./email.ts"
+import { Email, GivenEmail, GivenPassword, NewPassword } from "./email.ts"
 import {
   AlreadyRedeemed,
   EmailTaken,
@@ -108,7 +108,7 @@ export const Signup = Schema.Struct({
 })
 export type Signup = typeof Signup.Type
 
-export const Login = Schema.Struct({ email: Email, password: GivenPassword })
+export const Login = Schema.Struct({ email: GivenEmail, password: GivenPassword })
 
 /** Proof of the developer's identity: the password, or a recent external sign-in. */
 const proof = {

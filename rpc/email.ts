@@ -28,23 +28,69 @@ import { DisplayName, PlayerResponse } from "./players.ts"
 import { RefreshToken, Session } from "./sessions.ts"
 import { repeatable, repeatErrors } from "./spent-secrets.ts"
 
-/** The normalized form by which accounts are found. */
-export const normalizeEmail = (text: string): string => text.trim().normalize("NFC").toLowerCase()
-
 /** Excludes every character with a meaning in mail headers. */
 const addressForm = /^[^\s@"(),:;<>[\]\\\p{C}]+@[^\s@"(),:;<>[\]\\\p{C}]+$/u
 
-/** A well-formed address. Only a verification mail proves that it exists. */
-export const Email = Schema.String.check(
-  Schema.makeFilter((text: string) =>
-    addressForm.test(text.trim()) && normalizeEmail(text).length <= limits.addressMaxCharacters
-      ? undefined
-      : `Expected an email address of at most ${limits.addressMaxCharacters} characters`
+/** Characters that show nothing, so that two addresses look alike. U+2800 is a blank Braille pattern. */
+const invisible = /[\p{Default_Ignorable_Code_Point}\u2800]/u
+
+/** Without the characters that end the host of a URL or stand for another one. */
+const domainForm = /^[a-z0-9._\-\u0080-\u{10ffff}]+$/iu
+
+const labels = /^(?!.*\.\d+$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/
+
+/** The ASCII form of a domain: lower case, and other scripts as `xn--`. Undefined if there is none. */
+const asciiDomain = (domain: string): string | undefined => {
+  if (!domainForm.test(domain)) return undefined
+  const host = URL.parse(`http://${domain}`)?.hostname
+  return host !== undefined && labels.test(host) ? host : undefined
+}
+
+/** An address as it was typed, but for case. Releases before 0.2.0 stored it in this form. */
+export const typedEmail = (text: string): string => text.trim().normalize("NFC").toLowerCase()
+
+/**
+ * The form in which the service stores an address: lower case, with the domain in ASCII. So a domain
+ * and its `xn--` form are one mailbox.
+ */
+export const normalizeEmail = (text: string): string => {
+  const address = typedEmail(text)
+  const at = address.lastIndexOf("@")
+  const domain = asciiDomain(address.slice(at + 1))
+  return domain === undefined ? address : `${address.slice(0, at + 1)}${domain}`
+}
+
+const isAddress = (text: string): boolean => {
+  const address = text.trim()
+  if (!addressForm.test(address) || invisible.test(address)) return false
+  return asciiDomain(address.slice(address.lastIndexOf("@") + 1)) !== undefined
+}
+
+const addressIssue = `Expected an email address of at most ${limits.addressMaxCharacters} characters`
+
+const addressOf = (isValid: (text: string) => boolean) =>
+  Schema.String.check(
+    Schema.makeFilter((text: string) =>
+      isValid(text) && normalizeEmail(text).length <= limits.addressMaxCharacters
+        ? undefined
+        : addressIssue
+    )
   )
-)
+
+/** A well-formed address. Only a verification mail proves that it exists. */
+export const Email = addressOf(isAddress)
+
+/**
+ * The address of an account that may exist. Earlier releases accepted more addresses, and their accounts
+ * can still sign in.
+ */
+export const GivenEmail = addressOf((text) => addressForm.test(text.trim()))
 
 /** Whether a text is a well-formed address. */
 export const isEmail = Schema.is(Email)
+
+/** Whether a text may be the address of an account. */
+export const isGivenEmail = Schema.is(GivenEmail)
 
 /** A new password: 8 to 256 characters. Characters beyond the basic plane count as one. */
 export const NewPassword = Schema.String.check(
@@ -92,7 +138,7 @@ export class EmailApi extends HttpApiGroup.make("email")
       error: wire(EmailTaken)
     }).annotate(OpenApi.Summary, "Create a player with an email and a password and sign it in"),
     HttpApiEndpoint.post("login", "/email/login", {
-      payload: Schema.Struct({ email: Email, password: GivenPassword }),
+      payload: Schema.Struct({ email: GivenEmail, password: GivenPassword }),
       success: Session,
       error: [wire(InvalidCredentials), wire(PlayerBanned)]
     }).annotate(OpenApi.Summary, "Sign in with an email and a password"),

@@ -30,6 +30,15 @@ import { nameUpTo, Timestamp } from "./text.ts"
 /** A project's name: 1 to 80 characters. */
 export const ProjectName = nameUpTo(projects.nameMaxCharacters)
 
+/** The host name label of a project's apps. Two hyphens in a row would name a version. */
+const Slug = Schema.String.check(
+  Schema.makeFilter((text: string) =>
+    text.length >= 3 && text.length <= 40 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text)
+      ? undefined
+      : "Expected 3 to 40 of a-z, 0-9 and single hyphens between them"
+  )
+)
+
 /**
  * An API key. `prefix` is its first eight characters. `plain` is the full publishable key, and null for
  * a secret key, which is shown only once after creation. `lastUsedAt` is some seconds behind.
@@ -126,7 +135,7 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
       })
     }).annotate(OpenApi.Summary, "List the projects that this developer is a member of"),
     HttpApiEndpoint.post("create", "/projects", {
-      payload: Schema.Struct({ name: ProjectName }),
+      payload: Schema.Struct({ name: ProjectName, slug: Schema.optionalKey(Slug) }),
       success: Schema.Struct({
         project: Project,
         plainKeys: Schema.Struct({ development: PlainKeys, production: PlainKeys })

@@ -8,9 +8,10 @@ import { LastLoginMethod } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { Method } from "#rpc/identities"
 import { dieOnTimeout, violatedConstraint, orDieWithTimeout } from "./database.ts"
+import { emailForms } from "./mailboxes.ts"
 import { PlayerRow, playerColumns } from "./players.ts"
 
-/** Key of an identity. `subject` is a lower-case email address or the provider's user id. */
+/** Key of an identity. `subject` is a normalized email address or the provider's user id. */
 const Key = Schema.Struct({
   environmentId: EnvironmentId,
   provider: Method,
@@ -47,6 +48,8 @@ export const IdentityRow = Schema.Struct({
 })
 export type IdentityRow = typeof IdentityRow.Type
 
+const Addressed = Schema.Struct({ environmentId: EnvironmentId, email: Schema.String })
+
 const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 type Owner = typeof Owner.Type
 
@@ -59,6 +62,17 @@ const reads = (sql: SqlClient.SqlClient) => ({
     execute: ({ environmentId, provider, subject }) => sql`
       select * from identities where environment_id = ${environmentId}
         and provider = ${provider} and subject = ${subject}`
+  }),
+  findByEmail: SqlSchema.findOneOption({
+    Request: Addressed,
+    Result: IdentityRow,
+    execute: ({ email, environmentId }) => {
+      const forms = emailForms(email)
+      return sql`
+        select * from identities where environment_id = ${environmentId}
+          and provider = 'email' and ${sql.in("subject", forms)}
+        order by array_position(${[...forms]}::text[], subject) limit 1`
+    }
   }),
   ofPlayer: SqlSchema.findAll({
     Request: Owner,
@@ -210,7 +224,7 @@ export class IdentityRepository extends Context.Service<IdentityRepository>()(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { find, ofPlayer } = reads(sql)
+      const { find, findByEmail, ofPlayer } = reads(sql)
       const {
         insert,
         lockPlayer,
@@ -223,6 +237,8 @@ export class IdentityRepository extends Context.Service<IdentityRepository>()(
       } = writes(sql)
       return {
         find: (key: typeof Key.Type) => orDieWithTimeout(find(key)),
+        /** Finds the account with an email address and a password, in any spelling of the domain. */
+        findByEmail: (address: typeof Addressed.Type) => orDieWithTimeout(findByEmail(address)),
         /** Lists all identities of a player, oldest first. */
         ofPlayer: (owner: Owner) => orDieWithTimeout(ofPlayer(owner)),
         /** Locks the player row until the commit. None if the player does not exist. */

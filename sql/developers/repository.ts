@@ -6,6 +6,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { DeveloperId, DeveloperSessionId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
+import { emailForms } from "../mailboxes.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -123,7 +124,12 @@ const accounts = (sql: SqlClient.SqlClient) => {
     findByEmail: SqlSchema.findOneOption({
       Request: Schema.String,
       Result: DeveloperRow,
-      execute: (email) => sql`select ${columns} from developers where email = ${email}`
+      execute: (email) => {
+        const forms = emailForms(email)
+        return sql`
+          select ${columns} from developers where ${sql.in("email", forms)}
+          order by array_position(${[...forms]}::text[], email) limit 1`
+      }
     }),
     any: SqlSchema.findAll({
       Request: Schema.Void,

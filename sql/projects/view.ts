@@ -3,6 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
+import { emailForms } from "../mailboxes.ts"
 import { PlayerRow, playerColumns } from "../players.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -79,7 +80,7 @@ const players = (sql: SqlClient.SqlClient) => {
         select ${seen} from players p
         where environment_id = ${environmentId} and id in (
           select player_id from identities
-          where environment_id = ${environmentId} and lower(email) = ${email})
+          where environment_id = ${environmentId} and lower(email) = any(${[...emailForms(email)]}::text[]))
         order by id desc limit ${emailPlayersMax}`
     }),
     listNewest: SqlSchema.findAll({

@@ -97,6 +97,10 @@ export const texts = {
     create: "Create project",
     createLead: "The keys of both environments are shown once after this.",
     name: "Name",
+    slugField: "Host name (optional)",
+    slugHint:
+      "Part of the address of the game. Lower-case letters, digits and hyphens; it never changes. " +
+      "Without one it is made from the name.",
     created: (name: string) => `${name} is ready`,
     keysOnce: "Store the secret keys now: they are shown only here. Publishable keys stay visible.",
     open: "Open the project",

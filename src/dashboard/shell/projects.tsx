@@ -118,14 +118,23 @@ export const Projects = () => {
         <div class="body">
           <Form
             submit={own.create}
-            send={async ({ name = "" }) => {
-              const answer = await ask("POST /v1/projects", { body: { name } })
+            send={async ({ name = "", slug }) => {
+              const body = { name, ...(slug === undefined ? {} : { slug }) }
+              const answer = await ask("POST /v1/projects", { body })
               await refreshProjects()
               load.refresh()
               setCreated(answer)
             }}
           >
             <Field label={own.name} name="name" maxLength={80} required />
+            <Field
+              label={own.slugField}
+              name="slug"
+              hint={own.slugHint}
+              maxLength={40}
+              pattern="[a-z0-9]+(-[a-z0-9]+)*"
+              autocomplete="off"
+            />
           </Form>
         </div>
       </Panel>

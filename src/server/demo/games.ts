@@ -54,7 +54,9 @@ const createProject = Effect.gen(function* () {
   const developer = yield* developers.findByEmail(demoEmail)
   if (Option.isNone(developer) || (yield* projects.hasSlug(slug))) return
   const owner = developer.value.id
-  const { environments: ids } = yield* environments.createProject("Demo games", owner, slug)
+  const { environments: ids } = yield* Effect.orDie(
+    environments.createProjectAs(slug, "Demo games", owner)
+  )
   const text = readFileSync(join(folder, configFile), "utf8")
   yield* configs.push({
     environmentId: ids.development,

@@ -198,7 +198,9 @@ layer(on({ SVC_SIGNUPS: "invite" }))("sign-up by invitation", (it) => {
       const [first, second] = codes
       for (const code of codes) yield* makeInvite(code)
       const email = "a@example.com"
-      assert.strictEqual(codeOf(yield* signup({ email, password })), "invalid_invite_code")
+      const none = yield* signup({ email, password })
+      assert.strictEqual(codeOf(none), "invalid_invite_code")
+      assert.match(String(at(none.body, "error", "message")), /needs an invite code/)
       const bad = { email, password, inviteCode: "third-code-3" }
       assert.strictEqual(codeOf(yield* signup(bad)), "invalid_invite_code")
       const both = yield* Effect.forEach(

@@ -102,6 +102,33 @@ layer(Node)("projects", (it) => {
       })
   )
 
+  it.effect(
+    "gives a project the slug that its developer chose, and refuses one that is taken",
+    () =>
+      Effect.gen(function* () {
+        const { developer } = yield* setUp("First")
+        const create = (slug: string, name = "\u661f\u306e\u65c5") =>
+          ask(developer, "POST", "/v1/projects", { name, slug })
+        const made = yield* create("hoshi-no-tabi")
+        assert.strictEqual(at(made.body, "project", "slug"), "hoshi-no-tabi")
+        for (const slug of [
+          "hoshi-no-tabi",
+          "www",
+          "ab",
+          "-ab",
+          "a--b",
+          "Abc",
+          "a".repeat(41),
+          "\u661f\u661f\u661f"
+        ]) {
+          const refused = yield* create(slug)
+          assert.deepStrictEqual([refused.status, codeOf(refused)], [400, "invalid_request"], slug)
+          assert.strictEqual(at(refused.body, "error", "details", "issues", 0, "path"), "slug")
+        }
+        assert.strictEqual(codeOf(yield* create("admin")), "name_reserved")
+      })
+  )
+
   it.effect("renames a project, returns the previous name and keeps the slug", () =>
     Effect.gen(function* () {
       const { developer, path, project } = yield* setUp("One")

@@ -164,7 +164,11 @@ const makeLink = Effect.gen(function* () {
       if (owner.id !== developerId) return yield* ofAnotherDeveloper
       yield* repository.updateProfile({ provider, subject, email, username })
     }
-    if (email !== null && emailVerified) yield* confirmEmail(developerId, normalizeEmail(email))
+    const own = Option.getOrUndefined(yield* repository.find(developerId))
+    if (email !== null && emailVerified && own !== undefined) {
+      const isOwn = normalizeEmail(own.email) === normalizeEmail(email)
+      if (isOwn) yield* confirmEmail(developerId, own.email)
+    }
     return { developerId, identities: yield* list(developerId) }
   }, transaction)
 })

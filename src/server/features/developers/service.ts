@@ -242,7 +242,7 @@ const makeAccess = Effect.gen(function* () {
 
   return {
     login: Effect.fn("DeveloperAccounts.login")(function* (email: string, password: string) {
-      const found = Option.getOrUndefined(yield* repository.findByEmail(normalizeEmail(email)))
+      const found = Option.getOrUndefined(yield* repository.findByEmail(email))
       const from = found?.passwordHash ?? null
       const valid = yield* passwords.verify(password, from)
       if (!valid || found === undefined || from === null) return yield* new InvalidCredentials()

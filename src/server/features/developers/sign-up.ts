@@ -18,6 +18,10 @@ export interface Invitation {
   readonly setupToken?: string | undefined
 }
 
+const inviteNeeded = new InvalidInviteCode({
+  message: "Sign-up needs an invite code. Send one as inviteCode, or ask the operator for one."
+})
+
 /** Reads the sign-up policy: `closed` is `open` until the first account exists. */
 export const makeSignups = Effect.gen(function* () {
   const repository = yield* DeveloperRepository
@@ -46,7 +50,7 @@ export const makeCreateAccount = Effect.gen(function* () {
     } else {
       const policy = yield* signups
       if (policy === "closed") return yield* new SignupsClosed()
-      if (policy === "invite" && inviteCode === undefined) return yield* new InvalidInviteCode()
+      if (policy === "invite" && inviteCode === undefined) return yield* inviteNeeded
     }
     if (inviteCode !== undefined) yield* invites.check(inviteCode)
   })

@@ -8,7 +8,7 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
-import { isEmail, normalizeEmail } from "#rpc/email"
+import { isGivenEmail, typedEmail } from "#rpc/email"
 import {
   InvalidToken,
   type MailUnavailable,
@@ -123,8 +123,8 @@ const makeSenders = Effect.gen(function* () {
     throttle
   ) {
     yield* mailer.available
-    if (!isEmail(email)) return
-    const to = normalizeEmail(email)
+    if (!isGivenEmail(email)) return
+    const to = typedEmail(email)
     if (!(yield* Effect.isSuccess(throttle))) {
       return yield* Effect.logInfo("Skipped a reset link: the rate limit is exceeded")
     }

@@ -133,6 +133,8 @@ const makeLinking = Effect.gen(function* () {
   ) {
     const to = normalizeEmail(email)
     const identity = newIdentity(to, yield* passwords.hash(password))
+    const owner = yield* identities.findByEmail({ environmentId, email })
+    if (Option.isSome(owner)) return yield* new EmailTaken()
     return yield* sessions.signUp(environmentId, { displayName, identity }).pipe(
       Effect.tap(({ player }) => sendVerification(environmentId, player.id, to, link)),
       transaction,
@@ -140,11 +142,12 @@ const makeLinking = Effect.gen(function* () {
     )
   })
 
-  /** Fails with the reason why an address is taken. The address may be the player's own. */
-  const failTaken = Effect.fnUntraced(function* (player: PlayerCaller, subject: string) {
+  /** Fails with the reason if an address is taken. The address may be the player's own. */
+  const requireFree = Effect.fnUntraced(function* (player: PlayerCaller, email: string) {
     const { environmentId, playerId } = player
-    const owner = yield* identities.find({ environmentId, provider: "email", subject })
-    const isOwn = Option.exists(owner, (row) => row.playerId === playerId)
+    const owner = yield* identities.findByEmail({ environmentId, email })
+    if (Option.isNone(owner)) return
+    const isOwn = owner.value.playerId === playerId
     return yield* isOwn ? new EmailAlreadyLinked() : new IdentityAlreadyLinked()
   })
 
@@ -161,11 +164,14 @@ const makeLinking = Effect.gen(function* () {
     const identity = newIdentity(to, yield* passwords.hash(password))
     const linkedAt = yield* DateTime.now
     const linked = yield* sessions.lockOpenSession(environmentId, playerId, sessionId).pipe(
+      Effect.andThen(requireFree(player, email)),
       Effect.andThen(identities.link({ ...identity, environmentId, playerId, linkedAt })),
       Effect.tap(() => sendVerification(environmentId, playerId, to, target)),
       transaction,
       Effect.catchTag("IdentityConflict", ({ reason }) =>
-        reason === "provider-linked" ? Effect.fail(new EmailAlreadyLinked()) : failTaken(player, to)
+        reason === "provider-linked"
+          ? Effect.fail(new EmailAlreadyLinked())
+          : Effect.andThen(requireFree(player, email), Effect.fail(new IdentityAlreadyLinked()))
       )
     )
     return Option.isSome(linked) ? playerView(linked.value) : yield* new NotFound()
@@ -186,8 +192,7 @@ const makePasswordChecks = Effect.gen(function* () {
     { environmentId },
     { email, password }
   ) {
-    const key = { environmentId, provider: "email", subject: normalizeEmail(email) } as const
-    const found = Option.getOrUndefined(yield* identities.find(key))
+    const found = Option.getOrUndefined(yield* identities.findByEmail({ environmentId, email }))
     const from = found?.passwordHash ?? null
     const isCorrect = yield* passwords.verify(password, from)
     if (!isCorrect || found === undefined || from === null) return yield* new InvalidCredentials()

@@ -2,7 +2,6 @@
 import { Data, DateTime, Effect, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient, SqlError } from "effect/sql"
-import { normalizeEmail } from "#rpc/email"
 import { DeveloperId, newId } from "#rpc/ids"
 import { AuditRepository, wholeDeployment } from "#sql/audit"
 import { DeveloperRepository } from "#sql/developers/repository"
@@ -50,9 +49,7 @@ export const creditDeveloper = Effect.fnUntraced(function* (credit: Credit) {
   const random = yield* SecureRandom.SecureRandom
   const sql = yield* SqlClient.SqlClient
   if (cents < 1) return yield* refuse("Expected a whole number of cents above zero.")
-  const found = yield* isDeveloperId(name)
-    ? developers.find(name)
-    : developers.findByEmail(normalizeEmail(name))
+  const found = yield* isDeveloperId(name) ? developers.find(name) : developers.findByEmail(name)
   if (Option.isNone(found)) return yield* refuse(`There is no developer ${name}.`)
   const { id: developerId } = found.value
   const entryId = Effect.provideService(newId.auditEntry, SecureRandom.SecureRandom, random)

@@ -1,5 +1,5 @@
 /** Creation of projects: a unique slug, both environments, and a pair of API keys for each. */
-import { DateTime, Effect } from "effect"
+import { Data, DateTime, Effect } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import type { EnvironmentName, KeyKind } from "#rpc/auth"
@@ -20,6 +20,9 @@ export interface CreatedProject {
   readonly environments: Readonly<Record<EnvironmentName, EnvironmentId>>
   readonly keys: Readonly<Record<EnvironmentName, PlainKeys>>
 }
+
+/** Another project has the slug, perhaps a deleted one. */
+export class SlugTaken extends Data.TaggedError("SlugTaken") {}
 
 /** Builds a slug that is a valid host name label: `Café Royale` becomes `cafe-royale-x7k2`. */
 const slugOf = (name: string, suffix: string): string => {
@@ -51,23 +54,34 @@ type CreateKey = (
 
 /** Creates projects; `createKey` issues the first keys of each environment. */
 export const makeCreateProject = Effect.fnUntraced(function* (createKey: CreateKey) {
+  const create = yield* makeCreate(createKey)
+  return {
+    /** Retries with another random suffix while the slug is taken. */
+    createProject: Effect.fn("Environments.createProject")((name: string, owner?: DeveloperId) =>
+      Effect.orDie(Effect.retry(create(newSlug(name), name, owner), { times: slugAttempts }))
+    ),
+    createProjectAs: Effect.fn("Environments.createProjectAs")(
+      (slug: string, name: string, owner?: DeveloperId) => create(Effect.succeed(slug), name, owner)
+    )
+  }
+})
+
+const makeCreate = Effect.fnUntraced(function* (createKey: CreateKey) {
   const members = yield* MemberRepository
   const repository = yield* ProjectRepository
   const random = yield* SecureRandom.SecureRandom
   const sql = yield* SqlClient.SqlClient
-  return Effect.fn("Environments.createProject")(
-    function* (name: string, owner?: DeveloperId, wanted?: string) {
+  return Effect.fnUntraced(
+    function* (
+      candidate: Effect.Effect<string, never, SecureRandom.SecureRandom>,
+      name: string,
+      owner: DeveloperId | undefined
+    ) {
       const id = yield* newId.project
       const createdAt = yield* DateTime.now
-      const candidate = wanted === undefined ? newSlug(name) : Effect.succeed(wanted)
-      const insert = Effect.flatMap(candidate, (slug) =>
-        Effect.flatMap(repository.insertProject({ id, name, slug, createdAt }), (inserted) =>
-          inserted
-            ? Effect.succeed(slug)
-            : Effect.fail("Failed to insert the project: the slug is taken")
-        )
-      )
-      const slug = yield* Effect.retry(insert, { times: slugAttempts })
+      const slug = yield* candidate
+      const isNew = yield* repository.insertProject({ id, name, slug, createdAt })
+      if (!isNew) return yield* new SlugTaken()
       const createEnvironment = Effect.fnUntraced(function* (environmentName: EnvironmentName) {
         const environmentId = yield* newId.environment
         const row = { id: environmentId, projectId: id, name: environmentName, createdAt }
@@ -90,7 +104,7 @@ export const makeCreateProject = Effect.fnUntraced(function* (createKey: CreateK
       }
     },
     sql.withTransaction,
-    Effect.orDie,
+    Effect.catchTag("SqlError", Effect.die),
     Effect.provideService(SecureRandom.SecureRandom, random)
   )
 })

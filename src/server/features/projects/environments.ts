@@ -13,7 +13,7 @@ import { ProjectRepository } from "#sql/projects/repository"
 import { Invalidation } from "#server/platform/invalidation"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { Usage } from "#server/platform/usage"
-import { type CreatedProject, makeCreateProject } from "./creation.ts"
+import { type CreatedProject, makeCreateProject, type SlugTaken } from "./creation.ts"
 import { wrongKind } from "./key-kinds.ts"
 
 const keyPattern = /^(?:pk|sk)_[A-Za-z0-9_-]{43}$/
@@ -63,14 +63,16 @@ export class Environments extends Context.Service<
     ) => Effect.Effect<Option.Option<DateTime.Utc>>
     /**
      * Creates a project with both environments and a pair of keys for each, in one transaction. The
-     * owner becomes its first member. A project without members is visible to nobody. Without a slug,
-     * derives one from the name.
+     * owner becomes its first member. A project without members is visible to nobody. The slug is made
+     * from the name, with a random suffix.
      */
-    readonly createProject: (
+    readonly createProject: (name: string, owner?: DeveloperId) => Effect.Effect<CreatedProject>
+    /** Creates a project with a slug of the owner's choice. */
+    readonly createProjectAs: (
+      slug: string,
       name: string,
-      owner?: DeveloperId,
-      slug?: string
-    ) => Effect.Effect<CreatedProject>
+      owner?: DeveloperId
+    ) => Effect.Effect<CreatedProject, SlugTaken>
   }
 >()("server/features/projects/environments/Environments") {
   static readonly layer = Layer.effect(
@@ -111,7 +113,7 @@ export class Environments extends Context.Service<
         findByHash: (hash) => Cache.get(keyCache, hash),
         liveKeys: repository.liveKeys,
         createKey,
-        createProject: yield* makeCreateProject(createKey),
+        ...(yield* makeCreateProject(createKey)),
         revokeKey: Effect.fn("Environments.revokeKey")(function* (environmentId, keyId) {
           const now = yield* DateTime.now
           const revoked = yield* repository.revokeKey({ environmentId, keyId, now })

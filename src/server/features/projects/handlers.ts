@@ -47,7 +47,7 @@ const ProjectsGroup = apiGroup(
       }),
       create: Effect.fnUntraced(function* ({ payload }) {
         const { developerId } = yield* CurrentDeveloper
-        return yield* projects.create(developerId, payload.name)
+        return yield* projects.create(developerId, payload.name, payload.slug)
       })
     })
   })

@@ -60,3 +60,14 @@ export const isReservedName = (name: string): boolean => {
   if (own === "" || staff.has(joined)) return true
   return service.some((word) => own.startsWith(word) || words.includes(word))
 }
+
+/** Host names that visitors, browsers or mail servers take for the service's own. */
+const hosts: ReadonlySet<string> = new Set(
+  (
+    "account accounts api app apps auth autoconfig autodiscover blog cdn console dashboard dev docs " +
+    "email ftp imap login mail mta-sts ns1 ns2 oauth pop smtp static status webmail wpad www"
+  ).split(" ")
+)
+
+/** Whether a slug would be such a host name below the hosting domain. */
+export const isReservedSlug = (slug: string): boolean => hosts.has(slug)

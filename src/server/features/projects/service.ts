@@ -2,18 +2,25 @@
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { CurrentActor, EnvironmentName, KeyKind } from "#rpc/auth"
-import { NameReserved, NotFound, TooManyKeys, TooManyProjects } from "#rpc/errors/codes"
+import {
+  type InvalidRequest,
+  NameReserved,
+  NotFound,
+  TooManyKeys,
+  TooManyProjects
+} from "#rpc/errors/codes"
 import { type DeveloperId, type EnvironmentId, KeyId, type ProjectId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import type { DeletedProject, Project, ProjectKey } from "#rpc/projects"
 import { normalizeName } from "#rpc/text"
 import { type ListedKey, ManagementRepository } from "#sql/projects/management"
 import type { ProjectRow } from "#sql/projects/repository"
+import { invalidField } from "#server/platform/invalid-request"
 import { Audit } from "../audit/service.ts"
 import type { CreatedProject } from "./creation.ts"
 import { makeDeletion } from "./deletion.ts"
 import { Environments } from "./environments.ts"
-import { isReservedName } from "./reserved-names.ts"
+import { isReservedName, isReservedSlug } from "./reserved-names.ts"
 
 const isKeyId = Schema.is(KeyId)
 
@@ -58,10 +65,11 @@ export class Projects extends Context.Service<
     readonly list: (developerId: DeveloperId) => Effect.Effect<ReadonlyArray<Project>>
     readonly create: (
       developerId: DeveloperId,
-      name: string
+      name: string,
+      slug?: string
     ) => Effect.Effect<
       { readonly project: Project; readonly plainKeys: CreatedProject["keys"] },
-      NameReserved | TooManyProjects,
+      InvalidRequest | NameReserved | TooManyProjects,
       CurrentActor
     >
     readonly find: (projectId: ProjectId) => Effect.Effect<Project, NotFound>
@@ -133,29 +141,41 @@ const makeReads = Effect.gen(function* () {
   }
 })
 
+const slugTaken = invalidField("slug", "Another project has this slug. Choose another one.")
+
 const makeCreate = Effect.gen(function* () {
   const audit = yield* Audit
   const repository = yield* ManagementRepository
   const environments = yield* Environments
   const sql = yield* SqlClient.SqlClient
   const find = yield* makeFind
-  const store = Effect.fnUntraced(function* (developerId: DeveloperId, name: string) {
+  const store = Effect.fnUntraced(function* (
+    developerId: DeveloperId,
+    name: string,
+    slug?: string
+  ) {
     yield* repository.lockDeveloper(developerId)
     if ((yield* repository.countProjects(developerId)) >= limits.perDeveloper) {
       return yield* new TooManyProjects({ details: { limit: limits.perDeveloper } })
     }
-    const created = yield* environments.createProject(name, developerId)
+    const created = yield* slug === undefined
+      ? environments.createProject(name, developerId)
+      : environments.createProjectAs(slug, name, developerId)
     const target = { kind: "project", id: created.projectId }
     yield* audit.record(created, { action: "project.create", target, details: { name } })
     return created
   })
-  return Effect.fn("Projects.create")(function* (developerId: DeveloperId, rawName: string) {
+  return Effect.fn("Projects.create")(function* (
+    developerId: DeveloperId,
+    rawName: string,
+    slug?: string
+  ) {
     const name = normalizeName(rawName)
-    if (isReservedName(name)) return yield* new NameReserved()
-    const { keys: plainKeys, projectId } = yield* Effect.catchTag(
-      sql.withTransaction(store(developerId, name)),
-      "SqlError",
-      Effect.die
+    if ([name, slug ?? name].some(isReservedName)) return yield* new NameReserved()
+    if (slug !== undefined && isReservedSlug(slug)) return yield* slugTaken
+    const { keys: plainKeys, projectId } = yield* Effect.catchTags(
+      sql.withTransaction(store(developerId, name, slug)),
+      { SqlError: Effect.die, SlugTaken: () => Effect.fail(slugTaken) }
     )
     return { project: yield* Effect.orDie(find(projectId)), plainKeys }
   })

@@ -5,7 +5,7 @@
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { ageProfileOf } from "#rpc/ages"
 import type { EnvironmentCaller } from "#rpc/auth"
-import { Email, normalizeEmail } from "#rpc/email"
+import { isGivenEmail } from "#rpc/email"
 import { PlayerNotFound } from "#rpc/errors/codes"
 import { type EnvironmentId, PlayerId } from "#rpc/ids"
 import { http as pages, projects as limits } from "#rpc/limits"
@@ -26,7 +26,6 @@ import { makeRequestCourse } from "./request-counts.ts"
 import { Projects } from "./service.ts"
 
 const isPlayerId = Schema.is(PlayerId)
-const isEmail = Schema.is(Email)
 
 /** Id above every player id. The newest-first list starts there. */
 const lastId = PlayerId.make(`pl_${"Z".repeat(26)}`)
@@ -162,8 +161,7 @@ const makeLists = Effect.gen(function* () {
     return yield* pageOf(environmentId, found, limit, ({ id, sortName }) => cursorOf(id, sortName))
   })
   const findExact = Effect.fnUntraced(function* (environmentId: EnvironmentId, q: string) {
-    if (isEmail(q))
-      return yield* repository.findByEmail({ environmentId, email: normalizeEmail(q) })
+    if (isGivenEmail(q)) return yield* repository.findByEmail({ environmentId, email: q })
     return Option.toArray(yield* find(environmentId, q))
   })
   return {

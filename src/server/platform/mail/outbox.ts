@@ -206,10 +206,10 @@ const makeCompose = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (claimed: ClaimedMail) {
     const { environmentId, id, projectName, purpose, sealed } = claimed
-    const { to, ...target } = yield* openAs(secrets, Payload, sealed)
-    const found = yield* identities.find({ environmentId, provider: "email", subject: to })
+    const { to: email, ...target } = yield* openAs(secrets, Payload, sealed)
+    const found = yield* identities.findByEmail({ environmentId, email })
     if (Option.isNone(found)) return undefined
-    const { emailVerified, playerId } = found.value
+    const { emailVerified, playerId, subject: to } = found.value
     const isOver = emailVerified || playerId !== claimed.playerId
     if (purpose === "verify" && isOver) return undefined
     if (!(yield* isPermitted(claimed, to))) return undefined
