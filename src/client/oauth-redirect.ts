@@ -76,14 +76,16 @@ const redirect = (url: string): Promise<never> =>
 
 /**
  * Sends the player to the provider. `name` is the key of the verifier in `sessionStorage` during a
- * redirect. The popup opens before the first await.
+ * redirect. The popup opens before the first await. `late` takes the code of a popup that seemed closed,
+ * after the rejection.
  */
 export const requestCode = async (
   name: string,
   begin: (start: AuthorizationRequest) => Promise<Authorization>,
   start: Pick<AuthorizationRequest, "provider" | "link">,
   options: ProviderOptions,
-  timers: Timers
+  timers: Timers,
+  late: (code: SignInCode) => void
 ): Promise<SignInCode> => {
   if (typeof document === "undefined")
     throw new TypeError("This needs a browser page: use oauth.start() instead.")
@@ -101,7 +103,10 @@ export const requestCode = async (
   const popup = openPopup(randomText(), redirectUrl, timers)
   try {
     const { url, verifier } = await begin({ ...start, mode, redirectUrl: popup.returnTo })
-    return codeOf(await popup.show(url), verifier)
+    const response = await popup.show(url, ({ code }) => {
+      if (code !== null) late({ code, verifier })
+    })
+    return codeOf(response, verifier)
   } finally {
     popup.close()
   }

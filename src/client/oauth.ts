@@ -158,8 +158,17 @@ export const oauth: Module<OAuth> = (core) => {
   }
 
   // The popup must open in the click handler, so nothing is awaited before `requestCode`.
-  const signIn = async (provider: Provider, options: ProviderOptions, link: boolean) =>
-    exchange(await requestCode(pending, authorize, { provider, link }, options, timers))
+  const signIn = async (provider: Provider, options: ProviderOptions, link: boolean) => {
+    const before = tokens.player?.id
+    // The caller has got `popup_closed` and hears of this success by `sessions.onChange`; of an error there
+    // is nothing new to say.
+    const late = (code: SignInCode) => {
+      if (tokens.player?.id === before) exchange(code).catch(() => undefined)
+    }
+    return exchange(
+      await requestCode(pending, authorize, { provider, link }, options, timers, late)
+    )
+  }
 
   const result = async () => {
     const code = await receiveCode(pending)

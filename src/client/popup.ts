@@ -1,6 +1,6 @@
 /**
  * A popup for a provider's pages. Its callback page, on this page's origin, sends the response as a
- * message (see `oauth-callback.ts`). Providers may cut the popup off from its opener
+ * message (see `oauth-callback.ts`). The page or the provider may cut the popup off from its opener
  * (Cross-Origin-Opener-Policy). It then looks closed although it is open, and the response comes over a
  * broadcast channel.
  */
@@ -11,8 +11,14 @@ import type { Timers } from "./timers.ts"
 export interface Popup {
   /** The callback URL, with the popup's id. */
   readonly returnTo: string
-  /** Shows the provider's page and waits for its response. */
-  readonly show: (url: string) => Promise<ProviderResponse>
+  /**
+   * Shows the provider's page and waits for its response. `late` takes the response of a popup that
+   * only looked closed, after the rejection.
+   */
+  readonly show: (
+    url: string,
+    late: (response: ProviderResponse) => void
+  ) => Promise<ProviderResponse>
   readonly close: () => void
 }
 
@@ -22,6 +28,8 @@ const signInMillis = 10 * 60_000
 const lookMillis = 500
 /** The response of a popup that closes itself may still arrive for this long. */
 const lateMillis = 1000
+/** A popup that is cut off is given up after the page has had the focus for this long. */
+const cutOffMillis = 30_000
 
 const features = "popup,width=500,height=700"
 
@@ -36,9 +44,9 @@ export const openPopup = (id: string, redirectUrl: URL, timers: Timers): Popup =
   url.searchParams.set(popupParameter, id)
   return {
     returnTo: url.href,
-    show: (provider) => {
+    show: (provider, late) => {
       opened.location.replace(provider)
-      return awaitResponse(id, opened, timers)
+      return awaitResponse(id, opened, timers, late)
     },
     close: () => opened.close()
   }
@@ -54,40 +62,50 @@ const responseOf = (data: unknown, id: string): ProviderResponse | undefined => 
 }
 
 /**
- * Rejects when the popup is closed and this page has the focus. Without the focus, the popup may
- * only look closed.
+ * Rejects when the popup is closed and this page has the focus. A popup that looks closed while it has
+ * the focus, or whose page is isolated, is cut off: only time tells whether it is closed. The answer of
+ * a popup that was given up goes to `late`.
  */
-const awaitResponse = (id: string, opened: Window, timers: Timers): Promise<ProviderResponse> =>
+const awaitResponse = (
+  id: string,
+  opened: Window,
+  timers: Timers,
+  late: (response: ProviderResponse) => void
+): Promise<ProviderResponse> =>
   new Promise((resolve, reject) => {
     const channel = new BroadcastChannel(channelName(id))
-    const stop: Array<() => void> = []
-    const end = () => {
-      window.removeEventListener("message", onMessage)
-      channel.close()
-      for (const each of stop) each()
-    }
-    const fail = (error: ClientError) => {
-      end()
-      reject(error)
-    }
+    let isCutOff = globalThis.crossOriginIsolated
+    let answer = resolve
+    let stopLooking = () => undefined as void
     const onMessage = ({ data, origin }: MessageEvent<unknown>) => {
       const response = responseOf(data, id)
       if (origin !== location.origin || response === undefined) return
       end()
-      resolve(response)
+      answer(response)
     }
-    const closed = () => fail(new ClientError("popup_closed", "The player closed the popup."))
+    const end = () => {
+      window.removeEventListener("message", onMessage)
+      channel.close()
+      stopLooking()
+      stopWaiting()
+    }
+    const giveUp = () => {
+      if (!document.hasFocus()) return look()
+      answer = late
+      reject(new ClientError("popup_closed", "The player closed the popup."))
+    }
     const look = () => {
-      const isClosed = opened.closed && document.hasFocus()
-      stop[0] = timers.after(isClosed ? lateMillis : lookMillis, isClosed ? closed : look)
+      const isClosed = opened.closed
+      const isShown = isClosed && !document.hasFocus()
+      isCutOff ||= isShown
+      if (!isClosed || isShown) stopLooking = timers.after(lookMillis, look)
+      else stopLooking = timers.after(isCutOff ? cutOffMillis : lateMillis, giveUp)
     }
+    const stopWaiting = timers.after(signInMillis, () => {
+      end()
+      reject(new ClientError("timed_out", "The sign-in was not completed within 10 minutes."))
+    })
     window.addEventListener("message", onMessage)
     channel.addEventListener("message", onMessage)
-    stop.push(
-      () => undefined,
-      timers.after(signInMillis, () =>
-        fail(new ClientError("timed_out", "The sign-in was not completed within 10 minutes."))
-      )
-    )
     look()
   })

@@ -139,14 +139,13 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
         assert.strictEqual((yield* signIn(again, elsewhere, "ada")).id, id)
       }))
 
-    test("links a provider to a guest through a popup that lost its opener", () =>
+    test("links a provider to a guest of an isolated page", () =>
       Effect.gen(function* () {
         const visitor = yield* newVisitor()
         const page = yield* opened(visitor, "/isolated")
+        assert.isTrue(yield* ask(() => page.evaluate(() => crossOriginIsolated)))
         const guest = yield* ask(() =>
           page.evaluate(async () => {
-            // The popup has the focus, not this page.
-            document.hasFocus = () => false
             const begin = () => window.client.oauth.link("google", { redirectUrl: "/signed-in" })
             Object.assign(window, { begin })
             return (await window.client.sessions.guest()).id
@@ -159,6 +158,48 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
         const linked = yield* outcome(page)
         assert.deepStrictEqual(linked, { id: guest, linked: true, provider: "google" })
       }))
+
+    for (const link of [false, true]) {
+      test(`${link ? "links" : "signs in with"} a provider whose pages cut the popup off, after it seemed closed`, () =>
+        Effect.gen(function* () {
+          const visitor = yield* newVisitor()
+          const page = yield* opened(visitor)
+          const guest = yield* ask(() =>
+            page.evaluate(async (link) => {
+              if (!link) return null
+              const begin = () => window.client.oauth.link("google", { redirectUrl: "/signed-in" })
+              Object.assign(window, { begin })
+              return (await window.client.sessions.guest()).id
+            }, link)
+          )
+          const { url } = yield* GamePages
+          yield* ask(() =>
+            visitor.route(
+              (address) => address.origin !== url && address.pathname.includes("interaction"),
+              async (route) => {
+                const response = await route.fetch({ maxRedirects: 0 })
+                const headers = {
+                  ...response.headers(),
+                  "cross-origin-opener-policy": "same-origin"
+                }
+                await route.fulfill({ response, headers })
+              }
+            )
+          )
+          const popup = yield* clicked(visitor, page)
+          yield* ask(() => popup.waitForSelector("#continue"))
+          assert.isNull(yield* ask(() => popup.evaluate(() => window.opener)))
+          assert.deepStrictEqual(yield* outcome(page), { error: "popup_closed" })
+          yield* consent(popup, link ? "dora" : "emil")
+          yield* ask(() =>
+            page.waitForFunction(async () => {
+              if (window.client.sessions.player === null) return false
+              return (await window.client.identities.list()).length === 1
+            })
+          )
+          if (link) assert.strictEqual(yield* playerOf(page), guest)
+        }))
+    }
 
     test("rejects with a code for a declined, closed or blocked popup", () =>
       Effect.gen(function* () {

@@ -33,6 +33,12 @@ import { returnToOpener } from "${baseUrl}/sdk/client.js"
 if (returnToOpener()) document.body.textContent = "You may close this window."
 </script>`
 
+/** These headers isolate a page. They cut popups off from it, as games with threads need. */
+const isolated = {
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-embedder-policy": "require-corp"
+}
+
 const answer =
   (pages: ReadonlyMap<string, string>): RequestListener =>
   ({ url = "" }, response) => {
@@ -40,8 +46,7 @@ const answer =
     const text = pages.get(pathname)
     response.writeHead(text === undefined ? 404 : 200, {
       "content-type": "text/html",
-      // This header cuts popups off from their opener.
-      ...(pathname === "/isolated" ? { "cross-origin-opener-policy": "same-origin" } : {})
+      ...(pathname === "/isolated" ? isolated : {})
     })
     response.end(text)
   }
