@@ -8,7 +8,6 @@ import { LastLoginMethod } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { Method } from "#rpc/identities"
 import { dieOnTimeout, violatedConstraint, orDieWithTimeout } from "./database.ts"
-import { emailForms } from "./mailboxes.ts"
 import { PlayerRow, playerColumns } from "./players.ts"
 
 /** Key of an identity. `subject` is a normalized email address or the provider's user id. */
@@ -48,7 +47,10 @@ export const IdentityRow = Schema.Struct({
 })
 export type IdentityRow = typeof IdentityRow.Type
 
-const Addressed = Schema.Struct({ environmentId: EnvironmentId, email: Schema.String })
+const Addressed = Schema.Struct({
+  environmentId: EnvironmentId,
+  forms: Schema.Array(Schema.String)
+})
 
 const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 type Owner = typeof Owner.Type
@@ -66,13 +68,10 @@ const reads = (sql: SqlClient.SqlClient) => ({
   findByEmail: SqlSchema.findOneOption({
     Request: Addressed,
     Result: IdentityRow,
-    execute: ({ email, environmentId }) => {
-      const forms = emailForms(email)
-      return sql`
+    execute: ({ environmentId, forms }) => sql`
         select * from identities where environment_id = ${environmentId}
           and provider = 'email' and ${sql.in("subject", forms)}
         order by array_position(${[...forms]}::text[], subject) limit 1`
-    }
   }),
   ofPlayer: SqlSchema.findAll({
     Request: Owner,
@@ -237,7 +236,7 @@ export class IdentityRepository extends Context.Service<IdentityRepository>()(
       } = writes(sql)
       return {
         find: (key: typeof Key.Type) => orDieWithTimeout(find(key)),
-        /** Finds the account with an email address and a password, in any spelling of the domain. */
+        /** Finds the account with an email address in one of these forms; the first form wins. */
         findByEmail: (address: typeof Addressed.Type) => orDieWithTimeout(findByEmail(address)),
         /** Lists all identities of a player, oldest first. */
         ofPlayer: (owner: Owner) => orDieWithTimeout(ofPlayer(owner)),

@@ -6,7 +6,6 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { DeveloperId, DeveloperSessionId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
-import { emailForms } from "../mailboxes.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -122,14 +121,11 @@ const accounts = (sql: SqlClient.SqlClient) => {
       execute: (id) => sql`select ${columns} from developers where id = ${id}`
     }),
     findByEmail: SqlSchema.findOneOption({
-      Request: Schema.String,
+      Request: Schema.Array(Schema.String),
       Result: DeveloperRow,
-      execute: (email) => {
-        const forms = emailForms(email)
-        return sql`
+      execute: (forms) => sql`
           select ${columns} from developers where ${sql.in("email", forms)}
           order by array_position(${[...forms]}::text[], email) limit 1`
-      }
     }),
     any: SqlSchema.findAll({
       Request: Schema.Void,
@@ -222,7 +218,8 @@ const make = Effect.gen(function* () {
     ...setupTokens(sql),
     insert: (row: NewDeveloper) => orDieWithTimeout(insert(row)),
     find: (id: DeveloperId) => orDieWithTimeout(find(id)),
-    findByEmail: (email: string) => orDieWithTimeout(findByEmail(email)),
+    /** Finds the account with an address in one of these forms; the first form wins. */
+    findByEmail: (forms: ReadonlyArray<string>) => orDieWithTimeout(findByEmail(forms)),
     /** Whether there is no developer account. */
     isEmpty: Effect.map(orDieWithTimeout(any(undefined)), (rows) => rows.length === 0),
     /** Locks the table until the transaction ends, so that sign-ups serialize. */

@@ -3,7 +3,6 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
-import { emailForms } from "../mailboxes.ts"
 import { PlayerRow, playerColumns } from "../players.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -74,13 +73,13 @@ const players = (sql: SqlClient.SqlClient) => {
     }),
     // Includes emails that providers report: accounts are never merged by email.
     findByEmail: SqlSchema.findAll({
-      Request: Schema.Struct({ environmentId: EnvironmentId, email: Schema.String }),
+      Request: Schema.Struct({ environmentId: EnvironmentId, forms: Schema.Array(Schema.String) }),
       Result: SeenPlayer,
-      execute: ({ email, environmentId }) => sql`
+      execute: ({ environmentId, forms }) => sql`
         select ${seen} from players p
         where environment_id = ${environmentId} and id in (
           select player_id from identities
-          where environment_id = ${environmentId} and lower(email) = any(${[...emailForms(email)]}::text[]))
+          where environment_id = ${environmentId} and lower(email) = any(${[...forms]}::text[]))
         order by id desc limit ${emailPlayersMax}`
     }),
     listNewest: SqlSchema.findAll({

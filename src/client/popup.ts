@@ -63,7 +63,7 @@ const responseOf = (data: unknown, id: string): ProviderResponse | undefined => 
 
 /**
  * Rejects when the popup is closed and this page has the focus. A popup that looks closed while it has
- * the focus, or whose page is isolated, is cut off: only time tells whether it is closed. The answer of
+ * the focus, or whose page is isolated, is cut off: only time shows whether it is closed. The answer of
  * a popup that was given up goes to `late`.
  */
 const awaitResponse = (
@@ -75,7 +75,7 @@ const awaitResponse = (
   new Promise((resolve, reject) => {
     const channel = new BroadcastChannel(channelName(id))
     let isCutOff = globalThis.crossOriginIsolated
-    let answer = resolve
+    let answer: (response: ProviderResponse) => void = resolve
     let stopLooking = () => undefined as void
     const onMessage = ({ data, origin }: MessageEvent<unknown>) => {
       const response = responseOf(data, id)

@@ -72,7 +72,7 @@ afterEach(() => {
 })
 
 describe("a popup", () => {
-  it("that is closed rejects within two seconds", async () => {
+  it("a closed popup rejects within two seconds", async () => {
     const { focus, known, pass, popup } = makePage()
     pass(5000)
     assert.isUndefined(await known())
@@ -83,7 +83,7 @@ describe("a popup", () => {
     pass(600_000)
   })
 
-  it("that looks closed while it is shown is waited for, also after a look at the page", async () => {
+  it("a popup that looks closed while it is shown is waited for, also after a look at the page", async () => {
     const { focus, known, pass, popup, send, waiting } = makePage()
     popup.closed = true
     pass(60_000)
@@ -97,7 +97,7 @@ describe("a popup", () => {
     assert.strictEqual(waiting.size, 0)
   })
 
-  it("of an isolated page is waited for, even if the page always seems to have the focus", async () => {
+  it("a popup of an isolated page is waited for, even if the page always seems to have the focus", async () => {
     const { focus, known, pass, popup, send } = makePage({ isolated: true })
     popup.closed = true
     focus.here = true
@@ -107,7 +107,7 @@ describe("a popup", () => {
     assert.deepStrictEqual(await known(), answer)
   })
 
-  it("that was given up hands a late answer over, once", async () => {
+  it("a popup that was given up hands a late answer over, once", async () => {
     const { focus, known, late, pass, popup, send, waiting } = makePage()
     popup.closed = true
     focus.here = true
@@ -120,7 +120,7 @@ describe("a popup", () => {
     assert.strictEqual(waiting.size, 0)
   })
 
-  it("is given up after ten minutes, and then no answer counts", async () => {
+  it("a popup is given up after ten minutes, and then no answer counts", async () => {
     const { known, late, pass, send, waiting } = makePage()
     pass(600_000)
     assert.strictEqual(await known(), "timed_out")

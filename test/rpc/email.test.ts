@@ -3,7 +3,7 @@ import { domainToUnicode } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { isEmail, isGivenEmail, normalizeEmail } from "#rpc/email"
-import { emailForms } from "#sql/mailboxes"
+import { emailForms } from "#server/platform/email-forms"
 
 const letters = [..."abcxyz059éßöñяжλ日本漢字한글"]
 const label = fc
@@ -28,7 +28,7 @@ const spellings = [
 ]
 
 describe("addresses of mailboxes", () => {
-  it("have one stored form for all spellings of a domain, and it is its own", () =>
+  it("addresses have one stored form for all spellings of a domain, and it is its own", () =>
     fc.assert(
       fc.property(local, domain, fc.constantFrom(...spellings), (name, host, spell) => {
         fc.pre(URL.canParse(`http://${host}`))
@@ -43,7 +43,7 @@ describe("addresses of mailboxes", () => {
       })
     ))
 
-  it("are looked for in the form of earlier releases, too, and never in another mailbox's", () =>
+  it("addresses are looked for in the form of earlier releases, too, and never in a mailbox of others", () =>
     fc.assert(
       fc.property(local, domain, fc.constantFrom(...spellings), (name, host, spell) => {
         fc.pre(URL.canParse(`http://${host}`))
@@ -57,7 +57,7 @@ describe("addresses of mailboxes", () => {
       })
     ))
 
-  it("keep an address in ASCII as it is, but for case", () => {
+  it("an address in ASCII stays as it is, but for case", () => {
     assert.deepStrictEqual(emailForms(" Ada@Example.COM "), ["ada@example.com"])
     assert.strictEqual(normalizeEmail("Ada@Bücher.example"), "ada@xn--bcher-kva.example")
     assert.strictEqual(normalizeEmail("ada@localhost"), "ada@localhost")
@@ -83,11 +83,11 @@ describe("addresses of mailboxes", () => {
     ["a short address of a machine", "ada@0x7f.1"],
     ["a label that is too long", `ada@${"a".repeat(64)}.example`]
   ] as const
-  it.each(refused)("are refused with %s", (_, address) => {
+  it.each(refused)("addresses are refused with %s", (_, address) => {
     assert.isFalse(isEmail(address))
   })
 
-  it("of earlier releases can still be given at a sign-in", () => {
+  it("addresses of earlier releases can still be given at a sign-in", () => {
     for (const address of ["ada@ex..com", "ada\u3164@example.com"]) {
       assert.isTrue(isGivenEmail(address))
       assert.deepStrictEqual(emailForms(address), [address])

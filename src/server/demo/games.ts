@@ -51,7 +51,7 @@ const createProject = Effect.gen(function* () {
   const developers = yield* DeveloperRepository
   const environments = yield* Environments
   const configs = yield* Configs
-  const developer = yield* developers.findByEmail(demoEmail)
+  const developer = yield* developers.findByEmail([demoEmail])
   if (Option.isNone(developer) || (yield* projects.hasSlug(slug))) return
   const owner = developer.value.id
   const { environments: ids } = yield* Effect.orDie(

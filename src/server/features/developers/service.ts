@@ -27,6 +27,7 @@ import { newId } from "#rpc/ids"
 import { normalizeName } from "#rpc/text"
 import { DeveloperRepository, type NewDeveloper } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
+import { emailForms } from "#server/platform/email-forms"
 import { Passwords } from "#server/platform/passwords"
 import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
 import { makeInvites } from "./invites.ts"
@@ -242,7 +243,7 @@ const makeAccess = Effect.gen(function* () {
 
   return {
     login: Effect.fn("DeveloperAccounts.login")(function* (email: string, password: string) {
-      const found = Option.getOrUndefined(yield* repository.findByEmail(email))
+      const found = Option.getOrUndefined(yield* repository.findByEmail(emailForms(email)))
       const from = found?.passwordHash ?? null
       const valid = yield* passwords.verify(password, from)
       if (!valid || found === undefined || from === null) return yield* new InvalidCredentials()

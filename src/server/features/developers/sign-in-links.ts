@@ -45,7 +45,7 @@ export class SignInLinks extends Context.Service<
       const random = yield* SecureRandom.SecureRandom
       const { production } = yield* Settings
       const links = yield* SignInLinkRepository
-      const demo = repository.findByEmail(demoEmail)
+      const demo = repository.findByEmail([demoEmail])
       const answers = yield* SpentAnswers
       const repeat = (yield* makeRepeatSession)(expired)
       const transaction = yield* makeTransaction

@@ -8,6 +8,7 @@ import { EmailTaken, InvalidInviteCode, SignupsClosed } from "#rpc/errors/codes"
 import type { DeveloperId } from "#rpc/ids"
 import { DeveloperRepository, type NewDeveloper } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
+import { emailForms } from "#server/platform/email-forms"
 import { Settings } from "#server/platform/settings/settings"
 import { makeInvites } from "./invites.ts"
 import { makeSetupToken } from "./setup-token.ts"
@@ -62,7 +63,8 @@ export const makeCreateAccount = Effect.gen(function* () {
   ) {
     yield* repository.lockAccounts
     yield* admit({ ...invitation, inviteCode })
-    if (Option.isSome(yield* repository.findByEmail(row.email))) return yield* new EmailTaken()
+    if (Option.isSome(yield* repository.findByEmail(emailForms(row.email))))
+      return yield* new EmailTaken()
     yield* repository.insert(row)
     yield* repository.deleteSetupToken
     yield* more

@@ -25,6 +25,7 @@ import type { Session } from "#rpc/sessions"
 import { IdentityRepository, type NewIdentity } from "#sql/identities"
 import { PlayerRepository } from "#sql/players"
 import { makeTransaction } from "#server/platform/database"
+import { emailForms } from "#server/platform/email-forms"
 import { type MailRequest, Mailer } from "#server/platform/mail/outbox"
 import { Passwords } from "#server/platform/passwords"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
@@ -133,7 +134,7 @@ const makeLinking = Effect.gen(function* () {
   ) {
     const to = normalizeEmail(email)
     const identity = newIdentity(to, yield* passwords.hash(password))
-    const owner = yield* identities.findByEmail({ environmentId, email })
+    const owner = yield* identities.findByEmail({ environmentId, forms: emailForms(email) })
     if (Option.isSome(owner)) return yield* new EmailTaken()
     return yield* sessions.signUp(environmentId, { displayName, identity }).pipe(
       Effect.tap(({ player }) => sendVerification(environmentId, player.id, to, link)),
@@ -145,7 +146,7 @@ const makeLinking = Effect.gen(function* () {
   /** Fails with the reason if an address is taken. The address may be the player's own. */
   const requireFree = Effect.fnUntraced(function* (player: PlayerCaller, email: string) {
     const { environmentId, playerId } = player
-    const owner = yield* identities.findByEmail({ environmentId, email })
+    const owner = yield* identities.findByEmail({ environmentId, forms: emailForms(email) })
     if (Option.isNone(owner)) return
     const isOwn = owner.value.playerId === playerId
     return yield* isOwn ? new EmailAlreadyLinked() : new IdentityAlreadyLinked()
@@ -192,7 +193,9 @@ const makePasswordChecks = Effect.gen(function* () {
     { environmentId },
     { email, password }
   ) {
-    const found = Option.getOrUndefined(yield* identities.findByEmail({ environmentId, email }))
+    const found = Option.getOrUndefined(
+      yield* identities.findByEmail({ environmentId, forms: emailForms(email) })
+    )
     const from = found?.passwordHash ?? null
     const isCorrect = yield* passwords.verify(password, from)
     if (!isCorrect || found === undefined || from === null) return yield* new InvalidCredentials()

@@ -7,6 +7,7 @@ import { AuditRepository, wholeDeployment } from "#sql/audit"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { LedgerRepository } from "#sql/money/ledger"
 import { MeteringRepository } from "#sql/money/usage"
+import { emailForms } from "#server/platform/email-forms"
 import { Ledger } from "./ledger.ts"
 import { creditFrom } from "./postings.ts"
 
@@ -49,7 +50,9 @@ export const creditDeveloper = Effect.fnUntraced(function* (credit: Credit) {
   const random = yield* SecureRandom.SecureRandom
   const sql = yield* SqlClient.SqlClient
   if (cents < 1) return yield* refuse("Expected a whole number of cents above zero.")
-  const found = yield* isDeveloperId(name) ? developers.find(name) : developers.findByEmail(name)
+  const found = yield* isDeveloperId(name)
+    ? developers.find(name)
+    : developers.findByEmail(emailForms(name))
   if (Option.isNone(found)) return yield* refuse(`There is no developer ${name}.`)
   const { id: developerId } = found.value
   const entryId = Effect.provideService(newId.auditEntry, SecureRandom.SecureRandom, random)

@@ -16,6 +16,7 @@ import { type LiveReport, LiveRepository } from "#sql/live/reports"
 import { type LiveRoom, type SeenPlayer, ViewRepository } from "#sql/projects/view"
 import { SaveRepository } from "#sql/saves"
 import { StatRepository } from "#sql/stats"
+import { emailForms } from "#server/platform/email-forms"
 import { pageOf } from "#server/platform/pages"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
@@ -161,7 +162,8 @@ const makeLists = Effect.gen(function* () {
     return yield* pageOf(environmentId, found, limit, ({ id, sortName }) => cursorOf(id, sortName))
   })
   const findExact = Effect.fnUntraced(function* (environmentId: EnvironmentId, q: string) {
-    if (isGivenEmail(q)) return yield* repository.findByEmail({ environmentId, email: q })
+    if (isGivenEmail(q))
+      return yield* repository.findByEmail({ environmentId, forms: emailForms(q) })
     return Option.toArray(yield* find(environmentId, q))
   })
   return {

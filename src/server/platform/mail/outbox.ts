@@ -16,6 +16,7 @@ import { type EnvironmentId, newId, type PlayerId } from "#rpc/ids"
 import { mail as limits, throttles as paces } from "#rpc/limits"
 import { IdentityRepository } from "#sql/identities"
 import { type ClaimedMail, type MailPurpose, MailRepository } from "#sql/mail"
+import { emailForms } from "../email-forms.ts"
 import { sweepHourly } from "../database.ts"
 import { Invalidation } from "../invalidation.ts"
 import { Secrets, sha256 } from "../secrets.ts"
@@ -207,7 +208,7 @@ const makeCompose = Effect.gen(function* () {
   return Effect.fnUntraced(function* (claimed: ClaimedMail) {
     const { environmentId, id, projectName, purpose, sealed } = claimed
     const { to: email, ...target } = yield* openAs(secrets, Payload, sealed)
-    const found = yield* identities.findByEmail({ environmentId, email })
+    const found = yield* identities.findByEmail({ environmentId, forms: emailForms(email) })
     if (Option.isNone(found)) return undefined
     const { emailVerified, playerId, subject: to } = found.value
     const isOver = emailVerified || playerId !== claimed.playerId

@@ -1,4 +1,4 @@
-/** Look-up of accounts by email address. */
+/** Forms of an email address under which an account may be stored. */
 import { domainToUnicode } from "node:url"
 import { normalizeEmail, typedEmail } from "#rpc/email"
 
