@@ -172,19 +172,16 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
               return (await window.client.sessions.guest()).id
             }, link)
           )
-          const { url } = yield* GamePages
           yield* ask(() =>
-            visitor.route(
-              (address) => address.origin !== url && address.pathname.includes("interaction"),
-              async (route) => {
-                const response = await route.fetch({ maxRedirects: 0 })
-                const headers = {
-                  ...response.headers(),
-                  "cross-origin-opener-policy": "same-origin"
-                }
-                await route.fulfill({ response, headers })
+            page.evaluate(() => {
+              const { fetch } = window
+              window.fetch = async (input, init) => {
+                const response = await fetch(input, init)
+                if (!String(input).endsWith("/start")) return response
+                const { url }: { readonly url: string } = await response.json()
+                return Response.json({ url: `${location.origin}/cut-off#${url}` })
               }
-            )
+            })
           )
           const popup = yield* clicked(visitor, page)
           yield* ask(() => popup.waitForSelector("#continue"))

@@ -347,6 +347,13 @@ layer(NodeLive())("the built-in pages of mail links", (it) => {
         assert.include(script, `fetch("${endpoint}"`)
         assert.notMatch(html, /https?:\/\/|\son[a-z]+=|\sstyle=|src=/)
         assert.include(html, `<html lang="en">`)
+        // The form needs a second step of a person: a scanner may press its button.
+        const inputs = Array.from(html.matchAll(/<input [^>]*>/g), ([input]) => input)
+        assert.lengthOf(inputs, 1)
+        assert.match(inputs[0] ?? "", / required/)
+        assert.include(inputs[0], purpose === "reset" ? 'type="password"' : 'type="checkbox"')
+        assert.notInclude(html, "novalidate")
+        assert.notMatch(script, /\bsubmit\(/)
       })
     )
   }

@@ -142,12 +142,24 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("checkouts", (
   )
 })
 
-const Unpaid = nodeWith({ SVC_BILLING: "off" }).pipe(
-  Layer.provideMerge(atStart),
-  Layer.provideMerge(SharedDatabase.layer)
-)
+const unpaid = (billing: string) =>
+  nodeWith({ SVC_BILLING: billing }).pipe(
+    Layer.provideMerge(atStart),
+    Layer.provideMerge(SharedDatabase.layer)
+  )
 
-layer(Unpaid, { excludeTestServices: true })("money without billing", (it) => {
+layer(unpaid("on"), { excludeTestServices: true })("billing without a payment provider", (it) => {
+  it.effect("refuses a wrong amount before it looks for the payment provider", () =>
+    Effect.gen(function* () {
+      const developer = yield* makeDeveloper
+      const wrong = yield* startCheckout(developer, { amount: 0 })
+      assert.strictEqual(codeOf(wrong), "invalid_amount")
+      assert.strictEqual(codeOf(yield* startCheckout(developer)), "payments_unavailable")
+    })
+  )
+})
+
+layer(unpaid("off"), { excludeTestServices: true })("money without billing", (it) => {
   it.effect("shows zeros and empty lists without billing, and takes no payments", () =>
     Effect.gen(function* () {
       const developer = yield* makeDeveloper

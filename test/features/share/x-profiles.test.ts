@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { at, guest, request } from "#testing/players"
 import { addressOfNode, configure, type Tenant } from "../../support/http-stack.ts"
-import { codeOf, play } from "../../support/moderation-calls.ts"
+import { ban, codeOf, operate, play } from "../../support/moderation-calls.ts"
 import { makeApp, OAuthNodeLive, Providers, signIn } from "../../support/oauth/oauth-harness.ts"
 
 const picture = "https://pbs.example/ada.png"
@@ -69,6 +69,21 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
           })
           assert.isFalse(at(again.body, "visible"))
         })
+    )
+
+    it.effect("hides the X profile of a banned player until the ban is lifted", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const target = yield* targetOf(app)
+        const player = yield* signInWithX(app, ada)
+        yield* play(target, player, "PUT", "players/me/x-profile", { visible: true })
+        const before = (yield* lookUp(app, player.id)).body
+        assert.isDefined(at(before, "profiles", player.id))
+        yield* ban(target, player.id)
+        assert.deepStrictEqual((yield* lookUp(app, player.id)).body, { profiles: {} })
+        yield* operate(target, "POST", `players/${player.id}/unban`)
+        assert.deepStrictEqual((yield* lookUp(app, player.id)).body, before)
+      })
     )
 
     it.effect("drops a picture that is no https address", () =>

@@ -39,6 +39,10 @@ const isolated = {
   "cross-origin-embedder-policy": "require-corp"
 }
 
+/** A page of a provider that cuts itself off from its opener, before the one where the player signs in. */
+const cutOff = `<!doctype html><title>Provider</title>
+<script>location.replace(location.hash.slice(1))</script>`
+
 const answer =
   (pages: ReadonlyMap<string, string>): RequestListener =>
   ({ url = "" }, response) => {
@@ -46,12 +50,12 @@ const answer =
     const text = pages.get(pathname)
     response.writeHead(text === undefined ? 404 : 200, {
       "content-type": "text/html",
-      ...(pathname === "/isolated" ? isolated : {})
+      ...(pathname === "/isolated" || pathname === "/cut-off" ? isolated : {})
     })
     response.end(text)
   }
 
-/** Serves `/`, `/isolated` and `/signed-in`. */
+/** Serves `/`, `/isolated`, `/cut-off` and `/signed-in`. */
 export class GamePages extends Context.Service<GamePages, { readonly url: string }>()(
   "test/support/client/game-pages/GamePages"
 ) {
@@ -63,6 +67,7 @@ export class GamePages extends Context.Service<GamePages, { readonly url: string
       const pages = new Map([
         ["/", page],
         ["/isolated", page],
+        ["/cut-off", cutOff],
         ["/signed-in", signedIn(baseUrl)]
       ])
       const { port } = yield* startServer(answer(pages))
