@@ -53,6 +53,7 @@ export const hostileCode = `
     },
     "421 as of a runner": withStatus(421, ["x-svc-moved", "1"], ["x-svc-receiver", "forged"]),
     "outcome failed": withHeaders(["x-svc-outcome", "failed"]),
+    "outcome refused": withHeaders(["x-svc-outcome", "refused"]),
     "long headers": withHeaders(...many(10, 6000)),
     "many headers": withHeaders(...many(3000, 1)),
     "a header of a line": withHeaders(["x-line", "a\\u00e9\\u0080b"]),
