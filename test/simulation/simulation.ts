@@ -60,12 +60,13 @@ export interface Outcome {
 
 const lockMillis = 5000
 const stepMillis = 250
-/** Long enough to notice that a runner is gone and for the reconnect grace of its players to end. */
-const restMillis = 28_000
+/**
+ * Long enough for the sweeper to find a room whose runner is gone, and then for the rest of a seat's join
+ * deadline and grace: neither runs while the room is on no runner.
+ */
+const restMillis = 38_000
 /** Long enough for a new config to be in force everywhere. */
 const settleMillis = 12_000
-/** The reconnect grace of channels is longer. */
-const channelRestMillis = 32_000
 /** Long enough for the sweeper to find, wake and close an abandoned room. */
 const sleepMillis = 170_000
 
@@ -145,7 +146,7 @@ const recovery = async (life: Life) => {
   for (const { id } of play.players) {
     if (play.chance.happens(0.7)) records.pardon(simulator, id)
   }
-  const until = simulator.now + (play.channels ? channelRestMillis : restMillis)
+  const until = simulator.now + restMillis
   while (simulator.now < until) {
     for (const player of play.players) rest(play, player)
     await simulator.pass(1000)
