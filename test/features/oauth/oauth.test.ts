@@ -126,8 +126,8 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
         const app = yield* makeApp
         const target = yield* targetOf(app)
         const gone = yield* guest(target)
-        yield* operate(target, "POST", `players/${gone.id}/delete`)
         const url = yield* startFlow(app, "google", gone.accessToken)
+        yield* operate(target, "POST", `players/${gone.id}/delete`)
         const state = new URL(url).searchParams.get("state") ?? ""
         const back = yield* request(
           `${target.url}/v1/auth/oauth/google/callback?state=${state}&code=x`

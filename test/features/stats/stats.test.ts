@@ -233,8 +233,8 @@ layer(Node)("stats", (it) => {
       const sql = yield* SqlClient.SqlClient
       const { player } = yield* newGame(game)
       yield* sql`delete from players where id = ${player.id}`
-      assert.strictEqual(codeOf(yield* report(player, { kills: 1 })), "not_found")
-      assert.strictEqual(codeOf(yield* report(player, { kills: 101 })), "not_found")
+      assert.strictEqual(codeOf(yield* report(player, { kills: 1 })), "unauthorized")
+      assert.strictEqual(codeOf(yield* report(player, { kills: 101 })), "unauthorized")
     })
   )
 })

@@ -3,7 +3,7 @@
  * to a signed-in player. The service never merges accounts by email. The transaction locks the player
  * row, so a concurrent unlink or sign-out cannot leave a session behind.
  */
-import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { Context, Data, DateTime, Effect, Layer, Option } from "effect"
 import {
   IdentityAlreadyLinked,
   type PlayerBanned,
@@ -77,23 +77,33 @@ const makePrecheck = Effect.gen(function* () {
   })
 })
 
+/** The identity has no owner, or has lost it meanwhile. */
+class NoOwner extends Data.TaggedError("NoOwner")<{}> {}
+
 /**
  * Signs in the owner of an identity and updates its stored profile; none if the identity has no owner.
+ * Without one it rolls back, within a transaction to its start: the lock of the former owner would
+ * otherwise wait for those who create the next one, and they for it.
  */
 const makeSignInOwner = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const sessions = yield* Sessions
   const transaction = yield* makeTransaction
-  return Effect.fnUntraced(function* ({ environmentId }: FlowContext, identity: NewIdentity) {
+  const signIn = Effect.fnUntraced(function* (
+    { environmentId }: FlowContext,
+    identity: NewIdentity
+  ) {
     const key = { ...identity, environmentId }
     const owner = yield* identities.find(key)
-    if (Option.isNone(owner)) return Option.none()
+    if (Option.isNone(owner)) return yield* new NoOwner()
     const { playerId } = owner.value
     yield* identities.lockPlayer({ environmentId, playerId })
     const updated = yield* identities.updateProfile(key)
-    if (!Option.exists(updated, (row) => row.playerId === playerId)) return Option.none()
+    if (!Option.exists(updated, (row) => row.playerId === playerId)) return yield* new NoOwner()
     return Option.some(yield* sessions.signIn(environmentId, playerId))
   }, transaction)
+  return (context: FlowContext, identity: NewIdentity) =>
+    Effect.catchTag(signIn(context, identity), "NoOwner", () => Effect.succeedNone)
 })
 
 const makeSignInOrSignUp = Effect.gen(function* () {
