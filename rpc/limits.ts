@@ -294,6 +294,8 @@ export const oauth = {
   nativeClientIdsMax: 8,
   /** Time that a person may take at the provider. */
   stateSeconds: 600,
+  /** A name that Apple sends once waits for this long for a completed sign-in. */
+  detailsSeconds: 7 * secondsPerDay,
   redirectUrlMaxCharacters: 2048,
   /** One parameter of a provider's callback. */
   returnMaxCharacters: 4096,

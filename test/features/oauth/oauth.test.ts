@@ -109,6 +109,31 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
       })
     )
 
+    it.effect("gives a player the name that Apple sent with sign-ins that were not completed", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const other = yield* makeApp
+        const user = JSON.stringify({ name: { firstName: "Ada", lastName: "King" } })
+        const lost = yield* completeFlow(app, "apple", "ada", { form: { user } })
+        assert.isNotNull(lost.code)
+        assert.isNotNull((yield* completeFlow(app, "apple", "ada")).code)
+        assert.match(
+          String(summaryOf(yield* signIn(other, "apple", "ada")).displayName),
+          /^Player-/
+        )
+        const { displayName, id } = summaryOf(yield* signIn(app, "apple", "ada"))
+        assert.strictEqual(displayName, "Ada King")
+        const sql = yield* SqlClient.SqlClient
+        const deleted = yield* operate(yield* targetOf(app), "POST", `players/${String(id)}/delete`)
+        assert.strictEqual(deleted.status, 200)
+        // The completed sign-in has removed the name.
+        assert.match(String(summaryOf(yield* signIn(app, "apple", "ada")).displayName), /^Player-/)
+        const rows = yield* sql<{ sealed: string }>`
+          select sealed from sign_in_steps where environment_id = ${app.environmentId}`
+        for (const { sealed } of rows) assert.notInclude(sealed, "King")
+      })
+    )
+
     it.effect("deletes a player whose provider token cannot be revoked", () =>
       Effect.gen(function* () {
         const app = yield* makeApp

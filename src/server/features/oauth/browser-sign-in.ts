@@ -39,6 +39,7 @@ import {
 import { ProviderGrants } from "./grants.ts"
 import { IdentitySignIn } from "./identity-sign-in.ts"
 import { KeptSignIn, keptSignIn, repeatSignIn } from "./kept-sign-in.ts"
+import type { ProviderProfile } from "./profiles.ts"
 import { isVerifierOf, makeReadReturn, redirectWith } from "./provider-return.ts"
 import { callbackUrlOf, Providers } from "./providers.ts"
 
@@ -126,7 +127,25 @@ const makeStart = Effect.gen(function* () {
   )
 })
 
+/**
+ * Completes a profile with what Apple sent at an earlier callback whose code was never exchanged: Apple
+ * sends the name once.
+ */
+const makeComplete = Effect.map(FlowStore, (flows) =>
+  Effect.fnUntraced(function* (context: FlowContext, profile: ProviderProfile) {
+    if (context.provider !== "apple") return profile
+    const { subject } = profile
+    const kept = Option.getOrUndefined(yield* flows.takeDetails(context, subject))
+    const name = profile.name ?? kept?.name ?? null
+    const { email, emailVerified } = profile.email === null ? (kept ?? profile) : profile
+    // This code may be lost, too.
+    if (name !== null) yield* flows.keepDetails(context, subject, { name, email, emailVerified })
+    return { ...profile, name, email, emailVerified }
+  })
+)
+
 const makeCallback = Effect.gen(function* () {
+  const complete = yield* makeComplete
   const flows = yield* FlowStore
   const grants = yield* ProviderGrants
   const identitySignIn = yield* IdentitySignIn
@@ -146,9 +165,10 @@ const makeCallback = Effect.gen(function* () {
     if (Option.isNone(credentials)) return yield* fail("provider_not_configured")
     const callbackUrl = callbackUrlOf(baseUrl, provider)
     const client = { provider, credentials: credentials.value, callbackUrl }
-    const { profile, revocableToken } = yield* readReturn(client, returned, data)
-    const error = yield* identitySignIn.precheck(context, profile)
+    const { profile: sent, revocableToken } = yield* readReturn(client, returned, data)
+    const error = yield* identitySignIn.precheck(context, sent)
     if (error !== undefined) return yield* fail(error)
+    const profile = yield* complete(context, sent)
     const grantSealed = yield* grants.seal(environmentId, provider, revocableToken)
     const { challenge } = data
     return yield* flows.saveResult(context, { challenge, profile, grantSealed })
@@ -197,6 +217,7 @@ const makeExchange = Effect.gen(function* () {
     // It may have been disabled since the callback.
     yield* providers.requireEnabled(environmentId, flow.provider)
     const session = yield* identitySignIn.signIn(flow, flow.data)
+    yield* flows.takeDetails(flow, flow.data.profile.subject)
     yield* keep(keptSignIn(session), session.player.id)
     return Result.succeed(session)
   }, transaction)

@@ -33,6 +33,14 @@ const AuthorizationResult = Schema.Struct({
 }).pipe(Schema.encodeKeys({ profile: "person" }))
 export type AuthorizationResult = typeof AuthorizationResult.Type
 
+/** What a provider says of a user at the first sign-in only, kept until a sign-in succeeds. */
+const FirstDetails = Schema.Struct({
+  name: Schema.NullOr(Schema.String),
+  email: Schema.NullOr(Schema.String),
+  emailVerified: Schema.Boolean
+})
+type FirstDetails = typeof FirstDetails.Type
+
 /**
  * The environment and provider of a flow. With `playerId`, the flow links the identity to that player,
  * if the session that started the flow is still open.
@@ -70,6 +78,17 @@ export class FlowStore extends Context.Service<
       environmentId: EnvironmentId,
       code: string
     ) => Effect.Effect<Option.Option<TakenFlow<AuthorizationResult>>>
+    /** Keeps what the provider does not repeat, so that a sign-in that was not completed loses nothing. */
+    readonly keepDetails: (
+      context: FlowContext,
+      subject: string,
+      details: FirstDetails
+    ) => Effect.Effect<void>
+    /** Removes and returns the kept details of a user. */
+    readonly takeDetails: (
+      context: FlowContext,
+      subject: string
+    ) => Effect.Effect<Option.Option<FirstDetails>>
     /** Whether a request has used an id token. */
     readonly wasUsed: (context: FlowContext, id: string) => Effect.Effect<boolean>
     /** Marks an id token as used until it expires; false if a request used it before. */
@@ -87,6 +106,7 @@ export class FlowStore extends Context.Service<
       const random = yield* SecureRandom.SecureRandom
       const states = yield* makeSealedStore(AuthorizationState, limits.stateSeconds)
       const results = yield* makeSealedStore(AuthorizationResult, sessions.oauthCodeSeconds)
+      const details = yield* makeSealedStore(FirstDetails, limits.detailsSeconds)
       yield* sweepHourly("OAuth flows", repository.sweep)
       return FlowStore.of({
         saveState: (context, state, data) => states.put(context, `state/${state}`, data),
@@ -100,6 +120,15 @@ export class FlowStore extends Context.Service<
           Effect.provideService(SecureRandom.SecureRandom, random)
         ),
         takeResult: (environmentId, code) => results.take(`code/${environmentId}/${code}`, null),
+        keepDetails: ({ environmentId, provider }, subject, data) => {
+          const context = { environmentId, provider, playerId: null, sessionId: null }
+          return details.put(context, detailsKey(context, subject), data)
+        },
+        takeDetails: (context, subject) =>
+          Effect.map(
+            details.take(detailsKey(context, subject), context.provider),
+            Option.flatMap(({ data, isExpired }) => (isExpired ? Option.none() : Option.some(data)))
+          ),
         wasUsed: (context, id) => repository.has(useHash(context, id)),
         useOnce: (context, id, expiresAt) => {
           const { environmentId, provider } = context
@@ -110,6 +139,9 @@ export class FlowStore extends Context.Service<
     })
   )
 }
+
+const detailsKey = ({ environmentId, provider }: FlowContext, subject: string): string =>
+  `details/${environmentId}/${provider}/${subject}`
 
 const useHash = ({ environmentId, provider }: FlowContext, id: string): string =>
   sha256(`use/${environmentId}/${provider}/${id}`)
