@@ -11,7 +11,7 @@ import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { at } from "#testing/players"
 import { buildPackages, makeGame, runIn } from "../support/packages/game.ts"
 
-const tools = join(import.meta.dirname, "consumers")
+const tools = join(import.meta.dirname, "tools")
 
 /** A file of one of the tools. */
 const toolAt = (path: string): string => join(tools, "node_modules", path)
