@@ -37,6 +37,8 @@ interface Shared {
   readonly child: ChildProcess
   output: string
   users: number
+  /** Ends when all output has come, which is after the exit of the process. */
+  readonly closed: Promise<void>
 }
 
 const outputMax = 16 * 1024
@@ -95,7 +97,8 @@ const start = ({ dataDir, env }: LocalServiceOptions, port: number): Shared => {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...env, PORT: String(port), SVC_DATA_DIR: dataDir }
   })
-  const shared: Shared = { port, child, output: "", users: 0 }
+  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()))
+  const shared: Shared = { port, child, closed, output: "", users: 0 }
   const append = (chunk: Buffer): void => {
     shared.output = (shared.output + chunk.toString()).slice(-outputMax)
   }
@@ -129,7 +132,13 @@ const untilReady = async (url: string, shared: Shared): Promise<void> => {
     if (await isReady(url)) return
     await sleep(pollMillis)
   }
-  throw new Error(`Failed to start the service at ${url}:\n${plainLines(shared.output, "")}`)
+  if (hasEnded(shared.child)) await shared.closed
+  const { exitCode, signalCode } = shared.child
+  const end = signalCode ?? (exitCode === null ? undefined : `code ${exitCode}`)
+  const reason = end === undefined ? `not ready after ${startMillis / 1000} s` : `ended with ${end}`
+  throw new Error(
+    `Failed to start the service at ${url}: ${reason}.\n${plainLines(shared.output, "")}`.trimEnd()
+  )
 }
 
 /** What is at a port: nothing, the service of this data directory, or something else. */
