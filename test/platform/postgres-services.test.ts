@@ -132,6 +132,8 @@ describe("three runners on one embedded Postgres", () => {
         yield* Effect.forEach(runners, (runner) => untilReady(runner, true), {
           concurrency: "unbounded"
         })
+        // The last one stops the server, which could go on in a file system that is no longer mounted.
+        for (const { stop } of runners) yield* stop
       }).pipe(Effect.scoped)
   )
 })
