@@ -73,9 +73,24 @@ const create = ({ chance }: Play, player: Player): void =>
     ...(chance.happens(0.2) ? { code: chance.pick(codes) } : {})
   })
 
+/** Friends who are free ask for the same mode within a moment, while the room of the first is being opened. */
+const matchTogether = ({ chance, players }: Play, player: Player, mode: string): void => {
+  for (const friend of players) {
+    if (friend === player) continue
+    friend.simulator.after(chance.fraction() * 20, () => {
+      const isFree = friend.welcome && friend.view === undefined && !friend.waitsFor("quickMatch")
+      if (isFree) friend.ask("quickMatch", { mode })
+    })
+  }
+}
+
 /** A waiting player may cancel at the very moment the match is made. */
-const match = ({ chance, players }: Play, player: Player): void => {
-  player.ask("quickMatch", { mode: chance.pick(modes) })
+const match = (play: Play, player: Player): void => {
+  const { chance, players } = play
+  const isTogether = chance.happens(0.5)
+  const mode = isTogether ? "drop_in" : (chance.pick(modes) ?? "duel")
+  player.ask("quickMatch", { mode })
+  if (isTogether) matchTogether(play, player, mode)
   for (const other of players) {
     if (!other.waitsFor("quickMatch") || !chance.happens(0.1)) continue
     other.simulator.after(chance.fraction() * 20, () => {
