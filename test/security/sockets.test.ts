@@ -72,7 +72,7 @@ const makeCallers = Effect.gen(function* () {
       who: "a deleted player",
       key,
       token: deleted.accessToken,
-      http: "404 not_found",
+      http: "401 unauthorized",
       socket: "4001 unauthorized"
     },
     { who: "the player", key, token, http: "200 ok", socket: "welcome" }

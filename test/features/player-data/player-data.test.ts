@@ -167,6 +167,9 @@ const busyPlayer = Effect.gen(function* () {
     insert into sign_in_steps (hash, environment_id, provider, player_id, sealed, expires_at)
     select id, environment_id, 'google', id, '', '2100-01-01' from players where id = ${ada.id}`
   yield* sql`
+    insert into spent_answers (hash, tenant, player_id, fingerprint, sealed, expires_at)
+    select id, environment_id, id, '', '', '2100-01-01' from players where id = ${ada.id}`
+  yield* sql`
     insert into player_days (environment_id, day, player_id)
     select environment_id, '2026-11-20', id from players where id = ${ada.id} on conflict do nothing`
   return { ada: back, app, channel, made }
