@@ -54,9 +54,11 @@ play(searchParams.get("baseUrl"), searchParams.get("key")).then(show, show)
 `
 
 const worker = `
+import { memoryStorage } from "@player-backend/client"
 import { play } from "./play.js"
 addEventListener("message", ({ data, source }) => {
-  play(data.baseUrl, data.key).then((text) => source.postMessage(text), (e) => source.postMessage(String(e)))
+  const options = { storage: memoryStorage() }
+  play(data.baseUrl, data.key, options).then((text) => source.postMessage(text), (e) => source.postMessage(String(e)))
 })
 `
 
