@@ -33,7 +33,8 @@ export const FunctionsStatus = Schema.Struct({
     files: Schema.Array(Stored),
     queues: Schema.Array(Schema.Struct({ binding: Schema.String, messages: Schema.Int }))
   }),
-  usage: Schema.NullOr(Usage),
+  // Absent in responses of a service of release 0.1.
+  usage: Schema.optionalKey(Schema.NullOr(Usage)),
   secrets: Schema.Array(Schema.String)
 }).annotate({
   identifier: "FunctionsStatus",

@@ -42,7 +42,7 @@ describe("a confined process", () => {
     assert.match(stdout, /^Max core file size +0 /m)
     assert.match(stdout, /^Max file size +1048576 /m)
     const [, stat = ""] = /^\d+ \(cat\) (.*)$/m.exec(stdout) ?? []
-    assert.strictEqual(stat.split(" ")[nicenessField], "10")
+    assert.strictEqual(stat.split(" ")[nicenessField], "5")
     assert.match(stdout, /TZ=UTC\0$/)
     assert.notMatch(stdout, /PATH=/)
     if (uid !== undefined) {

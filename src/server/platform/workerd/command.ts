@@ -14,7 +14,7 @@ export interface Confinement {
 }
 
 /** Runs after the service when both want the CPU, which then answers in time. */
-const niceness = 10
+const niceness = 5
 
 /**
  * Wraps a command. The process has a low priority and no capabilities, cannot gain any, writes no core
