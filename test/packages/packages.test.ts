@@ -146,7 +146,11 @@ describe("the CLI package", () => {
           ([, program = ""]) => program
         )
       )
-    assert.sameMembers(programs, ["@player-backend/server/backup", "@player-backend/server/main"])
+    assert.sameMembers(programs, [
+      "@player-backend/server/backup",
+      "@player-backend/server/main",
+      "@player-backend/server/operator"
+    ])
     const { resolve } = createRequire(join(both, "game.js"))
     for (const program of programs) assert.match(resolve(program), /server\/.*\/main\.js$/)
   })

@@ -127,7 +127,7 @@ const Facts = ({
         <dd>{own.millis(limits.cpuMs)}</dd>
         <dt>{own.subRequests}</dt>
         <dd>{limits.subRequests}</dd>
-        {usage != null && <Used usage={usage} />}
+        {usage !== undefined && usage !== null && <Used usage={usage} />}
         {durableObjects.length > 0 && (
           <>
             <dt>{own.objects}</dt>
