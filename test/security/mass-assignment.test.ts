@@ -386,11 +386,8 @@ layer(SecurityAppLive(), live)("mass assignment (API3)", (it) => {
             for (const schema of payloads) {
               const document = Schema.toJsonSchemaDocument(schema)
               const named = Object.keys(Object(at(document, "schema", "properties")))
-              const own = new Set([
-                "playerId",
-                ...(endpoint.path === "/v1/projects" ? ["slug"] : [])
-              ])
-              const wrong = named.filter((name) => name in extras && !own.has(name))
+              const own = ["playerId", endpoint.path === "/v1/projects" ? "slug" : ""]
+              const wrong = named.filter((name) => name in extras && !own.includes(name))
               assert.deepStrictEqual(wrong, [], `${endpoint.method} ${endpoint.path}`)
               schemas += 1
             }
