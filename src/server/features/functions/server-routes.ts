@@ -2,7 +2,6 @@
 import { DateTime, Effect, Option, Schema } from "effect"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { ChannelMessage } from "#rpc/channels"
-import type { FeatureName } from "#rpc/config-document/features"
 import {
   type CodedError,
   InvalidJson,
@@ -23,7 +22,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
 import { callChannel, makeFindChannel } from "../channels/calls.ts"
-import { Configs, requireFeature } from "../config/service.ts"
+import { makeRequireFeature } from "../config/service.ts"
 import { playerRef } from "../moderation/player-ref.ts"
 import { Sanctions } from "../moderation/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
@@ -61,15 +60,6 @@ const decodeBody = <A>(schema: Schema.Codec<A, unknown>, body: string) =>
       )
     )
   )
-
-/** Fails unless the environment can use the feature, as for a secret key. */
-const makeRequireFeature = Effect.gen(function* () {
-  const configs = yield* Configs
-  return Effect.fnUntraced(function* (feature: FeatureName) {
-    const { environmentId } = yield* CurrentEnvironment
-    yield* Effect.provideService(requireFeature(environmentId, feature), Configs, configs)
-  })
-})
 
 const makePlayerRoutes = Effect.gen(function* () {
   const audit = yield* Audit

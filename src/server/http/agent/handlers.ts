@@ -8,7 +8,7 @@ import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "#server/features/audit/service"
 import { pushEvent } from "#server/features/config/handlers"
-import { Configs, etagOf, requireFeature } from "#server/features/config/service"
+import { Configs, etagOf, makeRequireFeature } from "#server/features/config/service"
 import { makeFeatures } from "#server/features/functions/feature-list"
 import { makeDeploymentHandlers } from "#server/features/hosting/handlers"
 import { makeModeration } from "#server/features/moderation/handlers"
@@ -73,21 +73,12 @@ const makeConfigTools = Effect.gen(function* () {
   }
 })
 
-/** Fails where the environment cannot use hosting, as the endpoints of deployments do. */
-const makeRequireHosting = Effect.gen(function* () {
-  const configs = yield* Configs
-  return Effect.gen(function* () {
-    const { environmentId } = yield* CurrentEnvironment
-    yield* Effect.provideService(requireFeature(environmentId, "hosting"), Configs, configs)
-  })
-})
-
 export const AgentToolsLive = AgentTools.toLayer(
   Effect.gen(function* () {
     const deployments = yield* makeDeploymentHandlers
     const features = yield* makeFeatures
     const moderation = yield* makeModeration
-    const requireHosting = yield* makeRequireHosting
+    const requireHosting = (yield* makeRequireFeature)("hosting")
     const views = yield* ProjectViews
     return {
       ...(yield* makeConfigTools),
