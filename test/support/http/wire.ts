@@ -91,8 +91,6 @@ export const responsesIn = (
 }
 
 export class Wire {
-  /** Local ports of all connections so far, by which the server's ends of them can be found. */
-  static readonly ports = new Set<number>()
   readonly socket: Socket
   received = ""
   /** Resolves when the connection has ended in both directions. */
@@ -102,7 +100,6 @@ export class Wire {
   constructor(url: string) {
     const { hostname, port } = new URL(url)
     this.socket = connect({ port: Number(port), host: hostname, noDelay: true })
-    this.socket.once("connect", () => Wire.ports.add(this.socket.localPort ?? 0))
     this.socket.on("data", (chunk: Buffer) => {
       this.received += chunk.toString("latin1")
       this.#changed()

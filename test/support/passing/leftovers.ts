@@ -3,22 +3,42 @@ import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { setTimeout as pause } from "node:timers/promises"
 import { processStats } from "../../chaos/process-stats.ts"
-import { Wire } from "../http/wire.ts"
 import type { PassingWorld } from "./recorded-function.ts"
 
 /** Kernel states of a connection whose other side may not know that it has ended. */
 const openStates = new Set(["01", "08"])
 
+/** One end of a TCP connection. */
+interface End {
+  readonly local: number
+  readonly remote: number
+  readonly state: string
+  /** Whether a process holds it. */
+  readonly isHeld: boolean
+}
+
 const portOf = (address: string): number => Number.parseInt(address.split(":").at(-1) ?? "", 16)
 
-/** Counts the connections of clients that are open at a port of this machine. */
-const clientConnections = (port: number): number =>
+const ends = (): ReadonlyArray<End> =>
   ["/proc/net/tcp", "/proc/net/tcp6"]
-    .flatMap((path) => readFileSync(path, "utf8").split("\n"))
-    .filter((line) => {
-      const [, local = "", remote = "", state = ""] = line.trim().split(/\s+/)
-      return portOf(local) === port && Wire.ports.has(portOf(remote)) && openStates.has(state)
-    }).length
+    .flatMap((path) => readFileSync(path, "utf8").trim().split("\n").slice(1))
+    .map((line) => {
+      const [, local = "", remote = "", state = "", , , , , , inode] = line.trim().split(/\s+/)
+      return { local: portOf(local), remote: portOf(remote), state, isHeld: inode !== "0" }
+    })
+
+/**
+ * Counts the connections that are open at a port of this machine although their clients have gone. A
+ * port of a client says nothing: another connection may have it by now.
+ */
+const abandonedConnections = (port: number): number => {
+  const all = ends()
+  const held = new Set(all.filter((end) => end.isHeld).map((end) => `${end.local} ${end.remote}`))
+  return all.filter(
+    ({ local, remote, state }) =>
+      local === port && openStates.has(state) && !held.has(`${remote} ${local}`)
+  ).length
+}
 
 interface FunctionProcess {
   readonly pid: number
@@ -73,8 +93,8 @@ const pollMillis = 300
 const whatIsLeft = (world: PassingWorld): ReadonlyArray<string> => {
   const left: Array<string> = []
   for (const { node, url } of runnersOf(world)) {
-    const connections = clientConnections(Number(new URL(url).port))
-    if (connections > 0) left.push(`runner ${node} holds ${connections} connections of clients`)
+    const connections = abandonedConnections(Number(new URL(url).port))
+    if (connections > 0) left.push(`runner ${node} holds ${connections} connections of no client`)
   }
   const calls = connectionsTo(runnersOf(world).flatMap(({ pid }) => functionProcesses(pid)))
   if (calls > 0) left.push(`the service holds ${calls} connections to the function`)
