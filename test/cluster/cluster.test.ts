@@ -7,8 +7,16 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { TestDatabase } from "#testing/app"
-import { at, authenticate, newPlayer, type OnlinePlayer, type TestTarget } from "#testing/players"
+import {
+  at,
+  authenticate,
+  guest,
+  newPlayer,
+  type OnlinePlayer,
+  type TestTarget
+} from "#testing/players"
 import { type Runner, startCluster } from "#testing/runners"
+import { connectSocket } from "#testing/socket-client"
 import { certified } from "../support/certificate.ts"
 import { tlsFiles } from "../support/runner-ports.ts"
 import { live } from "../support/security/security-harness.ts"
@@ -172,10 +180,12 @@ describe("two runners of their own", () => {
   )
 
   it.live(
-    "denies a frozen runner its rooms when it wakes up",
+    "denies a frozen runner its rooms when it wakes up, and admits who spoke meanwhile",
     () =>
       Effect.gen(function* () {
         const { far, near, owner, roomId, target } = yield* twoPlayers
+        const dora = yield* guest(targetOf(target, owner))
+        const hers = yield* connectSocket(`${owner.socketUrl}/v1/realtime`)
         yield* owner.signal("SIGSTOP")
         const recovered = yield* far.socket.next(
           "room_joined",
@@ -184,9 +194,12 @@ describe("two runners of their own", () => {
         assert.strictEqual(at(recovered, "room", "id"), roomId)
         yield* far.socket.request({ t: "setState", patch: { score: 8 } })
         yield* far.socket.next("player_disconnected")
+        // A first frame is due after five seconds, less than the room took to recover.
+        yield* hers.send({ t: "auth", key: target.publishableKey, token: dora.accessToken })
         // The frozen runner reads this frame first when it wakes up.
         yield* near.socket.send({ t: "setState", rid: "late", patch: { late: true } })
         yield* owner.signal("SIGCONT")
+        yield* hers.next("welcome")
         const rejoined = yield* near.socket.next(
           "room_joined",
           (frame) => frame["resumed"] === true

@@ -130,7 +130,7 @@ export class Gateway extends Context.Service<
         )
       )
       yield* Effect.sync(() => {
-        sockets.sweep()
+        afterReading(() => sockets.sweep())
         host.outboxBudget.sweep()
       }).pipe(Effect.repeat(Schedule.spaced(sweepMillis)), Effect.forkScoped)
       yield* followConfig(sockets.all, host)
@@ -154,10 +154,18 @@ interface AuthTimer {
   readonly set: (dueAt: number) => void
 }
 
+/**
+ * Runs a sweep once the node has read what has arrived. After a stall, timers fire before that, and all
+ * clients would look silent.
+ */
+const afterReading = (sweep: () => void): void => {
+  setImmediate(sweep)
+}
+
 const makeAuthTimer = Effect.fnUntraced(function* (onDue: () => void) {
   const clock = yield* Clock.Clock
   const now = monotonicMillis(clock)
-  const set = yield* makeTimer(onDue)
+  const set = yield* makeTimer(() => afterReading(onDue))
   const timer: AuthTimer = {
     now,
     set: (dueAt) => set(clock.currentTimeMillisUnsafe() + Math.ceil(dueAt - now()))

@@ -46,6 +46,8 @@ export class LoadSocket {
   readonly #url: URL
   #upgraded = false
   #closing = false
+  /** Why the connection is lost. */
+  #cause = new Error("closed by this side")
   #rest: Buffer | undefined
   #waiter: Waiter | undefined
 
@@ -140,6 +142,7 @@ export class LoadSocket {
   }
 
   #ask(what: string, bytes: Buffer, pick: (text: string) => boolean): Promise<void> {
+    if (this.#closing) return Promise.reject(this.#cause)
     return new Promise<void>((resolve, reject) => {
       const timer = setTimeout(
         () => this.#lost(new Error(`${what} did not come within ${answerTimeoutMs} ms`)),
@@ -210,9 +213,9 @@ export class LoadSocket {
     if (this.#closing) return
     this.#closing = true
     this.#socket.destroy()
-    const error = new Error(`${this.#url.href}: ${cause.message}`, { cause })
-    if (this.#waiter === undefined) this.#events.onLost(error)
-    else this.#waiter.reject(error)
+    this.#cause = new Error(`${this.#url.href}: ${cause.message}`, { cause })
+    if (this.#waiter === undefined) this.#events.onLost(this.#cause)
+    else this.#waiter.reject(this.#cause)
     this.#waiter = undefined
   }
 }
