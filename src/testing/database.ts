@@ -40,14 +40,15 @@ const folderInMemory = Effect.promise(async () => {
 
 /**
  * Starts a Postgres in a temporary directory with a migrated template. It stops with the scope. It
- * skips disk syncs, because it need not survive a crash.
+ * skips disk syncs, because it need not survive a crash. A minute after the process was killed, the
+ * watcher of the server stops it and removes the directory.
  */
 export const testServer = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const directory = yield* folderInMemory
   const dataDir = yield* fs.makeTempDirectoryScoped({ directory, prefix: "svc-test-" })
   yield* fs.chmod(dataDir, 0o755)
-  const { url } = yield* embeddedPostgres({ dataDir })
+  const { url } = yield* embeddedPostgres({ dataDir, isTemporary: true })
   yield* runStatements(
     url,
     "alter system set fsync = off",

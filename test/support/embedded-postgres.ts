@@ -45,7 +45,9 @@ const serviceProgram = `
   import { NodeRuntime, NodeServices } from "@effect/platform-node"
   import { Console, Effect, Redacted } from "effect"
   import { embeddedPostgres } from "#server/platform/postgres/embedded"
-  embeddedPostgres({ dataDir: process.argv[1], idleMillis: Number(process.argv[2]) }).pipe(
+  const [, dataDir, idleMillis, lifetime] = process.argv
+  const isTemporary = lifetime === "temporary"
+  embeddedPostgres({ dataDir, idleMillis: Number(idleMillis), isTemporary }).pipe(
     Effect.flatMap(({ url }) => Console.log(Redacted.value(url))),
     Effect.andThen(Effect.never),
     Effect.scoped,
@@ -54,8 +56,8 @@ const serviceProgram = `
   )`
 
 /** Starts a service in a process of its own, which a test can kill. */
-export const spawnService = (dataDir: string, idleMillis = 60_000) =>
-  Effect.map(spawnNode(serviceProgram, dataDir, `${idleMillis}`), ({ kill, line }) => ({
+export const spawnService = (dataDir: string, idleMillis = 60_000, lifetime = "lasting") =>
+  Effect.map(spawnNode(serviceProgram, dataDir, `${idleMillis}`, lifetime), ({ kill, line }) => ({
     url: Redacted.make(line),
     kill
   }))

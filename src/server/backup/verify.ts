@@ -29,7 +29,7 @@ const temporaryFolder = Effect.acquireRelease(
 
 const scratchServer = Effect.flatMap(temporaryFolder, (dataDir) =>
   Effect.mapError(
-    embeddedPostgres({ dataDir }),
+    embeddedPostgres({ dataDir, isTemporary: true }),
     ({ message }) =>
       new BackupError({
         message:

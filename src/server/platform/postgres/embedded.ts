@@ -23,7 +23,7 @@ import { SecureRandom } from "effect/crypto"
 import { EmbeddedPostgresError, programEnvironment } from "./binaries.ts"
 import { type Cluster, openCluster, superuser } from "./cluster.ts"
 import { makeDataDirectory } from "./data-directory.ts"
-import { lockFiles } from "./lock-files.ts"
+import { lockFiles, temporary } from "./lock-files.ts"
 import { joinUsers, openLock } from "./lock.ts"
 import {
   clientPrefix,
@@ -43,6 +43,13 @@ const defaultIdleMillis = 60_000
 /** Attempts to join a server that does not answer at once, one second apart. */
 const joinAttempts = 30
 
+export interface EmbeddedPostgresOptions {
+  readonly dataDir: string
+  readonly idleMillis?: number
+  /** Whether the watcher removes the data directory after its last service was killed. Default: false. */
+  readonly isTemporary?: boolean
+}
+
 /** The database of a data directory, as long as the scope is open. */
 export interface EmbeddedDatabase {
   /** URL of the database `svc`, at the address of the server now. */
@@ -58,15 +65,14 @@ export interface EmbeddedDatabase {
  * process stops the server.
  */
 export const embeddedPostgres = Effect.fn("embeddedPostgres")(
-  function* (options: { readonly dataDir: string; readonly idleMillis?: number }) {
+  function* (options: EmbeddedPostgresOptions) {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     yield* makeDataDirectory(options.dataDir)
     const directory = yield* fs.realPath(options.dataDir)
     const withLock = yield* openLock(path.join(directory, lockFiles.start))
     const client = `${clientPrefix}${yield* (yield* SecureRandom.SecureRandom).uuidV4()}`
-    const watch = (cluster: Cluster) =>
-      spawnWatcher(directory, cluster, options.idleMillis ?? defaultIdleMillis)
+    const watch = (cluster: Cluster) => spawnWatcher(directory, cluster, options)
 
     const { joined, server } = yield* withLock(
       Effect.gen(function* () {
@@ -149,17 +155,25 @@ const ensureDatabase = Effect.fnUntraced(function* (session: PgConnection.PgConn
 })
 
 /** Starts the watcher of the data directory; it ends at once if there is one. */
-const spawnWatcher = (directory: string, cluster: Cluster, idleMillis: number): void => {
-  const { home, programs, user } = cluster
+const spawnWatcher = (
+  directory: string,
+  { home, programs, user }: Cluster,
+  { idleMillis = defaultIdleMillis, isTemporary = false }: EmbeddedPostgresOptions
+): void => {
+  const lifetime = isTemporary ? temporary : "lasting"
   const owner = user === undefined ? [] : [`${user.uid}`, `${user.gid}`]
   const program = fileURLToPath(new URL("watcher.ts", import.meta.url))
-  spawn(process.execPath, [program, directory, home, programs, `${idleMillis}`, ...owner], {
-    cwd: directory,
-    env: programEnvironment,
-    detached: true,
-    windowsHide: true,
-    stdio: "ignore"
-  })
+  spawn(
+    process.execPath,
+    [program, directory, home, programs, `${idleMillis}`, lifetime, ...owner],
+    {
+      cwd: directory,
+      env: programEnvironment,
+      detached: true,
+      windowsHide: true,
+      stdio: "ignore"
+    }
+  )
     .on("error", () => undefined)
     .unref()
 }

@@ -16,3 +16,6 @@ export const beginExclusive = "pragma journal_mode = memory; begin exclusive"
 
 /** Exit code of `stop-unused.ts` when a service uses the server. */
 export const usedExitCode = 3
+
+/** Argument of the watcher for a data directory that it removes once no service is left. */
+export const temporary = "temporary"

@@ -6,16 +6,17 @@
  * Each service holds a shared lock on the file of users as long as it lives. An exclusive lock on that
  * file proves that none does. Services join under the start lock, and the watcher acts under it, too. Only
  * sessions show services of older releases: `stop-unused.ts`, which can count them, stops the server.
+ * The watcher then removes a temporary data directory: the process that would have done so was killed.
  */
 import { execFileSync, spawnSync } from "node:child_process"
-import { readFileSync, statSync } from "node:fs"
+import { readFileSync, rmSync, statSync } from "node:fs"
 import { connect } from "node:net"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { beginExclusive, lockFiles, usedExitCode } from "./lock-files.ts"
+import { beginExclusive, lockFiles, temporary, usedExitCode } from "./lock-files.ts"
 
-const [directory = "", home = "", programs = "", idle = "", uid = "", gid = ""] =
+const [directory = "", home = "", programs = "", idle = "", lifetime = "", uid = "", gid = ""] =
   process.argv.slice(2)
 
 /** Checks for users in one idle time. */
@@ -94,6 +95,13 @@ const hasUsers = (): boolean => {
   return !isFree
 }
 
+/** Ends the watcher. After a stop in order, the service removes a temporary directory itself. */
+const end = (): never => {
+  const isAbandoned = lifetime === temporary && idleChecks > checks
+  if (isAbandoned) rmSync(directory, { recursive: true, force: true })
+  return process.exit()
+}
+
 const check = async (): Promise<void> => {
   // The data directory was removed, and perhaps made again: another watcher has the new one.
   if (identityOf(lockFiles.users) !== usersFile) process.exit()
@@ -104,7 +112,7 @@ const check = async (): Promise<void> => {
   try {
     if (port !== serverPort() || hasUsers()) return
     const isStopped = port === undefined || !(await listens(port)) || stopServer()
-    if (isStopped) process.exit()
+    if (isStopped) end()
     idleChecks = 0
   } finally {
     starting.release()
