@@ -1,10 +1,11 @@
 /** `svc config push`. */
-import { Effect, Option } from "effect"
+import { Effect, Option, type Schema } from "effect"
 import type { EnvironmentName } from "#rpc/auth"
 import { changedPaths } from "#rpc/config-document/changes"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { memberPath } from "#rpc/config-document/paths"
 import type { Issue } from "#rpc/errors/codes"
+import { changeText } from "./change-text.ts"
 import { withoutSchema } from "./document.ts"
 import { exitCodes, Failure, type LocatedIssue } from "./failures.ts"
 import { invalidConfig, openValid } from "./files.ts"
@@ -27,7 +28,8 @@ interface PushOptions {
   readonly force: boolean
 }
 
-const indented = (changed: ReadonlyArray<string>) => changed.map((path) => `  ${path}`)
+const indented = (document: Schema.Json, changed: ReadonlyArray<string>) =>
+  changed.map((path) => `  ${changeText(document, path)}`)
 
 /** The config changed since the user last saw it. The hints list what a push would undo. */
 const conflict = (
@@ -102,7 +104,7 @@ export const push = Effect.fn(function* (options: PushOptions) {
     const json = { ...common, dryRun, configVersion: current.version, changed: planned }
     return yield* printResult(json, [
       `A push would change in ${name} (version ${current.version}):`,
-      ...indented(planned)
+      ...indented(wanted, planned)
     ])
   }
   const pushed = yield* pushConfig(target, wanted, force ? undefined : seen).pipe(
@@ -122,6 +124,6 @@ export const push = Effect.fn(function* (options: PushOptions) {
   yield* warn(file, newWarnings.map(place))
   yield* printResult({ ...common, dryRun, ...pushed, warnings: pushed.warnings.map(place) }, [
     `Pushed ${file} to ${name}: the current version is ${pushed.configVersion}. Changed:`,
-    ...indented(pushed.changed)
+    ...indented(wanted, pushed.changed)
   ])
 })

@@ -8,7 +8,7 @@
  * import { playerBackend } from "@player-backend/cli/vite"
  * export default { plugins: [playerBackend()] }
  */
-import { resolve } from "node:path"
+import { basename, resolve } from "node:path"
 import type { Plugin, ViteDevServer } from "vite"
 import { type LocalService, localService } from "./local-service.ts"
 import { plainLine } from "../terminal-text.ts"
@@ -40,7 +40,8 @@ const push = async (server: ViteDevServer, file: string, service: LocalService) 
   }
   if (outcome.changed.length === 0) return
   const changed = plainLine(outcome.changed.join(", "))
-  logger.info(`config version ${outcome.version}: ${changed}`, { timestamp: true })
+  const name = basename(file)
+  logger.info(`${name} is in force as version ${outcome.version}: ${changed}`, { timestamp: true })
   server.ws.send({ type: "full-reload" })
 }
 

@@ -2,11 +2,12 @@
 import { readFile } from "node:fs/promises"
 import { Result, Schema } from "effect"
 import { ConfigPushed } from "#rpc/config"
+import { changeText } from "../change-text.ts"
 import { parseConfig, validateConfig, withoutSchema } from "../document.ts"
 import type { LocatedIssue } from "../failures.ts"
 import type { LocalService } from "./local-service.ts"
 
-/** Outcome of a push: the changed paths, or the problems of the file. */
+/** Outcome of a push: the changes, or the problems of the file. */
 export type PushOutcome =
   | { readonly changed: ReadonlyArray<string>; readonly version: number }
   | { readonly problems: ReadonlyArray<string> }
@@ -30,10 +31,11 @@ export const pushFile = async (
     (config) => Result.map(validateConfig(config), () => config.document)
   )
   if (Result.isFailure(parsed)) return { problems: parsed.failure.map(problemOf) }
+  const document = withoutSchema(parsed.success)
   const response = await fetch(`${url}/v1/config`, {
     method: "PUT",
     headers: { "x-svc-key": secretKey, "content-type": "application/json" },
-    body: JSON.stringify(withoutSchema(parsed.success))
+    body: JSON.stringify(document)
   })
   const body: unknown = await response.json()
   if (!response.ok) {
@@ -41,5 +43,5 @@ export const pushFile = async (
     return { problems: [`${error.message} (${error.code})`] }
   }
   const { changed, configVersion } = await Schema.decodeUnknownPromise(ConfigPushed)(body)
-  return { changed, version: configVersion }
+  return { changed: changed.map((path) => changeText(document, path)), version: configVersion }
 }
