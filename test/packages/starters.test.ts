@@ -76,6 +76,17 @@ const meet = async (pages: ReadonlyArray<Page>, url: string, starter: string): P
   for (const page of pages) await page.waitForFunction(`(${count.toString()})() === 2`)
 }
 
+/** How far the ships of a page with Phaser are apart. */
+const distanceOfShips = `import("/src/main.js").then(({ game }) => {
+  const [a, b] = [...game.scene.scenes[0].ships.values()]
+  return b === undefined ? undefined : Math.hypot(a.x - b.x, a.y - b.y)
+})`
+
+/** Nobody has moved, so both ships are at their starts. */
+const startApart = async (pages: ReadonlyArray<Page>): Promise<void> => {
+  for (const page of pages) await page.waitForFunction(`${distanceOfShips}.then((it) => it > 100)`)
+}
+
 describe("a game from the registry", () => {
   for (const starter of ["vanilla", "react", "phaser"]) {
     it.skipIf(!installed)(
@@ -106,6 +117,7 @@ describe("a game from the registry", () => {
           const errors: Array<string> = []
           for (const page of pages) page.on("pageerror", ({ message }) => errors.push(message))
           await dev.step("two tabs meet", () => meet(pages, dev.url, starter))
+          if (starter === "phaser") await dev.step("ships start apart", () => startApart(pages))
           assert.deepStrictEqual(errors, [])
         } finally {
           await browser.close()

@@ -7,6 +7,26 @@ const sendMillis = 50
 
 const room = await enterRoom()
 
+/** The player's start and color: the lowest number that nobody else has. It is in the state of the player. */
+const takeSlot = () => {
+  const { id, state } = room.me
+  if (state.slot !== undefined) return
+  const taken = room.players.map((player) => player.state.slot)
+  const free = colors.map((_, slot) => slot).filter((slot) => !taken.includes(slot))
+  // Who has come before this player and has no number yet takes one first.
+  const seat = room.players.findIndex((player) => player.id === id)
+  const choosing = taken.slice(0, seat).filter((slot) => slot === undefined)
+  room.setMyState({ slot: free[choosing.length] ?? 0 })
+}
+
+/** Eighths of an ellipse, so that the first players start as far apart as they can. */
+const starts = [0, 4, 2, 6, 1, 5, 3, 7]
+
+const startOf = (slot) => {
+  const angle = (starts[slot] * Math.PI) / 4
+  return { x: 400 + 280 * Math.cos(angle), y: 300 + 200 * Math.sin(angle), angle: angle + Math.PI }
+}
+
 class Arena extends Phaser.Scene {
   ships = new Map()
 
@@ -16,22 +36,25 @@ class Arena extends Phaser.Scene {
       if (type === "at") this.ships.get(from)?.setPosition(data.x, data.y).setRotation(data.angle)
     })
     room.on("change", () => this.seat())
+    takeSlot()
     this.seat()
     this.time.addEvent({ delay: sendMillis, loop: true, callback: () => this.report() })
   }
 
-  /** One ship for each player of the room. */
+  /** One ship for each player of the room, once its slot is known. */
   seat() {
     const ids = new Set(room.players.map(({ id }) => id))
-    room.players.forEach(({ id }, seat) => {
-      if (this.ships.has(id)) return
-      const ship = this.add.triangle(400, 300, 0, 0, 0, 30, 40, 15, colors[seat % colors.length])
+    for (const { id, state } of room.players) {
+      if (this.ships.has(id) || state.slot === undefined) continue
+      const { angle, x, y } = startOf(state.slot)
+      const ship = this.add.triangle(x, y, 0, 0, 0, 30, 40, 15, colors[state.slot])
+      ship.setRotation(angle)
       this.ships.set(id, ship)
       if (id === room.me?.id) {
         this.physics.add.existing(ship)
         ship.body.setCollideWorldBounds(true).setDrag(120).setMaxVelocity(360)
       }
-    })
+    }
     for (const [id, ship] of this.ships) {
       if (ids.has(id)) continue
       ship.destroy()
