@@ -1,5 +1,5 @@
 /** The demo games in Chromium: two pages play each of them, on the seeded project and over hosting. */
-import { readFileSync } from "node:fs"
+import { globSync, readFileSync } from "node:fs"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { Page } from "playwright-core"
@@ -9,6 +9,8 @@ import { request } from "#testing/players"
 import { freePort } from "#testing/runners"
 import { violationsOf } from "../support/client/axe.ts"
 import { Chromium, installed, needsChromium, newVisitor } from "../support/client/chromium.ts"
+
+const folder = new URL("../../docs/demo/", import.meta.url)
 
 class Demo extends Context.Service<Demo, { readonly url: string; readonly demo: string }>()(
   "test/demo/games/Demo"
@@ -79,8 +81,8 @@ layer(DemoLive, options)("the demo games", (it) => {
         assert.deepStrictEqual([found.status, found.headers.get("location")], [302, `${demo}/`])
         const foreign = yield* request(`${url}/demo`, { headers: { "x-forwarded-for": "1.2.3.4" } })
         assert.strictEqual(foreign.status, 404)
-        for (const file of ["arena/game.js", "four/game.js", "four/rules.js"]) {
-          const text = readFileSync(new URL(`../../docs/demo/${file}`, import.meta.url), "utf8")
+        for (const file of globSync("**/*.js", { cwd: folder })) {
+          const text = readFileSync(new URL(file, folder), "utf8")
           assert.isBelow(text.split("\n").length, 400, file)
         }
       })
@@ -108,6 +110,25 @@ layer(Layer.merge(DemoLive, Chromium.layer), options)(`two pages${needsChromium}
         yield* sees(bob.page, ".hud", "Ada (host)")
         yield* sees(bob.page, ".hud", "Bob")
         assert.deepStrictEqual([...ada.faults, ...bob.faults], [])
+      }),
+    { tags: "long" }
+  )
+
+  it.effect.skipIf(!installed)(
+    "plays a round of Star rush to its end, and begins the next one",
+    () =>
+      Effect.gen(function* () {
+        const finn = yield* enter("/arena/", "Finn")
+        // Nobody else comes, so the bot collects ten stars.
+        yield* sees(finn.page, ".result:not([hidden]) h2", "Robo wins the round.")
+        yield* sees(finn.page, ".hud", "Robo10")
+        yield* sees(finn.page, ".hud", "Robo0")
+        yield* Effect.promise(() => finn.page.waitForSelector(".result", { state: "hidden" }))
+        yield* sees(finn.page, ".hud", "Robo1")
+        yield* Effect.promise(() => finn.page.click("#sound"))
+        yield* sees(finn.page, "#sound", "Sound: off")
+        const faults = yield* Effect.promise(() => violationsOf(finn.page))
+        assert.deepStrictEqual([...faults, ...finn.faults], [])
       }),
     { tags: "long" }
   )

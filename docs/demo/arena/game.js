@@ -1,21 +1,25 @@
 /**
- * Star rush: a realtime arena for up to eight players, written to be copied.
+ * Star rush: a realtime arena for up to eight players, written to be copied. `rules.js` has the rules,
+ * `drawing.js` what is on the canvas.
  *
  * - Each page moves its own ship, and sends its place 20 times a second.
  * - Others are drawn 100 ms in the past, between two places that have arrived: that hides the network's jitter.
- * - The page of the host is the referee: it places the stars and counts them. Both are in the state of the room, so
- *   they survive a lost connection, a new host and the loss of the process that runs the room.
+ * - The page of the host is the referee: it places the stars, counts them, and begins the rounds. All of that is in
+ *   the state of the room, so it survives a lost connection, a new host and the loss of the process with the room.
  */
+import { sounds, soundButton } from "../sound.js"
+import { canvas, colorOf, drawShip, drawStar, drawWorld, placeAt } from "./drawing.js"
+import * as rules from "./rules.js"
+
 const { baseUrl, publishableKey } = globalThis.svcConfig
 const { createClient, isError } = await import(`${baseUrl}/sdk/client.js`)
 
-const world = { width: 1600, height: 900 }
-const speed = 420
-const radius = 26
-const starCount = 5
 const sendMillis = 50
 const delayMillis = 100
 const aloneMillis = 1500
+const refereeMillis = 250
+/** A report that nobody has answered is repeated after this time. */
+const repeatMillis = 1000
 
 /** Every tab is a player of its own; a reload continues as the same one. */
 const storageFor = (prefix) => ({
@@ -27,26 +31,6 @@ const clientFor = (prefix) =>
   createClient({ baseUrl, key: publishableKey, storage: storageFor(prefix) })
 
 const $ = (selector) => document.querySelector(selector)
-const canvas = $("canvas")
-const context = canvas.getContext("2d")
-
-/** Colours that differ for up to eight players, by the order of their seats. */
-const colors = [
-  "#4cc9f0",
-  "#f72585",
-  "#80ed99",
-  "#ffb703",
-  "#b8a1ff",
-  "#ff7b54",
-  "#e0fbfc",
-  "#f15bb5"
-]
-const colorOf = (room, id) =>
-  colors[room.players.findIndex((player) => player.id === id) % 8] ?? "#fff"
-
-const random = (max) => Math.round(radius * 2 + Math.random() * (max - radius * 4))
-const place = () => ({ x: random(world.width), y: random(world.height) })
-const near = (a, b) => Math.hypot(a.x - b.x, a.y - b.y) < radius * 1.8
 
 let toastTimer
 const toast = (text, millis = 4000) => {
@@ -57,46 +41,38 @@ const toast = (text, millis = 4000) => {
 
 // The referee: runs in every page, and acts in that of the host.
 
-/** Places missing stars, and grants a star to the first who reports to be at it. */
-const referee = (room) => {
-  /** Stars that were granted, but whose change has not come back from the service yet. */
-  const granted = new Set()
-  const grant = (id, { key, round }) => {
-    const star = room.state[key]
-    if (!room.isHost || star?.round !== round || granted.has(`${key}/${round}`)) return
-    granted.add(`${key}/${round}`)
-    const score = (room.state.scores ?? {})[id] ?? 0
-    room.setState({
-      [key]: { ...place(), round: round + 1 },
-      scores: { ...room.state.scores, [id]: score + 1 }
-    })
-  }
-  const begin = () => {
-    if (!room.isHost || room.state.star0 !== undefined) return
-    const stars = Array.from({ length: starCount }, (_, n) => [
-      `star${n}`,
-      { ...place(), round: 0 }
-    ])
-    room.setState({ ...Object.fromEntries(stars), scores: {} })
+/** Begins rounds, and grants a star to the first who reports to be at it. Returns what the host's own ship calls. */
+const referee = (client, room) => {
+  // The state of this page has the change at once, so the next one builds on it. A change that is lost with the
+  // connection is taken back: its star can be collected again.
+  const change = (patch) => patch && room.optimistic.setState(patch).catch(() => undefined)
+  const isActing = () => room.isHost && client.status === "online"
+  const grant = (id, report) => {
+    if (!isActing()) return
+    const player = room.players.find((each) => each.id === id)
+    change(rules.collect(room.state, player, report, client.clock.now()))
   }
   room.on("message", ({ data, from, type }) => type === "grab" && grant(from, data))
-  room.on("host_changed", begin)
-  begin()
+  const timer = setInterval(
+    () => isActing() && change(rules.nextRound(room.state, client.clock.now())),
+    refereeMillis
+  )
+  room.on("closed", () => clearInterval(timer))
   return grant
 }
 
-/** Reports the stars that a ship touches, each once. */
+/** Reports the stars that a ship touches. */
 const collector = (room, grant) => {
   const reported = new Map()
   return (ship) => {
-    for (let n = 0; n < starCount; n += 1) {
-      const key = `star${n}`
-      const star = room.state[key]
-      if (star === undefined || !near(star, ship) || reported.get(key) === star.round) continue
-      reported.set(key, star.round)
-      const grab = { key, round: star.round }
-      if (room.isHost) grant(room.me.id, grab)
-      else room.send("grab", grab, { to: [room.hostId] })
+    for (const [key, star] of rules.starsOf(room.state)) {
+      const name = `${key}/${star.number}`
+      const isWaiting = performance.now() - (reported.get(name) ?? -Infinity) < repeatMillis
+      if (isWaiting || !rules.near(star, ship)) continue
+      reported.set(name, performance.now())
+      const report = { key, number: star.number }
+      if (room.isHost) grant(room.me.id, report)
+      else room.send("grab", report, { to: [room.hostId] })
     }
   }
 }
@@ -143,9 +119,8 @@ addEventListener("keydown", ({ code }) => keys.add(code))
 addEventListener("keyup", ({ code }) => keys.delete(code))
 addEventListener("blur", () => keys.clear())
 for (const name of ["pointerdown", "pointermove"]) {
-  canvas.addEventListener(name, ({ buttons, offsetX, offsetY }) => {
-    if (buttons > 0)
-      finger = { x: (offsetX - view.x) / view.scale, y: (offsetY - view.y) / view.scale }
+  canvas.addEventListener(name, (event) => {
+    if (event.buttons > 0) finger = placeAt(event)
   })
 }
 for (const name of ["pointerup", "pointercancel"])
@@ -153,94 +128,12 @@ for (const name of ["pointerup", "pointercancel"])
 
 const steer = (ship) => {
   if (finger !== undefined)
-    return near(finger, ship) ? [0, 0] : [finger.x - ship.x, finger.y - ship.y]
+    return rules.near(finger, ship) ? [0, 0] : [finger.x - ship.x, finger.y - ship.y]
   const pressed = Array.from(keys, (code) => directions[code] ?? [0, 0])
   return pressed.reduce(([x, y], [dx, dy]) => [x + dx, y + dy], [0, 0])
 }
 
-const clamp = (value, max) => Math.min(max - radius, Math.max(radius, value))
-
-const move = (ship, [dx, dy], seconds) => {
-  const length = Math.hypot(dx, dy)
-  if (length === 0) return
-  ship.x = clamp(ship.x + (dx / length) * speed * seconds, world.width)
-  ship.y = clamp(ship.y + (dy / length) * speed * seconds, world.height)
-}
-
-// Drawing.
-
-let view = { scale: 1, x: 0, y: 0 }
-
-const drawStar = ({ x, y }, time) => {
-  context.beginPath()
-  for (let n = 0; n < 10; n += 1) {
-    const length = n % 2 === 0 ? 24 : 11
-    const angle = (n * Math.PI) / 5 + time / 1500
-    context.lineTo(x + Math.sin(angle) * length, y - Math.cos(angle) * length)
-  }
-  context.closePath()
-  context.shadowColor = context.fillStyle = "#ffd166"
-  context.shadowBlur = 30
-  context.fill()
-  context.shadowBlur = 0
-}
-
-/** The last places of each ship, which fade behind it. */
-const trails = new Map()
-
-const drawShip = ({ x, y }, color, { connected, displayName, id }) => {
-  const trail = trails.get(id) ?? []
-  trails.set(id, [...trail, { x, y }].slice(-24))
-  context.fillStyle = color
-  trail.forEach((at, n) => {
-    context.globalAlpha = (n / trail.length) * 0.25
-    context.beginPath()
-    context.arc(at.x, at.y, (radius * n) / trail.length, 0, Math.PI * 2)
-    context.fill()
-  })
-  context.globalAlpha = connected ? 1 : 0.35
-  context.beginPath()
-  context.arc(x, y, radius, 0, Math.PI * 2)
-  context.fill()
-  context.fillStyle = "#fff"
-  context.font = "600 22px system-ui"
-  context.textAlign = "center"
-  context.fillText(displayName, x, y - radius - 12)
-  context.globalAlpha = 1
-}
-
-/** Where the camera is along one side: the whole world if it fits, else around the ship. */
-const cameraOf = (at, worldSize, screenSize, scale) => {
-  const shown = screenSize / scale
-  return shown >= worldSize
-    ? (worldSize - shown) / 2
-    : Math.min(worldSize - shown, Math.max(0, at - shown / 2))
-}
-
-const drawWorld = (ship) => {
-  const ratio = devicePixelRatio
-  canvas.width = innerWidth * ratio
-  canvas.height = innerHeight * ratio
-  const scale = Math.max(0.6, Math.min(innerWidth / world.width, innerHeight / world.height))
-  const x = cameraOf(ship.x, world.width, innerWidth, scale)
-  const y = cameraOf(ship.y, world.height, innerHeight, scale)
-  view = { scale, x: -x * scale, y: -y * scale }
-  context.setTransform(scale * ratio, 0, 0, scale * ratio, view.x * ratio, view.y * ratio)
-  context.fillStyle = "#111a35"
-  context.fillRect(0, 0, world.width, world.height)
-  context.strokeStyle = "#1f2b52"
-  context.lineWidth = 2
-  context.beginPath()
-  for (let line = 0; line <= world.width; line += 100) {
-    context.moveTo(line, 0)
-    context.lineTo(line, world.height)
-  }
-  for (let line = 0; line <= world.height; line += 100) {
-    context.moveTo(0, line)
-    context.lineTo(world.width, line)
-  }
-  context.stroke()
-}
+// What stands beside the canvas.
 
 const showRoom = (client, room) => {
   const scores = room.state.scores ?? {}
@@ -259,23 +152,50 @@ const showRoom = (client, room) => {
   $("#net").textContent = `room ${room.code} · ping ${ping}`
 }
 
+/** Shows who has won, and when the next round begins. */
+const showResult = (client, room) => {
+  const { nextAt, winner } = room.state
+  $(".result").hidden = winner === undefined
+  if (winner === undefined) return
+  const text =
+    winner.id === room.me?.id ? "You win the round!" : `${winner.displayName} wins the round.`
+  // A screen reader says what changes.
+  if ($(".result h2").textContent !== text) $(".result h2").textContent = text
+  const seconds = Math.max(0, Math.ceil((nextAt - client.clock.now()) / 1000))
+  $(".result p").textContent = `The next round begins in ${seconds} s.`
+}
+
+/** Plays a sound for what has changed since the last call. */
+const makeListener = (room) => {
+  let { scores = {}, winner } = room.state
+  return () => {
+    const before = { scores, winner }
+    ;({ scores = {}, winner } = room.state)
+    const me = room.me?.id
+    if (winner !== undefined && before.winner === undefined)
+      return winner.id === me ? sounds.win() : sounds.lose()
+    const gained = Object.keys(scores).filter((id) => scores[id] > (before.scores[id] ?? 0))
+    if (gained.includes(me)) sounds.point()
+    else if (gained.length > 0) sounds.pointOfOther()
+  }
+}
+
 // The bot: a second player of this page, who comes when nobody else does and leaves when somebody comes.
 
 const startBot = async (roomId) => {
   const client = clientFor("bot/")
   await client.sessions.ensure({ displayName: "Robo" })
   const room = await client.rooms.join({ roomId })
-  const collect = collector(room, referee(room))
-  const ship = place()
-  const stars = () =>
-    Array.from({ length: starCount }, (_, n) => room.state[`star${n}`]).filter(Boolean)
+  const collect = collector(room, referee(client, room))
+  const ship = rules.randomPlace()
   const timer = setInterval(() => {
-    const [goal] = stars().toSorted(
-      (a, b) => Math.hypot(a.x - ship.x, a.y - ship.y) - Math.hypot(b.x - ship.x, b.y - ship.y)
-    )
+    const [goal] = rules
+      .starsOf(room.state)
+      .map(([, star]) => star)
+      .toSorted((a, b) => rules.distance(a, ship) - rules.distance(b, ship))
     // Slower than a player, who should win.
     if (goal !== undefined)
-      move(ship, [goal.x - ship.x, goal.y - ship.y], (sendMillis / 1000) * 0.4)
+      rules.move(ship, [goal.x - ship.x, goal.y - ship.y], sendMillis / 1000, 0.4)
     collect(ship)
     room.send("at", { x: Math.round(ship.x), y: Math.round(ship.y) })
   }, sendMillis)
@@ -317,10 +237,15 @@ const offerKill = async (room) => {
 // The game.
 
 const play = (client, room) => {
-  const ship = place()
-  const collect = collector(room, referee(room))
+  const ship = rules.randomPlace()
+  const collect = collector(room, referee(client, room))
   const whereIs = makeOthers(client, room)
-  const show = () => showRoom(client, room)
+  const listen = makeListener(room)
+  const show = () => {
+    showRoom(client, room)
+    showResult(client, room)
+    listen()
+  }
   room.on("change", show)
   let lostAt = 0
   room.on("disconnected", () => {
@@ -337,20 +262,23 @@ const play = (client, room) => {
   room.on("closed", ({ reason }) =>
     toast(`The room has ended (${reason}). Reload to play again.`, 0)
   )
-  room.on("player_joined", ({ player }) => toast(`${player.displayName} joined`))
+  room.on("player_joined", ({ player }) => {
+    toast(`${player.displayName} joined`)
+    sounds.join()
+  })
   setInterval(() => {
     if (client.status === "online")
       room.send("at", { x: Math.round(ship.x), y: Math.round(ship.y) })
   }, sendMillis)
   setInterval(() => client.ping().then(show, () => undefined), 2000)
+  setInterval(() => showResult(client, room), 250)
   let last = performance.now()
   const frame = (now) => {
-    move(ship, steer(ship), Math.min(0.1, (now - last) / 1000))
+    rules.move(ship, steer(ship), Math.min(0.1, (now - last) / 1000))
     last = now
     collect(ship)
     drawWorld(ship)
-    for (let n = 0; n < starCount; n += 1)
-      if (room.state[`star${n}`]) drawStar(room.state[`star${n}`], now)
+    for (const [, star] of rules.starsOf(room.state)) drawStar(star, now)
     for (const player of room.players) {
       const at = player.id === room.me?.id ? ship : whereIs(player.id)
       if (at !== undefined) drawShip(at, colorOf(room, player.id), player)
@@ -383,7 +311,8 @@ $("form").addEventListener("submit", async (event) => {
 $("#second").addEventListener("click", () =>
   open(`${location.pathname}?name=Second`, "_blank", "noopener")
 )
-drawWorld({ x: world.width / 2, y: world.height / 2 })
+soundButton($("#sound"))
+drawWorld({ x: rules.world.width / 2, y: rules.world.height / 2 })
 // The player may type already: only a name of before replaces that.
 const known = sessionStorage.getItem("name") ?? new URLSearchParams(location.search).get("name")
 if (known) {

@@ -5,6 +5,7 @@
  * - The page of the host is the referee: others send what they want to do, and the host changes the state.
  * - The chat is a channel, which has its own limits and moderation. The voice call is a part of the channel.
  */
+import { sounds, soundButton } from "../sound.js"
 import { columns, computerMove, drop, emptyBoard, isFull, lineOf } from "./rules.js"
 
 const { baseUrl, publishableKey } = globalThis.svcConfig
@@ -64,7 +65,8 @@ const keepGame = (room) => {
 
 const referee = (room) => {
   room.on("message", ({ data, from, type }) => {
-    if (type === "drop") playAs(room, from, data.column)
+    // A report may hold anything, since any page can send one.
+    if (type === "drop") playAs(room, from, data?.column)
     if (type === "again" && room.isHost && isOver(room.state)) room.setState(newGame(room))
   })
   for (const event of ["player_joined", "player_left", "host_changed"])
@@ -132,6 +134,20 @@ const draw = (room, buttons) => {
   }
   $("#status").textContent = statusOf(room)
   $("#again").hidden = !isOver(room.state)
+}
+
+/** Plays a sound for what has changed since the last call. */
+const makeListener = (room) => {
+  let { board, line } = room.state
+  return () => {
+    const before = { board, line }
+    ;({ board, line } = room.state)
+    if (board === before.board) return
+    if (line === undefined || before.line !== undefined) return sounds.drop()
+    // The turn has passed on to the loser.
+    if (room.state[room.state.turn] === room.me?.id) sounds.lose()
+    else sounds.win()
+  }
 }
 
 // The chat: a channel named after the room. Who comes first creates it.
@@ -209,7 +225,10 @@ const startChat = async (room) => {
     line.scrollIntoView({ block: "nearest" })
   }
   channel.on("channel_message", ({ data, from, type }) => {
-    if (type === "chat") say(from === room.me?.id ? "You" : nameOf(room, from), String(data))
+    if (type !== "chat") return
+    const isMine = from === room.me?.id
+    say(isMine ? "You" : nameOf(room, from), String(data))
+    if (!isMine) sounds.message()
   })
   channel.on("warn", ({ message }) => toast(message))
   if (channel.settings.voice !== null) startVoice(room, channel)
@@ -225,9 +244,16 @@ const startChat = async (room) => {
 
 const play = (room) => {
   const buttons = makeBoard(room)
-  const show = () => draw(room, buttons)
+  const listen = makeListener(room)
+  const show = () => {
+    draw(room, buttons)
+    listen()
+  }
   room.on("change", show)
-  room.on("player_joined", ({ player }) => toast(`${player.displayName} plays against you now.`))
+  room.on("player_joined", ({ player }) => {
+    toast(`${player.displayName} plays against you now.`)
+    sounds.join()
+  })
   room.on("player_left", () => toast("The other player has left: the computer plays."))
   room.on("disconnected", () => toast("Connection lost. Your seat is kept, resuming...", 0))
   room.on("reconnected", () => toast("Resumed: the game goes on."))
@@ -258,6 +284,7 @@ $("#start").addEventListener("submit", async (event) => {
 $("#second").addEventListener("click", () =>
   open(`${location.pathname}?name=Second`, "_blank", "noopener")
 )
+soundButton($("#sound"))
 // The player may type already: only a name of before replaces that.
 const known = sessionStorage.getItem("name") ?? new URLSearchParams(location.search).get("name")
 if (known) {
