@@ -4,9 +4,11 @@ It needs Python 3.9 and `websockets` (10 or newer). Run it as a program to play 
     python3 player_backend.py http://localhost:8080 pk_...
 """
 import asyncio
+import http.client
 import itertools
 import json
 import random
+import secrets
 import sys
 import urllib.error
 import urllib.request
@@ -28,16 +30,18 @@ class ServiceError(Exception):
 class Client:
     def __init__(self, base_url, key, on_event):
         self.base_url, self.key, self.on_event = base_url, key, on_event
-        self.session = None  # keep `refreshToken` in a store of your own to return as the same player
+        self.session = None  # keep it in a store of your own to return as the same player
         self.room_id = None
         self._socket, self._waiting, self._ids = None, {}, itertools.count(1)
         self._online, self._tasks = asyncio.Event(), set()
 
-    async def request(self, method, path, body=None, token=None):
+    async def request(self, method, path, body=None, token=None, idempotency_key=None):
         """Calls an endpoint and returns its body."""
         headers = {"X-Svc-Key": self.key, "Content-Type": "application/json"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
+        if idempotency_key:
+            headers["Idempotency-Key"] = idempotency_key
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.base_url + path, data, headers, method=method)
 
@@ -54,9 +58,18 @@ class Client:
         self.session = await self.request("POST", "/v1/auth/guest", {"displayName": display_name})
 
     async def refresh(self):
-        """Takes new tokens. A refresh token is valid once: store the new one before anything else."""
+        """Takes new tokens. A refresh token is valid once: store the new one before anything else.
+
+        An answer may be lost. Only the same token with the same key gets it again, so store both before you send.
+        """
+        key = self.session.setdefault("refreshKey", secrets.token_urlsafe(24))
         body = {"refreshToken": self.session["refreshToken"]}
-        self.session = await self.request("POST", "/v1/auth/refresh", body)
+        while True:
+            try:
+                self.session = await self.request("POST", "/v1/auth/refresh", body, idempotency_key=key)
+                return
+            except (OSError, http.client.HTTPException):
+                await asyncio.sleep(random.random())
 
     async def run(self):
         """Keeps a socket open until the service says that it shall stay closed."""
