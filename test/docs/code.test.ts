@@ -30,8 +30,12 @@ const compilerOptions = {
   }
 }
 
-/** A name that is declared nowhere: a function or a variable of the reader's own game. */
-const isUndeclared = (line: string): boolean => /error TS(?:2304|2552|18004):/.test(line)
+/**
+ * Something of the reader's own game: a function or a variable that is declared nowhere, or a field of a
+ * value in the state of a room, which has no type without one of the game.
+ */
+const isOfGame = (line: string): boolean =>
+  /error TS(?:2304|2552|18004):|error TS2339: .* on type '\{\}'\./.test(line)
 
 /** What the compiler says about the samples, each as a module of its own. */
 const compile = (samples: ReadonlyArray<Sample>): string => {
@@ -60,7 +64,7 @@ const compile = (samples: ReadonlyArray<Sample>): string => {
     const output =
       typeof error === "object" && error !== null && "stdout" in error ? error.stdout : error
     const lines = String(output).split("\n")
-    return lines.filter((line) => line !== "" && !isUndeclared(line)).join("\n")
+    return lines.filter((line) => line !== "" && !isOfGame(line)).join("\n")
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -160,19 +160,22 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
     { tags: "long" }
   )
 
-  it.effect("removes a temporary data directory once its service was killed", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const dataDir = yield* fs.makeTempDirectory({ prefix: "embedded-postgres-" })
-      yield* fs.chmod(dataDir, 0o755)
-      const { kill, url } = yield* spawnService(dataDir, 600, "temporary")
-      yield* kill
-      yield* fs.exists(dataDir).pipe(
-        Effect.filterOrFail((isThere) => !isThere),
-        Effect.retry({ times: 1200, schedule: Schedule.spaced("50 millis") })
-      )
-      yield* assertStopped(url)
-    })
+  it.effect(
+    "removes a temporary data directory once its service was killed",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const dataDir = yield* fs.makeTempDirectory({ prefix: "embedded-postgres-" })
+        yield* fs.chmod(dataDir, 0o755)
+        const { kill, url } = yield* spawnService(dataDir, 600, "temporary")
+        yield* kill
+        yield* fs.exists(dataDir).pipe(
+          Effect.filterOrFail((isThere) => !isThere),
+          Effect.retry({ times: 1200, schedule: Schedule.spaced("50 millis") })
+        )
+        yield* assertStopped(url)
+      }),
+    { tags: "long" }
   )
 
   it.effect(

@@ -347,7 +347,7 @@ const types = (): void => {
 }
 
 rmSync(target, { recursive: true, force: true })
-say("Declarations of all packages")
+say("Declarations of all packages, which takes the compiler half a minute or more")
 types()
 for (const pkg of packages) {
   say(`${scope}/${pkg.name}`)
@@ -355,5 +355,7 @@ for (const pkg of packages) {
 }
 rmSync(declarations, { recursive: true })
 if (pageOf(run("git", "config", "--default", "", "--get", "remote.origin.url")) === undefined) {
-  say("No remote named origin: the manifests do not say where the source is.")
+  say(
+    "The manifests do not say where the source is: there is no remote named origin on a web host."
+  )
 }

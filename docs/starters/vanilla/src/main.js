@@ -19,7 +19,7 @@ const room = await enterRoom()
 
 /** Where each player is, as parts of the page's width and height. */
 const places = new Map()
-const me = { x: 0.5, y: 0.5 }
+const me = { x: 0.1 + Math.random() * 0.8, y: 0.1 + Math.random() * 0.8 }
 
 room.on("message", ({ data, from, type }) => {
   if (type === "at") places.set(from, data)
@@ -38,8 +38,11 @@ room.on("change", show)
 show()
 
 const draw = () => {
-  canvas.width = innerWidth
-  canvas.height = innerHeight
+  // As many pixels as the screen has: those of a phone are smaller.
+  canvas.width = innerWidth * devicePixelRatio
+  canvas.height = innerHeight * devicePixelRatio
+  context.scale(devicePixelRatio, devicePixelRatio)
+  context.font = "14px system-ui, sans-serif"
   room.players.forEach(({ displayName, id }, seat) => {
     const at = id === room.me?.id ? me : places.get(id)
     if (at === undefined) return

@@ -19,6 +19,8 @@ import { beginExclusive, lockFiles, temporary, usedExitCode } from "./lock-files
 const [directory = "", home = "", programs = "", idle = "", lifetime = "", uid = "", gid = ""] =
   process.argv.slice(2)
 
+const isTemporary = lifetime === temporary
+
 /** Checks for users in one idle time. */
 const checks = 12
 
@@ -95,24 +97,19 @@ const hasUsers = (): boolean => {
   return !isFree
 }
 
-/** Ends the watcher. After a stop in order, the service removes a temporary directory itself. */
-const end = (): never => {
-  const isAbandoned = lifetime === temporary && idleChecks > checks
-  if (isAbandoned) rmSync(directory, { recursive: true, force: true })
-  return process.exit()
-}
-
 const check = async (): Promise<void> => {
   // The data directory was removed, and perhaps made again: another watcher has the new one.
   if (identityOf(lockFiles.users) !== usersFile) process.exit()
   idleChecks = hasUsers() ? 0 : idleChecks + 1
   const port = serverPort()
-  const isDue = port === undefined || idleChecks > checks
-  if (!isDue || !starting.acquire()) return
+  // Who stops the server removes a temporary directory after that, unless it is killed in between.
+  const isStopped = port === undefined && !isTemporary
+  if (!(isStopped || idleChecks > checks) || !starting.acquire()) return
   try {
     if (port !== serverPort() || hasUsers()) return
-    const isStopped = port === undefined || !(await listens(port)) || stopServer()
-    if (isStopped) end()
+    const isDown = port === undefined || !(await listens(port)) || stopServer()
+    if (isDown && isTemporary) rmSync(directory, { recursive: true, force: true })
+    if (isDown) process.exit()
     idleChecks = 0
   } finally {
     starting.release()
