@@ -1,6 +1,6 @@
 /**
  * The rules of Star rush: functions of the state of the room, which return changes of it. The page of the
- * host makes these changes. Whoever has collected `goal` stars first wins the round.
+ * host makes these changes. The first player with `goal` stars wins the round.
  */
 
 export const world = { width: 1600, height: 900 }
