@@ -3,7 +3,8 @@
  * those that a game does not use.
  */
 import { isError } from "./errors.ts"
-import type { Tokens } from "./tokens.ts"
+import type { Http } from "./http.ts"
+import type { Profile, Tokens } from "./tokens.ts"
 import type { Player } from "./wire.ts"
 
 /** The request field that proves possession of this device's session. */
@@ -46,4 +47,16 @@ export const updatePlayer = async (tokens: Tokens, player: Player): Promise<Play
     })
   )
   return player
+}
+
+/** Renames the signed-in player. */
+export const rename = async (
+  http: Http,
+  tokens: Tokens,
+  body: Required<Profile>
+): Promise<Player> => {
+  const { player } = await authorized(tokens, (token) =>
+    http.request("PATCH /v1/players/me", { token, body })
+  )
+  return updatePlayer(tokens, player)
 }

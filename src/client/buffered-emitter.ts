@@ -1,15 +1,32 @@
 /**
- * An emitter that loses no early events. It buffers them until the code that awaits the object had the
- * chance to add listeners.
+ * An emitter of rooms and channels that loses no early events. It buffers them until the code that
+ * awaits the object had the chance to add listeners.
  */
-import { Emitter } from "./emitter.ts"
+import { Emitter, type ListenerOptions, type Unsubscribe } from "./emitter.ts"
 
 /** Maximum number of buffered events; the emitter drops further ones. */
 const bufferMax = 1024
 
+/** Events of which some are messages. */
+interface Messages {
+  readonly message: { readonly type: string }
+}
+
 /** An {@link Emitter} with a buffer for early events. */
-export class BufferedEmitter<Events extends object> extends Emitter<Events> {
+export class BufferedEmitter<Events extends Messages> extends Emitter<Events> {
   #buffer: Array<() => void> | undefined = []
+
+  /** Adds a listener for the messages of one type. */
+  onMessage(
+    type: string,
+    listener: (message: Events["message"]) => void,
+    options?: ListenerOptions
+  ): Unsubscribe {
+    const ofType = (message: Events["message"]) => {
+      if (message.type === type) listener(message)
+    }
+    return this.on("message", ofType, options)
+  }
 
   /** Calls the listeners, or buffers the event until {@link BufferedEmitter.flush}. */
   override emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {

@@ -2,14 +2,21 @@
  * A channel as its member sees it: live view, events and actions. The object survives reconnects, until
  * the channel is closed.
  */
-import type { Unsubscribe } from "./emitter.ts"
+import type { ListenerOptions, Unsubscribe } from "./emitter.ts"
 import type { ChannelVoice } from "./voice-call.ts"
 import type { ChannelEvent, ChannelPlayer, ChannelSettings, Moderation, Warn } from "./wire.ts"
 
+/** The events that a room has, too, have the same name here: `channel_message` is `message`. */
+export type ChannelEventName<T extends string = ChannelEvent["t"]> =
+  T extends `channel_${infer Name extends "message" | "player_joined" | "player_left"}` ? Name : T
+
 /** Events of the service, by name. */
 type ServiceEvents = {
-  readonly [T in ChannelEvent["t"]]: Extract<ChannelEvent, { readonly t: T }>
+  readonly [T in ChannelEvent["t"] as ChannelEventName<T>]: Extract<ChannelEvent, { readonly t: T }>
 }
+
+/** A message of a channel. `from` is the sender's id, or `server`. */
+export type ChannelMessage = ServiceEvents["message"]
 
 /**
  * Reason for the end of a channel for this client. `code` is present when the connection ended it.
@@ -66,18 +73,32 @@ export interface Channel {
   readonly closed: ChannelClosed | undefined
 
   /**
-   * Adds a listener and returns a function that removes it. When a listener runs, the view already
-   * includes the event. Listeners added right after `await` receive every event since the join.
+   * Adds a listener and returns a function that removes it, as does aborting the option `signal`. When
+   * a listener runs, the view already includes the event. Listeners added right after `await` receive
+   * every event since the join.
    *
    * @example
    * const channel = await client.channels.join("lobby")
-   * channel.on("channel_message", ({ from, type, data }) => show(from, type, data))
+   * channel.on("message", ({ from, type, data }) => show(from, type, data))
    * channel.on("channel_self", ({ canSend }) => (input.disabled = !canSend))
    * channel.on("closed", ({ reason }) => hide(reason))
    */
   on<Name extends keyof ChannelEvents>(
     name: Name,
-    listener: (event: ChannelEvents[Name]) => void
+    listener: (event: ChannelEvents[Name]) => void,
+    options?: ListenerOptions
+  ): Unsubscribe
+
+  /**
+   * Adds a listener for the messages of one type. The event `message` has those of all types.
+   *
+   * @example
+   * channel.onMessage("chat", ({ data, from }) => show(from, data))
+   */
+  onMessage(
+    type: string,
+    listener: (message: ChannelMessage) => void,
+    options?: ListenerOptions
   ): Unsubscribe
 
   /**

@@ -6,12 +6,16 @@ import type { Channel } from "./channel.ts"
 import type { Module } from "./compose.ts"
 import type { ConnectionStatus } from "./connection.ts"
 import type { Core } from "./core.ts"
+import { isError } from "./errors.ts"
 import { type FramePayload, unreadableReply, type ServerEvent } from "./frames.ts"
 import { LiveChannel } from "./live-channel.ts"
 import { rejoin } from "./rejoin.ts"
 import type { Closed } from "./socket.ts"
 import { isVoiceEvent } from "./voice.ts"
 import type { ChannelEvent } from "./wire.ts"
+
+/** The settings with which a player creates a channel. */
+export type ChannelTerms = Omit<FramePayload<"channelCreate">, "channel">
 
 /** Realtime channels of the player. */
 export interface Channels {
@@ -42,6 +46,15 @@ export interface Channels {
    * invite(friend, party.name)
    */
   create(channel?: FramePayload<"channelCreate">): Promise<Channel>
+
+  /**
+   * Joins a channel that players agree on by its name, such as the chat of a room. The first of them
+   * creates it with `settings`. Rejects as `join` and `create` do.
+   *
+   * @example
+   * const chat = await client.channels.joinOrCreate(`@chat-${room.code.toLowerCase()}`)
+   */
+  joinOrCreate(name: string, settings?: ChannelTerms): Promise<Channel>
 }
 
 /** Whether the event is one of a channel or its calls, which have the field `channel`. */
@@ -73,6 +86,21 @@ class LiveChannels implements Channels {
 
   create(channel: FramePayload<"channelCreate"> = {}) {
     return this.#enter(this.#core.connection.request("channelCreate", channel))
+  }
+
+  async joinOrCreate(name: string, settings?: ChannelTerms): Promise<Channel> {
+    try {
+      return await this.join(name)
+    } catch (error) {
+      if (!isError(error, "channel_not_found")) throw error
+    }
+    try {
+      return await this.create({ ...settings, channel: name })
+    } catch (error) {
+      if (!isError(error, "channel_exists")) throw error
+      // Another player was faster.
+      return this.join(name)
+    }
   }
 
   /** Handles an event of the service. */

@@ -6,7 +6,7 @@
  * @example
  * const client = createClient({ baseUrl: "http://localhost:8080", key: "pk_..." })
  * const room = await client.rooms.quickMatch("default")
- * room.on("message", ({ type, data }) => play(type, data))
+ * room.onMessage("move", ({ from, data }) => move(from, data))
  * room.send("move", { x: 1 })
  */
 import { ages } from "./ages.ts"
@@ -27,14 +27,14 @@ import { transfer } from "./transfer.ts"
 import { voice } from "./voice.ts"
 
 export { type Ages, ages } from "./ages.ts"
-export type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
-export { type Channels, channels } from "./channels.ts"
+export type { Channel, ChannelClosed, ChannelEvents, ChannelMessage } from "./channel.ts"
+export { type Channels, type ChannelTerms, channels } from "./channels.ts"
 export type { GameClock } from "./clock.ts"
 export { type ClientBase, type Composed, compose, type Module } from "./compose.ts"
 export type { ConnectionStatus } from "./connection.ts"
 export type { Core } from "./core.ts"
 export { type Credentials, type Email, email, type MailLink, type MailOptions } from "./email.ts"
-export type { Unsubscribe } from "./emitter.ts"
+export type { ListenerOptions, Unsubscribe } from "./emitter.ts"
 export {
   type AnyClientError,
   ClientError,
@@ -62,6 +62,7 @@ export type {
   AnyMessages,
   ConfirmedChanges,
   Member,
+  MessageOf,
   OptimisticChanges,
   PeerOptions,
   PeerRoute,
@@ -72,7 +73,7 @@ export type {
   RoomPeers,
   SendOptions
 } from "./room.ts"
-export { type EnterOptions, type RoomFilter, type Rooms, rooms } from "./rooms.ts"
+export { type EnterOptions, type RoomFilter, type RoomId, type Rooms, rooms } from "./rooms.ts"
 export type { QueuedSave, SaveEvents } from "./save-queue.ts"
 export { type Saves, saves, type SaveVersion } from "./saves.ts"
 export { type Sessions, sessions } from "./sessions.ts"

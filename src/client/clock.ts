@@ -23,7 +23,7 @@ export interface GameClock {
 
 /** The clock with its source. */
 export interface ServerClock extends GameClock {
-  /** The last round trip in milliseconds; null before the first. */
+  /** The last round trip in whole milliseconds; null before the first. */
   readonly latency: number | null
   /** Updates the estimate of the service's time from a reply that has just arrived. */
   measured(serverTime: number, roundTripMillis: number): void
@@ -42,7 +42,7 @@ export const makeClock = (timers: Timers): ServerClock => {
     now: () => (offset === undefined ? timers.now() : Math.round(offset + timers.elapsed())),
     measured: (serverTime, roundTripMillis) => {
       const elapsed = timers.elapsed()
-      latency = roundTripMillis
+      latency = Math.round(roundTripMillis)
       if (roundTripMillis > shortest && elapsed - measuredAt < trustMillis) return
       shortest = roundTripMillis
       measuredAt = elapsed

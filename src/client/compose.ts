@@ -2,7 +2,7 @@
 import type { GameClock } from "./clock.ts"
 import type { ConnectionStatus } from "./connection.ts"
 import { connectEvents, type Core, makeCore } from "./core.ts"
-import type { Unsubscribe } from "./emitter.ts"
+import type { ListenerOptions, Unsubscribe } from "./emitter.ts"
 import type { ClientEvents, ClientOptions } from "./options.ts"
 import type { Definitions } from "./wire.ts"
 
@@ -23,22 +23,23 @@ export interface ClientBase {
   /** The service's clock. */
   readonly clock: GameClock
 
-  /** The last measured round trip in milliseconds; null before the first connection. */
+  /** The last measured round trip in whole milliseconds; null before the first connection. */
   readonly latency: number | null
 
   /**
-   * Adds a listener and returns a function that removes it.
+   * Adds a listener and returns a function that removes it, as does aborting the option `signal`.
    *
    * @example
    * client.on("status", (status) => banner.hidden = status !== "connecting")
    */
   on<Name extends keyof ClientEvents>(
     name: Name,
-    listener: (event: ClientEvents[Name]) => void
+    listener: (event: ClientEvents[Name]) => void,
+    options?: ListenerOptions
   ): Unsubscribe
 
   /**
-   * Measures the round trip in milliseconds; `at` is the service's clock in Unix milliseconds. Opens
+   * Measures the round trip in whole milliseconds; `at` is the service's clock in Unix milliseconds. Opens
    * the connection if needed.
    *
    * @example
@@ -90,7 +91,7 @@ export const compose = <Modules extends Readonly<Record<string, Module>>>(
     get latency() {
       return clock.latency
     },
-    on: (name, listener) => events.on(name, listener),
+    on: events.on,
     ping: async () => {
       await connection.open()
       return connection.ping(pingMillis)

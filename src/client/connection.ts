@@ -280,7 +280,7 @@ export class Connection {
     const { at } = await this.transport.call("ping", undefined, timeoutMillis)
     const roundTripMillis = timers.elapsed() - sent
     clock.measured(at, roundTripMillis)
-    return { at, roundTripMillis }
+    return { at, roundTripMillis: Math.round(roundTripMillis) }
   }
 
   /** Sends a new access token in band, so that the socket outlives the old one. */

@@ -3,17 +3,33 @@
 /** Removes the listener. Calling it twice has no effect. */
 export type Unsubscribe = () => void
 
+/** Options of a listener. */
+export interface ListenerOptions {
+  /** Aborting it removes the listener, and all others with the same signal. */
+  readonly signal?: AbortSignal
+}
+
 type Listeners<Events> = { [Name in keyof Events]?: Set<(event: Events[Name]) => void> }
 
 export class Emitter<Events extends object> {
   readonly #listeners: Listeners<Events> = {}
 
-  on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): Unsubscribe {
+  /** A property, so that the objects of the client pass it on as theirs. */
+  readonly on = <Name extends keyof Events>(
+    name: Name,
+    listener: (event: Events[Name]) => void,
+    { signal }: ListenerOptions = {}
+  ): Unsubscribe => {
     const listeners = (this.#listeners[name] ??= new Set())
     // The wrapper lets one function subscribe twice and unsubscribe independently.
     const own = (event: Events[Name]) => listener(event)
-    listeners.add(own)
-    return () => listeners.delete(own)
+    const stop = () => {
+      listeners.delete(own)
+      signal?.removeEventListener("abort", stop)
+    }
+    signal?.addEventListener("abort", stop)
+    if (signal?.aborted !== true) listeners.add(own)
+    return stop
   }
 
   /** Calls the listeners. It reports an error of one to the host, and still calls the others. */

@@ -67,7 +67,7 @@ export type AnyClientError = { [Code in ErrorCode]: ClientError<Code> }[ErrorCod
  *
  * @example
  * try {
- *   await client.rooms.join({ code: "7KMB2P" })
+ *   await client.rooms.join("7KMB2P")
  * } catch (error) {
  *   if (isError(error, "room_full")) showFull()
  *   else if (isError(error, "already_in_room")) showOther(error.details.roomId)

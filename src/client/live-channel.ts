@@ -4,7 +4,7 @@
  */
 import { BufferedEmitter } from "./buffered-emitter.ts"
 import { applyChannelEvent, type ChannelView, viewOf } from "./channel-view.ts"
-import type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
+import type { Channel, ChannelClosed, ChannelEventName, ChannelEvents } from "./channel.ts"
 import type { Connection } from "./connection.ts"
 import { ClientError } from "./errors.ts"
 import type { Frame, FramePayload } from "./frames.ts"
@@ -17,6 +17,10 @@ const message = (channel: string, type: string, data: unknown) => ({
   type,
   ...(data === undefined ? {} : { data })
 })
+
+/** `channel_message` as `message`, as in a room; so with joins and leaves of one player. */
+const nameOf = ({ t }: ChannelEvent) =>
+  t.replace(/^channel_(?=message|player_)/, "") as ChannelEventName
 
 export class LiveChannel extends BufferedEmitter<ChannelEvents> implements Channel {
   readonly name: string
@@ -92,7 +96,7 @@ export class LiveChannel extends BufferedEmitter<ChannelEvents> implements Chann
     if (this.#closed !== undefined) return
     const before = this.#view
     this.#view = applyChannelEvent(before, event)
-    this.emit(event.t, event)
+    this.emit(nameOf(event), event)
     if (this.#view !== before) this.emit("change", this)
     if (event.t === "channel_closed") this.end({ reason: event.reason })
   }

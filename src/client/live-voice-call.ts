@@ -1,6 +1,6 @@
 /** Implementation of {@link VoiceCall}: joins, follows the service's events, and joins again. */
 import type { Connection } from "./connection.ts"
-import { Emitter, type Unsubscribe } from "./emitter.ts"
+import { Emitter } from "./emitter.ts"
 import { codeOf } from "./errors.ts"
 import type { FrameData } from "./frames.ts"
 import { retry, type Timers } from "./timers.ts"
@@ -44,6 +44,7 @@ export class LiveVoiceCall implements VoiceCall {
   readonly #connection: Connection
   readonly #timers: Timers
   readonly #emitter = new Emitter<VoiceCallEvents>()
+  readonly on: VoiceCall["on"] = this.#emitter.on
   readonly #sounds = new Sounds()
   readonly #volumes = new Map<string, number>()
   #microphone: Microphone | undefined
@@ -72,13 +73,6 @@ export class LiveVoiceCall implements VoiceCall {
 
   get mode() {
     return this.#joined?.mode ?? "p2p"
-  }
-
-  on<Name extends keyof VoiceCallEvents>(
-    name: Name,
-    listener: (event: VoiceCallEvents[Name]) => void
-  ): Unsubscribe {
-    return this.#emitter.on(name, listener)
   }
 
   async mute(muted = true): Promise<void> {

@@ -1,5 +1,5 @@
 /** The account of the signed-in player. */
-import { authorized, updatePlayer, withRefreshToken } from "./authorized.ts"
+import { authorized, rename, updatePlayer, withRefreshToken } from "./authorized.ts"
 import type { Module } from "./compose.ts"
 import { inPath } from "./path-values.ts"
 import type { Profile } from "./tokens.ts"
@@ -65,12 +65,7 @@ export const players: Module<Players> = ({ http, tokens }) => ({
     )
     return updatePlayer(tokens, player)
   },
-  update: async (body) => {
-    const { player } = await authorized(tokens, (token) =>
-      http.request("PATCH /v1/players/me", { token, body })
-    )
-    return updatePlayer(tokens, player)
-  },
+  update: (profile) => rename(http, tokens, profile),
   export: () => authorized(tokens, (token) => http.request("GET /v1/players/me/export", { token })),
   sanctions: async () => {
     const { sanctions } = await authorized(tokens, (token) =>

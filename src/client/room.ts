@@ -2,7 +2,7 @@
  * A room as its member sees it: live view, events and actions. The object survives reconnects, until
  * the room is closed.
  */
-import type { Unsubscribe } from "./emitter.ts"
+import type { ListenerOptions, Unsubscribe } from "./emitter.ts"
 import type { FrameData, FramePayload } from "./frames.ts"
 import type { PeerConnectionClass, RtcServers } from "./peer-connection.ts"
 import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot, Warn } from "./wire.ts"
@@ -15,18 +15,21 @@ export type ServiceEvents = {
 /** Messages of any type with any data. */
 export type AnyMessages = Readonly<Record<string, unknown>>
 
+/** A message of one type. */
+export type MessageOf<Messages, Type extends keyof Messages & string> = {
+  readonly t: "message"
+  /** The sender's id. */
+  readonly from: string
+  readonly type: Type
+  /** Time at which the service received the message, in Unix milliseconds of its clock. */
+  readonly at: number
+} & (undefined extends Messages[Type]
+  ? { readonly data?: Messages[Type] }
+  : { readonly data: Messages[Type] })
+
 /** A message of a room, discriminated by `type`. */
 export type MessageEvent<Messages> = {
-  readonly [Type in keyof Messages & string]: {
-    readonly t: "message"
-    /** The sender's id. */
-    readonly from: string
-    readonly type: Type
-    /** Time at which the service received the message, in Unix milliseconds of its clock. */
-    readonly at: number
-  } & (undefined extends Messages[Type]
-    ? { readonly data?: Messages[Type] }
-    : { readonly data: Messages[Type] })
+  readonly [Type in keyof Messages & string]: MessageOf<Messages, Type>
 }[keyof Messages & string]
 
 /** Changes of top-level keys; null deletes a key. */
@@ -157,8 +160,8 @@ export interface RoomPeers<Messages = AnyMessages> {
  * types that the game gives; the service does not check them.
  *
  * @example
- * const room = await client.rooms.join<{ round: number }, { ready: boolean }, { move: Point }>({ code })
- * room.on("message", ({ data, type }) => type === "move" && move(data.x, data.y))
+ * const room = await client.rooms.join<{ round: number }, { ready: boolean }, { move: Point }>(code)
+ * room.onMessage("move", ({ data, from }) => move(from, data.x, data.y))
  */
 export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages> {
   readonly id: string
@@ -189,19 +192,38 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
   readonly closed: RoomClosed | undefined
 
   /**
-   * Adds a listener and returns a function that removes it. When a listener runs, the view already
-   * includes the event. Listeners added right after `await` receive every event since the join.
+   * Adds a listener and returns a function that removes it, as does aborting the option `signal`. When
+   * a listener runs, the view already includes the event. Listeners added right after `await` receive
+   * every event since the join.
    *
    * @example
    * const room = await client.rooms.quickMatch("default")
-   * room.on("message", ({ from, type, data }) => play(from, type, data))
    * const stop = room.on("player_joined", ({ player }) => greet(player.displayName))
    * room.on("closed", ({ reason }) => showMenu(reason))
    * stop()
+   *
+   * @example
+   * const scene = new AbortController()
+   * room.on("change", draw, { signal: scene.signal })
+   * room.on("player_left", ({ playerId }) => explode(playerId), { signal: scene.signal })
+   * scene.abort() // removes both
    */
   on<Name extends keyof RoomEvents>(
     name: Name,
-    listener: (event: RoomEvents<State, PlayerState, Messages>[Name]) => void
+    listener: (event: RoomEvents<State, PlayerState, Messages>[Name]) => void,
+    options?: ListenerOptions
+  ): Unsubscribe
+
+  /**
+   * Adds a listener for the messages of one type. The event `message` has those of all types.
+   *
+   * @example
+   * room.onMessage("move", ({ data, from }) => move(from, data.x, data.y))
+   */
+  onMessage<Type extends keyof Messages & string>(
+    type: Type,
+    listener: (message: MessageOf<Messages, Type>) => void,
+    options?: ListenerOptions
   ): Unsubscribe
 
   /**

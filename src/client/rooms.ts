@@ -21,6 +21,11 @@ export interface RoomFilter {
   readonly limit?: number
 }
 
+/** A room by its id, such as that of a room in the list. */
+export interface RoomId {
+  readonly roomId: string
+}
+
 /** Options of a call that enters a room. */
 export interface EnterOptions {
   /**
@@ -66,14 +71,19 @@ export interface Rooms {
   ): Promise<Room<State, PlayerState, Messages>>
 
   /**
-   * Joins a room by its code or id. Rejects with `room_not_found`, `room_full`,
-   * `room_locked` or `already_in_room`, and with `aborted` when the signal is aborted before that.
+   * Joins a room by its code, as the player typed it, or by its id. Rejects with `room_not_found`,
+   * `room_full`, `room_locked` or `already_in_room`, and with `aborted` when the signal is aborted
+   * before that.
    *
    * @example
-   * const room = await client.rooms.join({ code: "7KMB2P" })
+   * const room = await client.rooms.join("7KMB2P")
+   *
+   * @example
+   * const [listed] = await client.rooms.list()
+   * const room = await client.rooms.join({ roomId: listed.roomId })
    */
   join<State = JsonObject, PlayerState = JsonObject, Messages = AnyMessages>(
-    room: FramePayload<"join">,
+    room: string | RoomId,
     options?: EnterOptions
   ): Promise<Room<State, PlayerState, Messages>>
 
@@ -135,8 +145,9 @@ class LiveRooms {
     return this.#request(() => this.#core.connection.request("create", room), options)
   }
 
-  join(room: FramePayload<"join">, options?: EnterOptions): Promise<LiveRoom> {
-    return this.#request(() => this.#core.connection.request("join", room), options)
+  join(room: string | RoomId, options?: EnterOptions): Promise<LiveRoom> {
+    const payload = typeof room === "string" ? { code: room } : { roomId: room.roomId }
+    return this.#request(() => this.#core.connection.request("join", payload), options)
   }
 
   async quickMatch(mode: string, { signal }: EnterOptions = {}): Promise<LiveRoom> {

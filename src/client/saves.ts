@@ -1,7 +1,7 @@
 /** Cloud saves of the signed-in player. */
 import { authorized } from "./authorized.ts"
 import type { Module } from "./compose.ts"
-import type { Unsubscribe } from "./emitter.ts"
+import type { ListenerOptions, Unsubscribe } from "./emitter.ts"
 import { isError } from "./errors.ts"
 import { inPath } from "./path-values.ts"
 import { type QueuedSave, SaveQueue, type SaveEvents } from "./save-queue.ts"
@@ -75,7 +75,8 @@ export interface Saves {
   queued(): Promise<ReadonlyArray<QueuedSave>>
 
   /**
-   * Adds a listener for queued saves and returns a function that removes it.
+   * Adds a listener for queued saves and returns a function that removes it, as does aborting the
+   * option `signal`.
    *
    * @example
    * client.saves.on("saved", ({ key }) => show(`${key} is safe`))
@@ -83,7 +84,8 @@ export interface Saves {
    */
   on<Name extends keyof SaveEvents>(
     name: Name,
-    listener: (event: SaveEvents[Name]) => void
+    listener: (event: SaveEvents[Name]) => void,
+    options?: ListenerOptions
   ): Unsubscribe
 }
 
@@ -119,6 +121,6 @@ export const saves: Module<Saves> = (core) => {
     },
     enqueue: (key, data) => queue.add(key, data),
     queued: () => queue.list(),
-    on: (name, listener) => queue.events.on(name, listener)
+    on: queue.events.on
   }
 }

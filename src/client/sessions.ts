@@ -1,6 +1,7 @@
 /** Sessions of the player: guest sign-in, the stored session and sign-out. */
+import { rename } from "./authorized.ts"
 import type { Module } from "./compose.ts"
-import type { Unsubscribe } from "./emitter.ts"
+import type { ListenerOptions, Unsubscribe } from "./emitter.ts"
 import type { Profile } from "./tokens.ts"
 import type { Player, Sanction } from "./wire.ts"
 
@@ -36,12 +37,13 @@ export interface Sessions {
   resume(): Promise<Player | null>
 
   /**
-   * Signs in with the stored session, or as a new guest if there is none or it has ended. A banned
+   * Signs in with the stored session, or as a new guest if there is none or it has ended. With a
+   * `displayName`, a player of another name is renamed: pass one that the player has chosen. A banned
    * player gets no new guest: the call rejects with `player_banned`, whose `details` contain the expiry
    * and the operator's note.
    *
    * @example
-   * const player = await client.sessions.ensure({ displayName: "Ada" })
+   * const player = await client.sessions.ensure({ displayName: nameField.value })
    */
   ensure(profile?: Profile): Promise<Player>
 
@@ -79,12 +81,12 @@ export interface Sessions {
 
   /**
    * Adds a listener for sign-in, rename, token refresh and sign-out (null), including those of other tabs
-   * and of the service. Returns a function that removes it.
+   * and of the service. Returns a function that removes it, as does aborting the option `signal`.
    *
    * @example
    * const stop = client.sessions.onChange((player) => show(player?.displayName ?? "signed out"))
    */
-  onChange(listener: (player: Player | null) => void): Unsubscribe
+  onChange(listener: (player: Player | null) => void, options?: ListenerOptions): Unsubscribe
 }
 
 export const sessions: Module<Sessions> = ({ http, tokens }) => ({
@@ -97,7 +99,13 @@ export const sessions: Module<Sessions> = ({ http, tokens }) => ({
   guest: async (body = {}) =>
     (await tokens.signIn(() => http.request("POST /v1/auth/guest", { body }))).player,
   resume: async () => (await tokens.resume())?.player ?? null,
-  ensure: async (profile = {}) => (await tokens.ensure(profile)).player,
+  ensure: async (profile = {}) => {
+    const { player } = await tokens.ensure(profile)
+    const { displayName = player.displayName } = profile
+    // The service trims names.
+    const isNamed = displayName.trim() === player.displayName
+    return isNamed ? player : rename(http, tokens, { displayName })
+  },
   logout: () =>
     tokens.exclusive(async () => {
       const session = await tokens.locked(() => tokens.signOutAllTabs())
@@ -111,5 +119,5 @@ export const sessions: Module<Sessions> = ({ http, tokens }) => ({
       return (await http.request("POST /v1/auth/appeal", { body })).sanction
     }),
   accessToken: () => tokens.access(),
-  onChange: (listener) => tokens.changes.on("change", listener)
+  onChange: (listener, options) => tokens.changes.on("change", listener, options)
 })

@@ -35,7 +35,7 @@ export interface Share {
    * @example
    * const link = await client.share.opened()
    * if (link?.kind === "challenge") showChallenge(link.score, link.displayName)
-   * if (link?.data?.room) await client.rooms.join({ code: link.data.room })
+   * if (link?.data?.room) await client.rooms.join(link.data.room)
    */
   opened(address?: string): Promise<ShareLink | null>
 

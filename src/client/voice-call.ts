@@ -2,7 +2,7 @@
  * A voice call of a channel, with its media: the microphone, the connections and the sound. The object
  * survives reconnects, until the call is closed.
  */
-import type { Unsubscribe } from "./emitter.ts"
+import type { ListenerOptions, Unsubscribe } from "./emitter.ts"
 import type { VoiceMember } from "./wire.ts"
 
 /** Options with which the player joins a call. */
@@ -53,14 +53,15 @@ export interface VoiceCall {
   readonly closed: CallClosed | undefined
 
   /**
-   * Adds a listener and returns a function that removes it.
+   * Adds a listener and returns a function that removes it, as does aborting the option `signal`.
    *
    * @example
    * call.on("change", ({ members, speaking }) => show(members, speaking))
    */
   on<Name extends keyof VoiceCallEvents>(
     name: Name,
-    listener: (event: VoiceCallEvents[Name]) => void
+    listener: (event: VoiceCallEvents[Name]) => void,
+    options?: ListenerOptions
   ): Unsubscribe
 
   /**

@@ -4,7 +4,7 @@
  * the connections.
  */
 import type { Module } from "./compose.ts"
-import { Emitter, type Unsubscribe } from "./emitter.ts"
+import { Emitter, type ListenerOptions, type Unsubscribe } from "./emitter.ts"
 import type { FrameData, FramePayload, ServerEvent } from "./frames.ts"
 import type { VoiceEvent } from "./wire.ts"
 
@@ -66,14 +66,15 @@ export interface Voice {
   speaking(hint: FramePayload<"voiceSpeaking">): void
 
   /**
-   * Adds a listener and returns a function that removes it.
+   * Adds a listener and returns a function that removes it, as does aborting the option `signal`.
    *
    * @example
    * client.voice.on("voice_state", ({ members }) => showSpeakers(members))
    */
   on<Name extends keyof VoiceEvents>(
     name: Name,
-    listener: (event: VoiceEvents[Name]) => void
+    listener: (event: VoiceEvents[Name]) => void,
+    options?: ListenerOptions
   ): Unsubscribe
 }
 
@@ -96,6 +97,6 @@ export const voice: Module<Voice> = ({ connection }) => {
     answer: (answer) => connection.request("voiceAnswer", answer),
     publish: (microphone) => connection.request("voicePublish", microphone),
     speaking: (hint) => connection.notify("voiceSpeaking", hint),
-    on: (name, listener) => emitter.on(name, listener)
+    on: emitter.on
   }
 }

@@ -25,7 +25,8 @@ export interface ClientSize {
 
 export const ownClients: ReadonlyArray<Measured> = [
   { name: "sign-in and rooms", entry: join(root, "test/support/client/rooms-only.ts") },
-  { name: "the whole client", entry: join(root, "src/client/client.ts") }
+  { name: "the whole client", entry: join(root, "src/client/client.ts") },
+  { name: "all React hooks, beside it", entry: join(root, "src/client/react/hooks.ts") }
 ]
 
 const peers = ["socket-io", "nakama", "supabase", "colyseus"]
@@ -34,10 +35,13 @@ const peers = ["socket-io", "nakama", "supabase", "colyseus"]
 export const peerClients = (): ReadonlyArray<Measured> =>
   peers.map((name) => ({ name, entry: peerClient(`${name}.js`) }))
 
+/** A page has these already. */
+const external = ["react"]
+
 const compressed = (code: string | Uint8Array): number => gzipSync(code, { level: 9 }).length
 
 const byRolldown = async (input: string): Promise<number> => {
-  const build = await rolldown({ input, platform: "browser", logLevel: "silent" })
+  const build = await rolldown({ input, external, platform: "browser", logLevel: "silent" })
   const { output } = await build.generate({ minify: true })
   await build.close()
   const [first, ...others] = output
@@ -74,6 +78,7 @@ const byEsbuild = async (input: string): Promise<number> => {
     entryPoints: [input],
     absWorkingDir: root,
     bundle: true,
+    external,
     minify: true,
     splitting: true,
     format: "esm",

@@ -35,7 +35,7 @@ interface Sent { move: { x: number } }
 export const play = async () => {
   const room = await client.rooms.quickMatch<State, object, Sent>("arena")
   room.send("move", { x: 1 })
-  room.on("message", ({ data }) => data.x.toFixed())
+  room.onMessage("move", ({ data }) => data.x.toFixed())
   const seats: 2 = 2 satisfies Modes["duel"]["maxPlayers"]
   await client.rooms.create({ mode: "duel", private: true, maxPlayers: seats })
   await client.rooms.list({ mode: "arena", limit: 3 })

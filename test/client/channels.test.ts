@@ -141,7 +141,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("client ch
         his.members.map(({ displayName }) => displayName),
         ["Ada", "Bob"]
       )
-      const messages = listen(mine, "channel_message")
+      const messages = listen(mine, "message")
       his.send("chat", "hello")
       assert.deepInclude(yield* messages.next, { type: "chat", data: "hello" })
       const [, second] = his.members
@@ -164,6 +164,26 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("client ch
     })
   )
 
+  it.effect("creates a channel for the first of the players who agree on its name", () =>
+    Effect.gen(function* () {
+      const players = yield* Effect.all([newPlayer("Ada"), newPlayer("Bob"), newPlayer("Cleo")])
+      const name = `@${yield* uniqueName}`
+      const channels = yield* Effect.forEach(
+        players,
+        ({ client }) => ask(() => client.channels.joinOrCreate(name, { maxMembers: 3 })),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(channels.filter(({ isOwner }) => isOwner).length, 1)
+      for (const channel of channels) {
+        yield* until(channel, () => channel.members.length === 3)
+        assert.strictEqual(channel.settings.maxMembers, 3)
+      }
+      const { client: dora } = yield* newPlayer("Dora")
+      const full = yield* rejection(() => dora.channels.joinOrCreate(name))
+      assert.isTrue(isError(full, "channel_full"))
+    })
+  )
+
   it.effect("joins a client's channels again after a disconnect, unseen by other members", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
@@ -172,17 +192,42 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("client ch
       const { client: ada } = yield* newPlayer("Ada")
       const { client: bob, cut } = yield* newPlayer("Bob")
       const one = yield* ask(() => ada.channels.join(name))
+      const comings = listen(one, "player_joined")
       const two = yield* ask(() => bob.channels.join(name))
       yield* until(one, () => one.members.length === 2)
-      const changes = listen(one, "channel_player_left")
+      assert.deepInclude(yield* comings.next, { channel: name })
+      const changes = listen(one, "player_left")
       const back = listen(two, "reconnected")
       yield* cut
       yield* back.next
-      const messages = listen(one, "channel_message")
+      const messages = listen(one, "message")
       yield* ask(() => two.confirmed.send("chat", "back"))
       assert.deepInclude(yield* messages.next, { data: "back" })
       assert.isEmpty(changes.heard)
     })
+  )
+})
+
+describe("joinOrCreate", () => {
+  it.effect("joins the channel that another player creates meanwhile", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const client = yield* service.client()
+      const entering = yield* call(() => client.channels.joinOrCreate("@duo", { maxMembers: 2 }))
+      const socket = yield* service.socket
+      yield* socket.next
+      yield* socket.welcome()
+      const first = yield* socket.next
+      assert.deepInclude(first, { t: "channelJoin", channel: "@duo" })
+      yield* socket.say(refuse(first, "channel_not_found"))
+      const create = yield* socket.next
+      assert.deepInclude(create, { t: "channelCreate", channel: "@duo", maxMembers: 2 })
+      yield* socket.say(refuse(create, "channel_exists"))
+      const second = yield* socket.next
+      assert.deepInclude(second, { t: "channelJoin", channel: "@duo" })
+      yield* socket.say(joined(["ann"], "@duo"), reply(second, { channel: "@duo" }))
+      assert.strictEqual((yield* Fiber.join(entering)).name, "@duo")
+    }).pipe(Effect.scoped)
   )
 })
 

@@ -71,7 +71,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("the clien
     Effect.gen(function* () {
       const ada = yield* createRoom(yield* newPlayer("Ada"))
       const bobs = yield* newPlayer("Bob")
-      const bob = yield* ask(() => bobs.rooms.join({ code: ada.code.toLowerCase() }))
+      const bob = yield* ask(() => bobs.rooms.join(ada.code.toLowerCase()))
       assert.isTrue(ada.isHost)
       assert.isFalse(bob.isHost)
       assert.strictEqual(bob.me?.displayName, "Bob")
@@ -94,7 +94,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("the clien
     Effect.gen(function* () {
       const ada = yield* createRoom(yield* newPlayer("Ada"))
       const bobs = yield* newPlayer("Bob")
-      const bob = yield* ask(() => bobs.rooms.join({ code: ada.code }))
+      const bob = yield* ask(() => bobs.rooms.join(ada.code))
       const heard: Array<unknown> = []
       bob.on("message", ({ data, from, type }) => heard.push([from === ada.me?.id, type, data]))
       for (let step = 0; step < 50; step++) ada.send("step", step)
@@ -135,7 +135,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("the clien
       const line = cuttable()
       const ada = yield* createRoom(yield* newPlayer("Ada", { WebSocket: line.WebSocket }))
       const bobs = yield* newPlayer("Bob")
-      const bob = yield* ask(() => bobs.rooms.join({ code: ada.code }))
+      const bob = yield* ask(() => bobs.rooms.join(ada.code))
       const back = yield* listen(ada, "reconnected")
       const gone = yield* listen(bob, "player_disconnected")
       yield* line.cut

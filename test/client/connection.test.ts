@@ -50,7 +50,7 @@ describe("the client's socket", () => {
         const client = yield* service.client()
         assert.strictEqual(client.status, "offline")
         assert.deepStrictEqual(service.auth.requests, [])
-        const joining = yield* call(() => client.rooms.join({ code: "7KMB2P" }))
+        const joining = yield* call(() => client.rooms.join("7KMB2P"))
         const socket = yield* service.socket
         yield* expectFrame(socket, { t: "auth", key: "pk_test", token: "access-1" })
         assert.strictEqual(client.status, "connecting")
@@ -71,7 +71,7 @@ describe("the client's socket", () => {
       const client = yield* service.client()
       const heard: Array<unknown> = []
       const joining = yield* call(async () => {
-        const room = await client.rooms.join({ code: "7KMB2P" })
+        const room = await client.rooms.join("7KMB2P")
         room.on("message", ({ data }) => heard.push(data))
         return new Promise<void>((resolve) => room.on("locked", () => resolve()))
       })
@@ -137,9 +137,9 @@ describe("the client's socket", () => {
       const service = yield* scriptedService
       const client = yield* service.client()
       for (let calls = 0; calls < 256; calls++)
-        yield* call(() => client.rooms.join({ code: "ABCD" }))
+        yield* call(() => client.rooms.join("ABCD"))
       assert.isTrue(
-        isError(yield* rejection(() => client.rooms.join({ code: "ABCD" })), "overloaded")
+        isError(yield* rejection(() => client.rooms.join("ABCD")), "overloaded")
       )
     }).pipe(Effect.scoped)
   )

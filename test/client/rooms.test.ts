@@ -114,7 +114,7 @@ describe("calls with an abort signal", () => {
   const calls = {
     create: (client: Client, signal: AbortSignal) =>
       client.rooms.create({ mode: "default" }, { signal }),
-    join: (client: Client, signal: AbortSignal) => client.rooms.join({ code: "7KMB2P" }, { signal })
+    join: (client: Client, signal: AbortSignal) => client.rooms.join("7KMB2P", { signal })
   }
 
   for (const [name, enter] of Object.entries(calls)) {
@@ -148,7 +148,7 @@ describe("calls with an abort signal", () => {
       abort.abort()
       yield* socket.say(refuse(frame, "room_full"))
       assert.isTrue(isError(yield* Effect.flip(Fiber.join(entered)), "aborted"))
-      yield* call(() => client.rooms.join({ code: "ABCD" }))
+      yield* call(() => client.rooms.join("ABCD"))
       assert.strictEqual((yield* socket.next)["code"], "ABCD")
     }).pipe(Effect.scoped)
   )
@@ -235,7 +235,7 @@ describe("the room of the client", () => {
       yield* socket.say(reply(yield* socket.next))
       yield* Fiber.join(leaving)
       assert.deepStrictEqual(room.closed, { reason: "left" })
-      const joining = yield* call(() => client.rooms.join({ code: "ABCD" }))
+      const joining = yield* call(() => client.rooms.join("ABCD"))
       const join = yield* socket.next
       yield* socket.say(joined({ id: "rm_2" }), reply(join, { ...seat, roomId: "rm_2" }))
       const next = yield* Fiber.join(joining)

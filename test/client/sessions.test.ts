@@ -10,6 +10,7 @@ import { rejection } from "../support/client/waits.ts"
 const guest = "POST /v1/auth/guest"
 const refresh = "POST /v1/auth/refresh"
 const me = "GET /v1/players/me"
+const rename = "PATCH /v1/players/me"
 
 const newTab = (auth: FakeAuth, options: Partial<ClientOptions> = {}) =>
   makeClient({
@@ -42,6 +43,40 @@ describe("the session", () => {
       assert.strictEqual(resumed.id, player.id)
       assert.strictEqual(second.sessions.player?.id, player.id)
       assert.deepStrictEqual(auth.requests, [guest, me])
+    })
+  )
+
+  it.effect("renames the player of the last visit who has chosen another name, once", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const storage = memoryStorage()
+      const first = yield* newTab(auth, { storage })
+      const player = yield* Effect.promise(() => first.sessions.ensure({ displayName: "Ada " }))
+      assert.strictEqual(player.displayName, "Ada")
+      const second = yield* newTab(auth, { storage })
+      const heard: Array<string | undefined> = []
+      second.sessions.onChange((changed) => heard.push(changed?.displayName))
+      const ensure = () => second.sessions.ensure({ displayName: " Zoe" })
+      const renamed = yield* Effect.promise(ensure)
+      assert.deepStrictEqual(yield* Effect.promise(ensure), { ...player, displayName: "Zoe" })
+      assert.strictEqual(renamed.id, player.id)
+      assert.deepStrictEqual(heard, ["Ada", "Zoe"])
+      assert.deepStrictEqual(auth.requests, [guest, rename])
+      const third = yield* newTab(auth, { storage })
+      yield* Effect.promise(() => third.sessions.ensure())
+      assert.strictEqual(third.sessions.player?.displayName, "Zoe")
+    })
+  )
+
+  it.effect("rejects with the error of the rename, and stays signed in", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const client = yield* newTab(auth)
+      yield* Effect.promise(() => client.sessions.ensure({ displayName: "Ada" }))
+      auth.instead(rename, () => refusal(400, "invalid_request"))
+      const refused = yield* rejection(() => client.sessions.ensure({ displayName: "" }))
+      assert.isTrue(isError(refused, "invalid_request"))
+      assert.strictEqual(client.sessions.player?.displayName, "Ada")
     })
   )
 

@@ -12,7 +12,8 @@ const KiB = 1024
 /** Sizes of a bundle: what a page loads first, and the files on demand. */
 const bundled = async (entry: string) => {
   const input = fileURLToPath(new URL(`../../${entry}`, import.meta.url))
-  const build = await rolldown({ input, platform: "browser", logLevel: "silent" })
+  const external = ["react"] // the page has it already
+  const build = await rolldown({ input, external, platform: "browser", logLevel: "silent" })
   const { output } = await build.generate({ minify: true })
   await build.close()
   const [first, ...others] = output
@@ -53,8 +54,13 @@ describe("the client in a browser bundle", () => {
     )
   })
 
-  it("bundles sign-in and rooms alone into at most 8.75 KiB", async () => {
+  it("bundles sign-in and rooms alone into at most 9 KiB", async () => {
     const { first } = await bundled("test/support/client/rooms-only.ts")
-    assert.isAtMost(first, 8.75 * KiB)
+    assert.isAtMost(first, 9 * KiB)
+  })
+
+  it("bundles all React hooks into at most 0.9 KiB", async () => {
+    const { first } = await bundled("src/client/react/hooks.ts")
+    assert.isAtMost(first, 0.9 * KiB)
   })
 })

@@ -36,7 +36,7 @@ const client = createClient({ baseUrl: "http://localhost:1", key: "pk_1", storag
 
 export const Game = ({ code }: { code: string }): string => {
   const { error, room } = useEnteredRoom<{ round: number }>(
-    (signal) => client.rooms.join({ code }, { signal }),
+    (signal) => client.rooms.join(code, { signal }),
     [code]
   )
   const shown: Room<{ round: number }> | null = room

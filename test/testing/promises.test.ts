@@ -18,7 +18,7 @@ describe("the test kit without Effect", () => {
   it("shows the move of a player to the other", async () => {
     const [ada, bob] = [app.client(), app.client()]
     const room = await ada.rooms.create({ mode: "default" })
-    const joined = await bob.rooms.join({ code: room.code })
+    const joined = await bob.rooms.join(room.code)
     const moved = new Promise((resolve) => room.on("message", resolve))
     joined.send("move", { x: 1 })
     expect(await moved).toMatchObject({ type: "move", data: { x: 1 } })

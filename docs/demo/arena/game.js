@@ -52,7 +52,7 @@ const referee = (client, room) => {
     const player = room.players.find((each) => each.id === id)
     change(rules.collect(room.state, player, report, client.clock.now()))
   }
-  room.on("message", ({ data, from, type }) => type === "grab" && grant(from, data))
+  room.onMessage("grab", ({ data, from }) => grant(from, data))
   const timer = setInterval(
     () => isActing() && change(rules.nextRound(room.state, client.clock.now())),
     refereeMillis
@@ -81,8 +81,7 @@ const collector = (room, grant) => {
 
 const makeOthers = (client, room) => {
   const tracks = new Map()
-  room.on("message", ({ at, data, from, type }) => {
-    if (type !== "at") return
+  room.onMessage("at", ({ at, data, from }) => {
     const track = tracks.get(from) ?? []
     track.push({ at, ...data })
     tracks.set(from, track.slice(-20))
@@ -148,7 +147,7 @@ const showRoom = (client, room) => {
     return row
   })
   $(".hud ol").replaceChildren(...rows)
-  const ping = client.latency === null ? "-" : `${Math.max(1, Math.round(client.latency))} ms`
+  const ping = client.latency === null ? "-" : `${client.latency} ms`
   $("#net").textContent = `room ${room.code} · ping ${ping}`
 }
 

@@ -64,10 +64,10 @@ const keepGame = (room) => {
 }
 
 const referee = (room) => {
-  room.on("message", ({ data, from, type }) => {
-    // A report may hold anything, since any page can send one.
-    if (type === "drop") playAs(room, from, data?.column)
-    if (type === "again" && room.isHost && isOver(room.state)) room.setState(newGame(room))
+  // A report may hold anything, since any page can send one.
+  room.onMessage("drop", ({ data, from }) => playAs(room, from, data?.column))
+  room.onMessage("again", () => {
+    if (room.isHost && isOver(room.state)) room.setState(newGame(room))
   })
   for (const event of ["player_joined", "player_left", "host_changed"])
     room.on(event, () => keepGame(room))
@@ -153,24 +153,15 @@ const makeListener = (room) => {
 // The chat: a channel named after the room. Who comes first creates it.
 
 const openChat = async (room) => {
-  const name = `@four-${room.code.toLowerCase()}`
-  const join = () => client.channels.join(name)
+  const enter = (voice) =>
+    client.channels.joinOrCreate(`@four-${room.code.toLowerCase()}`, { maxMembers: 2, ...voice })
   try {
-    return await join()
+    return await enter({ voice: { mode: "sfu" } })
   } catch (error) {
-    if (!isError(error, "channel_not_found")) throw error
+    // Without voice in the config there is still a chat.
+    if (isError(error, "feature_disabled")) return enter()
+    throw error
   }
-  const create = (voice) => client.channels.create({ channel: name, maxMembers: 2, ...voice })
-  return create({ voice: { mode: "sfu" } })
-    .catch((error) => {
-      // Without voice in the config there is still a chat.
-      if (isError(error, "feature_disabled")) return create({})
-      throw error
-    })
-    .catch((error) => {
-      if (isError(error, "channel_exists")) return join()
-      throw error
-    })
 }
 
 // Voice: a call of the channel. The browser asks for the microphone at the first click.
@@ -224,8 +215,7 @@ const startChat = async (room) => {
     $(".chat ol").append(line)
     line.scrollIntoView({ block: "nearest" })
   }
-  channel.on("channel_message", ({ data, from, type }) => {
-    if (type !== "chat") return
+  channel.onMessage("chat", ({ data, from }) => {
     const isMine = from === room.me?.id
     say(isMine ? "You" : nameOf(room, from), String(data))
     if (!isMine) sounds.message()

@@ -9,7 +9,7 @@ import type {
   AnyMessages,
   Channel,
   ChannelClosed,
-  ChannelEvents,
+  ChannelMessage,
   JsonObject,
   Member,
   Player,
@@ -48,7 +48,7 @@ export interface ChannelView extends Pick<
   /** Reason for the end of the channel; undefined while it is open. */
   readonly closed: ChannelClosed | undefined
   /** Last messages since the component was shown, oldest first. */
-  readonly messages: ReadonlyArray<ChannelEvents["channel_message"]>
+  readonly messages: ReadonlyArray<ChannelMessage>
 }
 
 /** Maximum number of messages in a channel's view. */
@@ -172,7 +172,7 @@ const outside = { room: null, error: undefined }
  * afterwards. In React's strict mode, which shows each component twice, it enters once.
  *
  * @example
- * const enter = (signal: AbortSignal) => client.rooms.join({ code }, { signal })
+ * const enter = (signal: AbortSignal) => client.rooms.join(code, { signal })
  * const { error, room } = useEnteredRoom(enter, [client, code])
  * const view = useRoom(room)
  */
@@ -243,7 +243,7 @@ const channelStore = (channel: Channel): Store<ChannelView> => {
       changed()
     }
     return [
-      channel.on("channel_message", (message) => {
+      channel.on("message", (message) => {
         messages = [...messages, message].slice(-messagesMax)
         changed()
       }),

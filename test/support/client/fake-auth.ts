@@ -94,7 +94,7 @@ export class FakeAuth {
 
   readonly #routes: Readonly<Record<string, Route>> = {
     "POST /v1/auth/guest": ({ displayName = "Guest" }) =>
-      json(200, this.issue(playerOf(++this.#guests, String(displayName)))),
+      json(200, this.issue(playerOf(++this.#guests, String(displayName).trim()))),
     "POST /v1/auth/refresh": ({ refreshToken }) => {
       const token = String(refreshToken)
       if (this.#used.has(token)) return refusal(409, "refresh_race")
@@ -111,6 +111,13 @@ export class FakeAuth {
     "GET /v1/players/me": (_body, token) =>
       token === this.#accepted
         ? json(200, { player: Array.from(this.#refresh.values()).at(-1) })
-        : refusal(401, "token_expired")
+        : refusal(401, "token_expired"),
+    "PATCH /v1/players/me": ({ displayName }, token) => {
+      const last = Array.from(this.#refresh).at(-1)
+      if (token !== this.#accepted || last === undefined) return refusal(401, "token_expired")
+      const player = { ...last[1], displayName: String(displayName).trim() }
+      this.#refresh.set(last[0], player)
+      return json(200, { player })
+    }
   }
 }

@@ -16,6 +16,6 @@ export const client = createClient({ baseUrl, key: publishableKey, storage })
 
 /** Returns to the room of this tab after a reload, or finds a room with a free seat. */
 export const enterRoom = async () => {
-  await client.sessions.ensure({ displayName: `Player ${Math.ceil(Math.random() * 99)}` })
+  await client.sessions.ensure()
   return (await client.rooms.resume()) ?? (await client.rooms.quickMatch("arena"))
 }

@@ -21,9 +21,7 @@ const room = await enterRoom()
 const places = new Map()
 const me = { x: 0.1 + Math.random() * 0.8, y: 0.1 + Math.random() * 0.8 }
 
-room.on("message", ({ data, from, type }) => {
-  if (type === "at") places.set(from, data)
-})
+room.onMessage("at", ({ data, from }) => places.set(from, data))
 addEventListener("pointermove", ({ clientX, clientY }) => {
   me.x = clientX / innerWidth
   me.y = clientY / innerHeight

@@ -114,7 +114,7 @@ const Outside = ({
           type="button"
           class="button"
           disabled={joined === ""}
-          onClick={() => run(async ({ rooms }) => setRoom(await rooms.join({ code: joined })))}
+          onClick={() => run(async ({ rooms }) => setRoom(await rooms.join(joined)))}
         >
           {own.join}
         </button>
@@ -180,7 +180,7 @@ export const Player = (given: Given) => {
       <header>
         <h2>{given.name}</h2>
         <Badge kind={status === "online" ? "green" : "amber"}>{own.states[status]}</Badge>
-        {latency !== null && <span class="soft small">{own.latency(Math.round(latency))}</span>}
+        {latency !== null && <span class="soft small">{own.latency(latency)}</span>}
         <span class="grow" />
         <button type="button" class="button small" onClick={() => playing.run((it) => it.ping())}>
           {own.ping}
