@@ -100,13 +100,15 @@ export class ConfigApi extends documents("config", keyParams)
 export class ProjectConfigApi extends underProject(documents("projectConfig", projectParams)) {}
 
 /**
- * State of a feature in an environment. `source` says what enables it: the config switch at
+ * State of a feature in an environment. `description` says what it opens, in a sentence. `source` says what enables it: the config switch at
  * `configPath`, or an endpoint (then the path is null). A feature that is not `offered` by the
  * deployment cannot be enabled.
  */
 export const FeatureState = Schema.Struct({
   key: Schema.String,
   title: Schema.String,
+  // Absent in responses of a service of release 0.1.
+  description: Schema.optionalKey(Schema.String),
   configPath: Schema.String,
   source: Schema.Literals(["config", "endpoint"]),
   enabled: Schema.Boolean,

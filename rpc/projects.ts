@@ -309,7 +309,17 @@ const PlayerCursor = Schema.String.check(
   })
 )
 
+/** A part of the players. `active` were seen today in UTC; `accounts` have a sign-in method. */
+export const PlayerFilter = Schema.Literals(["active", "guests", "accounts", "banned"])
+export type PlayerFilter = typeof PlayerFilter.Type
+
+/** Order of a list. A search by name is always in the order of names. */
+export const PlayerOrder = Schema.Literals(["newest", "oldest", "name"])
+export type PlayerOrder = typeof PlayerOrder.Type
+
 const Search = {
+  filter: Schema.optionalKey(PlayerFilter),
+  sort: Schema.optionalKey(PlayerOrder),
   q: Schema.optionalKey(
     Schema.String.check(
       Schema.isMaxLength(projects.searchMaxCharacters),
@@ -341,10 +351,13 @@ export class EnvironmentApi extends underProject(
       query: Search,
       success: Schema.Struct({
         players: Schema.Array(ListedPlayer),
+        total: Schema.NullOr(Schema.Int),
         nextCursor: Schema.NullOr(Schema.String)
       }).annotate({
         identifier: "PlayerPage",
-        description: "A page of players. `nextCursor` is null on the last one."
+        description:
+          "A page of players. The first one has the `total` of all pages, later ones null. `nextCursor` is " +
+          "null on the last one."
       })
     }).annotate(
       OpenApi.Summary,

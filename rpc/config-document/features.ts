@@ -11,12 +11,23 @@ const features = {
     description:
       "Email sign-up, sign-in, verification, password reset, linking an email to a guest."
   },
-  saves: { title: "Cloud saves", description: "Cloud saves." },
-  stats: { title: "Stats", description: "Submitting and reading stats." },
-  multiplayer: { title: "Multiplayer", description: "Rooms, matchmaking, the realtime WebSocket." },
+  saves: {
+    title: "Cloud saves",
+    description: "Saves of each player as JSON, on every device that the player signs in on."
+  },
+  stats: {
+    title: "Stats",
+    description: "Numbers that players report, such as scores: of all time, by day, week and month."
+  },
+  multiplayer: {
+    title: "Multiplayer",
+    description: "Rooms with shared state, matchmaking, and the realtime WebSocket."
+  },
   realtimeChannels: {
     title: "Realtime channels",
-    description: "Realtime channels; the WebSocket connects when this or multiplayer is on."
+    description:
+      "Channels with messages for everyone in them, such as a chat. The WebSocket connects when this or " +
+      "multiplayer is on."
   },
   voice: {
     title: "Voice",
@@ -24,7 +35,7 @@ const features = {
   },
   hosting: {
     title: "Hosting",
-    description: "Deploying and serving the app; while off, a hosted app is not served."
+    description: "Deploying the files of the app, and serving them. While off, the app is not served."
   },
   statsVerification: {
     title: "Stats verification",
@@ -45,13 +56,15 @@ export const featureDependencies = [
 export interface Feature {
   readonly key: FeatureName
   readonly title: string
+  /** What the feature opens to players, in a sentence. */
+  readonly description: string
   readonly configPath: string
 }
 
 /** All features by name. */
 export const featureTable: Readonly<Record<FeatureName, Feature>> = Record.map(
   features,
-  ({ title }, key) => ({ key, title, configPath: `features.${key}` })
+  ({ description, title }, key) => ({ key, title, description, configPath: `features.${key}` })
 )
 
 /** Section `features`: one boolean per feature. */

@@ -1,4 +1,4 @@
-/** Reads of one environment for the dashboard: players, daily active players and live rooms. */
+/** Reads of one environment for the dashboard: a player, daily active players and live rooms. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
@@ -8,27 +8,8 @@ import { PlayerRow, playerColumns } from "../players.ts"
 const Time = Schema.DateTimeUtcFromDate
 
 /** A player; `lastSeenAt` is some minutes old. */
-const SeenPlayer = Schema.Struct({ ...PlayerRow.fields, lastSeenAt: Time })
+export const SeenPlayer = Schema.Struct({ ...PlayerRow.fields, lastSeenAt: Time })
 export type SeenPlayer = typeof SeenPlayer.Type
-
-const NewestPage = Schema.Struct({
-  environmentId: EnvironmentId,
-  /** Returns players with ids below this one. */
-  before: PlayerId,
-  limit: Schema.Int
-})
-
-const NameSearch = Schema.Struct({
-  environmentId: EnvironmentId,
-  /** Case-insensitive prefix of the display name. */
-  prefix: Schema.String,
-  /** Returns players after this lower-case name and id; an empty name starts at the first player. */
-  after: Schema.Struct({ name: Schema.String, id: Schema.String }),
-  limit: Schema.Int
-})
-
-/** A result of a search by name; `sortName` is the lower-case display name. */
-const NamedPlayer = Schema.Struct({ ...SeenPlayer.fields, sortName: Schema.String })
 
 const OnePlayer = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 
@@ -54,72 +35,36 @@ const LiveRoom = Schema.Struct({
 })
 export type LiveRoom = typeof LiveRoom.Type
 
-/** Bound of the players with one email: usually one per sign-in provider. */
-const emailPlayersMax = 50
+/** Columns of a {@link SeenPlayer}, for `players p`. */
+export const seenColumns = (sql: SqlClient.SqlClient) => sql`${playerColumns(sql)},
+  greatest(p.created_at, p.last_seen_at,
+    (select max(s.rotated_at) from sessions s where s.player_id = p.id)) as last_seen_at`
 
-/** Suffix that makes a prefix sort after every name with that prefix. */
-const lastCharacter = "\u{10ffff}"
-
-const players = (sql: SqlClient.SqlClient) => {
-  const seen = sql`${playerColumns(sql)},
-    greatest(p.created_at, p.last_seen_at,
-      (select max(s.rotated_at) from sessions s where s.player_id = p.id)) as last_seen_at`
-  return {
-    find: SqlSchema.findOneOption({
-      Request: OnePlayer,
-      Result: SeenPlayer,
-      execute: ({ environmentId, playerId }) => sql`
-        select ${seen} from players p where id = ${playerId} and environment_id = ${environmentId}`
-    }),
-    // Includes emails that providers report: accounts are never merged by email.
-    findByEmail: SqlSchema.findAll({
-      Request: Schema.Struct({ environmentId: EnvironmentId, forms: Schema.Array(Schema.String) }),
-      Result: SeenPlayer,
-      execute: ({ environmentId, forms }) => sql`
-        select ${seen} from players p
-        where environment_id = ${environmentId} and id in (
-          select player_id from identities
-          where environment_id = ${environmentId} and lower(email) = any(${[...forms]}::text[]))
-        order by id desc limit ${emailPlayersMax}`
-    }),
-    listNewest: SqlSchema.findAll({
-      Request: NewestPage,
-      Result: SeenPlayer,
-      execute: ({ before, environmentId, limit }) => sql`
-        select ${seen} from players p
-        where environment_id = ${environmentId} and id < ${before} order by id desc limit ${limit}`
-    }),
-    // Follows the index order, so the cost of a page does not depend on the number of matches.
-    searchByName: SqlSchema.findAll({
-      Request: NameSearch,
-      Result: NamedPlayer,
-      execute: ({ after, environmentId, limit, prefix }) => sql`
-        select ${seen}, lower(display_name) as sort_name from players p
-        where environment_id = ${environmentId}
-          and lower(display_name) ~>=~ lower(${prefix}::text)
-          and lower(display_name) ~<~ (lower(${prefix}::text) || ${lastCharacter}::text)
-          and lower(display_name) ~>=~ ${after.name}::text
-          and (lower(display_name) <> ${after.name}::text or id > ${after.id})
-        order by lower(display_name) using ~<~, id limit ${limit}`
-    }),
-    sessions: SqlSchema.findAll({
-      Request: Schema.Struct({ ...OnePlayer.fields, now: Time }),
-      Result: SessionRow,
-      execute: ({ environmentId, now, playerId }) => sql`
-        select id, created_at, rotated_at from sessions
-        where player_id = ${playerId} and environment_id = ${environmentId}
-          and revoked_at is null and signed_out_at is null and expires_at > ${now}
-        order by rotated_at desc limit 100`
-    }),
-    countPlayers: SqlSchema.findOne({
-      Request: EnvironmentId,
-      Result: Totals,
-      execute: (environmentId) => sql`
-        select count(*)::int as total, count(*) filter (where is_guest)::int as guests
-        from players where environment_id = ${environmentId}`
-    })
-  }
-}
+const players = (sql: SqlClient.SqlClient) => ({
+  find: SqlSchema.findOneOption({
+    Request: OnePlayer,
+    Result: SeenPlayer,
+    execute: ({ environmentId, playerId }) => sql`
+      select ${seenColumns(sql)} from players p
+      where id = ${playerId} and environment_id = ${environmentId}`
+  }),
+  sessions: SqlSchema.findAll({
+    Request: Schema.Struct({ ...OnePlayer.fields, now: Time }),
+    Result: SessionRow,
+    execute: ({ environmentId, now, playerId }) => sql`
+      select id, created_at, rotated_at from sessions
+      where player_id = ${playerId} and environment_id = ${environmentId}
+        and revoked_at is null and signed_out_at is null and expires_at > ${now}
+      order by rotated_at desc limit 100`
+  }),
+  countPlayers: SqlSchema.findOne({
+    Request: EnvironmentId,
+    Result: Totals,
+    execute: (environmentId) => sql`
+      select count(*)::int as total, count(*) filter (where is_guest)::int as guests
+      from players where environment_id = ${environmentId}`
+  })
+})
 
 const activity = (sql: SqlClient.SqlClient) => ({
   dailyActives: SqlSchema.findAll({
@@ -150,17 +95,10 @@ export class ViewRepository extends Context.Service<ViewRepository>()(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { countPlayers, find, findByEmail, listNewest, searchByName, sessions } = players(sql)
+      const { countPlayers, find, sessions } = players(sql)
       const { dailyActives, rooms } = activity(sql)
       return {
         player: (request: typeof OnePlayer.Type) => orDieWithTimeout(find(request)),
-        /** Finds players by a lower-case email, newest first. */
-        findByEmail: (request: Parameters<typeof findByEmail>[0]) =>
-          orDieWithTimeout(findByEmail(request)),
-        /** Lists players, newest first. */
-        listNewest: (page: typeof NewestPage.Type) => orDieWithTimeout(listNewest(page)),
-        /** Lists players by name prefix, ordered by name. */
-        searchByName: (page: typeof NameSearch.Type) => orDieWithTimeout(searchByName(page)),
         /** Lists a player's active sessions, most recently used first. */
         sessions: (request: Parameters<typeof sessions>[0]) => orDieWithTimeout(sessions(request)),
         countPlayers: (environmentId: EnvironmentId) =>

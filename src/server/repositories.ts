@@ -30,6 +30,7 @@ import { LiveRoomRepository } from "#sql/live/rooms"
 import { DeletionRepository } from "#sql/projects/deletion"
 import { ManagementRepository } from "#sql/projects/management"
 import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
+import { PlayerListRepository } from "#sql/projects/player-list"
 import { RequestCountRepository } from "#sql/projects/requests"
 import { UsageRepository } from "#sql/projects/usage"
 import { ViewRepository } from "#sql/projects/view"
@@ -86,6 +87,7 @@ export const RepositoriesLive = Layer.mergeAll(
   StatRepository.layer,
   FlowRepository.layer,
   FunctionRepositoriesLive,
+  PlayerListRepository.layer,
   RateWindowRepository.layer,
   RequestCountRepository.layer,
   ThrottleRepository.layer,

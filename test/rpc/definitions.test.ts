@@ -116,9 +116,11 @@ layer(Node)("features", (it) => {
       const features = Array.from(Object(at(body, "features")))
       const named = (key: string) => features.find((feature) => at(feature, "key") === key)
       assert.lengthOf(features, 9)
+      for (const feature of features) assert.match(String(at(feature, "description")), /^[A-Z].*\.$/)
       assert.deepStrictEqual(named("saves"), {
         key: "saves",
         title: "Cloud saves",
+        description: "Saves of each player as JSON, on every device that the player signs in on.",
         configPath: "features.saves",
         source: "config",
         enabled: true,

@@ -20,6 +20,7 @@ export const texts = {
   stale: "This may be out of date.",
   liveness: { live: "Live", stale: "Not current", waiting: "Connecting" },
   environments: { development: "Development", production: "Production" },
+  shortEnvironments: { development: "Dev", production: "Prod" },
   themes: { system: "System", light: "Light", dark: "Dark" },
   keyKinds: { publishable: "publishable key", secret: "secret key" },
   confirm: { type: (name: string) => `Type ${name} to confirm` },
@@ -159,6 +160,17 @@ export const texts = {
   players: {
     title: "Players",
     search: "Search by id, email or name",
+    count: (value: number) => plural(value, "player", "players"),
+    filter: "Players shown",
+    filters: {
+      all: "All",
+      active: "Active today",
+      guests: "Guests",
+      accounts: "Signed in",
+      banned: "Banned"
+    },
+    order: "Order",
+    orders: { newest: "Newest first", oldest: "Oldest first", name: "By name" },
     name: "Name",
     kind: "Sign-in",
     created: "Created",
@@ -175,6 +187,8 @@ export const texts = {
     playground: "Open the playground",
     noMatch: "No player matches",
     noMatchText: "The search takes an id, a whole email address, or the start of a name.",
+    noneShown: "No player of this kind",
+    noneShownText: "“Active today” counts days in UTC. “Signed in” are players with an email or a provider.",
     showAll: "Show all players",
     page: "Sign in a guest on a page",
     terminal: "Sign in a guest from a terminal"

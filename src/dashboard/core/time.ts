@@ -17,7 +17,10 @@ const dayForm = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", 
 export const relativeTime = (iso: string): string => {
   const seconds = (Date.parse(iso) - Date.now()) / 1000
   const unit = units.find(([, size]) => Math.abs(seconds) >= size)
-  if (unit === undefined) return Math.abs(seconds) < 10 ? "just now" : "less than a minute ago"
+  if (unit === undefined) {
+    if (seconds > 0) return "in less than a minute"
+    return seconds > -10 ? "just now" : "less than a minute ago"
+  }
   return relativeForm.format(Math.round(seconds / unit[1]), unit[0])
 }
 

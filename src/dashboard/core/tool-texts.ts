@@ -108,9 +108,8 @@ export const toolTexts = {
   playground: {
     title: "Playground",
     lead:
-      "Simulated players side by side. Each is a real client with a guest of its own, and shows " +
-      "its frames. They are " +
-      "players of this environment.",
+      "Simulated players side by side. Each is a real client with a guest of its own, which this browser " +
+      "keeps, and shows its frames. They are players of this environment.",
     production: "These guests appear among the players of production.",
     noKey: "No publishable key",
     noKeyText: "The players connect with a publishable key. Create one first.",
@@ -119,6 +118,7 @@ export const toolTexts = {
     states: { online: "Online", connecting: "Connecting", offline: "Offline" },
     latency: (millis: number) => `${millis} ms`,
     ping: "Ping",
+    newGuest: "New guest",
     drop: "Drop connection",
     mode: "Mode",
     match: "Quick match",
@@ -141,8 +141,11 @@ export const toolTexts = {
     noFrames: "No frame yet.",
     directions: { sent: "sent", received: "received", note: "note" },
     frameType: "Type of frame",
+    anyFrameTitle: "Send any frame",
     anyFrame: "Frame, as JSON",
     sendFrame: "Send frame",
-    notConnected: "There is no open connection."
+    notConnected: "There is no open connection.",
+    closed: (code: number, isReplaced: boolean) =>
+      isReplaced ? `closed ${code}: another tab plays this player` : `closed ${code}`
   }
 } as const

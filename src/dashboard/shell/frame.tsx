@@ -55,9 +55,11 @@ const EnvironmentSwitch = () => {
           key={name}
           class={name}
           href={addressOf(project, name, view)}
+          aria-label={texts.environments[name]}
           aria-current={name === env ? "true" : undefined}
         >
-          {texts.environments[name]}
+          <span class="wide">{texts.environments[name]}</span>
+          <span class="narrow">{texts.shortEnvironments[name]}</span>
         </a>
       ))}
     </nav>
@@ -79,7 +81,10 @@ export const UserMenu = () => {
         if (relatedTarget instanceof Node && !currentTarget.contains(relatedTarget)) close()
       }}
     >
-      <summary class="button">{texts.shell.account}</summary>
+      <summary class="button" aria-label={texts.shell.account}>
+        <Icon name="account" />
+        <span class="wide">{texts.shell.account}</span>
+      </summary>
       <div class="menu">
         <p class="small">
           {texts.shell.signedInAs} <strong>{developer.value?.email}</strong>

@@ -35,7 +35,7 @@ const Switch = ({
   readonly offer: (text: string) => void
 }) => {
   const { env, project } = useCurrentView()
-  const { configPath, enabled, offered, source, title } = feature
+  const { configPath, description, enabled, offered, source, title } = feature
   return (
     <li>
       <label class="switch">
@@ -53,6 +53,7 @@ const Switch = ({
         <Badge kind={enabled ? "green" : ""}>{enabled ? own.on : own.off}</Badge>
         {!offered && <Badge kind="amber">{own.notOffered}</Badge>}
       </label>
+      <p>{description}</p>
       <p class="soft small">
         {source === "endpoint" ? (
           <>

@@ -1,4 +1,4 @@
-/** Players of the environment, by search, newest first. */
+/** Players of the environment: a part of them, by search, in an order. */
 import { useState } from "preact/hooks"
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
@@ -7,6 +7,8 @@ import { usePages } from "../parts/pages.tsx"
 import { addressOf, useCurrentView, useQueryValue } from "../parts/current-view.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
 import { Badge, Snippet, Time, Title } from "../parts/basics.tsx"
+import { Choice } from "../parts/form.tsx"
+import { Tabs, useTab } from "../parts/tabs.tsx"
 import { clientSnippet, curlSnippet, publishableKeyOf } from "./connect.ts"
 import { Player } from "./player.tsx"
 
@@ -92,13 +94,30 @@ const Rows = ({ list }: { readonly list: ReadonlyArray<Listed> }) => {
   )
 }
 
+const filters = ["all", "active", "guests", "accounts", "banned"] as const
+const orders = ["newest", "oldest", "name"] as const
+
+/** What the address says about the list. */
+interface Selection {
+  readonly q: string
+  readonly filter: (typeof filters)[number]
+  readonly sort: (typeof orders)[number]
+}
+
+const queryOf = ({ filter, q, sort }: Selection) => ({
+  q,
+  filter: filter === "all" ? undefined : filter,
+  sort,
+  limit: pageSize
+})
+
 /** The first page, and further ones on demand. */
-const List = ({ first, typed }: { readonly first: Page; readonly typed: string }) => {
+const List = ({ first, selection }: { readonly first: Page; readonly selection: Selection }) => {
   const { params } = useCurrentView()
   const { more, pages } = usePages(
     first,
     ({ nextCursor }) => nextCursor,
-    (cursor) => ask(route, { params, query: { q: typed, limit: pageSize, cursor } })
+    (cursor) => ask(route, { params, query: { ...queryOf(selection), cursor } })
   )
   return (
     <>
@@ -108,15 +127,75 @@ const List = ({ first, typed }: { readonly first: Page; readonly typed: string }
   )
 }
 
+const Nobody = ({
+  selection: { filter, q },
+  showAll
+}: {
+  readonly selection: Selection
+  readonly showAll: () => void
+}) => {
+  if (q === "" && filter === "all") return <NoPlayers />
+  return (
+    <Empty
+      title={q === "" ? own.noneShown : own.noMatch}
+      text={q === "" ? own.noneShownText : own.noMatchText}
+    >
+      <button type="button" class="button" onClick={showAll}>
+        {own.showAll}
+      </button>
+    </Empty>
+  )
+}
+
+/** The choice of a part of the players and of their order. */
+const Head = ({
+  chooseFilter,
+  chooseSort,
+  selection: { filter, q, sort },
+  total
+}: {
+  readonly selection: Selection
+  readonly chooseFilter: (filter: Selection["filter"]) => void
+  readonly chooseSort: (sort: Selection["sort"]) => void
+  readonly total: number | null
+}) => (
+  <header>
+    <Tabs
+      label={own.filter}
+      names={filters}
+      texts={own.filters}
+      chosen={filter}
+      choose={chooseFilter}
+    />
+    <span role="status" class="soft">
+      {total !== null && own.count(total)}
+    </span>
+    <span class="grow" />
+    {/* The matches of a search by name are in the order of names. */}
+    {q === "" && (
+      <Choice
+        label={own.order}
+        hideLabel
+        value={sort}
+        options={orders.map((order) => [order, own.orders[order]])}
+        onChoose={(chosen) => chooseSort(orders.find((order) => order === chosen) ?? "newest")}
+      />
+    )}
+  </header>
+)
+
 const AllPlayers = () => {
   const { env, params, project } = useCurrentView()
-  const [typed, setTyped] = useQueryValue("q")
+  const [q, setTyped] = useQueryValue("q")
+  const [filter, chooseFilter] = useTab(filters, "filter")
+  const [sort, chooseSort] = useTab(orders, "sort")
   const [isEmpty, setEmpty] = useState(false)
+  const selection = { q, filter, sort }
+  const key = `${q}&${filter}&${sort}`
   const load = useLoad(
-    `${project.id}/${env}/players?${typed}`,
+    `${project.id}/${env}/players?${key}`,
     async (signal) => {
-      const query = { q: typed, limit: pageSize }
-      const page = await ask(route, { params, query, signal })
+      const page = await ask(route, { params, query: queryOf(selection), signal })
       setEmpty(page.players.length === 0)
       return page
     },
@@ -131,23 +210,26 @@ const AllPlayers = () => {
           aria-label={own.search}
           placeholder={own.search}
           maxLength={200}
-          value={typed}
+          value={q}
           onInput={({ currentTarget }) => setTyped(currentTarget.value)}
         />
       </Title>
       <section class="panel" aria-label={own.title}>
+        <Head
+          selection={selection}
+          chooseFilter={chooseFilter}
+          chooseSort={chooseSort}
+          total={load.data?.total ?? null}
+        />
         <Loaded of={load}>
           {(first) =>
             first.players.length > 0 ? (
-              <List key={typed} first={first} typed={typed} />
-            ) : typed === "" ? (
-              <NoPlayers />
+              <List key={key} first={first} selection={selection} />
             ) : (
-              <Empty title={own.noMatch} text={own.noMatchText}>
-                <button type="button" class="button" onClick={() => setTyped("")}>
-                  {own.showAll}
-                </button>
-              </Empty>
+              <Nobody
+                selection={selection}
+                showAll={() => (q === "" ? chooseFilter("all") : setTyped(""))}
+              />
             )
           }
         </Loaded>

@@ -11,6 +11,7 @@ import { escapeHtml } from "#server/platform/mail/templates"
 import { Settings } from "#server/platform/settings/settings"
 import { errorResponse } from "./errors.ts"
 import { isLocalRequest } from "./local-request.ts"
+import { tokens } from "./look/tokens.ts"
 
 /** Mails use style attributes and nothing else. */
 const policy =
@@ -18,9 +19,12 @@ const policy =
   "base-uri 'none'; form-action 'none'"
 
 const style =
-  "body{font:16px/1.5 system-ui,sans-serif;max-width:48rem;margin:2rem auto;padding:0 1rem}" +
-  "article{border-top:1px solid #bbb;padding:1rem 0}pre{white-space:pre-wrap;word-break:break-all}" +
-  "iframe{width:100%;height:16rem;border:1px solid #bbb}"
+  tokens +
+  "body{max-width:48rem;margin:3rem auto;padding:0 1rem}" +
+  "article{border-top:1px solid var(--line);padding:1rem 0}" +
+  "pre{white-space:pre-wrap;word-break:break-all}" +
+  // Mails are made for a light page.
+  "iframe{width:100%;height:16rem;border:1px solid var(--line);background:#fff;color-scheme:light}"
 
 const linkForm = /\b[a-z][a-z0-9+.-]*:\/\/\S+/i
 
@@ -45,6 +49,7 @@ const articleOf = ({ createdAt, html, subject, text, to }: StoredMail): string =
 
 const pageOf = (mails: ReadonlyArray<StoredMail>): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Mail</title>` +
+  `<meta name="viewport" content="width=device-width">` +
   `<style>${style}</style></head><body><h1>Mail</h1>` +
   (mails.length === 0 ? "<p>There is none yet.</p>" : mails.map(articleOf).join("")) +
   `</body></html>`

@@ -17,6 +17,7 @@ import { givenRequestId } from "#server/platform/request-errors"
 import { makeAccessLog } from "./access-log.ts"
 import { CompactMessage } from "./compact-message.ts"
 import { answerFailure, rejectEncoded, rejectMalformed } from "./errors.ts"
+import { withMissingPage } from "./missing-page.ts"
 import { makeBoundBody } from "./request-bodies.ts"
 import { makeBoundResponse } from "./unread-responses.ts"
 
@@ -84,7 +85,7 @@ export const EdgeMiddleware = HttpRouter.middleware(
         return Effect.annotateLogs(
           Effect.map(
             Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId)),
-            (response) => boundResponse(request, response)
+            (response) => boundResponse(request, withMissingPage(request, response))
           ),
           { requestId }
         )

@@ -20,6 +20,7 @@ type Live = Response<"GET /v1/projects/:projectId/environments/:env/realtime">
 const Figure = ({
   label,
   note,
+  query = "",
   value,
   view
 }: {
@@ -27,6 +28,8 @@ const Figure = ({
   readonly value: string
   readonly note: string
   readonly view?: string
+  /** Selection in the view, with its question mark. */
+  readonly query?: string
 }) => {
   const { env, project } = useCurrentView()
   const content = (
@@ -39,7 +42,7 @@ const Figure = ({
   return view === undefined ? (
     <div class="card-figure">{content}</div>
   ) : (
-    <a class="card-figure" href={addressOf(project, env, ...view.split("/"))}>
+    <a class="card-figure" href={addressOf(project, env, view) + query}>
       {content}
     </a>
   )
@@ -80,7 +83,13 @@ const Figures = ({ data, live }: { readonly data: Data; readonly live: Live | un
         note={waiting === undefined ? "" : own.waiting(waiting)}
         view="live"
       />
-      <Figure label={own.today} value={count(today)} note={own.todayNote} />
+      <Figure
+        label={own.today}
+        value={count(today)}
+        note={own.todayNote}
+        view="players"
+        query="?filter=active"
+      />
       <Figure label={own.errors} value={count(serverErrors)} note={own.errorsNote(requests)} />
       <Figure
         label={own.players}

@@ -25,7 +25,7 @@ const read = async (signal: AbortSignal): Promise<Examples> => {
     if (action !== "receive" || names[0] === "auth") continue
     for (const name of names) {
       const payload = components.messages[name]?.examples?.[0]?.payload
-      examples.set(name, JSON.stringify(payload ?? { t: name }))
+      examples.set(name, JSON.stringify(payload ?? { t: name }, null, 2))
     }
   }
   return examples

@@ -1,23 +1,74 @@
 /** The frames of a player, with a filter, and a form for each frame that a client may send. */
 import { useEffect, useRef, useState } from "preact/hooks"
 import { texts } from "../../core/texts.ts"
-import { Choice, Field } from "../../parts/form.tsx"
+import { Choice, Field, TextField } from "../../parts/form.tsx"
+import { Tree } from "../../parts/tree.tsx"
 import { useExamples } from "./examples.ts"
-import type { FrameLog } from "./frames.ts"
+import type { Frame, FrameLog } from "./frames.ts"
 
 const { playground: own } = texts
 
 const signs = { sent: "→", received: "←", note: "!" } as const
 const classes = { sent: "sent", received: "", note: "problem" } as const
 
+/** Names of the players that are known here, by id. */
+type Names = ReadonlyMap<string, string>
+
+const valueMaxCharacters = 48
+
+/** A value in a line: a player's name instead of the id, and long ones cut. */
+const shortOf = (value: unknown, names: Names): string => {
+  const text = typeof value === "string" ? (names.get(value) ?? value) : JSON.stringify(value)
+  return text.length > valueMaxCharacters ? `${text.slice(0, valueMaxCharacters)}…` : text
+}
+
+const Sign = ({ direction }: Pick<Frame, "direction">) => (
+  <>
+    <span aria-hidden="true">{signs[direction]} </span>
+    <span class="hidden-text">{own.directions[direction]} </span>
+  </>
+)
+
+/** A frame in a line: its type and fields. Opened, the whole of it. */
+const Line = ({ frame, names }: { readonly frame: Frame; readonly names: Names }) => {
+  const [open, setOpen] = useState(false)
+  const { direction, parsed, text } = frame
+  if (parsed === undefined) {
+    return (
+      <p class={classes[direction]}>
+        <Sign direction={direction} />
+        {text}
+      </p>
+    )
+  }
+  const { fields, type } = parsed
+  return (
+    <details class={classes[direction]} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>
+        <Sign direction={direction} />
+        <strong>{type}</strong>
+        {Object.entries(fields).map(([key, value]) => (
+          <span key={key}>
+            {" "}
+            <span class="key">{key}</span> {shortOf(value, names)}
+          </span>
+        ))}
+      </summary>
+      {open && <Tree value={fields} before={fields} />}
+    </details>
+  )
+}
+
 const Lines = ({
   filter,
   log,
-  name
+  name,
+  names
 }: {
   readonly log: FrameLog
   readonly filter: string
   readonly name: string
+  readonly names: Names
 }) => {
   const element = useRef<HTMLDivElement>(null)
   const shown = log.frames.value.filter(({ text }) => text.includes(filter))
@@ -27,12 +78,8 @@ const Lines = ({
   return (
     <div class="frames" ref={element} tabIndex={0} role="region" aria-label={own.framesOf(name)}>
       {shown.length === 0 && <p>{own.noFrames}</p>}
-      {shown.map(({ direction, id, text }) => (
-        <p key={id} class={classes[direction]}>
-          <span aria-hidden="true">{signs[direction]} </span>
-          <span class="hidden-text">{own.directions[direction]} </span>
-          {text}
-        </p>
+      {shown.map((frame) => (
+        <Line key={frame.id} frame={frame} names={names} />
       ))}
     </div>
   )
@@ -42,7 +89,7 @@ const Lines = ({
 const AnyFrame = ({ log }: { readonly log: FrameLog }) => {
   const examples = useExamples()
   const [type, setType] = useState("ping")
-  const [frame, setFrame] = useState(`{"t":"ping"}`)
+  const [frame, setFrame] = useState(`{ "t": "ping" }`)
   const send = () => {
     if (!log.send(frame)) log.add("note", own.notConnected)
   }
@@ -52,24 +99,41 @@ const AnyFrame = ({ log }: { readonly log: FrameLog }) => {
   }
   const types = examples.size === 0 ? [type] : Array.from(examples.keys())
   return (
-    <div class="body stack">
-      <div class="row frame-tools">
-        <Choice
-          label={own.frameType}
-          value={type}
-          options={types.map((it) => [it, it])}
-          onChoose={choose}
+    <details class="body">
+      <summary class="small">{own.anyFrameTitle}</summary>
+      <div class="stack">
+        <div class="row frame-tools">
+          <Choice
+            label={own.frameType}
+            value={type}
+            options={types.map((it) => [it, it])}
+            onChoose={choose}
+          />
+          <button type="button" class="button" onClick={send}>
+            {own.sendFrame}
+          </button>
+        </div>
+        <TextField
+          mono
+          label={own.anyFrame}
+          rows={frame.split("\n").length}
+          value={frame}
+          onInput={({ currentTarget }) => setFrame(currentTarget.value)}
         />
-        <button type="button" class="button" onClick={send}>
-          {own.sendFrame}
-        </button>
       </div>
-      <Field label={own.anyFrame} value={frame} onValue={setFrame} autocomplete="off" />
-    </div>
+    </details>
   )
 }
 
-export const Frames = ({ log, name }: { readonly log: FrameLog; readonly name: string }) => {
+export const Frames = ({
+  log,
+  name,
+  names
+}: {
+  readonly log: FrameLog
+  readonly name: string
+  readonly names: Names
+}) => {
   const [filter, setFilter] = useState("")
   return (
     <>
@@ -89,7 +153,7 @@ export const Frames = ({ log, name }: { readonly log: FrameLog; readonly name: s
           {own.clear}
         </button>
       </div>
-      <Lines log={log} filter={filter} name={name} />
+      <Lines log={log} filter={filter} name={name} names={names} />
       <AnyFrame log={log} />
     </>
   )

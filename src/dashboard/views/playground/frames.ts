@@ -1,11 +1,30 @@
 /** A player's socket, observed: every frame both ways, and a way to send any frame or lose the socket. */
 import { signal } from "@preact/signals"
+import { closeCodes } from "#rpc/close-codes"
+import { texts } from "../../core/texts.ts"
 
-/** A frame as text, with its direction. */
+const { playground: own } = texts
+
+/** A frame as text and, where it is one, as its type with its fields; a note is only text. */
 export interface Frame {
   readonly id: number
   readonly direction: "sent" | "received" | "note"
   readonly text: string
+  readonly parsed: ParsedFrame | undefined
+}
+
+interface ParsedFrame {
+  readonly type: string
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+const parse = (text: string): ParsedFrame | undefined => {
+  try {
+    const { t, ...fields }: Readonly<Record<string, unknown>> = JSON.parse(text)
+    return typeof t === "string" ? { type: t, fields } : undefined
+  } catch {
+    return undefined
+  }
 }
 
 const framesMax = 300
@@ -20,7 +39,9 @@ export class FrameLog {
   add(direction: Frame["direction"], text: string): void {
     if (this.paused.value) return
     this.#count += 1
-    const frame = { id: this.#count, direction, text: withoutToken(text) }
+    const shown = withoutToken(text)
+    const parsed = direction === "note" ? undefined : parse(shown)
+    const frame = { id: this.#count, direction, text: shown, parsed }
     this.frames.value = [...this.frames.value.slice(1 - framesMax), frame]
   }
 
@@ -45,7 +66,7 @@ export class FrameLog {
     const keep = (socket: WebSocket) => {
       this.#socket = socket
       socket.addEventListener("message", ({ data }) => this.add("received", String(data)))
-      socket.addEventListener("close", ({ code }) => this.add("note", `closed ${code}`))
+      socket.addEventListener("close", ({ code }) => this.add("note", own.closed(code, code === closeCodes.replaced)))
     }
     const sent = (text: string) => this.add("sent", text)
     return class extends WebSocket {

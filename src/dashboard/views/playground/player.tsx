@@ -1,9 +1,10 @@
 /** One simulated player: a real client, buttons for its actions, and its frames. */
 import { useEffect, useState } from "preact/hooks"
-import { type Client, createClient, isError, memoryStorage, type Room } from "#client/client"
+import { type Client, createClient, isError, type Room, type SessionStorage } from "#client/client"
 import { texts } from "../../core/texts.ts"
 import { Choice, Field } from "../../parts/form.tsx"
-import { Badge, JsonText } from "../../parts/basics.tsx"
+import { Badge } from "../../parts/basics.tsx"
+import { Tree, useBefore } from "../../parts/tree.tsx"
 import { Frames } from "./frame-list.tsx"
 import { FrameLog } from "./frames.ts"
 
@@ -18,28 +19,46 @@ interface Given {
   readonly onRoom: (code: string | undefined) => void
 }
 
-const makePlayer = (publishableKey: string) => {
+/** Keeps the guest of one simulated player in this browser, so that a visit makes no new one. */
+const storageOf = (name: string): SessionStorage => {
+  const keyOf = (key: string) => `svc-playground/${name}/${key}`
+  return {
+    getItem: (key) => localStorage.getItem(keyOf(key)),
+    setItem: (key, value) => localStorage.setItem(keyOf(key), value),
+    removeItem: (key) => localStorage.removeItem(keyOf(key))
+  }
+}
+
+const makePlayer = ({ name, publishableKey }: Given) => {
   const log = new FrameLog()
   const client = createClient({
     baseUrl: location.origin,
     key: publishableKey,
-    storage: memoryStorage(),
+    storage: storageOf(name),
     WebSocket: log.observed()
   })
   return { client, log }
 }
 
+/** Signs in as the guest of the last visit, and returns to a seat that is still reserved. */
+const enter = async (client: Client, displayName: string): Promise<Room | undefined> => {
+  await client.sessions.ensure({ displayName })
+  const room = await client.rooms.resume()
+  await client.ping()
+  return room ?? undefined
+}
+
 /** Makes a client for as long as the player is shown; it changes the view with each event. */
-const usePlayer = ({ name, onRoom, publishableKey }: Given) => {
-  const [player] = useState(() => makePlayer(publishableKey))
+const usePlayer = (given: Given) => {
+  const { name, onRoom } = given
+  const [player] = useState(() => makePlayer(given))
   const [room, setRoom] = useState<Room | undefined>(undefined)
   const [, show] = useState(0)
   useEffect(() => {
     const { client, log } = player
     const stop = client.on("status", () => show((before) => before + 1))
-    client.sessions
-      .ensure({ displayName: name })
-      .then(() => client.ping())
+    enter(client, name)
+      .then(setRoom)
       .catch((error: unknown) => log.add("note", String(error)))
     return () => {
       stop()
@@ -126,6 +145,8 @@ const Outside = ({
 const Inside = ({ playing, room }: { readonly playing: Playing; readonly room: Room }) => {
   const [text, setText] = useState("hello")
   const { run, setRoom } = playing
+  const { snapshot } = room
+  const before = useBefore(snapshot)
   const round = Number(room.state["round"] ?? 0)
   return (
     <div class="stack">
@@ -166,10 +187,16 @@ const Inside = ({ playing, room }: { readonly playing: Playing; readonly room: R
           {own.leave}
         </button>
       </div>
-      <JsonText label={own.view} value={room.snapshot} />
+      <details>
+        <summary class="small">{own.view}</summary>
+        <Tree value={{ ...snapshot }} before={{ ...before }} />
+      </details>
     </div>
   )
 }
+
+const namesOf = (room: Room | undefined): ReadonlyMap<string, string> =>
+  new Map(room?.players.map(({ displayName, id }) => [id, displayName]))
 
 export const Player = (given: Given) => {
   const playing = usePlayer(given)
@@ -188,6 +215,13 @@ export const Player = (given: Given) => {
         <button type="button" class="button small" onClick={() => log.drop()}>
           {own.drop}
         </button>
+        <button
+          type="button"
+          class="button small"
+          onClick={() => playing.run(({ sessions }) => sessions.guest({ displayName: given.name }))}
+        >
+          {own.newGuest}
+        </button>
       </header>
       <div class="body">
         {room === undefined ? (
@@ -196,7 +230,7 @@ export const Player = (given: Given) => {
           <Inside playing={playing} room={room} />
         )}
       </div>
-      <Frames log={log} name={given.name} />
+      <Frames log={log} name={given.name} names={namesOf(room)} />
     </section>
   )
 }

@@ -9,10 +9,18 @@ import { isGivenEmail } from "#rpc/email"
 import { PlayerNotFound } from "#rpc/errors/codes"
 import { type EnvironmentId, PlayerId } from "#rpc/ids"
 import { http as pages, projects as limits } from "#rpc/limits"
-import type { ListedPlayer, LiveView, Overview, PlayerDetail } from "#rpc/projects"
+import type {
+  ListedPlayer,
+  LiveView,
+  Overview,
+  PlayerDetail,
+  PlayerFilter,
+  PlayerOrder
+} from "#rpc/projects"
 import { IdentityRepository } from "#sql/identities"
 import { SanctionRepository } from "#sql/moderation"
 import { type LiveReport, LiveRepository } from "#sql/live/reports"
+import { PlayerListRepository, type PlayerMatch } from "#sql/projects/player-list"
 import { type LiveRoom, type SeenPlayer, ViewRepository } from "#sql/projects/view"
 import { SaveRepository } from "#sql/saves"
 import { StatRepository } from "#sql/stats"
@@ -28,18 +36,20 @@ import { Projects } from "./service.ts"
 
 const isPlayerId = Schema.is(PlayerId)
 
-/** Id above every player id. The newest-first list starts there. */
-const lastId = PlayerId.make(`pl_${"Z".repeat(26)}`)
-
 /** Search for players: `q` is an id, an email or the beginning of a display name. */
 export interface PlayerSearch {
   readonly q?: string
+  readonly filter?: PlayerFilter
+  /** Default: the newest first. A search by name is always in the order of names. */
+  readonly sort?: PlayerOrder
   readonly cursor?: string
   readonly limit?: number
 }
 
 interface PlayersPage {
   readonly players: ReadonlyArray<ListedPlayer>
+  /** Number of players on all pages; null on later pages. */
+  readonly total: number | null
   readonly nextCursor: string | null
 }
 
@@ -48,7 +58,7 @@ export class ProjectViews extends Context.Service<
   ProjectViews,
   {
     readonly overview: (environment: EnvironmentCaller) => Effect.Effect<Overview>
-    /** Finds players by id, by email or by name prefix; without `q` lists all, newest first. */
+    /** Finds players by id, by email or by name prefix; without `q` lists all. */
     readonly players: (
       environmentId: EnvironmentId,
       search: PlayerSearch
@@ -118,21 +128,6 @@ const makeWithBans = Effect.map(SanctionRepository, (sanctions) =>
   })
 )
 
-/** Builds a page from up to `limit + 1` rows; the extra row means that there is a next page. */
-const makePageOf = Effect.map(
-  makeWithBans,
-  (withBans) =>
-    <Row extends SeenPlayer>(
-      environmentId: EnvironmentId,
-      found: ReadonlyArray<Row>,
-      limit: number,
-      cursor: (last: Row) => string
-    ): Effect.Effect<PlayersPage> => {
-      const { nextCursor, rows } = pageOf(found, limit, cursor)
-      return Effect.map(withBans(environmentId, rows), (players) => ({ players, nextCursor }))
-    }
-)
-
 const makeFindPlayer = Effect.map(ViewRepository, (repository) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: string) {
     if (!isPlayerId(playerId)) return Option.none()
@@ -140,42 +135,43 @@ const makeFindPlayer = Effect.map(ViewRepository, (repository) =>
   })
 )
 
+/** Returns what a search compares, and what it compares if nobody matches that. */
+const matchesOf = (q: string): readonly [PlayerMatch, PlayerMatch?] => {
+  if (q === "") return [{ kind: "all" }]
+  const byName: PlayerMatch = { kind: "prefix", prefix: q }
+  if (isPlayerId(q)) return [{ kind: "id", id: q }, byName]
+  return isGivenEmail(q) ? [{ kind: "email", forms: emailForms(q) }, byName] : [byName]
+}
+
 const makeLists = Effect.gen(function* () {
-  const repository = yield* ViewRepository
-  const find = yield* makeFindPlayer
-  const pageOf = yield* makePageOf
-  const listNewest = Effect.fnUntraced(function* (
+  const repository = yield* PlayerListRepository
+  const withBans = yield* makeWithBans
+  const list = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
-    { cursor, limit = pages.pageDefault }: PlayerSearch
+    match: PlayerMatch,
+    { cursor, filter = null, limit = pages.pageDefault, sort = "newest" }: PlayerSearch
   ) {
-    const before = cursor === undefined ? lastId : positionOf(cursor).id
-    const found = yield* repository.listNewest({ environmentId, before, limit: limit + 1 })
-    return yield* pageOf(environmentId, found, limit, ({ id }) => id)
-  })
-  const searchByName = Effect.fnUntraced(function* (
-    environmentId: EnvironmentId,
-    prefix: string,
-    { cursor, limit = pages.pageDefault }: PlayerSearch
-  ) {
-    const after = cursor === undefined ? { id: "", name: "" } : positionOf(cursor)
-    const found = yield* repository.searchByName({ environmentId, prefix, after, limit: limit + 1 })
-    return yield* pageOf(environmentId, found, limit, ({ id, sortName }) => cursorOf(id, sortName))
-  })
-  const findExact = Effect.fnUntraced(function* (environmentId: EnvironmentId, q: string) {
-    if (isGivenEmail(q))
-      return yield* repository.findByEmail({ environmentId, forms: emailForms(q) })
-    return Option.toArray(yield* find(environmentId, q))
+    const now = yield* DateTime.now
+    const day = DateTime.formatIsoDateUtc(now)
+    const selection = { environmentId, match, filter, now, day }
+    const order = match.kind === "prefix" ? "name" : sort
+    const after = cursor === undefined ? null : positionOf(cursor)
+    const found = yield* repository.list({ ...selection, order, after, limit: limit + 1 })
+    const { nextCursor, rows } = pageOf(found, limit, ({ id, sortName }) =>
+      order === "name" ? cursorOf(id, sortName) : id
+    )
+    const total = cursor === undefined ? yield* repository.count(selection) : null
+    return { players: yield* withBans(environmentId, rows), total, nextCursor }
   })
   return {
     players: Effect.fn("ProjectViews.players")(function* (
       environmentId: EnvironmentId,
       search: PlayerSearch
     ) {
-      const q = (search.q ?? "").trim().normalize("NFC")
-      if (q === "") return yield* listNewest(environmentId, search)
-      const exact = yield* findExact(environmentId, q)
-      if (exact.length === 0) return yield* searchByName(environmentId, q, search)
-      return yield* pageOf(environmentId, exact, exact.length, ({ id }) => id)
+      const [exact, byName] = matchesOf((search.q ?? "").trim().normalize("NFC"))
+      const page = yield* list(environmentId, exact, search)
+      if (page.players.length > 0 || byName === undefined) return page
+      return yield* list(environmentId, byName, search)
     })
   }
 })

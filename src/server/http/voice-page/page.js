@@ -9,23 +9,12 @@ const client = createClient({ baseUrl: location.origin, key, storage: memoryStor
 const say = (text) => (element("status").textContent = text)
 const failed = ({ code, message, name }) => say(`${code ?? name}: ${message}`)
 
-/** Joins the channel of a mode, and creates it first where it does not exist. */
-const enter = async (mode) => {
-  const channel = `@voice-page-${mode}`
-  const join = () => client.channels.join(channel)
-  try {
-    return await join()
-  } catch (error) {
-    if (error.code !== "channel_not_found") throw error
-  }
-  const voice = mode === "sfu" ? { mode } : true
-  try {
-    return await client.channels.create({ channel, maxMembers: 8, voice })
-  } catch (error) {
-    if (error.code !== "channel_exists") throw error
-    return await join()
-  }
-}
+/** Joins the channel of a mode; the first tab creates it. */
+const enter = (mode) =>
+  client.channels.joinOrCreate(`@voice-page-${mode}`, {
+    maxMembers: 8,
+    voice: mode === "sfu" ? { mode } : true
+  })
 
 /** Call of this tab, and whether it has a microphone. */
 let call

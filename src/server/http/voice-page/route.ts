@@ -11,6 +11,7 @@ import { escapeHtml } from "#server/platform/mail/templates"
 import { Settings } from "#server/platform/settings/settings"
 import { errorResponse } from "../errors.ts"
 import { isLocalRequest } from "../local-request.ts"
+import { tokens } from "../look/tokens.ts"
 
 /** Content security policy. `self` is the service, its socket included. */
 const policy =
@@ -32,7 +33,7 @@ const makePage = Effect.gen(function* () {
   const { dataDir } = yield* Settings
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const template = asset("./page.html")
+  const template = asset("./page.html").replace("<style>", `<style>${tokens}`)
   return Effect.gen(function* () {
     const text = fs.readFileString(path.join(dataDir, "dev-keys.json"))
     const keys = yield* Effect.option(Effect.flatMap(text, Schema.decodeEffect(DevKeys)))
