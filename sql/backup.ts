@@ -123,7 +123,8 @@ const tablesOf: Readonly<Record<number, string>> = {
   39: "request_minutes",
   40: "sign_in_links",
   42: "share_addresses",
-  43: "spent_answers"
+  43: "spent_answers",
+  44: "closed_signups"
 }
 
 /** The tables that a database at this migration has, in order of their names. */

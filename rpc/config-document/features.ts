@@ -35,7 +35,8 @@ const features = {
   },
   hosting: {
     title: "Hosting",
-    description: "Deploying the files of the app, and serving them. While off, the app is not served."
+    description:
+      "Deploying the files of the app, and serving them. While off, the app is not served."
   },
   statsVerification: {
     title: "Stats verification",

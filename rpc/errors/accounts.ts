@@ -22,7 +22,7 @@ export class InvalidCode extends coded<InvalidCode>()(
   "The code is wrong, used or expired."
 ) {}
 
-/** This deployment accepts no new developers. The operator can set `SVC_SIGNUPS`. */
+/** This deployment accepts no new developers. The operator can set `SVC_SIGNUPS`, or has closed sign-up. */
 export class SignupsClosed extends coded<SignupsClosed>()(
   "signups_closed",
   403,

@@ -102,6 +102,10 @@ const sessionRemovals = (sql: SqlClient.SqlClient) => ({
     execute: ({ developerId, sessionId }) => sql`
       delete from developer_sessions where developer_id = ${developerId} and id <> ${sessionId}`
   }),
+  endSessions: SqlSchema.void({
+    Request: DeveloperId,
+    execute: (id) => sql`delete from developer_sessions where developer_id = ${id}`
+  }),
   sweepSessions: SqlSchema.void({
     Request: Time,
     execute: (now) => sql`delete from developer_sessions where expires_at <= ${now}`
@@ -211,7 +215,7 @@ const setupTokens = (sql: SqlClient.SqlClient) => {
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { extendSession, insertSession, findSession } = sessions(sql)
-  const { endOtherSessions, endSession, sweepSessions } = sessionRemovals(sql)
+  const { endOtherSessions, endSession, endSessions, sweepSessions } = sessionRemovals(sql)
   const { any, find, findByEmail, insert, replacePassword } = accounts(sql)
   const { findByIdentity, identities, link, unlink, updateProfile } = externalIdentities(sql)
   return {
@@ -253,6 +257,7 @@ const make = Effect.gen(function* () {
     extendSession: (request: Parameters<typeof extendSession>[0]) =>
       orDieWithTimeout(extendSession(request)),
     endSession: (id: DeveloperSessionId) => orDieWithTimeout(endSession(id)),
+    endSessions: (id: DeveloperId) => orDieWithTimeout(endSessions(id)),
     endOtherSessions: (request: Parameters<typeof endOtherSessions>[0]) =>
       orDieWithTimeout(endOtherSessions(request)),
     sweepSessions: (now: typeof Time.Type) => Effect.orDie(sweepSessions(now))

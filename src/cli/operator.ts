@@ -21,6 +21,6 @@ export const operatorCommand = Command.make(
   ({ words }) => Effect.asVoid(runOperator(words))
 ).pipe(
   Command.withDescription(
-    "Acts of the operator beside the database: suspensions, invite codes, credit, runners (--help lists them)"
+    "Acts of the operator beside the database: sign-up, developers, credit, runners (--help lists them)"
   )
 )

@@ -12,20 +12,21 @@ interface Messages {
   readonly message: { readonly type: string }
 }
 
+type OfType<Events extends Messages, Type> = Events["message"] & { readonly type: Type }
+
 /** An {@link Emitter} with a buffer for early events. */
 export class BufferedEmitter<Events extends Messages> extends Emitter<Events> {
   #buffer: Array<() => void> | undefined = []
 
   /** Adds a listener for the messages of one type. */
-  onMessage(
-    type: string,
-    listener: (message: Events["message"]) => void,
+  onMessage<Type extends string>(
+    type: Type,
+    listener: (message: OfType<Events, Type>) => void,
     options?: ListenerOptions
   ): Unsubscribe {
-    const ofType = (message: Events["message"]) => {
-      if (message.type === type) listener(message)
-    }
-    return this.on("message", ofType, options)
+    const isOfType = (message: Events["message"]): message is OfType<Events, Type> =>
+      message.type === type
+    return this.on("message", (message) => isOfType(message) && listener(message), options)
   }
 
   /** Calls the listeners, or buffers the event until {@link BufferedEmitter.flush}. */

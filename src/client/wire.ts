@@ -824,17 +824,14 @@ export interface Definitions {
   /** Every feature is off until its switch is true. */
   readonly features: {
     readonly emailLogin: boolean
-    /** Cloud saves. */
+    /** Saves of each player as JSON, on every device that the player signs in on. */
     readonly saves: boolean
-    /** Submitting and reading stats. */
     readonly stats: boolean
-    /** Rooms, matchmaking, the realtime WebSocket. */
+    /** Rooms with shared state, matchmaking, and the realtime WebSocket. */
     readonly multiplayer: boolean
-    /** Realtime channels; the WebSocket connects when this or multiplayer is on. */
     readonly realtimeChannels: boolean
     /** Voice calls in channels created with voice. Needs realtimeChannels. */
     readonly voice: boolean
-    /** Deploying and serving the app; while off, a hosted app is not served. */
     readonly hosting: boolean
     /** Value rules and the verification webhook in integrity.stats. Needs stats. */
     readonly statsVerification: boolean

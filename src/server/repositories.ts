@@ -5,6 +5,7 @@ import { AgeRepository } from "#sql/ages"
 import { AuditRepository } from "#sql/audit"
 import { ChannelRepository } from "#sql/channels"
 import { ConfigRepository } from "#sql/config"
+import { ClosedSignups } from "#sql/developers/closed-signups"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { SignInLinkRepository } from "#sql/developers/sign-in-links"
 import { AppRepository } from "#sql/hosting/apps"
@@ -53,6 +54,7 @@ export const RepositoriesLive = Layer.mergeAll(
   BlobRepository.layer,
   ChannelRepository.layer,
   CheckoutRepository.layer,
+  ClosedSignups.layer,
   CodeRepository.layer,
   ConfigRepository.layer,
   DeveloperRepository.layer,

@@ -121,7 +121,7 @@ export class ChannelApp implements App {
     this.name = name
     this.playerId = playerId
     this.#channel = channel
-    channel.on("channel_message", ({ from, data }) => {
+    channel.on("message", ({ from, data }) => {
       const sender = String(from)
       const before = this.received.get(sender) ?? 0
       const number = Number(data)

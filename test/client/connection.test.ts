@@ -136,11 +136,8 @@ describe("the client's socket", () => {
     Effect.gen(function* () {
       const service = yield* scriptedService
       const client = yield* service.client()
-      for (let calls = 0; calls < 256; calls++)
-        yield* call(() => client.rooms.join("ABCD"))
-      assert.isTrue(
-        isError(yield* rejection(() => client.rooms.join("ABCD")), "overloaded")
-      )
+      for (let calls = 0; calls < 256; calls++) yield* call(() => client.rooms.join("ABCD"))
+      assert.isTrue(isError(yield* rejection(() => client.rooms.join("ABCD")), "overloaded"))
     }).pipe(Effect.scoped)
   )
 

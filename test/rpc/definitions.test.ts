@@ -116,7 +116,8 @@ layer(Node)("features", (it) => {
       const features = Array.from(Object(at(body, "features")))
       const named = (key: string) => features.find((feature) => at(feature, "key") === key)
       assert.lengthOf(features, 9)
-      for (const feature of features) assert.match(String(at(feature, "description")), /^[A-Z].*\.$/)
+      for (const feature of features)
+        assert.match(String(at(feature, "description")), /^[A-Z].*\.$/)
       assert.deepStrictEqual(named("saves"), {
         key: "saves",
         title: "Cloud saves",

@@ -188,7 +188,8 @@ export const texts = {
     noMatch: "No player matches",
     noMatchText: "The search takes an id, a whole email address, or the start of a name.",
     noneShown: "No player of this kind",
-    noneShownText: "“Active today” counts days in UTC. “Signed in” are players with an email or a provider.",
+    noneShownText:
+      "“Active today” counts days in UTC. “Signed in” are players with an email or a provider.",
     showAll: "Show all players",
     page: "Sign in a guest on a page",
     terminal: "Sign in a guest from a terminal"

@@ -2,35 +2,12 @@
 import { Console, DateTime, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
-import type { AuditAction } from "#rpc/audit"
 import { newId } from "#rpc/ids"
 import { developers as limits } from "#rpc/limits"
-import { AuditRepository, wholeDeployment } from "#sql/audit"
 import { type InviteCodeRow, InviteRepository } from "#sql/developers/invites"
 import { OperatorError } from "./error.ts"
+import { record } from "./record.ts"
 import { randomSecret, sha256 } from "../platform/secrets.ts"
-
-const recordInvite = Effect.fnUntraced(function* (
-  action: AuditAction,
-  id: string,
-  details: Readonly<Record<string, string | number>>
-) {
-  const audit = yield* AuditRepository
-  yield* audit.insert({
-    id: yield* newId.auditEntry,
-    at: yield* DateTime.now,
-    projectId: wholeDeployment,
-    env: null,
-    actorKind: "system",
-    actorId: "operator",
-    actorName: "operator",
-    address: null,
-    action,
-    targetKind: "invite",
-    targetId: id,
-    details
-  })
-})
 
 const create = Effect.fnUntraced(function* (uses: number, note: string) {
   if (uses < 1 || uses > limits.inviteUsesMax) {
@@ -43,8 +20,8 @@ const create = Effect.fnUntraced(function* (uses: number, note: string) {
   const id = yield* newId.invite
   const createdAt = yield* DateTime.now
   const insert = invites.insert({ id, codeHash: sha256(code), uses, note, createdAt })
-  const record = recordInvite("invite.create", id, { uses, note })
-  yield* sql.withTransaction(Effect.andThen(insert, record))
+  const entry = record("invite.create", { kind: "invite", id }, { uses, note })
+  yield* sql.withTransaction(Effect.andThen(insert, entry))
   yield* Console.error(`Created ${id} for ${uses} sign-ups. The code, printed only this once:`)
   yield* Console.log(code)
 })
@@ -69,7 +46,7 @@ const revoke = Effect.fnUntraced(function* (id: string) {
     if (Option.isNone(found)) {
       return yield* new OperatorError({ message: `There is no invite code ${id}.` })
     }
-    yield* recordInvite("invite.revoke", id, { used: found.value.used })
+    yield* record("invite.revoke", { kind: "invite", id }, { used: found.value.used })
   })
   yield* sql.withTransaction(change)
   yield* Console.log(`${id} is revoked.`)

@@ -1,6 +1,7 @@
 /**
  * Acts of the operator on the database, beside the running service: `svc operator voice suspend <environment id>`,
- * the same with `functions`, `invite create --uses 10`, `money credit <developer> <cents>`, or `runners`.
+ * the same with `functions`, `invite create --uses 10`, `signups close`, `developer reset-password <developer>`,
+ * `money credit <developer> <cents>`, or `runners`.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -10,6 +11,7 @@ import { Command } from "effect/cli"
 import { SqlError } from "effect/sql"
 import { AuditRepository } from "#sql/audit"
 import { causeOf, poolLayer } from "#sql/database"
+import { ClosedSignups } from "#sql/developers/closed-signups"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { NodeRepository } from "#sql/live/nodes"
 import { LedgerRepository } from "#sql/money/ledger"
@@ -19,16 +21,25 @@ import { FunctionsRepository } from "#sql/functions/settings"
 import { InviteRepository } from "#sql/developers/invites"
 import { Ledger } from "../features/money/ledger.ts"
 import { checkPresent, databaseOf, openSession, readLocation } from "../backup/location.ts"
+import { developerCommand, signupsCommand } from "./developers.ts"
 import { inviteCommand } from "./invites.ts"
 import { moneyCommand } from "./money.ts"
 import { runnersCommand } from "./runners.ts"
 import { suspensionCommands } from "./suspensions.ts"
 import { Invalidation } from "../platform/invalidation.ts"
+import { Passwords } from "../platform/passwords.ts"
 import { failCommand } from "../start-error.ts"
 
 const operator = Command.make("operator").pipe(
   Command.withDescription("Acts of the operator, on the database of DATABASE_URL or SVC_DATA_DIR"),
-  Command.withSubcommands([inviteCommand, moneyCommand, runnersCommand, ...suspensionCommands])
+  Command.withSubcommands([
+    developerCommand,
+    inviteCommand,
+    moneyCommand,
+    runnersCommand,
+    signupsCommand,
+    ...suspensionCommands
+  ])
 )
 
 Effect.gen(function* () {
@@ -43,18 +54,20 @@ Effect.gen(function* () {
       Layer.mergeAll(
         Ledger.layer.pipe(Layer.provideMerge(LedgerRepository.layer)),
         AuditRepository.layer,
+        ClosedSignups.layer,
         FunctionsRepository.layer,
         InviteRepository.layer,
         DeveloperRepository.layer,
         MeteringRepository.layer,
         NodeRepository.layer,
+        Passwords.layer,
         VoiceRepository.layer,
         Invalidation.layer
       ).pipe(Layer.provideMerge(Layer.merge(SecureRandom.layerWebCrypto, database)))
     )
   )
 }).pipe(
-  Effect.catchTag(["BackupError", "CreditRefused", "OperatorError"], ({ message }) =>
+  Effect.catchTag(["BackupError", "CreditRefused", "OperatorError", "unavailable"], ({ message }) =>
     failCommand(message)
   ),
   Effect.catchTag("SqlError", Effect.die),

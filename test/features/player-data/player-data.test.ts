@@ -31,6 +31,7 @@ import {
 const tablesWithoutPlayers = [
   "blobs",
   "checkouts",
+  "closed_signups",
   "configs",
   "daily_actives",
   "deployment_files",

@@ -43,7 +43,10 @@ const Line = ({ frame, names }: { readonly frame: Frame; readonly names: Names }
   }
   const { fields, type } = parsed
   return (
-    <details class={classes[direction]} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+    <details
+      class={classes[direction]}
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+    >
       <summary>
         <Sign direction={direction} />
         <strong>{type}</strong>

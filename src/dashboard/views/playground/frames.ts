@@ -66,7 +66,9 @@ export class FrameLog {
     const keep = (socket: WebSocket) => {
       this.#socket = socket
       socket.addEventListener("message", ({ data }) => this.add("received", String(data)))
-      socket.addEventListener("close", ({ code }) => this.add("note", own.closed(code, code === closeCodes.replaced)))
+      socket.addEventListener("close", ({ code }) =>
+        this.add("note", own.closed(code, code === closeCodes.replaced))
+      )
     }
     const sent = (text: string) => this.add("sent", text)
     return class extends WebSocket {

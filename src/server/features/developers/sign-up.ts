@@ -1,11 +1,12 @@
 /**
- * New developer accounts. With `SVC_SIGNUPS=closed` the first sign-up of a deployment still succeeds,
- * and later ones fail. In production the first sign-up needs the setup token instead of what
+ * New developer accounts. With `SVC_SIGNUPS=closed`, or where the operator has closed sign-up, the first
+ * sign-up of a deployment still succeeds, and later ones fail. In production the first sign-up needs the setup token instead of what
  * `SVC_SIGNUPS` requires.
  */
 import { Effect, Option } from "effect"
 import { EmailTaken, InvalidInviteCode, SignupsClosed } from "#rpc/errors/codes"
 import type { DeveloperId } from "#rpc/ids"
+import { ClosedSignups } from "#sql/developers/closed-signups"
 import { DeveloperRepository, type NewDeveloper } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
 import { emailForms } from "#server/platform/email-forms"
@@ -26,11 +27,12 @@ const inviteNeeded = new InvalidInviteCode({
 /** Reads the sign-up policy: `closed` is `open` until the first account exists. */
 export const makeSignups = Effect.gen(function* () {
   const repository = yield* DeveloperRepository
+  const { isClosed } = yield* ClosedSignups
   const { signups } = yield* Settings
-  if (signups !== "closed") return Effect.succeed(signups)
-  return Effect.map(repository.isEmpty, (isFirst) =>
-    isFirst ? ("open" as const) : ("closed" as const)
-  )
+  return Effect.gen(function* () {
+    if (signups !== "closed" && !(yield* isClosed)) return signups
+    return (yield* repository.isEmpty) ? ("open" as const) : ("closed" as const)
+  })
 })
 
 /** Creates accounts if the sign-up policy or an invitation admits them. */

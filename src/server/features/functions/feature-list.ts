@@ -22,7 +22,8 @@ const makeFunctions = Effect.gen(function* () {
     const state: FeatureState = {
       key: "functions",
       title: "Functions",
-      description: "Code of yours that runs beside the service, with its own address, database and hooks.",
+      description:
+        "Code of yours that runs beside the service, with its own address, database and hooks.",
       configPath: functionsConfigPath,
       source: "endpoint",
       enabled: offered && enabled,

@@ -1,13 +1,12 @@
 /** Credit that the operator grants to developers who pay in another way. */
-import { Data, DateTime, Effect, Option, Schema } from "effect"
+import { Data, DateTime, Effect, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient, SqlError } from "effect/sql"
-import { DeveloperId, newId } from "#rpc/ids"
+import { type DeveloperId, newId } from "#rpc/ids"
 import { AuditRepository, wholeDeployment } from "#sql/audit"
-import { DeveloperRepository } from "#sql/developers/repository"
 import { LedgerRepository } from "#sql/money/ledger"
 import { MeteringRepository } from "#sql/money/usage"
-import { emailForms } from "#server/platform/email-forms"
+import { findDeveloper } from "#server/platform/find-developer"
 import { Ledger } from "./ledger.ts"
 import { creditFrom } from "./postings.ts"
 
@@ -24,8 +23,6 @@ export interface Credit {
   /** Reference of the credit. Each developer gets a credit with a reference once. */
   readonly reference: string | undefined
 }
-
-const isDeveloperId = Schema.is(DeveloperId)
 
 const refuse = (message: string) => Effect.fail(new CreditRefused({ message }))
 
@@ -44,15 +41,12 @@ const sourceOf = Effect.fnUntraced(function* (developerId: DeveloperId, referenc
 export const creditDeveloper = Effect.fnUntraced(function* (credit: Credit) {
   const { cents, developer: name, reason, reference } = credit
   const audit = yield* AuditRepository
-  const developers = yield* DeveloperRepository
   const ledger = yield* Ledger
   const metering = yield* MeteringRepository
   const random = yield* SecureRandom.SecureRandom
   const sql = yield* SqlClient.SqlClient
   if (cents < 1) return yield* refuse("Expected a whole number of cents above zero.")
-  const found = yield* isDeveloperId(name)
-    ? developers.find(name)
-    : developers.findByEmail(emailForms(name))
+  const found = yield* findDeveloper(name)
   if (Option.isNone(found)) return yield* refuse(`There is no developer ${name}.`)
   const { id: developerId } = found.value
   const entryId = Effect.provideService(newId.auditEntry, SecureRandom.SecureRandom, random)

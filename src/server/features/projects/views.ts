@@ -149,11 +149,11 @@ const makeLists = Effect.gen(function* () {
   const list = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     match: PlayerMatch,
-    { cursor, filter = null, limit = pages.pageDefault, sort = "newest" }: PlayerSearch
+    { cursor, filter, limit = pages.pageDefault, sort = "newest" }: PlayerSearch
   ) {
     const now = yield* DateTime.now
     const day = DateTime.formatIsoDateUtc(now)
-    const selection = { environmentId, match, filter, now, day }
+    const selection = { environmentId, match, filter: filter ?? null, now, day }
     const order = match.kind === "prefix" ? "name" : sort
     const after = cursor === undefined ? null : positionOf(cursor)
     const found = yield* repository.list({ ...selection, order, after, limit: limit + 1 })
