@@ -100,9 +100,9 @@ export class ConfigApi extends documents("config", keyParams)
 export class ProjectConfigApi extends underProject(documents("projectConfig", projectParams)) {}
 
 /**
- * State of a feature in an environment. `description` says what it opens, in a sentence. `source` says what enables it: the config switch at
- * `configPath`, or an endpoint (then the path is null). A feature that is not `offered` by the
- * deployment cannot be enabled.
+ * State of a feature in an environment. `description` says what it opens, in a sentence. `source` says
+ * what enables it: the config switch at `configPath`, or an endpoint (then the path names it). A feature
+ * that is not `offered` by the deployment cannot be enabled.
  */
 export const FeatureState = Schema.Struct({
   key: Schema.String,

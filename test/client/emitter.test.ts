@@ -31,7 +31,7 @@ describe("a listener", () => {
     assert.deepStrictEqual(heard, [1, 1, 1, 2, 2])
   })
 
-  it("is not added under a signal that is already aborted", () => {
+  it("stays out under a signal that is already aborted", () => {
     const { emitter, hear, heard } = emitterAfter()
     emitter.flush()
     emitter.on("message", hear, { signal: AbortSignal.abort() })

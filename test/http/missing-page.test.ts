@@ -22,7 +22,7 @@ layer(Node)("an address that does not exist", (it) => {
       })
     )
 
-  it.effect("is a page that leads on for a browser", () =>
+  it.effect("shows a browser a page that leads on", () =>
     Effect.gen(function* () {
       for (const path of ["/nowhere", "/dev/nothing?x=1", "/v1", "/dashboard/files/none.js"]) {
         const { headers, status, text, type } = yield* answerOf(path, browser)
@@ -37,7 +37,7 @@ layer(Node)("an address that does not exist", (it) => {
     })
   )
 
-  it.effect("is an error in JSON for programs, for changes, and under the API", () =>
+  it.effect("answers with an error in JSON to programs, to changes, and under the API", () =>
     Effect.gen(function* () {
       const answers = [
         yield* answerOf("/nowhere", {}),

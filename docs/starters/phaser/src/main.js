@@ -32,9 +32,9 @@ class Arena extends Phaser.Scene {
 
   create() {
     this.keys = this.input.keyboard.createCursorKeys()
-    room.on("message", ({ data, from, type }) => {
-      if (type === "at") this.ships.get(from)?.setPosition(data.x, data.y).setRotation(data.angle)
-    })
+    room.onMessage("at", ({ data, from }) =>
+      this.ships.get(from)?.setPosition(data.x, data.y).setRotation(data.angle)
+    )
     room.on("change", () => this.seat())
     takeSlot()
     this.seat()

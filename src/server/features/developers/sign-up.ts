@@ -1,7 +1,7 @@
 /**
  * New developer accounts. With `SVC_SIGNUPS=closed`, or where the operator has closed sign-up, the first
- * sign-up of a deployment still succeeds, and later ones fail. In production the first sign-up needs the setup token instead of what
- * `SVC_SIGNUPS` requires.
+ * sign-up of a deployment still succeeds, and later ones fail. In production the first sign-up needs the
+ * setup token instead of what `SVC_SIGNUPS` requires.
  */
 import { Effect, Option } from "effect"
 import { EmailTaken, InvalidInviteCode, SignupsClosed } from "#rpc/errors/codes"
