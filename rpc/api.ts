@@ -29,10 +29,10 @@ import { EnvironmentApi, KeyApi, ProjectApi, ProjectsApi } from "./projects.ts"
 import { finishDocument } from "./openapi/document.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
-import { SavesApi } from "./saves.ts"
+import { PlayerSavesApi, SavesApi } from "./saves.ts"
 import { SessionsApi } from "./sessions.ts"
 import { AdminShareApi, ProjectShareApi, ShareApi } from "./share/api.ts"
-import { IntegrityApi, ProjectIntegrityApi, StatsApi } from "./stats.ts"
+import { IntegrityApi, PlayerStatsApi, ProjectIntegrityApi, StatsApi } from "./stats.ts"
 import { SystemApi } from "./system.ts"
 import { tagGroups, tagged } from "./tags.ts"
 import { XProfilesApi } from "./share/x-profiles.ts"
@@ -61,7 +61,9 @@ export class Api extends HttpApi.make("player-backend")
   .add(tagged(RoomsApi))
   .add(tagged(ChannelsApi))
   .add(tagged(SavesApi))
+  .add(tagged(PlayerSavesApi))
   .add(tagged(StatsApi))
+  .add(tagged(PlayerStatsApi))
   .add(tagged(IntegrityApi))
   .add(tagged(ProjectIntegrityApi))
   .add(tagged(ShareApi))

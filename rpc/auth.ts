@@ -17,6 +17,7 @@ import {
   OriginNotAllowed,
   PayloadTooLarge,
   PlayerBanned,
+  PlayerNotFound,
   RateLimited,
   TokenExpired,
   Unauthorized,
@@ -33,7 +34,7 @@ import type {
   ProjectId,
   SessionId
 } from "./ids.ts"
-import { http } from "./limits.ts"
+import { http, type Throttle } from "./limits.ts"
 
 /** The two environments of every project. */
 export const EnvironmentName = Schema.Literals(["development", "production"])
@@ -173,6 +174,25 @@ export class OptionalPlayerToken extends HttpApiMiddleware.Service<
 >()("rpc/auth/OptionalPlayerToken", {
   error: [wire(Unauthorized), wire(TokenExpired), wire(PlayerBanned), wire(RateLimited)]
 }) {}
+
+/**
+ * Middleware for paths with `:playerId`: a server acts for that player, without a session and beyond the
+ * rate limits of players.
+ */
+export class PlayerInPath extends HttpApiMiddleware.Service<
+  PlayerInPath,
+  { provides: CurrentPlayer; requires: CurrentEnvironment }
+>()("rpc/auth/PlayerInPath", { error: wire(PlayerNotFound) }) {}
+
+/** A rate limit of one player's calls of an endpoint; `name` is the word of its key. */
+export interface PlayerLimit extends Throttle {
+  readonly name: string
+}
+
+/** The rate limit of a player for an endpoint, beside that of all; read by {@link PlayerToken}. */
+export const PlayerRate = Context.Reference<PlayerLimit | undefined>("rpc/auth/PlayerRate", {
+  defaultValue: () => undefined
+})
 
 /** Marks a writing endpoint that banned players may call; read by {@link PlayerToken}. */
 export const OpenToBanned = Context.Reference<boolean>("rpc/auth/OpenToBanned", {

@@ -28,6 +28,7 @@ import {
 } from "./errors/codes.ts"
 import { PlayerIdText } from "./ids.ts"
 import { channels as limits } from "./limits.ts"
+import { Operation, type OperationFacts } from "./operations.ts"
 import { Deleted } from "./responses.ts"
 import { commonFrameErrors, MessageData, PlayerName } from "./rooms.ts"
 import { Timestamp } from "./text.ts"
@@ -350,6 +351,23 @@ export const ChannelReport = Schema.Struct({
 })
 export type ChannelReport = typeof ChannelReport.Type
 
+/** The operations, for the audit log, agents and functions. */
+const operations = {
+  put: { audit: "channel.put", functions: true },
+  get: { functions: true, tool: { name: "channel_get", effect: "reads" } },
+  delete: { audit: "channel.delete", functions: true },
+  message: { functions: true },
+  moderate: {
+    audit: "channel.moderate",
+    functions: true,
+    tool: {
+      name: "channel_moderate",
+      description: "Invite, mute, kick or ban a player in one channel, or undo it",
+      effect: "destroys"
+    }
+  }
+} as const satisfies Record<string, OperationFacts>
+
 const named = { params: { name: Schema.String } }
 
 /**
@@ -363,17 +381,23 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
       payload: ChannelChanges,
       success: ChannelReport,
       error: [wire(VoiceInUse), wire(VoiceTooLarge)]
-    }).annotate(OpenApi.Summary, "Create a channel, take one over, or change its settings"),
+    })
+      .annotate(OpenApi.Summary, "Create a channel, take one over, or change its settings")
+      .annotate(Operation, operations.put),
     HttpApiEndpoint.get("get", "/:name", {
       ...named,
       success: ChannelReport,
       error: wire(ChannelNotFound)
-    }).annotate(OpenApi.Summary, "Get a channel's settings, lists and members"),
+    })
+      .annotate(OpenApi.Summary, "Get a channel's settings, lists and members")
+      .annotate(Operation, operations.get),
     HttpApiEndpoint.delete("delete", "/:name", {
       ...named,
       success: Deleted,
       error: wire(ChannelNotFound)
-    }).annotate(OpenApi.Summary, "Close a channel"),
+    })
+      .annotate(OpenApi.Summary, "Close a channel")
+      .annotate(Operation, operations.delete),
     HttpApiEndpoint.post("message", "/:name/messages", {
       ...named,
       payload: ChannelMessage,
@@ -382,13 +406,17 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
         description: "The number of members to whom the message went."
       }),
       error: wire(ChannelNotFound)
-    }).annotate(OpenApi.Summary, "Send a message from the server; `delivered` counts sockets"),
+    })
+      .annotate(OpenApi.Summary, "Send a message from the server; `delivered` counts sockets")
+      .annotate(Operation, operations.message),
     HttpApiEndpoint.post("moderate", "/:name/moderate", {
       ...named,
       payload: Moderation,
       success: Schema.Struct({}),
       error: [wire(ChannelNotFound), wire(ChannelListFull), wire(PlayerNotFound)]
-    }).annotate(OpenApi.Summary, "Invite, mute, kick or ban a player")
+    })
+      .annotate(OpenApi.Summary, "Invite, mute, kick or ban a player")
+      .annotate(Operation, operations.moderate)
   )
   .annotateEndpoints(RequiredFeature, "realtimeChannels")
   .annotateEndpoints(BodyMaxBytes, limits.bodyMaxBytes)

@@ -17,6 +17,7 @@ import {
 import { exceedsDepth } from "./json.ts"
 import { config } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
+import { Operation, type OperationFacts } from "./operations.ts"
 import { PageLimit } from "./pages.ts"
 import { Timestamp } from "./text.ts"
 
@@ -63,6 +64,13 @@ const VersionText = Schema.String.check(
   Schema.isPattern(/^\d{1,9}$/, { message: "Expected the number of a version" })
 ).pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
 
+/** The operations on the document, for agents. */
+const operations = {
+  push: { audit: "config.push" },
+  versions: { tool: { name: "config_versions", effect: "reads" } },
+  version: { tool: { name: "config_version_read", effect: "reads" } }
+} as const satisfies Record<string, OperationFacts>
+
 const documents = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(
     HttpApiEndpoint.get("read", "/config", {
@@ -77,17 +85,22 @@ const documents = <Id extends string, P extends MountParams>(id: Id, params: P) 
       error: [wire(InvalidConfig), wire(ConfigConflict), wire(FeatureUnavailable)]
     })
       .annotate(OpenApi.Summary, "Validate a whole config document and apply it")
+      .annotate(Operation, operations.push)
       .annotate(BodyMaxBytes, config.bodyMaxBytes),
     HttpApiEndpoint.get("versions", "/config/versions", {
       params,
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(VersionText) },
       success: ConfigVersionPage
-    }).annotate(OpenApi.Summary, "List the pushed versions, newest first"),
+    })
+      .annotate(OpenApi.Summary, "List the pushed versions, newest first")
+      .annotate(Operation, operations.versions),
     HttpApiEndpoint.get("version", "/config/versions/:version", {
       params: { ...params, version: VersionText },
       success: Schema.Json,
       error: wire(NotFound)
-    }).annotate(OpenApi.Summary, "Read the config document of a version")
+    })
+      .annotate(OpenApi.Summary, "Read the config document of a version")
+      .annotate(Operation, operations.version)
   )
 
 /** `/v1/config`: the config of the key's environment and its versions. */
@@ -98,6 +111,80 @@ export class ConfigApi extends documents("config", keyParams)
 
 /** The same endpoints for the developers of the project. */
 export class ProjectConfigApi extends underProject(documents("projectConfig", projectParams)) {}
+
+/** A config document with its version. */
+const VersionedConfig = Schema.Struct({ configVersion: Schema.Int, document: Schema.Json })
+
+/** What a push would change: the lines of a unified diff, and the warnings. */
+const ConfigDiff = Schema.Struct({
+  configVersion: Schema.Int,
+  diff: Schema.String,
+  warnings: Schema.Array(Issue)
+})
+
+const document = Pushed.annotate({ description: "The whole config document" })
+
+const exchanges = {
+  read: {
+    tool: {
+      name: "config_read",
+      description: "Read the config of the environment and its version",
+      effect: "reads"
+    }
+  },
+  diff: {
+    tool: {
+      name: "config_diff",
+      description:
+        "Validate a config document and show how it differs from the one in force. Changes nothing. " +
+        "config_push needs the configVersion that this returns.",
+      effect: "reads"
+    }
+  },
+  push: {
+    audit: "config.push",
+    tool: {
+      name: "config_push",
+      description:
+        "Put a config document in force. Call config_diff first, show the diff to a person, and pass the " +
+        "configVersion that it returned: the push fails if somebody else has changed the config meanwhile.",
+      effect: "destroys"
+    }
+  }
+} as const satisfies Record<string, OperationFacts>
+
+/**
+ * `/v1/admin/config` in the process: the config for agents, which have no headers. The version stands
+ * beside the document instead.
+ */
+export class ConfigExchangeApi extends underKey(
+  HttpApiGroup.make("configExchange")
+    .add(
+      HttpApiEndpoint.get("read", "/config", { success: VersionedConfig })
+        .annotate(OpenApi.Summary, "Read the current config document with its version")
+        .annotate(Operation, exchanges.read),
+      HttpApiEndpoint.post("diff", "/config/diff", {
+        payload: Schema.Struct({ document }),
+        success: ConfigDiff,
+        error: [wire(InvalidConfig), wire(FeatureUnavailable)]
+      })
+        .annotate(OpenApi.Summary, "Validate a config document and compare it with the current one")
+        .annotate(Operation, exchanges.diff),
+      HttpApiEndpoint.post("push", "/config/push", {
+        payload: Schema.Struct({
+          document,
+          configVersion: Schema.Int.annotate({
+            description: "The version that config_diff returned"
+          })
+        }),
+        success: ConfigPushed,
+        error: [wire(InvalidConfig), wire(ConfigConflict), wire(FeatureUnavailable)]
+      })
+        .annotate(OpenApi.Summary, "Apply a config document to the version that it was made from")
+        .annotate(Operation, exchanges.push)
+    )
+    .annotateEndpoints(BodyMaxBytes, config.bodyMaxBytes)
+) {}
 
 /**
  * State of a feature in an environment. `description` says what it opens, in a sentence. `source` says
@@ -126,12 +213,22 @@ const FeatureList = Schema.Struct({ features: Schema.Array(FeatureState) }).anno
   description: "All features of the environment."
 })
 
+const featuresList = {
+  tool: {
+    name: "features_list",
+    description: "List the features, whether each is on, and where the config turns it on",
+    effect: "reads"
+  }
+} as const satisfies OperationFacts
+
 const features = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(
     HttpApiEndpoint.get("list", "/features", {
       params,
       success: FeatureList
-    }).annotate(OpenApi.Summary, "List all features and whether they are enabled")
+    })
+      .annotate(OpenApi.Summary, "List all features and whether they are enabled")
+      .annotate(Operation, featuresList)
   )
 
 /** `/v1/admin/features`: all features of the key's environment. */

@@ -15,8 +15,9 @@ import {
   wire
 } from "./errors/codes.ts"
 import { AppealId, PlayerId, SanctionId } from "./ids.ts"
-import { moderation } from "./limits.ts"
+import { moderation as limits } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
+import { Operation, type OperationFacts } from "./operations.ts"
 import { PageLimit } from "./pages.ts"
 import { textUpTo, Timestamp } from "./text.ts"
 
@@ -42,10 +43,10 @@ export type BanResult = typeof BanResult.Type
  * ban lasts until it is lifted; only a secret key may set it.
  */
 export const Ban = Schema.Struct({
-  reason: Schema.optionalKey(textUpTo(moderation.reasonMaxCharacters)),
-  publicNote: Schema.optionalKey(textUpTo(moderation.noteMaxCharacters)),
+  reason: Schema.optionalKey(textUpTo(limits.reasonMaxCharacters)),
+  publicNote: Schema.optionalKey(textUpTo(limits.noteMaxCharacters)),
   durationHours: Schema.optionalKey(
-    Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(moderation.banHoursMax))
+    Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(limits.banHoursMax))
   )
 })
 export type Ban = typeof Ban.Type
@@ -98,6 +99,34 @@ const ResolvedAppeal = Schema.Struct({ appeal: AppealItem }).annotate({
 /** Cursor of a page: 0 for open or 1 for closed appeals, then the last appeal's id. */
 const cursorPattern = /^[01]apl_[0-9A-HJKMNP-TV-Z]{26}$/
 
+/** The operations, for the audit log, agents and functions. */
+const operations = {
+  ban: {
+    audit: "player.ban",
+    functions: true,
+    tool: {
+      name: "player_ban",
+      description:
+        "Ban a player: signs out every device and closes live connections at once. The player " +
+        "sees publicNote, never reason. Without durationHours the ban lasts until it is lifted.",
+      effect: "destroys",
+      idempotent: true
+    }
+  },
+  unban: {
+    audit: "player.unban",
+    functions: true,
+    tool: { name: "player_unban", effect: "changes", idempotent: true }
+  },
+  age: { audit: "player.age" },
+  verifyToken: { functions: true },
+  appeals: { tool: { name: "appeals_list", effect: "reads" } },
+  resolve: {
+    audit: "appeal.resolve",
+    tool: { name: "appeal_resolve", effect: "destroys" }
+  }
+} as const satisfies Record<string, OperationFacts>
+
 const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(
     HttpApiEndpoint.post("ban", "/players/:playerId/ban", {
@@ -105,24 +134,32 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
       payload: Ban,
       success: BanResult,
       error: wire(PlayerNotFound)
-    }).annotate(OpenApi.Summary, "Ban a player, or change the reason and expiry of the active ban"),
+    })
+      .annotate(OpenApi.Summary, "Ban a player, or change the reason and expiry of the active ban")
+      .annotate(Operation, operations.ban),
     HttpApiEndpoint.post("unban", "/players/:playerId/unban", {
       params: { ...params, playerId: Schema.String },
       success: BanResult,
       error: wire(PlayerNotFound)
-    }).annotate(OpenApi.Summary, "Lift a player's ban"),
+    })
+      .annotate(OpenApi.Summary, "Lift a player's ban")
+      .annotate(Operation, operations.unban),
     HttpApiEndpoint.put("age", "/players/:playerId/age", {
       params: { ...params, playerId: Schema.String },
       payload: Schema.Struct({ band: AgeBand }),
       success: AgeProfile,
       error: wire(PlayerNotFound)
-    }).annotate(OpenApi.Summary, "Set the age group of a player"),
+    })
+      .annotate(OpenApi.Summary, "Set the age group of a player")
+      .annotate(Operation, operations.age),
     HttpApiEndpoint.post("verifyToken", "/players/verify-token", {
       params,
       payload: Schema.Struct({ token: Schema.String }),
       success: VerifiedToken,
       error: [wire(InvalidToken), wire(TokenExpired), wire(PlayerNotFound)]
-    }).annotate(OpenApi.Summary, "Verify an access token and return its player, banned or not"),
+    })
+      .annotate(OpenApi.Summary, "Verify an access token and return its player, banned or not")
+      .annotate(Operation, operations.verifyToken),
     HttpApiEndpoint.get("appeals", "/appeals", {
       params,
       query: {
@@ -137,16 +174,20 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
         )
       },
       success: AppealPage
-    }).annotate(OpenApi.Summary, "List appeals against bans, open ones first, then oldest first"),
+    })
+      .annotate(OpenApi.Summary, "List appeals against bans, open ones first, then oldest first")
+      .annotate(Operation, operations.appeals),
     HttpApiEndpoint.post("resolve", "/appeals/:appealId/resolve", {
       params: { ...params, appealId: Schema.String },
       payload: Schema.Struct({
         accept: Schema.Boolean,
-        response: Schema.optionalKey(textUpTo(moderation.responseMaxCharacters))
+        response: Schema.optionalKey(textUpTo(limits.responseMaxCharacters))
       }),
       success: ResolvedAppeal,
       error: [wire(NotFound), wire(AlreadyResolved)]
-    }).annotate(OpenApi.Summary, "Resolve an appeal; accepting it lifts the ban")
+    })
+      .annotate(OpenApi.Summary, "Resolve an appeal; accepting it lifts the ban")
+      .annotate(Operation, operations.resolve)
   )
 
 /** Moderation endpoints for secret keys. */

@@ -15,7 +15,15 @@
  */
 import { Schema } from "effect"
 import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { DeveloperSession, EnvironmentMember, ProjectMember, Requests, SecretKey } from "./auth.ts"
+import {
+  DeveloperSession,
+  EnvironmentMember,
+  FeatureGate,
+  PlayerInPath,
+  ProjectMember,
+  Requests,
+  SecretKey
+} from "./auth.ts"
 
 /** Path parameters of {@link underKey}: none. */
 export const keyParams = {}
@@ -31,8 +39,16 @@ export const projectParams = {
   env: Schema.String.annotate({ description: "`development` or `production`." })
 }
 
+/** Path parameters of {@link forPlayer}. The `PlayerInPath` middleware validates them. */
+export const playerParams = {
+  playerId: Schema.String.annotate({ description: "Id of the player: `pl_...`" })
+}
+
 /** The path parameters of either mount. */
 export type MountParams = typeof keyParams | typeof projectParams
+
+/** The path parameters of a player's endpoints: those of the player itself, or of {@link forPlayer}. */
+export type PlayerMountParams = typeof keyParams | typeof playerParams
 
 /** Mounts a group under `/v1/admin/...`, for a secret key. */
 export const underKey = <Id extends string, E extends HttpApiEndpoint.Constraint>(
@@ -48,6 +64,20 @@ export const underProject = <Id extends string, E extends HttpApiEndpoint.Constr
     .middleware(Requests)
     .middleware(EnvironmentMember)
     .middleware(DeveloperSession)
+
+/**
+ * Mounts a player's own endpoints under `/v1/admin/players/:playerId/...`, for a server that acts for
+ * the player. The handlers are those of the player's own requests.
+ */
+export const forPlayer = <Id extends string, E extends HttpApiEndpoint.Constraint>(
+  group: HttpApiGroup.HttpApiGroup<Id, E>
+) =>
+  group
+    .prefix("/v1/admin/players/:playerId")
+    .middleware(Requests)
+    .middleware(PlayerInPath)
+    .middleware(FeatureGate)
+    .middleware(SecretKey)
 
 /**
  * Mounts a group under `/v1/projects/:projectId/...`, for a developer session. Declare {@link

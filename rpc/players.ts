@@ -2,9 +2,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
-import { NotFound, wire } from "./errors/codes.ts"
+import { NotFound, PlayerNotFound, wire } from "./errors/codes.ts"
 import { PlayerId } from "./ids.ts"
 import { sessions } from "./limits.ts"
+import { forPlayer, playerParams } from "./mounts.ts"
+import { Operation } from "./operations.ts"
 import { nameUpTo, Timestamp } from "./text.ts"
 
 /** Name that others see: 1 to 32 characters. It need not be unique. */
@@ -50,3 +52,19 @@ export class PlayersApi extends HttpApiGroup.make("players")
   .middleware(Requests)
   .middleware(PlayerToken)
   .middleware(PublishableKey) {}
+
+/** A player as a server sees it. */
+const ServerPlayer = Schema.Struct({ ...Player.fields, banned: Schema.Boolean })
+
+/** `/v1/admin/players/:playerId/profile` in the process: a player for functions. */
+export class PlayerProfileApi extends forPlayer(
+  HttpApiGroup.make("playerProfile").add(
+    HttpApiEndpoint.get("read", "/profile", {
+      params: playerParams,
+      success: Schema.Struct({ player: ServerPlayer }),
+      error: wire(PlayerNotFound)
+    })
+      .annotate(OpenApi.Summary, "Get a player")
+      .annotate(Operation, { functions: true })
+  )
+) {}

@@ -18,7 +18,16 @@ import {
 import { KeyId, PlayerId, ProjectId } from "./ids.ts"
 import { projects } from "./limits.ts"
 import { OperatorSanction } from "./moderation.ts"
-import { memberParams, projectParams, underMember, underProject } from "./mounts.ts"
+import {
+  keyParams,
+  memberParams,
+  type MountParams,
+  projectParams,
+  underKey,
+  underMember,
+  underProject
+} from "./mounts.ts"
+import { Operation, type OperationFacts } from "./operations.ts"
 import { PageLimit } from "./pages.ts"
 import { Identity } from "./players.ts"
 import { Deleted } from "./responses.ts"
@@ -330,24 +339,40 @@ const Search = {
   limit: Schema.optionalKey(PageLimit)
 }
 
-/** `/v1/projects/:projectId/environments/:env`: keys and dashboard reads of one environment. */
-export class EnvironmentApi extends underProject(
-  HttpApiGroup.make("environment").add(
-    HttpApiEndpoint.post("createKey", "/keys", {
-      params: projectParams,
-      payload: Schema.Struct({ kind: KeyKind }),
-      success: Schema.Struct({ key: ProjectKey, plain: Schema.String }).annotate({
-        identifier: "CreatedKey",
-        description: "A new key. `plain` is shown only here."
-      }),
-      error: wire(TooManyKeys)
-    }).annotate(OpenApi.Summary, "Create a key; the response shows it in plain text once"),
-    HttpApiEndpoint.get("overview", "/overview", {
-      params: projectParams,
-      success: Overview
-    }).annotate(OpenApi.Summary, "Read key figures"),
+/** The reads, for agents. */
+const operations = {
+  overview: { tool: { name: "overview_read", effect: "reads" } },
+  players: {
+    tool: {
+      name: "players_search",
+      description:
+        "Find players by id, exact email or the beginning of a name. Without q: the newest.",
+      effect: "reads"
+    }
+  },
+  player: {
+    tool: {
+      name: "player_get",
+      description: "Read a player: identities, bans, saves, stats and sessions",
+      effect: "reads"
+    }
+  },
+  realtime: {
+    tool: {
+      name: "rooms_list",
+      description: "List the live rooms, queues and channels of the environment, up to 500 of each",
+      effect: "reads"
+    }
+  }
+} as const satisfies Record<string, OperationFacts>
+
+const viewsOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
+  HttpApiGroup.make(id).add(
+    HttpApiEndpoint.get("overview", "/overview", { params, success: Overview })
+      .annotate(OpenApi.Summary, "Read key figures")
+      .annotate(Operation, operations.overview),
     HttpApiEndpoint.get("players", "/players", {
-      params: projectParams,
+      params,
       query: Search,
       success: Schema.Struct({
         players: Schema.Array(ListedPlayer),
@@ -359,21 +384,43 @@ export class EnvironmentApi extends underProject(
           "A page of players. The first one has the `total` of all pages, later ones null. `nextCursor` is " +
           "null on the last one."
       })
-    }).annotate(
-      OpenApi.Summary,
-      "List players, newest first; with q find them by id, email or name prefix"
-    ),
+    })
+      .annotate(
+        OpenApi.Summary,
+        "List players, newest first; with q find them by id, email or name prefix"
+      )
+      .annotate(Operation, operations.players),
     HttpApiEndpoint.get("player", "/players/:playerId", {
-      params: { ...projectParams, playerId: Schema.String },
+      params: { ...params, playerId: Schema.String },
       success: Schema.Struct({ player: PlayerDetail }).annotate({
         identifier: "PlayerDetailResponse",
         description: "One player as operators see it."
       }),
       error: wire(PlayerNotFound)
-    }).annotate(OpenApi.Summary, "Read a player with bans, saves, stats and sessions"),
-    HttpApiEndpoint.get("realtime", "/realtime", {
+    })
+      .annotate(OpenApi.Summary, "Read a player with bans, saves, stats and sessions")
+      .annotate(Operation, operations.player),
+    HttpApiEndpoint.get("realtime", "/realtime", { params, success: LiveView })
+      .annotate(OpenApi.Summary, "List live rooms, queues and channels")
+      .annotate(Operation, operations.realtime)
+  )
+
+/** `/v1/projects/:projectId/environments/:env`: keys and dashboard reads of one environment. */
+export class EnvironmentApi extends underProject(
+  viewsOf("environment", projectParams).add(
+    HttpApiEndpoint.post("createKey", "/keys", {
       params: projectParams,
-      success: LiveView
-    }).annotate(OpenApi.Summary, "List live rooms, queues and channels")
+      payload: Schema.Struct({ kind: KeyKind }),
+      success: Schema.Struct({ key: ProjectKey, plain: Schema.String }).annotate({
+        identifier: "CreatedKey",
+        description: "A new key. `plain` is shown only here."
+      }),
+      error: wire(TooManyKeys)
+    })
+      .annotate(OpenApi.Summary, "Create a key; the response shows it in plain text once")
+      .annotate(Operation, { audit: "key.create" })
   )
 ) {}
+
+/** `/v1/admin/...` in the process: the same reads for agents. */
+export class EnvironmentViewsApi extends underKey(viewsOf("environmentViews", keyParams)) {}

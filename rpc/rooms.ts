@@ -35,6 +35,8 @@ import {
 } from "./errors/codes.ts"
 import { exceedsDepth } from "./json.ts"
 import { rooms } from "./limits.ts"
+import { underKey } from "./mounts.ts"
+import { Operation } from "./operations.ts"
 import { PageLimit } from "./pages.ts"
 import { isStorable, Timestamp } from "./text.ts"
 import { ChosenRoomCode, TypedCode } from "./typed-codes.ts"
@@ -310,9 +312,8 @@ export const PublicRoom = Schema.Struct({
 }).annotate({ identifier: "PublicRoom", description: "An open room. `players` is a count." })
 export type PublicRoom = typeof PublicRoom.Type
 
-/** `/v1/rooms`: public, unlocked rooms with a free seat, newest first. The list is at most a second old. */
-export class RoomsApi extends HttpApiGroup.make("rooms")
-  .add(
+const roomsOf = <Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(
     HttpApiEndpoint.get("list", "/rooms", {
       query: { mode: Schema.optionalKey(Schema.String), limit: Schema.optionalKey(PageLimit) },
       success: Schema.Struct({ rooms: Schema.Array(PublicRoom) }).annotate({
@@ -324,7 +325,15 @@ export class RoomsApi extends HttpApiGroup.make("rooms")
       .annotate(OpenApi.Summary, "List open public rooms")
       .annotate(RequiredFeature, "multiplayer")
   )
+
+/** `/v1/rooms`: public, unlocked rooms with a free seat, newest first. The list is at most a second old. */
+export class RoomsApi extends roomsOf("rooms")
   .prefix("/v1")
   .middleware(Requests)
   .middleware(FeatureGate)
   .middleware(PublishableKey) {}
+
+/** `/v1/admin/rooms` in the process: the same list for functions. */
+export class ServerRoomsApi extends underKey(
+  roomsOf("serverRooms").annotateEndpoints(Operation, { functions: true }).middleware(FeatureGate)
+) {}

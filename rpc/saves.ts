@@ -11,6 +11,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import {
   FeatureGate,
   KeepsBodyText,
+  PlayerRate,
   PlayerToken,
   PublishableKey,
   Requests,
@@ -25,13 +26,15 @@ import {
   VersionConflict,
   wire
 } from "./errors/codes.ts"
-import { saves } from "./limits.ts"
+import { saves as limits, throttles } from "./limits.ts"
+import { forPlayer, keyParams, type PlayerMountParams, playerParams } from "./mounts.ts"
+import { Operation, type OperationFacts } from "./operations.ts"
 import { Deleted } from "./responses.ts"
 import { Timestamp } from "./text.ts"
 
 /** Key of a save: 1 to 64 letters, digits, `_`, `.` and `-`; the first is a letter or digit. */
 export const SaveKey = Schema.String.check(
-  Schema.isPattern(new RegExp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,${saves.keyMaxCharacters - 1}}$`), {
+  Schema.isPattern(new RegExp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,${limits.keyMaxCharacters - 1}}$`), {
     message: "Expected 1 to 64 letters, digits, _ . or -, the first a letter or digit"
   })
 )
@@ -69,48 +72,74 @@ export const SavePut = Schema.Struct({
   ifVersion: Schema.optionalKey(IfVersion)
 })
 
-const params = { key: SaveKey }
+const SaveList = Schema.Struct({ saves: Schema.Array(SaveItem) }).annotate({
+  identifier: "SaveList",
+  description: "The player's saves, newest first."
+})
+
+/** The operations of a server that acts for a player, for agents and functions. */
+const operations = {
+  list: { functions: true },
+  read: {
+    functions: true,
+    tool: { name: "player_save_read", description: "Read a save of a player", effect: "reads" }
+  },
+  write: { functions: true },
+  remove: { functions: true }
+} as const satisfies Record<string, OperationFacts>
+
+const savesOf = <Id extends string, P extends PlayerMountParams>(id: Id, params: P) =>
+  HttpApiGroup.make(id)
+    .add(
+      HttpApiEndpoint.get("list", "/saves", {
+        params,
+        success: SaveList
+      })
+        .annotate(OpenApi.Summary, "List the player's saves, newest first")
+        .annotate(Operation, operations.list),
+      HttpApiEndpoint.get("read", "/saves/:key", {
+        params: { ...params, key: SaveKey },
+        success: Save,
+        error: wire(SaveNotFound)
+      })
+        .annotate(OpenApi.Summary, "Read a save with its data")
+        .annotate(Operation, operations.read),
+      HttpApiEndpoint.put("write", "/saves/:key", {
+        params: { ...params, key: SaveKey },
+        payload: SavePut,
+        success: SaveItem,
+        error: [
+          wire(VersionConflict),
+          wire(SaveTooLarge),
+          wire(TooManySaves),
+          wire(StorageQuotaExceeded),
+          wire(NotFound)
+        ]
+      })
+        .annotate(OpenApi.Summary, "Write a save, optionally only if its version is unchanged")
+        .annotate(KeepsBodyText, true)
+        .annotate(Operation, operations.write)
+        .annotate(PlayerRate, { ...throttles.savePut, name: "save" }),
+      HttpApiEndpoint.delete("remove", "/saves/:key", {
+        params: { ...params, key: SaveKey },
+        query: {
+          ifVersion: Schema.optionalKey(IfVersionText)
+        },
+        success: Deleted,
+        error: [wire(SaveNotFound), wire(VersionConflict)]
+      })
+        .annotate(OpenApi.Summary, "Delete a save, optionally only if its version is unchanged")
+        .annotate(Operation, operations.remove)
+    )
+    .annotateEndpoints(RequiredFeature, "saves")
 
 /** `/v1/saves`: the signed-in player's saves. */
-export class SavesApi extends HttpApiGroup.make("saves")
-  .add(
-    HttpApiEndpoint.get("list", "/saves", {
-      success: Schema.Struct({ saves: Schema.Array(SaveItem) }).annotate({
-        identifier: "SaveList",
-        description: "The player's saves, newest first."
-      })
-    }).annotate(OpenApi.Summary, "List the player's saves, newest first"),
-    HttpApiEndpoint.get("read", "/saves/:key", {
-      params,
-      success: Save,
-      error: wire(SaveNotFound)
-    }).annotate(OpenApi.Summary, "Read a save with its data"),
-    HttpApiEndpoint.put("write", "/saves/:key", {
-      params,
-      payload: SavePut,
-      success: SaveItem,
-      error: [
-        wire(VersionConflict),
-        wire(SaveTooLarge),
-        wire(TooManySaves),
-        wire(StorageQuotaExceeded),
-        wire(NotFound)
-      ]
-    })
-      .annotate(OpenApi.Summary, "Write a save, optionally only if its version is unchanged")
-      .annotate(KeepsBodyText, true),
-    HttpApiEndpoint.delete("remove", "/saves/:key", {
-      params,
-      query: {
-        ifVersion: Schema.optionalKey(IfVersionText)
-      },
-      success: Deleted,
-      error: [wire(SaveNotFound), wire(VersionConflict)]
-    }).annotate(OpenApi.Summary, "Delete a save, optionally only if its version is unchanged")
-  )
-  .annotateEndpoints(RequiredFeature, "saves")
+export class SavesApi extends savesOf("saves", keyParams)
   .prefix("/v1")
   .middleware(Requests)
   .middleware(FeatureGate)
   .middleware(PlayerToken)
   .middleware(PublishableKey) {}
+
+/** `/v1/admin/players/:playerId/saves`: the saves of any player, for your server and for functions. */
+export class PlayerSavesApi extends forPlayer(savesOf("playerSaves", playerParams)) {}

@@ -15,8 +15,18 @@ import {
   NotFound,
   wire
 } from "./errors/codes.ts"
-import { stats } from "./limits.ts"
-import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
+import { stats as limits } from "./limits.ts"
+import {
+  forPlayer,
+  keyParams,
+  type MountParams,
+  type PlayerMountParams,
+  playerParams,
+  projectParams,
+  underKey,
+  underProject
+} from "./mounts.ts"
+import { Operation } from "./operations.ts"
 import { Timestamp } from "./text.ts"
 
 /** A stat's value for all time, today, this week (from Monday) and this month. */
@@ -71,7 +81,7 @@ export type StatsReported = typeof StatsReported.Type
 export const StatsReport = Schema.Struct({
   stats: Schema.Record(Schema.String, Schema.Finite).check(
     Schema.isMinProperties(1),
-    Schema.isMaxProperties(stats.keysPerReport)
+    Schema.isMaxProperties(limits.keysPerReport)
   )
 })
 
@@ -83,36 +93,44 @@ export const StatsRead = Schema.Struct({
   description: "All-time values. A stat that was never reported is absent."
 })
 
+const statsOf = <Id extends string, P extends PlayerMountParams>(id: Id, params: P) =>
+  HttpApiGroup.make(id)
+    .add(
+      HttpApiEndpoint.get("read", "/stats", { params, success: StatsRead })
+        .annotate(OpenApi.Summary, "Read the player's all-time stats")
+        .annotate(Operation, { functions: true }),
+      HttpApiEndpoint.post("report", "/stats", {
+        params,
+        headers: { "idempotency-key": Schema.optionalKey(Schema.String) },
+        payload: StatsReport,
+        success: StatsReported,
+        error: [
+          wire(NotFound),
+          wire(InvalidIdempotencyKey),
+          wire(IdempotencyKeyReused),
+          wire(IdempotencyInProgress)
+        ]
+      })
+        .annotate(OpenApi.Summary, "Report stats")
+        .annotate(Operation, { functions: true })
+    )
+    .annotateEndpoints(RequiredFeature, "stats")
+
 /**
  * `/v1/stats`: the signed-in player's stats. A report may carry an `Idempotency-Key`: for 24 hours the
  * same key with the same body returns the first response and changes nothing. Above
  * `integrity.stats.maxSubmitsPerMinute` reports per player, a report gets 429 `rate_limited` and
  * changes nothing.
  */
-export class StatsApi extends HttpApiGroup.make("stats")
-  .add(
-    HttpApiEndpoint.get("read", "/stats", { success: StatsRead }).annotate(
-      OpenApi.Summary,
-      "Read the player's all-time stats"
-    ),
-    HttpApiEndpoint.post("report", "/stats", {
-      headers: { "idempotency-key": Schema.optionalKey(Schema.String) },
-      payload: StatsReport,
-      success: StatsReported,
-      error: [
-        wire(NotFound),
-        wire(InvalidIdempotencyKey),
-        wire(IdempotencyKeyReused),
-        wire(IdempotencyInProgress)
-      ]
-    }).annotate(OpenApi.Summary, "Report stats")
-  )
-  .annotateEndpoints(RequiredFeature, "stats")
+export class StatsApi extends statsOf("stats", keyParams)
   .prefix("/v1")
   .middleware(Requests)
   .middleware(FeatureGate)
   .middleware(PlayerToken)
   .middleware(PublishableKey) {}
+
+/** `/v1/admin/players/:playerId/stats`: the stats of any player, for your server and for functions. */
+export class PlayerStatsApi extends forPlayer(statsOf("playerStats", playerParams)) {}
 
 /** The signing secret of an environment's stats webhook: `whsec_...`. */
 export const WebhookSecret = Schema.Struct({ secret: Schema.String }).annotate({
@@ -129,7 +147,9 @@ const integrity = <Id extends string, P extends MountParams>(id: Id, params: P) 
     HttpApiEndpoint.post("rotateWebhookSecret", "/integrity/webhook-secret", {
       params,
       success: WebhookSecret
-    }).annotate(OpenApi.Summary, "Replace the signing secret of the stats webhook")
+    })
+      .annotate(OpenApi.Summary, "Replace the signing secret of the stats webhook")
+      .annotate(Operation, { audit: "webhookSecret.rotate" })
   )
 
 /**

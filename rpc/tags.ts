@@ -129,6 +129,14 @@ const server = {
     title: "Player data requests",
     description: `Export and deletion of any player's data. ${secretKey}`
   },
+  playerSaves: {
+    title: "Saves of players",
+    description: `Saves of any player, without the rate limits of players. ${secretKey}`
+  },
+  playerStats: {
+    title: "Stats of players",
+    description: `Stats of any player, without the rate limits of players. ${secretKey}`
+  },
   adminShare: {
     title: "Share statistics",
     description: `Counts of share links, labelled links and card tags. ${secretKey}`

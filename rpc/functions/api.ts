@@ -16,6 +16,7 @@ import {
 } from "../errors/codes.ts"
 import { functionLogs, functions as limits, http } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
+import { Operation, type OperationFacts } from "../operations.ts"
 import { integerText } from "../pages.ts"
 import { deadLetterQuery, DeadLetterId, DeadLetterPage } from "./dead-letters.ts"
 import {
@@ -55,12 +56,39 @@ const Flag = Schema.Literals(["true", "false"])
 
 const called = [wire(NotFound), wire(FunctionsSuspended), wire(FunctionCpuExceeded)] as const
 
+/** The operations, for agents. */
+const operations = {
+  status: { tool: { name: "functions_status", effect: "reads" } },
+  deployments: {
+    tool: {
+      name: "functions_deployments_list",
+      description: "List the versions of the functions, newest first",
+      effect: "reads"
+    }
+  },
+  activate: {
+    tool: {
+      name: "functions_activate",
+      description: "Make a version of the functions live, for a rollback",
+      effect: "destroys",
+      idempotent: true
+    }
+  },
+  deadLetters: {
+    tool: {
+      name: "functions_dead_letters_list",
+      description: "List the messages and events that functions failed to handle, newest first",
+      effect: "reads"
+    }
+  },
+  retryDeadLetter: { tool: { name: "functions_dead_letter_retry", effect: "changes" } }
+} as const satisfies Record<string, OperationFacts>
+
 const settings = <P extends MountParams>(params: P) =>
   [
-    HttpApiEndpoint.get("status", "/functions", { params, success: FunctionsStatus }).annotate(
-      OpenApi.Summary,
-      "Get the state of Functions"
-    ),
+    HttpApiEndpoint.get("status", "/functions", { params, success: FunctionsStatus })
+      .annotate(OpenApi.Summary, "Get the state of Functions")
+      .annotate(Operation, operations.status),
     HttpApiEndpoint.post("enable", "/functions/enable", {
       params,
       payload: ChangedLimits,
@@ -101,7 +129,9 @@ const deployments = <P extends MountParams>(params: P) =>
         cursor: Schema.optionalKey(Cursor)
       },
       success: FunctionsDeploymentPage
-    }).annotate(OpenApi.Summary, "List versions, newest first"),
+    })
+      .annotate(OpenApi.Summary, "List versions, newest first")
+      .annotate(Operation, operations.deployments),
     HttpApiEndpoint.post("activate", "/functions/deployments/:version/activate", {
       params: { ...params, version: Schema.String },
       success: FunctionsDeployment,
@@ -109,6 +139,7 @@ const deployments = <P extends MountParams>(params: P) =>
     })
       .annotate(RequiresFunctions, true)
       .annotate(OpenApi.Summary, "Make a version live, for a rollback")
+      .annotate(Operation, operations.activate)
   ] as const
 
 const secrets = <P extends MountParams>(params: P) =>
@@ -171,12 +202,16 @@ const deadLetters = <P extends MountParams>(params: P) =>
       params,
       query: deadLetterQuery,
       success: DeadLetterPage
-    }).annotate(OpenApi.Summary, "List messages and events that failed for good, newest first"),
+    })
+      .annotate(OpenApi.Summary, "List messages and events that failed for good, newest first")
+      .annotate(Operation, operations.deadLetters),
     HttpApiEndpoint.post("retryDeadLetter", "/functions/dead-letters/:id/retry", {
       params: { ...params, id: Schema.String },
       success: DeadLetterId,
       error: wire(NotFound)
-    }).annotate(OpenApi.Summary, "Deliver a dead letter again, as if it had just been sent"),
+    })
+      .annotate(OpenApi.Summary, "Deliver a dead letter again, as if it had just been sent")
+      .annotate(Operation, operations.retryDeadLetter),
     HttpApiEndpoint.delete("deleteDeadLetter", "/functions/dead-letters/:id", {
       params: { ...params, id: Schema.String },
       success: DeadLetterId,

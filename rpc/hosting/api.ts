@@ -17,6 +17,7 @@ import {
 import { DeploymentId } from "../ids.ts"
 import { hosting as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underProject } from "../mounts.ts"
+import { Operation, type OperationFacts } from "../operations.ts"
 import { PageLimit } from "../pages.ts"
 import { Deleted } from "../responses.ts"
 import { textUpTo, Timestamp } from "../text.ts"
@@ -125,6 +126,25 @@ const Cursor = Schema.String.check(
 
 const feature = "hosting"
 
+/** The operations, for agents. */
+const operations = {
+  activate: {
+    tool: {
+      name: "deployment_activate",
+      description: "Make a deployment live, by its id or version: a promotion or a rollback",
+      effect: "destroys",
+      idempotent: true
+    }
+  },
+  list: {
+    tool: {
+      name: "deployments_list",
+      description: "List the deployments of the hosted app, newest first",
+      effect: "reads"
+    }
+  }
+} as const satisfies Record<string, OperationFacts>
+
 const writes = <P extends MountParams>(params: P) =>
   [
     HttpApiEndpoint.post("create", "/deployments", {
@@ -159,6 +179,7 @@ const writes = <P extends MountParams>(params: P) =>
     })
       .annotate(RequiredFeature, feature)
       .annotate(OpenApi.Summary, "Make a deployment live, for a rollback, too")
+      .annotate(Operation, operations.activate)
   ] as const
 
 const reads = <P extends MountParams>(params: P) =>
@@ -167,7 +188,9 @@ const reads = <P extends MountParams>(params: P) =>
       params,
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
       success: DeploymentPage
-    }).annotate(OpenApi.Summary, "List deployments, newest first"),
+    })
+      .annotate(OpenApi.Summary, "List deployments, newest first")
+      .annotate(Operation, operations.list),
     HttpApiEndpoint.get("get", "/deployments/:ref", {
       params: { ...params, ref: Schema.String },
       success: DeploymentManifest,

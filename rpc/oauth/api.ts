@@ -8,6 +8,7 @@ import { BodyMaxBytes } from "../auth.ts"
 import { Provider } from "../identities.ts"
 import { oauth as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
+import { Operation, type OperationFacts } from "../operations.ts"
 
 /** Providers that need the id and secret of an OAuth client. */
 const ClientProvider = Schema.Literals(["google", "discord", "x"])
@@ -68,6 +69,12 @@ export const ProviderState = Schema.Struct({
 })
 export type ProviderState = typeof ProviderState.Type
 
+/** The operations, for the audit log. No agent gets near a credential. */
+const operations = {
+  put: { audit: "provider.put" },
+  delete: { audit: "provider.delete" }
+} as const satisfies Record<string, OperationFacts>
+
 const providers = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(
     HttpApiEndpoint.get("read", "/auth/providers/:provider", {
@@ -80,16 +87,21 @@ const providers = <Id extends string, P extends MountParams>(id: Id, params: P) 
       success: ProviderState
     })
       .annotate(OpenApi.Summary, "Set the credentials of Sign in with Apple")
+      .annotate(Operation, operations.put)
       .annotate(BodyMaxBytes, limits.bodyMaxBytes),
     HttpApiEndpoint.put("put", "/auth/providers/:provider", {
       params: { ...params, provider: ClientProvider },
       payload: ClientCredentials,
       success: ProviderState
-    }).annotate(OpenApi.Summary, "Set the credentials of a sign-in provider"),
+    })
+      .annotate(OpenApi.Summary, "Set the credentials of a sign-in provider")
+      .annotate(Operation, operations.put),
     HttpApiEndpoint.delete("delete", "/auth/providers/:provider", {
       params: { ...params, provider: Provider },
       success: ProviderState
-    }).annotate(OpenApi.Summary, "Delete the credentials of a sign-in provider")
+    })
+      .annotate(OpenApi.Summary, "Delete the credentials of a sign-in provider")
+      .annotate(Operation, operations.delete)
   )
 
 /** `auth/providers`: the credentials of external sign-in. */

@@ -8,6 +8,7 @@ import { AnyKey, OptionalPlayerToken, PlayerToken, PublishableKey, Requests } fr
 import { NotFound, ShareImagesDisabled, ShareTagsDisabled, wire } from "../errors/codes.ts"
 import { share as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
+import { Operation, type OperationFacts } from "../operations.ts"
 import { PageLimit } from "../pages.ts"
 import { isDay, isStorable, nameUpTo, Timestamp } from "../text.ts"
 import { ShareLinksGate, ShareStatsGate, ShareTrackingGate } from "./gates.ts"
@@ -242,6 +243,12 @@ export const LabelledLink = Schema.Struct({
   description: "A labelled link, its address, and its query parameter."
 })
 
+/** The operations, for the audit log and agents. */
+const operations = {
+  stats: { tool: { name: "share_stats", effect: "reads" } },
+  link: { audit: "share.link" }
+} as const satisfies Record<string, OperationFacts>
+
 const operators = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(
     HttpApiEndpoint.get("stats", "/share/stats", {
@@ -255,7 +262,8 @@ const operators = <Id extends string, P extends MountParams>(id: Id, params: P) 
       success: ShareStats
     })
       .middleware(ShareStatsGate)
-      .annotate(OpenApi.Summary, "Count visits, new players and plays, by link and by day"),
+      .annotate(OpenApi.Summary, "Count visits, new players and plays, by link and by day")
+      .annotate(Operation, operations.stats),
     HttpApiEndpoint.post("link", "/share/links", {
       params,
       payload: Schema.Struct({ label: nameUpTo(limits.labelMaxCharacters) }),
@@ -263,7 +271,8 @@ const operators = <Id extends string, P extends MountParams>(id: Id, params: P) 
       error: wire(NotFound)
     })
       .middleware(ShareLinksGate)
-      .annotate(OpenApi.Summary, "Make a labelled link, for example for a campaign"),
+      .annotate(OpenApi.Summary, "Make a labelled link, for example for a campaign")
+      .annotate(Operation, operations.link),
     HttpApiEndpoint.get("tags", "/share/tags", {
       params,
       query: TagsQuery,

@@ -114,6 +114,7 @@ import { Origins } from "./http/origins.ts"
 import { ServerWithSmallContext } from "./http/request-context.ts"
 import { routerConfig } from "./http/routes.ts"
 import { ClientScript } from "./http/sdk/route.ts"
+import { InProcessLive } from "./http/in-process.ts"
 import { HttpServerHandle } from "./http/server.ts"
 import { HttpServerLive } from "./http/server.ts"
 import { StartPage } from "./http/start-page.ts"
@@ -124,6 +125,7 @@ import { BlobStoreLive } from "./platform/blobs/configured-store.ts"
 import { DatabaseLive } from "./platform/database.ts"
 import { NodeFlush } from "./platform/flush.ts"
 import { Idempotency } from "./platform/idempotency.ts"
+import { InProcess } from "./platform/in-process.ts"
 import { Invalidation } from "./platform/invalidation.ts"
 import { Mailer } from "./platform/mail/outbox.ts"
 import { Meter } from "./platform/meter.ts"
@@ -151,6 +153,7 @@ import { UsageSampler } from "./telemetry/usage-sampler.ts"
 const PlatformLive = Layer.mergeAll(
   BlobStoreLive,
   Idempotency.layer,
+  InProcess.layer,
   Meter.layer,
   Outgoing.layer,
   Passwords.layer,
@@ -268,10 +271,11 @@ const HandlersLive = Layer.mergeAll(
   XProfilesHttp
 )
 
-const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
-  Layer.provide(HandlersLive),
-  Layer.provide([CallersLive, FunctionsGateLive, RequestsLive])
-)
+/** The API over HTTP, and the same handlers for calls in the process. */
+const ApiRoutes = Layer.merge(
+  HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }),
+  InProcessLive
+).pipe(Layer.provide(HandlersLive), Layer.provide([CallersLive, FunctionsGateLive, RequestsLive]))
 
 /** The answer to a plain request for a WebSocket path. */
 const WebSocketRoutes = Layer.mergeAll(

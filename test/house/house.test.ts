@@ -5,6 +5,7 @@
  * lists that a contributor may edit (words, floors, sizes, exceptions) are in `house/house.ts`.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { knownCallers } from "./doors.ts"
 import { arrows, cycles, folderCycles, importForms } from "./imports.ts"
 import { hiddenInputs, machinePaths, marks, types } from "./language.ts"
 import { citations, titles, wordings } from "./prose.ts"
@@ -244,6 +245,25 @@ describe("imports", () => {
       "test/bench/load.ts:1 folder cycle: test/support -> test/bench -> test/support"
     )
     holds(folderCycles(sources))
+  })
+})
+
+describe("doors", () => {
+  it("lets only the two doors make a known caller", () => {
+    const path = "src/server/features/rooms/handlers.ts"
+    const makers =
+      "only src/server/features/functions/server-api.ts and src/server/http/agent/endpoint.ts " +
+      "make a known caller"
+    refuses(
+      knownCallers(source(path, `inProcess.call({ environment, actor, door: "agent" }, call)`)),
+      `${path}:1 ${makers}`
+    )
+    refuses(
+      knownCallers(source(path, `\nEffect.provideService(KnownCaller, caller)`)),
+      `${path}:2 ${makers}`
+    )
+    refuses(knownCallers(source("src/server/http/agent/endpoint.ts", `f({ door: "agent" })`)))
+    holds(sources.flatMap(knownCallers))
   })
 })
 

@@ -88,6 +88,18 @@ export const floors: ReadonlyArray<Floor> = [
   }
 ]
 
+/**
+ * The files that make a known caller: each has authenticated it before. The call passes for one with the
+ * secret key of the environment.
+ */
+export const knownCallerMakers: ReadonlyArray<string> = [
+  "src/server/features/functions/server-api.ts",
+  "src/server/http/agent/endpoint.ts"
+]
+
+/** The file that hands the known caller of a call to the middleware. */
+export const knownCallerProvider = "src/server/platform/in-process.ts"
+
 /** The words of the features, one each. The same word names its file or folder in every room. */
 export const featureWords = [
   "ages",

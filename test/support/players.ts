@@ -63,8 +63,12 @@ export const newGame = Effect.fnUntraced(function* (
   const { environmentId, publishableKey, secretKey } = tenant
   const target: TestTarget = { url, publishableKey, secretKey }
   const newPlayer = newGamePlayer(target)
-  const server = (method: string, path: string) =>
-    request(`${url}${path}`, { method, headers: { "x-svc-key": secretKey } })
+  const server: Ask = (method, path, body, headers = {}) =>
+    request(`${url}${path}`, {
+      method,
+      headers: { "x-svc-key": secretKey, ...headers },
+      ...(body === undefined ? {} : { body })
+    })
   const player = yield* newPlayer
   return { ...target, environmentId, tenant, newPlayer, player, server }
 })

@@ -3,8 +3,8 @@
  * node each check is a look-up in memory. The order is part of the API: key, origin, token, feature,
  * payload.
  */
-import { Context, Effect, Layer, Redacted } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { HttpRouter, HttpServerRequest } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import {
   type Actor,
@@ -20,15 +20,20 @@ import {
   OptionalPlayerToken,
   type PlayerCaller,
   PlayerIfAny,
+  PlayerInPath,
+  PlayerRate,
   PlayerToken,
   PublishableKey,
   PublishableKeyInQuery,
   RequiredFeature,
   SecretKey
 } from "#rpc/auth"
-import { Unauthorized } from "#rpc/errors/codes"
+import { PlayerNotFound, Unauthorized } from "#rpc/errors/codes"
+import { PlayerId } from "#rpc/ids"
 import { throttles as limits } from "#rpc/limits"
+import { PlayerRepository } from "#sql/players"
 import { provideCredentials, type WatchCredentials } from "#server/platform/credential-check"
+import { KnownCaller } from "#server/platform/in-process"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Usage } from "#server/platform/usage"
@@ -97,7 +102,7 @@ const actorOf = ({ keyId, keyPrefix }: KeyCaller): Actor => ({
   name: keyPrefix
 })
 
-/** Requires a secret key, and rate limits it. */
+/** Requires a secret key, and rate limits it. The known caller of a call in the process needs none. */
 const SecretKeyLive = Layer.effect(
   SecretKey,
   Effect.gen(function* () {
@@ -106,6 +111,13 @@ const SecretKeyLive = Layer.effect(
     const throttles = yield* Throttles
     return SecretKey.of({
       secretKey: Effect.fnUntraced(function* (answer, { credential }) {
+        const known = yield* KnownCaller
+        if (known !== undefined) {
+          return yield* answer.pipe(
+            Effect.provideService(CurrentEnvironment, known.environment),
+            Effect.provideService(CurrentActor, known.actor)
+          )
+        }
         const environment = yield* byKey(credential)
         yield* takeToken(throttles, limits.secretKey, `key:${environment.keyId}`)
         return yield* answer.pipe(
@@ -149,6 +161,8 @@ const makeByPlayerToken = Effect.gen(function* () {
     if (token === "") return yield* new Unauthorized()
     const player = yield* tokens.verify(token, environmentId)
     yield* takeToken(throttles, limits.playerApi, `player:${player.playerId}`)
+    const rate = Context.get(endpoint.annotations, PlayerRate)
+    if (rate !== undefined) yield* takeToken(throttles, rate, `${rate.name}:${player.playerId}`)
     const { method } = yield* HttpServerRequest.HttpServerRequest
     const evenBanned = isOpenToBanned(method, endpoint)
     const check = statuses.requireActive(environmentId, player.playerId, evenBanned)
@@ -220,6 +234,31 @@ const OptionalPlayerTokenLive = Layer.effect(
   })
 )
 
+const isPlayerId = Schema.is(PlayerId)
+
+/** The player of the path, for whom a server acts. */
+const PlayerInPathLive = Layer.effect(
+  PlayerInPath,
+  Effect.map(PlayerRepository, (players) =>
+    PlayerInPath.of(
+      Effect.fnUntraced(function* (answer) {
+        const { environmentId } = yield* CurrentEnvironment
+        const { playerId } = yield* HttpRouter.params
+        if (!isPlayerId(playerId)) return yield* new PlayerNotFound()
+        const found = Option.getOrUndefined(yield* players.find(environmentId, playerId))
+        if (found === undefined) return yield* new PlayerNotFound()
+        return yield* Effect.provideService(answer, CurrentPlayer, {
+          environmentId,
+          playerId,
+          isGuest: found.isGuest,
+          sessionId: undefined,
+          expiresAt: Infinity
+        })
+      })
+    )
+  )
+)
+
 /** Refuses endpoints of a feature that the environment cannot use. */
 const FeatureGateLive = Layer.effect(
   FeatureGate,
@@ -245,6 +284,7 @@ export const CallersLive = Layer.mergeAll(
   SecretKeyLive,
   PlayerTokenLive,
   OptionalPlayerTokenLive,
+  PlayerInPathLive,
   FeatureGateLive,
   DeveloperAuthLive
 )

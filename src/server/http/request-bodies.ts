@@ -46,7 +46,19 @@ const changedNumberIn = ({ headers }: Request, body: ArrayBuffer): string | unde
     ? changedNumberOf(Buffer.from(body).toString())
     : undefined
 
-const failed = (request: Request, cause: unknown): HttpServerError.HttpServerError =>
+/** Returns why a whole body is refused; undefined if it is not. */
+export const checkBody = (
+  request: Request,
+  body: ArrayBuffer,
+  checksNumbers: boolean
+): BodyNotText | BodyNumberChanges | undefined => {
+  if (!isUtf8(body)) return new BodyNotText()
+  const path = checksNumbers ? changedNumberIn(request, body) : undefined
+  return path === undefined ? undefined : new BodyNumberChanges({ path })
+}
+
+/** The error of a request whose body is refused. */
+export const unreadable = (request: Request, cause: unknown): HttpServerError.HttpServerError =>
   new HttpServerError.HttpServerError({
     reason: new HttpServerError.RequestParseError({
       request,
@@ -130,9 +142,8 @@ export const makeBoundBody = Effect.gen(function* () {
       body: ArrayBuffer,
       checksNumbers: boolean
     ): Effect.Effect<ArrayBuffer, BodyNotText | BodyNumberChanges> => {
-      if (!isUtf8(body)) return Effect.fail(new BodyNotText())
-      const path = checksNumbers ? changedNumberIn(request, body) : undefined
-      if (path !== undefined) return Effect.fail(new BodyNumberChanges({ path }))
+      const refusal = checkBody(request, body, checksNumbers)
+      if (refusal !== undefined) return Effect.fail(refusal)
       whole = body
       return Effect.succeed(body)
     }
@@ -146,7 +157,7 @@ export const makeBoundBody = Effect.gen(function* () {
         // The credentials were checked before the body was read, which may have taken long.
         Effect.tap(requireCredentials),
         Effect.flatMap((body) => keepText(body, checksNumbers)),
-        Effect.mapError((cause) => failed(request, cause))
+        Effect.mapError((cause) => unreadable(request, cause))
       )
     })
     Object.defineProperty(request, "arrayBuffer", { value: arrayBuffer })

@@ -40,3 +40,14 @@ export const apiGroup: typeof HttpApiBuilder.group = (api, name, build) => {
     })
   )
 }
+
+/** Builds the handlers of an operation once, for all groups that mount it. */
+export const mounted = <
+  H,
+  E,
+  R,
+  L extends [Layer.Layer<never, unknown, unknown>, ...Array<Layer.Layer<never, unknown, unknown>>]
+>(
+  make: Effect.Effect<H, E, R>,
+  groupsOf: (handlers: H) => L
+) => Layer.unwrap(Effect.map(make, (handlers) => Layer.mergeAll(...groupsOf(handlers))))

@@ -2,11 +2,13 @@
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { HttpApiEndpoint } from "effect/http-api"
 import { TestClock } from "effect/testing"
-import { CurrentActor } from "#rpc/auth"
+import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { Unavailable } from "#rpc/errors/codes"
+import { Operation } from "#rpc/operations"
 import { AuditRepository } from "#sql/audit"
-import { Audit, type AuditEvent } from "#server/features/audit/service"
+import { Audit, type AuditedEndpoint, type AuditEvent } from "#server/features/audit/service"
 import { at, request } from "#testing/players"
 import {
   addressOfNode,
@@ -40,6 +42,8 @@ const event = (id: string): AuditEvent => ({
   action: "player.ban",
   target: { kind: "player", id }
 })
+
+const ban = HttpApiEndpoint.post("ban", "/ban").annotate(Operation, { audit: "player.ban" })
 
 layer(Node)("the audit log", (it) => {
   it.effect("records actor, action, target, time and address of an audited change", () =>
@@ -181,11 +185,16 @@ layer(Node)("the audit log", (it) => {
   it.effect("marks a change with an unknown outcome", () =>
     Effect.gen(function* () {
       const audit = yield* Audit
-      const { entries, projectId } = yield* setUp
+      const { development, entries, projectId } = yield* setUp
+      const { environmentId, name } = development
       const follow = <E>(change: Effect.Effect<unknown, E>, id: string) =>
         audit
-          .recordAfter({ projectId }, change, event(id))
-          .pipe(Effect.provideService(CurrentActor, system), Effect.exit)
+          .recordOperationAfter(ban, change, { target: { kind: "player", id } })
+          .pipe(
+            Effect.provideService(CurrentActor, system),
+            Effect.provideService(CurrentEnvironment, { environmentId, name, projectId }),
+            Effect.exit
+          )
       yield* follow(Effect.fail("refused"), "refused")
       yield* follow(Effect.die("lost"), "lost")
       yield* follow(Effect.fail(new Unavailable()), "unanswered")
@@ -198,6 +207,32 @@ layer(Node)("the audit log", (it) => {
           ["lost", { outcome: "unknown" }],
           ["unanswered", { outcome: "unknown" }]
         ]
+      )
+    })
+  )
+
+  it.effect("names a change as its endpoint does, and dies for an endpoint that names none", () =>
+    Effect.gen(function* () {
+      const audit = yield* Audit
+      const { development, entries, projectId } = yield* setUp
+      const { environmentId, name } = development
+      const change = (endpoint: AuditedEndpoint, id?: string) =>
+        audit
+          .recordOperation(endpoint, Effect.succeed(id), (target) =>
+            target === undefined ? undefined : { target: { kind: "player", id: target } }
+          )
+          .pipe(
+            Effect.provideService(CurrentActor, system),
+            Effect.provideService(CurrentEnvironment, { environmentId, name, projectId }),
+            Effect.exit
+          )
+      yield* change(ban, "one")
+      yield* change(ban)
+      const nameless = HttpApiEndpoint.post("nameless", "/nameless")
+      assert.isTrue(Exit.hasDies(yield* change(nameless, "two")))
+      assert.deepStrictEqual(
+        (yield* entries()).map((entry) => [at(entry, "action"), at(entry, "target", "id")]),
+        [["player.ban", "one"]]
       )
     })
   )

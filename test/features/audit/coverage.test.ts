@@ -284,6 +284,8 @@ const proofReason = "needs a DNS record: the test of custom domains looks at its
 const blobReason = "the entry of the deployment names the files"
 
 /** Endpoints that change no project, with the reason. */
+const gameReason = "the data of a game, which a game server writes all the time"
+
 const exempt: Readonly<Record<string, string>> = {
   "POST /v1/hosting/domains/:domain/verify": proofReason,
   "POST /v1/projects/:projectId/environments/:env/hosting/domains/:domain/verify": proofReason,
@@ -291,6 +293,9 @@ const exempt: Readonly<Record<string, string>> = {
   "PUT /v1/projects/:projectId/environments/:env/blobs/:sha256": blobReason,
   "POST /v1/admin/players/verify-token": "reads",
   "POST /v1/projects/:projectId/environments/:env/players/verify-token": "reads",
+  "PUT /v1/admin/players/:playerId/saves/:key": gameReason,
+  "DELETE /v1/admin/players/:playerId/saves/:key": gameReason,
+  "POST /v1/admin/players/:playerId/stats": gameReason,
   "POST /v1/realtime/channels/:name/messages": "sends a message that is not stored",
   "POST /v1/money/prepaid/checkout": "the developer's own money, of which the ledger is the log",
   "POST /v1/developers/logout": "the developer's own account, of no project",

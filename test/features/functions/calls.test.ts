@@ -114,7 +114,7 @@ layer(withFunctions(), live)("functions", (it) => {
         secret: "s3cret",
         greeting: "hello",
         player: "pl_1",
-        svc: { path: "/players/pl_1/saves/slot%201" },
+        svc: { path: "/v1/admin/players/pl_1/saves/slot%201" },
         url: "https://game.example/a/b?c=d"
       })
       const message = world.messages.find(({ environmentId }) => environmentId === id)

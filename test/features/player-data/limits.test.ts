@@ -2,6 +2,10 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { Context } from "effect"
+import { HttpApi } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { PlayerRate } from "#rpc/auth"
 import { playerLimits } from "#rpc/limits"
 
 describe("the rate limits of players", () => {
@@ -13,6 +17,13 @@ describe("the rate limits of players", () => {
     const names = texts.flatMap((text) =>
       Array.from(text.matchAll(/`([a-z-]+):\$\{(?:\w+\.)?playerId\}`/g), ([, name = ""]) => name)
     )
+    HttpApi.reflect(Api, {
+      onGroup: () => undefined,
+      onEndpoint: ({ endpoint: { annotations } }) => {
+        const rate = Context.get(annotations, PlayerRate)
+        if (rate !== undefined) names.push(rate.name)
+      }
+    })
     assert.deepStrictEqual([...new Set(names)].toSorted(), [...playerLimits].toSorted())
   })
 })

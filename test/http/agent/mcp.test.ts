@@ -8,6 +8,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { http } from "#rpc/limits"
+import { operationTools } from "#server/http/agent/operations"
 import { at, guest, request } from "#testing/players"
 import {
   buildAnother,
@@ -90,10 +91,24 @@ const conform = Effect.fnUntraced(function* (client: Client, tenant: Tenant, nam
   const { tools } = yield* Effect.promise(() => client.listTools())
   const destructive = tools.filter(({ annotations }) => annotations?.destructiveHint === true)
   const reading = tools.filter(({ annotations }) => annotations?.readOnlyHint === true)
-  assert.lengthOf(tools, 13)
   assert.deepStrictEqual(
-    destructive.map((tool) => tool.name).filter((tool) => !reading.some((it) => it.name === tool)),
-    ["player_ban", "appeal_resolve", "config_push", "deployment_activate"]
+    tools.map((tool) => tool.name),
+    Array.from(operationTools.keys())
+  )
+  assert.includeMembers(
+    reading.map((tool) => tool.name),
+    ["config_diff", "config_read", "player_get", "players_search", "rooms_list"]
+  )
+  assert.deepStrictEqual(
+    destructive.map((tool) => tool.name),
+    [
+      "appeal_resolve",
+      "channel_moderate",
+      "config_push",
+      "deployment_activate",
+      "functions_activate",
+      "player_ban"
+    ]
   )
   const player = yield* makePlayer(tenant, name)
   const found = yield* resultOf(client, "players_search", { q: name })
@@ -105,7 +120,7 @@ const conform = Effect.fnUntraced(function* (client: Client, tenant: Tenant, nam
   })
   assert.isTrue(at(ban, "player", "banned"))
   const detail = yield* resultOf(client, "player_get", { playerId: player })
-  assert.isTrue(at(detail, "banned") ?? at(detail, "player", "banned"))
+  assert.isTrue(at(detail, "player", "banned"))
   assert.isFalse(
     at(yield* resultOf(client, "player_unban", { playerId: player }), "player", "banned")
   )
@@ -115,7 +130,13 @@ const conform = Effect.fnUntraced(function* (client: Client, tenant: Tenant, nam
     yield* errorOf(client, "appeal_resolve", { appealId: "x", accept: true }),
     "not_found"
   )
+  const mistyped = { playerId: player, duration: 2 }
+  assert.include(yield* errorOf(client, "player_ban", mistyped), "The tool has no such argument")
+  assert.include(yield* errorOf(client, "player_ban"), "Missing argument")
+  const endless = { playerId: player, durationHours: -1 }
+  assert.include(yield* errorOf(client, "player_ban", endless), "durationHours")
   assert.isArray(at(yield* resultOf(client, "rooms_list"), "rooms"))
+  assert.isNumber(at(yield* resultOf(client, "overview_read"), "players", "total"))
   assert.isArray(at(yield* resultOf(client, "features_list"), "features"))
   assert.include(yield* errorOf(client, "deployments_list"), "feature_disabled")
   return player
@@ -132,13 +153,14 @@ layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))("the agent tool
         const player = yield* conform(client, development, "Over HTTP")
         const sql = yield* SqlClient.SqlClient
         const entries = yield* sql`
-          select action, actor_kind, actor_name from audit where target_id = ${player}`
+          select action, actor_kind, actor_name, address from audit where target_id = ${player}`
         assert.sameMembers(
           entries.map((entry) => entry["action"]),
           ["player.ban", "player.unban"]
         )
         for (const entry of entries) {
           assert.match(String(entry["actorName"]), /^sk_[\w-]{5} \(agent\)$/)
+          assert.strictEqual(entry["address"], "127.0.0.1")
         }
       }),
     60_000
@@ -177,13 +199,9 @@ layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))("the agent tool
       // Larger than a body of most endpoints.
       const large = { document: { ...document, nonsense: "x".repeat(2 * http.bodyMaxBytes) } }
       assert.include(yield* errorOf(client, "config_diff", large), "nonsense")
-      const refused = yield* Effect.promise(() =>
-        client.callTool({ name: "config_push", arguments: { document } }).then(
-          () => "accepted",
-          (error: unknown) => String(error)
-        )
-      )
-      assert.include(refused, "-32602")
+      assert.include(yield* errorOf(client, "config_push", { document }), "configVersion")
+      const [newest] = [at(yield* resultOf(client, "config_versions"), "versions", 0)]
+      assert.strictEqual(at(newest, "configVersion"), configVersion + 1)
     })
   )
 
@@ -223,28 +241,42 @@ layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))("the agent tool
   it.effect("serves the revision of 2026, which has no initialize", () =>
     Effect.gen(function* () {
       const { development } = yield* makeTenants
-      const answer = yield* request(`${yield* addressOfNode}/mcp`, {
-        method: "POST",
-        headers: {
-          accept: "application/json, text/event-stream",
-          "mcp-protocol-version": "2026-07-28",
-          "mcp-method": "tools/list",
-          "x-svc-key": development.secretKey
-        },
-        body: {
-          jsonrpc: "2.0",
-          id: 1,
-          method: "tools/list",
-          params: {
-            _meta: {
-              "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-              "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
-              "io.modelcontextprotocol/clientCapabilities": {}
+      const url = yield* addressOfNode
+      const send = (method: string, params: Readonly<Record<string, unknown>>) =>
+        request(`${url}/mcp`, {
+          method: "POST",
+          headers: {
+            accept: "application/json, text/event-stream",
+            "mcp-protocol-version": "2026-07-28",
+            "mcp-method": method,
+            ...(typeof params["name"] === "string" ? { "mcp-name": params["name"] } : {}),
+            "x-svc-key": development.secretKey
+          },
+          body: {
+            jsonrpc: "2.0",
+            id: 1,
+            method,
+            params: {
+              ...params,
+              _meta: {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+                "io.modelcontextprotocol/clientCapabilities": {}
+              }
             }
           }
-        }
-      })
-      assert.include(JSON.stringify(answer.body), "players_search")
+        })
+      const listed = yield* send("tools/list", {})
+      assert.include(JSON.stringify(listed.body), "players_search")
+      const playerId = yield* makePlayer(development, "Of 2026")
+      const ban = { name: "player_ban", arguments: { playerId, reason: "spam" } }
+      const banned = yield* send("tools/call", ban)
+      assert.isTrue(
+        at(banned.body, "result", "structuredContent", "player", "banned"),
+        JSON.stringify(banned.body)
+      )
+      const none = yield* send("tools/call", { ...ban, arguments: { playerId: "pl_none" } })
+      assert.include(JSON.stringify(none.body), "player_not_found")
     })
   )
 })

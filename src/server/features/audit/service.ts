@@ -8,12 +8,14 @@
 import { Cause, Context, DateTime, Effect, Exit, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpServerRequest } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
 import { SqlClient, SqlError } from "effect/sql"
 import type { AuditAction } from "#rpc/audit"
-import { CurrentActor, type EnvironmentName } from "#rpc/auth"
+import { CurrentActor, CurrentEnvironment, type EnvironmentName } from "#rpc/auth"
 import { Unavailable } from "#rpc/errors/codes"
 import { newId, type ProjectId } from "#rpc/ids"
 import { audit as limits } from "#rpc/limits"
+import { Operation } from "#rpc/operations"
 import { AuditRepository } from "#sql/audit"
 import { clientAddress } from "#server/platform/client-address"
 import { sweepDaily } from "#server/platform/database"
@@ -25,6 +27,12 @@ export interface AuditEvent {
   readonly target: { readonly kind: string; readonly id: string }
   readonly details?: Readonly<Record<string, Schema.Json>>
 }
+
+/** An endpoint whose annotation names its change. */
+export type AuditedEndpoint = Pick<HttpApiEndpoint.Top, "annotations" | "identifier">
+
+/** Target and details of the change of an endpoint. */
+export type AuditSubject = Omit<AuditEvent, "action">
 
 /** The project whose log receives the entry; `name` is the environment, absent for the whole project. */
 export interface AuditScope {
@@ -51,15 +59,24 @@ export class Audit extends Context.Service<
       eventOf: (changed: A) => AuditEvent | undefined
     ) => Effect.Effect<A, E, R | CurrentActor>
     /**
-     * Runs a change outside Postgres and writes its entry after success. A rejected change gets no
-     * entry. When the outcome is unknown (`unavailable`, a defect, an interruption), the entry has
-     * `outcome: "unknown"`.
+     * The same for the change of an endpoint, whose annotation names the action. The entry concerns the
+     * environment of the request.
      */
-    readonly recordAfter: <A, E, R>(
-      scope: AuditScope,
+    readonly recordOperation: <A, E, R>(
+      endpoint: AuditedEndpoint,
       change: Effect.Effect<A, E, R>,
-      event: AuditEvent
-    ) => Effect.Effect<A, E, R | CurrentActor>
+      subjectOf: (changed: A) => AuditSubject | undefined
+    ) => Effect.Effect<A, E, R | CurrentActor | CurrentEnvironment>
+    /**
+     * Runs an endpoint's change outside Postgres and writes its entry after success. A rejected change
+     * gets no entry. When the outcome is unknown (`unavailable`, a defect, an interruption), the entry
+     * has `outcome: "unknown"`.
+     */
+    readonly recordOperationAfter: <A, E, R>(
+      endpoint: AuditedEndpoint,
+      change: Effect.Effect<A, E, R>,
+      subject: AuditSubject
+    ) => Effect.Effect<A, E, R | CurrentActor | CurrentEnvironment>
   }
 >()("server/features/audit/service/Audit") {
   static readonly layer = Layer.effect(
@@ -71,24 +88,44 @@ export class Audit extends Context.Service<
       yield* sweepDaily("Audit entries", (now) =>
         repository.sweep(DateTime.subtract(now, { days: limits.keptDays }))
       )
+      const recordChange: Audit["Service"]["recordChange"] = (scope, change, eventOf) => {
+        const both = Effect.tap(change, (changed) => {
+          const event = eventOf(changed)
+          return event === undefined ? Effect.void : record(scope, event)
+        })
+        return Effect.catchIf(sql.withTransaction(both), SqlError.isSqlError, Effect.die)
+      }
       return Audit.of({
         record,
-        recordChange: (scope, change, eventOf) => {
-          const both = Effect.tap(change, (changed) => {
-            const event = eventOf(changed)
-            return event === undefined ? Effect.void : record(scope, event)
+        recordChange,
+        recordOperation: Effect.fnUntraced(function* (endpoint, change, subjectOf) {
+          const action = yield* actionOf(endpoint)
+          return yield* recordChange(yield* CurrentEnvironment, change, (changed) => {
+            const subject = subjectOf(changed)
+            return subject === undefined ? undefined : { ...subject, action }
           })
-          return Effect.catchIf(sql.withTransaction(both), SqlError.isSqlError, Effect.die)
-        },
-        recordAfter: (scope, change, event) =>
-          Effect.onExit(change, (exit) => {
-            if (Exit.isSuccess(exit)) return record(scope, event)
+        }),
+        recordOperationAfter: Effect.fnUntraced(function* (endpoint, change, subject) {
+          const environment = yield* CurrentEnvironment
+          const event = { ...subject, action: yield* actionOf(endpoint) }
+          return yield* Effect.onExit(change, (exit) => {
+            if (Exit.isSuccess(exit)) return record(environment, event)
             if (isRejected(exit.cause)) return Effect.void
-            return record(scope, { ...event, details: { ...event.details, outcome: "unknown" } })
+            const details = { ...event.details, outcome: "unknown" }
+            return record(environment, { ...event, details })
           })
+        })
       })
     })
   )
+}
+
+/** The action that an endpoint declares. */
+const actionOf = ({ annotations, identifier }: AuditedEndpoint): Effect.Effect<AuditAction> => {
+  const { audit } = Context.get(annotations, Operation)
+  return audit === undefined
+    ? Effect.die(new Error(`The endpoint ${identifier} declares no audit action`))
+    : Effect.succeed(audit)
 }
 
 const isUnavailable = Schema.is(Unavailable)
@@ -109,7 +146,11 @@ const makeRecord = Effect.gen(function* () {
     { action, details = {}, target }: AuditEvent
   ) {
     const actor = yield* CurrentActor
-    const request = yield* Effect.serviceOption(HttpServerRequest.HttpServerRequest)
+    const request = Option.getOrUndefined(
+      yield* Effect.serviceOption(HttpServerRequest.HttpServerRequest)
+    )
+    // A call of a function comes from no address.
+    const hasAddress = request !== undefined && Option.isSome(request.remoteAddress)
     yield* repository.insert({
       id: yield* Effect.provideService(newId.auditEntry, SecureRandom.SecureRandom, random),
       at: yield* DateTime.now,
@@ -118,7 +159,7 @@ const makeRecord = Effect.gen(function* () {
       actorKind: actor.kind,
       actorId: actor.id,
       actorName: actor.name,
-      address: Option.getOrNull(Option.map(request, (it) => clientAddress(it, trustedProxies))),
+      address: hasAddress ? clientAddress(request, trustedProxies) : null,
       action,
       targetKind: target.kind,
       targetId: target.id,

@@ -1,4 +1,4 @@
-/** `/v1/realtime/channels`: the server manages channels, with the secret key. */
+/** `/v1/realtime/channels`: the server manages channels, with the secret key, and so do functions. */
 import { Effect, Schema } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
@@ -10,19 +10,23 @@ import { jsonBytes } from "#entities/room/json-state"
 import { apiGroup } from "#server/platform/api-group"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { Audit } from "../audit/service.ts"
+import { Audit, type AuditedEndpoint } from "../audit/service.ts"
 import { Configs, requireFeature } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { callChannel, callChannelWithRetry, makeFindChannel } from "./calls.ts"
 import { Channels } from "./service.ts"
 
-/** Limits the requests of a key, over all nodes. */
-const makeThrottle = Effect.map(
-  Throttles,
-  (throttles) => (limit: "channelMessages" | "channelManagement") =>
-    Effect.flatMap(CurrentActor, ({ id }) =>
-      takeToken(throttles, rateWindows[limit], `${limit}:${id}`)
+/** Limits the requests of a key, and those of the functions of an environment, over all nodes. */
+const makeThrottle = Effect.map(Throttles, (throttles) =>
+  Effect.fnUntraced(function* (limit: "channelMessages" | "channelManagement") {
+    const { id, kind } = yield* CurrentActor
+    const { environmentId } = yield* CurrentEnvironment
+    yield* takeToken(
+      throttles,
+      rateWindows[limit],
+      `${limit}:${kind === "key" ? id : environmentId}`
     )
+  })
 )
 
 /**
@@ -42,25 +46,17 @@ const makeRequirePlayer = Effect.map(PlayerStatusCache, (statuses) =>
   })
 )
 
-type AuditAction = "channel.put" | "channel.delete" | "channel.moderate"
-
 /** Runs a call that changes a channel, and writes it to the audit log. */
 const makeAudited = Effect.map(
   Audit,
   (audit) =>
     <A, E, R>(
-      action: AuditAction,
+      endpoint: AuditedEndpoint,
       name: string,
       call: Effect.Effect<A, E, R>,
       details: Readonly<Record<string, Schema.Json>> = {}
     ) =>
-      Effect.flatMap(CurrentEnvironment, (environment) =>
-        audit.recordAfter(environment, call, {
-          action,
-          target: { kind: "channel", id: name },
-          details
-        })
-      )
+      audit.recordOperationAfter(endpoint, call, { target: { kind: "channel", id: name }, details })
 )
 
 /** The changes for the audit log, with the lengths of lists instead of their entries. */
@@ -81,7 +77,7 @@ export const ChannelsHttp = apiGroup(
     const throttle = yield* makeThrottle
     const requirePlayer = yield* makeRequirePlayer
     return handlers.handleAll({
-      put: Effect.fnUntraced(function* ({ params, payload }) {
+      put: Effect.fnUntraced(function* ({ endpoint, params, payload }) {
         const { environmentId } = yield* CurrentEnvironment
         yield* throttle("channelManagement")
         if (payload.voice !== undefined && payload.voice !== null) {
@@ -89,16 +85,16 @@ export const ChannelsHttp = apiGroup(
         }
         const channel = channels.of(environmentId, params.name)
         const put = callChannelWithRetry(channel.Put({ changes: payload }))
-        return yield* audited("channel.put", params.name, put, summaryOf(payload))
+        return yield* audited(endpoint, params.name, put, summaryOf(payload))
       }),
       get: Effect.fnUntraced(function* ({ params }) {
         const channel = yield* find(params.name)
         return yield* callChannelWithRetry(channel.Get())
       }),
-      delete: Effect.fnUntraced(function* ({ params }) {
+      delete: Effect.fnUntraced(function* ({ endpoint, params }) {
         yield* throttle("channelManagement")
         const channel = yield* find(params.name)
-        yield* audited("channel.delete", params.name, callChannel(channel.Delete()))
+        yield* audited(endpoint, params.name, callChannel(channel.Delete()))
         return { deleted: true as const }
       }),
       message: Effect.fnUntraced(function* ({ params, payload }) {
@@ -109,13 +105,13 @@ export const ChannelsHttp = apiGroup(
         const channel = yield* find(params.name)
         return { delivered: yield* callChannel(channel.Publish(payload)) }
       }),
-      moderate: Effect.fnUntraced(function* ({ params, payload }) {
+      moderate: Effect.fnUntraced(function* ({ endpoint, params, payload }) {
         yield* throttle("channelManagement")
         const { playerId: target, ...action } = payload
         const channel = yield* find(params.name)
         if (concerning.has(action.op)) yield* requirePlayer(target)
         const moderated = callChannel(channel.Moderate({ target, ...action }))
-        yield* audited("channel.moderate", params.name, moderated, payload)
+        yield* audited(endpoint, params.name, moderated, payload)
         return {}
       })
     })

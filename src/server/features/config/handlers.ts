@@ -2,24 +2,26 @@
  * Config over HTTP: the document and its versions for secret keys and developers, and the public
  * definitions for pages and apps.
  */
-import { DateTime, Effect, Function, Layer, Option, type Schema } from "effect"
+import { DateTime, Effect, Function, Option, type Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiSchema } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import type { ConfigPushed } from "#rpc/config"
 import { publicConfig } from "#rpc/config-document/definitions"
+import { diffLines } from "#rpc/config-document/diff"
 import { NotFound } from "#rpc/errors/codes"
+import { InProcessApi } from "#rpc/in-process"
 import { config as configLimits, http as pages, throttles as limits } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
-import { apiGroup } from "#server/platform/api-group"
+import { apiGroup, mounted } from "#server/platform/api-group"
 import { matchesTag } from "#server/platform/entity-tags"
 import { firstPageCursor } from "#server/platform/pages"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { Audit, type AuditEvent } from "../audit/service.ts"
+import { Audit, type AuditedEndpoint, type AuditSubject } from "../audit/service.ts"
 import { duplicateNames } from "./duplicate-names.ts"
-import { Configs, type CurrentConfig, etagOf } from "./service.ts"
+import { type ConfigPush, Configs, type CurrentConfig, etagOf } from "./service.ts"
 
 /** Public definitions as JSON text, encoded once per config version. */
 const definitionsText = Function.memoize(({ config, version }: CurrentConfig): string =>
@@ -61,6 +63,7 @@ export const DefinitionsHttp = apiGroup(
 const loggedPaths = 32
 
 interface PushRequest {
+  readonly endpoint: AuditedEndpoint
   readonly headers: { readonly "if-match"?: string }
   readonly payload: Schema.Json
   readonly request: HttpServerRequest.HttpServerRequest
@@ -74,46 +77,61 @@ interface VersionRequest {
   readonly params: { readonly version: number }
 }
 
-/** The audit event of a push: the changed paths without values; none when nothing changed. */
-export const pushEvent = ({ changed, configVersion }: ConfigPushed): AuditEvent | undefined =>
+/** The audit subject of a push: the changed paths without values; none when nothing changed. */
+const subjectOf = ({ changed, configVersion }: ConfigPushed): AuditSubject | undefined =>
   changed.length === 0
     ? undefined
     : {
-        action: "config.push",
         target: { kind: "config", id: `${configVersion}` },
         details: { changed: changed.slice(0, loggedPaths), changes: changed.length }
       }
 
-const makeHandlers = Effect.gen(function* () {
+/** Takes a token: the validation of a large document blocks the process for a moment. */
+const makeThrottle = Effect.map(Throttles, (throttles) =>
+  Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
+    takeToken(throttles, limits.configPushes, `config-push:${environmentId}`)
+  )
+)
+
+/** Pushes a document for the caller, and adds the warnings beyond the document. */
+const makePush = Effect.gen(function* () {
   const audit = yield* Audit
   const configs = yield* Configs
+  return Effect.fnUntraced(function* (
+    endpoint: AuditedEndpoint,
+    given: Pick<ConfigPush, "document" | "duplicates" | "ifMatch">
+  ) {
+    const { environmentId, name: environment } = yield* CurrentEnvironment
+    const { id: pushedBy } = yield* CurrentActor
+    const push = configs.push({ ...given, environmentId, environment, pushedBy })
+    const pushed = yield* audit.recordOperation(endpoint, push, subjectOf)
+    return {
+      ...pushed,
+      warnings: [...pushed.warnings, ...(yield* configs.warnings(environmentId))]
+    }
+  })
+})
+
+const makeDocuments = Effect.gen(function* () {
+  const configs = yield* Configs
+  const push = yield* makePush
   const repository = yield* ConfigRepository
-  const throttles = yield* Throttles
+  const throttle = yield* makeThrottle
   return {
     read: Effect.fnUntraced(function* () {
       const { environmentId } = yield* CurrentEnvironment
       const { document, version } = yield* configs.current(environmentId)
       return HttpApiSchema.withHeaders({ body: document, headers: { etag: etagOf(version) } })
     }),
-    push: Effect.fnUntraced(function* ({ headers, payload, request }: PushRequest) {
-      const environment = yield* CurrentEnvironment
-      const { environmentId, name } = environment
-      const { id: pushedBy } = yield* CurrentActor
-      // The validation of a large document blocks the process for a moment.
-      yield* takeToken(throttles, limits.configPushes, `config-push:${environmentId}`)
-      const ifMatch = headers["if-match"]
+    push: Effect.fnUntraced(function* ({ endpoint, headers, payload, request }: PushRequest) {
+      yield* throttle
       const text = yield* Effect.orDie(request.text)
-      const push = configs.push({
-        environmentId,
-        environment: name,
+      const duplicates = duplicateNames(text, configLimits.issuesMax)
+      return yield* push(endpoint, {
         document: payload,
-        duplicates: duplicateNames(text, configLimits.issuesMax),
-        pushedBy,
-        ifMatch
+        duplicates,
+        ifMatch: headers["if-match"]
       })
-      const pushed = yield* audit.recordChange(environment, push, pushEvent)
-      const warnings = [...pushed.warnings, ...(yield* configs.warnings(environmentId))]
-      return { ...pushed, warnings }
     }),
     versions: Effect.fnUntraced(function* ({ query }: VersionsRequest) {
       const { environmentId } = yield* CurrentEnvironment
@@ -135,10 +153,49 @@ const makeHandlers = Effect.gen(function* () {
   }
 })
 
-/** The groups `config` and `projectConfig`: the current document, pushes and past versions. */
-export const ConfigHttp = Layer.mergeAll(
-  apiGroup(Api, "config", (handlers) => Effect.map(makeHandlers, (all) => handlers.handleAll(all))),
-  apiGroup(Api, "projectConfig", (handlers) =>
-    Effect.map(makeHandlers, (all) => handlers.handleAll(all))
-  )
+interface ExchangeRequest {
+  readonly endpoint: AuditedEndpoint
+  readonly payload: { readonly configVersion: number; readonly document: Schema.Json }
+}
+
+/** The document with its version, for agents. */
+const makeExchange = Effect.gen(function* () {
+  const configs = yield* Configs
+  const push = yield* makePush
+  const throttle = yield* makeThrottle
+  return {
+    read: Effect.fnUntraced(function* () {
+      const { environmentId } = yield* CurrentEnvironment
+      const { document, version } = yield* configs.current(environmentId)
+      return { configVersion: version, document }
+    }),
+    diff: Effect.fnUntraced(function* ({
+      payload: { document }
+    }: {
+      readonly payload: { readonly document: Schema.Json }
+    }) {
+      yield* throttle
+      const { environmentId, name: environment } = yield* CurrentEnvironment
+      const warnings = yield* configs.validate({ document, environment })
+      const current = yield* configs.current(environmentId)
+      const before = { name: `version ${current.version}`, document: current.document }
+      const diff = diffLines(before, { name: "new", document })
+      return { configVersion: current.version, diff: diff.join("\n"), warnings }
+    }),
+    push: Effect.fnUntraced(function* ({ endpoint, payload }: ExchangeRequest) {
+      yield* throttle
+      const { configVersion, document } = payload
+      return yield* push(endpoint, { document, ifMatch: etagOf(configVersion) })
+    })
+  }
+})
+
+/** The groups `config`, `projectConfig` and `configExchange`. */
+export const ConfigHttp = mounted(
+  Effect.all([makeDocuments, makeExchange]),
+  ([documents, exchange]) => [
+    apiGroup(Api, "config", (handlers) => handlers.handleAll(documents)),
+    apiGroup(Api, "projectConfig", (handlers) => handlers.handleAll(documents)),
+    apiGroup(InProcessApi, "configExchange", (handlers) => handlers.handleAll(exchange))
+  ]
 )

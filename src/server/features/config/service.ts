@@ -17,7 +17,7 @@ import {
   Stream
 } from "effect"
 import { SqlClient } from "effect/sql"
-import { CurrentEnvironment, type EnvironmentName } from "#rpc/auth"
+import type { EnvironmentName } from "#rpc/auth"
 import type { ConfigPushed } from "#rpc/config"
 import { changedPaths } from "#rpc/config-document/changes"
 import {
@@ -150,15 +150,6 @@ export const requireFeature = Effect.fnUntraced(function* (
   const error = (yield* configs.current(environmentId)).featureErrors.get(feature)
   if (error !== undefined) return yield* error
 })
-
-/** The same for the environment of the caller, where `Configs` is not at hand. */
-export const makeRequireFeature = Effect.map(
-  Configs,
-  (configs) => (feature: FeatureName) =>
-    Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
-      Effect.provideService(requireFeature(environmentId, feature), Configs, configs)
-    )
-)
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 

@@ -1,5 +1,5 @@
 /** List of features: those with a switch in the config, and Functions, which an endpoint enables. */
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { FeatureState } from "#rpc/config"
@@ -7,7 +7,7 @@ import { featureTable } from "#rpc/config-document/features"
 import { functionsConfigPath } from "#rpc/functions/gate"
 import type { EnvironmentId } from "#rpc/ids"
 import { FunctionsRepository } from "#sql/functions/settings"
-import { apiGroup } from "#server/platform/api-group"
+import { apiGroup, mounted } from "#server/platform/api-group"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
 import { FunctionsRuntime } from "./runtime.ts"
@@ -33,8 +33,7 @@ const makeFunctions = Effect.gen(function* () {
   })
 })
 
-/** Handler of the feature list for every mount. */
-export const makeFeatures = Effect.gen(function* () {
+const makeFeatures = Effect.gen(function* () {
   const configs = yield* Configs
   const functions = yield* makeFunctions
   const settings = yield* Settings
@@ -52,11 +51,7 @@ export const makeFeatures = Effect.gen(function* () {
 })
 
 /** The groups `features` and `projectFeatures`. */
-export const FeaturesHttp = Layer.mergeAll(
-  apiGroup(Api, "features", (handlers) =>
-    Effect.map(makeFeatures, (all) => handlers.handleAll(all))
-  ),
-  apiGroup(Api, "projectFeatures", (handlers) =>
-    Effect.map(makeFeatures, (all) => handlers.handleAll(all))
-  )
-)
+export const FeaturesHttp = mounted(makeFeatures, (all) => [
+  apiGroup(Api, "features", (handlers) => handlers.handleAll(all)),
+  apiGroup(Api, "projectFeatures", (handlers) => handlers.handleAll(all))
+])

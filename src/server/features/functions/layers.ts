@@ -7,9 +7,6 @@ import { FunctionHostRepository } from "#sql/functions/hosts"
 import { FunctionsRecordRepository } from "#sql/functions/records"
 import { FunctionsRepository } from "#sql/functions/settings"
 import { SnapshotRepository } from "#sql/functions/snapshots"
-import { StatReports } from "../stats/service.ts"
-import { Verification } from "../stats/verification.ts"
-import { WebhookSecrets } from "../stats/webhook-secrets.ts"
 import { FunctionsBalance } from "./balance.ts"
 import { FunctionsChanges } from "./changes.ts"
 import { FunctionsCrons } from "./crons.ts"
@@ -41,14 +38,7 @@ export const FunctionControlPlaneLive = Layer.mergeAll(
   FunctionsServerApiLive,
   FunctionsSourceLive,
   FunctionsUsageLive
-).pipe(
-  Layer.provide(
-    StatReports.layer.pipe(
-      Layer.provide(Verification.layer.pipe(Layer.provide(WebhookSecrets.layer)))
-    )
-  ),
-  Layer.provideMerge(NewDeliveries.layer)
-)
+).pipe(Layer.provideMerge(NewDeliveries.layer))
 
 /** Routes of calls to the runner that hosts an environment. */
 export const FunctionRoutesLive = FunctionRoutes.layer.pipe(

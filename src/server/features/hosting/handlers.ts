@@ -8,7 +8,7 @@ import { CurrentEnvironment } from "#rpc/auth"
 import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import type { NewDeployment } from "#rpc/hosting/api"
 import { hosting as limits, http as pages, throttles as rates } from "#rpc/limits"
-import { apiGroup } from "#server/platform/api-group"
+import { apiGroup, mounted } from "#server/platform/api-group"
 import { requireCredentials, untilCredentialsEnd } from "#server/platform/credential-check"
 import { firstPageCursor, pageOf } from "#server/platform/pages"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -28,8 +28,7 @@ interface UploadRequest {
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
-/** Handlers of deployments for every mount. */
-export const makeDeploymentHandlers = Effect.gen(function* () {
+const makeDeploymentHandlers = Effect.gen(function* () {
   const configs = yield* Configs
   const deployments = yield* Deployments
   const throttles = yield* Throttles
@@ -123,23 +122,13 @@ const makeUploadHandler = Effect.map(Blobs, (blobs) =>
   })
 )
 
+const makeHosting = Effect.gen(function* () {
+  const all = { ...(yield* makeDeploymentHandlers), ...(yield* makeDomainHandlers) }
+  return { all, upload: yield* makeUploadHandler }
+})
+
 /** The groups `hosting` and `projectHosting`. */
-export const HostingHttp = Layer.mergeAll(
-  GarbageCollectionLive,
-  apiGroup(
-    Api,
-    "hosting",
-    Effect.fn(function* (handlers) {
-      const all = { ...(yield* makeDeploymentHandlers), ...(yield* makeDomainHandlers) }
-      return handlers.handleAll(all).handleRaw("upload", yield* makeUploadHandler)
-    })
-  ),
-  apiGroup(
-    Api,
-    "projectHosting",
-    Effect.fn(function* (handlers) {
-      const all = { ...(yield* makeDeploymentHandlers), ...(yield* makeDomainHandlers) }
-      return handlers.handleAll(all).handleRaw("upload", yield* makeUploadHandler)
-    })
-  )
-).pipe(Layer.provide([Blobs.layer, Deployments.layer]))
+export const HostingHttp = mounted(makeHosting, ({ all, upload }) => [
+  apiGroup(Api, "hosting", (handlers) => handlers.handleAll(all).handleRaw("upload", upload)),
+  apiGroup(Api, "projectHosting", (handlers) => handlers.handleAll(all).handleRaw("upload", upload))
+]).pipe(Layer.merge(GarbageCollectionLive), Layer.provide([Blobs.layer, Deployments.layer]))

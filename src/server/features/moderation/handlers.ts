@@ -1,7 +1,7 @@
 /**
  * Moderation over HTTP for operators: bans, appeals, age groups and token verification.
  */
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { ageProfileOf, type AgeBand } from "#rpc/ages"
 import { Api } from "#rpc/api"
 import type { AppealStatus } from "#rpc/appeals"
@@ -11,52 +11,53 @@ import { AppealId } from "#rpc/ids"
 import { http as pages } from "#rpc/limits"
 import type { AppealItem, Ban } from "#rpc/moderation"
 import { PlayerRepository } from "#sql/players"
-import { apiGroup } from "#server/platform/api-group"
+import { apiGroup, mounted } from "#server/platform/api-group"
 import { invalidField } from "#server/platform/invalid-request"
 import { pageOf } from "#server/platform/pages"
-import { Audit } from "../audit/service.ts"
+import { Audit, type AuditedEndpoint } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { playerRef } from "./player-ref.ts"
 import { Sanctions } from "./service.ts"
 
-type PlayerParams = { readonly params: { readonly playerId: string } }
+/** Request of an operation on a player. */
+interface OfPlayer {
+  readonly params: { readonly playerId: string }
+  readonly endpoint: AuditedEndpoint
+}
 
 const makeBans = Effect.gen(function* () {
   const audit = yield* Audit
   const sanctions = yield* Sanctions
   return {
     ban: Effect.fnUntraced(function* ({
+      endpoint,
       params,
       payload
-    }: PlayerParams & { readonly payload: Ban }) {
+    }: OfPlayer & { readonly payload: Ban }) {
       const { kind } = yield* CurrentActor
-      if (payload.durationHours !== undefined && kind !== "key") {
+      if (payload.durationHours !== undefined && kind === "developer") {
         const message = "Only a secret key can set the duration of a ban. Omit durationHours."
         return yield* invalidField("durationHours", message)
       }
-      const environment = yield* CurrentEnvironment
       // The entry omits the reason: the log outlives the player, whose data it must not keep.
       const ban = sanctions.ban(yield* playerRef(params.playerId), payload)
-      return yield* audit.recordChange(environment, ban, ({ player }) => ({
-        action: "player.ban",
+      return yield* audit.recordOperation(endpoint, ban, ({ player }) => ({
         target: { kind: "player", id: player.id },
         details: { expiresAt: player.banExpiresAt }
       }))
     }),
-    unban: Effect.fnUntraced(function* ({ params }: PlayerParams) {
-      const environment = yield* CurrentEnvironment
+    unban: Effect.fnUntraced(function* ({ endpoint, params }: OfPlayer) {
       const player = yield* playerRef(params.playerId)
       const unban = Effect.gen(function* () {
         const bans = yield* sanctions.list(player)
         return { lifted: bans.find(({ active }) => active), result: yield* sanctions.unban(player) }
       })
-      const { result } = yield* audit.recordChange(environment, unban, ({ lifted }) =>
+      const { result } = yield* audit.recordOperation(endpoint, unban, ({ lifted }) =>
         lifted === undefined
           ? undefined
           : {
-              action: "player.unban",
               target: { kind: "player", id: player.playerId },
               details: { sanctionId: lifted.id }
             }
@@ -74,9 +75,10 @@ const makePlayers = Effect.gen(function* () {
   const tokens = yield* AccessTokens
   return {
     age: Effect.fnUntraced(function* ({
+      endpoint,
       params,
       payload
-    }: PlayerParams & { readonly payload: { readonly band: AgeBand } }) {
+    }: OfPlayer & { readonly payload: { readonly band: AgeBand } }) {
       const { environmentId, playerId } = yield* playerRef(params.playerId)
       const before = Option.getOrUndefined(yield* players.find(environmentId, playerId))
       if (before === undefined) return yield* new PlayerNotFound()
@@ -85,8 +87,7 @@ const makePlayers = Effect.gen(function* () {
         if (Option.isNone(after)) return yield* new PlayerNotFound()
         yield* playerStatuses.invalidate(environmentId, playerId)
       })
-      yield* audit.recordChange(yield* CurrentEnvironment, change, () => ({
-        action: "player.age",
+      yield* audit.recordOperation(endpoint, change, () => ({
         target: { kind: "player", id: playerId },
         details: { before: before.declaredAgeBand, after: payload.band }
       }))
@@ -128,6 +129,7 @@ interface ListQuery {
 }
 
 interface ResolveRequest {
+  readonly endpoint: AuditedEndpoint
   readonly params: { readonly appealId: string }
   readonly payload: { readonly accept: boolean; readonly response?: string }
 }
@@ -145,14 +147,16 @@ const makeAppeals = Effect.gen(function* () {
       const { nextCursor, rows } = pageOf(found, limit, cursorOf)
       return { appeals: rows, nextCursor }
     }),
-    resolve: Effect.fnUntraced(function* ({ params: { appealId }, payload }: ResolveRequest) {
-      const environment = yield* CurrentEnvironment
-      const { environmentId } = environment
+    resolve: Effect.fnUntraced(function* ({
+      endpoint,
+      params: { appealId },
+      payload
+    }: ResolveRequest) {
+      const { environmentId } = yield* CurrentEnvironment
       const { accept, response } = payload
       if (!isAppealId(appealId)) return yield* new NotFound()
       const resolve = sanctions.resolve({ environmentId, appealId, accept, response })
-      const appeal = yield* audit.recordChange(environment, resolve, ({ player, sanctionId }) => ({
-        action: "appeal.resolve",
+      const appeal = yield* audit.recordOperation(endpoint, resolve, ({ player, sanctionId }) => ({
         target: { kind: "appeal", id: appealId },
         details: { accept, playerId: player.id, sanctionId }
       }))
@@ -161,17 +165,12 @@ const makeAppeals = Effect.gen(function* () {
   }
 })
 
-/** The handlers of bans, age groups, tokens and appeals, of every mount. */
-export const makeModeration = Effect.gen(function* () {
+const makeModeration = Effect.gen(function* () {
   return { ...(yield* makeBans), ...(yield* makePlayers), ...(yield* makeAppeals) }
 })
 
 /** The groups `moderation` and `projectModeration`. */
-export const ModerationHttp = Layer.mergeAll(
-  apiGroup(Api, "moderation", (handlers) =>
-    Effect.map(makeModeration, (all) => handlers.handleAll(all))
-  ),
-  apiGroup(Api, "projectModeration", (handlers) =>
-    Effect.map(makeModeration, (all) => handlers.handleAll(all))
-  )
-)
+export const ModerationHttp = mounted(makeModeration, (all) => [
+  apiGroup(Api, "moderation", (handlers) => handlers.handleAll(all)),
+  apiGroup(Api, "projectModeration", (handlers) => handlers.handleAll(all))
+])

@@ -1,15 +1,14 @@
 /** Endpoints `auth/providers` of the operator API, under both of its mounts. */
 import { createPrivateKey } from "node:crypto"
-import { Effect, Layer, Result } from "effect"
+import { Effect, Result } from "effect"
 import { Api } from "#rpc/api"
-import type { AuditAction } from "#rpc/audit"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
 import type { AppleCredentials, ClientCredentials } from "#rpc/oauth/api"
-import { apiGroup } from "#server/platform/api-group"
+import { apiGroup, mounted } from "#server/platform/api-group"
 import { invalidField } from "#server/platform/invalid-request"
-import { Audit } from "../audit/service.ts"
+import { Audit, type AuditedEndpoint } from "../audit/service.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
 
 /**
@@ -27,6 +26,10 @@ const isAppleKey = (pem: string): boolean =>
 
 const invalidAppleKey = invalidField("privateKey", "Expected the text of the .p8 file from Apple")
 
+interface Changes {
+  readonly endpoint: AuditedEndpoint
+}
+
 interface ProviderParams {
   readonly params: { readonly provider: Provider }
 }
@@ -38,18 +41,16 @@ const makeHandlers = Effect.gen(function* () {
 
   /** Changes credentials and records the change. The audit log gets the client id, never the secret. */
   const recordChange = Effect.fnUntraced(function* (
-    action: AuditAction,
+    endpoint: AuditedEndpoint,
     provider: Provider,
     after: string | null,
     change: (environmentId: EnvironmentId) => Effect.Effect<boolean>
   ) {
-    const environment = yield* CurrentEnvironment
-    const { environmentId } = environment
+    const { environmentId } = yield* CurrentEnvironment
     const before = yield* providers.state(environmentId, provider)
-    yield* audit.recordChange(environment, change(environmentId), (isChanged) =>
+    yield* audit.recordOperation(endpoint, change(environmentId), (isChanged) =>
       isChanged
         ? {
-            action,
             target: { kind: "provider", id: provider },
             details: { clientId: { before: before.clientId, after } }
           }
@@ -58,8 +59,8 @@ const makeHandlers = Effect.gen(function* () {
     return yield* providers.state(environmentId, provider)
   })
 
-  const put = (provider: Provider, credentials: Credentials) =>
-    recordChange("provider.put", provider, clientIdOf(credentials), (id) =>
+  const put = (endpoint: AuditedEndpoint, provider: Provider, credentials: Credentials) =>
+    recordChange(endpoint, provider, clientIdOf(credentials), (id) =>
       Effect.as(providers.put(id, provider, credentials), true)
     )
 
@@ -68,28 +69,22 @@ const makeHandlers = Effect.gen(function* () {
       Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
         providers.state(environmentId, provider)
       ),
-    put: ({ params, payload }: ProviderParams & { readonly payload: ClientCredentials }) =>
-      put(params.provider, payload),
-    putApple: ({ payload }: { readonly payload: AppleCredentials }) =>
-      isAppleKey(payload.privateKey) ? put("apple", payload) : Effect.fail(invalidAppleKey),
-    delete: ({ params: { provider } }: ProviderParams) =>
-      recordChange("provider.delete", provider, null, (id) => providers.delete(id, provider))
+    put: ({
+      endpoint,
+      params,
+      payload
+    }: Changes & ProviderParams & { readonly payload: ClientCredentials }) =>
+      put(endpoint, params.provider, payload),
+    putApple: ({ endpoint, payload }: Changes & { readonly payload: AppleCredentials }) =>
+      isAppleKey(payload.privateKey)
+        ? put(endpoint, "apple", payload)
+        : Effect.fail(invalidAppleKey),
+    delete: ({ endpoint, params: { provider } }: Changes & ProviderParams) =>
+      recordChange(endpoint, provider, null, (id) => providers.delete(id, provider))
   }
 })
 
-export const ProvidersHttp = Layer.mergeAll(
-  apiGroup(
-    Api,
-    "providers",
-    Effect.fn(function* (handlers) {
-      return handlers.handleAll(yield* makeHandlers)
-    })
-  ),
-  apiGroup(
-    Api,
-    "projectProviders",
-    Effect.fn(function* (handlers) {
-      return handlers.handleAll(yield* makeHandlers)
-    })
-  )
-)
+export const ProvidersHttp = mounted(makeHandlers, (all) => [
+  apiGroup(Api, "providers", (handlers) => handlers.handleAll(all)),
+  apiGroup(Api, "projectProviders", (handlers) => handlers.handleAll(all))
+])

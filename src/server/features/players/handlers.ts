@@ -1,8 +1,9 @@
-/** `GET` and `PATCH /v1/players/me`. */
-import { Effect, Option } from "effect"
+/** `GET` and `PATCH /v1/players/me`, and any player for functions. */
+import { Effect, Layer, Option } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
-import { NotFound } from "#rpc/errors/codes"
+import { NotFound, PlayerNotFound } from "#rpc/errors/codes"
+import { InProcessApi } from "#rpc/in-process"
 import { normalizeName } from "#rpc/text"
 import { type PlayerRow, PlayerRepository } from "#sql/players"
 import { apiGroup } from "#server/platform/api-group"
@@ -15,7 +16,7 @@ const responseOf = Effect.fnUntraced(function* (row: Option.Option<PlayerRow>) {
   return { player: playerView(row.value) }
 })
 
-export const PlayersHttp = apiGroup(
+const PlayersGroup = apiGroup(
   Api,
   "players",
   Effect.fn(function* (handlers) {
@@ -36,3 +37,25 @@ export const PlayersHttp = apiGroup(
     })
   })
 )
+
+const ProfileGroup = apiGroup(
+  InProcessApi,
+  "playerProfile",
+  Effect.fn(function* (handlers) {
+    const players = yield* PlayerRepository
+    const statuses = yield* PlayerStatusCache
+    return handlers.handle(
+      "read",
+      Effect.fnUntraced(function* () {
+        const { environmentId, playerId } = yield* CurrentPlayer
+        const found = yield* players.find(environmentId, playerId)
+        if (Option.isNone(found)) return yield* new PlayerNotFound()
+        const status = yield* statuses.get(environmentId, playerId)
+        return { player: { ...playerView(found.value), banned: status?.banned !== undefined } }
+      })
+    )
+  })
+)
+
+/** The groups `players` and `playerProfile`. */
+export const PlayersHttp = Layer.merge(PlayersGroup, ProfileGroup)

@@ -1,14 +1,21 @@
 /** Projects, keys and dashboard views over HTTP: `/v1/projects`. */
 import { Effect, Layer } from "effect"
 import { Api } from "#rpc/api"
-import { CurrentDeveloper, CurrentEnvironment, CurrentKey, CurrentProject } from "#rpc/auth"
+import {
+  CurrentDeveloper,
+  CurrentEnvironment,
+  CurrentKey,
+  CurrentProject,
+  type KeyKind
+} from "#rpc/auth"
+import { InProcessApi } from "#rpc/in-process"
 import { rateWindows, throttles as limits } from "#rpc/limits"
-import { apiGroup } from "#server/platform/api-group"
+import { apiGroup, mounted } from "#server/platform/api-group"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { Audit } from "../audit/service.ts"
+import { Audit, type AuditedEndpoint } from "../audit/service.ts"
 import { Projects } from "./service.ts"
-import { ProjectViews } from "./views.ts"
+import { type PlayerSearch, ProjectViews } from "./views.ts"
 
 const KeyGroup = apiGroup(
   Api,
@@ -97,44 +104,56 @@ const ProjectGroup = apiGroup(
   })
 )
 
-const ViewGroup = apiGroup(
-  Api,
-  "environment",
-  Effect.fn(function* (handlers) {
-    const audit = yield* Audit
-    const projects = yield* Projects
-    const views = yield* ProjectViews
-    return handlers.handleAll({
-      createKey: Effect.fnUntraced(function* ({ payload }) {
-        const environment = yield* CurrentEnvironment
-        const create = projects.createKey(environment.environmentId, payload.kind)
-        return yield* audit.recordChange(environment, create, ({ key: { id, kind, prefix } }) => ({
-          action: "key.create",
-          target: { kind: "key", id },
-          details: { kind, prefix }
-        }))
-      }),
-      overview: Effect.fnUntraced(function* () {
-        return yield* views.overview(yield* CurrentEnvironment)
-      }),
-      players: Effect.fnUntraced(function* ({ query }) {
-        const { environmentId } = yield* CurrentEnvironment
-        return yield* views.players(environmentId, query)
-      }),
-      player: Effect.fnUntraced(function* ({ params }) {
-        const { environmentId } = yield* CurrentEnvironment
-        return { player: yield* views.player(environmentId, params.playerId) }
-      }),
-      realtime: Effect.fnUntraced(function* () {
-        const { environmentId } = yield* CurrentEnvironment
-        return yield* views.realtime(environmentId)
-      })
-    })
+const makeViews = Effect.map(ProjectViews, (views) => ({
+  overview: Effect.fnUntraced(function* () {
+    return yield* views.overview(yield* CurrentEnvironment)
+  }),
+  players: Effect.fnUntraced(function* ({ query }: { readonly query: PlayerSearch }) {
+    const { environmentId } = yield* CurrentEnvironment
+    return yield* views.players(environmentId, query)
+  }),
+  player: Effect.fnUntraced(function* ({
+    params
+  }: {
+    readonly params: { readonly playerId: string }
+  }) {
+    const { environmentId } = yield* CurrentEnvironment
+    return { player: yield* views.player(environmentId, params.playerId) }
+  }),
+  realtime: Effect.fnUntraced(function* () {
+    const { environmentId } = yield* CurrentEnvironment
+    return yield* views.realtime(environmentId)
   })
-)
+}))
 
-/** The groups `key`, `projects`, `project` and `environment`. */
-export const ProjectsHttp = Layer.mergeAll(KeyGroup, ProjectsGroup, ProjectGroup, ViewGroup).pipe(
+const makeKeys = Effect.gen(function* () {
+  const audit = yield* Audit
+  const projects = yield* Projects
+  return {
+    createKey: Effect.fnUntraced(function* ({
+      endpoint,
+      payload
+    }: {
+      readonly endpoint: AuditedEndpoint
+      readonly payload: { readonly kind: KeyKind }
+    }) {
+      const { environmentId } = yield* CurrentEnvironment
+      const create = projects.createKey(environmentId, payload.kind)
+      return yield* audit.recordOperation(endpoint, create, ({ key: { id, kind, prefix } }) => ({
+        target: { kind: "key", id },
+        details: { kind, prefix }
+      }))
+    })
+  }
+})
+
+const ViewGroups = mounted(Effect.all([makeViews, makeKeys]), ([views, keys]) => [
+  apiGroup(Api, "environment", (handlers) => handlers.handleAll({ ...views, ...keys })),
+  apiGroup(InProcessApi, "environmentViews", (handlers) => handlers.handleAll(views))
+])
+
+/** The groups `key`, `projects`, `project`, `environment` and `environmentViews`. */
+export const ProjectsHttp = Layer.mergeAll(KeyGroup, ProjectsGroup, ProjectGroup, ViewGroups).pipe(
   Layer.provide(ProjectViews.layer),
   Layer.provide(Projects.layer)
 )

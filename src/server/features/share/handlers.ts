@@ -4,12 +4,12 @@ import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer, PlayerIfAny } from "#rpc/auth"
 import { rateWindows, throttles as buckets } from "#rpc/limits"
-import { apiGroup } from "#server/platform/api-group"
+import { apiGroup, mounted } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { Audit } from "../audit/service.ts"
+import { Audit, type AuditedEndpoint } from "../audit/service.ts"
 import { CardImages, type ServedCard } from "./card-images.ts"
 import { ShareGatesLive } from "./gates.ts"
 import { makeCreate, makeLabelled, makeRead } from "./links.ts"
@@ -101,16 +101,16 @@ const makeOperators = Effect.gen(function* () {
       return yield* stats(environmentId, query)
     }),
     link: Effect.fnUntraced(function* ({
+      endpoint,
       payload
     }: {
+      readonly endpoint: AuditedEndpoint
       readonly payload: { readonly label: string }
     }) {
-      const environment = yield* CurrentEnvironment
-      const { environmentId } = environment
+      const { environmentId } = yield* CurrentEnvironment
       yield* takeToken(throttles, rateWindows.shareLinksPerEnvironment, `share:${environmentId}`)
       const make = labelled(environmentId, payload.label)
-      return yield* audit.recordChange(environment, make, ({ link }) => ({
-        action: "share.link",
+      return yield* audit.recordOperation(endpoint, make, ({ link }) => ({
         target: { kind: "shareLink", id: link.id },
         details: { label: link.label }
       }))
@@ -120,12 +120,7 @@ const makeOperators = Effect.gen(function* () {
 })
 
 /** The groups `share`, `adminShare` and `projectShare`. */
-export const ShareHttp = Layer.mergeAll(
-  ShareGroup,
-  apiGroup(Api, "adminShare", (handlers) =>
-    Effect.map(makeOperators, (all) => handlers.handleAll(all))
-  ),
-  apiGroup(Api, "projectShare", (handlers) =>
-    Effect.map(makeOperators, (all) => handlers.handleAll(all))
-  )
-).pipe(Layer.provide(ShareGatesLive))
+export const ShareHttp = mounted(makeOperators, (all) => [
+  apiGroup(Api, "adminShare", (handlers) => handlers.handleAll(all)),
+  apiGroup(Api, "projectShare", (handlers) => handlers.handleAll(all))
+]).pipe(Layer.merge(ShareGroup), Layer.provide(ShareGatesLive))

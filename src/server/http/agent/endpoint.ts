@@ -7,21 +7,18 @@ import { ByteSize, Effect, Layer } from "effect"
 import { McpProtocol, McpServer } from "effect/ai"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import manifest from "../../../../package.json" with { type: "json" }
-import { type Actor, CurrentActor, CurrentEnvironment, type KeyCaller } from "#rpc/auth"
+import type { Actor, KeyCaller } from "#rpc/auth"
 import { InvalidKey, OriginNotAllowed, RateLimited } from "#rpc/errors/codes"
 import { config, http, throttles as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { provideCredentials } from "#server/platform/credential-check"
+import { KnownCaller } from "#server/platform/in-process"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { Deployments } from "#server/features/hosting/service"
 import { Environments } from "#server/features/projects/environments"
-import { Projects } from "#server/features/projects/service"
-import { ProjectViews } from "#server/features/projects/views"
 import { errorResponse } from "../errors.ts"
-import { AgentToolsLive } from "./handlers.ts"
+import { registerOperations } from "./operations.ts"
 import { instructions, makeServe } from "./sessionless.ts"
-import { AgentTools } from "./tools.ts"
 
 const { name, version } = manifest
 
@@ -43,7 +40,7 @@ const bearer = /^Bearer +(\S+)$/i
 const challenge = 'Bearer realm="player-backend", error="invalid_token"'
 
 /** Authenticates an agent by its key, and serves it or passes it on. */
-const Access = HttpRouter.middleware<{ provides: CurrentActor | CurrentEnvironment }>()(
+const Access = HttpRouter.middleware(
   Effect.gen(function* () {
     const environments = yield* Environments
     const serve = yield* makeServe
@@ -61,8 +58,11 @@ const Access = HttpRouter.middleware<{ provides: CurrentActor | CurrentEnvironme
         const served = isModern || request.method !== "POST" ? modern : serve(request)
         return yield* served.pipe(
           Effect.provideService(HttpIncomingMessage.MaxBodySize, messageMaxBytes),
-          Effect.provideService(CurrentEnvironment, caller),
-          Effect.provideService(CurrentActor, agentOf(caller)),
+          Effect.provideService(KnownCaller, {
+            environment: caller,
+            actor: agentOf(caller),
+            door: "agent"
+          }),
           provideCredentials(Effect.asVoid(environments.findByKey(key, ["secret"])))
         )
       }).pipe(
@@ -87,12 +87,9 @@ export const AgentRoute = McpServer.layerHttpRequestScoped({
   instructions,
   path: paths.mcp,
   protocols: [McpProtocol.v2026_07_28],
-  registrations: McpServer.toolkit(AgentTools)
+  registrations: Layer.effectDiscard(registerOperations)
 }).pipe(
   Layer.provide(Access.layer),
-  Layer.provide(AgentToolsLive),
-  Layer.provide([Deployments.layer, ProjectViews.layer]),
-  Layer.provide(Projects.layer),
   // It fails for options that the types here exclude.
   Layer.orDie
 )

@@ -2,11 +2,10 @@
  * MCP revisions of 2025 over HTTP, without sessions. A client begins with `initialize`, gets no
  * session id, and sends each message in a request of its own. So each may reach another runner.
  */
-import { Cause, Context, Effect, Option, Schema, Stream } from "effect"
-import { AiError, Tool } from "effect/ai"
+import { Effect, Option, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import manifest from "../../../../package.json" with { type: "json" }
-import { AgentTools, ToolFailure } from "./tools.ts"
+import { makeCallOperation, operationTools } from "./operations.ts"
 
 const { name, version } = manifest
 
@@ -34,47 +33,26 @@ const errors = { parse: -32700, method: -32601, params: -32602, internal: -32603
 
 const failed = (code: number, message: string) => ({ error: { code, message } })
 
-const isTool = (text: unknown): text is keyof typeof AgentTools.tools =>
-  typeof text === "string" && Object.hasOwn(AgentTools.tools, text)
+const toolList = Array.from(operationTools.values(), ({ tool }) => tool)
 
-const toolList = Object.values(AgentTools.tools).map((tool) => ({
-  name: tool.name,
-  description: Tool.getDescription(tool),
-  inputSchema: Tool.getJsonSchema(tool),
-  annotations: {
-    readOnlyHint: Context.get(tool.annotations, Tool.Readonly),
-    destructiveHint: Context.get(tool.annotations, Tool.Destructive),
-    idempotentHint: Context.get(tool.annotations, Tool.Idempotent),
-    openWorldHint: false
-  }
-}))
+const isArguments = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
 
-const text = (value: string) => [{ type: "text", text: value }]
-
-const makeCall = Effect.map(AgentTools, (tools) =>
+const makeCall = Effect.map(makeCallOperation, (callOperation) =>
   Effect.fnUntraced(
     function* ({ arguments: given = {}, name: tool }: Record<string, unknown>) {
-      if (!isTool(tool)) return failed(errors.params, `There is no tool ${String(tool)}.`)
-      const last = yield* tools
-        .handle(tool, JSON.parse(JSON.stringify(given)))
-        .pipe(Stream.unwrap, Stream.runLast)
-      if (Option.isNone(last)) return failed(errors.internal, "The tool returned nothing.")
-      const { encodedResult } = last.value
-      return {
-        result: { content: text(JSON.stringify(encodedResult)), structuredContent: encodedResult }
+      const operation = operationTools.get(String(tool))
+      if (operation === undefined) {
+        return failed(errors.params, `There is no tool ${String(tool)}.`)
       }
+      if (!isArguments(given)) return failed(errors.params, "Expected arguments by name.")
+      return { result: yield* callOperation(operation, given) }
     },
-    Effect.catchCause((cause): Effect.Effect<object> => {
-      const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
-      if (failure instanceof ToolFailure) {
-        return Effect.succeed({ result: { content: text(failure.message), isError: true } })
-      }
-      if (AiError.isAiError(failure)) return Effect.succeed(failed(errors.params, failure.message))
-      return Effect.as(
-        Effect.logError("Failed to run a tool of an agent", cause),
+    Effect.catchDefect((defect) =>
+      Effect.as(
+        Effect.logError("Failed to run a tool of an agent", defect),
         failed(errors.internal, "The tool failed. The log of the service has the reason.")
       )
-    })
+    )
   )
 )
 

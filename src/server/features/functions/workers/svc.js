@@ -14,20 +14,25 @@ export default (env) => {
     } = answer?.error ?? {}
     throw Object.assign(new Error(message), { code, status: response.status, details })
   }
-  const player = (id) => `/players/${encode(id)}`
+  const admin = "/v1/admin"
+  const player = (id) => `${admin}/players/${encode(id)}`
   const save = (id, key) => `${player(id)}/saves/${encode(key)}`
+  const channel = (name) => `/v1/realtime/channels/${encode(name)}`
+  const query = (name, value) => (value === undefined ? "" : `?${name}=${encode(value)}`)
   return {
     players: {
-      get: async (id) => (await call("GET", player(id))).player,
+      get: async (id) => (await call("GET", `${player(id)}/profile`)).player,
       ban: async (id, terms = {}) => (await call("POST", `${player(id)}/ban`, terms)).player,
-      unban: async (id) => (await call("POST", `${player(id)}/unban`, {})).player
+      unban: async (id) => (await call("POST", `${player(id)}/unban`)).player,
+      verifyToken: async (token) =>
+        (await call("POST", `${admin}/players/verify-token`, { token })).player
     },
     saves: {
       list: async (id) => (await call("GET", `${player(id)}/saves`)).saves,
       get: (id, key) => call("GET", save(id, key)),
       put: (id, key, data, { ifVersion } = {}) => call("PUT", save(id, key), { data, ifVersion }),
       delete: async (id, key, { ifVersion } = {}) => {
-        await call("DELETE", save(id, key), { ifVersion })
+        await call("DELETE", save(id, key) + query("ifVersion", ifVersion))
       }
     },
     stats: {
@@ -35,16 +40,20 @@ export default (env) => {
       report: (id, stats) => call("POST", `${player(id)}/stats`, { stats })
     },
     rooms: {
-      list: async ({ mode } = {}) => {
-        const query = mode === undefined ? "" : `?mode=${encode(mode)}`
-        return (await call("GET", `/rooms${query}`)).rooms
-      }
+      list: async ({ mode } = {}) =>
+        (await call("GET", `${admin}/rooms${query("mode", mode)}`)).rooms
     },
     channels: {
-      send: async (name, type, data) => {
-        const path = `/channels/${encode(name)}/messages`
-        return (await call("POST", path, { type, data })).delivered
-      }
+      get: (name) => call("GET", channel(name)),
+      put: (name, changes = {}) => call("PUT", channel(name), changes),
+      delete: async (name) => {
+        await call("DELETE", channel(name))
+      },
+      moderate: async (name, action) => {
+        await call("POST", `${channel(name)}/moderate`, action)
+      },
+      send: async (name, type, data) =>
+        (await call("POST", `${channel(name)}/messages`, { type, data })).delivered
     }
   }
 }
