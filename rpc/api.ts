@@ -2,7 +2,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AgesApi } from "./ages.ts"
 import { AuditApi } from "./audit.ts"
-import { ChannelsApi } from "./channels.ts"
+import { ChannelsApi } from "./channels/api.ts"
 import { AppealsApi, SanctionsApi } from "./appeals.ts"
 import { MoneyApi, PaymentsApi } from "./money.ts"
 import { ModerationApi, ProjectModerationApi } from "./moderation.ts"

@@ -17,7 +17,7 @@ import {
 import { exceedsDepth } from "./json.ts"
 import { config } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
-import { Operation, type OperationFacts } from "./operations.ts"
+import { operation, type OperationFacts } from "./operations.ts"
 import { PageLimit } from "./pages.ts"
 import { Timestamp } from "./text.ts"
 
@@ -84,23 +84,18 @@ const documents = <Id extends string, P extends MountParams>(id: Id, params: P) 
       success: ConfigPushed,
       error: [wire(InvalidConfig), wire(ConfigConflict), wire(FeatureUnavailable)]
     })
-      .annotate(OpenApi.Summary, "Validate a whole config document and apply it")
-      .annotate(Operation, operations.push)
+      .annotateMerge(operation("Validate a whole config document and apply it", operations.push))
       .annotate(BodyMaxBytes, config.bodyMaxBytes),
     HttpApiEndpoint.get("versions", "/config/versions", {
       params,
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(VersionText) },
       success: ConfigVersionPage
-    })
-      .annotate(OpenApi.Summary, "List the pushed versions, newest first")
-      .annotate(Operation, operations.versions),
+    }).annotateMerge(operation("List the pushed versions, newest first", operations.versions)),
     HttpApiEndpoint.get("version", "/config/versions/:version", {
       params: { ...params, version: VersionText },
       success: Schema.Json,
       error: wire(NotFound)
-    })
-      .annotate(OpenApi.Summary, "Read the config document of a version")
-      .annotate(Operation, operations.version)
+    }).annotateMerge(operation("Read the config document of a version", operations.version))
   )
 
 /** `/v1/config`: the config of the key's environment and its versions. */
@@ -160,16 +155,16 @@ const exchanges = {
 export class ConfigExchangeApi extends underKey(
   HttpApiGroup.make("configExchange")
     .add(
-      HttpApiEndpoint.get("read", "/config", { success: VersionedConfig })
-        .annotate(OpenApi.Summary, "Read the current config document with its version")
-        .annotate(Operation, exchanges.read),
+      HttpApiEndpoint.get("read", "/config", { success: VersionedConfig }).annotateMerge(
+        operation("Read the current config document with its version", exchanges.read)
+      ),
       HttpApiEndpoint.post("diff", "/config/diff", {
         payload: Schema.Struct({ document }),
         success: ConfigDiff,
         error: [wire(InvalidConfig), wire(FeatureUnavailable)]
-      })
-        .annotate(OpenApi.Summary, "Validate a config document and compare it with the current one")
-        .annotate(Operation, exchanges.diff),
+      }).annotateMerge(
+        operation("Validate a config document and compare it with the current one", exchanges.diff)
+      ),
       HttpApiEndpoint.post("push", "/config/push", {
         payload: Schema.Struct({
           document,
@@ -179,9 +174,9 @@ export class ConfigExchangeApi extends underKey(
         }),
         success: ConfigPushed,
         error: [wire(InvalidConfig), wire(ConfigConflict), wire(FeatureUnavailable)]
-      })
-        .annotate(OpenApi.Summary, "Apply a config document to the version that it was made from")
-        .annotate(Operation, exchanges.push)
+      }).annotateMerge(
+        operation("Apply a config document to the version that it was made from", exchanges.push)
+      )
     )
     .annotateEndpoints(BodyMaxBytes, config.bodyMaxBytes)
 ) {}
@@ -226,9 +221,7 @@ const features = <Id extends string, P extends MountParams>(id: Id, params: P) =
     HttpApiEndpoint.get("list", "/features", {
       params,
       success: FeatureList
-    })
-      .annotate(OpenApi.Summary, "List all features and whether they are enabled")
-      .annotate(Operation, featuresList)
+    }).annotateMerge(operation("List all features and whether they are enabled", featuresList))
   )
 
 /** `/v1/admin/features`: all features of the key's environment. */

@@ -3,7 +3,7 @@
  * access.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { AgeBand, AgeProfile } from "./ages.ts"
 import { AppealStatus, Sanction } from "./appeals.ts"
 import {
@@ -17,7 +17,7 @@ import {
 import { AppealId, PlayerId, SanctionId } from "./ids.ts"
 import { moderation as limits } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
-import { Operation, type OperationFacts } from "./operations.ts"
+import { operation, type OperationFacts } from "./operations.ts"
 import { PageLimit } from "./pages.ts"
 import { textUpTo, Timestamp } from "./text.ts"
 
@@ -134,32 +134,31 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
       payload: Ban,
       success: BanResult,
       error: wire(PlayerNotFound)
-    })
-      .annotate(OpenApi.Summary, "Ban a player, or change the reason and expiry of the active ban")
-      .annotate(Operation, operations.ban),
+    }).annotateMerge(
+      operation("Ban a player, or change the reason and expiry of the active ban", operations.ban)
+    ),
     HttpApiEndpoint.post("unban", "/players/:playerId/unban", {
       params: { ...params, playerId: Schema.String },
       success: BanResult,
       error: wire(PlayerNotFound)
-    })
-      .annotate(OpenApi.Summary, "Lift a player's ban")
-      .annotate(Operation, operations.unban),
+    }).annotateMerge(operation("Lift a player's ban", operations.unban)),
     HttpApiEndpoint.put("age", "/players/:playerId/age", {
       params: { ...params, playerId: Schema.String },
       payload: Schema.Struct({ band: AgeBand }),
       success: AgeProfile,
       error: wire(PlayerNotFound)
-    })
-      .annotate(OpenApi.Summary, "Set the age group of a player")
-      .annotate(Operation, operations.age),
+    }).annotateMerge(operation("Set the age group of a player", operations.age)),
     HttpApiEndpoint.post("verifyToken", "/players/verify-token", {
       params,
       payload: Schema.Struct({ token: Schema.String }),
       success: VerifiedToken,
       error: [wire(InvalidToken), wire(TokenExpired), wire(PlayerNotFound)]
-    })
-      .annotate(OpenApi.Summary, "Verify an access token and return its player, banned or not")
-      .annotate(Operation, operations.verifyToken),
+    }).annotateMerge(
+      operation(
+        "Verify an access token and return its player, banned or not",
+        operations.verifyToken
+      )
+    ),
     HttpApiEndpoint.get("appeals", "/appeals", {
       params,
       query: {
@@ -174,9 +173,9 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
         )
       },
       success: AppealPage
-    })
-      .annotate(OpenApi.Summary, "List appeals against bans, open ones first, then oldest first")
-      .annotate(Operation, operations.appeals),
+    }).annotateMerge(
+      operation("List appeals against bans, open ones first, then oldest first", operations.appeals)
+    ),
     HttpApiEndpoint.post("resolve", "/appeals/:appealId/resolve", {
       params: { ...params, appealId: Schema.String },
       payload: Schema.Struct({
@@ -185,9 +184,7 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
       }),
       success: ResolvedAppeal,
       error: [wire(NotFound), wire(AlreadyResolved)]
-    })
-      .annotate(OpenApi.Summary, "Resolve an appeal; accepting it lifts the ban")
-      .annotate(Operation, operations.resolve)
+    }).annotateMerge(operation("Resolve an appeal; accepting it lifts the ban", operations.resolve))
   )
 
 /** Moderation endpoints for secret keys. */

@@ -3,7 +3,7 @@
  * for agents, and whether functions may call it. Each door reads the annotation; none repeats it.
  */
 import { Context } from "effect"
-import type { HttpApiEndpoint } from "effect/http-api"
+import { type HttpApiEndpoint, OpenApi } from "effect/http-api"
 import type { AuditAction } from "./audit.ts"
 import { SecretKey } from "./auth.ts"
 
@@ -30,6 +30,10 @@ export interface OperationFacts {
 export const Operation = Context.Reference<OperationFacts>("rpc/operations/Operation", {
   defaultValue: () => ({})
 })
+
+/** Annotations of an operator's endpoint: its summary, and its facts. */
+export const operation = (summary: string, facts: OperationFacts) =>
+  Context.merge(OpenApi.annotations({ summary }), Context.make(Operation, facts))
 
 /** Doors beside HTTP: the agent's tools, and the binding `svc` of functions. */
 export const doors = ["agent", "functions"] as const

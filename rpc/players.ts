@@ -6,7 +6,7 @@ import { NotFound, PlayerNotFound, wire } from "./errors/codes.ts"
 import { PlayerId } from "./ids.ts"
 import { sessions } from "./limits.ts"
 import { forPlayer, playerParams } from "./mounts.ts"
-import { Operation } from "./operations.ts"
+import { operation } from "./operations.ts"
 import { nameUpTo, Timestamp } from "./text.ts"
 
 /** Name that others see: 1 to 32 characters. It need not be unique. */
@@ -63,8 +63,6 @@ export class PlayerProfileApi extends forPlayer(
       params: playerParams,
       success: Schema.Struct({ player: ServerPlayer }),
       error: wire(PlayerNotFound)
-    })
-      .annotate(OpenApi.Summary, "Get a player")
-      .annotate(Operation, { functions: true })
+    }).annotateMerge(operation("Get a player", { functions: true }))
   )
 ) {}

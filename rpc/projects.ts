@@ -27,7 +27,7 @@ import {
   underMember,
   underProject
 } from "./mounts.ts"
-import { Operation, type OperationFacts } from "./operations.ts"
+import { operation } from "./operations.ts"
 import { PageLimit } from "./pages.ts"
 import { Identity } from "./players.ts"
 import { Deleted } from "./responses.ts"
@@ -339,38 +339,11 @@ const Search = {
   limit: Schema.optionalKey(PageLimit)
 }
 
-/** The reads, for agents. */
-const operations = {
-  overview: { tool: { name: "overview_read", effect: "reads" } },
-  players: {
-    tool: {
-      name: "players_search",
-      description:
-        "Find players by id, exact email or the beginning of a name. Without q: the newest.",
-      effect: "reads"
-    }
-  },
-  player: {
-    tool: {
-      name: "player_get",
-      description: "Read a player: identities, bans, saves, stats and sessions",
-      effect: "reads"
-    }
-  },
-  realtime: {
-    tool: {
-      name: "rooms_list",
-      description: "List the live rooms, queues and channels of the environment, up to 500 of each",
-      effect: "reads"
-    }
-  }
-} as const satisfies Record<string, OperationFacts>
-
 const viewsOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(
-    HttpApiEndpoint.get("overview", "/overview", { params, success: Overview })
-      .annotate(OpenApi.Summary, "Read key figures")
-      .annotate(Operation, operations.overview),
+    HttpApiEndpoint.get("overview", "/overview", { params, success: Overview }).annotateMerge(
+      operation("Read key figures", { tool: { name: "overview_read", effect: "reads" } })
+    ),
     HttpApiEndpoint.get("players", "/players", {
       params,
       query: Search,
@@ -384,12 +357,11 @@ const viewsOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
           "A page of players. The first one has the `total` of all pages, later ones null. `nextCursor` is " +
           "null on the last one."
       })
-    })
-      .annotate(
-        OpenApi.Summary,
-        "List players, newest first; with q find them by id, email or name prefix"
-      )
-      .annotate(Operation, operations.players),
+    }).annotateMerge(
+      operation("List players, newest first; with q find them by id, email or name prefix", {
+        tool: { name: "players_search", effect: "reads" }
+      })
+    ),
     HttpApiEndpoint.get("player", "/players/:playerId", {
       params: { ...params, playerId: Schema.String },
       success: Schema.Struct({ player: PlayerDetail }).annotate({
@@ -397,12 +369,16 @@ const viewsOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
         description: "One player as operators see it."
       }),
       error: wire(PlayerNotFound)
-    })
-      .annotate(OpenApi.Summary, "Read a player with bans, saves, stats and sessions")
-      .annotate(Operation, operations.player),
-    HttpApiEndpoint.get("realtime", "/realtime", { params, success: LiveView })
-      .annotate(OpenApi.Summary, "List live rooms, queues and channels")
-      .annotate(Operation, operations.realtime)
+    }).annotateMerge(
+      operation("Read a player with bans, saves, stats and sessions", {
+        tool: { name: "player_get", effect: "reads" }
+      })
+    ),
+    HttpApiEndpoint.get("realtime", "/realtime", { params, success: LiveView }).annotateMerge(
+      operation("List live rooms, queues and channels", {
+        tool: { name: "rooms_list", effect: "reads" }
+      })
+    )
   )
 
 /** `/v1/projects/:projectId/environments/:env`: keys and dashboard reads of one environment. */
@@ -416,9 +392,9 @@ export class EnvironmentApi extends underProject(
         description: "A new key. `plain` is shown only here."
       }),
       error: wire(TooManyKeys)
-    })
-      .annotate(OpenApi.Summary, "Create a key; the response shows it in plain text once")
-      .annotate(Operation, { audit: "key.create" })
+    }).annotateMerge(
+      operation("Create a key; the response shows it in plain text once", { audit: "key.create" })
+    )
   )
 ) {}
 

@@ -8,7 +8,7 @@
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Rpc } from "effect/rpc"
-import { ChannelEvent, ChannelFrames } from "./channels.ts"
+import { ChannelEvent, ChannelFrames } from "./channels/frames.ts"
 import {
   FeatureDisabled,
   FeatureUnavailable,

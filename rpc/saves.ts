@@ -7,7 +7,7 @@
  * white space between tokens. Nesting is limited to 64 levels.
  */
 import { Schema, SchemaTransformation } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import {
   FeatureGate,
   KeepsBodyText,
@@ -28,7 +28,7 @@ import {
 } from "./errors/codes.ts"
 import { saves as limits, throttles } from "./limits.ts"
 import { forPlayer, keyParams, type PlayerMountParams, playerParams } from "./mounts.ts"
-import { Operation, type OperationFacts } from "./operations.ts"
+import { operation, type OperationFacts } from "./operations.ts"
 import { Deleted } from "./responses.ts"
 import { Timestamp } from "./text.ts"
 
@@ -94,16 +94,12 @@ const savesOf = <Id extends string, P extends PlayerMountParams>(id: Id, params:
       HttpApiEndpoint.get("list", "/saves", {
         params,
         success: SaveList
-      })
-        .annotate(OpenApi.Summary, "List the player's saves, newest first")
-        .annotate(Operation, operations.list),
+      }).annotateMerge(operation("List the player's saves, newest first", operations.list)),
       HttpApiEndpoint.get("read", "/saves/:key", {
         params: { ...params, key: SaveKey },
         success: Save,
         error: wire(SaveNotFound)
-      })
-        .annotate(OpenApi.Summary, "Read a save with its data")
-        .annotate(Operation, operations.read),
+      }).annotateMerge(operation("Read a save with its data", operations.read)),
       HttpApiEndpoint.put("write", "/saves/:key", {
         params: { ...params, key: SaveKey },
         payload: SavePut,
@@ -116,9 +112,10 @@ const savesOf = <Id extends string, P extends PlayerMountParams>(id: Id, params:
           wire(NotFound)
         ]
       })
-        .annotate(OpenApi.Summary, "Write a save, optionally only if its version is unchanged")
+        .annotateMerge(
+          operation("Write a save, optionally only if its version is unchanged", operations.write)
+        )
         .annotate(KeepsBodyText, true)
-        .annotate(Operation, operations.write)
         .annotate(PlayerRate, { ...throttles.savePut, name: "save" }),
       HttpApiEndpoint.delete("remove", "/saves/:key", {
         params: { ...params, key: SaveKey },
@@ -127,9 +124,9 @@ const savesOf = <Id extends string, P extends PlayerMountParams>(id: Id, params:
         },
         success: Deleted,
         error: [wire(SaveNotFound), wire(VersionConflict)]
-      })
-        .annotate(OpenApi.Summary, "Delete a save, optionally only if its version is unchanged")
-        .annotate(Operation, operations.remove)
+      }).annotateMerge(
+        operation("Delete a save, optionally only if its version is unchanged", operations.remove)
+      )
     )
     .annotateEndpoints(RequiredFeature, "saves")
 

@@ -26,7 +26,7 @@ import {
   underKey,
   underProject
 } from "./mounts.ts"
-import { Operation } from "./operations.ts"
+import { operation } from "./operations.ts"
 import { Timestamp } from "./text.ts"
 
 /** A stat's value for all time, today, this week (from Monday) and this month. */
@@ -96,9 +96,9 @@ export const StatsRead = Schema.Struct({
 const statsOf = <Id extends string, P extends PlayerMountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id)
     .add(
-      HttpApiEndpoint.get("read", "/stats", { params, success: StatsRead })
-        .annotate(OpenApi.Summary, "Read the player's all-time stats")
-        .annotate(Operation, { functions: true }),
+      HttpApiEndpoint.get("read", "/stats", { params, success: StatsRead }).annotateMerge(
+        operation("Read the player's all-time stats", { functions: true })
+      ),
       HttpApiEndpoint.post("report", "/stats", {
         params,
         headers: { "idempotency-key": Schema.optionalKey(Schema.String) },
@@ -110,9 +110,7 @@ const statsOf = <Id extends string, P extends PlayerMountParams>(id: Id, params:
           wire(IdempotencyKeyReused),
           wire(IdempotencyInProgress)
         ]
-      })
-        .annotate(OpenApi.Summary, "Report stats")
-        .annotate(Operation, { functions: true })
+      }).annotateMerge(operation("Report stats", { functions: true }))
     )
     .annotateEndpoints(RequiredFeature, "stats")
 
@@ -147,9 +145,11 @@ const integrity = <Id extends string, P extends MountParams>(id: Id, params: P) 
     HttpApiEndpoint.post("rotateWebhookSecret", "/integrity/webhook-secret", {
       params,
       success: WebhookSecret
-    })
-      .annotate(OpenApi.Summary, "Replace the signing secret of the stats webhook")
-      .annotate(Operation, { audit: "webhookSecret.rotate" })
+    }).annotateMerge(
+      operation("Replace the signing secret of the stats webhook", {
+        audit: "webhookSecret.rotate"
+      })
+    )
   )
 
 /**

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Rpc, RpcGroup } from "effect/rpc"
-import { VoiceMode } from "./channels.ts"
+import { VoiceMode } from "./channels/frames.ts"
 import {
   NotInChannel,
   PayloadTooLarge,

@@ -16,7 +16,7 @@ import {
   type VoiceTooLarge,
   type WireError
 } from "#rpc/errors/codes"
-import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels"
+import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels/frames"
 import { channels as limits } from "#rpc/limits"
 import { ExecutedCommands } from "../executed-commands.ts"
 import { Sink } from "../local-actors.ts"

@@ -6,7 +6,7 @@
 import { Clock, Context, Effect, HashMap, Layer, Stream } from "effect"
 import { Entity } from "effect/cluster"
 import { ChannelExists, ChannelNotFound, Unavailable } from "#rpc/errors/codes"
-import type { ChannelChanges } from "#rpc/channels"
+import type { ChannelChanges } from "#rpc/channels/frames"
 import { channels as limits } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { GraceHolds } from "../grace-holds.ts"

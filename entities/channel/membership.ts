@@ -9,7 +9,7 @@ import {
   PlayerRequired,
   Unavailable
 } from "#rpc/errors/codes"
-import type { ChannelCloseReason, ChannelLeaveReason } from "#rpc/channels"
+import type { ChannelCloseReason, ChannelLeaveReason } from "#rpc/channels/frames"
 import { channels as limits } from "#rpc/limits"
 import { absent } from "../absence.ts"
 import {

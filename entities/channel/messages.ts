@@ -7,7 +7,7 @@ import {
   ChannelVoice,
   MaxMembers,
   ModerateOp
-} from "#rpc/channels"
+} from "#rpc/channels/frames"
 import { WireError } from "#rpc/errors/codes"
 
 const command = <const T extends string, const Fields extends Schema.Struct.Fields>(

@@ -27,7 +27,7 @@ import type {
   ChannelSettings,
   ChannelVoice,
   ModerateOp
-} from "#rpc/channels"
+} from "#rpc/channels/frames"
 import { channels as limits } from "#rpc/limits"
 import { type Absence, absent } from "../absence.ts"
 

@@ -2,7 +2,7 @@
  * Moderation of a channel's players: lists, mutes, kicks and bans. Pure.
  */
 import { Result } from "effect"
-import type { ModerateOp } from "#rpc/channels"
+import type { ModerateOp } from "#rpc/channels/frames"
 import { ChannelListFull, InvalidFrame, OwnerOnly } from "#rpc/errors/codes"
 import { channels as limits } from "#rpc/limits"
 import { removeMembers } from "./membership.ts"

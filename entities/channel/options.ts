@@ -3,7 +3,7 @@
  */
 import { Result } from "effect"
 import { VoiceInUse, VoiceTooLarge } from "#rpc/errors/codes"
-import type { ChannelChanges, ChannelVoice } from "#rpc/channels"
+import type { ChannelChanges, ChannelVoice } from "#rpc/channels/frames"
 import { channels as limits } from "#rpc/limits"
 import type { ChannelState, Lists, ChannelOptions } from "./model.ts"
 

@@ -3,7 +3,7 @@
  * sends one combined event per second, because each event costs a write to every socket. It sends a
  * leave even if it sent no join: a player who joined in between may know of the member.
  */
-import type { ChannelEvent, ChannelLeaveReason } from "#rpc/channels"
+import type { ChannelEvent, ChannelLeaveReason } from "#rpc/channels/frames"
 import { channels as limits } from "#rpc/limits"
 import { type ChannelState, type Emission, type Member, memberOf, playerView } from "./model.ts"
 

@@ -13,7 +13,7 @@ import {
   VoiceInUse,
   VoiceTooLarge
 } from "#rpc/errors/codes"
-import { AcceptedChannelChanges, ChannelMessage, ChannelReport } from "#rpc/channels"
+import { AcceptedChannelChanges, ChannelMessage, ChannelReport } from "#rpc/channels/frames"
 import {
   ChannelBatch,
   ChannelInput,

@@ -4,7 +4,7 @@
  * unmanaged one at most half a second after a change.
  */
 import { Effect, Schema } from "effect"
-import { ChannelJoin, ChannelSend, ChannelVoice } from "#rpc/channels"
+import { ChannelJoin, ChannelSend, ChannelVoice } from "#rpc/channels/frames"
 import type { ChannelRow, StoredRow } from "#sql/channels"
 import { StoredLink } from "../executed-commands.ts"
 import { snapshotFormat } from "../snapshot-format.ts"

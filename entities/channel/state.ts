@@ -13,7 +13,7 @@ import {
   type VoiceInUse,
   type VoiceTooLarge
 } from "#rpc/errors/codes"
-import type { ChannelChanges } from "#rpc/channels"
+import type { ChannelChanges } from "#rpc/channels/frames"
 import { absenceDeadline, disconnect, dropNode, expire, isOver } from "./absences.ts"
 import { join, listen, removeMembers, transferOwnership, withListeners } from "./membership.ts"
 import {

@@ -4,7 +4,7 @@
  * connections with equal permissions share one text.
  */
 import { HashMap } from "effect"
-import type { ChannelEvent } from "#rpc/channels"
+import type { ChannelEvent } from "#rpc/channels/frames"
 import type { CodedError } from "#rpc/errors/codes"
 import type { Attachment, ChannelState, Member } from "./model.ts"
 import { memberOf, membersOf, playerView, selfOf, settingsView } from "./model.ts"

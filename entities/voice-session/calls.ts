@@ -1,6 +1,6 @@
 /** The voice calls of this node. A call lives where its channel lives, as long as it has members. */
 import { Clock, Context, Effect, Exit, Layer, Random, Scope, Semaphore } from "effect"
-import type { ChannelVoice } from "#rpc/channels"
+import type { ChannelVoice } from "#rpc/channels/frames"
 import { VoiceUnavailable } from "#rpc/errors/codes"
 import type { VoiceCloseReason } from "#rpc/voice"
 import type { ChannelActor } from "../channel/actor.ts"

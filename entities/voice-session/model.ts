@@ -1,6 +1,6 @@
 /** Model of a voice call: its members, the commands it takes, and the events it emits. */
 import { Result } from "effect"
-import type { ChannelVoice } from "#rpc/channels"
+import type { ChannelVoice } from "#rpc/channels/frames"
 import type { NotInChannel, VoiceUnavailable } from "#rpc/errors/codes"
 import { voice as limits } from "#rpc/limits"
 import type { SignalKind } from "#rpc/rooms"

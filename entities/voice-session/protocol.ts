@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
-import { VoiceMode } from "#rpc/channels"
+import { VoiceMode } from "#rpc/channels/frames"
 import { InvalidFrame, NotInChannel, VoiceDisabled, VoiceUnavailable } from "#rpc/errors/codes"
 import { SignalKind } from "#rpc/rooms"
 

@@ -16,7 +16,7 @@ import {
 } from "../errors/codes.ts"
 import { functionLogs, functions as limits, http } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
-import { Operation, type OperationFacts } from "../operations.ts"
+import { operation, type OperationFacts } from "../operations.ts"
 import { integerText } from "../pages.ts"
 import { deadLetterQuery, DeadLetterId, DeadLetterPage } from "./dead-letters.ts"
 import {
@@ -86,9 +86,9 @@ const operations = {
 
 const settings = <P extends MountParams>(params: P) =>
   [
-    HttpApiEndpoint.get("status", "/functions", { params, success: FunctionsStatus })
-      .annotate(OpenApi.Summary, "Get the state of Functions")
-      .annotate(Operation, operations.status),
+    HttpApiEndpoint.get("status", "/functions", { params, success: FunctionsStatus }).annotateMerge(
+      operation("Get the state of Functions", operations.status)
+    ),
     HttpApiEndpoint.post("enable", "/functions/enable", {
       params,
       payload: ChangedLimits,
@@ -129,17 +129,14 @@ const deployments = <P extends MountParams>(params: P) =>
         cursor: Schema.optionalKey(Cursor)
       },
       success: FunctionsDeploymentPage
-    })
-      .annotate(OpenApi.Summary, "List versions, newest first")
-      .annotate(Operation, operations.deployments),
+    }).annotateMerge(operation("List versions, newest first", operations.deployments)),
     HttpApiEndpoint.post("activate", "/functions/deployments/:version/activate", {
       params: { ...params, version: Schema.String },
       success: FunctionsDeployment,
       error: [wire(NotFound), wire(FunctionInvalid)]
     })
       .annotate(RequiresFunctions, true)
-      .annotate(OpenApi.Summary, "Make a version live, for a rollback")
-      .annotate(Operation, operations.activate)
+      .annotateMerge(operation("Make a version live, for a rollback", operations.activate))
   ] as const
 
 const secrets = <P extends MountParams>(params: P) =>
@@ -202,16 +199,22 @@ const deadLetters = <P extends MountParams>(params: P) =>
       params,
       query: deadLetterQuery,
       success: DeadLetterPage
-    })
-      .annotate(OpenApi.Summary, "List messages and events that failed for good, newest first")
-      .annotate(Operation, operations.deadLetters),
+    }).annotateMerge(
+      operation(
+        "List messages and events that failed for good, newest first",
+        operations.deadLetters
+      )
+    ),
     HttpApiEndpoint.post("retryDeadLetter", "/functions/dead-letters/:id/retry", {
       params: { ...params, id: Schema.String },
       success: DeadLetterId,
       error: wire(NotFound)
-    })
-      .annotate(OpenApi.Summary, "Deliver a dead letter again, as if it had just been sent")
-      .annotate(Operation, operations.retryDeadLetter),
+    }).annotateMerge(
+      operation(
+        "Deliver a dead letter again, as if it had just been sent",
+        operations.retryDeadLetter
+      )
+    ),
     HttpApiEndpoint.delete("deleteDeadLetter", "/functions/dead-letters/:id", {
       params: { ...params, id: Schema.String },
       success: DeadLetterId,

@@ -17,7 +17,7 @@ import {
 import { DeploymentId } from "../ids.ts"
 import { hosting as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underProject } from "../mounts.ts"
-import { Operation, type OperationFacts } from "../operations.ts"
+import { operation, type OperationFacts } from "../operations.ts"
 import { PageLimit } from "../pages.ts"
 import { Deleted } from "../responses.ts"
 import { textUpTo, Timestamp } from "../text.ts"
@@ -178,8 +178,7 @@ const writes = <P extends MountParams>(params: P) =>
       error: [wire(BlobsMissing), wire(NotFound)]
     })
       .annotate(RequiredFeature, feature)
-      .annotate(OpenApi.Summary, "Make a deployment live, for a rollback, too")
-      .annotate(Operation, operations.activate)
+      .annotateMerge(operation("Make a deployment live, for a rollback, too", operations.activate))
   ] as const
 
 const reads = <P extends MountParams>(params: P) =>
@@ -188,9 +187,7 @@ const reads = <P extends MountParams>(params: P) =>
       params,
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(Cursor) },
       success: DeploymentPage
-    })
-      .annotate(OpenApi.Summary, "List deployments, newest first")
-      .annotate(Operation, operations.list),
+    }).annotateMerge(operation("List deployments, newest first", operations.list)),
     HttpApiEndpoint.get("get", "/deployments/:ref", {
       params: { ...params, ref: Schema.String },
       success: DeploymentManifest,

@@ -8,7 +8,7 @@ import { BodyMaxBytes } from "../auth.ts"
 import { Provider } from "../identities.ts"
 import { oauth as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
-import { Operation, type OperationFacts } from "../operations.ts"
+import { operation, type OperationFacts } from "../operations.ts"
 
 /** Providers that need the id and secret of an OAuth client. */
 const ClientProvider = Schema.Literals(["google", "discord", "x"])
@@ -86,22 +86,17 @@ const providers = <Id extends string, P extends MountParams>(id: Id, params: P) 
       payload: AppleCredentials,
       success: ProviderState
     })
-      .annotate(OpenApi.Summary, "Set the credentials of Sign in with Apple")
-      .annotate(Operation, operations.put)
+      .annotateMerge(operation("Set the credentials of Sign in with Apple", operations.put))
       .annotate(BodyMaxBytes, limits.bodyMaxBytes),
     HttpApiEndpoint.put("put", "/auth/providers/:provider", {
       params: { ...params, provider: ClientProvider },
       payload: ClientCredentials,
       success: ProviderState
-    })
-      .annotate(OpenApi.Summary, "Set the credentials of a sign-in provider")
-      .annotate(Operation, operations.put),
+    }).annotateMerge(operation("Set the credentials of a sign-in provider", operations.put)),
     HttpApiEndpoint.delete("delete", "/auth/providers/:provider", {
       params: { ...params, provider: Provider },
       success: ProviderState
-    })
-      .annotate(OpenApi.Summary, "Delete the credentials of a sign-in provider")
-      .annotate(Operation, operations.delete)
+    }).annotateMerge(operation("Delete the credentials of a sign-in provider", operations.delete))
   )
 
 /** `auth/providers`: the credentials of external sign-in. */

@@ -8,7 +8,7 @@ import { AnyKey, OptionalPlayerToken, PlayerToken, PublishableKey, Requests } fr
 import { NotFound, ShareImagesDisabled, ShareTagsDisabled, wire } from "../errors/codes.ts"
 import { share as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
-import { Operation, type OperationFacts } from "../operations.ts"
+import { operation, type OperationFacts } from "../operations.ts"
 import { PageLimit } from "../pages.ts"
 import { isDay, isStorable, nameUpTo, Timestamp } from "../text.ts"
 import { ShareLinksGate, ShareStatsGate, ShareTrackingGate } from "./gates.ts"
@@ -262,8 +262,9 @@ const operators = <Id extends string, P extends MountParams>(id: Id, params: P) 
       success: ShareStats
     })
       .middleware(ShareStatsGate)
-      .annotate(OpenApi.Summary, "Count visits, new players and plays, by link and by day")
-      .annotate(Operation, operations.stats),
+      .annotateMerge(
+        operation("Count visits, new players and plays, by link and by day", operations.stats)
+      ),
     HttpApiEndpoint.post("link", "/share/links", {
       params,
       payload: Schema.Struct({ label: nameUpTo(limits.labelMaxCharacters) }),
@@ -271,8 +272,9 @@ const operators = <Id extends string, P extends MountParams>(id: Id, params: P) 
       error: wire(NotFound)
     })
       .middleware(ShareLinksGate)
-      .annotate(OpenApi.Summary, "Make a labelled link, for example for a campaign")
-      .annotate(Operation, operations.link),
+      .annotateMerge(
+        operation("Make a labelled link, for example for a campaign", operations.link)
+      ),
     HttpApiEndpoint.get("tags", "/share/tags", {
       params,
       query: TagsQuery,

@@ -2,7 +2,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { WebSocket } from "ws"
-import type { ChannelEvent } from "#rpc/channels"
+import type { ChannelEvent } from "#rpc/channels/frames"
 import { applyChannelEvent, viewOf } from "#client/channel-view"
 import {
   type Channel,

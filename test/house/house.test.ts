@@ -258,10 +258,8 @@ describe("doors", () => {
       knownCallers(source(path, `inProcess.call({ environment, actor, door: "agent" }, call)`)),
       `${path}:1 ${makers}`
     )
-    refuses(
-      knownCallers(source(path, `\nEffect.provideService(KnownCaller, caller)`)),
-      `${path}:2 ${makers}`
-    )
+    const provided = source(path, `\nEffect.provideService(KnownCaller, caller)`)
+    refuses(knownCallers(provided), `${path}:2 ${makers}`)
     refuses(knownCallers(source("src/server/http/agent/endpoint.ts", `f({ door: "agent" })`)))
     holds(sources.flatMap(knownCallers))
   })

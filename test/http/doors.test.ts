@@ -106,7 +106,7 @@ layer(Node, { timeout: "60 seconds" })("calls in the process", (it) => {
         [
           JSON.stringify({ reason: "x".repeat(limits.bodyMaxBytes) }),
           Buffer.from([0x7b, 0xff, 0x7d]),
-          '{"durationHours":1.00000000000000000001}',
+          '{"durationHours":12345678901234567890}',
           "{"
         ],
         (body) => {
@@ -138,10 +138,10 @@ layer(Node, { timeout: "60 seconds" })("calls in the process", (it) => {
     Effect.gen(function* () {
       const made = yield* make
       const sql = yield* SqlClient.SqlClient
-      yield* sql`alter table appeals rename to hidden_appeals`
+      yield* sql`alter table sanctions rename to hidden_sanctions`
       const path = "/v1/admin/appeals"
       const { body, outcome } = yield* callAs(made, "agent", { method: "GET", path })
-      yield* sql`alter table hidden_appeals rename to appeals`
+      yield* sql`alter table hidden_sanctions rename to sanctions`
       assert.strictEqual(outcome, "500 internal_error")
       assert.match(String(at(body, "error", "details", "requestId")), /-call-\d+$/)
     })

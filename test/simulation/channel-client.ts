@@ -3,7 +3,7 @@
  * alone, and after a drop the client rejoins each channel by itself. A frame that it cannot apply is a
  * violation.
  */
-import type { ChannelEvent } from "#rpc/channels"
+import type { ChannelEvent } from "#rpc/channels/frames"
 import type { Reply } from "#rpc/realtime"
 import { applyEvent, type View } from "../support/channel-views.ts"
 import type { ChannelRules, Sentence } from "./channel-rules.ts"

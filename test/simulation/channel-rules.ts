@@ -3,7 +3,7 @@
  * effect of a call without an answer is unknown, and no check relies on it afterwards.
  */
 import { Cause, Effect, Exit } from "effect"
-import type { ChannelReport, ModerateOp } from "#rpc/channels"
+import type { ChannelReport, ModerateOp } from "#rpc/channels/frames"
 import { Hub } from "#server/links/hub"
 import type { Chance } from "./random.ts"
 import { environmentId } from "./environment.ts"

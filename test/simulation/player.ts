@@ -3,7 +3,7 @@
  * is built from received frames alone. A frame that it cannot apply is a violation.
  */
 import { Option, Schema } from "effect"
-import { ChannelEvent } from "#rpc/channels"
+import { ChannelEvent } from "#rpc/channels/frames"
 import { ClientFrames, Reply, Warn, Welcome } from "#rpc/realtime"
 import { RoomEvent, type RoomSnapshot } from "#rpc/rooms"
 import { VoiceEvent } from "#rpc/voice"

@@ -5,7 +5,7 @@
  */
 import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import { ChannelEvent, type ModerateOp } from "#rpc/channels"
+import { ChannelEvent, type ModerateOp } from "#rpc/channels/frames"
 import { channels as limits } from "#rpc/limits"
 import { absentOf } from "#entities/channel/absences"
 import { ChannelActor } from "#entities/channel/actor"

@@ -1,6 +1,6 @@
 /** View of a channel at a client: `channel_joined`, and each later event applied to it. */
 import { assert } from "@effect/vitest"
-import type { ChannelEvent, ChannelPlayer, ChannelSettings } from "#rpc/channels"
+import type { ChannelEvent, ChannelPlayer, ChannelSettings } from "#rpc/channels/frames"
 
 /** View of a channel at a client. */
 export interface View {

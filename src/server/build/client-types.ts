@@ -14,7 +14,7 @@ import {
   ChannelVoice,
   ModerateOp,
   Moderation
-} from "#rpc/channels"
+} from "#rpc/channels/frames"
 import { codesOf } from "#rpc/asyncapi"
 import * as codes from "#rpc/errors/codes"
 import { FunctionCpuExceeded, FunctionsSuspended } from "#rpc/errors/functions"

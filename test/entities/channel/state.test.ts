@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import type { ModerateOp } from "#rpc/channels"
+import type { ModerateOp } from "#rpc/channels/frames"
 import { channels as limits } from "#rpc/limits"
 import { decide } from "#entities/channel/state"
 import { ChannelHarness, checkViews, channelOf, type Node } from "../../support/channel-harness.ts"

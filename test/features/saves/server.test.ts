@@ -50,10 +50,12 @@ layer(Node, { timeout: "60 seconds" })("a game server with the secret key", (it)
       const path = `/v1/admin/players/${player.id}`
       yield* server("POST", `${path}/ban`, {})
       const writes = throttles.savePut.burst + 5
-      for (let i = 0; i < writes; i += 1) {
-        const { status } = yield* server("PUT", `${path}/saves/slot`, { data: i })
-        assert.strictEqual(status, 200)
-      }
+      const written = yield* Effect.forEach(
+        Array.from({ length: writes }, (_, i) => i),
+        (i) => server("PUT", `${path}/saves/slot`, { data: i }),
+        { concurrency: 10 }
+      )
+      assert.deepStrictEqual([...new Set(written.map(({ status }) => status))], [200])
       for (const score of [1, 2, 3]) {
         const report = yield* server("POST", `${path}/stats`, { stats: { score } })
         assert.strictEqual(report.status, 200, JSON.stringify(report.body))
@@ -63,15 +65,21 @@ layer(Node, { timeout: "60 seconds" })("a game server with the secret key", (it)
     })
   )
 
-  it.effect("still leaves the player its own rate", () =>
+  it.effect("leaves the player its own rate", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(config)
-      const statuses: Array<number> = []
-      for (let i = 0; i <= throttles.savePut.burst; i += 1) {
-        statuses.push((yield* player.ask("PUT", "/v1/saves/slot", { data: i })).status)
-      }
-      assert.strictEqual(statuses.at(-2), 200)
-      assert.strictEqual(statuses.at(-1), 429)
+      // The bucket fills again by one a second meanwhile.
+      const written = yield* Effect.forEach(
+        Array.from({ length: throttles.savePut.burst + 30 }, (_, i) => i),
+        (i) => player.ask("PUT", "/v1/saves/slot", { data: i }),
+        { concurrency: 10 }
+      )
+      const passed = written.filter(({ status }) => status === 200).length
+      assert.isAtLeast(passed, throttles.savePut.burst)
+      assert.include(
+        written.map(({ status }) => status),
+        429
+      )
     })
   )
 

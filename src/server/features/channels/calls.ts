@@ -1,7 +1,7 @@
 /** Calls of the server to channels, which live anywhere in the cluster. */
 import { Cause, Effect, Option, Schema } from "effect"
 import { CurrentEnvironment } from "#rpc/auth"
-import { ChannelName } from "#rpc/channels"
+import { ChannelName } from "#rpc/channels/frames"
 import { ChannelNotFound, Unavailable } from "#rpc/errors/codes"
 import { ChannelRepository } from "#sql/channels"
 import {

@@ -2,7 +2,7 @@
 import { Effect, Schema } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
-import type { ChannelChanges, ModerateOp } from "#rpc/channels"
+import type { ChannelChanges, ModerateOp } from "#rpc/channels/frames"
 import { PayloadTooLarge, PlayerNotFound } from "#rpc/errors/codes"
 import { PlayerId } from "#rpc/ids"
 import { channels as limits, rateWindows } from "#rpc/limits"

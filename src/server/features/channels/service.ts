@@ -5,7 +5,7 @@
  */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { ChannelName } from "#rpc/channels"
+import { ChannelName } from "#rpc/channels/frames"
 import {
   ChannelForbidden,
   ChannelNotFound,

@@ -1,13 +1,12 @@
 /**
  * Realtime channels: messages to every member, never stored. Clients create channels whose names begin
- * with `@`; the server API creates and manages any. One `Rpc` declares each frame, as in `./rooms.ts`.
+ * with `@`; the server API creates and manages any. One `Rpc` declares each frame, as in `../rooms.ts`.
  *
  * Timestamps are ISO 8601 UTC, except `at`, which is Unix milliseconds.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { OpenApi } from "effect/http-api"
 import { Rpc, RpcGroup } from "effect/rpc"
-import { BodyMaxBytes, FeatureGate, RequiredFeature, Requests, SecretKey } from "./auth.ts"
 import {
   ChannelBanned,
   ChannelExists,
@@ -19,19 +18,14 @@ import {
   NotInChannel,
   OwnerOnly,
   PayloadTooLarge,
-  PlayerNotFound,
   SendForbidden,
   TooManyChannels,
-  VoiceInUse,
-  VoiceTooLarge,
-  wire
-} from "./errors/codes.ts"
-import { PlayerIdText } from "./ids.ts"
-import { channels as limits } from "./limits.ts"
-import { Operation, type OperationFacts } from "./operations.ts"
-import { Deleted } from "./responses.ts"
-import { commonFrameErrors, MessageData, PlayerName } from "./rooms.ts"
-import { Timestamp } from "./text.ts"
+  VoiceTooLarge
+} from "../errors/codes.ts"
+import { PlayerIdText } from "../ids.ts"
+import { channels as limits } from "../limits.ts"
+import { commonFrameErrors, MessageData, PlayerName } from "../rooms.ts"
+import { Timestamp } from "../text.ts"
 
 // Values ---------------------------------------------------------------------------------------
 
@@ -350,77 +344,3 @@ export const ChannelReport = Schema.Struct({
   description: "A channel in the server API: settings, lists and members."
 })
 export type ChannelReport = typeof ChannelReport.Type
-
-/** The operations, for the audit log, agents and functions. */
-const operations = {
-  put: { audit: "channel.put", functions: true },
-  get: { functions: true, tool: { name: "channel_get", effect: "reads" } },
-  delete: { audit: "channel.delete", functions: true },
-  message: { functions: true },
-  moderate: {
-    audit: "channel.moderate",
-    functions: true,
-    tool: {
-      name: "channel_moderate",
-      description: "Invite, mute, kick or ban a player in one channel, or undo it",
-      effect: "destroys"
-    }
-  }
-} as const satisfies Record<string, OperationFacts>
-
-const named = { params: { name: Schema.String } }
-
-/**
- * `/v1/realtime/channels`: channel management with the secret key. PUT, DELETE and moderate share 300
- * calls a minute for each key; messages have 600. All nodes share these limits.
- */
-export class ChannelsApi extends HttpApiGroup.make("channels")
-  .add(
-    HttpApiEndpoint.put("put", "/:name", {
-      params: { name: ChannelName },
-      payload: ChannelChanges,
-      success: ChannelReport,
-      error: [wire(VoiceInUse), wire(VoiceTooLarge)]
-    })
-      .annotate(OpenApi.Summary, "Create a channel, take one over, or change its settings")
-      .annotate(Operation, operations.put),
-    HttpApiEndpoint.get("get", "/:name", {
-      ...named,
-      success: ChannelReport,
-      error: wire(ChannelNotFound)
-    })
-      .annotate(OpenApi.Summary, "Get a channel's settings, lists and members")
-      .annotate(Operation, operations.get),
-    HttpApiEndpoint.delete("delete", "/:name", {
-      ...named,
-      success: Deleted,
-      error: wire(ChannelNotFound)
-    })
-      .annotate(OpenApi.Summary, "Close a channel")
-      .annotate(Operation, operations.delete),
-    HttpApiEndpoint.post("message", "/:name/messages", {
-      ...named,
-      payload: ChannelMessage,
-      success: Schema.Struct({ delivered: Schema.Int }).annotate({
-        identifier: "Delivered",
-        description: "The number of members to whom the message went."
-      }),
-      error: wire(ChannelNotFound)
-    })
-      .annotate(OpenApi.Summary, "Send a message from the server; `delivered` counts sockets")
-      .annotate(Operation, operations.message),
-    HttpApiEndpoint.post("moderate", "/:name/moderate", {
-      ...named,
-      payload: Moderation,
-      success: Schema.Struct({}),
-      error: [wire(ChannelNotFound), wire(ChannelListFull), wire(PlayerNotFound)]
-    })
-      .annotate(OpenApi.Summary, "Invite, mute, kick or ban a player")
-      .annotate(Operation, operations.moderate)
-  )
-  .annotateEndpoints(RequiredFeature, "realtimeChannels")
-  .annotateEndpoints(BodyMaxBytes, limits.bodyMaxBytes)
-  .prefix("/v1/realtime/channels")
-  .middleware(Requests)
-  .middleware(FeatureGate)
-  .middleware(SecretKey) {}

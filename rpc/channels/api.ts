@@ -1,0 +1,81 @@
+/** Channels in the server API: settings, lists, members and messages, with the secret key. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { BodyMaxBytes, FeatureGate, RequiredFeature, Requests, SecretKey } from "../auth.ts"
+import {
+  ChannelListFull,
+  ChannelNotFound,
+  PlayerNotFound,
+  VoiceInUse,
+  VoiceTooLarge,
+  wire
+} from "../errors/codes.ts"
+import { channels as limits } from "../limits.ts"
+import { operation } from "../operations.ts"
+import { Deleted } from "../responses.ts"
+import { ChannelChanges, ChannelMessage, ChannelName, ChannelReport, Moderation } from "./frames.ts"
+
+const named = { params: { name: Schema.String } }
+
+/**
+ * `/v1/realtime/channels`: channel management with the secret key. PUT, DELETE and moderate share 300
+ * calls a minute for each key; messages have 600. All nodes share these limits.
+ */
+export class ChannelsApi extends HttpApiGroup.make("channels")
+  .add(
+    HttpApiEndpoint.put("put", "/:name", {
+      params: { name: ChannelName },
+      payload: ChannelChanges,
+      success: ChannelReport,
+      error: [wire(VoiceInUse), wire(VoiceTooLarge)]
+    }).annotateMerge(
+      operation("Create a channel, take one over, or change its settings", {
+        audit: "channel.put",
+        functions: true
+      })
+    ),
+    HttpApiEndpoint.get("get", "/:name", {
+      ...named,
+      success: ChannelReport,
+      error: wire(ChannelNotFound)
+    }).annotateMerge(
+      operation("Get a channel's settings, lists and members", {
+        functions: true,
+        tool: { name: "channel_get", effect: "reads" }
+      })
+    ),
+    HttpApiEndpoint.delete("delete", "/:name", {
+      ...named,
+      success: Deleted,
+      error: wire(ChannelNotFound)
+    }).annotateMerge(operation("Close a channel", { audit: "channel.delete", functions: true })),
+    HttpApiEndpoint.post("message", "/:name/messages", {
+      ...named,
+      payload: ChannelMessage,
+      success: Schema.Struct({ delivered: Schema.Int }).annotate({
+        identifier: "Delivered",
+        description: "The number of members to whom the message went."
+      }),
+      error: wire(ChannelNotFound)
+    }).annotateMerge(
+      operation("Send a message from the server; `delivered` counts sockets", { functions: true })
+    ),
+    HttpApiEndpoint.post("moderate", "/:name/moderate", {
+      ...named,
+      payload: Moderation,
+      success: Schema.Struct({}),
+      error: [wire(ChannelNotFound), wire(ChannelListFull), wire(PlayerNotFound)]
+    }).annotateMerge(
+      operation("Invite, mute, kick or ban a player", {
+        audit: "channel.moderate",
+        functions: true,
+        tool: { name: "channel_moderate", effect: "destroys" }
+      })
+    )
+  )
+  .annotateEndpoints(RequiredFeature, "realtimeChannels")
+  .annotateEndpoints(BodyMaxBytes, limits.bodyMaxBytes)
+  .prefix("/v1/realtime/channels")
+  .middleware(Requests)
+  .middleware(FeatureGate)
+  .middleware(SecretKey) {}
