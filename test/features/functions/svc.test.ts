@@ -38,7 +38,8 @@ const setUp = Effect.gen(function* () {
     stats: [{ key: "score", aggregation: "sum" }]
   })
   yield* enable(app)
-  const url = String(at(yield* deploy(app, {}, code), "url"))
+  const address = String(at(yield* deploy(app, {}, code), "url"))
+  const url = `${app.url}/fn${address.slice(address.lastIndexOf("/"))}`
   const svc = Effect.fnUntraced(function* (...calls: ReadonlyArray<Call>) {
     const { body, status } = yield* request(url, { method: "POST", body: calls })
     assert.strictEqual(status, 200, JSON.stringify(body))

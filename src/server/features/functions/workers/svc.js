@@ -1,5 +1,6 @@
 /** Runs inside workerd as the binding `svc`: the server API of the environment, without a key. */
-const encode = encodeURIComponent
+/** Encodes a segment of a path. Dots alone would lead to another path; a hyphen names nothing, either. */
+const encode = (id) => (/^\.{1,2}$/.test(id) ? "-" : encodeURIComponent(id))
 
 export default (env) => {
   const call = async (method, path, body) => {
