@@ -159,6 +159,9 @@ const byDeveloper =
       headers: developer.headers
     })
 
+const ofPlayer = (rest: string, body: object) =>
+  byServer(`/v1/admin/players/:playerId/${rest}`, body)
+
 type Make = (fixture: Fixture) => Effect.Effect<Call>
 
 const calls: Readonly<Record<string, Make>> = {
@@ -232,11 +235,17 @@ const calls: Readonly<Record<string, Make>> = {
       body: { accept: true },
       headers: { "x-svc-key": development.secretKey }
     })),
-  "POST /v1/admin/players/:playerId/ban": byServer("/v1/admin/players/:playerId/ban", {
+  "POST /v1/admin/players/:playerId/ban": ofPlayer("ban", {
     reason: "test"
   }),
-  "POST /v1/admin/players/:playerId/unban": byServer("/v1/admin/players/:playerId/unban", {}),
-  "PUT /v1/admin/players/:playerId/age": byServer("/v1/admin/players/:playerId/age", {
+  "POST /v1/admin/players/:playerId/unban": ofPlayer("unban", {}),
+  "PUT /v1/admin/players/:playerId/saves/:key": ofPlayer("saves/slot", {
+    data: { gold: 1 }
+  }),
+  "POST /v1/admin/players/:playerId/stats": ofPlayer("stats", {
+    stats: { score: 1 }
+  }),
+  "PUT /v1/admin/players/:playerId/age": ofPlayer("age", {
     band: "teen"
   }),
   "PUT /v1/admin/auth/providers/:provider": byServer("/v1/admin/auth/providers/google", {
