@@ -235,19 +235,11 @@ const calls: Readonly<Record<string, Make>> = {
       body: { accept: true },
       headers: { "x-svc-key": development.secretKey }
     })),
-  "POST /v1/admin/players/:playerId/ban": ofPlayer("ban", {
-    reason: "test"
-  }),
+  "POST /v1/admin/players/:playerId/ban": ofPlayer("ban", { reason: "test" }),
   "POST /v1/admin/players/:playerId/unban": ofPlayer("unban", {}),
-  "PUT /v1/admin/players/:playerId/saves/:key": ofPlayer("saves/slot", {
-    data: { gold: 1 }
-  }),
-  "POST /v1/admin/players/:playerId/stats": ofPlayer("stats", {
-    stats: { score: 1 }
-  }),
-  "PUT /v1/admin/players/:playerId/age": ofPlayer("age", {
-    band: "teen"
-  }),
+  "PUT /v1/admin/players/:playerId/saves/:key": ofPlayer("saves/slot", { data: { gold: 1 } }),
+  "POST /v1/admin/players/:playerId/stats": ofPlayer("stats", { stats: { score: 1 } }),
+  "PUT /v1/admin/players/:playerId/age": ofPlayer("age", { band: "teen" }),
   "PUT /v1/admin/auth/providers/:provider": byServer("/v1/admin/auth/providers/google", {
     clientId: "c",
     clientSecret: "s"
