@@ -162,18 +162,14 @@ const byDeveloper =
 const ofPlayer = (rest: string, body: object) =>
   byServer(`/v1/admin/players/:playerId/${rest}`, body)
 
+const signUpForm = { email: "new@example.com", password }
+
 type Make = (fixture: Fixture) => Effect.Effect<Call>
 
 const calls: Readonly<Record<string, Make>> = {
   "POST /v1/auth/guest": byAnyone("/v1/auth/guest", { displayName: "Ada" }),
-  "POST /v1/auth/email/signup": byAnyone("/v1/auth/email/signup", {
-    email: "new@example.com",
-    password
-  }),
-  "POST /v1/auth/email/login": byAnyone("/v1/auth/email/login", {
-    email: "new@example.com",
-    password
-  }),
+  "POST /v1/auth/email/signup": byAnyone("/v1/auth/email/signup", signUpForm),
+  "POST /v1/auth/email/login": byAnyone("/v1/auth/email/login", signUpForm),
   "POST /v1/auth/refresh": ({ development }) =>
     Effect.map(guest(development), ({ refreshToken }) => ({
       path: "/v1/auth/refresh",
