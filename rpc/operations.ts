@@ -35,6 +35,9 @@ export const Operation = Context.Reference<OperationFacts>("rpc/operations/Opera
 export const operation = (summary: string, facts: OperationFacts) =>
   Context.merge(OpenApi.annotations({ summary }), Context.make(Operation, facts))
 
+/** Facts of a read that is also a tool for agents. */
+export const readBy = (name: string): OperationFacts => ({ tool: { name, effect: "reads" } })
+
 /** Doors beside HTTP: the agent's tools, and the binding `svc` of functions. */
 export const doors = ["agent", "functions"] as const
 export type Door = (typeof doors)[number]

@@ -27,7 +27,7 @@ import {
   underMember,
   underProject
 } from "./mounts.ts"
-import { operation } from "./operations.ts"
+import { operation, readBy } from "./operations.ts"
 import { PageLimit } from "./pages.ts"
 import { Identity } from "./players.ts"
 import { Deleted } from "./responses.ts"
@@ -342,7 +342,7 @@ const Search = {
 const viewsOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(
     HttpApiEndpoint.get("overview", "/overview", { params, success: Overview }).annotateMerge(
-      operation("Read key figures", { tool: { name: "overview_read", effect: "reads" } })
+      operation("Read key figures", readBy("overview_read"))
     ),
     HttpApiEndpoint.get("players", "/players", {
       params,
@@ -358,9 +358,10 @@ const viewsOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
           "null on the last one."
       })
     }).annotateMerge(
-      operation("List players, newest first; with q find them by id, email or name prefix", {
-        tool: { name: "players_search", effect: "reads" }
-      })
+      operation(
+        "List players, newest first; with q find them by id, email or name prefix",
+        readBy("players_search")
+      )
     ),
     HttpApiEndpoint.get("player", "/players/:playerId", {
       params: { ...params, playerId: Schema.String },
@@ -370,14 +371,10 @@ const viewsOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
       }),
       error: wire(PlayerNotFound)
     }).annotateMerge(
-      operation("Read a player with bans, saves, stats and sessions", {
-        tool: { name: "player_get", effect: "reads" }
-      })
+      operation("Read a player with bans, saves, stats and sessions", readBy("player_get"))
     ),
     HttpApiEndpoint.get("realtime", "/realtime", { params, success: LiveView }).annotateMerge(
-      operation("List live rooms, queues and channels", {
-        tool: { name: "rooms_list", effect: "reads" }
-      })
+      operation("List live rooms, queues and channels", readBy("rooms_list"))
     )
   )
 
