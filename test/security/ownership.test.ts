@@ -211,6 +211,7 @@ const visibleParts = ({ body, headers, status }: TestResponse) => ({
 const creates = new Set([
   "PUT /v1/realtime/channels/:name",
   "PUT /v1/saves/:key",
+  "PUT /v1/admin/players/:playerId/saves/:key",
   "PUT /v1/admin/functions/secrets/:name",
   "PUT /v1/projects/:projectId/environments/:env/functions/secrets/:name"
 ])
@@ -248,7 +249,7 @@ layer(SecurityAppLive(), live)("ownership (API1, ASVS 8)", (it) => {
               ({ id }) =>
                 request(`${url}${fill(path, { ...samples, [param]: id })}`, {
                   method,
-                  headers: param === "key" ? saver : headers,
+                  headers: param === "key" && access !== "secret" ? saver : headers,
                   body: bodyOf(endpoint)
                 }),
               { concurrency: 8 }
