@@ -84,10 +84,6 @@ export class Watchers<Output> {
     this.#absentSince.delete(node)
   }
 
-  get hasAbsent(): boolean {
-    return this.#absentSince.size > 0
-  }
-
   /**
    * Time at which the next absent node counts as gone, Unix milliseconds; infinite without absent
    * nodes.

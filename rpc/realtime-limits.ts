@@ -150,6 +150,8 @@ export const channels = {
   membersDefault: 100,
   /** Players of each list: `allow`, `speakers`, muted, banned. */
   listMax: 1000,
+  /** Players whose removal an activation remembers for nodes that have missed it. */
+  removalsMax: 1000,
   /** Anonymous listeners of one open channel. Only their number is public. */
   listenersMax: 100_000,
   dataMaxBytes: 16 * KiB,

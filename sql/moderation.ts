@@ -50,9 +50,11 @@ const PlayerStatus = Schema.Struct({
   playerId: PlayerId,
   displayName: Schema.String,
   declaredAgeBand: Schema.NullOr(AgeBand),
+  /** The last ban, also one that was lifted; null without any. */
   sanctionId: Schema.NullOr(SanctionId),
   note: Schema.NullOr(Schema.String),
-  expiresAt: Schema.NullOr(Time)
+  expiresAt: Schema.NullOr(Time),
+  liftedAt: Schema.NullOr(Time)
 })
 export type PlayerStatusRow = typeof PlayerStatus.Type
 
@@ -134,11 +136,11 @@ const playerStatuses = (sql: SqlClient.SqlClient) =>
     Result: PlayerStatus,
     execute: ({ environmentId, playerIds }) => sql`
       select p.id as player_id, p.display_name, p.declared_age_band, s.id as sanction_id, s.note,
-        s.expires_at
+        s.expires_at, s.lifted_at
       from players p left join lateral (
         select id, note, expires_at, lifted_at from sanctions
         where player_id = p.id order by number desc limit 1
-      ) s on s.lifted_at is null
+      ) s on true
       where p.environment_id = ${environmentId} and p.id = any(${[...playerIds]}::text[])`
   })
 
@@ -164,7 +166,7 @@ export class SanctionRepository extends Context.Service<SanctionRepository>()(
           orDieWithTimeout(findByAppeal({ environmentId, appealId })),
         /** Lists bans with an appeal: open appeals first, then oldest first. */
         appeals: (page: AppealsPage) => orDieWithTimeout(appeals(page)),
-        /** Returns players with their last ban unless it was lifted; unknown players are missing. */
+        /** Returns players with their last ban; unknown players are missing. */
         playerStatuses: (environmentId: string, playerIds: ReadonlyArray<string>) =>
           orDieWithTimeout(findPlayerStatuses({ environmentId, playerIds }))
       }

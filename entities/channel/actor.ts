@@ -7,7 +7,6 @@
  */
 import { HashMap, Result } from "effect"
 import {
-  ChannelForbidden,
   type ChannelListFull,
   ChannelNotFound,
   NotInChannel,
@@ -43,9 +42,10 @@ import { moderate } from "./moderation.ts"
 import { PendingJoins } from "./pending-joins.ts"
 import { Presence } from "./presence.ts"
 import { RejoinWait } from "./rejoin-wait.ts"
+import { Removals } from "./removals.ts"
 import type { ChannelActorOptions, ChannelRuntime } from "./runtime.ts"
 import { close, decide, nextDeadline, publish, put, removePlayer, withNode } from "./state.ts"
-import { ChannelView, entryOf, rejectedOutputs } from "./view.ts"
+import { ChannelView, entryOf, rejectedOutputs, removedOutputs } from "./view.ts"
 
 const never = Number.POSITIVE_INFINITY
 
@@ -64,13 +64,14 @@ export class ChannelActor {
   retired = false
   /** Signal after each step and after the fencing: the voice call follows the channel. */
   readonly steps = new Sink<[]>()
+  /** Nodes that attach again to this activation, and may have missed events: those of the voice call, too. */
+  readonly returns = new Sink<[node: string]>()
   readonly #name: string
   readonly #runtime: ChannelRuntime
   readonly #view = new ChannelView()
   readonly #presence: Presence
   readonly #joins = new PendingJoins()
-  /** Connections removed while their node did not watch. */
-  readonly #pendingExits = new Set<string>()
+  readonly #removals = new Removals()
   /** Time of the last request to write the row. */
   #changedAt: number
   readonly #rejoinWait = new RejoinWait()
@@ -179,6 +180,7 @@ export class ChannelActor {
     watcher.send([])
     for (const output of rejected) this.watchers.push(node, output)
     if (lastEpoch !== 0 && !this.#rejoinWait.isUnderWay) this.#sendSnapshots(node, now)
+    if (lastEpoch === this.epoch) this.returns.send(node)
     this.#finishStep(now)
   }
 
@@ -195,7 +197,6 @@ export class ChannelActor {
     if (!this.#isActive || this.state === undefined) return
     const now = this.#runtime.now()
     const gone = this.watchers.takeGone(now)
-    if (!this.watchers.hasAbsent) this.#pendingExits.clear()
     for (const node of gone) this.#decide({ t: "dropNode", node }, now)
     this.#decide({ t: "tick" }, now)
     if (now >= this.#rejoinWait.endsAt) {
@@ -276,9 +277,8 @@ export class ChannelActor {
     }
     this.#decide({ t: "listeners", node, listeners }, now)
     const rejected = present.flatMap((player): ReadonlyArray<ChannelOutput> => {
-      if (this.#pendingExits.delete(player.connectionId)) {
-        return rejectedOutputs(this.#name, player, new ChannelForbidden())
-      }
+      const reason = this.#removals.reasonOf(player.playerId)
+      if (reason !== undefined) return removedOutputs(this.#name, player, reason)
       const result = this.#decide({ t: "join", node, ...player }, now)
       return Result.isSuccess(result) ? [] : rejectedOutputs(this.#name, player, result.failure)
     })
@@ -340,9 +340,7 @@ export class ChannelActor {
       case "exit": {
         const { connectionId: connection, node, playerId: player } = emission
         this.#enterAll(now)
-        if (this.watchers.has(node)) this.watchers.push(node, { kind: "exit", player, connection })
-        else this.#pendingExits.add(connection)
-        return
+        return this.watchers.push(node, { kind: "exit", player, connection })
       }
       case "exitListeners":
         return this.watchers.broadcast({ kind: "exitListeners" })
@@ -364,6 +362,7 @@ export class ChannelActor {
   }
 
   #emitPresence(emission: Extract<Emission, { readonly kind: "joined" | "left" }>): void {
+    this.#removals.record(emission)
     if (emission.kind === "joined") this.#runtime.memberAdded(emission.member.id)
     else this.#runtime.memberRemoved(emission.playerId)
     if (this.state === undefined || this.#rejoinWait.isUnderWay) return

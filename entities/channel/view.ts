@@ -4,11 +4,12 @@
  * connections with equal permissions share one text.
  */
 import { HashMap } from "effect"
-import type { ChannelEvent } from "#rpc/channels/frames"
+import type { ChannelCloseReason, ChannelEvent } from "#rpc/channels/frames"
 import type { CodedError } from "#rpc/errors/codes"
 import type { Attachment, ChannelState, Member } from "./model.ts"
 import { memberOf, membersOf, playerView, selfOf, settingsView } from "./model.ts"
 import type { ChannelOutput, PresentMember } from "./messages.ts"
+import type { RemovalReason } from "./removals.ts"
 
 const texts = new WeakMap<Member, string>()
 
@@ -123,16 +124,37 @@ const closeReasons = new Map<string, "banned" | "kicked">([
   ["channel_forbidden", "kicked"]
 ])
 
+const exitOf = ({ connectionId: connection, playerId }: PresentMember): ChannelOutput => ({
+  kind: "exit",
+  player: playerId,
+  connection
+})
+
+const closedFor = (
+  channel: string,
+  member: PresentMember,
+  reason: ChannelCloseReason
+): ReadonlyArray<ChannelOutput> => {
+  const event: ChannelEvent = { t: "channel_closed", channel, reason }
+  const frame = JSON.stringify(event)
+  return [{ kind: "event", to: [member.playerId], listeners: false, frame }, exitOf(member)]
+}
+
 /** Outputs for a member that the channel rejects after a move. */
 export const rejectedOutputs = (
   channel: string,
-  { connectionId: connection, playerId }: PresentMember,
+  member: PresentMember,
   { _tag: code }: CodedError
-): ReadonlyArray<ChannelOutput> => {
-  const exit = { kind: "exit", player: playerId, connection } as const
+): ReadonlyArray<ChannelOutput> =>
   // The player is on a newer connection elsewhere and receives events there.
-  if (code === "unavailable") return [exit]
-  const reason = closeReasons.get(code) ?? "lost"
-  const event: ChannelEvent = { t: "channel_closed", channel, reason }
-  return [{ kind: "event", to: [playerId], listeners: false, frame: JSON.stringify(event) }, exit]
-}
+  code === "unavailable"
+    ? [exitOf(member)]
+    : closedFor(channel, member, closeReasons.get(code) ?? "lost")
+
+/** Outputs for a member whose node has missed its removal. */
+export const removedOutputs = (
+  channel: string,
+  member: PresentMember,
+  reason: RemovalReason
+): ReadonlyArray<ChannelOutput> =>
+  closedFor(channel, member, reason === "banned" ? "banned" : "kicked")

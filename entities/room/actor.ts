@@ -364,7 +364,7 @@ export class RoomActor {
     }
     const output: RoomOutput = { kind: "event", to, except, frame }
     if (to === null) this.watchers.broadcast(output)
-    else for (const node of this.#nodesOf(to)) this.watchers.push(node, output)
+    else for (const node of this.#nodesOf(to, before)) this.watchers.push(node, output)
     if (membership === "exit" && except !== null) {
       const node = before.members.get(except)?.attachment?.node
       if (node !== undefined) this.watchers.push(node, { kind: "exit", player: except })
@@ -378,10 +378,11 @@ export class RoomActor {
     this.watchers.push(node, { kind: "enter", player, connection, frame })
   }
 
-  #nodesOf(players: ReadonlyArray<string>): ReadonlySet<string> {
+  /** The nodes of these players; of one who is leaving, the one that it had. */
+  #nodesOf(players: ReadonlyArray<string>, { members: before }: RoomState): ReadonlySet<string> {
     const nodes = new Set<string>()
     for (const id of players) {
-      const node = this.state?.members.get(id)?.attachment?.node
+      const node = (this.state?.members.get(id) ?? before.get(id))?.attachment?.node
       if (node !== undefined) nodes.add(node)
     }
     return nodes

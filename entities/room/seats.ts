@@ -243,13 +243,12 @@ const without = (state: RoomState, playerId: string): RoomState => {
 /** Frees a seat. Closes the room after the last member; migrates the host if the host leaves. */
 const remove = (state: RoomState, member: Member, reason: LeaveReason): Decision => {
   const remaining = without(state, member.id)
+  const event: RoomEvent = { t: "player_left", playerId: member.id, reason }
+  const isKnown = reason === "left" || reason === "timeout"
   const emissions: Array<Emission> = [
-    {
-      event: { t: "player_left", playerId: member.id, reason },
-      to: null,
-      except: member.id,
-      membership: "exit"
-    }
+    // The connection of a banned player may stay: its node may learn of the ban when that has been lifted.
+    ...(isKnown ? [] : [{ event, to: [member.id], except: null, membership: null } as const]),
+    { event, to: null, except: member.id, membership: "exit" }
   ]
   if (state.hostId !== member.id) return { state: remaining, emissions, data: {} }
   const next = earliestConnected(remaining)

@@ -81,6 +81,12 @@ export class VoiceCall implements MediaListener {
     this.run({ t: "tick" })
   }
 
+  /** Sends what members may have missed while their node was not attached: the list, and who is on which slot. */
+  repeat(players: ReadonlyArray<string>): void {
+    this.#sendSlots(players, this.#slots)
+    this.run({ t: "list" })
+  }
+
   end(reason: VoiceCloseReason): void {
     this.run({ t: "end", reason })
     this.abandon()

@@ -4,11 +4,19 @@ import type { ChannelVoice } from "#rpc/channels/frames"
 import { VoiceUnavailable } from "#rpc/errors/codes"
 import type { VoiceCloseReason } from "#rpc/voice"
 import type { ChannelActor } from "../channel/actor.ts"
+import { membersOf } from "../channel/model.ts"
 import { sameVoice } from "../channel/options.ts"
 import { makeTimer } from "../timer.ts"
 import { VoiceCall } from "./call.ts"
+import { voiceClosed } from "./closed-event.ts"
 import { VoiceMedia } from "./media.ts"
-import { openCall, sessionId } from "./model.ts"
+import { openCall, retryAfter, sessionId } from "./model.ts"
+
+/** The members of a channel who are connected to a node. */
+const membersAt = ({ state }: ChannelActor, node: string): ReadonlyArray<string> =>
+  state === undefined
+    ? []
+    : membersOf(state).flatMap(({ attachment, id }) => (attachment?.node === node ? [id] : []))
 
 /** Builds a call with its timer; both end when the call has no members. */
 const makeCall = Effect.fnUntraced(function* (
@@ -35,6 +43,7 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
   {
     make: Effect.gen(function* () {
       const media = yield* VoiceMedia
+      const random = yield* Random.Random
       const scope = yield* Effect.scope
       const calls = new Map<ChannelActor, VoiceCall>()
       const runFork = Effect.runForkWith(yield* Effect.context<never>())
@@ -42,6 +51,24 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
       /** Environments whose calls the operator has suspended since this node started. */
       const suspended = new Set<string>()
       let sessions = 0
+
+      /**
+       * Brings a node up to date that has attached again to a channel. It may have missed that a player
+       * is out of the call: its link tells those who still believe to be in it.
+       */
+      const catchUp = (channel: ChannelActor, node: string): void => {
+        const call = calls.get(channel)
+        const isIn = (id: string): boolean => call?.state.members.has(id) === true
+        const players = membersAt(channel, node)
+        const to = players.filter((id) => !isIn(id))
+        if (to.length > 0) {
+          const { name } = channel.state?.options ?? { name: "" }
+          const closed = voiceClosed(name, "unavailable", retryAfter(random.nextDoubleUnsafe()))
+          const frame = JSON.stringify(closed)
+          channel.watchers.push(node, { kind: "event", to, listeners: false, frame })
+        }
+        call?.repeat(players.filter(isIn))
+      }
 
       const open = Effect.fnUntraced(function* (channel: ChannelActor, voice: ChannelVoice) {
         const environmentId = channel.state?.options.environmentId
@@ -55,6 +82,7 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
           own
         )
         calls.set(channel, call)
+        channel.returns.register((node) => catchUp(channel, node))
         if (voice.mode === "p2p") return call
         // Also when the join is interrupted: no call may stay without media.
         const started = yield* Effect.onExit(media.start(call, environmentId), (exit) =>

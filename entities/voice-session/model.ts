@@ -85,6 +85,8 @@ export type CallCommand =
       readonly reason: VoiceCloseReason
       readonly retryAfterMs?: () => number
     }
+  /** Lists the members again, since some may have missed it. */
+  | { readonly t: "list" }
   | { readonly t: "tick" }
 
 /** An effect of a command on the outside, in order. */

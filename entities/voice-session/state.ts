@@ -267,6 +267,8 @@ export const decide = (
       return Result.succeed(follow(state, command.memberOf, now))
     case "end":
       return Result.succeed(end(state, allOf(state), command))
+    case "list":
+      return decided({ ...state, changed: true })
     case "tick":
       return Result.succeed(tick(state, now))
   }

@@ -61,6 +61,12 @@ const sessions = (sql: SqlClient.SqlClient) => ({
       where s.token_hash = ${tokenHash} and s.expires_at > ${now}
         and s.created_at > ${earliest}`
   }),
+  findOpen: SqlSchema.findOneOption({
+    Request: Schema.Struct({ sessionId: DeveloperSessionId, now: Time }),
+    Result: Schema.Struct({ id: DeveloperSessionId }),
+    execute: ({ now, sessionId }) => sql`
+      select id from developer_sessions where id = ${sessionId} and expires_at > ${now}`
+  }),
   extendSession: SqlSchema.void({
     Request: Schema.Struct({ sessionId: DeveloperSessionId, expiresAt: Time }),
     execute: ({ expiresAt, sessionId }) => sql`
@@ -214,7 +220,7 @@ const setupTokens = (sql: SqlClient.SqlClient) => {
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { extendSession, insertSession, findSession } = sessions(sql)
+  const { extendSession, findOpen, findSession, insertSession } = sessions(sql)
   const { endOtherSessions, endSession, endSessions, sweepSessions } = sessionRemovals(sql)
   const { any, find, findByEmail, insert, replacePassword } = accounts(sql)
   const { findByIdentity, identities, link, unlink, updateProfile } = externalIdentities(sql)
@@ -254,6 +260,9 @@ const make = Effect.gen(function* () {
     /** Finds an unexpired session by the hash of its token. */
     findSession: (request: Parameters<typeof findSession>[0]) =>
       orDieWithTimeout(findSession(request)),
+    /** Whether a session has neither ended nor expired. */
+    isSessionOpen: (request: Parameters<typeof findOpen>[0]) =>
+      Effect.map(orDieWithTimeout(findOpen(request)), Option.isSome),
     extendSession: (request: Parameters<typeof extendSession>[0]) =>
       orDieWithTimeout(extendSession(request)),
     endSession: (id: DeveloperSessionId) => orDieWithTimeout(endSession(id)),

@@ -15,11 +15,16 @@ const joiningPlayer = {
   playerId,
   relayOnly: true
 }
-const status: PlayerStatus = { displayName: "Ada", declaredAgeBand: null, banned: undefined }
+const status: PlayerStatus = {
+  displayName: "Ada",
+  declaredAgeBand: null,
+  banned: undefined,
+  lastBan: undefined
+}
 const banned = new PlayerBanned({ details: { sanctionId: "snc", expiresAt: null, note: null } })
 
 const statuses = Layer.mock(PlayerStatusCache)({
-  get: (_, id) => Effect.succeed(id === playerId ? { ...status, banned } : status),
+  get: (_, id) => Effect.succeed(id === playerId ? { ...status, banned, lastBan: banned } : status),
   changes: Stream.never
 })
 
@@ -41,7 +46,7 @@ describe("a player who was banned before taking a seat", () => {
         assert.deepStrictEqual(room.seat([joiningPlayer]), Result.succeed([playerId]))
         while (room.state?.members.has(playerId) === true) yield* Effect.yieldNow
         const events = outputs.flatMap((output) =>
-          output.kind === "event" ? [JSON.parse(output.frame)] : []
+          output.kind === "event" && output.to === null ? [JSON.parse(output.frame)] : []
         )
         assert.deepStrictEqual(
           events.map((event) => [at(event, "t"), at(event, "reason")]),

@@ -43,6 +43,23 @@ describe("a probe of the accept queue", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("takes no connection of another machine for its own, whatever its port", () =>
+    Effect.gen(function* () {
+      const { probe, server } = yield* listen
+      probe.start()
+      const cut: Array<number> = []
+      for (let remotePort = 1; remotePort < 65_536; remotePort++) {
+        const destroy = () => cut.push(remotePort)
+        server.emit("connection", { remotePort, remoteAddress: "192.0.2.1", destroy })
+      }
+      assert.deepStrictEqual(cut, [])
+      const accepted = once(server, "connection")
+      block()
+      yield* Effect.promise(() => accepted)
+      assert.isAtLeast(probe.millis, blockMillis)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("measures nothing at a server that does not listen", () =>
     Effect.gen(function* () {
       const { probe, server } = yield* listen

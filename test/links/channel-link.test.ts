@@ -4,11 +4,13 @@ import { Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { TestRunner } from "effect/cluster"
 import { Unavailable } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
+import type { VoiceCloseReason } from "#rpc/voice"
 import type { ChannelActor } from "#entities/channel/actor"
 import type { ChannelBatch, ChannelOutput } from "#entities/channel/messages"
 import { Channel } from "#entities/channel/protocol"
 import { makeLocalGroups } from "#entities/local-actors"
 import { LocalRooms } from "#entities/room/entity"
+import { voiceClosed } from "#entities/voice-session/closed-event"
 import { ChannelLink } from "#server/links/channel-link"
 import { ChannelMemberships } from "#server/links/channel-memberships"
 import { LinkRegistry } from "#server/links/link-registry"
@@ -95,7 +97,14 @@ const makeConnection = Effect.gen(function* () {
   const session = () => Effect.die("The connection has no seat")
   const calls = { session, peek: () => Effect.succeed(null) }
   return new PlayerConnection({
-    player: { connectionId, environmentId, playerId, session: undefined, displayName: "Ann" },
+    player: {
+      connectionId,
+      environmentId,
+      playerId,
+      session: undefined,
+      displayName: "Ann",
+      lastBanId: undefined
+    },
     sink: { push: () => undefined, close: () => undefined },
     reservations: new ReservationManager({ connectionId, playerId, calls }),
     run: (effect) => Fiber.runIn(Effect.runFork(effect), scope),
@@ -129,6 +138,42 @@ describe("the link to a channel", () => {
         const { players } = yield* Queue.take(watched)
         const [present] = players
         assert.deepStrictEqual([present?.displayName, present?.openChat], ["Anna", false])
+      }).pipe(Effect.provide(entity.pipe(Layer.provideMerge(TestRunner.layer))))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("tells the end of a call only to a connection that is in it", () =>
+    Effect.gen(function* () {
+      const { entity, watched } = yield* makeChannelEntity
+      yield* Effect.gen(function* () {
+        const link = yield* makeLink
+        link.start(() => undefined)
+        const { batches } = yield* Queue.take(watched)
+        const channels = new ChannelMemberships<ChannelHandle>()
+        const { voice } = channels.add("lobby", link, 0)
+        const frames = yield* Queue.unbounded<string>()
+        yield* link.join({
+          connectionId: "con_1",
+          environmentId,
+          player: { playerId: "ann", displayName: "Ann", openChat: true },
+          channels,
+          sink: { push: ({ text }) => void Queue.offerUnsafe(frames, text) },
+          warn: () => undefined
+        })
+        assert.strictEqual(yield* Queue.take(frames), "{}")
+        const close = (reason: VoiceCloseReason) => {
+          const frame = JSON.stringify(voiceClosed("lobby", reason))
+          const items = [{ kind: "event", to: ["ann"], listeners: false, frame } as const]
+          Queue.offerUnsafe(batches, { epoch: 1, items })
+          return frame
+        }
+        const asked = voice.ask()
+        close("unavailable")
+        while (!voice.hasEndedSince(asked)) yield* Effect.yieldNow
+        voice.begin("1-1", undefined)
+        const told = close("time_limit")
+        assert.strictEqual(yield* Queue.take(frames), told)
+        assert.isFalse(voice.isIn("1-1"))
       }).pipe(Effect.provide(entity.pipe(Layer.provideMerge(TestRunner.layer))))
     }).pipe(Effect.scoped)
   )

@@ -3,7 +3,7 @@
  * names and age bands. Nodes read them through the service's own cache and learn of changes by
  * `Invalidations`.
  */
-import { Layer } from "effect"
+import { DateTime, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { AgeBand } from "#rpc/ages"
 import { PlayerId, SanctionId } from "#rpc/ids"
@@ -19,9 +19,11 @@ export interface PlayerRecord {
   readonly displayName: string
   readonly declaredAgeBand: AgeBand | null
   readonly isBanned: boolean
+  /** Number of bans so far. */
+  readonly bans: number
 }
 
-const sanctionId = SanctionId.make(`snc_${"0".repeat(26)}`)
+const sanctionId = (number: number) => SanctionId.make(`snc_${String(number).padStart(26, "0")}`)
 
 export class PlayerRecords {
   readonly #database: Database
@@ -39,7 +41,8 @@ export class PlayerRecords {
       this.#records.get(playerId) ?? {
         displayName: playerId,
         declaredAgeBand: null,
-        isBanned: false
+        isBanned: false,
+        bans: 0
       }
     )
   }
@@ -47,8 +50,9 @@ export class PlayerRecords {
   /** A moderator changes the record of a player, unless the database is away. */
   moderate(simulator: Simulator, chance: Chance, playerId: string): void {
     const kind = chance.integer(0, 5)
-    const { declaredAgeBand, isBanned } = this.of(playerId)
-    if (kind < 2) this.#change(simulator, playerId, { isBanned: !isBanned })
+    const { bans, declaredAgeBand, isBanned } = this.of(playerId)
+    if (kind < 2 && !isBanned) this.#change(simulator, playerId, { isBanned: true, bans: bans + 1 })
+    else if (kind < 2) this.pardon(simulator, playerId)
     else if (kind < 4) {
       this.#change(simulator, playerId, { displayName: `player ${(this.#names += 1)}` })
     } else {
@@ -72,14 +76,15 @@ export class PlayerRecords {
   /** The status cache of a node. */
   cacheOf(process: Process) {
     const rowOf = (id: string) => {
-      const { declaredAgeBand, displayName, isBanned } = this.of(id)
+      const { bans, declaredAgeBand, displayName, isBanned } = this.of(id)
       return {
         playerId: PlayerId.make(id),
         displayName,
         declaredAgeBand,
-        sanctionId: isBanned ? sanctionId : null,
+        sanctionId: bans === 0 ? null : sanctionId(bans),
         note: null,
-        expiresAt: null
+        expiresAt: null,
+        liftedAt: isBanned ? null : DateTime.makeUnsafe(0)
       }
     }
     const repository = Layer.mock(SanctionRepository)({

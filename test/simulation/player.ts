@@ -286,6 +286,7 @@ export class Player {
         return this.fault(`is in no room and receives ${text}`)
       }
       this.#transcript?.frames.push(text)
+      if (event.t === "player_left" && event.playerId === this.id) return this.#removed()
       if (event.t === "message") this.#inOrder(event.from, Number(Object(event.data).n))
       if (event.t === "signal") this.#signalled(event.from, signalOf(event.data))
       try {
@@ -295,6 +296,12 @@ export class Player {
       }
     }
     this.#checkView()
+  }
+
+  /** The room has removed the player, who may be online: the ban is over already. */
+  #removed(): void {
+    this.view = undefined
+    this.#transcript = undefined
   }
 
   #signalled(from: string, signal: Signal): void {

@@ -49,7 +49,12 @@ const at = DateTime.makeUnsafe(0)
 /** How long the stand-in for a database takes for one statement. */
 const statementMillis = 2
 
-const status: PlayerStatus = { displayName: "Player", declaredAgeBand: null, banned: undefined }
+const status: PlayerStatus = {
+  displayName: "Player",
+  declaredAgeBand: null,
+  banned: undefined,
+  lastBan: undefined
+}
 
 /** The registries of a node, with a cluster in memory. */
 export const RegistriesLive = Hub.layer.pipe(
@@ -126,7 +131,8 @@ export const fillNode = Effect.fnUntraced(function* (size: NodeSize) {
         environmentId: environmentOf(index),
         playerId,
         session: { id: SessionId.make(idOf("ses", index)), since: at },
-        displayName: "Player"
+        displayName: "Player",
+        lastBanId: undefined
       },
       sink: { push: () => undefined, close: () => undefined },
       reservations: new ReservationManager({ connectionId, playerId, calls }),

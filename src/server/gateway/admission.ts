@@ -167,7 +167,7 @@ const makeConnection = Effect.fnUntraced(function* (player: PlayerCaller, sink: 
   const hub = yield* Hub
   const connectionId = yield* newId.connection
   const { environmentId, playerId } = player
-  const { displayName } = yield* statusOf(player)
+  const { displayName, lastBan } = yield* statusOf(player)
   const reservations = new ReservationManager({
     connectionId,
     playerId,
@@ -182,7 +182,8 @@ const makeConnection = Effect.fnUntraced(function* (player: PlayerCaller, sink: 
       environmentId,
       playerId,
       session: yield* sessionNow(player),
-      displayName
+      displayName,
+      lastBanId: lastBan?.details.sanctionId
     },
     sink,
     reservations,

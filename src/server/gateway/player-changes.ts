@@ -1,13 +1,14 @@
 /**
  * Applies changes of players to what is alive. A banned or deleted player loses its sockets, its seat and
- * its channels at once. An ended session loses its socket and its voice calls, but not the seat. A player
- * who is a child now leaves the channels that players have created, and its address is hidden from peers.
- * Rooms and channels show a new display name. Each node does this for its own connections, rooms and
- * channels, so a seat in its grace period is removed, too. A seat may be taken after the change was
- * applied, by a match or a frame under way: its player is checked once more.
+ * its channels at once. A ban that was lifted before a node learned of it closes that node's sockets of the
+ * player, too: the nodes of its rooms may have acted on it. An ended session loses its socket and its voice
+ * calls, but not the seat. A player who is a child now leaves the channels that players have created, and its
+ * address is hidden from peers. Rooms and channels show a new display name. Each node does this for its own
+ * connections, rooms and channels, so a seat in its grace period is removed, too. A seat may be taken after
+ * the change was applied, by a match or a frame under way: its player is checked once more.
  */
 import { DateTime, Effect, FiberSet, Layer, Schema, Stream } from "effect"
-import { SessionRevoked } from "#rpc/errors/codes"
+import { type PlayerBanned, SessionRevoked } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { closeCodes } from "#rpc/realtime"
 import { LocalChannels } from "#entities/channel/entity"
@@ -67,6 +68,18 @@ const makePresentPlayers = Effect.gen(function* () {
 
 const deleted = new SessionRevoked({ message: "This player has been deleted." })
 
+/** Closes the connection of a banned player. */
+const closeBanned = (connection: PlayerConnection, error: PlayerBanned): void => {
+  connection.leaveAll("banned")
+  connection.dismiss(closeCodes.forbidden, error)
+}
+
+/** Whether the player was banned since it connected. */
+const wasBanned = (
+  { lastBanId }: PlayerConnection,
+  lastBan: PlayerBanned | undefined
+): lastBan is PlayerBanned => lastBan !== undefined && lastBan.details.sanctionId !== lastBanId
+
 const makeApply = Effect.gen(function* () {
   const hub = yield* Hub
   const configs = yield* Configs
@@ -81,12 +94,14 @@ const makeApply = Effect.gen(function* () {
     playerId: string,
     banned: PlayerStatus["banned"]
   ): void => {
-    const reason = banned === undefined ? "deleted" : "banned"
     for (const connection of connections) {
-      connection.leaveAll(reason)
-      if (banned === undefined) connection.dismiss(closeCodes.unauthorized, deleted)
-      else connection.dismiss(closeCodes.forbidden, banned)
+      if (banned !== undefined) closeBanned(connection, banned)
+      else {
+        connection.leaveAll("deleted")
+        connection.dismiss(closeCodes.unauthorized, deleted)
+      }
     }
+    const reason = banned === undefined ? "deleted" : "banned"
     for (const actor of presence) actor.removePlayer(playerId, reason)
   }
 
@@ -116,8 +131,8 @@ const makeApply = Effect.gen(function* () {
   })
 
   const apply = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
-    const { length: open } = hub.connections.ofPlayer(environmentId, playerId)
-    if (open === 0 && presenceOf(environmentId, playerId).length === 0) return
+    const { length: count } = hub.connections.ofPlayer(environmentId, playerId)
+    if (count === 0 && presenceOf(environmentId, playerId).length === 0) return
     const status = yield* statuses.get(environmentId, playerId)
     const connections = hub.connections.ofPlayer(environmentId, playerId)
     if (status === undefined || status.banned !== undefined) {
@@ -127,12 +142,18 @@ const makeApply = Effect.gen(function* () {
     for (const actor of presenceOf(environmentId, playerId)) {
       actor.renamePlayer(playerId, status.displayName)
     }
+    const { lastBan } = status
+    const open = connections.filter((connection) => {
+      if (!wasBanned(connection, lastBan)) return true
+      closeBanned(connection, lastBan)
+      return false
+    })
     const { audience } = (yield* configs.current(environmentId)).config
-    for (const connection of connections) {
+    for (const connection of open) {
       applyName(hub, connection, status.displayName)
       applyAgeBand(hub, connection, audience, status.declaredAgeBand)
     }
-    yield* Effect.forEach(connections, closeEnded, { concurrency: "unbounded", discard: true })
+    yield* Effect.forEach(open, closeEnded, { concurrency: "unbounded", discard: true })
   })
   return { apply, checkSeat }
 })

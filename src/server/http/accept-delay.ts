@@ -26,7 +26,9 @@ export class AcceptProbe {
     this.#now = now
     server.prependListener("connection", (accepted: Socket) => {
       const { socket, startedAt } = this.#probe ?? {}
+      // Another machine may use the same port.
       if (startedAt === undefined || accepted.remotePort !== socket?.localPort) return
+      if (accepted.remoteAddress !== socket?.localAddress) return
       this.#measured = this.#now() - startedAt
       this.#end(accepted)
     })

@@ -252,7 +252,8 @@ export class ChannelLink
       const ends = endsVoice(frame.text)
       for (const id of to) {
         const member = this.#members.get(id)
-        if (ends) member?.membership?.voice.end()
+        // Who waits for a place in the call gets an error instead.
+        if (ends && member?.membership?.voice.end() !== true) continue
         member?.subscriber.sink.push(frame)
       }
     }

@@ -37,6 +37,8 @@ export interface ConnectionPlayer {
   readonly playerId: PlayerId
   readonly session: ConnectionSession | undefined
   readonly displayName: string
+  /** Id of the player's last ban, active or not, when it connected. */
+  readonly lastBanId: string | undefined
 }
 
 /** A ticket that waits in the queue of a mode. */
@@ -60,6 +62,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
   readonly connectionId: string
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
+  readonly lastBanId: string | undefined
   readonly sink: FrameSink
   readonly reservations: ReservationManager
   #session: ConnectionSession | undefined
@@ -87,13 +90,14 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     /** Callback that runs once, before the connection leaves its room and channels. */
     readonly onClosed: (connection: PlayerConnection) => void
   }) {
-    const { connectionId, displayName, environmentId, playerId, session } = options.player
+    const { connectionId, displayName, environmentId, lastBanId, playerId } = options.player
     this.connectionId = connectionId
     this.environmentId = environmentId
     this.playerId = playerId
+    this.lastBanId = lastBanId
     this.sink = options.sink
     this.reservations = options.reservations
-    this.#session = session
+    this.#session = options.player.session
     this.#channelPlayer = { playerId, displayName, openChat: false }
     this.#work = new ConnectionWork(options.run)
     this.#onClosed = options.onClosed

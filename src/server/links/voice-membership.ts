@@ -59,9 +59,14 @@ export class VoiceMembership {
     this.#endDirect = undefined
   }
 
-  /** Ends the session with its call; a request for a place that has no reply yet is void. */
-  end(): void {
+  /**
+   * Ends the session with its call; a request for a place that has no reply yet is void. Returns whether there
+   * was a session.
+   */
+  end(): boolean {
+    const wasIn = this.#session !== undefined
     this.leave()
     this.#endings += 1
+    return wasIn
   }
 }

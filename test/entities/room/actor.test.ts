@@ -57,6 +57,16 @@ describe("a live room", () => {
     assert.isFalse(harness.gateways.n2.members.has("ben"))
   })
 
+  it("tells a banned player on its own node, before that stops to receive for it", () => {
+    const harness = roomOfThree()
+    harness.actor.removePlayer("ben", "banned")
+    const { n1, n2 } = harness.gateways
+    assert.deepStrictEqual(kinds(n2.outputs), ["event", "event", "exit"])
+    assert.deepStrictEqual(n2.kinds("ben"), ["player_left"])
+    assert.deepStrictEqual(kinds(n1.outputs), ["event"])
+    assert.deepStrictEqual([n1.kinds("ann"), n1.kinds("cat")], [["player_left"], ["player_left"]])
+  })
+
   it("sends a message with `to` only to the nodes of the named members", () => {
     const harness = roomOfThree()
     harness.send("n1", { t: "send", playerId: "ann", type: "hint", to: ["cat"] })

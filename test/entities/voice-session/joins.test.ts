@@ -2,12 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { TestRunner } from "effect/cluster"
+import type { ChannelOutput } from "#entities/channel/messages"
 import { LocalChannels } from "#entities/channel/entity"
 import { channelId } from "#entities/channel/protocol"
 import { VoiceCalls } from "#entities/voice-session/calls"
 import { VoiceSessionLive } from "#entities/voice-session/entity"
 import { type MediaCall, VoiceMedia } from "#entities/voice-session/media"
 import { VoiceSession } from "#entities/voice-session/protocol"
+import { at } from "#testing/players"
 import { ChannelHarness } from "../../support/channel-harness.ts"
 
 /** A managed channel with a call through the media server, whose media starts on demand. */
@@ -149,5 +151,56 @@ describe("a join while the media starts", () => {
         assert.strictEqual(open.size, 0)
       })
     )
+  )
+})
+
+describe("a node that attaches again to the channel of a call", () => {
+  /** Attaches the node of both members again; returns the events of calls that it is sent. */
+  const attachAgain = ({ actor, gateways: { n1 } }: ChannelHarness) => {
+    const events: Array<readonly [t: unknown, to: unknown]> = []
+    const present = Array.from(n1.members, ([playerId, member]) => ({
+      playerId,
+      displayName: playerId,
+      openChat: true,
+      ...member
+    }))
+    const send = (outputs: ReadonlyArray<ChannelOutput>) => {
+      for (const output of outputs) {
+        if (output.kind !== "event") continue
+        const event: unknown = JSON.parse(output.frame)
+        if (String(at(event, "t")).startsWith("voice")) events.push([at(event, "t"), output.to])
+      }
+    }
+    actor.attach("n1", { send, end: () => undefined }, actor.epoch, present, 0)
+    return events
+  }
+
+  it.live("hears that the call has ended, which it has missed", () =>
+    withCall(({ calls, environmentId, harness, joinDuring }) =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* joinDuring("ann", () => undefined), "sfu")
+        calls.endAll(environmentId, "unavailable")
+        assert.deepStrictEqual(attachAgain(harness), [["voice_closed", ["ann", "ben"]]])
+      })
+    )
+  )
+
+  it.live("gets the members of the call again, and the end for those who are not in it", () =>
+    withCall(({ harness, inCall, joinDuring }) =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* joinDuring("ann", () => undefined), "sfu")
+        const events = attachAgain(harness)
+        while (events.length < 2) yield* Effect.sleep(10)
+        assert.deepStrictEqual(events, [
+          ["voice_closed", ["ben"]],
+          ["voice_state", ["ann"]]
+        ])
+        assert.deepStrictEqual(inCall(), ["ann"])
+      })
+    )
+  )
+
+  it.live("hears nothing of calls where there was none", () =>
+    withCall(({ harness }) => Effect.sync(() => assert.deepStrictEqual(attachAgain(harness), [])))
   )
 })

@@ -96,6 +96,21 @@ layer(DeveloperNodeLive({ SVC_SIGNUPS: "invite" }))("a developer whose answer wa
     })
   )
 
+  it.effect("gets the list of linked accounts again, while the session that linked is open", () =>
+    Effect.gen(function* () {
+      yield* makeInvite("invite-6")
+      const body = { email: "finn@example.com", password, inviteCode: "invite-6" }
+      const token = tokenOf(yield* send("/signup", body))
+      const account = yield* googleAccount("finn")
+      const { code } = yield* completeFlow("google", account, { intent: "link", token })
+      const linked = yield* twice("/oauth/exchange", { code, verifier })
+      assert.strictEqual(at(linked.body, "identities", 0, "email"), "finn@example.com")
+      yield* send("/logout", {}, { token })
+      const late = yield* send("/oauth/exchange", { code, verifier })
+      assert.strictEqual(codeOf(late), "invalid_code")
+    })
+  )
+
   it.effect("redeems an invitation once for its credit, and confirms its address", () =>
     Effect.gen(function* () {
       yield* makeInvite("invite-4")

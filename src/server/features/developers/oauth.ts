@@ -3,7 +3,7 @@
  * exchange within one minute. The callback yields only a code, which is useless without the PKCE
  * verifier of the page that started the flow. Accounts change only at the exchange.
  */
-import { Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { DeveloperCaller } from "#rpc/auth"
 import { redirectUrlAllowed } from "#rpc/config-document/auth"
@@ -27,7 +27,8 @@ import {
   type DeveloperStart
 } from "#rpc/oauth/developers"
 import type { ProviderReturn, SignInError } from "#rpc/oauth/sign-in"
-import { DeveloperId } from "#rpc/ids"
+import { DeveloperId, DeveloperSessionId } from "#rpc/ids"
+import { DeveloperRepository } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
 import { randomSecret } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
@@ -205,7 +206,11 @@ const makeCallback = Effect.fnUntraced(function* ({ results, states }: Developer
 /** What a repeated exchange needs. */
 const Kept = Schema.Union([
   Schema.Struct({ intent: Schema.Literal("login"), session: KeptSession }),
-  Schema.Struct({ intent: Schema.Literal("link"), developerId: DeveloperId }),
+  Schema.Struct({
+    intent: Schema.Literal("link"),
+    developerId: DeveloperId,
+    sessionId: Schema.NullOr(DeveloperSessionId)
+  }),
   Schema.Struct({
     intent: Schema.Literal("reauth"),
     reauthToken: Schema.String,
@@ -237,7 +242,7 @@ const makeSpend = Effect.fnUntraced(function* ({ results }: DeveloperFlows) {
     }
     if (intent === "link") {
       const { developerId, identities } = yield* link(flow, data.profile)
-      yield* keep({ provider, kept: { intent, developerId } })
+      yield* keep({ provider, kept: { intent, developerId, sessionId: flow.sessionId } })
       return Result.succeed({ intent, provider, identities })
     }
     const proof = yield* prove(flow, data.profile)
@@ -249,6 +254,7 @@ const makeSpend = Effect.fnUntraced(function* ({ results }: DeveloperFlows) {
 const makeExchange = Effect.fnUntraced(function* (flows: DeveloperFlows) {
   const answers = yield* SpentAnswers
   const { list } = yield* makeIdentities
+  const repository = yield* DeveloperRepository
   const repeatSession = (yield* makeRepeatSession)(new InvalidCode())
   const spend = yield* makeSpend(flows)
   const repeat = Effect.fnUntraced(function* ({
@@ -258,9 +264,13 @@ const makeExchange = Effect.fnUntraced(function* (flows: DeveloperFlows) {
     if (kept.intent === "login") {
       return { intent: "login", provider, ...(yield* repeatSession(kept.session)) }
     }
-    return kept.intent === "link"
-      ? { intent: "link", provider, identities: yield* list(kept.developerId) }
-      : { provider, ...kept }
+    if (kept.intent === "reauth") return { provider, ...kept }
+    const { developerId, sessionId } = kept
+    const now = yield* DateTime.now
+    // The list may have changed since, and is only for the session that has linked.
+    const isOpen = sessionId !== null && (yield* repository.isSessionOpen({ sessionId, now }))
+    if (!isOpen) return yield* new InvalidCode()
+    return { intent: "link", provider, identities: yield* list(developerId) }
   })
   return Effect.fn("DeveloperOAuth.exchange")(function* (
     request: DeveloperExchange,

@@ -20,6 +20,8 @@ export interface PlayerStatus {
   readonly declaredAgeBand: AgeBand | null
   /** Error for requests by this player; undefined without an active ban. */
   readonly banned: PlayerBanned | undefined
+  /** The error of the last ban, also of one that has ended; undefined without any. */
+  readonly lastBan: PlayerBanned | undefined
 }
 
 /** Bounds the staleness of an entry if an invalidation gets lost. */
@@ -104,15 +106,13 @@ export class PlayerStatusCache extends Context.Service<
 /** Returns the status of a row at a point in time. */
 export const playerStatusOf = (row: PlayerStatusRow, now: DateTime.Utc): PlayerStatus => {
   const { declaredAgeBand, displayName, expiresAt, note, sanctionId } = row
-  const banned =
-    sanctionId !== null && isActive({ expiresAt, liftedAt: null }, now)
-      ? bannedBy({ id: sanctionId, expiresAt, note })
-      : undefined
-  return { displayName, declaredAgeBand, banned }
+  const lastBan = sanctionId === null ? undefined : bannedBy({ id: sanctionId, expiresAt, note })
+  const banned = isActive(row, now) ? lastBan : undefined
+  return { displayName, declaredAgeBand, banned, lastBan }
 }
 
 const notBanned = (row: PlayerStatusRow): Effect.Effect<void, PlayerBanned> => {
-  if (row.sanctionId === null) return Effect.void
+  if (row.sanctionId === null || row.liftedAt !== null) return Effect.void
   return Effect.flatMap(DateTime.now, (now) => {
     const { banned } = playerStatusOf(row, now)
     return banned === undefined ? Effect.void : Effect.fail(banned)
