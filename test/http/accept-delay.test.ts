@@ -1,6 +1,8 @@
 /** The wait of new connections until the process accepts them, as its own connection to itself measures it. */
+import cluster from "node:cluster"
 import { once } from "node:events"
-import { createServer } from "node:net"
+import { type AddressInfo, connect, createServer } from "node:net"
+import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { monotonicMillis } from "#entities/monotonic"
@@ -20,6 +22,23 @@ const listen = Effect.acquireRelease(
     Effect.sync(() => {
       probe.stop()
       server.close()
+    })
+)
+
+/** Two processes that share a port. */
+const sharing = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const exec = fileURLToPath(new URL("../support/shared-port.ts", import.meta.url))
+    cluster.setupPrimary({ exec, execArgv: [] })
+    const workers = [cluster.fork(), cluster.fork()]
+    const [address] = await Promise.all(
+      workers.map(async (worker): Promise<AddressInfo> => (await once(worker, "listening"))[0])
+    )
+    return { workers, port: address?.port ?? 0 }
+  }),
+  ({ workers }) =>
+    Effect.sync(() => {
+      for (const worker of workers) worker.kill()
     })
 )
 
@@ -47,6 +66,8 @@ describe("a probe of the accept queue", () => {
     Effect.gen(function* () {
       const { probe, server } = yield* listen
       probe.start()
+      // The probe has its port before this process accepts it.
+      yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
       const cut: Array<number> = []
       for (let remotePort = 1; remotePort < 65_536; remotePort++) {
         const destroy = () => cut.push(remotePort)
@@ -57,6 +78,26 @@ describe("a probe of the accept queue", () => {
       block()
       yield* Effect.promise(() => accepted)
       assert.isAtLeast(probe.millis, blockMillis)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("measures nothing where other processes share the port, which may accept the probe", () =>
+    Effect.gen(function* () {
+      const { port, workers } = yield* sharing
+      const [worker] = workers
+      for (let round = 0; round < 3; round++) {
+        worker?.send("start")
+        const accepted = Promise.race(workers.map((each) => once(each, "message")))
+        connect({ host: "127.0.0.1", port }).on("error", () => undefined)
+        yield* Effect.promise(() => accepted)
+      }
+      const measured = Effect.callback<number>((resume) => {
+        worker?.on("message", (message) => {
+          if (typeof message === "number") resume(Effect.succeed(message))
+        })
+        worker?.send("report")
+      })
+      assert.strictEqual(yield* measured, 0)
     }).pipe(Effect.scoped)
   )
 

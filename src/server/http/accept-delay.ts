@@ -1,8 +1,10 @@
 /**
  * How long new connections wait until this process accepts them. A busy process accepts few in each
  * iteration of its event loop; the others wait in the kernel, where nothing shows since when. So the process
- * connects to itself, again and again: its own connection waits behind them.
+ * connects to itself, again and again: its own connection waits behind them. Processes that share a port
+ * (`node:cluster`) cannot: any of them may accept that connection.
  */
+import cluster from "node:cluster"
 import { connect, type Server, type Socket } from "node:net"
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { graces } from "#rpc/limits"
@@ -42,6 +44,7 @@ export class AcceptProbe {
 
   /** Starts a probe, unless one is under way. */
   start(): void {
+    if (cluster.isWorker) return
     const address = this.#server.listening ? this.#server.address() : null
     if (this.#probe !== undefined || address === null || typeof address === "string") return
     const socket = connect({ host: loopbackOf(address.address), port: address.port })
