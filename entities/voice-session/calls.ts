@@ -18,6 +18,27 @@ const membersAt = ({ state }: ChannelActor, node: string): ReadonlyArray<string>
     ? []
     : membersOf(state).flatMap(({ attachment, id }) => (attachment?.node === node ? [id] : []))
 
+/**
+ * Brings a node up to date that has attached again to a channel. It may have missed that a player
+ * is out of the call: its link notifies those who still believe to be in it.
+ */
+const catchUp = (
+  channel: ChannelActor,
+  node: string,
+  call: VoiceCall | undefined,
+  retryAfterMs: number
+): void => {
+  const isIn = (id: string): boolean => call?.state.members.has(id) === true
+  const players = membersAt(channel, node)
+  const to = players.filter((id) => !isIn(id))
+  if (to.length > 0) {
+    const { name } = channel.state?.options ?? { name: "" }
+    const frame = JSON.stringify(voiceClosed(name, "unavailable", retryAfterMs))
+    channel.watchers.push(node, { kind: "event", to, listeners: false, frame })
+  }
+  call?.repeat(players.filter(isIn))
+}
+
 /** Builds a call with its timer; both end when the call has no members. */
 const makeCall = Effect.fnUntraced(function* (
   channel: ChannelActor,
@@ -52,24 +73,6 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
       const suspended = new Set<string>()
       let sessions = 0
 
-      /**
-       * Brings a node up to date that has attached again to a channel. It may have missed that a player
-       * is out of the call: its link tells those who still believe to be in it.
-       */
-      const catchUp = (channel: ChannelActor, node: string): void => {
-        const call = calls.get(channel)
-        const isIn = (id: string): boolean => call?.state.members.has(id) === true
-        const players = membersAt(channel, node)
-        const to = players.filter((id) => !isIn(id))
-        if (to.length > 0) {
-          const { name } = channel.state?.options ?? { name: "" }
-          const closed = voiceClosed(name, "unavailable", retryAfter(random.nextDoubleUnsafe()))
-          const frame = JSON.stringify(closed)
-          channel.watchers.push(node, { kind: "event", to, listeners: false, frame })
-        }
-        call?.repeat(players.filter(isIn))
-      }
-
       const open = Effect.fnUntraced(function* (channel: ChannelActor, voice: ChannelVoice) {
         const environmentId = channel.state?.options.environmentId
         if (environmentId === undefined) return yield* new VoiceUnavailable()
@@ -82,7 +85,9 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
           own
         )
         calls.set(channel, call)
-        channel.returns.register((node) => catchUp(channel, node))
+        channel.returns.register((node) => {
+          catchUp(channel, node, calls.get(channel), retryAfter(random.nextDoubleUnsafe()))
+        })
         if (voice.mode === "p2p") return call
         // Also when the join is interrupted: no call may stay without media.
         const started = yield* Effect.onExit(media.start(call, environmentId), (exit) =>

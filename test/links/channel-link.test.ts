@@ -142,7 +142,7 @@ describe("the link to a channel", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("tells the end of a call only to a connection that is in it", () =>
+  it.live("delivers the end of a call only to a connection that is in it", () =>
     Effect.gen(function* () {
       const { entity, watched } = yield* makeChannelEntity
       yield* Effect.gen(function* () {
@@ -171,8 +171,8 @@ describe("the link to a channel", () => {
         close("unavailable")
         while (!voice.hasEndedSince(asked)) yield* Effect.yieldNow
         voice.begin("1-1", undefined)
-        const told = close("time_limit")
-        assert.strictEqual(yield* Queue.take(frames), told)
+        const frame = close("time_limit")
+        assert.strictEqual(yield* Queue.take(frames), frame)
         assert.isFalse(voice.isIn("1-1"))
       }).pipe(Effect.provide(entity.pipe(Layer.provideMerge(TestRunner.layer))))
     }).pipe(Effect.scoped)

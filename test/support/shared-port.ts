@@ -3,14 +3,15 @@
  * starts a probe of its accept queue, or reports the wait that the probe has measured.
  */
 import { createServer } from "node:net"
-import { performance } from "node:perf_hooks"
+import { Clock, Effect } from "effect"
+import { monotonicMillis } from "#entities/monotonic"
 import { AcceptProbe } from "#server/http/accept-delay"
 
 const server = createServer((socket) => {
   socket.on("error", () => undefined)
   process.send?.("accepted")
 })
-const probe = new AcceptProbe(server, () => performance.now())
+const probe = new AcceptProbe(server, monotonicMillis(Effect.runSync(Clock.Clock)))
 
 process.on("message", (message) => {
   if (message === "start") probe.start()

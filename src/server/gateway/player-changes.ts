@@ -11,7 +11,9 @@ import { DateTime, Effect, FiberSet, Layer, Schema, Stream } from "effect"
 import { type PlayerBanned, SessionRevoked } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { closeCodes } from "#rpc/realtime"
+import type { ChannelActor } from "#entities/channel/actor"
 import { LocalChannels } from "#entities/channel/entity"
+import type { RoomActor } from "#entities/room/actor"
 import { LocalRooms } from "#entities/room/entity"
 import { makePendingChanges } from "#server/platform/pending-changes"
 import { forEachInSlices } from "#server/platform/slices"
@@ -74,11 +76,34 @@ const closeBanned = (connection: PlayerConnection, error: PlayerBanned): void =>
   connection.dismiss(closeCodes.forbidden, error)
 }
 
-/** Whether the player was banned since it connected. */
-const wasBanned = (
-  { lastBanId }: PlayerConnection,
-  lastBan: PlayerBanned | undefined
-): lastBan is PlayerBanned => lastBan !== undefined && lastBan.details.sanctionId !== lastBanId
+/** Closes the connections whose player was banned since they opened; returns the others. */
+const closeLifted = (
+  connections: ReadonlyArray<PlayerConnection>,
+  { lastBan }: PlayerStatus
+): ReadonlyArray<PlayerConnection> =>
+  connections.filter((connection) => {
+    if (lastBan === undefined || lastBan.details.sanctionId === connection.lastBanId) return true
+    closeBanned(connection, lastBan)
+    return false
+  })
+
+/** Removes a banned or deleted player from what is alive here. */
+const removePlayer = (
+  connections: ReadonlyArray<PlayerConnection>,
+  presence: ReadonlyArray<Pick<RoomActor | ChannelActor, "removePlayer">>,
+  playerId: string,
+  banned: PlayerStatus["banned"]
+): void => {
+  for (const connection of connections) {
+    if (banned !== undefined) closeBanned(connection, banned)
+    else {
+      connection.leaveAll("deleted")
+      connection.dismiss(closeCodes.unauthorized, deleted)
+    }
+  }
+  const reason = banned === undefined ? "deleted" : "banned"
+  for (const actor of presence) actor.removePlayer(playerId, reason)
+}
 
 const makeApply = Effect.gen(function* () {
   const hub = yield* Hub
@@ -87,23 +112,6 @@ const makeApply = Effect.gen(function* () {
   const statuses = yield* PlayerStatusCache
   const presenceOf = yield* makePresenceOf
   const leaveCalls = yield* makeLeaveCalls
-
-  const removePlayer = (
-    connections: ReadonlyArray<PlayerConnection>,
-    presence: ReturnType<typeof presenceOf>,
-    playerId: string,
-    banned: PlayerStatus["banned"]
-  ): void => {
-    for (const connection of connections) {
-      if (banned !== undefined) closeBanned(connection, banned)
-      else {
-        connection.leaveAll("deleted")
-        connection.dismiss(closeCodes.unauthorized, deleted)
-      }
-    }
-    const reason = banned === undefined ? "deleted" : "banned"
-    for (const actor of presence) actor.removePlayer(playerId, reason)
-  }
 
   /**
    * Closes the connection of an ended session. Its seat stays, for another session of the player.
@@ -142,12 +150,7 @@ const makeApply = Effect.gen(function* () {
     for (const actor of presenceOf(environmentId, playerId)) {
       actor.renamePlayer(playerId, status.displayName)
     }
-    const { lastBan } = status
-    const open = connections.filter((connection) => {
-      if (!wasBanned(connection, lastBan)) return true
-      closeBanned(connection, lastBan)
-      return false
-    })
+    const open = closeLifted(connections, status)
     const { audience } = (yield* configs.current(environmentId)).config
     for (const connection of open) {
       applyName(hub, connection, status.displayName)

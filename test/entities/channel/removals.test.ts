@@ -73,7 +73,7 @@ describe("a node that attaches again to a channel", () => {
     assert.deepStrictEqual(harness.members, ["ann", "ben"])
   })
 
-  it("may forget removals beyond the bound, the oldest first", () => {
+  it("brings a member back whose kick lies further back than a thousand others", () => {
     const harness = lossy()
     kick(harness)
     for (let index = 0; index <= limits.removalsMax; index++) {

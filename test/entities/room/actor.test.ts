@@ -57,7 +57,7 @@ describe("a live room", () => {
     assert.isFalse(harness.gateways.n2.members.has("ben"))
   })
 
-  it("tells a banned player on its own node, before that stops to receive for it", () => {
+  it("notifies a banned player on its own node, which then stops to receive for it", () => {
     const harness = roomOfThree()
     harness.actor.removePlayer("ben", "banned")
     const { n1, n2 } = harness.gateways

@@ -1,6 +1,6 @@
 /** Joins of a call whose media takes a while to start, while the channel changes. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer, Queue } from "effect"
 import { TestRunner } from "effect/cluster"
 import type { ChannelOutput } from "#entities/channel/messages"
 import { LocalChannels } from "#entities/channel/entity"
@@ -156,8 +156,8 @@ describe("a join while the media starts", () => {
 
 describe("a node that attaches again to the channel of a call", () => {
   /** Attaches the node of both members again; returns the events of calls that it is sent. */
-  const attachAgain = ({ actor, gateways: { n1 } }: ChannelHarness) => {
-    const events: Array<readonly [t: unknown, to: unknown]> = []
+  const attachAgain = Effect.fnUntraced(function* ({ actor, gateways: { n1 } }: ChannelHarness) {
+    const events = yield* Queue.unbounded<readonly [t: unknown, to: unknown]>()
     const present = Array.from(n1.members, ([playerId, member]) => ({
       playerId,
       displayName: playerId,
@@ -168,19 +168,21 @@ describe("a node that attaches again to the channel of a call", () => {
       for (const output of outputs) {
         if (output.kind !== "event") continue
         const event: unknown = JSON.parse(output.frame)
-        if (String(at(event, "t")).startsWith("voice")) events.push([at(event, "t"), output.to])
+        if (String(at(event, "t")).startsWith("voice"))
+          Queue.offerUnsafe(events, [at(event, "t"), output.to])
       }
     }
     actor.attach("n1", { send, end: () => undefined }, actor.epoch, present, 0)
     return events
-  }
+  })
 
   it.live("hears that the call has ended, which it has missed", () =>
     withCall(({ calls, environmentId, harness, joinDuring }) =>
       Effect.gen(function* () {
         assert.strictEqual(yield* joinDuring("ann", () => undefined), "sfu")
         calls.endAll(environmentId, "unavailable")
-        assert.deepStrictEqual(attachAgain(harness), [["voice_closed", ["ann", "ben"]]])
+        const events = yield* attachAgain(harness)
+        assert.deepStrictEqual(yield* Queue.take(events), ["voice_closed", ["ann", "ben"]])
       })
     )
   )
@@ -189,18 +191,20 @@ describe("a node that attaches again to the channel of a call", () => {
     withCall(({ harness, inCall, joinDuring }) =>
       Effect.gen(function* () {
         assert.strictEqual(yield* joinDuring("ann", () => undefined), "sfu")
-        const events = attachAgain(harness)
-        while (events.length < 2) yield* Effect.sleep(10)
-        assert.deepStrictEqual(events, [
-          ["voice_closed", ["ben"]],
-          ["voice_state", ["ann"]]
-        ])
+        const events = yield* attachAgain(harness)
+        assert.deepStrictEqual(yield* Queue.take(events), ["voice_closed", ["ben"]])
+        assert.deepStrictEqual(yield* Queue.take(events), ["voice_state", ["ann"]])
         assert.deepStrictEqual(inCall(), ["ann"])
       })
     )
   )
 
   it.live("hears nothing of calls where there was none", () =>
-    withCall(({ harness }) => Effect.sync(() => assert.deepStrictEqual(attachAgain(harness), [])))
+    withCall(({ harness }) =>
+      Effect.gen(function* () {
+        const events = yield* attachAgain(harness)
+        assert.strictEqual(yield* Queue.size(events), 0)
+      })
+    )
   )
 })
