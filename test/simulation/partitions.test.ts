@@ -161,7 +161,7 @@ const backOffMillis = 30
 /** Most of the requests of five clients, one a second each for ten seconds. */
 const stepReplies = 30
 
-describe("a partitioned cluster", { timeout: 600_000 }, () => {
+describe("a partitioned cluster", { timeout: 1_800_000 }, () => {
   it.live.each(sizes[inject("form")])(
     "keeps the majority of %i partitioned runners, and all return",
     (size) =>
