@@ -2,7 +2,7 @@
 import { HttpApi } from "effect/http-api"
 import { ConfigExchangeApi } from "./config.ts"
 import { PlayerProfileApi } from "./players.ts"
-import { EnvironmentViewsApi } from "./projects.ts"
+import { EnvironmentViewsApi } from "./projects/environment.ts"
 import { ServerRoomsApi } from "./rooms.ts"
 
 export class InProcessApi extends HttpApi.make("in-process")

@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { PlayerFilter, PlayerOrder } from "#rpc/projects"
+import { PlayerFilter, PlayerOrder } from "#rpc/projects/environment"
 import { orDieWithTimeout } from "../database.ts"
 import { SeenPlayer, seenColumns } from "./view.ts"
 

@@ -5,7 +5,7 @@
 import { Config, Effect, Option, Redacted } from "effect"
 import { HttpClientRequest } from "effect/http"
 import type { EnvironmentName } from "#rpc/auth"
-import { KeyDescription } from "#rpc/projects"
+import { KeyDescription } from "#rpc/projects/projects"
 import { exitCodes, Failure } from "./failures.ts"
 import { sendAndRead } from "./service.ts"
 import { findKey, type KeySource, localService, type Target } from "./target.ts"

@@ -5,7 +5,7 @@
 import { Effect, Option, Path, Redacted, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag, Prompt, TerminalCapabilities } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
-import type { KeyDescription } from "#rpc/projects"
+import type { KeyDescription } from "#rpc/projects/projects"
 import { isLoopback } from "#rpc/config-document/origins"
 import { checkKey, describeKey } from "./checked-target.ts"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"

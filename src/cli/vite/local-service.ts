@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
-import { KeyDescription } from "#rpc/projects"
+import { KeyDescription } from "#rpc/projects/projects"
 import { plainLine, plainLines } from "../terminal-text.ts"
 import { isFree } from "../service-port.ts"
 

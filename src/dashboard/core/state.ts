@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals"
 import { makeProofKey } from "#client/pkce"
 import type { Developer, PlatformInfo } from "#rpc/developers"
-import type { Project } from "#rpc/projects"
+import type { Project } from "#rpc/projects/projects"
 import { ask, askOnce, onSignedOut } from "./api.ts"
 import { texts } from "./texts.ts"
 

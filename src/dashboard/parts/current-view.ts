@@ -2,7 +2,7 @@
 import { createContext } from "preact"
 import { useContext } from "preact/hooks"
 import { useLocation } from "preact-iso"
-import type { Project } from "#rpc/projects"
+import type { Project } from "#rpc/projects/projects"
 
 export type EnvironmentName = "development" | "production"
 

@@ -1,5 +1,5 @@
 /** Code that connects a game to this service, with the environment's own key. */
-import type { ProjectKey } from "#rpc/projects"
+import type { ProjectKey } from "#rpc/projects/projects"
 
 /** The publishable key that a sample shows. */
 export const publishableKeyOf = (keys: ReadonlyArray<ProjectKey>): string =>

@@ -1,7 +1,7 @@
 /** Request counts of an environment over time: by minute for an hour, and by hour for a day. */
 import { DateTime, Effect } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
-import type { RequestCount } from "#rpc/projects"
+import type { RequestCount } from "#rpc/projects/environment"
 import { requestCounts as limits } from "#rpc/request-count-limits"
 import { RequestCountRepository, type RequestsCounted } from "#sql/projects/requests"
 

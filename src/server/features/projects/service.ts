@@ -11,7 +11,7 @@ import {
 } from "#rpc/errors/codes"
 import { type DeveloperId, type EnvironmentId, KeyId, type ProjectId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
-import type { DeletedProject, Project, ProjectKey } from "#rpc/projects"
+import type { DeletedProject, Project, ProjectKey } from "#rpc/projects/projects"
 import { normalizeName } from "#rpc/text"
 import { type ListedKey, ManagementRepository } from "#sql/projects/management"
 import type { ProjectRow } from "#sql/projects/repository"

@@ -16,7 +16,7 @@ import type {
   PlayerDetail,
   PlayerFilter,
   PlayerOrder
-} from "#rpc/projects"
+} from "#rpc/projects/environment"
 import { IdentityRepository } from "#sql/identities"
 import { SanctionRepository } from "#sql/moderation"
 import { type LiveReport, LiveRepository } from "#sql/live/reports"
