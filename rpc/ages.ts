@@ -3,10 +3,11 @@
  * check uses it.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import type { EnvironmentConfig } from "./config-document/document.ts"
 import { AgeChangeNotAllowed, NotFound, wire } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { ages as limits } from "./limits.ts"
 
 /** Age bands, the strictest first: under 13, under 18, and older. */
@@ -144,7 +145,12 @@ export const bandOfSignal = (signal: AgeSignal): SignalledBand | undefined => {
 }
 
 /** The age band of the signed-in player. After the first declaration it only becomes stricter. */
-export class AgesApi extends HttpApiGroup.make("ages")
+export class AgesApi extends group(
+  "ages",
+  "players",
+  "Ages",
+  "The age band of the signed-in player, and the features that it allows."
+)
   .add(
     HttpApiEndpoint.post("signal", "/players/me/age-signal", {
       payload: AgeSignal,
@@ -168,3 +174,8 @@ export class AgesApi extends HttpApiGroup.make("ages")
   .middleware(Requests)
   .middleware(PlayerToken)
   .middleware(PublishableKey) {}
+
+export const agesFeature = feature({
+  word: "ages",
+  groups: [AgesApi]
+})

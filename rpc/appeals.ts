@@ -3,7 +3,7 @@
  * the refresh token that the ban revoked.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
 import { OpenToBanned, PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import {
   AlreadyAppealed,
@@ -13,6 +13,7 @@ import {
   SessionRevoked,
   wire
 } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { SanctionId } from "./ids.ts"
 import { moderation } from "./limits.ts"
 import { RefreshToken } from "./sessions.ts"
@@ -55,7 +56,12 @@ const Appealed = Schema.Struct({ sanction: Sanction })
   .pipe(HttpApiSchema.status(201))
 
 /** `/v1/players/me/sanctions`: the signed-in player's own bans. */
-export class SanctionsApi extends HttpApiGroup.make("sanctions")
+export class SanctionsApi extends group(
+  "sanctions",
+  "players",
+  "Sanctions",
+  "Bans of the signed-in player, and appeals against them."
+)
   .add(
     HttpApiEndpoint.get("list", "/sanctions", {
       success: Schema.Struct({ sanctions: Schema.Array(Sanction) }).annotate({
@@ -78,7 +84,12 @@ export class SanctionsApi extends HttpApiGroup.make("sanctions")
   .middleware(PublishableKey) {}
 
 /** `/v1/auth/appeal`: for a player whose sessions the ban has revoked. */
-export class AppealsApi extends HttpApiGroup.make("appeals")
+export class AppealsApi extends group(
+  "appeals",
+  "players",
+  "Appeals",
+  "Appeals of a banned player who can no longer sign in."
+)
   .add(
     HttpApiEndpoint.post("appeal", "/appeal", {
       payload: Schema.Struct({
@@ -99,3 +110,9 @@ export class AppealsApi extends HttpApiGroup.make("appeals")
   .prefix("/v1/auth")
   .middleware(Requests)
   .middleware(PublishableKey) {}
+
+export const appealsFeature = feature({
+  word: "appeals",
+  groups: [SanctionsApi, AppealsApi],
+  playerLimits: ["appeal"]
+})

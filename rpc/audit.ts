@@ -5,8 +5,9 @@
  * Timestamps are ISO 8601 UTC.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { EnvironmentName, OpenToDeleted } from "./auth.ts"
+import { feature, group } from "./feature.ts"
 import { memberParams, underMember } from "./mounts.ts"
 import { PageLimit } from "./pages.ts"
 import { Timestamp } from "./text.ts"
@@ -115,7 +116,7 @@ const AuditCursor = Schema.String.check(
  * of a deleted project read it until the project's data is removed.
  */
 export class AuditApi extends underMember(
-  HttpApiGroup.make("audit").add(
+  group("audit", "project", "Audit log", "Who changed what in the project.").add(
     HttpApiEndpoint.get("list", "/audit", {
       params: memberParams,
       query: {
@@ -139,3 +140,8 @@ export class AuditApi extends underMember(
       .annotate(OpenToDeleted, true)
   )
 ) {}
+
+export const auditFeature = feature({
+  word: "audit",
+  groups: [AuditApi]
+})

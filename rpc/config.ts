@@ -14,6 +14,7 @@ import {
   NotFound,
   wire
 } from "./errors/codes.ts"
+import { feature, group, tagMount } from "./feature.ts"
 import { exceedsDepth } from "./json.ts"
 import { config } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
@@ -72,7 +73,12 @@ const operations = {
 } as const satisfies Record<string, OperationFacts>
 
 const documents = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id).add(
+  group(
+    id,
+    "server",
+    "Config",
+    "Reading and replacing the environment's config, and its versions."
+  ).add(
     HttpApiEndpoint.get("read", "/config", {
       params,
       success: HttpApiSchema.WithHeaders(Schema.Json, { etag: Schema.String })
@@ -99,7 +105,7 @@ const documents = <Id extends string, P extends MountParams>(id: Id, params: P) 
   )
 
 /** `/v1/config`: the config of the key's environment and its versions. */
-export class ConfigApi extends documents("config", keyParams)
+export class ConfigApi extends tagMount(documents("config", keyParams), "server")
   .prefix("/v1")
   .middleware(Requests)
   .middleware(SecretKey) {}
@@ -217,7 +223,7 @@ const featuresList = {
 } as const satisfies OperationFacts
 
 const features = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id).add(
+  group(id, "server", "Features", "The features of the environment and how to enable them.").add(
     HttpApiEndpoint.get("list", "/features", {
       params,
       success: FeatureList
@@ -234,7 +240,12 @@ export class ProjectFeaturesApi extends underProject(features("projectFeatures",
  * `/v1/gamedata/definitions`: the public part of the config, for pages and apps. Clients may cache it
  * for a minute. A request with a matching `If-None-Match` gets 304 without a body.
  */
-export class DefinitionsApi extends HttpApiGroup.make("definitions")
+export class DefinitionsApi extends group(
+  "definitions",
+  "games",
+  "Definitions",
+  "The public part of the environment's config: stats and multiplayer modes."
+)
   .add(
     HttpApiEndpoint.get("read", "/definitions", {
       headers: { "if-none-match": Schema.optionalKey(Schema.String) },
@@ -250,3 +261,9 @@ export class DefinitionsApi extends HttpApiGroup.make("definitions")
   .prefix("/v1/gamedata")
   .middleware(Requests)
   .middleware(PublishableKey) {}
+
+export const configFeature = feature({
+  word: "config",
+  groups: [DefinitionsApi, ConfigApi, ProjectConfigApi, FeaturesApi, ProjectFeaturesApi],
+  inProcess: [ConfigExchangeApi]
+})

@@ -3,7 +3,7 @@
  * expires 30 days after its last use, and at most 180 days after the sign-in.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DeveloperSession, Requests } from "./auth.ts"
 import { featureTable } from "./config-document/features.ts"
 import { Email, GivenEmail, GivenPassword, NewPassword } from "./email.ts"
@@ -21,6 +21,7 @@ import {
   SignupsClosed,
   wire
 } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { DeveloperId } from "./ids.ts"
 import { developers, email as emails } from "./limits.ts"
 import { repeatable, repeatErrors } from "./spent-secrets.ts"
@@ -122,7 +123,12 @@ const DeveloperResponse = Schema.Struct({ developer: Developer }).annotate({
 })
 
 /** `/v1/developers`: sign-up and sign-in, without an API key. */
-export class DeveloperSignInApi extends HttpApiGroup.make("developerSignIn")
+export class DeveloperSignInApi extends group(
+  "developerSignIn",
+  "developers",
+  "Developer sign-in",
+  "Sign-up and sign-in of developers, without a key."
+)
   .add(
     HttpApiEndpoint.post("signup", "/signup", {
       headers: repeatable,
@@ -160,7 +166,12 @@ const identities = Schema.Struct({ identities: Schema.Array(DeveloperIdentity) }
 })
 
 /** `/v1/developers`: the developer's own account and session. */
-export class DevelopersApi extends HttpApiGroup.make("developers")
+export class DevelopersApi extends group(
+  "developers",
+  "developers",
+  "Developers",
+  "The account, identities and session of the signed-in developer."
+)
   .add(
     HttpApiEndpoint.post("logout", "/logout", { success: Schema.Struct({}) }).annotate(
       OpenApi.Summary,
@@ -232,7 +243,12 @@ export const PlatformInfo = Schema.Struct({
 })
 
 /** `/v1/platform`: public information for the dashboard's sign-in page. */
-export class PlatformApi extends HttpApiGroup.make("platform")
+export class PlatformApi extends group(
+  "platform",
+  "developers",
+  "Platform",
+  "Name, version and enabled features of this deployment."
+)
   .add(
     HttpApiEndpoint.get("info", "/info", { success: PlatformInfo }).annotate(
       OpenApi.Summary,
@@ -241,3 +257,8 @@ export class PlatformApi extends HttpApiGroup.make("platform")
   )
   .prefix("/v1/platform")
   .middleware(Requests) {}
+
+export const developersFeature = feature({
+  word: "developers",
+  groups: [DeveloperSignInApi, DevelopersApi, PlatformApi]
+})

@@ -8,7 +8,7 @@
  * to a page of the service. By it the owner of the mailbox removes the address from the player.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
 import { FeatureGate, PlayerToken, PublishableKey, Requests, RequiredFeature } from "./auth.ts"
 import {
   EmailAlreadyLinked,
@@ -23,6 +23,7 @@ import {
   SessionRevoked,
   wire
 } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { email as limits, sessions } from "./limits.ts"
 import { DisplayName, PlayerResponse } from "./players.ts"
 import { RefreshToken, Session } from "./sessions.ts"
@@ -125,7 +126,12 @@ const invalidToken = wire(InvalidToken).pipe(HttpApiSchema.status(400))
 const Done = Schema.Struct({})
 
 /** `/v1/auth`: sign-up and sign-in by email, and the links in mails. */
-export class EmailApi extends HttpApiGroup.make("email")
+export class EmailApi extends group(
+  "email",
+  "players",
+  "Email sign-in",
+  "Sign-up and sign-in with an email address and a password, and the links in mails."
+)
   .add(
     HttpApiEndpoint.post("signup", "/email/signup", {
       payload: Schema.Struct({
@@ -177,7 +183,12 @@ export class EmailApi extends HttpApiGroup.make("email")
   .middleware(PublishableKey) {}
 
 /** `/v1/auth`: email and password of the signed-in player. */
-export class PlayerEmailApi extends HttpApiGroup.make("playerEmail")
+export class PlayerEmailApi extends group(
+  "playerEmail",
+  "players",
+  "Email of the player",
+  "Linking an email address to the signed-in player, and changing its password."
+)
   .add(
     HttpApiEndpoint.post("link", "/link/email", {
       payload: Schema.Struct({ email: Email, password: NewPassword, redirectUrl }),
@@ -210,3 +221,9 @@ export class PlayerEmailApi extends HttpApiGroup.make("playerEmail")
   .middleware(FeatureGate)
   .middleware(PlayerToken)
   .middleware(PublishableKey) {}
+
+export const emailFeature = feature({
+  word: "email",
+  groups: [EmailApi, PlayerEmailApi],
+  playerLimits: ["proof"]
+})

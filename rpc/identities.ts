@@ -3,9 +3,10 @@
  * be removed. Removing one signs out every other device.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { InvalidRefreshToken, LastLoginMethod, NotFound, wire } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { PlayerResponse } from "./players.ts"
 import { RefreshToken } from "./sessions.ts"
 import { Timestamp } from "./text.ts"
@@ -36,7 +37,12 @@ export const LinkedIdentity = Schema.Struct({
 export type LinkedIdentity = typeof LinkedIdentity.Type
 
 /** `/v1/players/me/identities`: sign-in methods of the signed-in player. */
-export class IdentitiesApi extends HttpApiGroup.make("identities")
+export class IdentitiesApi extends group(
+  "identities",
+  "players",
+  "Identities",
+  "The sign-in methods of the signed-in player."
+)
   .add(
     HttpApiEndpoint.get("list", "/identities", {
       success: Schema.Struct({ identities: Schema.Array(LinkedIdentity) }).annotate({
@@ -55,3 +61,8 @@ export class IdentitiesApi extends HttpApiGroup.make("identities")
   .middleware(Requests)
   .middleware(PlayerToken)
   .middleware(PublishableKey) {}
+
+export const identitiesFeature = feature({
+  word: "identities",
+  groups: [IdentitiesApi]
+})

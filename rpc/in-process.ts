@@ -1,10 +1,8 @@
 /** Endpoints that only calls in the process reach: those of agents and functions. No HTTP route has them. */
 import { HttpApi } from "effect/http-api"
-import { ConfigExchangeApi } from "./config.ts"
-import { PlayerProfileApi } from "./players.ts"
-import { EnvironmentViewsApi } from "./projects/environment.ts"
-import { ServerRoomsApi } from "./rooms.ts"
+import { addAll, inProcessGroups } from "./features.ts"
 
-export class InProcessApi extends HttpApi.make("in-process")
-  .add(ConfigExchangeApi, EnvironmentViewsApi, PlayerProfileApi, ServerRoomsApi)
-  .annotate(HttpApi.ParseOptions, { errors: "all" }) {}
+export class InProcessApi extends addAll(HttpApi.make("in-process"), inProcessGroups).annotate(
+  HttpApi.ParseOptions,
+  { errors: "all" }
+) {}

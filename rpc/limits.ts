@@ -16,14 +16,7 @@ export {
   playerSessions,
   voice
 } from "./realtime-limits.ts"
-export {
-  playerLimits,
-  type RateWindow,
-  rateWindows,
-  siteFactor,
-  type Throttle,
-  throttles
-} from "./throttles.ts"
+export { type RateWindow, rateWindows, siteFactor, type Throttle, throttles } from "./throttles.ts"
 
 const KiB = 1024
 const MiB = 1024 * KiB

@@ -3,8 +3,9 @@
  * members and state, voice calls, and the runners of the cluster.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { NotFound, RoomNotFound, Unavailable, wire } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { projectParams, underProject } from "./mounts.ts"
 import { AcceptedJsonObject, PublicRoom } from "./rooms.ts"
 import { Timestamp } from "./text.ts"
@@ -95,7 +96,12 @@ export type LiveRunners = typeof LiveRunners.Type
 
 /** `/v1/projects/:projectId/environments/:env/realtime/...`: parts of the live view. */
 export class LiveApi extends underProject(
-  HttpApiGroup.make("live").add(
+  group(
+    "live",
+    "project",
+    "Live",
+    "One room with its members and state, voice calls, and the runners."
+  ).add(
     HttpApiEndpoint.get("room", "/realtime/rooms/:roomId", {
       params: { ...projectParams, roomId: Schema.String },
       success: Schema.Struct({ room: LiveRoom }).annotate({
@@ -118,3 +124,8 @@ export class LiveApi extends underProject(
     )
   )
 ) {}
+
+export const liveFeature = feature({
+  word: "live",
+  groups: [LiveApi]
+})

@@ -13,6 +13,7 @@ import {
   ModeNotFound,
   NotMatching
 } from "./errors/codes.ts"
+import { feature } from "./feature.ts"
 import { commonFrameErrors, RoomRef } from "./rooms.ts"
 
 /** Waits for a match. The reply follows `room_joined`. */
@@ -35,3 +36,8 @@ export const cancelMatch = Rpc.make("cancelMatch", {
 }).annotate(OpenApi.Summary, "Stop waiting")
 
 export class MatchmakingFrames extends RpcGroup.make(quickMatch, cancelMatch) {}
+
+export const matchmakingFeature = feature({
+  word: "matchmaking",
+  groups: []
+})

@@ -3,7 +3,7 @@
  * access.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint } from "effect/http-api"
 import { AgeBand, AgeProfile } from "./ages.ts"
 import { AppealStatus, Sanction } from "./appeals.ts"
 import {
@@ -14,6 +14,7 @@ import {
   TokenExpired,
   wire
 } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { AppealId, PlayerId, SanctionId } from "./ids.ts"
 import { moderation as limits } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
@@ -128,7 +129,7 @@ const operations = {
 } as const satisfies Record<string, OperationFacts>
 
 const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id).add(
+  group(id, "server", "Moderation", "Bans, age bands, appeals and token verification.").add(
     HttpApiEndpoint.post("ban", "/players/:playerId/ban", {
       params: { ...params, playerId: Schema.String },
       payload: Ban,
@@ -194,3 +195,8 @@ export class ModerationApi extends underKey(moderationOf("moderation", keyParams
 export class ProjectModerationApi extends underProject(
   moderationOf("projectModeration", projectParams)
 ) {}
+
+export const moderationFeature = feature({
+  word: "moderation",
+  groups: [ModerationApi, ProjectModerationApi]
+})

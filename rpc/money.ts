@@ -6,7 +6,7 @@
  * With `SVC_BILLING=off` the reads answer zeros and empty lists, and a checkout `payments_unavailable`.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { BodyMaxBytes, DeveloperSession, KeepsBodyText, KeysRefused, Requests } from "./auth.ts"
 import {
   IdempotencyInProgress,
@@ -17,6 +17,7 @@ import {
   PaymentsUnavailable,
   wire
 } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { CheckoutId, LedgerEntryId } from "./ids.ts"
 import { money as limits } from "./limits.ts"
 import { PageLimit } from "./pages.ts"
@@ -157,7 +158,12 @@ const Cursor = Schema.String.check(
 )
 
 /** `/v1/money`: prepaid money of the signed-in developer. */
-export class MoneyApi extends HttpApiGroup.make("money")
+export class MoneyApi extends group(
+  "money",
+  "developers",
+  "Money",
+  "Prepaid money of the signed-in developer: balance, ledger, checkouts and usage."
+)
   .add(
     HttpApiEndpoint.get("balance", "/prepaid", { success: PrepaidBalance }).annotate(
       OpenApi.Summary,
@@ -209,7 +215,12 @@ const ProviderEvent = Schema.Record(Schema.String, Schema.Json).annotate({
 })
 
 /** `/v1/payments`: events of the payment provider, authenticated by their signature. */
-export class PaymentsApi extends HttpApiGroup.make("payments")
+export class PaymentsApi extends group(
+  "payments",
+  "developers",
+  "Payment events",
+  "Events of the payment provider, authenticated by their signature."
+)
   .add(
     HttpApiEndpoint.post("stripe", "/stripe", {
       headers: { "stripe-signature": Schema.optionalKey(Schema.String) },
@@ -226,3 +237,8 @@ export class PaymentsApi extends HttpApiGroup.make("payments")
   )
   .prefix("/v1/payments")
   .middleware(Requests) {}
+
+export const moneyFeature = feature({
+  word: "money",
+  groups: [MoneyApi, PaymentsApi]
+})

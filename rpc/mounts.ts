@@ -24,6 +24,7 @@ import {
   Requests,
   SecretKey
 } from "./auth.ts"
+import { tagMount } from "./feature.ts"
 
 /** Path parameters of {@link underKey}: none. */
 export const keyParams = {}
@@ -53,13 +54,13 @@ export type PlayerMountParams = typeof keyParams | typeof playerParams
 /** Mounts a group under `/v1/admin/...`, for a secret key. */
 export const underKey = <Id extends string, E extends HttpApiEndpoint.Constraint>(
   group: HttpApiGroup.HttpApiGroup<Id, E>
-) => group.prefix("/v1/admin").middleware(Requests).middleware(SecretKey)
+) => tagMount(group, "server").prefix("/v1/admin").middleware(Requests).middleware(SecretKey)
 
 /** Mounts a group under `/v1/projects/:projectId/environments/:env/...`, for a developer session. */
 export const underProject = <Id extends string, E extends HttpApiEndpoint.Constraint>(
   group: HttpApiGroup.HttpApiGroup<Id, E>
 ) =>
-  group
+  tagMount(group, "project")
     .prefix("/v1/projects/:projectId/environments/:env")
     .middleware(Requests)
     .middleware(EnvironmentMember)
@@ -86,7 +87,7 @@ export const forPlayer = <Id extends string, E extends HttpApiEndpoint.Constrain
 export const underMember = <Id extends string, E extends HttpApiEndpoint.Constraint>(
   group: HttpApiGroup.HttpApiGroup<Id, E>
 ) =>
-  group
+  tagMount(group, "project")
     .prefix("/v1/projects/:projectId")
     .middleware(Requests)
     .middleware(ProjectMember)

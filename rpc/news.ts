@@ -3,14 +3,20 @@
  * stores the choice and sends no news.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { NotFound, wire } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 
 const enabled = Schema.Boolean
 
 /** `/v1/news/opt-in`. */
-export class NewsApi extends HttpApiGroup.make("news")
+export class NewsApi extends group(
+  "news",
+  "players",
+  "News",
+  "The player's consent to news by email."
+)
   .add(
     HttpApiEndpoint.get("enabled", "/opt-in", {
       success: Schema.Struct({ enabled }).annotate({
@@ -35,3 +41,8 @@ export class NewsApi extends HttpApiGroup.make("news")
   .prefix("/v1/news")
   .middleware(Requests)
   .middleware(PublishableKey) {}
+
+export const newsFeature = feature({
+  word: "news",
+  groups: [NewsApi]
+})

@@ -12,6 +12,7 @@ import {
   PlayerNotInRoom,
   TurnUnavailable
 } from "./errors/codes.ts"
+import { feature } from "./feature.ts"
 import { commonFrameErrors, MessageData, SignalKind } from "./rooms.ts"
 import { Timestamp } from "./text.ts"
 
@@ -59,3 +60,8 @@ export const iceServers = Rpc.make("iceServers", {
 }).annotate(OpenApi.Summary, "Get STUN and TURN servers with short-lived credentials")
 
 export class PeerFrames extends RpcGroup.make(signal, iceServers) {}
+
+export const peersFeature = feature({
+  word: "peers",
+  groups: []
+})

@@ -3,11 +3,12 @@
  * Deletion is final. Only the id remains, so that it is never issued again.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { AgeBand, AgeProfile } from "./ages.ts"
 import { AppealStatus, Sanction } from "./appeals.ts"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { InvalidCredentials, NotFound, PlayerNotFound, wire } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { LinkedIdentity } from "./identities.ts"
 import { SanctionId } from "./ids.ts"
 import { sessions as limits } from "./limits.ts"
@@ -101,7 +102,12 @@ const DeletionProof = Schema.Struct({
 export type DeletionProof = typeof DeletionProof.Type
 
 /** `/v1/players/me`: export and deletion by the signed-in player. */
-export class PlayerDataApi extends HttpApiGroup.make("playerData")
+export class PlayerDataApi extends group(
+  "playerData",
+  "players",
+  "Player data",
+  "Export and deletion of everything that is stored about the signed-in player."
+)
   .add(
     HttpApiEndpoint.get("export", "/me/export", {
       success: PlayerExport,
@@ -119,7 +125,7 @@ export class PlayerDataApi extends HttpApiGroup.make("playerData")
   .middleware(PublishableKey) {}
 
 const playerData = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id).add(
+  group(id, "server", "Player data requests", "Export and deletion of any player's data.").add(
     HttpApiEndpoint.post("export", "/players/:playerId/export", {
       params: { ...params, playerId: Schema.String },
       success: PlayerExport,
@@ -139,3 +145,9 @@ export class AdminPlayerDataApi extends underKey(playerData("adminPlayerData", k
 export class ProjectPlayerDataApi extends underProject(
   playerData("projectPlayerData", projectParams)
 ) {}
+
+export const playerDataFeature = feature({
+  word: "player-data",
+  groups: [PlayerDataApi, AdminPlayerDataApi, ProjectPlayerDataApi],
+  playerLimits: ["deletion", "export"]
+})

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { NotFound, PlayerNotFound, wire } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { PlayerId } from "./ids.ts"
 import { sessions } from "./limits.ts"
 import { forPlayer, playerParams } from "./mounts.ts"
@@ -36,7 +37,12 @@ export const PlayerResponse = Schema.Struct({ player: Player }).annotate({
 })
 
 /** `/v1/players`: the signed-in player's own account. */
-export class PlayersApi extends HttpApiGroup.make("players")
+export class PlayersApi extends group(
+  "players",
+  "players",
+  "Players",
+  "The profile of the signed-in player."
+)
   .add(
     HttpApiEndpoint.get("me", "/me", { success: PlayerResponse, error: wire(NotFound) }).annotate(
       OpenApi.Summary,
@@ -66,3 +72,10 @@ export class PlayerProfileApi extends forPlayer(
     }).annotateMerge(operation("Get a player", { functions: true }))
   )
 ) {}
+
+export const playersFeature = feature({
+  word: "players",
+  groups: [PlayersApi],
+  inProcess: [PlayerProfileApi],
+  playerLimits: ["player"]
+})

@@ -6,7 +6,7 @@
  * Timestamps are ISO 8601 UTC, except `at`, which is Unix milliseconds.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { Rpc, RpcGroup } from "effect/rpc"
 import { FeatureGate, PublishableKey, RequiredFeature, Requests } from "./auth.ts"
 import {
@@ -33,6 +33,7 @@ import {
   Unavailable,
   wire
 } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { exceedsDepth } from "./json.ts"
 import { rooms } from "./limits.ts"
 import { underKey } from "./mounts.ts"
@@ -313,7 +314,12 @@ export const PublicRoom = Schema.Struct({
 export type PublicRoom = typeof PublicRoom.Type
 
 const roomsOf = <Id extends string>(id: Id) =>
-  HttpApiGroup.make(id).add(
+  group(
+    id,
+    "games",
+    "Rooms",
+    "The list of open rooms. Everything else in rooms happens over the realtime socket."
+  ).add(
     HttpApiEndpoint.get("list", "/rooms", {
       query: { mode: Schema.optionalKey(Schema.String), limit: Schema.optionalKey(PageLimit) },
       success: Schema.Struct({ rooms: Schema.Array(PublicRoom) }).annotate({
@@ -337,3 +343,10 @@ export class RoomsApi extends roomsOf("rooms")
 export class ServerRoomsApi extends underKey(
   roomsOf("serverRooms").annotateEndpoints(Operation, { functions: true }).middleware(FeatureGate)
 ) {}
+
+export const roomsFeature = feature({
+  word: "rooms",
+  groups: [RoomsApi],
+  inProcess: [ServerRoomsApi],
+  playerLimits: ["code"]
+})

@@ -7,7 +7,7 @@
  * white space between tokens. Nesting is limited to 64 levels.
  */
 import { Schema, SchemaTransformation } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint } from "effect/http-api"
 import {
   FeatureGate,
   KeepsBodyText,
@@ -26,6 +26,7 @@ import {
   VersionConflict,
   wire
 } from "./errors/codes.ts"
+import { feature, group, tag } from "./feature.ts"
 import { saves as limits, throttles } from "./limits.ts"
 import { forPlayer, keyParams, type PlayerMountParams, playerParams } from "./mounts.ts"
 import { operation, type OperationFacts } from "./operations.ts"
@@ -89,7 +90,7 @@ const operations = {
 } as const satisfies Record<string, OperationFacts>
 
 const savesOf = <Id extends string, P extends PlayerMountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id)
+  group(id, "games", "Saves", "Versioned JSON documents of the signed-in player.")
     .add(
       HttpApiEndpoint.get("list", "/saves", {
         params,
@@ -139,4 +140,16 @@ export class SavesApi extends savesOf("saves", keyParams)
   .middleware(PublishableKey) {}
 
 /** `/v1/admin/players/:playerId/saves`: the saves of any player, for your server and for functions. */
-export class PlayerSavesApi extends forPlayer(savesOf("playerSaves", playerParams)) {}
+export class PlayerSavesApi extends forPlayer(savesOf("playerSaves", playerParams)).annotateMerge(
+  tag(
+    "server",
+    "Saves of players",
+    "Saves of any player, without the rate limits of players. For your own server, with the environment's secret key."
+  )
+) {}
+
+export const savesFeature = feature({
+  word: "saves",
+  groups: [SavesApi, PlayerSavesApi],
+  playerLimits: ["save"]
+})

@@ -5,7 +5,7 @@
  * `Idempotency-Key` can be repeated until the new refresh token is used, so a lost answer ends no session.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
 import { PublishableKey, Requests } from "./auth.ts"
 import {
   InvalidRefreshToken,
@@ -15,6 +15,7 @@ import {
   SessionRevoked,
   wire
 } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { DisplayName, Player } from "./players.ts"
 import { repeatableRefresh } from "./spent-secrets.ts"
 
@@ -48,7 +49,12 @@ export const AccessClaims = Schema.Struct({
 export type AccessClaims = typeof AccessClaims.Type
 
 /** `/v1/auth`: sign in as a guest, refresh, sign out. */
-export class SessionsApi extends HttpApiGroup.make("sessions")
+export class SessionsApi extends group(
+  "sessions",
+  "players",
+  "Sessions",
+  "Guest sign-in, token refresh and sign-out."
+)
   .add(
     HttpApiEndpoint.post("guest", "/guest", {
       payload: Schema.Struct({ displayName: Schema.optionalKey(DisplayName) }),
@@ -74,3 +80,8 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
   .prefix("/v1/auth")
   .middleware(Requests)
   .middleware(PublishableKey) {}
+
+export const sessionsFeature = feature({
+  word: "sessions",
+  groups: [SessionsApi]
+})

@@ -6,7 +6,7 @@
  * with a reason, and stores the others together.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { FeatureGate, PlayerToken, PublishableKey, Requests, RequiredFeature } from "./auth.ts"
 import {
   IdempotencyInProgress,
@@ -15,6 +15,7 @@ import {
   NotFound,
   wire
 } from "./errors/codes.ts"
+import { feature, group, tag } from "./feature.ts"
 import { stats as limits } from "./limits.ts"
 import {
   forPlayer,
@@ -94,7 +95,12 @@ export const StatsRead = Schema.Struct({
 })
 
 const statsOf = <Id extends string, P extends PlayerMountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id)
+  group(
+    id,
+    "games",
+    "Stats",
+    "Numbers that the signed-in player reports, combined by the rules in the config."
+  )
     .add(
       HttpApiEndpoint.get("read", "/stats", { params, success: StatsRead }).annotateMerge(
         operation("Read the player's all-time stats", { functions: true })
@@ -128,7 +134,13 @@ export class StatsApi extends statsOf("stats", keyParams)
   .middleware(PublishableKey) {}
 
 /** `/v1/admin/players/:playerId/stats`: the stats of any player, for your server and for functions. */
-export class PlayerStatsApi extends forPlayer(statsOf("playerStats", playerParams)) {}
+export class PlayerStatsApi extends forPlayer(statsOf("playerStats", playerParams)).annotateMerge(
+  tag(
+    "server",
+    "Stats of players",
+    "Stats of any player, without the rate limits of players. For your own server, with the environment's secret key."
+  )
+) {}
 
 /** The signing secret of an environment's stats webhook: `whsec_...`. */
 export const WebhookSecret = Schema.Struct({ secret: Schema.String }).annotate({
@@ -137,7 +149,12 @@ export const WebhookSecret = Schema.Struct({ secret: Schema.String }).annotate({
 })
 
 const integrity = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id).add(
+  group(
+    id,
+    "server",
+    "Integrity webhook",
+    "The secret that signs calls to the stats integrity webhook."
+  ).add(
     HttpApiEndpoint.get("webhookSecret", "/integrity/webhook-secret", {
       params,
       success: WebhookSecret
@@ -163,3 +180,9 @@ export class IntegrityApi extends underKey(integrity("integrity", keyParams)) {}
 export class ProjectIntegrityApi extends underProject(
   integrity("projectIntegrity", projectParams)
 ) {}
+
+export const statsFeature = feature({
+  word: "stats",
+  groups: [StatsApi, PlayerStatsApi, IntegrityApi, ProjectIntegrityApi],
+  playerLimits: ["stats"]
+})

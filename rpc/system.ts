@@ -1,7 +1,8 @@
 /** Health, readiness and the public token keys of the process. The endpoints need no key. */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Requests } from "./auth.ts"
+import { feature, group } from "./feature.ts"
 import { mapMember, refTo } from "./openapi/json.ts"
 
 /** Whether the process can serve players, and the checks behind it. */
@@ -38,7 +39,12 @@ const JsonWebKeySet = Schema.Struct({
   description: "The public keys that verify access tokens (RFC 7517)."
 })
 
-export class SystemApi extends HttpApiGroup.make("system")
+export class SystemApi extends group(
+  "system",
+  "developers",
+  "System",
+  "Liveness, readiness, and the public keys (JWKS) that verify access tokens."
+)
   .add(
     HttpApiEndpoint.get("health", "/healthz", {
       success: Schema.Struct({
@@ -60,3 +66,8 @@ export class SystemApi extends HttpApiGroup.make("system")
     }).annotate(OpenApi.Summary, "Public keys of the access tokens")
   )
   .middleware(Requests) {}
+
+export const systemFeature = feature({
+  word: "system",
+  groups: [SystemApi]
+})

@@ -74,24 +74,6 @@ export const throttles = {
   channelCreate: { burst: 20, seconds: 60 }
 } as const satisfies Record<string, Throttle>
 
-/**
- * The names of the limits that are kept for each player, in a bucket or a window with the key
- * `name:playerId`. The deletion of a player deletes them by these keys.
- */
-export const playerLimits = [
-  "appeal",
-  "channel-create",
-  "code",
-  "deletion",
-  "export",
-  "player",
-  "proof",
-  "save",
-  "share",
-  "stats",
-  "transfer"
-] as const
-
 /** One sliding window: no `seconds` ever contain more than `limit` requests. */
 export interface RateWindow {
   readonly limit: number

@@ -4,13 +4,7 @@
  * in.
  */
 import { Schema } from "effect"
-import {
-  HttpApiEndpoint,
-  HttpApiGroup,
-  HttpApiMiddleware,
-  HttpApiSchema,
-  OpenApi
-} from "effect/http-api"
+import { HttpApiEndpoint, HttpApiMiddleware, HttpApiSchema, OpenApi } from "effect/http-api"
 import { CurrentEnvironment, PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import {
   InvalidCode,
@@ -20,6 +14,7 @@ import {
   ShareInAppBrowserDisabled,
   wire
 } from "./errors/codes.ts"
+import { feature, group } from "./feature.ts"
 import { Session } from "./sessions.ts"
 import { repeatable, repeatErrors } from "./spent-secrets.ts"
 import { TypedCode } from "./typed-codes.ts"
@@ -40,7 +35,12 @@ const TransferCode = Schema.Struct({ code: Schema.String, expiresIn: Schema.Int 
 })
 
 /** `/v1/auth/transfer`. */
-export class TransferApi extends HttpApiGroup.make("transfer")
+export class TransferApi extends group(
+  "transfer",
+  "players",
+  "Session transfer",
+  "Short codes that sign the same player in on another device or browser."
+)
   .add(
     HttpApiEndpoint.post("issue", "/transfer", {
       success: TransferCode.pipe(HttpApiSchema.status(201)),
@@ -61,3 +61,9 @@ export class TransferApi extends HttpApiGroup.make("transfer")
   .prefix("/v1/auth")
   .middleware(Requests)
   .middleware(PublishableKey) {}
+
+export const transferFeature = feature({
+  word: "transfer",
+  groups: [TransferApi],
+  playerLimits: ["transfer"]
+})

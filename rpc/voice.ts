@@ -13,6 +13,7 @@ import {
   VoiceSuspended,
   VoiceUnavailable
 } from "./errors/codes.ts"
+import { feature } from "./feature.ts"
 import { voice as limits } from "./limits.ts"
 import { IceServers } from "./peers.ts"
 import { commonFrameErrors, MessageData, SignalKind } from "./rooms.ts"
@@ -150,3 +151,8 @@ export const VoiceEvent = Schema.Union([
   })
 ])
 export type VoiceEvent = typeof VoiceEvent.Type
+
+export const voiceFeature = feature({
+  word: "voice",
+  groups: []
+})

@@ -1,6 +1,6 @@
 /** Channels in the server API: settings, lists, members and messages, with the secret key. */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint } from "effect/http-api"
 import { BodyMaxBytes, FeatureGate, RequiredFeature, Requests, SecretKey } from "../auth.ts"
 import {
   ChannelListFull,
@@ -10,6 +10,7 @@ import {
   VoiceTooLarge,
   wire
 } from "../errors/codes.ts"
+import { group, tagMount } from "../feature.ts"
 import { channels as limits } from "../limits.ts"
 import { operation } from "../operations.ts"
 import { Deleted } from "../responses.ts"
@@ -21,7 +22,15 @@ const named = { params: { name: Schema.String } }
  * `/v1/realtime/channels`: channel management with the secret key. PUT, DELETE and moderate share 300
  * calls a minute for each key; messages have 600. All nodes share these limits.
  */
-export class ChannelsApi extends HttpApiGroup.make("channels")
+export class ChannelsApi extends tagMount(
+  group(
+    "channels",
+    "server",
+    "Channels",
+    "Managing realtime channels and sending messages to them."
+  ),
+  "server"
+)
   .add(
     HttpApiEndpoint.put("put", "/:name", {
       params: { name: ChannelName },

@@ -3,7 +3,7 @@
  * endpoint is there for secret keys and for developers of the project.
  */
 import { Schema, SchemaTransformation } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
 import { BodyMaxBytes } from "../auth.ts"
 import {
   FunctionCpuExceeded,
@@ -14,6 +14,7 @@ import {
   SqlError,
   wire
 } from "../errors/codes.ts"
+import { group } from "../feature.ts"
 import { functionLogs, functions as limits, http } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
 import { operation, type OperationFacts } from "../operations.ts"
@@ -223,7 +224,12 @@ const deadLetters = <P extends MountParams>(params: P) =>
   ] as const
 
 const endpoints = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id)
+  group(
+    id,
+    "server",
+    "Functions",
+    "Code that runs in the service, with databases, secrets and crons."
+  )
     .add(
       ...settings(params),
       ...deployments(params),

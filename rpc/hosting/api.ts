@@ -3,7 +3,7 @@
  * the environment does not have yet are uploaded. Activating a finalized deployment makes it live.
  */
 import { Schema, SchemaTransformation } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
 import { BodyMaxBytes, FeatureGate, RequiredFeature, Requests, SecretKey } from "../auth.ts"
 import {
   BlobHashMismatch,
@@ -14,6 +14,7 @@ import {
   TooManyDomains,
   wire
 } from "../errors/codes.ts"
+import { group, tagMount } from "../feature.ts"
 import { DeploymentId } from "../ids.ts"
 import { hosting as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underProject } from "../mounts.ts"
@@ -228,10 +229,14 @@ const domains = <P extends MountParams>(params: P) =>
   ] as const
 
 const endpoints = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id).add(...writes(params), ...reads(params), ...domains(params))
+  group(id, "server", "Hosting", "Deployments of the app's files, and its addresses.").add(
+    ...writes(params),
+    ...reads(params),
+    ...domains(params)
+  )
 
 /** `/v1/deployments`, `/v1/blobs` and `/v1/hosting`, with the secret key. */
-export class HostingApi extends endpoints("hosting", keyParams)
+export class HostingApi extends tagMount(endpoints("hosting", keyParams), "server")
   .annotateEndpoints(RequiredFeature, feature)
   .prefix("/v1")
   .middleware(Requests)

@@ -3,8 +3,9 @@
  * encrypted and never returns them.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { BodyMaxBytes } from "../auth.ts"
+import { group } from "../feature.ts"
 import { Provider } from "../identities.ts"
 import { oauth as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
@@ -76,7 +77,7 @@ const operations = {
 } as const satisfies Record<string, OperationFacts>
 
 const providers = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id).add(
+  group(id, "server", "OAuth providers", "Credentials of the OAuth providers.").add(
     HttpApiEndpoint.get("read", "/auth/providers/:provider", {
       params: { ...params, provider: Provider },
       success: ProviderState

@@ -8,7 +8,7 @@
  * address.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
 import { OptionalDeveloperSession, Requests } from "../auth.ts"
 import { DeveloperIdentity, DeveloperSignedIn, invitation } from "../developers.ts"
 import {
@@ -24,6 +24,7 @@ import {
   Unauthorized,
   wire
 } from "../errors/codes.ts"
+import { group } from "../feature.ts"
 import { repeatable, repeatErrors } from "../spent-secrets.ts"
 import { Timestamp } from "../text.ts"
 import { Challenge, ProviderReturn, RedirectUrl, SignInCode, Verifier } from "./sign-in.ts"
@@ -107,7 +108,12 @@ export const exchangeErrors = [
 const params = { provider: DeveloperProvider }
 
 /** `/v1/developers/oauth`. */
-export class DeveloperOAuthApi extends HttpApiGroup.make("developerOAuth")
+export class DeveloperOAuthApi extends group(
+  "developerOAuth",
+  "developers",
+  "Developer sign-in with a provider",
+  "Sign-in, link and renewed proof of developers with Google or GitHub."
+)
   .add(
     HttpApiEndpoint.post("start", "/:provider/start", {
       params,

@@ -10,13 +10,7 @@
  * In a native app: `native` takes the id token that Apple or Google gave to the app.
  */
 import { Schema } from "effect"
-import {
-  HttpApiEndpoint,
-  HttpApiGroup,
-  HttpApiMiddleware,
-  HttpApiSchema,
-  OpenApi
-} from "effect/http-api"
+import { HttpApiEndpoint, HttpApiMiddleware, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
   BodyMaxBytes,
   type CurrentEnvironment,
@@ -37,6 +31,7 @@ import {
   Unauthorized,
   wire
 } from "../errors/codes.ts"
+import { group } from "../feature.ts"
 import { Provider } from "../identities.ts"
 import { oauth as limits } from "../limits.ts"
 import { Session } from "../sessions.ts"
@@ -157,7 +152,12 @@ const linkErrors = [
 ]
 
 /** `/v1/auth/oauth`. */
-export class OAuthApi extends HttpApiGroup.make("oauth")
+export class OAuthApi extends group(
+  "oauth",
+  "players",
+  "OAuth sign-in",
+  "Sign-in with Apple, Discord, Google or X, in a browser (PKCE) or in a native app."
+)
   .add(
     HttpApiEndpoint.post("start", "/:provider/start", {
       params,

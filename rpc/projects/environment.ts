@@ -1,9 +1,10 @@
 /** One environment of a project as the dashboard and agents read it: key figures, players and what is alive. */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint } from "effect/http-api"
 import { AgeProfile } from "../ages.ts"
 import { KeyKind } from "../auth.ts"
 import { PlayerNotFound, TooManyKeys, wire } from "../errors/codes.ts"
+import { group } from "../feature.ts"
 import { PlayerId } from "../ids.ts"
 import { projects } from "../limits.ts"
 import { OperatorSanction } from "../moderation.ts"
@@ -150,7 +151,12 @@ const Search = {
 }
 
 const viewsOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id).add(
+  group(
+    id,
+    "project",
+    "Environment",
+    "Keys, usage, players and live rooms of one environment."
+  ).add(
     HttpApiEndpoint.get("overview", "/overview", { params, success: Overview }).annotateMerge(
       operation("Read key figures", readBy("overview_read"))
     ),

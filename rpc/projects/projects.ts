@@ -3,9 +3,10 @@
  * not a member of a project gets 404.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { AnyKey, DeveloperSession, EnvironmentName, KeyKind, Requests } from "../auth.ts"
 import { NameReserved, NotFound, RateLimited, TooManyProjects, wire } from "../errors/codes.ts"
+import { group } from "../feature.ts"
 import { KeyId, ProjectId } from "../ids.ts"
 import { projects } from "../limits.ts"
 import { memberParams, underMember } from "../mounts.ts"
@@ -91,7 +92,12 @@ export const KeyDescription = Schema.Struct({
 export type KeyDescription = typeof KeyDescription.Type
 
 /** `/v1/key`: what the key of the request opens. */
-export class KeyApi extends HttpApiGroup.make("key")
+export class KeyApi extends group(
+  "key",
+  "server",
+  "Key",
+  "What a key opens, for tools that store keys under a name."
+)
   .add(
     HttpApiEndpoint.get("describe", "/key", {
       success: KeyDescription,
@@ -108,7 +114,12 @@ const projectAnswer = Schema.Struct({ project: Project }).annotate({
 })
 
 /** `/v1/projects`: the developer's projects. */
-export class ProjectsApi extends HttpApiGroup.make("projects")
+export class ProjectsApi extends group(
+  "projects",
+  "project",
+  "Projects",
+  "Listing and creating the developer's projects."
+)
   .add(
     HttpApiEndpoint.get("list", "/projects", {
       success: Schema.Struct({
@@ -145,7 +156,12 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
 
 /** `/v1/projects/:projectId`: one project, for its members. */
 export class ProjectApi extends underMember(
-  HttpApiGroup.make("project").add(
+  group(
+    "project",
+    "project",
+    "Project",
+    "Renaming and deleting one project, and revoking its keys."
+  ).add(
     HttpApiEndpoint.get("get", "/", { params: memberParams, success: projectAnswer }).annotate(
       OpenApi.Summary,
       "Read a project"
@@ -177,7 +193,10 @@ export class ProjectApi extends underMember(
       params: { ...memberParams, keyId: Schema.String },
       success: Schema.Struct({
         key: Schema.Struct({ id: KeyId, revokedAt: Timestamp })
-      }).annotate({ identifier: "RevokedKey", description: "A key that no longer authenticates." }),
+      }).annotate({
+        identifier: "RevokedKey",
+        description: "A key that no longer authenticates."
+      }),
       error: wire(NotFound)
     }).annotate(OpenApi.Summary, "Revoke a key on all nodes within a second")
   )

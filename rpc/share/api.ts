@@ -3,9 +3,10 @@
  * link of the developer. Its id is the query parameter `ks` of the landing address.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
 import { AnyKey, OptionalPlayerToken, PlayerToken, PublishableKey, Requests } from "../auth.ts"
 import { NotFound, ShareImagesDisabled, ShareTagsDisabled, wire } from "../errors/codes.ts"
+import { group } from "../feature.ts"
 import { share as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
 import { operation, type OperationFacts } from "../operations.ts"
@@ -139,7 +140,12 @@ const TagsQuery = { ks: Schema.optionalKey(Schema.String.check(Schema.isMaxLengt
 const Png = Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array({ contentType: "image/png" }))
 
 /** `/v1/share`, for pages and players. */
-export class ShareApi extends HttpApiGroup.make("share")
+export class ShareApi extends group(
+  "share",
+  "games",
+  "Share",
+  "Links to post, their visits, card images and card tags."
+)
   .add(
     HttpApiEndpoint.post("create", "/links", {
       payload: NewShareLink,
@@ -250,7 +256,12 @@ const operations = {
 } as const satisfies Record<string, OperationFacts>
 
 const operators = <Id extends string, P extends MountParams>(id: Id, params: P) =>
-  HttpApiGroup.make(id).add(
+  group(
+    id,
+    "server",
+    "Share statistics",
+    "Counts of share links, labelled links and card tags."
+  ).add(
     HttpApiEndpoint.get("stats", "/share/stats", {
       params,
       query: {

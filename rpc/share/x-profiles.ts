@@ -3,9 +3,10 @@
  * Other players see it only if the player opted in, and never that of a child.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "../auth.ts"
 import { IdentityNotLinked, NotFound, wire } from "../errors/codes.ts"
+import { group } from "../feature.ts"
 import { share as limits } from "../limits.ts"
 
 const profile = {
@@ -31,7 +32,12 @@ const PlayerIds = Schema.String.check(
 )
 
 /** `/v1/players/me/x-profile` and `/v1/players/x-profiles`. */
-export class XProfilesApi extends HttpApiGroup.make("xProfiles")
+export class XProfilesApi extends group(
+  "xProfiles",
+  "players",
+  "X profiles",
+  "What players show of their account at X."
+)
   .add(
     HttpApiEndpoint.get("own", "/me/x-profile", {
       success: XProfile,

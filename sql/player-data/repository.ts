@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { SignalledBand } from "#rpc/ages"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { playerLimits } from "#rpc/limits"
+import { playerLimits } from "#rpc/features"
 import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate

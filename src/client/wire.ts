@@ -429,6 +429,57 @@ export interface PlayerEmailChangeRequest {
   readonly refreshToken: string
 }
 
+/** The public part of the environment's config. */
+export interface Definitions {
+  readonly configVersion: number
+  readonly resetTimeZone: string
+  /** Every feature is off until its switch is true. */
+  readonly features: {
+    readonly emailLogin: boolean
+    /** Saves of each player as JSON, on every device that the player signs in on. */
+    readonly saves: boolean
+    readonly stats: boolean
+    /** Rooms with shared state, matchmaking, and the realtime WebSocket. */
+    readonly multiplayer: boolean
+    readonly realtimeChannels: boolean
+    /** Voice calls in channels created with voice. Needs realtimeChannels. */
+    readonly voice: boolean
+    readonly hosting: boolean
+    /** Value rules and the verification webhook in integrity.stats. Needs stats. */
+    readonly statsVerification: boolean
+  }
+  readonly stats: ReadonlyArray<{
+    readonly key: string
+    /** Display text: one text, or one per language code. */
+    readonly title?: string | JsonObject
+    readonly aggregation: "sum" | "max" | "min" | "latest"
+  }>
+  readonly modes: ReadonlyArray<{
+    readonly key: string
+    /** Display text: one text, or one per language code. */
+    readonly title?: string | JsonObject
+    readonly minPlayers: number
+    readonly maxPlayers: number
+    readonly fillTimeoutSeconds: number
+    readonly transport: "server" | "p2p"
+    readonly p2p?: {
+      readonly maxPlayers: number
+      readonly relayOnly: boolean
+    }
+  }>
+  readonly providers: ReadonlyArray<string>
+  readonly share: {
+    readonly images: boolean
+    readonly links: boolean
+    readonly tracking: boolean
+    readonly inAppBrowser: boolean
+  }
+  readonly audience: "general" | "mixed" | "kids"
+  readonly news: {
+    readonly optIn: boolean
+  }
+}
+
 export interface OauthStartRequest {
   readonly redirectUrl: string
   readonly challenge: string
@@ -505,28 +556,6 @@ export interface LinkedIdentity {
   readonly emailVerified?: boolean
   readonly username?: string
   readonly linkedAt: Timestamp
-}
-
-/** The player's own X profile, and whether other players see it. */
-export interface XProfile {
-  readonly username: string | null
-  readonly name: string | null
-  readonly avatarUrl: string | null
-  readonly visible: boolean
-}
-
-/** Body of: Show the X profile to other players, or hide it. */
-export interface XProfilesShowRequest {
-  readonly visible: boolean
-}
-
-/** X profiles by player id; those of players who show none are absent. */
-export interface XProfiles {
-  readonly profiles: Readonly<Record<string, {
-    readonly username: string | null
-    readonly name: string | null
-    readonly avatarUrl: string | null
-  }>>
 }
 
 /** Everything that is stored about a player. */
@@ -626,6 +655,14 @@ export interface Sanction {
 
 /** Id of a ban. */
 export type SanctionId = string
+
+/** The player's own X profile, and whether other players see it. */
+export interface XProfile {
+  readonly username: string | null
+  readonly name: string | null
+  readonly avatarUrl: string | null
+  readonly visible: boolean
+}
 
 /** Body of: Report the platform's age signal; it only makes the age band stricter. */
 export interface AgesSignalRequest {
@@ -817,55 +854,18 @@ export interface VisitCounted {
   readonly counted: boolean
 }
 
-/** The public part of the environment's config. */
-export interface Definitions {
-  readonly configVersion: number
-  readonly resetTimeZone: string
-  /** Every feature is off until its switch is true. */
-  readonly features: {
-    readonly emailLogin: boolean
-    /** Saves of each player as JSON, on every device that the player signs in on. */
-    readonly saves: boolean
-    readonly stats: boolean
-    /** Rooms with shared state, matchmaking, and the realtime WebSocket. */
-    readonly multiplayer: boolean
-    readonly realtimeChannels: boolean
-    /** Voice calls in channels created with voice. Needs realtimeChannels. */
-    readonly voice: boolean
-    readonly hosting: boolean
-    /** Value rules and the verification webhook in integrity.stats. Needs stats. */
-    readonly statsVerification: boolean
-  }
-  readonly stats: ReadonlyArray<{
-    readonly key: string
-    /** Display text: one text, or one per language code. */
-    readonly title?: string | JsonObject
-    readonly aggregation: "sum" | "max" | "min" | "latest"
-  }>
-  readonly modes: ReadonlyArray<{
-    readonly key: string
-    /** Display text: one text, or one per language code. */
-    readonly title?: string | JsonObject
-    readonly minPlayers: number
-    readonly maxPlayers: number
-    readonly fillTimeoutSeconds: number
-    readonly transport: "server" | "p2p"
-    readonly p2p?: {
-      readonly maxPlayers: number
-      readonly relayOnly: boolean
-    }
-  }>
-  readonly providers: ReadonlyArray<string>
-  readonly share: {
-    readonly images: boolean
-    readonly links: boolean
-    readonly tracking: boolean
-    readonly inAppBrowser: boolean
-  }
-  readonly audience: "general" | "mixed" | "kids"
-  readonly news: {
-    readonly optIn: boolean
-  }
+/** Body of: Show the X profile to other players, or hide it. */
+export interface XProfilesShowRequest {
+  readonly visible: boolean
+}
+
+/** X profiles by player id; those of players who show none are absent. */
+export interface XProfiles {
+  readonly profiles: Readonly<Record<string, {
+    readonly username: string | null
+    readonly name: string | null
+    readonly avatarUrl: string | null
+  }>>
 }
 
 /** The endpoints that a publishable key may call, with or without a player. */
@@ -918,6 +918,9 @@ export interface Endpoints {
     readonly body: PlayerEmailChangeRequest
     readonly response: unknown
   }
+  readonly "GET /v1/gamedata/definitions": {
+    readonly response: Definitions
+  }
   readonly "POST /v1/auth/oauth/{provider}/start": {
     readonly params: { readonly provider: string }
     readonly body: OauthStartRequest
@@ -957,17 +960,6 @@ export interface Endpoints {
     readonly params: { readonly provider: string }
     readonly body: SessionsRefreshRequest
     readonly response: PlayerResponse
-  }
-  readonly "GET /v1/players/me/x-profile": {
-    readonly response: XProfile
-  }
-  readonly "PUT /v1/players/me/x-profile": {
-    readonly body: XProfilesShowRequest
-    readonly response: XProfile
-  }
-  readonly "GET /v1/players/x-profiles": {
-    readonly query: { readonly ids: string | number }
-    readonly response: XProfiles
   }
   readonly "GET /v1/players/me/export": {
     readonly response: PlayerExport
@@ -1042,8 +1034,16 @@ export interface Endpoints {
     readonly body: ShareVisitRequest
     readonly response: VisitCounted
   }
-  readonly "GET /v1/gamedata/definitions": {
-    readonly response: Definitions
+  readonly "GET /v1/players/me/x-profile": {
+    readonly response: XProfile
+  }
+  readonly "PUT /v1/players/me/x-profile": {
+    readonly body: XProfilesShowRequest
+    readonly response: XProfile
+  }
+  readonly "GET /v1/players/x-profiles": {
+    readonly query: { readonly ids: string | number }
+    readonly response: XProfiles
   }
 }
 

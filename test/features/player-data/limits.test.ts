@@ -6,7 +6,7 @@ import { Context } from "effect"
 import { HttpApi } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { PlayerRate } from "#rpc/auth"
-import { playerLimits } from "#rpc/limits"
+import { playerLimits } from "#rpc/features"
 
 describe("the rate limits of players", () => {
   it("names in playerLimits every rate limit kept per player, so that a deletion finds it", () => {

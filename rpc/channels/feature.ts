@@ -1,0 +1,9 @@
+/** The feature `channels`. */
+import { feature } from "../feature.ts"
+import { ChannelsApi } from "./api.ts"
+
+export const channelsFeature = feature({
+  word: "channels",
+  groups: [ChannelsApi],
+  playerLimits: ["channel-create"]
+})

@@ -1,0 +1,99 @@
+/** All features of the API, in the order of its document: one line each. */
+import { type Array, Context } from "effect"
+import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api"
+import { GroupSection, type Section, sections } from "./feature.ts"
+import { agesFeature } from "./ages.ts"
+import { appealsFeature } from "./appeals.ts"
+import { auditFeature } from "./audit.ts"
+import { channelsFeature } from "./channels/feature.ts"
+import { configFeature } from "./config.ts"
+import { developersFeature } from "./developers.ts"
+import { emailFeature } from "./email.ts"
+import { functionsFeature } from "./functions/feature.ts"
+import { hostingFeature } from "./hosting/feature.ts"
+import { identitiesFeature } from "./identities.ts"
+import { liveFeature } from "./live.ts"
+import { matchmakingFeature } from "./matchmaking.ts"
+import { moderationFeature } from "./moderation.ts"
+import { moneyFeature } from "./money.ts"
+import { newsFeature } from "./news.ts"
+import { oauthFeature } from "./oauth/feature.ts"
+import { peersFeature } from "./peers.ts"
+import { playerDataFeature } from "./player-data.ts"
+import { playersFeature } from "./players.ts"
+import { projectsFeature } from "./projects/feature.ts"
+import { roomsFeature } from "./rooms.ts"
+import { savesFeature } from "./saves.ts"
+import { sessionsFeature } from "./sessions.ts"
+import { shareFeature } from "./share/feature.ts"
+import { statsFeature } from "./stats.ts"
+import { systemFeature } from "./system.ts"
+import { transferFeature } from "./transfer.ts"
+import { voiceFeature } from "./voice.ts"
+
+export const features = [
+  sessionsFeature,
+  emailFeature,
+  projectsFeature,
+  liveFeature,
+  developersFeature,
+  configFeature,
+  functionsFeature,
+  hostingFeature,
+  oauthFeature,
+  transferFeature,
+  playersFeature,
+  identitiesFeature,
+  playerDataFeature,
+  agesFeature,
+  newsFeature,
+  appealsFeature,
+  moderationFeature,
+  roomsFeature,
+  channelsFeature,
+  matchmakingFeature,
+  peersFeature,
+  voiceFeature,
+  savesFeature,
+  statsFeature,
+  shareFeature,
+  auditFeature,
+  moneyFeature,
+  systemFeature
+] as const
+
+type Feature = (typeof features)[number]
+
+/** Groups of all features. */
+export const groups = features.flatMap<Feature["groups"][number]>((each) => each.groups)
+
+/** Groups that only calls in the process reach. */
+export const inProcessGroups = features.flatMap<Feature["inProcess"][number]>(
+  (each) => each.inProcess
+)
+
+/** Words of the rate limits kept for each player. */
+export const playerLimits = features.flatMap((each) => each.playerLimits)
+
+/** Adds groups to an API. */
+export const addAll = <
+  Id extends string,
+  Own extends HttpApiGroup.Constraint,
+  G extends HttpApiGroup.Constraint
+>(
+  api: HttpApi.HttpApi<Id, Own>,
+  all: ReadonlyArray<G>
+): HttpApi.HttpApi<Id, Own | G> => api.add(...(all as Array.NonEmptyReadonlyArray<G>))
+
+const isSection = (name: string): name is Section => name in sections
+
+const titlesOf = (section: Section): ReadonlyArray<string> =>
+  groups.flatMap(({ annotations }) => {
+    const title = Context.getOrUndefined(annotations, OpenApi.Title)
+    return Context.get(annotations, GroupSection) === section && title !== undefined ? [title] : []
+  })
+
+/** Sections of the API page: the vendor extension `x-tagGroups`, which Scalar and Redoc read. */
+export const tagGroups = Object.keys(sections)
+  .filter(isSection)
+  .map((section) => ({ name: sections[section], tags: titlesOf(section) }))
