@@ -99,6 +99,7 @@ export const texts = {
     createLead: "The keys of both environments are shown once after this.",
     name: "Name",
     slugField: "Host name (optional)",
+    slugRule: "3 to 40 lower-case letters and digits, with single hyphens between them.",
     slugHint:
       "Part of the address of the game. Lower-case letters, digits and hyphens; it never changes. " +
       "Without one it is made from the name.",

@@ -13,6 +13,8 @@ interface FieldProps {
   readonly placeholder?: string
   readonly autocomplete?: string
   readonly pattern?: string
+  /** What the browser adds when the pattern does not match. */
+  readonly title?: string
   readonly maxLength?: number
   readonly step?: string
   readonly required?: boolean

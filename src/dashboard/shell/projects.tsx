@@ -132,7 +132,8 @@ export const Projects = () => {
               name="slug"
               hint={own.slugHint}
               maxLength={40}
-              pattern="[a-z0-9]+(-[a-z0-9]+)*"
+              pattern="(?=.{3,40}$)[a-z0-9]+(-[a-z0-9]+)*"
+              title={own.slugRule}
               autocomplete="off"
             />
           </Form>

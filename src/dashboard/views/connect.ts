@@ -14,7 +14,7 @@ export const clientSnippet = (key: string): string =>
     `  baseUrl: "${location.origin}",`,
     `  key: "${key}"`,
     `})`,
-    `const player = await client.sessions.guest()`
+    `const player = await client.sessions.ensure()`
   ].join("\n")
 
 /** The same request from a terminal. */

@@ -47,9 +47,13 @@ export const signupsCommand = Command.make("signups").pipe(
       Effect.flatMap(DateTime.now, (now) =>
         setSignups("signups.close", ({ close }) => close(now), closedText)
       )
+    ).pipe(Command.withDescription("Refuse every new account of a developer")),
+    Command.make("open", {}, () => setSignups("signups.open", ({ open }) => open, openText)).pipe(
+      Command.withDescription("Leave sign-up to SVC_SIGNUPS again")
     ),
-    Command.make("open", {}, () => setSignups("signups.open", ({ open }) => open, openText)),
-    Command.make("status", {}, () => status)
+    Command.make("status", {}, () => status).pipe(
+      Command.withDescription("Say whether sign-up is closed")
+    )
   ])
 )
 
@@ -95,6 +99,8 @@ export const developerCommand = Command.make("developer").pipe(
         )
         yield* Console.log(password)
       })
+    ).pipe(
+      Command.withDescription("Set a new random password, and end all sessions of the developer")
     )
   ])
 )

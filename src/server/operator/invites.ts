@@ -68,14 +68,16 @@ export const inviteCommand = Command.make("invite").pipe(
         )
       },
       ({ note, uses }) => create(uses, note)
+    ).pipe(Command.withDescription("Make a code and print it once")),
+    Command.make("list", {}, () => list).pipe(
+      Command.withDescription("List the codes with their uses, without their text")
     ),
-    Command.make("list", {}, () => list),
     Command.make(
       "revoke",
       {
         id: Argument.String("id").pipe(Argument.withDescription("The id of the code: inv_..."))
       },
       ({ id }) => revoke(id)
-    )
+    ).pipe(Command.withDescription("Refuse a code from now on"))
   ])
 )

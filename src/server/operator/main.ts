@@ -30,6 +30,31 @@ import { Invalidation } from "../platform/invalidation.ts"
 import { Passwords } from "../platform/passwords.ts"
 import { failCommand } from "../start-error.ts"
 
+/** Database of the service. The layers below would wait for one that is away; a command fails instead. */
+const DatabaseLive = Layer.unwrap(
+  Effect.gen(function* () {
+    const location = yield* readLocation
+    yield* checkPresent(location)
+    const url = yield* databaseOf(location)
+    yield* Effect.scoped(openSession(url))
+    return poolLayer({ url, connections: 2 })
+  })
+)
+
+const ServicesLive = Layer.mergeAll(
+  Ledger.layer.pipe(Layer.provideMerge(LedgerRepository.layer)),
+  AuditRepository.layer,
+  ClosedSignups.layer,
+  FunctionsRepository.layer,
+  InviteRepository.layer,
+  DeveloperRepository.layer,
+  MeteringRepository.layer,
+  NodeRepository.layer,
+  Passwords.layer,
+  VoiceRepository.layer,
+  Invalidation.layer
+).pipe(Layer.provideMerge(Layer.merge(SecureRandom.layerWebCrypto, DatabaseLive)))
+
 const operator = Command.make("operator").pipe(
   Command.withDescription("Acts of the operator, on the database of DATABASE_URL or SVC_DATA_DIR"),
   Command.withSubcommands([
@@ -39,34 +64,12 @@ const operator = Command.make("operator").pipe(
     runnersCommand,
     signupsCommand,
     ...suspensionCommands
-  ])
+  ]),
+  // Only what runs needs the database, not --help.
+  Command.provide(ServicesLive)
 )
 
-Effect.gen(function* () {
-  const location = yield* readLocation
-  yield* checkPresent(location)
-  const url = yield* databaseOf(location)
-  // The layers below wait for a database that is away; a command fails instead.
-  yield* Effect.scoped(openSession(url))
-  const database = poolLayer({ url, connections: 2 })
-  yield* Command.run(operator, { version: "1" }).pipe(
-    Effect.provide(
-      Layer.mergeAll(
-        Ledger.layer.pipe(Layer.provideMerge(LedgerRepository.layer)),
-        AuditRepository.layer,
-        ClosedSignups.layer,
-        FunctionsRepository.layer,
-        InviteRepository.layer,
-        DeveloperRepository.layer,
-        MeteringRepository.layer,
-        NodeRepository.layer,
-        Passwords.layer,
-        VoiceRepository.layer,
-        Invalidation.layer
-      ).pipe(Layer.provideMerge(Layer.merge(SecureRandom.layerWebCrypto, database)))
-    )
-  )
-}).pipe(
+Command.run(operator, { version: "1" }).pipe(
   Effect.catchTag(["BackupError", "CreditRefused", "OperatorError", "unavailable"], ({ message }) =>
     failCommand(message)
   ),

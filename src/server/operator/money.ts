@@ -31,6 +31,6 @@ export const moneyCommand = Command.make("money").pipe(
             : `The credit ${reference ?? ""} was given before.`
         )
       })
-    )
+    ).pipe(Command.withDescription("Credit a developer, by id or email address"))
   ])
 )

@@ -92,10 +92,10 @@ const suspensionCommand = (name: string, description: string, what: Suspendable)
     Command.withSubcommands([
       Command.make("suspend", { environment }, (input) =>
         setSuspended(what, input.environment, true)
-      ),
+      ).pipe(Command.withDescription("Stop them on all runners within a second")),
       Command.make("resume", { environment }, (input) =>
         setSuspended(what, input.environment, false)
-      )
+      ).pipe(Command.withDescription("Let them run again"))
     ])
   )
 

@@ -40,6 +40,8 @@ const visit = Effect.fnUntraced(function* (
   yield* expectAccessible(page)
 })
 
+const heightOf = ({ clientHeight }: Element): number => clientHeight
+
 const banned = Effect.gen(function* () {
   const { secretKey, url, ...app } = yield* TestApp
   const player = yield* guest({ url, secretKey, ...app }, "Mallory")
@@ -75,14 +77,20 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
         await ada.getByRole("button", { name: "Send", exact: true }).click()
         const frames = bob.getByRole("region", { name: "Frames of Bob" })
         await frames.getByText("good game").waitFor()
+        await bob.getByText("Send any frame").click()
         await bob.getByLabel("Type of frame").selectOption("setMyState")
         const frame = bob.getByLabel("Frame, as JSON")
-        await frame.fill((await frame.inputValue()).replace(/"rid":"[^"]*"/, '"rid":"typed"'))
+        await frame.fill((await frame.inputValue()).replace(/"rid": "[^"]*"/, '"rid": "typed"'))
         await bob.getByRole("button", { name: "Send frame" }).click()
-        await frames.getByText(/"rid":"typed".*"ok":true/).waitFor()
+        await frames.getByText(/reply rid typed ok true/).click()
+        await frames.getByText('rid "typed"').waitFor()
         await bob.getByRole("button", { name: "Drop connection" }).click()
         await bob.getByText("closed").first().waitFor()
         await bob.getByText("Online").waitFor()
+        await bob.getByText("In room").waitFor()
+        // The guests of the last visit return to their seats.
+        await page.reload()
+        await ada.getByText("In room").waitFor()
         await bob.getByText("In room").waitFor()
       })
       const other = yield* ask(() => page.context().newPage())
@@ -223,6 +231,28 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
       assert.deepStrictEqual(complaints, [])
     }))
 
+  test("filters and orders the players, with their number", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      for (const name of ["Zed", "Abe"]) yield* guest(app, name)
+      const { complaints, page } = yield* signedIn()
+      const players = page.getByRole("region", { name: "Players", exact: true })
+      yield* visit(page, "Players", async () => {
+        await players.getByRole("link", { name: "Zed" }).waitFor()
+        await players.getByText(/^\d+ players$/).waitFor()
+        await players.getByLabel("Order").selectOption("By name")
+        await page.waitForURL(/sort=name$/)
+        await players.getByRole("row").nth(1).getByText("Abe").waitFor()
+        await players.getByRole("button", { name: "Guests" }).click()
+        await players.getByRole("link", { name: "Zed" }).waitFor()
+        await players.getByRole("button", { name: "Signed in" }).click()
+        await players.getByText("0 players").waitFor()
+        await players.getByRole("button", { name: "Show all players" }).click()
+        await players.getByRole("link", { name: "Zed" }).waitFor()
+      })
+      assert.deepStrictEqual(complaints, [])
+    }))
+
   test("fits the views on a phone, where the navigation is a sheet", () =>
     Effect.gen(function* () {
       const viewport = { width: 390, height: 844 }
@@ -240,6 +270,12 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
         yield* visit(page, name, () => page.locator("#main").getByText(content).first().waitFor())
         yield* expectFits(name)
       }
+      assert.isAtMost(yield* ask(() => page.locator("header.top").evaluate(heightOf)), 60)
+      yield* ask(() => page.goto(page.url().replace(/settings$/, "config")))
+      yield* ask(async () => {
+        await page.getByRole("switch", { name: /^Cloud saves/ }).click()
+        await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click()
+      })
       assert.deepStrictEqual(complaints, [])
     }))
 

@@ -16,10 +16,14 @@ type Names = ReadonlyMap<string, string>
 
 const valueMaxCharacters = 48
 
-/** A value in a line: a player's name instead of the id, and long ones cut. */
+/** A value in a line: a player's name instead of the id, long texts cut, and the size of what has many parts. */
 const shortOf = (value: unknown, names: Names): string => {
   const text = typeof value === "string" ? (names.get(value) ?? value) : JSON.stringify(value)
-  return text.length > valueMaxCharacters ? `${text.slice(0, valueMaxCharacters)}…` : text
+  if (text.length <= valueMaxCharacters) return text
+  if (Array.isArray(value)) return `[${value.length}]`
+  return typeof value === "object" && value !== null
+    ? `{${Object.keys(value).length}}`
+    : `${text.slice(0, valueMaxCharacters)}…`
 }
 
 const Sign = ({ direction }: Pick<Frame, "direction">) => (

@@ -208,7 +208,7 @@ export const Player = (given: Given) => {
         <h2>{given.name}</h2>
         <Badge kind={status === "online" ? "green" : "amber"}>{own.states[status]}</Badge>
         {latency !== null && <span class="soft small">{own.latency(latency)}</span>}
-        <span class="grow" />
+        <span class="grow break" />
         <button type="button" class="button small" onClick={() => playing.run((it) => it.ping())}>
           {own.ping}
         </button>
