@@ -84,6 +84,7 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
         await bob.getByRole("button", { name: "Send frame" }).click()
         await frames.getByText(/reply rid typed ok true/).click()
         await frames.getByText('rid "typed"').waitFor()
+        await bob.getByText("The room as this player sees it").click()
         await bob.getByRole("button", { name: "Drop connection" }).click()
         await bob.getByText("closed").first().waitFor()
         await bob.getByText("Online").waitFor()
