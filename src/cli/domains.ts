@@ -8,6 +8,7 @@ import { environmentFlag } from "./files.ts"
 import { printResult, styled, table } from "./output.ts"
 import { sendAndRead } from "./service.ts"
 import { resolveTarget } from "./checked-target.ts"
+import { nameOf, type Target } from "./target.ts"
 
 const out = styled("stdout")
 
@@ -20,13 +21,20 @@ const domain = Argument.String("domain").pipe(
 const path = (name: string, suffix = ""): string =>
   `/v1/hosting/domains/${encodeURIComponent(name)}${suffix}`
 
+const unknownDomain = (target: Target, name: string) => ({
+  missing: `${name} is no domain of ${nameOf(target)}. svc domains list lists them.`
+})
+
 /** Returns the next steps for a domain that is not proven yet. */
-const steps = ({ domain: name, record }: CustomDomain): ReadonlyArray<string> => [
+const steps = (
+  { domain: name, record }: CustomDomain,
+  { place: { environment } }: Target
+): ReadonlyArray<string> => [
   "Add this record where the DNS of the domain is managed:",
   "",
   `  ${record.name}  ${record.type}  ${out("cyan", record.value)}`,
   "",
-  `and point ${name} to your proxy. Then: svc domains verify ${name}`
+  `and point ${name} to your proxy. Then: svc domains verify ${name} --env ${environment}`
 ]
 
 const listCommand = Command.make(
@@ -59,7 +67,9 @@ const addCommand = Command.make(
     const added = yield* sendAndRead(target, request, CustomDomain)
     yield* printResult(
       added,
-      added.status === "verified" ? [`${name} is verified already: ${added.url}`] : steps(added)
+      added.status === "verified"
+        ? [`${name} is verified already: ${added.url}`]
+        : steps(added, target)
     )
   })
 ).pipe(Command.withDescription("Add a custom domain and print the DNS record that proves it"))
@@ -70,7 +80,7 @@ const verifyCommand = Command.make(
   Effect.fn(function* ({ domain: name, env }) {
     const target = yield* resolveTarget(env)
     const request = HttpClientRequest.post(path(name, "/verify"))
-    const verified = yield* sendAndRead(target, request, CustomDomain)
+    const verified = yield* sendAndRead(target, request, CustomDomain, unknownDomain(target, name))
     yield* printResult(verified, [`${name} is verified.`, out("cyan", verified.url)])
   })
 ).pipe(Command.withDescription("Look for the DNS record of a domain, and serve the app there"))
@@ -80,7 +90,8 @@ const removeCommand = Command.make(
   { env: environmentFlag, domain },
   Effect.fn(function* ({ domain: name, env }) {
     const target = yield* resolveTarget(env)
-    const removed = yield* sendAndRead(target, HttpClientRequest.delete(path(name)), Deleted)
+    const request = HttpClientRequest.delete(path(name))
+    const removed = yield* sendAndRead(target, request, Deleted, unknownDomain(target, name))
     yield* printResult(removed, [`${name} is removed.`])
   })
 ).pipe(Command.withDescription("Remove a custom domain"))

@@ -13,7 +13,7 @@ import {
 } from "#rpc/functions/responses"
 import { exitCodes, Failure } from "./failures.ts"
 import { read, sendAndRead, sendOk } from "./service.ts"
-import type { Target } from "./target.ts"
+import { nameOf, type Target } from "./target.ts"
 
 const base = "/v1/admin/functions"
 
@@ -107,11 +107,19 @@ export const listDeadLetters = Effect.fnUntraced(function* (
 
 const deadLetterPath = (id: string): string => `${deadLetters}/${encodeURIComponent(id)}`
 
-export const retryDeadLetter = (target: Target, id: string) =>
-  sendAndRead(target, HttpClientRequest.post(`${deadLetterPath(id)}/retry`), DeadLetterId)
+const unknownDeadLetter = (target: Target, id: string) => ({
+  missing: `There is no dead letter ${id} in ${nameOf(target)}. svc functions queues dead lists them.`
+})
 
-export const deleteDeadLetter = (target: Target, id: string) =>
-  sendAndRead(target, HttpClientRequest.delete(deadLetterPath(id)), DeadLetterId)
+export const retryDeadLetter = (target: Target, id: string) => {
+  const request = HttpClientRequest.post(`${deadLetterPath(id)}/retry`)
+  return sendAndRead(target, request, DeadLetterId, unknownDeadLetter(target, id))
+}
+
+export const deleteDeadLetter = (target: Target, id: string) => {
+  const request = HttpClientRequest.delete(deadLetterPath(id))
+  return sendAndRead(target, request, DeadLetterId, unknownDeadLetter(target, id))
+}
 
 const decodeLine = Schema.decodeUnknownOption(Schema.fromJsonString(FunctionsLogLine))
 

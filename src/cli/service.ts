@@ -13,7 +13,7 @@ import {
 import { ConfigPushed, ConfigVersion, FeatureState } from "#rpc/config"
 import { memberPath } from "#rpc/config-document/paths"
 import { Issue } from "#rpc/errors/codes"
-import { type ExitCode, exitCodes, Failure } from "./failures.ts"
+import { type ExitCode, exitCodes, Failure, usageFailure } from "./failures.ts"
 import { withProgress } from "./output.ts"
 import type { KeySource, Target } from "./target.ts"
 
@@ -28,6 +28,7 @@ const WireError = Schema.Struct({
     details: Schema.optionalKey(
       Schema.Struct({
         issues: Schema.optionalKey(Schema.Array(Issue)),
+        feature: Schema.optionalKey(Schema.String),
         features: Schema.optionalKey(Schema.Array(Schema.String)),
         currentVersion: Schema.optionalKey(Schema.Finite)
       })
@@ -86,6 +87,8 @@ interface SendOptions {
   readonly timeout?: Duration.Duration
   /** Shows no progress of its own. */
   readonly quiet?: boolean
+  /** Message for a 404, where the user has named what the request is about. */
+  readonly missing?: string
 }
 
 /** Sends a request and reads the response as text. */
@@ -142,20 +145,34 @@ export const read = Effect.fnUntraced(function* <A>(
 const exitCodeOf = (status: number): ExitCode =>
   status === 401 || status === 403 ? exitCodes.refused : exitCodes.unreachable
 
+/** How to turn on what an error says is off. */
+const switchOf = ({ code, details }: (typeof WireError.Type)["error"]): string | undefined => {
+  const [, tool] = /^share_(\w+)_disabled$/.exec(code) ?? []
+  if (tool !== undefined)
+    return `Set share.${tool}.enabled to true in svc.config.json, then: svc config push`
+  return code === "feature_disabled" && details?.feature !== undefined
+    ? `svc feature on ${details.feature}   turns it on`
+    : undefined
+}
+
 const requestRefused = (
   { keyFrom, url }: KeySource,
   status: number,
   { error }: typeof WireError.Type
-) =>
-  new Failure({
+) => {
+  const way = switchOf(error)
+  const isKey = exitCodeOf(status) === exitCodes.refused && way === undefined
+  return new Failure({
     exitCode: exitCodeOf(status),
     code: error.code,
     message: `${url} refused the request: ${error.message} (${error.code})`,
     hints: [
       ...(error.details?.issues ?? []).map(({ message, path }) => `${path}: ${message}`),
-      ...(exitCodeOf(status) === exitCodes.refused ? [`The key came from ${keyFrom}.`] : [])
+      ...(way === undefined ? [] : [way]),
+      ...(isKey ? [`The key came from ${keyFrom}.`] : [])
     ]
   })
+}
 
 /** Sends a request with the key of the target. Returns error bodies of the service as `error`. */
 const sendRequest = Effect.fnUntraced(function* (
@@ -174,8 +191,12 @@ const sendRequest = Effect.fnUntraced(function* (
   const { status } = answer.response
   if (status < 400) return { ...answer, error: Option.none() }
   const said = yield* read(url, WireError, answer)
-  // Every path of the CLI exists: this means an older service, or another server.
-  if (said.error.code === "not_found") return yield* unexpectedResponse(url, status)
+  if (said.error.code === "not_found") {
+    // Every path of the CLI exists: this means an older service, or another server.
+    return yield* options.missing === undefined
+      ? unexpectedResponse(url, status)
+      : usageFailure(options.missing)
+  }
   return { ...answer, error: Option.some(said) }
 })
 
@@ -194,9 +215,10 @@ export const sendOk = Effect.fnUntraced(function* (
 export const sendAndRead = Effect.fnUntraced(function* <A>(
   target: KeySource,
   request: HttpClientRequest.HttpClientRequest,
-  schema: Schema.Codec<A, unknown>
+  schema: Schema.Codec<A, unknown>,
+  options: SendOptions = {}
 ) {
-  return yield* read(target.url, schema, yield* sendOk(target, request))
+  return yield* read(target.url, schema, yield* sendOk(target, request, options))
 })
 
 /** `GET /v1/config`. */

@@ -128,6 +128,7 @@ layer(Node, { timeout: "60 seconds" })("svc deploy", (it) => {
         const off = yield* folder.svc("deploy")
         assert.strictEqual(off.code, 3)
         assert.include(off.stderr, "feature_disabled")
+        assert.include(off.stderr, "svc feature on hosting")
         const wrong = yield* folder.svc("deploy", {
           env: { SVC_SECRET_KEY: `sk_${"x".repeat(43)}` }
         })

@@ -25,6 +25,7 @@ layer(Node)("svc share", (it) => {
       const refused = yield* folder.svc("share link spring")
       assert.strictEqual(refused.code, 4)
       assert.match(refused.stderr, /share_links_disabled/)
+      assert.match(refused.stderr, /Set share\.links\.enabled to true in svc\.config\.json/)
 
       yield* configure(development, {
         share: { links: { enabled: true }, tracking: { enabled: true } }

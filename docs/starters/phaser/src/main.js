@@ -1,4 +1,4 @@
-/** Every player is a ship: arrow keys turn and push it. */
+/** Every player is a ship: arrow keys turn and push it, or it follows a finger. */
 import Phaser from "phaser"
 import { enterRoom } from "./room.js"
 
@@ -74,7 +74,12 @@ class Arena extends Phaser.Scene {
     if (ship === undefined) return
     const { left, right, up } = this.keys
     ship.body.setAngularVelocity(left.isDown ? -220 : right.isDown ? 220 : 0)
-    if (up.isDown) this.physics.velocityFromRotation(ship.rotation, 500, ship.body.acceleration)
+    const { isDown, x, y } = this.input.activePointer
+    if (isDown) {
+      const goal = Phaser.Math.Angle.Between(ship.x, ship.y, x, y)
+      ship.setRotation(Phaser.Math.Angle.RotateTo(ship.rotation, goal, 0.08))
+    }
+    if (up.isDown || isDown) this.physics.velocityFromRotation(ship.rotation, 500, ship.body.acceleration)
     else ship.body.setAcceleration(0)
   }
 }
@@ -82,6 +87,7 @@ class Arena extends Phaser.Scene {
 export const game = new Phaser.Game({
   width: 800,
   height: 600,
+  backgroundColor: "#111a35",
   scale: { mode: Phaser.Scale.FIT, autoCenter: Phaser.Scale.CENTER_BOTH },
   physics: { default: "arcade" },
   scene: Arena
