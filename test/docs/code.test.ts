@@ -3,7 +3,11 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import manifest from "../../package.json" with { type: "json" }
 import { globals, root, type Sample, samplesOf } from "../support/docs/samples.ts"
+
+/** Variables that a shell or the service's own settings have already. */
+const settingsOfShell = ["DATABASE_URL"]
 
 /** Samples of the test kit run as tests, in test/testing/examples.test.ts; compiling them takes the whole service. */
 const isOfTestKit = ({ place, text }: Sample): boolean =>
@@ -94,4 +98,41 @@ describe("the code of the documentation", () => {
       execFileSync("bash", ["-n"], { input: script, stdio: ["pipe", "ignore", "pipe"] })
     }
   )
+
+  it("sets each variable of a shell command on the page that uses it", () => {
+    const set = new Map<string, ReadonlySet<string>>()
+    const unset = samplesOf("sh", "bash").flatMap(({ place, text }) => {
+      const page = place.split(":", 1).join("")
+      const names = new Set(
+        Array.from(text.matchAll(/(?<![\w$-])([A-Z_]+)=/g), ([, name]) => name ?? "")
+      )
+      const known = names.union(set.get(page) ?? new Set(settingsOfShell))
+      set.set(page, known)
+      return Array.from(text.matchAll(/\$\{?([A-Z_]+)/g), ([, name]) => name ?? "")
+        .filter((name) => !known.has(name))
+        .map((name) => `${place}: ${name}`)
+    })
+    assert.deepStrictEqual(unset, [])
+  })
+
+  it("names packages in the versions of this repository", () => {
+    const pinned = samplesOf("sh", "bash").flatMap(({ place, text }) =>
+      Array.from(
+        text.matchAll(/(?<=\s)(@?[\w/-]+)@(\d+\.\d+\.\d+)/g),
+        ([, name = "", version]) => ({
+          place,
+          name,
+          version
+        })
+      )
+    )
+    assert.isNotEmpty(pinned)
+    const versions: Readonly<Record<string, string>> = {
+      ...manifest.dependencies,
+      ...manifest.devDependencies
+    }
+    for (const { name, place, version } of pinned) {
+      assert.strictEqual(version, versions[name], `${name} in ${place}`)
+    }
+  })
 })

@@ -79,7 +79,8 @@ class Arena extends Phaser.Scene {
       const goal = Phaser.Math.Angle.Between(ship.x, ship.y, x, y)
       ship.setRotation(Phaser.Math.Angle.RotateTo(ship.rotation, goal, 0.08))
     }
-    if (up.isDown || isDown) this.physics.velocityFromRotation(ship.rotation, 500, ship.body.acceleration)
+    if (up.isDown || isDown)
+      this.physics.velocityFromRotation(ship.rotation, 500, ship.body.acceleration)
     else ship.body.setAcceleration(0)
   }
 }
