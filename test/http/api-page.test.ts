@@ -70,7 +70,7 @@ layer(Browser)(`the API page in a browser${needsChromium}`, (it) => {
           const scrolls = await tab.evaluate(
             () => document.querySelectorAll(":is(pre, .wide):not([tabindex='0'])").length === 0
           )
-          await tab.fill("input[type=search]", "saves/{key} write")
+          await tab.fill("input[type=search]", "v1/saves/{key} write")
           const visible = await tab.locator("main details:visible").count()
           return { requests, isOpen, width, scrolls, visible }
         })
