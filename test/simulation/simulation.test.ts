@@ -55,12 +55,12 @@ const checkSeeds = Effect.fnUntraced(function* (play: keyof typeof seedCounts) {
   )
 })
 
-describe("a simulated cluster under faults", { timeout: 600_000 }, () => {
+describe("a simulated cluster under faults", { timeout: 1_800_000 }, () => {
   it.live("loses no acknowledged change, seats no player twice and agrees in the end", () =>
     checkSeeds("faults")
   )
 })
 
-describe("players of a simulated cluster who cannot return", { timeout: 600_000 }, () => {
+describe("players of a simulated cluster who cannot return", { timeout: 1_800_000 }, () => {
   it.live("keep their seats as long as the rule says, and no longer", () => checkSeeds("returns"))
 })

@@ -30,7 +30,7 @@ const watch = async (cluster: PartitionedCluster, millis: number) => {
   return orders
 }
 
-describe("a simulated cluster after a stall of Postgres", { timeout: 600_000 }, () => {
+describe("a simulated cluster after a stall of Postgres", { timeout: 1_800_000 }, () => {
   it.live(
     "gives each shard back to its owner after a stall of Postgres, and to nobody else meanwhile",
     () =>
