@@ -157,6 +157,14 @@ export const signOut = async (): Promise<void> => {
   developer.value = null
 }
 
+const tickMillis = 5000
+
+/** Grows every few seconds. What shows the distance to a time reads it, to be drawn again. */
+export const tick = signal(0)
+setInterval(() => {
+  tick.value += 1
+}, tickMillis)
+
 export type Theme = "system" | "light" | "dark"
 
 const storedTheme = (): Theme => {

@@ -1,7 +1,7 @@
 /** Basic parts of views: titles, times, ids to copy, code to copy, badges, panels. */
 import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
-import { notify } from "../core/state.ts"
+import { notify, tick } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { exactTime, relativeTime } from "../core/time.ts"
 import { Icon } from "./icon.tsx"
@@ -49,14 +49,15 @@ export const Panel = ({
   </section>
 )
 
-export const Time = ({ at }: { readonly at: string | null }) =>
-  at === null ? (
-    <span class="soft">{texts.never}</span>
-  ) : (
+export const Time = ({ at }: { readonly at: string | null }) => {
+  if (at === null) return <span class="soft">{texts.never}</span>
+  void tick.value
+  return (
     <time dateTime={at} title={exactTime(at)}>
       {relativeTime(at)}
     </time>
   )
+}
 
 const copyText = async (text: string): Promise<void> => {
   try {

@@ -3,6 +3,7 @@
  * large as a view.
  */
 import { Cron, DateTime, Option, Result } from "effect"
+import { tick } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
 import { Time } from "../../parts/basics.tsx"
 
@@ -16,6 +17,7 @@ const nextOf = (cron: string): string | undefined =>
   )
 
 const NextRun = ({ cron }: { readonly cron: string }) => {
+  void tick.value
   const next = nextOf(cron)
   if (next === undefined) return null
   return (
