@@ -9,6 +9,12 @@ import { HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { paths } from "#rpc/paths"
+import { IdempotencyRepository } from "#sql/idempotency"
+import { MailRepository } from "#sql/mail"
+import { RateWindowRepository } from "#sql/rate-windows"
+import { CodeRepository } from "#sql/single-use-codes"
+import { SpentAnswerRepository } from "#sql/spent-answers"
+import { ThrottleRepository } from "#sql/throttles"
 import { ChannelLive, LocalChannels } from "#entities/channel/entity"
 import { ChannelSweeper, WakefulChannels } from "#entities/channel/sweeper"
 import { ChannelWriter } from "#entities/channel/writer"
@@ -27,66 +33,26 @@ import { DemoGamesLive } from "./demo/games.ts"
 import { DemoPage } from "./demo/route.ts"
 import { DemoRunners } from "./demo/runners-route.ts"
 import { TwoRunnersLive } from "./demo/two-runners.ts"
-import { AgesHttp } from "./features/ages/handlers.ts"
-import { AppealsHttp } from "./features/appeals/handlers.ts"
-import { AuditHttp } from "./features/audit/handlers.ts"
-import { Audit } from "./features/audit/service.ts"
 import { ListenerFrames } from "./features/channels/frames.ts"
-import { ChannelsHttp } from "./features/channels/handlers.ts"
 import { Channels } from "./features/channels/service.ts"
-import { ConfigHttp, DefinitionsHttp } from "./features/config/handlers.ts"
-import { Configs } from "./features/config/service.ts"
-import { DevelopersHttp } from "./features/developers/handlers.ts"
-import { DeveloperSessions } from "./features/developers/sessions.ts"
-import { SignInLinks, StartCode } from "./features/developers/sign-in-links.ts"
-import { EmailHttp } from "./features/email/handlers.ts"
+import { StartCode } from "./features/developers/sign-in-links.ts"
+import { FeatureRepositories, FeatureRoutes, FeatureServices } from "./feature-layers.ts"
 import { EmailPages } from "./features/email/pages.ts"
-import { FeaturesHttp } from "./features/functions/feature-list.ts"
 import { FunctionsGateLive } from "./features/functions/gate.ts"
-import { FunctionsHttp } from "./features/functions/handlers.ts"
 import { FunctionCallersLive, FunctionsLive } from "./features/functions/layers.ts"
 import { HostedApps } from "./features/hosting/apps.ts"
 import { CustomDomains } from "./features/hosting/domains.ts"
-import { HostingHttp } from "./features/hosting/handlers.ts"
 import { ServedHostRoute } from "./features/hosting/served-host.ts"
-import { IdentitiesHttp } from "./features/identities/handlers.ts"
-import { LiveHttp } from "./features/live/handlers.ts"
-import { ModerationHttp } from "./features/moderation/handlers.ts"
-import { Sanctions } from "./features/moderation/service.ts"
-import { BillingLive } from "./features/money/billing.ts"
-import { MoneyHttp } from "./features/money/handlers.ts"
-import { NewsHttp } from "./features/news/handlers.ts"
 import { ProviderClients } from "./features/oauth/clients.ts"
 import { FlowStore } from "./features/oauth/flow-store.ts"
 import { ProviderGrants } from "./features/oauth/grants.ts"
-import { OAuthHttp } from "./features/oauth/handlers.ts"
 import { IdentitySignIn } from "./features/oauth/identity-sign-in.ts"
-import { ProvidersHttp } from "./features/oauth/provider-handlers.ts"
 import { Providers } from "./features/oauth/providers.ts"
 import { TurnServers } from "./features/peers/turn-servers.ts"
-import { GuestExpiry } from "./features/player-data/guest-expiry.ts"
-import { PlayerDataHttp } from "./features/player-data/handlers.ts"
 import { PlayerData } from "./features/player-data/service.ts"
-import { PlayersHttp } from "./features/players/handlers.ts"
-import { PlayerStatusCache } from "./features/players/status-cache.ts"
-import { Environments } from "./features/projects/environments.ts"
-import { ProjectsHttp } from "./features/projects/handlers.ts"
 import { SeedLive } from "./features/projects/seed.ts"
-import { RoomsHttp } from "./features/rooms/handlers.ts"
-import { SavesHttp } from "./features/saves/handlers.ts"
-import { SessionsHttp } from "./features/sessions/handlers.ts"
-import { Sessions } from "./features/sessions/service.ts"
-import { AccessTokens } from "./features/sessions/tokens.ts"
 import { CardImages } from "./features/share/card-images.ts"
-import { ShareHttp } from "./features/share/handlers.ts"
 import { SharePage } from "./features/share/page.ts"
-import { XProfilesHttp } from "./features/share/x-profiles.ts"
-import { StatsHttp } from "./features/stats/handlers.ts"
-import { StatReports } from "./features/stats/service.ts"
-import { Verification } from "./features/stats/verification.ts"
-import { WebhookSecrets } from "./features/stats/webhook-secrets.ts"
-import { SystemHttp } from "./features/system/handlers.ts"
-import { TransferHttp } from "./features/transfer/handlers.ts"
 import { MediaWorkersLive } from "./features/voice/media-workers.ts"
 import { VoiceSessions } from "./features/voice/service.ts"
 import { ConfigChanges } from "./gateway/config-changes.ts"
@@ -139,7 +105,6 @@ import { SingleUseCodes } from "./platform/single-use-codes.ts"
 import { SpentAnswers } from "./platform/spent-answers.ts"
 import { Throttles } from "./platform/throttles.ts"
 import { Usage } from "./platform/usage.ts"
-import { RepositoriesLive } from "./repositories.ts"
 import { HealthReadings } from "./telemetry/health-readings.ts"
 import { LiveReports } from "./telemetry/live-reports.ts"
 import { MetricsRoute } from "./telemetry/metrics.ts"
@@ -149,6 +114,16 @@ import { ObservabilityLive } from "./telemetry/telemetry.ts"
 import { UsageSampler } from "./telemetry/usage-sampler.ts"
 
 // Platform: services that know no feature.
+
+/** Storage that no feature owns. */
+const PlatformRepositories = Layer.mergeAll(
+  CodeRepository.layer,
+  IdempotencyRepository.layer,
+  MailRepository.layer,
+  RateWindowRepository.layer,
+  SpentAnswerRepository.layer,
+  ThrottleRepository.layer
+)
 
 const PlatformLive = Layer.mergeAll(
   BlobStoreLive,
@@ -164,25 +139,13 @@ const PlatformLive = Layer.mergeAll(
   Usage.layer
 ).pipe(Layer.provideMerge(Layer.mergeAll(Invalidation.layer, Secrets.layer)))
 
-// Features: services that HTTP handlers, frame handlers and entities share.
-
-const FeaturesLive = Layer.mergeAll(
-  Audit.layer,
-  BillingLive,
-  Configs.layer,
-  DeveloperSessions.layer,
-  Environments.layer,
-  Sanctions.layer,
-  Sessions.layer
-).pipe(Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, PlayerStatusCache.layer)))
-
 /** Layers below the endpoints, except entities. They need a database. */
 export const CoreLive = Origins.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(HostedApps.layer, SignInLinks.layer)),
+  Layer.provideMerge(HostedApps.layer),
   Layer.provideMerge(CustomDomains.layer),
-  Layer.provideMerge(FeaturesLive),
+  Layer.provideMerge(FeatureServices),
   Layer.provideMerge(PlatformLive),
-  Layer.provideMerge(RepositoriesLive)
+  Layer.provideMerge(Layer.merge(FeatureRepositories, PlatformRepositories))
 )
 
 // Entities and the cluster that distributes them.
@@ -231,51 +194,17 @@ const RouteServicesLive = Layer.mergeAll(
   FlowStore.layer,
   IdentitySignIn.layer,
   Mailer.layer,
-  PlayerData.layer,
-  StatReports.layer
+  PlayerData.layer
 ).pipe(
-  Layer.provideMerge(Layer.mergeAll(ProviderGrants.layer, Verification.layer)),
-  Layer.provideMerge(Layer.mergeAll(ProviderClients.layer, Providers.layer, WebhookSecrets.layer))
-)
-
-const HandlersLive = Layer.mergeAll(
-  AgesHttp,
-  AppealsHttp,
-  AuditHttp,
-  ChannelsHttp,
-  ConfigHttp,
-  DefinitionsHttp,
-  DevelopersHttp,
-  EmailHttp,
-  FeaturesHttp,
-  FunctionsHttp,
-  GuestExpiry,
-  HostingHttp,
-  IdentitiesHttp,
-  LiveHttp,
-  ModerationHttp,
-  MoneyHttp,
-  NewsHttp,
-  OAuthHttp,
-  PlayerDataHttp,
-  PlayersHttp,
-  ProjectsHttp,
-  ProvidersHttp,
-  RoomsHttp,
-  SavesHttp,
-  SessionsHttp,
-  ShareHttp,
-  StatsHttp,
-  SystemHttp,
-  TransferHttp,
-  XProfilesHttp
+  Layer.provideMerge(ProviderGrants.layer),
+  Layer.provideMerge(Layer.mergeAll(ProviderClients.layer, Providers.layer))
 )
 
 /** The API over HTTP, and the same handlers for calls in the process. */
 const ApiRoutes = Layer.merge(
   HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }),
   InProcessLive
-).pipe(Layer.provide(HandlersLive), Layer.provide([CallersLive, FunctionsGateLive, RequestsLive]))
+).pipe(Layer.provide(FeatureRoutes), Layer.provide([CallersLive, FunctionsGateLive, RequestsLive]))
 
 /** The answer to a plain request for a WebSocket path. */
 const WebSocketRoutes = Layer.mergeAll(

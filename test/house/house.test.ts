@@ -5,7 +5,6 @@
  * lists that a contributor may edit (words, floors, sizes, exceptions) are in `house/house.ts`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { knownCallers } from "./doors.ts"
 import { arrows, cycles, folderCycles, importForms } from "./imports.ts"
 import { hiddenInputs, machinePaths, marks, types } from "./language.ts"
 import { citations, titles, wordings } from "./prose.ts"
@@ -73,15 +72,15 @@ describe("shape", () => {
   it("uses one word for each feature", () => {
     refuses(
       words(file("sql/score.ts")),
-      "sql/score.ts:1 score is no word of a feature (see test/house/house.ts)"
+      "sql/score.ts:1 score is no word of a feature (see rpc/features.ts)"
     )
     refuses(
       words(file("src/server/features/lobby/list.ts")),
-      "src/server/features/lobby/list.ts:1 lobby is no word of a feature (see test/house/house.ts)"
+      "src/server/features/lobby/list.ts:1 lobby is no word of a feature (see rpc/features.ts)"
     )
     refuses(
       words(file("test/features/lobby/list.test.ts")),
-      "test/features/lobby/list.test.ts:1 lobby is no word of a feature (see test/house/house.ts)"
+      "test/features/lobby/list.test.ts:1 lobby is no word of a feature (see rpc/features.ts)"
     )
     refuses(words(file("src/server/features/saves/limits.ts")))
     holds(files.flatMap(words))
@@ -245,23 +244,6 @@ describe("imports", () => {
       "test/bench/load.ts:1 folder cycle: test/support -> test/bench -> test/support"
     )
     holds(folderCycles(sources))
-  })
-})
-
-describe("doors", () => {
-  it("lets only the two doors make a known caller", () => {
-    const path = "src/server/features/rooms/handlers.ts"
-    const makers =
-      "only src/server/features/functions/server-api.ts and src/server/http/agent/endpoint.ts " +
-      "make a known caller"
-    refuses(
-      knownCallers(source(path, `inProcess.call({ environment, actor, door: "agent" }, call)`)),
-      `${path}:1 ${makers}`
-    )
-    const provided = source(path, `\nEffect.provideService(KnownCaller, caller)`)
-    refuses(knownCallers(provided), `${path}:2 ${makers}`)
-    refuses(knownCallers(source("src/server/http/agent/endpoint.ts", `f({ door: "agent" })`)))
-    holds(sources.flatMap(knownCallers))
   })
 })
 

@@ -4,6 +4,7 @@
  * Everything that a contributor may have to edit stands here; the rules themselves are in the
  * neighbouring files. Add an exception only with a reason next to it.
  */
+import { features } from "#rpc/features"
 
 /** The folders at the top that hold TypeScript: the rooms. */
 export const rooms = ["rpc", "sql", "entities", "src", "test"] as const
@@ -100,37 +101,8 @@ export const knownCallerMakers: ReadonlyArray<string> = [
 /** The file that hands the known caller of a call to the middleware. */
 export const knownCallerProvider = "src/server/platform/in-process.ts"
 
-/** The words of the features, one each. The same word names its file or folder in every room. */
-export const featureWords = [
-  "ages",
-  "appeals",
-  "audit",
-  "channels",
-  "config",
-  "developers",
-  "email",
-  "functions",
-  "hosting",
-  "identities",
-  "live",
-  "matchmaking",
-  "moderation",
-  "money",
-  "news",
-  "oauth",
-  "peers",
-  "player-data",
-  "players",
-  "projects",
-  "rooms",
-  "saves",
-  "sessions",
-  "share",
-  "stats",
-  "system",
-  "transfer",
-  "voice"
-]
+/** The words of the features. The same word names its file or folder in every room. */
+export const featureWords: ReadonlyArray<string> = features.map(({ word }) => word)
 
 /** Words of `sql` that are no feature: what repositories stand on, what platform and cluster store. */
 export const storageWords = [

@@ -50,7 +50,7 @@ export const words = ({ path, text }: TextFile): ReadonlyArray<Problem> => {
   const known = stored === undefined ? featureWords : [...featureWords, ...storageWords]
   const word = feature ?? stored
   if (word === undefined || known.includes(word)) return []
-  return [problem({ path, text }, 0, `${word} is no word of a feature (see test/house/house.ts)`)]
+  return [problem({ path, text }, 0, `${word} is no word of a feature (see rpc/features.ts)`)]
 }
 
 /**

@@ -5,15 +5,13 @@ import manifest from "../../../../package.json" with { type: "json" }
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, type DeveloperCaller } from "#rpc/auth"
 import { throttles as limits } from "#rpc/limits"
-import { DeveloperEmailRepository } from "#sql/developers/emails"
-import { InviteRepository } from "#sql/developers/invites"
-import { DeveloperFlowRepository } from "#sql/oauth/developer-flows"
 import { clientAddress } from "#server/platform/client-address"
 import { countFailures, takeToken } from "#server/platform/throttle-guard"
 import { Settings } from "#server/platform/settings/settings"
 import { Throttles } from "#server/platform/throttles"
 import { EmailConfirmation } from "./email-confirmation.ts"
 import { DeveloperOAuth } from "./oauth.ts"
+import { DeveloperAccountsLive } from "./layers.ts"
 import { DeveloperOAuthHttp } from "./oauth-handlers.ts"
 import { DeveloperAccounts } from "./service.ts"
 import { DeveloperSessions } from "./sessions.ts"
@@ -117,19 +115,6 @@ const PlatformHttp = apiGroup(
       })
     )
   })
-)
-
-/** Developer accounts with the layers they depend on. */
-export const DeveloperAccountsLive = Layer.mergeAll(
-  DeveloperAccounts.layer,
-  DeveloperOAuth.layer,
-  EmailConfirmation.layer
-).pipe(
-  Layer.provide([
-    DeveloperEmailRepository.layer,
-    DeveloperFlowRepository.layer,
-    InviteRepository.layer
-  ])
 )
 
 /** The groups `developerSignIn`, `developerOAuth`, `developers` and `platform`. */

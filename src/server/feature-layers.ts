@@ -1,0 +1,79 @@
+/** All features of the service: one line each. Their layers are collected from here. */
+import { Layer } from "effect"
+import { ages } from "./features/ages/feature.ts"
+import { appeals } from "./features/appeals/feature.ts"
+import { audit } from "./features/audit/feature.ts"
+import { channels } from "./features/channels/feature.ts"
+import { config } from "./features/config/feature.ts"
+import { developers } from "./features/developers/feature.ts"
+import { email } from "./features/email/feature.ts"
+import { functions } from "./features/functions/feature.ts"
+import { hosting } from "./features/hosting/feature.ts"
+import { identities } from "./features/identities/feature.ts"
+import { live } from "./features/live/feature.ts"
+import { moderation } from "./features/moderation/feature.ts"
+import { money } from "./features/money/feature.ts"
+import { news } from "./features/news/feature.ts"
+import { oauth } from "./features/oauth/feature.ts"
+import { playerData } from "./features/player-data/feature.ts"
+import { players } from "./features/players/feature.ts"
+import { projects } from "./features/projects/feature.ts"
+import { rooms } from "./features/rooms/feature.ts"
+import { saves } from "./features/saves/feature.ts"
+import { sessions } from "./features/sessions/feature.ts"
+import { share } from "./features/share/feature.ts"
+import { stats } from "./features/stats/feature.ts"
+import { system } from "./features/system/feature.ts"
+import { transfer } from "./features/transfer/feature.ts"
+
+const features = [
+  ages,
+  appeals,
+  audit,
+  channels,
+  config,
+  developers,
+  email,
+  functions,
+  hosting,
+  identities,
+  live,
+  moderation,
+  money,
+  news,
+  oauth,
+  playerData,
+  players,
+  projects,
+  rooms,
+  saves,
+  sessions,
+  share,
+  stats,
+  system,
+  transfer
+] as const
+
+/** The layers that a feature may have. */
+type Kind = "repositories" | "services" | "routes"
+
+/** One layer of each feature; an empty one of a feature that has none. */
+const each = <
+  K extends Kind,
+  const F extends ReadonlyArray<Readonly<Partial<Record<Kind, Layer.Any>>>>
+>(
+  all: F,
+  kind: K
+) =>
+  all.map((feature) => feature[kind] ?? Layer.empty) as {
+    -readonly [I in keyof F]: F[I] extends Readonly<Record<K, infer L>> ? L : Layer.Layer<never>
+  }
+
+/** Storage of the features. */
+export const FeatureRepositories = Layer.mergeAll(...each(features, "repositories"))
+
+/** Services that handlers, frames and entities share. */
+export const FeatureServices = Layer.mergeAll(...each(features, "services"))
+
+/** Handlers of the API, and the features' own background work. */
+export const FeatureRoutes = Layer.mergeAll(...each(features, "routes"))

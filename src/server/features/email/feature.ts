@@ -1,0 +1,4 @@
+/** Email sign-in, as the service composes it. */
+import { EmailHttp } from "./handlers.ts"
+
+export const email = { routes: EmailHttp }

@@ -1,0 +1,26 @@
+/** Projects, as the service composes them. */
+import { Layer } from "effect"
+import { DeletionRepository } from "#sql/projects/deletion"
+import { ManagementRepository } from "#sql/projects/management"
+import { PlayerListRepository } from "#sql/projects/player-list"
+import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
+import { RequestCountRepository } from "#sql/projects/requests"
+import { UsageRepository } from "#sql/projects/usage"
+import { ViewRepository } from "#sql/projects/view"
+import { Environments } from "./environments.ts"
+import { ProjectsHttp } from "./handlers.ts"
+
+export const projects = {
+  repositories: Layer.mergeAll(
+    DeletionRepository.layer,
+    ManagementRepository.layer,
+    MemberRepository.layer,
+    ProjectRepository.layer,
+    PlayerListRepository.layer,
+    RequestCountRepository.layer,
+    UsageRepository.layer,
+    ViewRepository.layer
+  ),
+  services: Environments.layer,
+  routes: ProjectsHttp
+}

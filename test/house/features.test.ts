@@ -1,0 +1,49 @@
+/** The house rules of features: each is composed once, and its operations have one way in. */
+import { assert, describe, it } from "@effect/vitest"
+import { knownCallers } from "./doors.ts"
+import { borrowedHandlers, unregistered } from "./features.ts"
+import { parse, type Problem } from "./source.ts"
+import { readTree } from "./tree.ts"
+
+const sources = readTree()
+  .filter(({ path }) => path.startsWith("src/server/") && path.endsWith(".ts"))
+  .map(parse)
+
+const source = (path: string, text: string) => parse({ path, text })
+
+const refuses = (problems: ReadonlyArray<Problem>, ...expected: ReadonlyArray<string>) =>
+  assert.deepStrictEqual(
+    problems.map(({ line, message, path }) => `${path}:${line} ${message}`),
+    expected
+  )
+
+describe("features", () => {
+  it("composes each feature in the service, and keeps its handlers to itself", () => {
+    const path = "src/server/features/lobby/handlers.ts"
+    refuses(
+      unregistered([source(path, "")]),
+      `${path}:1 compose src/server/features/lobby/feature.ts in src/server/feature-layers.ts`
+    )
+    const borrowed = source("src/server/http/agent.ts", `import "#server/features/lobby/handlers"`)
+    refuses(
+      borrowedHandlers(borrowed),
+      `src/server/http/agent.ts:1 call the endpoint in the process instead of ${path}`
+    )
+    refuses([...unregistered(sources), ...sources.flatMap(borrowedHandlers)])
+  })
+
+  it("lets only the two doors make a known caller", () => {
+    const path = "src/server/features/rooms/handlers.ts"
+    const makers =
+      "only src/server/features/functions/server-api.ts and src/server/http/agent/endpoint.ts " +
+      "make a known caller"
+    refuses(
+      knownCallers(source(path, `inProcess.call({ environment, actor, door: "agent" }, call)`)),
+      `${path}:1 ${makers}`
+    )
+    const provided = source(path, `\nEffect.provideService(KnownCaller, caller)`)
+    refuses(knownCallers(provided), `${path}:2 ${makers}`)
+    refuses(knownCallers(source("src/server/http/agent/endpoint.ts", `f({ door: "agent" })`)))
+    refuses(sources.flatMap(knownCallers))
+  })
+})
