@@ -51,7 +51,7 @@ export const tagMount = <Id extends string, E extends HttpApiEndpoint.Constraint
   return group.annotateMerge(tag(section, name, `${description} ${audiences[section]}`))
 }
 
-interface Options<Groups, InProcess> {
+export interface Feature<Groups, InProcess> {
   /** The word of the feature: its file or folder in every room. */
   readonly word: string
   readonly groups: Groups
@@ -65,5 +65,5 @@ type Groups = ReadonlyArray<HttpApiGroup.Constraint>
 
 /** Declares a feature. */
 export const feature = <const G extends Groups, const P extends Groups = readonly []>(
-  options: Pick<Options<G, P>, "groups" | "word"> & Partial<Options<G, P>>
-): Options<G, P | readonly []> => ({ inProcess: [], playerLimits: [], ...options })
+  options: Pick<Feature<G, P>, "groups" | "word"> & Partial<Feature<G, P>>
+): Feature<G, P | readonly []> => ({ inProcess: [], playerLimits: [], ...options })
