@@ -182,7 +182,7 @@ layer(Node)("svc link and login", (it) => {
         assert.deepStrictEqual(rows[0], ["FEATURE", "STATE", "SWITCH", "TITLE"])
         assert.deepStrictEqual(rowOf("saves"), ["saves", "on", "features.saves", "Cloud saves"])
         assert.deepStrictEqual(rowOf("stats"), ["stats", "off", "features.stats", "Stats"])
-        const functions = ["functions", "off", "an endpoint of its own", "Functions"]
+        const functions = ["functions", "off", "functions/enable", "Functions"]
         assert.deepStrictEqual(rowOf("functions"), functions)
         const machine = yield* folder.svc("features --json")
         const answer = yield* request(`${url}/v1/admin/features`, {
