@@ -255,7 +255,8 @@ layer(withFunctions({ SVC_FUNCTIONS_STORAGE_MB: "2" }), live)("functions", (it) 
             discard: true
           })
         const memory = () => local.hosts.known(id)?.supervisor.memoryBytes ?? 0
-        yield* calls(8000)
+        // The heap of the process has its size after 20,000 calls.
+        yield* calls(20_000)
         const before = memory()
         yield* calls(14_000)
         assert.isAbove(before, 0)
