@@ -82,7 +82,7 @@ const startWithCut = Effect.fnUntraced(
   Effect.provide(Layer.fresh(DatabaseLive))
 )
 
-describe("a start while the database is away", () => {
+describe("a start while the database is away", { timeout: 1_200_000 }, () => {
   it.live("starts a runner whose database is away for a moment at any of its statements", () =>
     Effect.gen(function* () {
       const packets = yield* startWithCut(Number.POSITIVE_INFINITY)
