@@ -13,6 +13,7 @@ import { ages } from "./ages.ts"
 import { channels } from "./channels.ts"
 import { type ClientBase, type Composed, compose } from "./compose.ts"
 import { email } from "./email.ts"
+import { functions } from "./functions.ts"
 import { identities } from "./identities.ts"
 import { news } from "./news.ts"
 import { oauth } from "./oauth.ts"
@@ -42,6 +43,7 @@ export {
   type ErrorDetails,
   isError
 } from "./errors.ts"
+export { type FunctionCallOptions, type Functions, functions } from "./functions.ts"
 export { type Identities, identities } from "./identities.ts"
 export type { Log } from "./log.ts"
 export { type News, news } from "./news.ts"
@@ -109,7 +111,8 @@ const modules = {
   voice,
   saves,
   stats,
-  share
+  share,
+  functions
 }
 
 /** A client of one environment, with every module. */

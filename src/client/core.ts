@@ -34,13 +34,13 @@ export interface Core {
 const baseOf = ({ baseUrl, key }: ClientOptions): string => {
   const isHttp = /^https?:\/\/[^/?#][^?#]*$/.test(baseUrl)
   if (!isHttp) throw new TypeError(`baseUrl is no http(s) URL: ${baseUrl}`)
-  if (!key.startsWith("pk_")) throw new TypeError("key must be a publishable key: pk_...")
+  if (!key.startsWith("pk_")) throw new TypeError("key must be publishable: pk_...")
   return baseUrl.replace(/\/+$/, "")
 }
 
 const webSocketOf = ({ WebSocket = globalThis.WebSocket }: ClientOptions) => {
   if (WebSocket !== undefined) return WebSocket
-  throw new TypeError("Pass a class as the option WebSocket.")
+  throw new TypeError("Pass the option WebSocket.")
 }
 
 export const makeCore = (options: ClientOptions): Core => {

@@ -10,7 +10,7 @@ export interface LocalDetails {
   /** The client could not reach the service over HTTP. Check the connection, then call again. */
   readonly network_error: undefined
   /**
-   * Timeout: no reply within ten seconds, or no finished OAuth sign-in within ten minutes. The
+   * Timeout: no reply within ten seconds (a function: thirty), or no finished OAuth sign-in within ten minutes. The
    * service may have executed the call.
    */
   readonly timed_out: undefined
@@ -28,6 +28,8 @@ export interface LocalDetails {
   readonly oauth_failed: { readonly reason: SignInError }
   /** Too many calls are waiting for replies, or too many saves for a connection. Await some of them. */
   readonly overloaded: undefined
+  /** A function answered with a status other than 2xx, and no error in the form of the service. */
+  readonly function_refused: { readonly status: number; readonly body: unknown }
   /** The page may not use a microphone, since it is not from `https:` or `localhost`. */
   readonly microphone_unavailable: undefined
   /** The answer is not what this version of the client expects. Check `baseUrl`, then update the client. */

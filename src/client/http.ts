@@ -39,39 +39,57 @@ interface Parts {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | number | undefined>>
   readonly body?: unknown
-  readonly token?: string
-  readonly headers?: Readonly<Record<string, string>>
+  readonly token?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Timeout in milliseconds. */
+  readonly millis?: number
+}
+
+interface Reader<A> {
+  /** Reads a response; undefined for one that it cannot read. */
+  readonly read: (response: Response) => Promise<A | undefined>
 }
 
 export interface Http {
+  /** The base URL, without a slash at its end. */
+  readonly base: string
+  readonly key: string
   /** Sends a request and returns the body of the response. */
   request<R extends Route>(route: R, input: Input<R>): Promise<ResponseOf<R>>
+  /** The same for a path that is not of the API, with its own reader. */
+  request<A extends object>(route: string, parts: Parts & Reader<A>): Promise<A>
 }
 
 export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http => {
-  const send = async (route: string, parts: Parts, signal: AbortSignal): Promise<unknown> => {
+  const send = async (
+    route: string,
+    parts: Parts & Partial<Reader<object>>,
+    signal: AbortSignal
+  ): Promise<unknown> => {
     const { body, params = {}, query = {}, token } = parts
     const [method = "", template = ""] = route.split(" ")
     const path = template.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name]))
     // Without URL, which on React Native is incomplete.
     const search = Object.entries(query)
-      .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+      .flatMap(([name, value]) =>
+        value === undefined ? [] : `${name}=${encodeURIComponent(String(value))}`
+      )
       .join("&")
-    const headers: Record<string, string> = { "X-Svc-Key": key, ...parts.headers }
-    if (token !== undefined) headers["authorization"] = `Bearer ${token}`
-    const init: RequestInit = { method, headers, signal }
-    if (body !== undefined) {
-      headers["content-type"] = "application/json"
-      init.body = jsonText("invalid_request", body)
+    const headers = {
+      "X-Svc-Key": key,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...parts.headers
     }
+    const text = body === undefined ? null : jsonText("invalid_request", body)
+    const init = { method, headers, signal, body: text }
     const response = await fetch(`${base}${path}${search && `?${search}`}`, init).catch(
       (cause: unknown) => {
         const message = `Failed to reach ${base}: check baseUrl.`
         throw new ClientError("network_error", message, undefined, cause)
       }
     )
-    const answer: unknown = await response.json().catch(() => undefined)
+    const answer = await (parts.read?.(response) ?? response.json().catch(() => undefined))
     if (response.ok && isRecord(answer)) return answer
     const message = `${path} answered ${response.status} and no JSON: check baseUrl.`
     const error = isRecord(answer) ? fromWire(answer["error"]) : undefined
@@ -79,20 +97,22 @@ export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http =
   }
 
   return {
-    request: <R extends Route>(route: R, input: Input<R>) => {
+    base,
+    key,
+    request: <A>(route: string, parts: Parts & Partial<Reader<object>>) => {
       const aborter = new AbortController()
       const timedOut = () => {
         aborter.abort()
-        return new ClientError("timed_out", `No answer to ${route} within 10 seconds.`)
+        return new ClientError("timed_out", `No answer to ${route} in time.`)
       }
-      const sent = send(route, input, aborter.signal)
-      const answer = withTimeout(timers, sent, requestMillis, timedOut)
+      const sent = send(route, parts, aborter.signal)
+      const answer = withTimeout(timers, sent, parts.millis ?? requestMillis, timedOut)
       answer.then(
         () => log("http", route),
         (error: unknown) => log("http", route, error)
       )
       // The definitions of the service promise this form; fields may be added.
-      return answer as Promise<ResponseOf<R>>
+      return answer as Promise<A>
     }
   }
 }

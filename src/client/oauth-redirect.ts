@@ -51,7 +51,7 @@ const appsWithoutPopups = /Twitter(?:Android| for i)/
 /** Errors that the callback finds are the same as those of the exchange. */
 const signInFailed = (reason: string): ClientError =>
   reason === "identity_already_linked"
-    ? new ClientError(reason, "Another player has this account: sign in with it instead.")
+    ? new ClientError(reason, "Another player has this account: sign in with it.")
     : new ClientError("oauth_failed", `Sign-in failed: ${reason}`, {
         // A newer service may have further reasons.
         reason: reason as SignInError
@@ -87,8 +87,7 @@ export const requestCode = async (
   timers: Timers,
   late: (code: SignInCode) => void
 ): Promise<SignInCode> => {
-  if (typeof document === "undefined")
-    throw new TypeError("This needs a browser page: use oauth.start() instead.")
+  if (typeof document === "undefined") throw new TypeError("Outside of a page, use oauth.start().")
   const { mode = appsWithoutPopups.test(navigator.userAgent) ? "redirect" : "popup" } = options
   const redirectUrl = new URL(options.redirectUrl ?? location.href, location.href)
   redirectUrl.hash = ""

@@ -11,7 +11,7 @@ export interface ProofKey {
 export const makeProofKey = async (): Promise<ProofKey> => {
   const { crypto } = globalThis
   if (crypto?.subtle === undefined) {
-    throw new TypeError("Sign-in with a provider needs a page on https or localhost.")
+    throw new TypeError("Sign-in needs a page on https or localhost.")
   }
   const verifier = randomText()
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))

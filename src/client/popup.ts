@@ -37,7 +37,7 @@ const features = "popup,width=500,height=700"
 export const openPopup = (id: string, redirectUrl: URL, timers: Timers): Popup => {
   const opened = window.open("", "_blank", features)
   if (opened === null) {
-    const message = "The browser blocked the popup: call from a click handler, or redirect."
+    const message = "The browser blocked the popup: call from a click, or redirect."
     throw new ClientError("popup_blocked", message)
   }
   const url = new URL(redirectUrl)
@@ -92,7 +92,7 @@ const awaitResponse = (
     const giveUp = () => {
       if (!document.hasFocus()) return look()
       answer = late
-      reject(new ClientError("popup_closed", "The player closed the popup."))
+      reject(new ClientError("popup_closed", "The popup was closed."))
     }
     const look = () => {
       const isClosed = opened.closed
@@ -103,7 +103,7 @@ const awaitResponse = (
     }
     const stopWaiting = timers.after(signInMillis, () => {
       end()
-      reject(new ClientError("timed_out", "The sign-in was not completed within 10 minutes."))
+      reject(new ClientError("timed_out", "No sign-in within 10 minutes."))
     })
     window.addEventListener("message", onMessage)
     channel.addEventListener("message", onMessage)

@@ -115,9 +115,9 @@ export interface Rooms {
   > | null>
 }
 
-const aborted = () => new ClientError("aborted", "The signal of the call is aborted.")
+const aborted = () => new ClientError("aborted", "The signal is aborted.")
 
-const cancelled = () => new ClientError("match_cancelled", "The search is cancelled.")
+const cancelled = () => new ClientError("match_cancelled", "Search cancelled.")
 
 class LiveRooms {
   readonly #core: Core

@@ -70,7 +70,7 @@ const bounded = (entries: ReadonlyArray<Entry>): ReadonlyArray<Entry> => {
   const playerId = entries.at(-1)?.playerId
   const oldest = entries.findIndex((entry) => entry.playerId !== playerId)
   if (oldest !== -1) return bounded(entries.toSpliced(oldest, 1))
-  throw new ClientError("overloaded", "Too many saves wait on this device: go online first.")
+  throw new ClientError("overloaded", "Too many saves wait: go online first.")
 }
 
 export class SaveQueue {
@@ -148,7 +148,7 @@ export class SaveQueue {
       if (entries.length === 0) await storage.removeItem(this.#name)
       else await storage.setItem(this.#name, JSON.stringify(entries))
     } catch (cause) {
-      const message = "The storage of this device refused the save: free space, or use saves.put."
+      const message = "The device refused the save: free space, or use saves.put."
       throw new ClientError("overloaded", message, undefined, cause)
     }
   }

@@ -30,7 +30,7 @@ export const fromResponse = (session: Session, now: number): StoredSession => {
   const { accessToken, expiresIn, player, refreshToken } = session
   const stored = { player, accessToken, refreshToken, expiresAt: now + expiresIn * 1000 }
   if (isStored(stored)) return stored
-  throw new ClientError("unreadable_answer", "No session in the answer: check baseUrl.")
+  throw new ClientError("unreadable_answer", "No session in the answer.")
 }
 
 const isStored = (value: unknown): value is StoredSession =>
@@ -53,7 +53,7 @@ export interface SessionEntry {
 }
 
 const noStorage = (): TypeError =>
-  new TypeError("No page and no storage: pass the option storage, one for each player.")
+  new TypeError("Outside of a page, pass the option storage for each player.")
 
 export const storedSession = (storage: SessionStorage | undefined, name: string): SessionEntry => {
   let current = storage

@@ -23,7 +23,7 @@ const raceStepMillis = 250
 const endedErrors: ReadonlyArray<string | undefined> = ["session_revoked", "invalid_refresh_token"]
 
 export const signedOut = () =>
-  new ClientError("signed_out", "No player is signed in: call sessions.ensure().")
+  new ClientError("signed_out", "Nobody is signed in: call sessions.ensure().")
 
 export interface TokenOptions {
   readonly http: Http

@@ -1,0 +1,74 @@
+/** Calls of the environment's functions. */
+import { authorized } from "./authorized.ts"
+import type { Module } from "./compose.ts"
+import { ClientError, fromWire, isRecord } from "./errors.ts"
+
+export interface FunctionCallOptions {
+  /** Default: `POST` with a body, else `GET`. */
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Whether the call goes without a player. It then sends no token, and creates no guest. */
+  readonly anonymous?: boolean
+  /** Milliseconds until the call rejects with `timed_out`. Default: 30,000. */
+  readonly millis?: number
+}
+
+export interface Functions {
+  /**
+   * Returns the address of a path of the functions, for requests that `call` does not make: WebSockets,
+   * streams, files. Needs no request.
+   *
+   * @example
+   * const socket = new WebSocket(client.functions.url("chat").replace("http", "ws"))
+   */
+  url(path?: string): string
+
+  /**
+   * Calls a function with the player's token, and returns its JSON, or the text of another response. The
+   * function reads the player's id from the header `Svc-Player`. Rejects with the `code` of an error in the
+   * form of the service, the function's own ones too, and with `function_refused` for any other status than
+   * 2xx.
+   *
+   * @example
+   * const { place } = await client.functions.call<{ place: number }>("scores", { score: 120 })
+   * const top = await client.functions.call<Score[]>("scores?limit=10")
+   */
+  call<Answer = unknown>(
+    path: string,
+    body?: unknown,
+    options?: FunctionCallOptions
+  ): Promise<Answer>
+}
+
+/** Reads the JSON or the text of a response; throws the error of a refusal. */
+const read = async (response: Response): Promise<{ readonly answer: unknown } | undefined> => {
+  const isJson = /json/.test(`${response.headers.get("content-type")}`)
+  const answer: unknown = await response[isJson ? "json" : "text"]().catch(() => undefined)
+  if (response.ok) return answer === undefined ? answer : { answer }
+  const { status } = response
+  throw (
+    (isRecord(answer) ? fromWire(answer["error"]) : undefined) ??
+    new ClientError("function_refused", `Refused: ${status}`, { status, body: answer })
+  )
+}
+
+export const functions: Module<Functions> = ({ http, tokens }) => {
+  const pathOf = (path: string): string => {
+    if (/\.\.|%2e|[ {]/i.test(path)) throw new TypeError(`Invalid path: ${path}`)
+    return `/fn/${http.key}/${path.replace(/^\//, "")}`
+  }
+  return {
+    url: (path = "") => http.base + pathOf(path),
+    call: async <Answer>(
+      path: string,
+      body?: unknown,
+      { anonymous, method, millis = 30_000, headers }: FunctionCallOptions = {}
+    ) => {
+      const route = `${method ?? (body === undefined ? "GET" : "POST")} ${pathOf(path)}`
+      const send = (token?: string) => http.request(route, { body, headers, millis, read, token })
+      const { answer } = await (anonymous ? send() : authorized(tokens, send))
+      // The caller says what its function returns.
+      return answer as Answer
+    }
+  }
+}
