@@ -114,21 +114,25 @@ export class CallSeal {
     if (to !== this.#receiver) return { kind: "elsewhere" }
     const isSame =
       method === request.method && path === request.url && framing === framingOf(request)
-    return isSame && this.#use(from, number) ? { kind: "taken", call } : refused
+    if (!isSame) return refused
+    const used = this.#usedBy(from)
+    if (used === undefined) return { kind: "elsewhere" }
+    return used.use(number) ? { kind: "taken", call } : refused
   }
 
-  #use(from: string, number: number): boolean {
+  /** Returns the numbers of a sender; undefined if this process has just taken another id. */
+  #usedBy(from: string): UsedNumbers | undefined {
     const known = this.#senders.get(from)
-    if (known !== undefined) return known.use(number)
+    if (known !== undefined) return known
     if (this.#senders.size >= limits.sendersRemembered) {
-      // Calls of senders that are forgotten must not be taken again.
+      // Calls of senders that are forgotten must not be taken again. The caller learns the new id.
       this.#senders.clear()
       this.#receiver = makeId()
-      return false
+      return undefined
     }
     const used = new UsedNumbers()
     this.#senders.set(from, used)
-    return used.use(number)
+    return used
   }
 }
 

@@ -8,7 +8,7 @@ import { CallDeadline } from "../host/call-deadline.ts"
 import { OutgoingRequest } from "../host/outgoing-request.ts"
 import type { SealedCall } from "./call-seal.ts"
 import type { RunnerConnections } from "./connections.ts"
-import { isMoved, receiverOf } from "./proxy-protocol.ts"
+import { isMoved, isRefused, receiverOf } from "./proxy-protocol.ts"
 
 /** Runner that receives a call. */
 export interface Way {
@@ -21,6 +21,9 @@ export interface Way {
 /** Error: the other runner has not taken the call. */
 export class Moved extends Error {}
 
+/** Error: the other runner does not take the call for one of its cluster. It logs that. */
+export class SealRefused extends Error {}
+
 /** Error: the call did not name the process of the other runner, whose id is known now. */
 class Unmet extends Error {}
 
@@ -32,6 +35,7 @@ export const requireTaken = ({ address, connections }: Way, answer: IncomingMess
     throw new Unmet()
   }
   if (isMoved(answer)) throw new Moved()
+  if (isRefused(answer)) throw new SealRefused()
 }
 
 /** Runs a call, and once more if it has only learned which process it goes to. */
@@ -103,7 +107,8 @@ export class OutgoingCall {
       requireTaken(this.#way, answer)
       return answer
     } catch (error) {
-      if (error instanceof Unmet || error instanceof Moved) throw error
+      if (error instanceof Unmet || error instanceof Moved || error instanceof SealRefused)
+        throw error
       throw this.#hasBegun ? error : new Moved()
     }
   }

@@ -2,7 +2,11 @@
 import type { IncomingHttpHeaders } from "node:http"
 
 /** Names of headers between runners. Clients cannot send them, and functions do not receive them. */
-const names = { moved: "x-svc-moved", receiver: "x-svc-receiver" } as const
+const names = {
+  moved: "x-svc-moved",
+  receiver: "x-svc-receiver",
+  refused: "x-svc-refused"
+} as const
 
 /** Paths of forwarded client requests and of operations. */
 export const paths = { request: "/request", operation: "/operation" } as const
@@ -21,6 +25,9 @@ export const receiverAnswer = (id: string): Head => [
   { [names.receiver]: id, "content-length": "0" }
 ]
 
+/** Answer to a call that is not of the cluster, or was sent before. */
+export const refusedAnswer: Head = [403, { [names.refused]: "1", "content-length": "0" }]
+
 interface IncomingMessageHead {
   readonly headers: IncomingHttpHeaders
   readonly statusCode?: number | undefined
@@ -28,6 +35,10 @@ interface IncomingMessageHead {
 
 export const isMoved = ({ headers, statusCode }: IncomingMessageHead): boolean =>
   statusCode === movedStatus && headers[names.moved] === "1"
+
+/** Whether a runner has refused a call. It sets no such header on the answer of a function. */
+export const isRefused = ({ headers }: IncomingMessageHead): boolean =>
+  headers[names.refused] !== undefined
 
 /** Returns the id that a receiver reports; undefined for another answer. */
 export const receiverOf = ({ headers, statusCode }: IncomingMessageHead): string | undefined => {

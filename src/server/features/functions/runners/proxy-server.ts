@@ -12,7 +12,7 @@ import type { FunctionHost } from "../host/host.ts"
 import { passSocket } from "../host/socket.ts"
 import { digestOf } from "../host/process-seal.ts"
 import type { CallSeal, RunnerCall } from "./call-seal.ts"
-import { movedAnswer, paths, receiverAnswer } from "./proxy-protocol.ts"
+import { movedAnswer, paths, receiverAnswer, refusedAnswer } from "./proxy-protocol.ts"
 
 export interface ReceiveOptions {
   readonly seal: CallSeal
@@ -28,8 +28,6 @@ const headersMaxBytes = 64 * 1024
 /** Answer to a call that this runner does not take. */
 type Refusal = ReturnType<typeof receiverAnswer>
 
-const forbidden: Refusal = [403, { "content-length": "0" }]
-
 /** Error: a call on an authenticated connection is not of the cluster, or was sent before. */
 class NotSealed extends Error {}
 
@@ -42,7 +40,7 @@ const readCall = (
   if (opened.kind === "taken") return opened.call
   if (opened.kind === "elsewhere") return receiverAnswer(seal.receiver)
   onFault(new NotSealed("A runner has sent a call without a valid seal."))
-  return forbidden
+  return refusedAnswer
 }
 
 const isRefusal = (call: RunnerCall | Refusal): call is Refusal => Array.isArray(call)
