@@ -4,11 +4,13 @@
  */
 import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
+import { text } from "node:stream/consumers"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { WebSocket } from "ws"
 import { CallFailures } from "#server/features/functions/host/call-end"
 import { FunctionHosts } from "#server/features/functions/host/local"
+import { FunctionsRuntime } from "#server/features/functions/runtime"
 import { FunctionsWorld, program, withFunctions } from "../../support/functions.ts"
 import { eventually } from "../../support/voice-peer.ts"
 
@@ -28,10 +30,20 @@ const code = `
     failed: () => new Response("own", { status: 201, headers: { "X-Svc-Outcome": "failed" } }),
     length: () => new Response(stream(), { headers: { "content-length": "x" } }),
     both: () => new Response(stream(), { headers: { "content-length": "1", "transfer-encoding": "chunked" } }),
+    nothing: () => undefined,
+    number: () => 7,
+    never: () => new Promise(() => {}),
+    async used() {
+      const response = new Response("first")
+      await response.text()
+      return response
+    },
+    copied: async () => Response.redirect("https://game.example/"),
     headers: () => new Response("a", { headers: { "x-long": "a".repeat(20_000) } }),
     slow: () => new Promise((resolve) => setTimeout(() => resolve(new Response("slow")), 20_000))
   }
-  export default { async fetch(request) {
+  export const onStats = () => new Promise(() => {})
+  export default { scheduled: () => new Promise(() => {}), async fetch(request) {
     const name = new URL(request.url).pathname.slice(1)
     if (name === "counted") calls += 1
     return (answers[name] ?? answers.calls)()
@@ -129,6 +141,52 @@ layer(withFunctions(), live)("ends of calls", (it) => {
         if (method === "GET") assert.strictEqual(codeOf(answer.text), "function_error")
       }
       yield* isLogged("The answer of the function is not valid HTTP. Parse Error")
+    })
+  )
+
+  it.effect(
+    "answers function_error in place of what the runtime says about an invalid response",
+    () =>
+      Effect.gen(function* () {
+        const { get, id, isLogged, url } = yield* setUp
+        for (const name of ["nothing", "number", "never", "used"]) {
+          const answer = yield* Effect.promise(() => get(name))
+          assert.deepStrictEqual(
+            [answer.status, codeOf(answer.text)],
+            [500, "function_error"],
+            name
+          )
+          assert.include(answer.text, "The function returned no valid response")
+        }
+        yield* isLogged("The function returned no valid response")
+        const socket = new WebSocket(`${url.replace("http", "ws")}/${id}/nothing`)
+        socket.on("error", () => undefined)
+        const [, refusal] = yield* Effect.promise(() => once(socket, "unexpected-response"))
+        assert.deepStrictEqual(
+          [refusal.statusCode, codeOf(yield* Effect.promise(() => text(refusal)))],
+          [500, "function_error"]
+        )
+        // A response whose headers cannot be changed is a valid one.
+        const redirect = yield* Effect.promise(() => get("copied", { redirect: "manual" }))
+        assert.deepStrictEqual(
+          [redirect.status, redirect.headers.get("location")],
+          [302, "https://game.example/"]
+        )
+      })
+  )
+
+  it.effect("fails a cron and a hook that never end with function_error", () =>
+    Effect.gen(function* () {
+      const { id } = yield* setUp
+      const runtime = yield* FunctionsRuntime
+      for (const call of [
+        runtime.scheduled(id, "* * * * *", 0),
+        runtime.hook(id, "onStats", { playerId: "pl_1", stats: {} })
+      ]) {
+        const { _tag, message } = yield* Effect.flip(call)
+        assert.strictEqual(_tag, "function_error")
+        assert.include(message, "The function returned no valid response")
+      }
     })
   )
 

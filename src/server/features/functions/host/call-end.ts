@@ -7,7 +7,7 @@ import type { Call, EndReason, Supervised } from "#server/platform/workerd/super
 
 /** Error: the call ended without an answer. */
 export class CallEnded extends Data.TaggedError("CallEnded")<{
-  readonly reason: EndReason | "late" | "broken" | "malformed"
+  readonly reason: EndReason | "late" | keyof typeof brokenMessages
 }> {}
 
 /** Error: the process did not take a call for one of the service. */
@@ -17,10 +17,14 @@ export class CallRefused extends Error {
   }
 }
 
+/** Error: the runtime has answered a call itself, since the function gave no response that it could send. */
+export class CallUnanswered extends Error {}
+
 /** What clients and the function's log read about a call that the function has ended itself. */
 export const brokenMessages = {
   broken: "The function closed the connection of the call without a whole answer.",
-  malformed: "The answer of the function is not valid HTTP."
+  malformed: "The answer of the function is not valid HTTP.",
+  unanswered: "The function returned no valid response: its logs may say why."
 } as const
 
 /** Codes of a connection that the process has closed, or no longer accepts. */
@@ -34,6 +38,7 @@ const closed = new Set([
 
 /** Returns how a call has failed at its process, by Node's code. Those of its parser begin with `HPE_`. */
 const failureOf = (error: unknown): keyof typeof brokenMessages | undefined => {
+  if (error instanceof CallUnanswered) return "unanswered"
   if (!(error instanceof Error && "code" in error)) return undefined
   const code = String(error.code)
   if (code.startsWith("HPE_")) return "malformed"

@@ -6,8 +6,10 @@ import {
   FunctionError,
   FunctionsSuspended,
   FunctionSubrequestsExceeded,
+  type InvalidKey,
   type InvalidRequest,
   NotFound,
+  type OriginNotAllowed,
   type PayloadTooLarge,
   type PlayerBanned,
   type SessionRevoked,
@@ -61,6 +63,7 @@ const endErrors = {
   crash: () => new FunctionError({ message: "The process of the function has ended." }),
   broken: () => new FunctionError({ message: brokenMessages.broken }),
   malformed: () => new FunctionError({ message: brokenMessages.malformed }),
+  unanswered: () => new FunctionError({ message: brokenMessages.unanswered }),
   late: () => new FunctionError({ message: "The function did not answer in time." }),
   stopped: () => new Unavailable()
 } as const
@@ -90,7 +93,9 @@ export const callError = (error: unknown): CallError | undefined => {
 export type Sendable =
   | CallError
   | FeatureUnavailable
+  | InvalidKey
   | InvalidRequest
+  | OriginNotAllowed
   | PayloadTooLarge
   | PlayerBanned
   | SessionRevoked
@@ -103,8 +108,10 @@ const statuses: Readonly<Record<Sendable["_tag"], number>> = {
   function_error: 500,
   function_subrequests_exceeded: 503,
   functions_suspended: 503,
+  invalid_key: 401,
   invalid_request: 400,
   not_found: 404,
+  origin_not_allowed: 403,
   payload_too_large: 413,
   player_banned: 403,
   session_revoked: 401,

@@ -8,7 +8,8 @@ import { callError, errorAnswer, parseJson, type Sendable, thrownError } from ".
 import { framingOf, refusalOf } from "./framing.ts"
 import { type CallFacts, requestHeaders } from "./headers.ts"
 import { hasLeft } from "./exchange.ts"
-import { CallEnded, CallRefused } from "./call-end.ts"
+import { CallEnded, CallRefused, CallUnanswered } from "./call-end.ts"
+import type { FunctionProgram } from "../program.ts"
 import type { FunctionCall, FunctionHost } from "./host.ts"
 import { type Answer, OutgoingRequest } from "./outgoing-request.ts"
 
@@ -86,6 +87,12 @@ const join = (client: Duplex, upstream: Duplex): Promise<void> =>
     if (client.destroyed || upstream.destroyed) end()
   })
 
+interface ConnectOptions {
+  /** Program whose process answers; undefined for the answer of another runner. */
+  readonly program?: Pick<FunctionProgram, "isDevelopment">
+  readonly opened?: (to: Duplex) => void
+}
+
 /**
  * Passes the answer to a handshake to the client, and then bytes in both directions until either end
  * closes. `opened` runs when the WebSocket is open.
@@ -93,9 +100,9 @@ const join = (client: Duplex, upstream: Duplex): Promise<void> =>
 export const connectSocket = async (
   { head, socket }: Pick<Handshake, "head" | "socket">,
   { answer, upgraded }: Answer,
-  { isDevelopment = false, opened }: { isDevelopment?: boolean; opened?: (to: Duplex) => void }
+  { opened, program }: ConnectOptions
 ): Promise<void> => {
-  if (upgraded === undefined) return passRefusal(socket, answer, isDevelopment)
+  if (upgraded === undefined) return passRefusal(socket, answer, program)
   const { head: first, upstream } = upgraded
   opened?.(upstream)
   if (!socket.destroyed) {
@@ -164,13 +171,14 @@ const text = async (answer: IncomingMessage, reader: Duplex): Promise<string> =>
 const passRefusal = async (
   socket: Duplex,
   answer: IncomingMessage,
-  isDevelopment: boolean
+  program: ConnectOptions["program"]
 ): Promise<void> => {
   const outcome = answer.headers["x-svc-outcome"]
   if (outcome === "refused") throw new CallRefused()
+  if (outcome === undefined && program !== undefined) throw new CallUnanswered()
   const body = await text(answer, socket)
   if (outcome === "failed") {
-    return refuseSocket(socket, thrownError(parseJson(body), isDevelopment))
+    return refuseSocket(socket, thrownError(parseJson(body), program?.isDevelopment === true))
   }
   const status = answer.statusCode ?? 500
   answerWhole(
@@ -198,10 +206,10 @@ export const passSocket = async (host: FunctionHost, handshake: Handshake): Prom
     if (host.supervisor.load >= limits.socketsMax) throw new CallEnded({ reason: "stopped" })
     call = await host.supervisor.enter("socket")
     if (await hasGone(socket)) return void socket.destroy()
-    const { isDevelopment } = call.process.program
+    const { program } = call.process
     const answer = await open(host, call, handshake)
     await connectSocket(handshake, answer, {
-      isDevelopment,
+      program,
       opened: (upstream) => count(host, call, socket, upstream)
     })
     return undefined

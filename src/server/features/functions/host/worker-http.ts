@@ -1,7 +1,7 @@
 /** HTTP to the sockets of a workerd process. */
 import type { Agent, IncomingMessage } from "node:http"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
-import { CallRefused } from "./call-end.ts"
+import { CallRefused, CallUnanswered } from "./call-end.ts"
 import { OutgoingRequest } from "./outgoing-request.ts"
 import { digestOf, type ProcessSeal, type SealedFacts } from "./process-seal.ts"
 
@@ -34,7 +34,7 @@ const readAll = async (response: IncomingMessage): Promise<string> => {
 export interface WorkerReply {
   readonly status: number
   /** Outcome that the entry point reports; `failed` for a failed call. */
-  readonly outcome: string | undefined
+  readonly outcome: string
   readonly body: unknown
 }
 
@@ -63,6 +63,7 @@ export const postJson = async (
   const given = answer.headers["x-svc-outcome"]
   const outcome = Array.isArray(given) ? given[0] : given
   if (outcome === "refused") throw new CallRefused()
+  if (outcome === undefined) throw new CallUnanswered()
   return {
     status: answer.statusCode ?? 0,
     outcome,

@@ -87,19 +87,28 @@ const batchOf = ({ messages, queue }) => {
   return { batch, outcomes }
 }
 
-/** The response of a handler, without a header by which it would speak for the service. */
-const ownResponse = (response) => {
-  if (!(response instanceof Response) || !response.headers.has("x-svc-outcome")) return response
-  // The headers of a response from elsewhere cannot be changed.
-  const own = new Response(response.body, response)
-  own.headers.delete("x-svc-outcome")
+/**
+ * The response of a handler with its mark, which stands in place of a header by which it would speak for the
+ * service. A response without a mark is the runtime's own, to a call that it could not answer.
+ */
+const marked = (response) => {
+  // An open WebSocket needs no mark.
+  if (!(response instanceof Response) || response.status === 101) return response
+  let own = response
+  try {
+    own.headers.set("x-svc-outcome", "returned")
+  } catch {
+    // The headers of a response from elsewhere cannot be changed.
+    own = new Response(response.body, response)
+    own.headers.set("x-svc-outcome", "returned")
+  }
   return own
 }
 
 const kinds = {
   fetch: async (program, env, ctx, { facts, request }) => {
     const handler = handlerOf(program, env, ctx, "fetch") ?? missing("fetch")
-    return ownResponse(await handler(requestOf(request, facts)))
+    return await handler(requestOf(request, facts))
   },
   scheduled: async (program, env, ctx, { body: { cron, scheduledTime } }) => {
     const handler = handlerOf(program, env, ctx, "scheduled") ?? missing("scheduled")
@@ -140,9 +149,10 @@ export const serve = (program, stores) => ({
     const env = guardedEnv(bare, stores)
     const call = { token: facts.call, hasExceeded: false }
     try {
-      return await current.run(call, () =>
+      const response = await current.run(call, () =>
         withEnv(env, () => run(program, env, ctx, { body, facts, request }))
       )
+      return marked(response)
     } catch (error) {
       return failure(call, error)
     }
