@@ -21,11 +21,11 @@ import { PlayerConnection } from "#server/links/player-connection"
 import { ReservationManager } from "#server/links/reservations"
 import type { FrameSink } from "#server/links/subscriber"
 import { Configs } from "#server/features/config/service"
+import { Origins } from "#server/features/hosting/origins"
 import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
 import { AccessTokens } from "#server/features/sessions/tokens"
 import { AcceptDelay } from "#server/http/accept-delay"
-import { Origins } from "#server/http/origins"
 import { applyAgeBand } from "./age-restrictions.ts"
 
 /** The credentials of a connection. */

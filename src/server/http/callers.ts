@@ -38,13 +38,13 @@ import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Usage } from "#server/platform/usage"
 import { Configs, requireFeature } from "#server/features/config/service"
+import { Origins } from "#server/features/hosting/origins"
 import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
 import { Sessions } from "#server/features/sessions/service"
 import { AccessTokens } from "#server/features/sessions/tokens"
 import { CompactMessage } from "./compact-message.ts"
 import { DeveloperAuthLive } from "./developer-auth.ts"
-import { Origins } from "./origins.ts"
 
 /** Provides a key as the credential of the request. */
 const provideKey = ({ findByKey }: Environments["Service"], key: Redacted.Redacted) =>

@@ -1,6 +1,6 @@
 /**
- * The data plane of functions: `/fn/<label>/...` on the base URL, and `/.fn/...` on the origin of a
- * hosted app. Requests bypass the routes of the service, which does not read them.
+ * The data plane of functions: it passes the requests and sockets of clients on. They bypass the routes of
+ * the service, which does not read them.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
@@ -8,7 +8,9 @@ import { Cause, Context, Effect, Exit, Layer, Option } from "effect"
 import type { PlayerCaller } from "#rpc/auth"
 import {
   type FeatureUnavailable,
+  type InvalidKey,
   NotFound,
+  type OriginNotAllowed,
   type PlayerBanned,
   type SessionRevoked,
   type TokenExpired,
@@ -20,68 +22,29 @@ import { extendBodyDeadline } from "#server/platform/body-deadlines"
 import { addressOf } from "#server/platform/client-address"
 import { RequestCounts } from "#server/platform/request-counts"
 import { Settings } from "#server/platform/settings/settings"
-import { hostOf } from "../hosting/addresses.ts"
 import { HostedApps } from "../hosting/apps.ts"
-import { makeAppOfLabel } from "../hosting/labels.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { uploadMillis } from "./host/call-deadline.ts"
 import { sendError } from "./host/exchange.ts"
 import type { CallFacts } from "./host/headers.ts"
 import { refuseSocket } from "./host/socket.ts"
+import { allowRequest, isPreflight, makePageAccess } from "./page-access.ts"
 import { type CallerEnded, PlayerCalls } from "./player-calls.ts"
 import { FunctionRoutes } from "./runners/routes.ts"
-
-const servicePrefix = "/fn/"
-const appPrefix = "/.fn/"
-
-/** Target of a request: an environment by label or host, and the path within its function. */
-interface Target {
-  readonly mount: CallFacts["mount"]
-  /** Label of the base URL, or host of an app. */
-  readonly name: string
-  readonly path: string
-}
-
-/** Returns the target of a request; undefined if the request is not for functions. Pure. */
-export const targetOf = (
-  url: string,
-  host: string,
-  isAppHost: (host: string) => boolean
-): Target | undefined => {
-  if (!url.startsWith("/.fn") && !url.startsWith(servicePrefix)) return undefined
-  const name = hostOf(host)
-  if (isAppHost(name)) {
-    const isOwn = url.startsWith(appPrefix) || /^\/\.fn(?:\?|$)/.test(url)
-    return isOwn ? { mount: "app", name, path: rooted(url.slice(appPrefix.length - 1)) } : undefined
-  }
-  if (!url.startsWith(servicePrefix)) return undefined
-  const [, label = "", path = ""] = /^([^/?]*)(.*)$/s.exec(url.slice(servicePrefix.length)) ?? []
-  return { mount: "service", name: label, path: rooted(path) }
-}
-
-const rooted = (path: string): string => (path.startsWith("/") ? path : `/${path}`)
+import { makeEnvironmentOf, type Target, targetOf } from "./targets.ts"
 
 type Refusal =
   | NotFound
   | FeatureUnavailable
+  | InvalidKey
+  | OriginNotAllowed
   | PlayerBanned
   | SessionRevoked
   | TokenExpired
   | Unauthorized
 
 const bearerForm = /^Bearer +(\S+)$/i
-
-/** Finds the environment of a target. */
-const makeEnvironmentOf = Effect.gen(function* () {
-  const apps = yield* HostedApps
-  const appOfLabel = yield* makeAppOfLabel
-  return Effect.fnUntraced(function* ({ mount, name }: Target) {
-    if (mount === "service") return (yield* appOfLabel(name))?.environmentId
-    const app = apps.known(name) ?? (yield* apps.load(name))
-    return app === "unknown" ? undefined : app.environmentId
-  })
-})
 
 /**
  * Finds the player of a request. Refuses an expired token, so that the client refreshes it. The
@@ -122,6 +85,7 @@ const makeWatch = Effect.gen(function* () {
 /** Finds the host of a request, and the facts of the call that the function sees. */
 const makePrepare = Effect.gen(function* () {
   const { baseUrl, trustedProxies } = yield* Settings
+  const access = yield* makePageAccess
   const environmentOf = yield* makeEnvironmentOf
   const playerOf = yield* makePlayerOf
   const watch = yield* makeWatch
@@ -131,9 +95,11 @@ const makePrepare = Effect.gen(function* () {
     target: Target | undefined,
     cut: (error: CallerEnded) => void
   ) {
-    const environmentId = target === undefined ? undefined : yield* environmentOf(target)
-    if (target === undefined || environmentId === undefined) return yield* new NotFound()
+    const environment = target === undefined ? undefined : yield* environmentOf(target)
+    if (target === undefined || environment === undefined) return yield* new NotFound()
+    const { environmentId } = environment
     const { mount, path } = target
+    const allowed = yield* access.check(environment, request.headers.origin)
     const host = mount === "service" ? ownHost : (request.headers.host ?? ownHost)
     const caller = yield* playerOf(environmentId, request)
     const facts: Omit<CallFacts, "callHeaders"> = {
@@ -142,7 +108,7 @@ const makePrepare = Effect.gen(function* () {
       clientAddress: addressOf(request, trustedProxies),
       playerId: caller?.playerId
     }
-    return { facts, environmentId, unwatch: yield* watch(caller, cut) }
+    return { facts, environmentId, access: allowed, unwatch: yield* watch(caller, cut) }
   })
 })
 
@@ -211,10 +177,14 @@ export class FunctionDataPlane extends Context.Service<
         serve: (request, response) => {
           extendBodyDeadline(request, uploadMillis(request))
           const onBegin = (): void => askForBody(request, response)
-          const refuse = (error: Refusal | Unavailable): void => sendError(response, error)
-          run(request, refuse, refuse, ({ environmentId, facts }) => {
+          const refuse = (error: Refusal | Unavailable): void =>
+            isPreflight(request) ? allowRequest(request, response) : sendError(response, error)
+          run(request, refuse, refuse, ({ access, environmentId, facts }) => {
+            if (access !== undefined && isPreflight(request)) {
+              return Effect.sync(() => allowRequest(request, response))
+            }
             response.once("finish", () => counts.add(environmentId, response.statusCode))
-            return routes.serve(environmentId, { request, response, onBegin, ...facts })
+            return routes.serve(environmentId, { request, response, access, onBegin, ...facts })
           })
         },
         upgrade: (request, socket, head) => {

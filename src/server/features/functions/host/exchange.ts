@@ -5,10 +5,16 @@ import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { GateClosed } from "#server/platform/workerd/supervisor"
 import { CallDeadline, uploadMillis } from "./call-deadline.ts"
-import { CallEnded, CallRefused } from "./call-end.ts"
+import { CallEnded, CallRefused, CallUnanswered } from "./call-end.ts"
 import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { framingOf, refusalOf } from "./framing.ts"
-import { type CallFacts, requestHeaders, responseHeaders } from "./headers.ts"
+import {
+  type CallFacts,
+  type PageAccess,
+  requestHeaders,
+  responseHeaders,
+  withPageAccess
+} from "./headers.ts"
 import type { FunctionCall, FunctionHost } from "./host.ts"
 import {
   type Answer,
@@ -23,6 +29,8 @@ import { isClosedByPeer, ProcessAgent } from "./process-agent.ts"
 export interface Exchange extends CallFacts {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  /** What the response says to pages of other origins; undefined if the function says it. */
+  readonly access?: PageAccess | undefined
   /** Called when the call begins. The caller must not repeat the call afterwards. */
   readonly onBegin?: () => void
 }
@@ -162,7 +170,7 @@ class Passage {
   }
 
   async #answer(answer: IncomingMessage): Promise<void> {
-    const { mount, response } = this.#exchange
+    const { access, mount, response } = this.#exchange
     const outcome = answer.headers["x-svc-outcome"]
     if (outcome === "refused") {
       throw this.#isRepeated ? new CallEnded({ reason: "broken" }) : new CallRefused()
@@ -172,7 +180,9 @@ class Passage {
       return sendError(response, thrownError(await readJson(answer), program.isDevelopment))
     }
     if (isOver(this.#exchange)) return
-    response.writeHead(answer.statusCode ?? 500, responseHeaders(answer.headers, mount))
+    if (outcome === undefined) throw new CallUnanswered()
+    const headers = withPageAccess(responseHeaders(answer.headers, mount), access)
+    response.writeHead(answer.statusCode ?? 500, headers)
     response.flushHeaders()
     const count = counting((bytes) => {
       this.#host.count(0, bytes)

@@ -63,6 +63,28 @@ export const requestHeaders = (
   return passed
 }
 
+/** What a response says to the browser of a page of another origin. */
+export interface PageAccess {
+  /** Origin whose pages may read the response; undefined for a request without one. */
+  readonly allowOrigin: string | undefined
+}
+
+/** Lets pages of an origin read a response, unless its function has decided about pages. */
+export const withPageAccess = (
+  headers: OutgoingHttpHeaders,
+  access: PageAccess | undefined
+): OutgoingHttpHeaders => {
+  if (access === undefined || headers["access-control-allow-origin"] !== undefined) return headers
+  const { allowOrigin } = access
+  const vary = String(headers["vary"] ?? "")
+  const isVaried = /(?:^|[\s,])(?:\*|origin)(?:$|[\s,])/i.test(vary)
+  return {
+    ...headers,
+    ...(allowOrigin === undefined ? {} : { "access-control-allow-origin": allowOrigin }),
+    vary: isVaried ? vary : [vary, "Origin"].filter((name) => name !== "").join(", ")
+  }
+}
+
 /** Returns the headers of a response from another runner, which has filtered them. */
 export const returnedHeaders = (headers: IncomingHttpHeaders): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !hop.has(name)))

@@ -1,12 +1,12 @@
 /** Forwards client requests to the runner that has the environment, and returns the responses. */
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { IncomingMessage } from "node:http"
 import { pipeline } from "node:stream/promises"
 import { Unavailable } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { uploadMillis } from "../host/call-deadline.ts"
 import { bodySent, type Exchange, isOver, sendError } from "../host/exchange.ts"
 import { framingOf, refusalOf } from "../host/framing.ts"
-import { forwardedHeaders, returnedHeaders } from "../host/headers.ts"
+import { forwardedHeaders, returnedHeaders, withPageAccess } from "../host/headers.ts"
 import { OutgoingRequest } from "../host/outgoing-request.ts"
 import {
   connectSocket,
@@ -16,8 +16,18 @@ import {
   refuseSocket
 } from "../host/socket.ts"
 import type { RunnerCall, SealedCall } from "./call-seal.ts"
-import { meeting, Moved, OutgoingCall, requireTaken, type Way } from "./outgoing-call.ts"
+import {
+  meeting,
+  Moved,
+  OutgoingCall,
+  requireTaken,
+  SealRefused,
+  type Way
+} from "./outgoing-call.ts"
 import { paths } from "./proxy-protocol.ts"
+
+/** What this runner does with the request of its client. The other one learns the rest from the call. */
+type ProxiedExchange = Pick<Exchange, "access" | "onBegin" | "request" | "response">
 
 /** Outcome of a proxied request: the client got a response, or the runner did not take it. */
 export type Proxied = "answered" | "moved"
@@ -32,9 +42,10 @@ const sealedCall = (request: IncomingMessage, call: RunnerCall): SealedCall => (
 const copy = async (
   call: OutgoingCall,
   answer: IncomingMessage,
-  response: ServerResponse
+  { access, response }: Pick<Exchange, "access" | "response">
 ): Promise<void> => {
-  response.writeHead(answer.statusCode ?? 500, returnedHeaders(answer.headers))
+  const headers = withPageAccess(returnedHeaders(answer.headers), access)
+  response.writeHead(answer.statusCode ?? 500, headers)
   response.flushHeaders()
   await pipeline(answer, response, { end: false })
   call.end()
@@ -43,11 +54,8 @@ const copy = async (
 }
 
 /** Sends a request and returns its response; fails with {@link Moved} if the call has not begun. */
-const send = async (
-  way: Way,
-  { onBegin, request, response }: Pick<Exchange, "onBegin" | "request" | "response">,
-  runnerCall: RunnerCall
-): Promise<void> => {
+const send = async (way: Way, exchange: ProxiedExchange, runnerCall: RunnerCall): Promise<void> => {
+  const { onBegin, request, response } = exchange
   if (isOver({ request, response })) return
   const call = new OutgoingCall(way, {
     call: sealedCall(request, runnerCall),
@@ -61,7 +69,7 @@ const send = async (
   })
   response.once("close", call.end)
   try {
-    await copy(call, await call.answer(), response)
+    await copy(call, await call.answer(), exchange)
   } finally {
     response.off("close", call.end)
     call.end()
@@ -71,7 +79,7 @@ const send = async (
 /** Answers a request with the function on another runner. */
 export const proxyRequest = async (
   way: Way,
-  exchange: Pick<Exchange, "onBegin" | "request" | "response">,
+  exchange: ProxiedExchange,
   call: RunnerCall
 ): Promise<Proxied> => {
   const { request, response } = exchange
@@ -142,8 +150,10 @@ export const proxySocket = async (
   try {
     if (refusal !== undefined) refuseSocket(socket, refusal)
     else if (!socket.destroyed) await meeting(() => openSocket(way, handshake, call))
-  } catch {
-    if (!socket.destroyed) return "moved"
+  } catch (error) {
+    if (socket.destroyed) return "answered"
+    if (!(error instanceof SealRefused)) return "moved"
+    refuseSocket(socket, new Unavailable())
   }
   return "answered"
 }
