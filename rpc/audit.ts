@@ -39,6 +39,7 @@ export type AuditAction =
   | "functions.limits"
   | "functions.migrate"
   | "functions.purge"
+  | "functions.entriesDelete"
   | "functions.query"
   | "functions.resume"
   | "functions.secretDelete"

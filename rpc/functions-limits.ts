@@ -26,6 +26,8 @@ export const functions = {
   issuesMax: 32,
   /** The newest deployments, which are kept beside the live one. */
   keptDeployments: 20,
+  /** Names of databases, KV and files that only deleted versions bind; further ones are not listed. */
+  keptResourcesMax: 1000,
   secretsMax: 100,
   secretMaxBytes: 24 * KiB,
   /** A secret with the escapes of JSON. */
@@ -37,6 +39,10 @@ export const functions = {
   migrationsMax: 100,
   migrationNameMaxCharacters: 128,
   databaseBodyMaxBytes: 1.5 * MiB,
+  /** Keys and files: entries of a page, those that one request deletes, and the characters of a name. */
+  entriesPerPage: 1000,
+  entriesPerDelete: 100,
+  entryNameMaxCharacters: 1024,
   /** How long a change waits for the runtime; it may end calls under way first. */
   changeMillis: 15_000,
   /** Crons that one process calls at a time, divided between environments. */

@@ -26,6 +26,12 @@ import {
   FunctionsDeploymentPage,
   NewFunctionsDeployment
 } from "./deployment.ts"
+import {
+  deletedEntryQuery,
+  entryQuery,
+  FunctionsEntriesDeleted,
+  FunctionsEntryPage
+} from "./entries.ts"
 import { FunctionsGate, RequiresFunctions } from "./gate.ts"
 import {
   ChangedLimits,
@@ -183,6 +189,45 @@ const databases = <P extends MountParams>(params: P) =>
       .annotate(OpenApi.Summary, "Apply migrations, each once and in a transaction of its own")
   ] as const
 
+/** Keys of key-value storage, and files: a way to delete them when the code may not run. */
+const entries = <P extends MountParams>(params: P) => {
+  const store = { ...params, binding: Schema.String }
+  return [
+    HttpApiEndpoint.get("keys", "/functions/kv/:binding", {
+      params: store,
+      query: entryQuery,
+      success: FunctionsEntryPage,
+      error: called
+    })
+      .annotate(RequiresFunctions, true)
+      .annotate(OpenApi.Summary, "List keys of a key-value storage of the live version"),
+    HttpApiEndpoint.delete("deleteKeys", "/functions/kv/:binding", {
+      params: store,
+      query: deletedEntryQuery,
+      success: FunctionsEntriesDeleted,
+      error: called
+    })
+      .annotate(RequiresFunctions, true)
+      .annotate(OpenApi.Summary, "Delete a key, or those with a prefix"),
+    HttpApiEndpoint.get("files", "/functions/files/:binding", {
+      params: store,
+      query: entryQuery,
+      success: FunctionsEntryPage,
+      error: called
+    })
+      .annotate(RequiresFunctions, true)
+      .annotate(OpenApi.Summary, "List files of a store of the live version"),
+    HttpApiEndpoint.delete("deleteFiles", "/functions/files/:binding", {
+      params: store,
+      query: deletedEntryQuery,
+      success: FunctionsEntriesDeleted,
+      error: called
+    })
+      .annotate(RequiresFunctions, true)
+      .annotate(OpenApi.Summary, "Delete a file, or those with a prefix")
+  ] as const
+}
+
 const logs = <P extends MountParams>(params: P) =>
   HttpApiEndpoint.get("logs", "/functions/logs", {
     params,
@@ -235,6 +280,7 @@ const endpoints = <Id extends string, P extends MountParams>(id: Id, params: P) 
       ...deployments(params),
       ...secrets(params),
       ...databases(params),
+      ...entries(params),
       ...deadLetters(params),
       logs(params)
     )

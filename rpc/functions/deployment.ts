@@ -49,6 +49,8 @@ export const NewFunctionsDeployment = Schema.Struct({
   vars: Schema.optionalKey(Schema.Record(Schema.String, Variable)),
   crons: Schema.optionalKey(Schema.Array(Schema.String).check(Schema.isMaxLength(limits.cronsMax))),
   compatibilityDate: Schema.optionalKey(CompatibilityDate),
+  /** False: the code answers pages of other origins itself. */
+  cors: Schema.optionalKey(Schema.Boolean),
   message: Schema.optionalKey(textUpTo(limits.messageMaxCharacters))
 })
 export type NewFunctionsDeployment = typeof NewFunctionsDeployment.Type
@@ -66,12 +68,14 @@ export const FunctionsDeployment = Schema.Struct({
   modules: Schema.Array(Schema.Struct({ name: Schema.String, sizeBytes: Schema.Int })),
   bindings: Schema.Array(FunctionsBinding),
   crons: Schema.Array(Schema.String),
+  cors: Schema.Boolean,
   unsetSecrets: Schema.Array(Schema.String)
 }).annotate({
   identifier: "FunctionsDeployment",
   description:
     "A version of the code of an environment's Functions. `url` calls the live version. `unsetSecrets` are " +
-    "secrets that the code binds and nobody has set: they are undefined in `env`."
+    "secrets that the code binds and nobody has set: they are undefined in `env`. Without `cors` the code " +
+    "answers pages of other origins itself."
 })
 export type FunctionsDeployment = typeof FunctionsDeployment.Type
 

@@ -3,7 +3,12 @@ import { Schema } from "effect"
 import { functions as limits } from "../limits.ts"
 import { isStorable, Timestamp } from "../text.ts"
 
-const Stored = Schema.Struct({ binding: Schema.String, sizeBytes: Schema.Finite })
+const Stored = Schema.Struct({
+  binding: Schema.String,
+  sizeBytes: Schema.Finite,
+  // Absent in responses of a service of release 0.1.
+  bound: Schema.optionalKey(Schema.Boolean)
+})
 
 /** What an environment has used of its bounds, as its runner measures it; a bound of 0 is none. */
 const Usage = Schema.Struct({
@@ -21,7 +26,12 @@ export const FunctionsStatus = Schema.Struct({
   enabled: Schema.Boolean,
   suspended: Schema.Boolean,
   suspendedReason: Schema.NullOr(Schema.Literals(["balance", "abuse"])),
-  limits: Schema.Struct({ cpuMs: Schema.Int, subRequests: Schema.Int }),
+  limits: Schema.Struct({
+    cpuMs: Schema.Int,
+    // Absent in responses of a service of release 0.1.
+    cpuMsMax: Schema.optionalKey(Schema.Int),
+    subRequests: Schema.Int
+  }),
   deployed: Schema.Boolean,
   version: Schema.NullOr(Schema.Int),
   url: Schema.String,
@@ -39,7 +49,9 @@ export const FunctionsStatus = Schema.Struct({
 }).annotate({
   identifier: "FunctionsStatus",
   description:
-    "The state of Functions in an environment. `secrets` are names only. `usage` is null where no runner " +
+    "The state of Functions in an environment. `limits` are those that hold; `cpuMs` is at most the operator's " +
+    "`cpuMsMax`. `secrets` are names only. A resource that is not `bound` has data " +
+    "of an earlier version. `usage` is null where no runner " +
     "has the environment: `cpu` of the last minute, with the milliseconds until calls begin again; `storage` " +
     "on disk, where code does not run in the state `over`."
 })

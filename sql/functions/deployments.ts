@@ -1,9 +1,10 @@
 /** Versions of the code of Functions, which never change, and the secrets that they read. */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName } from "#rpc/auth"
 import { FunctionsBinding } from "#rpc/functions/deployment"
 import { EnvironmentId } from "#rpc/ids"
+import { functions as limits } from "#rpc/limits"
 import { orDieWithTimeout } from "../database.ts"
 import { SuspendedReason } from "./settings.ts"
 
@@ -21,6 +22,7 @@ const parts = {
   modules: Schema.Array(Schema.Struct({ name: Schema.String, sizeBytes: Schema.Int })),
   bindings: Schema.Array(FunctionsBinding),
   crons: Schema.Array(Schema.String),
+  cors: Schema.Boolean,
   hooks: Schema.Array(Schema.String)
 }
 
@@ -57,6 +59,13 @@ const Page = Schema.Struct({
   limit: Schema.Int
 })
 
+/** A database, a namespace of keys, or a store of files. */
+const ResourceRow = Schema.Struct({
+  name: Schema.String,
+  type: Schema.Literals(["db", "kv", "files"])
+})
+export type ResourceRow = typeof ResourceRow.Type
+
 const SecretRef = Schema.Struct({ environmentId: EnvironmentId, name: Schema.String })
 
 const NewSecret = Schema.Struct({ ...SecretRef.fields, sealed: Schema.String, updatedAt: Time })
@@ -68,7 +77,7 @@ const SealedRow = Schema.Struct({ name: Schema.String, sealed: Schema.String })
 const reads = (sql: SqlClient.SqlClient) => {
   const columns = sql`
     d.version, d.created_at, d.activated_at, d.message, d.compatibility_date, d.main_module,
-    d.modules, d.bindings, d.crons, d.hooks`
+    d.modules, d.bindings, d.crons, d.cors, d.hooks`
   return {
     page: SqlSchema.findAll({
       Request: Page,
@@ -107,6 +116,15 @@ const reads = (sql: SqlClient.SqlClient) => {
           join projects p on p.id = e.project_id
         where f.environment_id = ${environmentId}
           and p.deleted_at is null and p.removed_at is null`
+    }),
+    cors: SqlSchema.findOneOption({
+      Request: EnvironmentId,
+      Result: Schema.Struct({ cors: Schema.Boolean }),
+      execute: (environmentId) => sql`
+        select d.cors from functions f
+          join function_deployments d
+            on d.environment_id = f.environment_id and d.version = f.live_version
+        where f.environment_id = ${environmentId}`
     })
   }
 }
@@ -117,11 +135,11 @@ const changes = (sql: SqlClient.SqlClient) => ({
     execute: ({ bindings, crons, hooks, modules, vars, ...row }) => sql`
       insert into function_deployments (environment_id, version, created_at, created_by,
         activated_at, message, compatibility_date, main_module, modules, bindings, vars, crons,
-        hooks, bundle)
+        cors, hooks, bundle)
       values (${row.environmentId}, ${row.version}, ${row.createdAt}, ${row.createdBy},
         ${row.activatedAt}, ${row.message}, ${row.compatibilityDate}, ${row.mainModule},
         ${JSON.stringify(modules)}::jsonb, ${JSON.stringify(bindings)}::jsonb,
-        ${JSON.stringify(vars)}::jsonb, ${[...crons]}::text[], ${[...hooks]}::text[],
+        ${JSON.stringify(vars)}::jsonb, ${[...crons]}::text[], ${row.cors}, ${[...hooks]}::text[],
         ${row.bundle})`
   }),
   activate: SqlSchema.void({
@@ -141,6 +159,42 @@ const changes = (sql: SqlClient.SqlClient) => ({
         where f.environment_id = d.environment_id and f.live_version = d.version)`
   })
 })
+
+/** Resources by their names. Their data outlives the versions that bind them. */
+const resources = (sql: SqlClient.SqlClient) => {
+  const bound = (environmentId: string) => sql`
+    select jsonb_build_object('name', b->>'name', 'type', b->>'type') as resource
+    from function_deployments d cross join lateral jsonb_array_elements(d.bindings) b
+    where d.environment_id = ${environmentId} and b->>'type' in ('db', 'kv', 'files')`
+  return {
+    list: SqlSchema.findAll({
+      Request: EnvironmentId,
+      Result: ResourceRow,
+      execute: (environmentId) => sql`
+        select resource->>'name' as name, resource->>'type' as type
+        from (
+          ${bound(environmentId)}
+          union
+          select jsonb_array_elements(kept_resources) from functions
+          where environment_id = ${environmentId}) known
+        order by name, type`
+    }),
+    keep: SqlSchema.void({
+      Request: EnvironmentId,
+      execute: (environmentId) => sql`
+        update functions f set kept_resources = (
+          select coalesce(jsonb_agg(resource), '[]')
+          from (
+            select resource from (
+              select jsonb_array_elements(f.kept_resources) as resource, 1 as place
+              union all
+              select resource, 2 from (${bound(environmentId)}) b) known
+            group by resource order by min(place), resource
+            limit ${limits.keptResourcesMax}) kept)
+        where f.environment_id = ${environmentId}`
+    })
+  }
+}
 
 const secrets = (sql: SqlClient.SqlClient) => ({
   names: SqlSchema.findAll({
@@ -174,9 +228,10 @@ const secrets = (sql: SqlClient.SqlClient) => ({
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { bundle, find, live, page } = reads(sql)
+  const { bundle, cors, find, live, page } = reads(sql)
   const { activate, deleteOld, insert } = changes(sql)
   const { names, put, remove, sealed } = secrets(sql)
+  const { keep, list } = resources(sql)
   return {
     /** Lists versions below one, newest first. */
     page: (request: typeof Page.Type) => orDieWithTimeout(page(request)),
@@ -188,13 +243,35 @@ const make = Effect.gen(function* () {
     insert: (row: typeof NewRow.Type) => orDieWithTimeout(insert(row)),
     activate: (request: typeof Ref.Type & { readonly now: Time }) =>
       orDieWithTimeout(activate(request)),
-    /** Deletes all versions but the newest and the live one. */
-    deleteOld: (environmentId: EnvironmentId, kept: number) =>
-      orDieWithTimeout(deleteOld({ environmentId, kept })),
-    deleteAll: (environmentId: EnvironmentId) =>
+    /** Returns whether the service answers pages of other origins for the live version. */
+    hasCors: (environmentId: EnvironmentId) =>
+      Effect.map(
+        orDieWithTimeout(cors(environmentId)),
+        Option.match({ onNone: () => true, onSome: (row) => row.cors })
+      ),
+    /** Lists the resources that a version binds, or bound before it was deleted. */
+    resources: (environmentId: EnvironmentId) => orDieWithTimeout(list(environmentId)),
+    /** Forgets the resources of deleted versions, whose data is gone. */
+    forgetResources: (environmentId: EnvironmentId) =>
       Effect.asVoid(
         orDieWithTimeout(
-          sql`delete from function_deployments where environment_id = ${environmentId}`
+          sql`update functions set kept_resources = '[]' where environment_id = ${environmentId}`
+        )
+      ),
+    /** Deletes all versions but the newest and the live one. Lock the state first. */
+    deleteOld: (environmentId: EnvironmentId, kept: number) =>
+      Effect.andThen(
+        orDieWithTimeout(keep(environmentId)),
+        orDieWithTimeout(deleteOld({ environmentId, kept }))
+      ),
+    /** Deletes all versions. Lock the state first. */
+    deleteAll: (environmentId: EnvironmentId) =>
+      Effect.andThen(
+        orDieWithTimeout(keep(environmentId)),
+        Effect.asVoid(
+          orDieWithTimeout(
+            sql`delete from function_deployments where environment_id = ${environmentId}`
+          )
         )
       ),
     /** The names of secrets, in order. */

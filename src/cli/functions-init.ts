@@ -14,7 +14,9 @@ const settings = {
   crons: []
 }
 
-const code = `// https://<your service>/fn/<project> calls \`fetch\`. \`svc functions dev\` reloads it on each change.
+const code = `// https://<your service>/fn/<project> calls \`fetch\`, and so does a page:
+//   const { visits } = await client.functions.call("visits")
+// \`svc functions dev\` reloads it on each change.
 interface Env {
   readonly DB: {
     prepare(sql: string): {
@@ -28,7 +30,10 @@ export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     // Set by the service, only for a request with a valid access token of a player.
     const player = request.headers.get("Svc-Player")
-    if (player === null) return Response.json({ error: "Sign in first" }, { status: 401 })
+    if (player === null) {
+      const error = { code: "signed_out", message: "Sign in first" }
+      return Response.json({ error }, { status: 401 })
+    }
     await env.DB.prepare("insert into visits (player) values (?)").bind(player).run()
     const { results } = await env.DB.prepare("select count(*) as visits from visits").all()
     return Response.json({ player, ...results[0] })

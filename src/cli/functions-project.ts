@@ -9,13 +9,14 @@ import { exitCodes, Failure, usageFailure } from "./failures.ts"
 /** The settings file in the folder of the functions. */
 export const settingsFile = "svc.functions.json"
 
-const { bindings, compatibilityDate, crons, vars } = NewFunctionsDeployment.fields
+const { bindings, compatibilityDate, cors, crons, vars } = NewFunctionsDeployment.fields
 
 const ProjectSettings = Schema.Struct({
   main: Schema.String,
   bindings,
   vars,
   crons,
+  cors,
   compatibilityDate
 })
 export type ProjectSettings = typeof ProjectSettings.Type

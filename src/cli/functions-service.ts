@@ -2,6 +2,7 @@
 import { Duration, Effect, Option, Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type DeadLetter, DeadLetterId, DeadLetterPage } from "#rpc/functions/dead-letters"
+import { FunctionsEntriesDeleted, FunctionsEntryPage } from "#rpc/functions/entries"
 import { FunctionsDeployment, type NewFunctionsDeployment } from "#rpc/functions/deployment"
 import {
   FunctionsLogLine,
@@ -81,6 +82,40 @@ export const migrate = (
     post(`/db/${encodeURIComponent(binding)}/migrate`, { migrations }),
     MigrationResult
   )
+
+/** Store of entries, as in the path of its endpoints. */
+export type EntryKind = "files" | "kv"
+
+type EntryQuery = Readonly<Record<string, string | undefined>>
+
+const entriesPath = (kind: EntryKind, binding: string): string =>
+  `${base}/${kind}/${encodeURIComponent(binding)}`
+
+/** Lists the first page of keys or files. */
+export const listEntries = (target: Target, kind: EntryKind, binding: string, query: EntryQuery) =>
+  sendAndRead(
+    target,
+    HttpClientRequest.get(entriesPath(kind, binding)).pipe(HttpClientRequest.setUrlParams(query)),
+    FunctionsEntryPage
+  )
+
+/** Deletes keys or files, page after page; returns how many. */
+export const deleteEntries = Effect.fnUntraced(function* (
+  target: Target,
+  kind: EntryKind,
+  binding: string,
+  query: EntryQuery
+) {
+  const request = HttpClientRequest.delete(entriesPath(kind, binding)).pipe(
+    HttpClientRequest.setUrlParams(query)
+  )
+  let deleted = 0
+  for (;;) {
+    const answer = yield* sendAndRead(target, request, FunctionsEntriesDeleted)
+    deleted += answer.deleted
+    if (!answer.more) return deleted
+  }
+})
 
 const deadLetters = `${base}/dead-letters`
 

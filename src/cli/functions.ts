@@ -3,6 +3,7 @@ import { Command } from "effect/cli"
 import { dbCommand, secretsCommand } from "./functions-data.ts"
 import { deployCommand, rollbackCommand } from "./functions-deploy.ts"
 import { devCommand } from "./functions-dev.ts"
+import { filesCommand, kvCommand } from "./functions-entries.ts"
 import { initCommand } from "./functions-init.ts"
 import { logsCommand } from "./functions-logs.ts"
 import { queuesCommand } from "./functions-queues.ts"
@@ -17,6 +18,8 @@ export const functionsCommand = Command.make("functions").pipe(
     logsCommand,
     secretsCommand,
     dbCommand,
+    kvCommand,
+    filesCommand,
     queuesCommand
   ])
 )

@@ -28,7 +28,7 @@ import {
   type TenantFixtures
 } from "../support/operator-harness.ts"
 import { addDeadLetterOf } from "../support/dead-letters.ts"
-import { call as callFunctions, deploy, enable } from "../support/function-calls.ts"
+import { call as callFunctions, deploy, enable, storeTargets } from "../support/function-calls.ts"
 import { call, makeUnfinished } from "../support/hosting.ts"
 import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
 import { SecurityAppLive } from "../support/security/security-harness.ts"
@@ -138,7 +138,7 @@ const makeSamples = Effect.fnUntraced(function* ({
 })
 
 const fill = (path: string, samples: Samples): string =>
-  path.replace(/:([A-Za-z0-9]+)/g, (_, name: string) => {
+  path.replace(/:binding$/, "$&?prefix=").replace(/:([A-Za-z0-9]+)/g, (_, name: string) => {
     const value = samples[name]
     if (value === undefined) throw new Error(`${path}: there is no sample of ${name}`)
     return value
@@ -173,7 +173,6 @@ const bodies: Readonly<Record<string, unknown>> = {
 }
 
 const ofFunctions = "/v1/projects/:projectId/environments/:env/functions"
-
 type MakeTarget = (target: TestTarget) => Effect.Effect<Samples, never, SqlClient.SqlClient>
 
 const deadLetter: MakeTarget = ({ publishableKey }) =>
@@ -186,6 +185,7 @@ const targets: Readonly<Record<string, MakeTarget>> = {
       enable(target),
       Effect.map(deploy(target), (made) => ({ version: String(at(made, "version")) }))
     ),
+  ...storeTargets(ofFunctions),
   [`POST ${ofFunctions}/dead-letters/:id/retry`]: deadLetter,
   [`DELETE ${ofFunctions}/dead-letters/:id`]: deadLetter,
   [`DELETE ${ofFunctions}/secrets/:name`]: (target) =>

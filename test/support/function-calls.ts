@@ -1,7 +1,7 @@
 /** Calls of the endpoints of Functions, for tests. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { request, type TestResponse, type TestTarget } from "#testing/players"
+import { at, request, type TestResponse, type TestTarget } from "#testing/players"
 
 type Target = Pick<TestTarget, "url" | "secretKey">
 
@@ -48,3 +48,36 @@ export const deploy = Effect.fnUntraced(function* (target: Target, rest: object 
   assert.strictEqual(answer.status, 201, JSON.stringify(answer.body))
   return answer.body
 })
+
+const keeping = `export default { async fetch(_, { FILES, KEPT }) {
+  await Promise.all([FILES, KEPT].map((store) => store.put("a", "1")))
+  return new Response()
+} }`
+
+const stores = [
+  { name: "KEPT", type: "kv" },
+  { name: "FILES", type: "files" }
+]
+
+/** Deploys functions that have stored a key in `KEPT`, and a file in `FILES`. */
+export const deployStores = Effect.fnUntraced(function* (target: Target) {
+  yield* enable(target)
+  const { pathname } = new URL(
+    String(at(yield* deploy(target, { bindings: stores }, keeping), "url"))
+  )
+  yield* Effect.promise(() => fetch(`${target.url}${pathname}`))
+})
+
+/** The endpoints of stores below a mount, each with a function that makes its target. */
+export const storeTargets = (mount: string) =>
+  Object.fromEntries(
+    ["GET", "DELETE"].flatMap((method) =>
+      [
+        ["kv", "KEPT"],
+        ["files", "FILES"]
+      ].map(([kind, binding = ""]) => [
+        `${method} ${mount}/${kind}/:binding`,
+        (target: Target) => Effect.as(deployStores(target), { binding })
+      ])
+    )
+  )

@@ -77,6 +77,8 @@ export const FakeFunctionsRuntime = Layer.effect(
             ? Effect.succeed({ columns: ["a"], rows: [[1]], rowsAffected: 0, lastInsertId: null })
             : Effect.fail(new SqlError({ message: "near: syntax" }))
         ),
+      entries: () => Effect.succeed({ entries: [], cursor: null }),
+      deleteEntries: () => Effect.succeed({ deleted: 1, more: false }),
       migrate: (_environmentId, _binding, migrations) =>
         Effect.succeed({
           applied: migrations.map(({ name }) => name),

@@ -94,10 +94,18 @@ const makeWorld = () => ({
 })
 type World = ReturnType<typeof makeWorld>
 
+const storedIn = (state: FunctionState | undefined) =>
+  state?.kind === "live"
+    ? state.program.bindings.flatMap(({ name, type }) =>
+        type === "db" || type === "kv" || type === "files" ? [{ name, type }] : []
+      )
+    : []
+
 const controlPlane = (world: World) =>
   Layer.mergeAll(
     Layer.succeed(FunctionsSource, {
       load: (id) => Effect.sync(() => world.states.get(id) ?? { kind: "absent" }),
+      resources: (id) => Effect.sync(() => storedIn(world.states.get(id))),
       suspend: (id) =>
         Effect.sync(() => {
           world.suspended.add(id)

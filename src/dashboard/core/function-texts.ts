@@ -51,7 +51,8 @@ export const functionTexts = {
     subRequests: "Requests of a call",
     changeLimits: "Change limits",
     cpuLabel: "CPU time of a call, in milliseconds",
-    cpuHint: "1 to 30,000. A call that takes more is ended.",
+    cpuHint: (most: number) =>
+      `1 to ${most.toLocaleString("en")}. A call that takes more is ended.`,
     subRequestsLabel: "Requests that a call may send",
     subRequestsHint: "0 to 1,000.",
     save: "Save",
@@ -77,6 +78,7 @@ export const functionTexts = {
     binding: "Name",
     kind: "Kind",
     stored: "Stored",
+    unbound: "(of an earlier version)",
     kinds: { databases: "database", kv: "key-value", files: "files", queues: "queue" },
     messages: (value: number) =>
       `${value.toLocaleString("en")} ${value === 1 ? "message waits" : "messages wait"}`,

@@ -56,7 +56,11 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
         [at(before.body, "enabled"), at(before.body, "deployed"), at(before.body, "version")],
         [false, false, null]
       )
-      assert.deepStrictEqual(at(before.body, "limits"), { cpuMs: 50, subRequests: 50 })
+      assert.deepStrictEqual(at(before.body, "limits"), {
+        cpuMs: 50,
+        cpuMsMax: 30_000,
+        subRequests: 50
+      })
       const listed = Effect.gen(function* () {
         const headers = { "x-svc-key": target.secretKey }
         const { body } = yield* request(`${target.url}/v1/admin/features`, { headers })
@@ -80,7 +84,7 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
         enabled: true,
         suspended: false,
         suspendedReason: null,
-        limits: { cpuMs: 200, subRequests: 50 }
+        limits: { cpuMs: 200, cpuMsMax: 30_000, subRequests: 50 }
       })
       assert.deepInclude(yield* listed, { enabled: true, offered: true })
       yield* deploy(target, { message: "First", bindings: [{ name: "JOBS", type: "queue" }] })
@@ -135,14 +139,22 @@ layer(Node, { timeout: "60 seconds" })("functions", (it) => {
         assert.deepStrictEqual([answer.status, codeOf(answer)], [400, "invalid_request"])
       }
       const changed = yield* call(target, "PUT", "/limits", { subRequests: 0 })
-      assert.deepStrictEqual(at(changed.body, "limits"), { cpuMs: 50, subRequests: 0 })
+      assert.deepStrictEqual(at(changed.body, "limits"), {
+        cpuMs: 50,
+        cpuMsMax: 30_000,
+        subRequests: 0
+      })
       const sql = yield* SqlClient.SqlClient
       const [entry] = yield* sql`
         select details from audit where action = 'functions.limits' and project_id = ${projectId}`
       const details: unknown = JSON.parse(String(at(entry, "details")))
       assert.deepStrictEqual(details, { cpuMs: 50, subRequests: { before: 50, after: 0 } })
       const both = yield* call(target, "PUT", "/limits", { cpuMs: 30_000, subRequests: 1000 })
-      assert.deepStrictEqual(at(both.body, "limits"), { cpuMs: 30_000, subRequests: 1000 })
+      assert.deepStrictEqual(at(both.body, "limits"), {
+        cpuMs: 30_000,
+        cpuMsMax: 30_000,
+        subRequests: 1000
+      })
     })
   )
 

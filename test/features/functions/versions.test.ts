@@ -109,7 +109,7 @@ layer(Node, { timeout: "60 seconds" })("versions of functions", (it) => {
         crons: ["*/5 * * * *"],
         durableObjects: ["Room"],
         resources: {
-          databases: [{ binding: "DB", sizeBytes: 4096 }],
+          databases: [{ binding: "DB", bound: true, sizeBytes: 4096 }],
           kv: [],
           files: [],
           queues: [{ binding: "JOBS", messages: 0 }]

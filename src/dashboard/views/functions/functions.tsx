@@ -112,7 +112,11 @@ const Content = ({
         <DeadLetters queues={resources.queues.map(({ binding }) => binding)} />
       )}
       {chosen === "database" && (
-        <Database names={resources.databases.map(({ binding }) => binding)} />
+        <Database
+          names={resources.databases.flatMap(({ binding, bound = true }) =>
+            bound ? [binding] : []
+          )}
+        />
       )}
       {chosen === "secrets" && <Secrets refreshState={refresh} />}
     </>

@@ -48,7 +48,7 @@ const LimitsDialog = ({
       >
         <Field
           label={own.cpuLabel}
-          hint={own.cpuHint}
+          hint={own.cpuHint(limits.cpuMsMax ?? 30_000)}
           name="cpuMs"
           type="number"
           value={`${limits.cpuMs}`}
@@ -167,10 +167,16 @@ const Crons = ({ status: { crons, enabled, suspended } }: { readonly status: Sta
 
 const rowsOf = ({ resources }: Status) => [
   ...(["databases", "kv", "files"] as const).flatMap((kind) =>
-    resources[kind].map(({ binding, sizeBytes }) => ({ binding, kind, text: bytes(sizeBytes) }))
+    resources[kind].map(({ binding, bound = true, sizeBytes }) => ({
+      binding,
+      bound,
+      kind,
+      text: bytes(sizeBytes)
+    }))
   ),
   ...resources.queues.map(({ binding, messages }) => ({
     binding,
+    bound: true,
     kind: "queues" as const,
     text: own.messages(messages)
   }))
@@ -195,10 +201,11 @@ const Resources = ({ status }: { readonly status: Status }) => {
               </tr>
             </thead>
             <tbody>
-              {rows.map(({ binding, kind, text }) => (
+              {rows.map(({ binding, bound, kind, text }) => (
                 <tr key={kind + binding}>
                   <td>
                     <code>{binding}</code>
+                    {!bound && <span class="soft"> {own.unbound}</span>}
                   </td>
                   <td>{own.kinds[kind]}</td>
                   <td class="number">{text}</td>

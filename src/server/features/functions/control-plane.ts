@@ -4,7 +4,7 @@
  */
 import { Context, type Effect } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
-import type { FunctionState } from "./program.ts"
+import type { FunctionState, StoredResource } from "./program.ts"
 
 /** Loads the code and settings of an environment. */
 export class FunctionsSource extends Context.Service<
@@ -12,6 +12,10 @@ export class FunctionsSource extends Context.Service<
   {
     /** Returns the current state. The runtime loads it at each start and after each change. */
     readonly load: (environmentId: EnvironmentId) => Effect.Effect<FunctionState>
+    /** Lists what an environment may have stored data in. */
+    readonly resources: (
+      environmentId: EnvironmentId
+    ) => Effect.Effect<ReadonlyArray<StoredResource>>
     /** Suspends the environment with the reason `abuse` until the operator lifts it. */
     readonly suspend: (environmentId: EnvironmentId) => Effect.Effect<void>
   }

@@ -145,7 +145,7 @@ const makeDeploy = Effect.fnUntraced(function* (validate: Validate) {
     const { hooks } = yield* validate(environmentId, bundle)
     const packed = yield* packModules(bundle.modules)
     const { id: createdBy } = yield* CurrentActor
-    const { compatibilityDate = null, crons = [], message = null } = deployment
+    const { compatibilityDate = null, cors = true, crons = [], message = null } = deployment
     const version = yield* transaction(
       Effect.gen(function* () {
         const now = yield* DateTime.now
@@ -164,6 +164,7 @@ const makeDeploy = Effect.fnUntraced(function* (validate: Validate) {
           bindings: bundle.bindings,
           vars: bundle.vars,
           crons,
+          cors,
           hooks,
           bundle: packed
         })

@@ -16,7 +16,12 @@ import { FunctionHosts, type LocalFunctions } from "./host/local.ts"
 import type { FunctionBundle } from "./program.ts"
 import { answers, type Failure, type Operation } from "./runners/operations.ts"
 import { FunctionRoutes } from "./runners/routes.ts"
-import { type CallFailure, FunctionsRuntime, type NotRunning } from "./runtime.ts"
+import {
+  type CallFailure,
+  FunctionsRuntime,
+  type NotRunning,
+  type StoreFailure
+} from "./runtime.ts"
 import { FunctionSnapshots } from "./snapshots.ts"
 import { validate } from "./validate.ts"
 
@@ -36,6 +41,8 @@ const unavailableRuntime = (
     checkDisk: Effect.void,
     validate: refuse,
     query: refuse,
+    entries: refuse,
+    deleteEntries: refuse,
     migrate: refuse,
     scheduled: refuse,
     deliver: refuse,
@@ -87,7 +94,15 @@ const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFuncti
     },
     migrate: (environmentId, binding, migrations) => {
       const operation = { kind: "migrate", binding, migrations } as const
-      return answer(answers.migrate, environmentId, operation, migrationFailure)
+      return answer(answers.migrate, environmentId, operation, storeFailure)
+    },
+    entries: (environmentId, store, page) => {
+      const operation = { kind: "entries", store, page } as const
+      return answer(answers.entries, environmentId, operation, storeFailure)
+    },
+    deleteEntries: (environmentId, store, selection) => {
+      const operation = { kind: "deleteEntries", store, selection } as const
+      return answer(answers.deleteEntries, environmentId, operation, storeFailure)
     },
     scheduled: (environmentId, cron, scheduledTime) =>
       run(environmentId, { kind: "scheduled", cron, scheduledTime }),
@@ -148,7 +163,7 @@ const statementFailure = (failure: Failure): SqlError | NotRunning | FunctionCpu
     ? new Unavailable()
     : failure
 
-const migrationFailure = (failure: Failure): NotRunning | FunctionCpuExceeded => {
+const storeFailure = (failure: Failure): StoreFailure => {
   const known = statementFailure(failure)
   return known._tag === "sql_error" ? new Unavailable() : known
 }

@@ -12,8 +12,10 @@ import { Throttles } from "#server/platform/throttles"
 import { makeDatabases } from "./databases.ts"
 import { makeDeadLetters } from "./dead-letters.ts"
 import { FunctionsDeployments } from "./deployments.ts"
+import { makeEntries } from "./entries.ts"
 import { type LogQuery, makeLogResponse } from "./logs.ts"
 import { Functions } from "./service.ts"
+import { makeRequireStore } from "./stores.ts"
 
 interface ByName {
   readonly params: { readonly name: string }
@@ -96,9 +98,11 @@ const makeCode = Effect.gen(function* () {
 })
 
 const makeData = Effect.gen(function* () {
-  const databases = yield* makeDatabases
+  const requireStore = yield* makeRequireStore
+  const databases = yield* makeDatabases(requireStore)
   const logs = yield* makeLogResponse
   return {
+    ...(yield* makeEntries(requireStore)),
     query: Effect.fnUntraced(function* ({
       params: { binding },
       payload

@@ -16,6 +16,11 @@ export interface FunctionBinding {
   readonly class?: string
 }
 
+/** A database, a namespace of keys or a store of files, by its name. */
+export type StoredResource = Pick<FunctionBinding, "name"> & {
+  readonly type: "db" | "kv" | "files"
+}
+
 /** Content of a deployment. */
 export interface FunctionBundle {
   readonly mainModule: string

@@ -48,6 +48,40 @@ export interface MigrationAnswer {
   readonly failed: { readonly name: string; readonly message: string } | null
 }
 
+/** Store of entries: key-value storage or files. */
+export interface EntryStore {
+  readonly type: "kv" | "files"
+  readonly binding: string
+}
+
+/** Entries to list, after a cursor of the page before. */
+export interface EntryPageQuery {
+  readonly prefix: string
+  readonly cursor: string | null
+  readonly limit: number
+}
+
+export interface EntryPage {
+  readonly entries: ReadonlyArray<{
+    readonly name: string
+    readonly sizeBytes: number | null
+    /** Seconds since 1970. */
+    readonly expiresAt: number | null
+  }>
+  readonly cursor: string | null
+}
+
+/** Entries to delete, by name or by prefix. */
+export type EntrySelection = { readonly name: string } | { readonly prefix: string }
+
+export interface DeletedEntries {
+  readonly deleted: number
+  readonly more: boolean
+}
+
+/** Reasons why an operation on stored data has no result. */
+export type StoreFailure = NotRunning | FunctionCpuExceeded
+
 /** Sizes of an environment's stored data. */
 export interface FunctionResources {
   readonly databases: ReadonlyArray<{ readonly binding: string; readonly sizeBytes: number }>
@@ -112,6 +146,18 @@ export class FunctionsRuntime extends Context.Service<
       sql: string,
       params: ReadonlyArray<SqlValue>
     ) => Effect.Effect<SqlAnswer, SqlError | NotRunning | FunctionCpuExceeded>
+    /** Lists keys or files of a store of the live version. */
+    readonly entries: (
+      environmentId: EnvironmentId,
+      store: EntryStore,
+      page: EntryPageQuery
+    ) => Effect.Effect<EntryPage, StoreFailure>
+    /** Deletes keys or files, at most `functions.entriesPerDelete`. */
+    readonly deleteEntries: (
+      environmentId: EnvironmentId,
+      store: EntryStore,
+      selection: EntrySelection
+    ) => Effect.Effect<DeletedEntries, StoreFailure>
     /** Applies migrations by name, one transaction each, up to the first that fails. */
     readonly migrate: (
       environmentId: EnvironmentId,

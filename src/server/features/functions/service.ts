@@ -20,6 +20,7 @@ import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
 import { FunctionsRepository, type FunctionsSettings } from "#sql/functions/settings"
 import { makeTransaction } from "#server/platform/database"
 import { Secrets } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { Billing } from "../money/billing.ts"
 import { secretPurpose } from "./bundles.ts"
@@ -38,7 +39,7 @@ export class Functions extends Context.Service<
       limits: ChangedLimits
     ) => Effect.Effect<
       FunctionsStatus,
-      FeatureUnavailable | PrepaidRequired | Unavailable,
+      FeatureUnavailable | InvalidRequest | PrepaidRequired | Unavailable,
       CurrentActor
     >
     /** Disables Functions. Keeps code and data. */
@@ -48,7 +49,7 @@ export class Functions extends Context.Service<
     readonly setLimits: (
       environment: EnvironmentCaller,
       limits: ChangedLimits
-    ) => Effect.Effect<FunctionsStatus, Unavailable, CurrentActor>
+    ) => Effect.Effect<FunctionsStatus, InvalidRequest | Unavailable, CurrentActor>
     /** Deletes the code; `purge` also deletes data and secrets. */
     readonly remove: (
       environment: EnvironmentCaller,
@@ -76,10 +77,12 @@ export class Functions extends Context.Service<
       const secrets = yield* makeSecrets
       const billing = yield* Billing
       const { unavailable } = yield* FunctionsRuntime
+      const checkLimits = yield* makeCheckLimits
       return Functions.of({
         status,
         enable: Effect.fn("Functions.enable")(function* (environment, changed) {
           if (unavailable !== undefined) return yield* unavailableFor(unavailable)
+          yield* checkLimits(changed)
           yield* billing.requirePrepaid(environment.projectId)
           yield* change(environment, "functions.enable", (before) => ({
             ...before,
@@ -96,6 +99,7 @@ export class Functions extends Context.Service<
           return yield* status(environment)
         }),
         setLimits: Effect.fn("Functions.setLimits")(function* (environment, changed) {
+          yield* checkLimits(changed)
           yield* change(environment, "functions.limits", (before) => ({ ...before, ...changed }))
           return yield* status(environment)
         }),
@@ -105,6 +109,15 @@ export class Functions extends Context.Service<
     })
   )
 }
+
+/** Refuses a limit that the operator would not grant. */
+const makeCheckLimits = Effect.gen(function* () {
+  const { cpuMillisMax } = (yield* Settings).functions
+  return ({ cpuMs = 0 }: ChangedLimits) =>
+    cpuMs <= cpuMillisMax
+      ? Effect.void
+      : invalid("cpuMs", `Expected at most ${cpuMillisMax}: the operator allows no more here`)
+})
 
 /** Audit event of an environment's Functions. */
 const eventOf = (
@@ -185,11 +198,14 @@ const makeRemove = Effect.gen(function* () {
       })
     )
     yield* changes.awaitApplied(environmentId)
-    if (purge) yield* runtime.purge(environmentId)
+    if (purge) {
+      yield* runtime.purge(environmentId)
+      yield* deployments.forgetResources(environmentId)
+    }
   })
 })
 
-const secretIssue = (path: string, message: string) =>
+const invalid = (path: string, message: string) =>
   new InvalidRequest({ details: { issues: [{ path, message }] } })
 
 const makeSecrets = Effect.gen(function* () {
@@ -215,7 +231,7 @@ const makeSecrets = Effect.gen(function* () {
     ) {
       const { environmentId } = environment
       const issue = secretNameIssue(name)
-      if (issue !== undefined) return yield* secretIssue("params.name", issue)
+      if (issue !== undefined) return yield* invalid("params.name", issue)
       const sealed = yield* seal(value, secretPurpose(environmentId, name))
       yield* transaction(
         Effect.gen(function* () {
@@ -224,7 +240,7 @@ const makeSecrets = Effect.gen(function* () {
           const isNew = !names.some((one) => one.name === name)
           if (isNew && names.length >= limits.secretsMax) {
             const message = `There are ${limits.secretsMax} secrets already: delete one first`
-            return yield* secretIssue("params.name", message)
+            return yield* invalid("params.name", message)
           }
           const updatedAt = yield* DateTime.now
           yield* deployments.putSecret({ environmentId, name, sealed, updatedAt })

@@ -75,8 +75,10 @@ export const FunctionsSourceLive = Layer.effect(
       },
       Effect.provideService(CurrentActor, runtimeActor)
     )
+    const { resources } = yield* FunctionsDeploymentRepository
     return FunctionsSource.of({
       load,
+      resources,
       suspend: (environmentId) => transaction(suspend(environmentId))
     })
   })

@@ -50,7 +50,9 @@ const withDeclared = (
   return [
     ...stored,
     ...declared.flatMap((binding) => (known.has(binding) ? [] : [{ binding, sizeBytes: 0 }]))
-  ].toSorted((a, b) => (a.binding < b.binding ? -1 : 1))
+  ]
+    .map((one) => ({ ...one, bound: declared.includes(one.binding) }))
+    .toSorted((a, b) => (a.binding < b.binding ? -1 : 1))
 }
 
 const makeResources = Effect.gen(function* () {
@@ -87,6 +89,7 @@ export const makeStatus = Effect.gen(function* () {
   const repository = yield* FunctionsRepository
   const resourcesOf = yield* makeResources
   const urlOf = yield* makeUrlOf
+  const { cpuMillisMax } = (yield* Settings).functions
   return Effect.fn("Functions.status")(function* (environment: EnvironmentCaller) {
     const { environmentId } = environment
     const { cpuMs, enabled, liveVersion, subRequests, suspendedReason } =
@@ -102,7 +105,7 @@ export const makeStatus = Effect.gen(function* () {
       enabled,
       suspended: suspendedReason !== null,
       suspendedReason,
-      limits: { cpuMs, subRequests },
+      limits: { cpuMs: Math.min(cpuMs, cpuMillisMax), cpuMsMax: cpuMillisMax, subRequests },
       deployed: live !== undefined,
       version: live?.version ?? null,
       url: yield* urlOf(environment),

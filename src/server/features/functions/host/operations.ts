@@ -2,8 +2,15 @@
 import { Schema } from "effect"
 import { NotFound, SqlError } from "#rpc/errors/codes"
 import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functions } from "#rpc/limits"
+import type { FunctionBinding } from "../program.ts"
 import type {
+  DeletedEntries,
   DeliveryOutcome,
+  EntryPage,
+  EntryPageQuery,
+  EntrySelection,
+  EntryStore,
   FunctionHook,
   Migration,
   MigrationAnswer,
@@ -34,15 +41,35 @@ const Migrated = Schema.Struct({
 })
 const decodeMigrated = Schema.decodeUnknownSync(Migrated)
 
+/** Entries of a store, as the administration worker and other runners give them. */
+export const EntryPageFields = Schema.Struct({
+  entries: Schema.Array(
+    Schema.Struct({
+      name: Schema.String,
+      sizeBytes: Schema.NullOr(Schema.Finite),
+      expiresAt: Schema.NullOr(Schema.Finite)
+    })
+  ),
+  cursor: Schema.NullOr(Schema.String)
+})
+const decodeEntries = Schema.decodeUnknownSync(EntryPageFields)
+
+export const DeletedEntryFields = Schema.Struct({ deleted: Schema.Int, more: Schema.Boolean })
+const decodeDeleted = Schema.decodeUnknownSync(DeletedEntryFields)
+
 const Outcomes = Schema.Array(
   Schema.Struct({ retry: Schema.Boolean, delaySeconds: Schema.optionalKey(Schema.Finite) })
 )
 const decodeOutcomes = Schema.decodeUnknownSync(Outcomes)
 
-/** Starts the process, and throws unless the live version has the database. */
-const requireDatabase = async (host: FunctionHost, binding: string): Promise<void> => {
+/** Starts the process, and throws unless the live version has the store. */
+const requireStore = async (
+  host: FunctionHost,
+  binding: string,
+  its: FunctionBinding["type"]
+): Promise<void> => {
   const { bindings } = await host.programNow()
-  if (!bindings.some(({ name, type }) => name === binding && type === "db")) throw new NotFound()
+  if (!bindings.some(({ name, type }) => name === binding && type === its)) throw new NotFound()
 }
 
 const successOf = ({ body, outcome }: WorkerReply, host: FunctionHost): unknown => {
@@ -56,7 +83,7 @@ export const query = async (
   sql: string,
   params: ReadonlyArray<SqlValue>
 ): Promise<SqlAnswer> => {
-  await requireDatabase(host, binding)
+  await requireStore(host, binding, "db")
   const { body } = await host.administer({
     operation: "query",
     binding,
@@ -75,9 +102,33 @@ export const migrate = async (
   binding: string,
   migrations: ReadonlyArray<Migration>
 ): Promise<MigrationAnswer> => {
-  await requireDatabase(host, binding)
+  await requireStore(host, binding, "db")
   const { body } = await host.administer({ operation: "migrate", binding, migrations })
   return decodeMigrated(body)
+}
+
+export const entries = async (
+  host: FunctionHost,
+  { binding, type }: EntryStore,
+  { cursor, limit, prefix }: EntryPageQuery
+): Promise<EntryPage> => {
+  await requireStore(host, binding, type)
+  const page = { prefix, limit, ...(cursor === null ? {} : { cursor }) }
+  const { body } = await host.administer({ operation: "entries", binding, page })
+  return decodeEntries(body)
+}
+
+export const deleteEntries = async (
+  host: FunctionHost,
+  { binding, type }: EntryStore,
+  selection: EntrySelection
+): Promise<DeletedEntries> => {
+  await requireStore(host, binding, type)
+  const limit = functions.entriesPerDelete
+  const operation = { operation: "deleteEntries", binding, limit, ...selection }
+  const deleted = decodeDeleted((await host.administer(operation)).body)
+  host.reclaim()
+  return deleted
 }
 
 export const scheduled = async (

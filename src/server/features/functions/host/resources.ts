@@ -2,7 +2,7 @@
 import { createHash, createHmac } from "node:crypto"
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
-import type { FunctionBinding } from "../program.ts"
+import type { StoredResource } from "../program.ts"
 import type { FunctionResources } from "../runtime.ts"
 
 const bytesBelow = (directory: string): number => {
@@ -40,25 +40,25 @@ const storages = {
 
 const fileBytes = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
-/** Returns the sizes of the resources that these bindings name. */
+/** Returns the sizes of those resources that have data, and the messages of queues. */
 export const resourcesOf = (
   data: string,
-  bindings: ReadonlyArray<FunctionBinding>,
+  resources: ReadonlyArray<StoredResource>,
   waiting: ReadonlyMap<string, number>
 ): FunctionResources => {
-  const named = (type: FunctionBinding["type"]) =>
-    bindings.flatMap(({ name, type: its }) => (its === type ? [name] : []))
-  const sized = (type: keyof typeof storages) =>
-    named(type).map((binding) => {
+  const sized = (type: StoredResource["type"]) =>
+    resources.flatMap(({ name: binding, type: its }) => {
+      if (its !== type) return []
       const storage = storages[type]
       const file = join(data, databaseFile(storage, binding))
       const rows = fileBytes(file) + fileBytes(`${file}-wal`)
-      return { binding, sizeBytes: rows + bytesBelow(join(data, storage.folder, binding)) }
+      const sizeBytes = rows + bytesBelow(join(data, storage.folder, binding))
+      return sizeBytes === 0 ? [] : [{ binding, sizeBytes }]
     })
   return {
     databases: sized("db"),
     kv: sized("kv"),
     files: sized("files"),
-    queues: named("queue").map((binding) => ({ binding, messages: waiting.get(binding) ?? 0 }))
+    queues: Array.from(waiting, ([binding, messages]) => ({ binding, messages }))
   }
 }

@@ -131,7 +131,7 @@ export class Standing {
         : `the limit is ${inMebibytes(storageBytes)}`
     return (
       `The functions are stopped: this environment stores ${stored} or more, and ${allowed}. Delete rows ` +
-      "by db/query, or all data by DELETE functions?purge=true. They run again below the limit."
+      "by db/query, keys or files, or all data by DELETE functions?purge=true. They run again below the limit."
     )
   }
 }

@@ -7,7 +7,15 @@ import { hasLeft } from "../host/exchange.ts"
 import { callError } from "../host/failures.ts"
 import type { FunctionHost } from "../host/host.ts"
 import type { LocalFunctions } from "../host/local.ts"
-import { deliver, hook, migrate, query, scheduled } from "../host/operations.ts"
+import {
+  deleteEntries,
+  deliver,
+  entries,
+  hook,
+  migrate,
+  query,
+  scheduled
+} from "../host/operations.ts"
 import { resourcesOf } from "../host/resources.ts"
 import { FunctionSnapshots } from "../snapshots.ts"
 import { FunctionsQueues, FunctionsSource } from "../control-plane.ts"
@@ -37,6 +45,10 @@ const callOf = (host: FunctionHost, operation: Operation): Promise<unknown> | un
       return query(host, operation.binding, operation.sql, operation.params)
     case "migrate":
       return migrate(host, operation.binding, operation.migrations)
+    case "entries":
+      return entries(host, operation.store, operation.page)
+    case "deleteEntries":
+      return deleteEntries(host, operation.store, operation.selection)
     case "scheduled":
       return scheduled(host, operation.cron, operation.scheduledTime)
     case "deliver":
@@ -56,10 +68,9 @@ export const makePerform = Effect.fnUntraced(function* ({ context, hosts }: Loca
   const snapshots = yield* FunctionSnapshots
   const source = yield* FunctionsSource
   const resources = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
-    const state = yield* source.load(environmentId)
-    const bindings = state.kind === "live" ? state.program.bindings : []
+    const stored = yield* source.resources(environmentId)
     const waiting = yield* queues.waiting(environmentId)
-    const sizes = resourcesOf(context.directories.dataOf(environmentId), bindings, waiting)
+    const sizes = resourcesOf(context.directories.dataOf(environmentId), stored, waiting)
     const usage = hosts.known(environmentId)?.standing.usage
     return usage === undefined ? sizes : { ...sizes, usage }
   })

@@ -10,6 +10,7 @@ import {
   SqlError,
   Unavailable
 } from "#rpc/errors/codes"
+import { DeletedEntryFields, EntryPageFields } from "../host/operations.ts"
 
 const SqlValue = Schema.Union([
   Schema.String,
@@ -26,6 +27,11 @@ const Message = Schema.Struct({
   attempts: Schema.Finite
 })
 
+const Store = Schema.Struct({
+  type: Schema.Literals(["kv", "files"]),
+  binding: Schema.String
+})
+
 export const Operation = Schema.Union([
   Schema.Struct({
     kind: Schema.Literal("query"),
@@ -37,6 +43,23 @@ export const Operation = Schema.Union([
     kind: Schema.Literal("migrate"),
     binding: Schema.String,
     migrations: Schema.Array(Schema.Struct({ name: Schema.String, sql: Schema.String }))
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("entries"),
+    store: Store,
+    page: Schema.Struct({
+      prefix: Schema.String,
+      cursor: Schema.NullOr(Schema.String),
+      limit: Schema.Int
+    })
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("deleteEntries"),
+    store: Store,
+    selection: Schema.Union([
+      Schema.Struct({ name: Schema.String }),
+      Schema.Struct({ prefix: Schema.String })
+    ])
   }),
   Schema.Struct({
     kind: Schema.Literal("scheduled"),
@@ -80,6 +103,8 @@ export const answers = {
     skipped: Schema.Array(Schema.String),
     failed: Schema.NullOr(Schema.Struct({ name: Schema.String, message: Schema.String }))
   }),
+  entries: EntryPageFields,
+  deleteEntries: DeletedEntryFields,
   deliver: Schema.Struct({
     retry: Schema.Array(
       Schema.Struct({ id: Schema.String, delaySeconds: Schema.optionalKey(Schema.Finite) })

@@ -40,6 +40,19 @@ const withLargeIntegersAsText = (sql, columns) => {
   return `with result(${names}) as (\n${inner}\n) select ${values} from result`
 }
 
+/** A page of the keys of a namespace, or of the files of a store. */
+const pageOf = async (store, query) => {
+  const page = await store.list(query)
+  const entries =
+    page.keys?.map(({ expiration, name }) => ({
+      name,
+      sizeBytes: null,
+      expiresAt: expiration ?? null
+    })) ?? page.objects.map(({ key, size }) => ({ name: key, sizeBytes: size, expiresAt: null }))
+  const isLast = page.list_complete ?? !page.truncated
+  return { entries, cursor: isLast ? null : page.cursor }
+}
+
 const operations = {
   /** Starts what the first call would start, so that no call pays for it. */
   async warm(_, { __svc_key, ...stores }) {
@@ -76,6 +89,19 @@ const operations = {
       return { error: clean(error) }
     }
   },
+  entries: ({ binding, page }, env) => pageOf(env[binding], page),
+  async deleteEntries({ binding, limit, name, prefix = name }, env) {
+    const store = env[binding]
+    const { cursor, entries } = await pageOf(store, {
+      prefix,
+      limit: name === undefined ? limit : 1
+    })
+    const names = entries
+      .map((entry) => entry.name)
+      .filter((its) => name === undefined || its === name)
+    await Promise.all(names.map((each) => store.delete(each)))
+    return { deleted: names.length, more: name === undefined && cursor !== null }
+  },
   async migrate({ binding, migrations }, env) {
     const database = env[binding]
     await database.prepare(migrationsTable).run()
@@ -111,6 +137,7 @@ export default {
       return new Response(null, { status: 403, headers: { "x-svc-outcome": "refused" } })
     }
     const { operation, ...input } = call.body
-    return Response.json(await operations[operation](input, env))
+    const answer = await operations[operation](input, env)
+    return Response.json(answer, { headers: { "x-svc-outcome": "returned" } })
   }
 }
