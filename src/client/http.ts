@@ -71,9 +71,8 @@ export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http =
     const path = template.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name]))
     // Without URL, which on React Native is incomplete.
     const search = Object.entries(query)
-      .flatMap(([name, value]) =>
-        value === undefined ? [] : `${name}=${encodeURIComponent(String(value))}`
-      )
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
       .join("&")
     const headers = {
       "X-Svc-Key": key,
@@ -103,7 +102,7 @@ export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http =
       const aborter = new AbortController()
       const timedOut = () => {
         aborter.abort()
-        return new ClientError("timed_out", `No answer to ${route} in time.`)
+        return new ClientError("timed_out", `No answer to ${route}.`)
       }
       const sent = send(route, parts, aborter.signal)
       const answer = withTimeout(timers, sent, parts.millis ?? requestMillis, timedOut)
