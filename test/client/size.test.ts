@@ -44,7 +44,7 @@ describe("src/server/http/sdk/bundle.json", () => {
 })
 
 describe("the client in a browser bundle", () => {
-  it("bundles the client into at most 16.25 KiB without packages, and 6 KiB on demand for calls and peers", async () => {
+  it("bundles the client without packages into 16.25 KiB, and 6 KiB on demand for calls and peers", async () => {
     const { first, moduleIds, onDemand } = await bundled("src/client/client.ts")
     assert.isAtMost(first, 16.25 * KiB)
     assert.isAtMost(onDemand, 6 * KiB)

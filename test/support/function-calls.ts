@@ -60,12 +60,14 @@ const stores = [
 ]
 
 /** Deploys functions that have stored a key in `KEPT`, and a file in `FILES`. */
-export const deployStores = Effect.fnUntraced(function* (target: Target) {
+export const deployStores = Effect.fnUntraced(function* (
+  target: Target
+): Effect.fn.Return<unknown> {
   yield* enable(target)
   const { pathname } = new URL(
     String(at(yield* deploy(target, { bindings: stores }, keeping), "url"))
   )
-  yield* Effect.promise(() => fetch(`${target.url}${pathname}`))
+  return yield* Effect.promise(() => fetch(`${target.url}${pathname}`))
 })
 
 /** The endpoints of stores below a mount, each with a function that makes its target. */

@@ -40,7 +40,6 @@ type Project = Effect.Success<ReturnType<typeof makeProject>>
 interface Sample {
   readonly action: AuditAction
   readonly params?: Readonly<Record<string, string>>
-  readonly query?: string
   readonly body?: unknown
 }
 
@@ -99,21 +98,16 @@ const database = { bindings: [{ name: "DB", type: "db" }] }
 const deployFunctions = (target: Project["development"]) =>
   Effect.andThen(functions.enable(target), functions.deploy(target, database))
 
-/** A deletion from a store of live functions. */
-const ofEntry =
-  (binding: string): MakeSample =>
-  ({ development }) =>
-    Effect.as(functions.deployStores(development), {
-      action: "functions.entriesDelete",
-      params: { binding },
-      query: "?prefix="
-    })
+const deleting = (store: string): Sample => ({
+  action: "functions.entriesDelete",
+  params: { binding: `${store}?prefix=` }
+})
 
 /** A change of functions that are on. */
 const ofFunctions =
-  (sample: Sample): MakeSample =>
+  (sample: Sample, make: typeof functions.deployStores = functions.enable): MakeSample =>
   ({ development }) =>
-    Effect.as(functions.enable(development), sample)
+    Effect.as(make(development), sample)
 
 /** A change of a dead letter. */
 const ofDeadLetter =
@@ -168,8 +162,8 @@ const ofFunctionsEndpoints: Readonly<Record<string, MakeSample>> = {
       params: { binding: "DB" },
       body: { migrations: [{ name: `0001_${String(at(deployed, "version"))}`, sql: "select 1" }] }
     })),
-  "DELETE /functions/kv/:binding": ofEntry("KEPT"),
-  "DELETE /functions/files/:binding": ofEntry("FILES"),
+  "DELETE /functions/kv/:binding": ofFunctions(deleting("KEPT"), functions.deployStores),
+  "DELETE /functions/files/:binding": ofFunctions(deleting("FILES"), functions.deployStores),
   "POST /functions/dead-letters/:id/retry": ofDeadLetter("functions.deadLetterRetry"),
   "DELETE /functions/dead-letters/:id": ofDeadLetter("functions.deadLetterDelete"),
   "DELETE /functions": simply({ action: "functions.delete" })
@@ -362,7 +356,7 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("the audit log
           endpoint.access === "secret"
             ? { "x-svc-key": project.development.secretKey }
             : developer.headers
-        const answer = yield* request(`${url}${fill(endpoint.path, params)}${sample.query ?? ""}`, {
+        const answer = yield* request(`${url}${fill(endpoint.path, params)}`, {
           method: endpoint.method,
           headers,
           ...(sample.body === undefined ? {} : { body: sample.body })
