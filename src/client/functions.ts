@@ -44,7 +44,7 @@ export interface Functions {
 const read = async (response: Response): Promise<{ readonly answer: unknown } | undefined> => {
   const isJson = /json/.test(`${response.headers.get("content-type")}`)
   const answer: unknown = await response[isJson ? "json" : "text"]().catch(() => undefined)
-  if (response.ok) return answer === undefined ? answer : { answer }
+  if (response.ok) return answer === undefined ? undefined : { answer }
   const { status } = response
   throw (
     (isRecord(answer) ? fromWire(answer["error"]) : undefined) ??
