@@ -39,9 +39,13 @@ export const functions = {
   migrationsMax: 100,
   migrationNameMaxCharacters: 128,
   databaseBodyMaxBytes: 1.5 * MiB,
-  /** Keys and files: entries of a page, those that one request deletes, and the characters of a name. */
-  entriesPerPage: 1000,
+  /**
+   * Keys and files: entries of a page, those that one request deletes, and the characters of a name. A step of
+   * either has to stay within the CPU time of a call.
+   */
+  entriesPerPage: 100,
   entriesPerDelete: 100,
+  entriesPerStep: 10,
   entryNameMaxCharacters: 1024,
   /** How long a change waits for the runtime; it may end calls under way first. */
   changeMillis: 15_000,

@@ -69,8 +69,17 @@ export const putSecret = (target: Target, name: string, value: string) =>
 export const deleteSecret = (target: Target, name: string) =>
   sendAndRead(target, HttpClientRequest.delete(secretPath(name)), FunctionsSecretName)
 
+const unknownStore = (target: Target, binding: string) => ({
+  missing: `The live version in ${nameOf(target)} does not bind ${binding} in this way: see svc.functions.json.`
+})
+
 export const query = (target: Target, binding: string, sql: string) =>
-  sendAndRead(target, post(`/db/${encodeURIComponent(binding)}/query`, { sql }), QueryResult)
+  sendAndRead(
+    target,
+    post(`/db/${encodeURIComponent(binding)}/query`, { sql }),
+    QueryResult,
+    unknownStore(target, binding)
+  )
 
 export const migrate = (
   target: Target,
@@ -80,7 +89,8 @@ export const migrate = (
   sendAndRead(
     target,
     post(`/db/${encodeURIComponent(binding)}/migrate`, { migrations }),
-    MigrationResult
+    MigrationResult,
+    unknownStore(target, binding)
   )
 
 /** Store of entries, as in the path of its endpoints. */
@@ -96,7 +106,8 @@ export const listEntries = (target: Target, kind: EntryKind, binding: string, qu
   sendAndRead(
     target,
     HttpClientRequest.get(entriesPath(kind, binding)).pipe(HttpClientRequest.setUrlParams(query)),
-    FunctionsEntryPage
+    FunctionsEntryPage,
+    unknownStore(target, binding)
   )
 
 /** Deletes keys or files, page after page; returns how many. */
@@ -111,7 +122,12 @@ export const deleteEntries = Effect.fnUntraced(function* (
   )
   let deleted = 0
   for (;;) {
-    const answer = yield* sendAndRead(target, request, FunctionsEntriesDeleted)
+    const answer = yield* sendAndRead(
+      target,
+      request,
+      FunctionsEntriesDeleted,
+      unknownStore(target, binding)
+    )
     deleted += answer.deleted
     if (!answer.more) return deleted
   }

@@ -124,11 +124,17 @@ export const deleteEntries = async (
   selection: EntrySelection
 ): Promise<DeletedEntries> => {
   await requireStore(host, binding, type)
-  const limit = functions.entriesPerDelete
+  const limit = functions.entriesPerStep
   const operation = { operation: "deleteEntries", binding, limit, ...selection }
-  const deleted = decodeDeleted((await host.administer(operation)).body)
+  let deleted = 0
+  let more = true
+  while (more && deleted < functions.entriesPerDelete) {
+    const step = decodeDeleted((await host.administer(operation)).body)
+    deleted += step.deleted
+    more = step.more
+  }
   host.reclaim()
-  return deleted
+  return { deleted, more }
 }
 
 export const scheduled = async (
