@@ -19,7 +19,7 @@ layer(TwoRunners.layerWith({ SVC_THROTTLES: "off" }), live)("quick match on two 
         yield* matchPairs([at1, at2], pairs)
         yield* matchPairs([at2, at1], pairs)
       }),
-    { tags: "sized", timeout: 600_000 }
+    { tags: "sized", timeout: 1_800_000 }
   )
 
   it.effect("opens 13 rooms of eight for 100 players who arrive at once", () =>
