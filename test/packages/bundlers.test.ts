@@ -1,15 +1,13 @@
 /**
- * The client package of a game with nothing but the packages: bundled by esbuild and by Vite, as a plain
+ * The client package of a game with nothing but the packages: bundled by esbuild, Vite and webpack, as a plain
  * script of the service, in a service worker, and with the storage of React Native. Each plays against
  * the service of the server package.
  */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
 import type { Browser } from "playwright-core"
-import { freePort } from "#testing/runners"
-import manifest from "../../package.json" with { type: "json" }
+import { inject } from "vitest"
 import {
   loadEsbuild,
   measureClients,
@@ -19,32 +17,15 @@ import {
 } from "../bench/client-sizes.ts"
 import { installed, launch, needsChromium } from "../support/client/chromium.ts"
 import {
-  buildPackages,
-  type GameService,
-  makeGame,
-  runIn,
-  startService
-} from "../support/packages/game.ts"
+  consumerAt,
+  hasConsumers,
+  makeConsumer,
+  needsRegistry,
+  runConsumer
+} from "../support/packages/consumers.ts"
+import { buildPackages, makeGame, runIn } from "../support/packages/game.ts"
 import { type Pages, servePages } from "../support/packages/pages.ts"
-
-/** Building and starting takes minutes on a busy machine. */
-const startMillis = 480_000
-
-/** A player who opens a room, sets its state and reads it. */
-const play = `
-import { compose, rooms, sessions } from "@player-backend/client"
-
-export const play = async (baseUrl, key, options) => {
-  const client = compose({ baseUrl, key, ...options }, { sessions, rooms })
-  const { displayName } = await client.sessions.ensure({ displayName: "Ada" })
-  const room = await client.rooms.create({ mode: "default" })
-  await room.confirmed.setState({ round: 7 })
-  const { round } = room.state
-  await room.leave()
-  client.close()
-  return displayName + " in round " + round
-}
-`
+import { played, playOf } from "../support/packages/play.ts"
 
 const page = `
 import { play } from "./play.js"
@@ -70,10 +51,23 @@ const { active } = await navigator.serviceWorker.ready
 active.postMessage(Object.fromEntries(searchParams))
 </script>`
 
+/** Bundles a page, and prints what webpack says of it. */
+const webpackBuild = `
+const [, , path, to] = process.argv
+const webpack = require(path)
+const config = { mode: "production", context: __dirname, entry: "./page.js", output: { path: to } }
+webpack(config, (error, stats) => {
+  if (error) throw error
+  const { errors, warnings } = stats.toJson()
+  console.log(JSON.stringify([...errors, ...warnings].map(({ message }) => message)))
+})
+`
+
 const html = (script: string) => `<!doctype html><script type="module" src="${script}"></script>`
 
+const service = inject("service")
+
 let game = ""
-let service: GameService
 let pages: Pages
 let browser: Browser
 
@@ -89,29 +83,24 @@ const shown = async (path: string): Promise<string> => {
 }
 
 beforeAll(async () => {
-  game = makeGame(
-    buildPackages().filter((archive) => /-(?:client|server)-/.test(archive)),
-    Object.keys(manifest.dependencies)
-  )
+  game = makeGame(buildPackages().filter((archive) => archive.includes("-client-")))
   mkdirSync(join(game, "out"))
   const files = {
-    "play.js": play,
+    "play.js": playOf("@player-backend/client"),
     "page.js": page,
     "worker.js": worker,
     "index.html": html("./page.js")
   }
   for (const [name, text] of Object.entries(files)) writeFileSync(join(game, name), text)
-  service = await startService(game, await Effect.runPromise(freePort))
   if (!installed) return
   pages = await servePages(join(game, "out"))
   browser = await launch()
-}, startMillis)
+})
 
 afterAll(async () => {
   await browser?.close()
   await pages?.close()
-  await service?.stop()
-}, startMillis)
+})
 
 /** Bundles files of the game with esbuild into `out`. */
 const bundle = async (options: Readonly<Record<string, unknown>>) => {
@@ -124,27 +113,44 @@ describe(`the client package in Chromium${needsChromium}`, () => {
   it.skipIf(!installed)("plays with the client package bundled by esbuild", async () => {
     await bundle({ entryPoints: ["page.js"], splitting: true, outdir: "out/esbuild" })
     writeFileSync(join(game, "out/esbuild/index.html"), html("./page.js"))
-    assert.strictEqual(await shown("esbuild/index.html"), "Ada in round 7")
+    assert.strictEqual(await shown("esbuild/index.html"), played)
   })
 
   it.skipIf(!installed)("plays with the client package bundled by Vite", async () => {
     runIn(game, "vite", "build", "--base", "./", "--outDir", "out/vite", "--logLevel", "warn")
-    assert.strictEqual(await shown("vite/index.html"), "Ada in round 7")
+    assert.strictEqual(await shown("vite/index.html"), played)
   })
 
+  it.skipIf(!installed || !hasConsumers)(
+    `plays with the client package bundled by webpack, without a warning${needsRegistry}`,
+    async () => {
+      const consumer = makeConsumer({
+        "package.json": `{ "type": "module" }`,
+        "play.js": playOf("@player-backend/client"),
+        "page.js": page,
+        "webpack.cjs": webpackBuild
+      })
+      const to = join(game, "out/webpack")
+      const webpack = consumerAt("webpack")
+      const output = await runConsumer(consumer, process.execPath, "webpack.cjs", webpack, to)
+      assert.deepStrictEqual(JSON.parse(output), [])
+      writeFileSync(join(to, "index.html"), html("./main.js"))
+      assert.strictEqual(await shown("webpack/index.html"), played)
+    }
+  )
+
   it.skipIf(!installed)("plays with the client as a script that the service serves", async () => {
-    const script = play.replace("@player-backend/client", `${service.baseUrl}/sdk/client.js`)
     mkdirSync(join(game, "out/plain"))
-    writeFileSync(join(game, "out/plain/play.js"), script)
+    writeFileSync(join(game, "out/plain/play.js"), playOf(`${service.baseUrl}/sdk/client.js`))
     writeFileSync(join(game, "out/plain/page.js"), page)
     writeFileSync(join(game, "out/plain/index.html"), html("./page.js"))
-    assert.strictEqual(await shown("plain/index.html"), "Ada in round 7")
+    assert.strictEqual(await shown("plain/index.html"), played)
   })
 
   it.skipIf(!installed)("plays with the client package in a service worker", async () => {
     await bundle({ entryPoints: ["worker.js"], outfile: "out/worker/worker.js" })
     writeFileSync(join(game, "out/worker/index.html"), workerPage)
-    assert.strictEqual(await shown("worker/index.html"), "Ada in round 7")
+    assert.strictEqual(await shown("worker/index.html"), played)
   })
 })
 

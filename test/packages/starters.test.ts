@@ -2,9 +2,7 @@
  * `npx @player-backend/cli init` from a registry, as a newcomer does it: each starter is installed, built,
  * and played by two tabs.
  */
-import { spawn } from "node:child_process"
-import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -12,20 +10,21 @@ import type { Page } from "playwright-core"
 import { freePort } from "#testing/runners"
 import { installed, launch, needsChromium } from "../support/client/chromium.ts"
 import { startDev } from "../support/packages/dev-server.ts"
-import { buildPackages } from "../support/packages/game.ts"
+import { hasConsumers, needsRegistry } from "../support/packages/consumers.ts"
+import { buildPackages, makeFolder } from "../support/packages/game.ts"
 import { serveArchives } from "../support/packages/registry.ts"
+import { run } from "../support/packages/run.ts"
 
-/** Building and installing take a minute alone, and many on a busy machine. */
-const setUpMillis = 900_000
+/** Installing takes a minute alone, and many on a busy machine. */
 const gameMillis = 600_000
 
 let registry: Awaited<ReturnType<typeof serveArchives>> | undefined
-const home = mkdtempSync(join(tmpdir(), "svc-starters-"))
+const home = makeFolder("starters-")
 
 beforeAll(async () => {
   registry = await serveArchives(buildPackages())
   registry.use(home)
-}, setUpMillis)
+})
 
 afterAll(() => registry?.stop())
 
@@ -37,22 +36,6 @@ const flags = [
   "--no-fund",
   "--yes"
 ]
-
-/** Runs a program to its end; fails with its output. */
-const run = (cwd: string, program: string, ...words: ReadonlyArray<string>): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(program, words, { cwd, stdio: ["ignore", "pipe", "pipe"] })
-    let output = ""
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on("data", (chunk: Buffer) => (output += chunk.toString()))
-    }
-    child.once("error", reject)
-    child.once("close", (code) =>
-      code === 0
-        ? resolve(output)
-        : reject(new Error(`${program} ${words.join(" ")} ended with ${code}:\n${output}`))
-    )
-  })
 
 const ports = () => Effect.runPromise(Effect.scoped(Effect.all([freePort, freePort])))
 
@@ -87,20 +70,22 @@ const startApart = async (pages: ReadonlyArray<Page>): Promise<void> => {
   for (const page of pages) await page.waitForFunction(`${distanceOfShips}.then((it) => it > 100)`)
 }
 
-describe("a game from the registry", () => {
+const needs = installed ? needsRegistry : needsChromium
+
+describe(`a game from the registry${needs}`, () => {
   for (const starter of ["vanilla", "react", "phaser"]) {
-    it.skipIf(!installed)(
-      `makes a game by npx, builds it, and plays it in two tabs: ${starter}${needsChromium}`,
+    it.skipIf(!installed || !hasConsumers)(
+      `makes a game by npx, builds it, and plays it in two tabs: ${starter}`,
       async () => {
         const name = `game-${starter}`
         const words = ["@player-backend/cli", "init", name, "--starter", starter]
-        const made = await run(home, "npx", ...flags, ...words)
+        const made = await run({ cwd: home }, "npx", ...flags, ...words)
         assert.include(made, `Created ${name}`)
         const game = join(home, name)
         const [port, servicePort] = await ports()
         const settings = { HOST: "127.0.0.1", SVC_TURN_PORT: "0", SVC_DEMO_GAMES: "off" }
-        await run(game, "npm", "install", ...flags)
-        await run(game, "npm", "run", "build")
+        await run({ cwd: game }, "npm", "install", ...flags)
+        await run({ cwd: game }, "npm", "run", "build")
         assert.isTrue(existsSync(join(game, "dist/index.html")))
         assert.isNotEmpty(readdirSync(join(game, "dist/assets")))
         writeFileSync(
