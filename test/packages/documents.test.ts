@@ -68,8 +68,15 @@ console.log(name)`
   },
   "@hey-api/openapi-ts": {
     command: ["openapi-ts"],
-    prints:
-      /^@hey-api\/openapi-ts v[\d.]+\n\n(?:\[Job 1\] )~ Generating\.\.\.\n(?:\[Job 1\] ) +\[1\] openapi\.json\n(?:\[Job 1\] )✓ \S+ · \d+ files · \S+$/,
+    prints: new RegExp(
+      [
+        "^@hey-api/openapi-ts v[\\d.]+",
+        "",
+        "\\[Job 1\\] ~ Generating\\.\\.\\.",
+        "\\[Job 1\\] +\\[1\\] openapi\\.json",
+        "\\[Job 1\\] ✓ \\S+ · \\d+ files · \\S+$"
+      ].join("\n")
+    ),
     files: {
       "openapi-ts.config.js": `export default {
         input: "openapi.json",

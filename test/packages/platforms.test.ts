@@ -145,7 +145,7 @@ describe.skipIf(!hasConsumers)(`the client in other runtimes than Node${needsReg
     assert.strictEqual(output.trim(), played)
   })
 
-  it("has types in Deno, and plays there with leave to use the network only", async () => {
+  it("plays in Deno, which checks its types, with leave to use the network only", async () => {
     const program = `
       import { play } from "./play.ts"
       const [baseUrl = "", key = ""] = Deno.args

@@ -11,13 +11,14 @@ export interface RunOptions {
 
 /** Runs a program to its end, and returns what it printed; fails with that. */
 export const run = (
-  { cwd, env = process.env, timeoutMillis }: RunOptions,
+  { cwd, env, timeoutMillis }: RunOptions,
   program: string,
   ...words: ReadonlyArray<string>
 ): Promise<string> =>
   new Promise((resolve, reject) => {
     const timeout = timeoutMillis === undefined ? {} : { timeout: timeoutMillis }
-    const child = spawn(program, words, { cwd, env, stdio: ["ignore", "pipe", "pipe"], ...timeout })
+    const options = { cwd, ...(env === undefined ? {} : { env }), ...timeout }
+    const child = spawn(program, words, { ...options, stdio: ["ignore", "pipe", "pipe"] })
     let output = ""
     for (const stream of [child.stdout, child.stderr]) {
       stream.on("data", (chunk: Buffer) => (output += chunk.toString()))
@@ -40,12 +41,13 @@ export interface Running {
 
 /** Starts a program, and waits until its output has a text; fails with the output when it ends before. */
 export const start = async (
-  { cwd, env = process.env }: RunOptions,
+  { cwd, env }: RunOptions,
   text: string,
   program: string,
   ...words: ReadonlyArray<string>
 ): Promise<Running> => {
-  const child = spawn(program, words, { cwd, env, stdio: ["ignore", "pipe", "pipe"] })
+  const options = { cwd, ...(env === undefined ? {} : { env }) }
+  const child = spawn(program, words, { ...options, stdio: ["ignore", "pipe", "pipe"] })
   let output = ""
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()))
   await new Promise<void>((resolve, reject) => {
