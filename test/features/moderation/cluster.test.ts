@@ -86,4 +86,24 @@ layer(TwoRunners.layerWith(), live)("a ban on two runners", (it) => {
         yield* Effect.timeout(free, "5 seconds")
       })
   )
+
+  it.effect(
+    "closes the player's socket on a runner that wakes after the ban was lifted",
+    () =>
+      Effect.gen(function* () {
+        const { at1, at2, second } = yield* TwoRunners
+        const host = yield* newPlayer(at1, "Host")
+        const player = yield* newPlayer(at2, "Player")
+        const made = yield* host.socket.request({ t: "create", mode: "default" })
+        yield* player.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
+        yield* second.signal("SIGSTOP")
+        yield* ban(at1, player.id)
+        yield* unban(at1, player.id)
+        yield* second.signal("SIGCONT")
+        const { code, reason } = yield* player.socket.closed
+        assert.deepStrictEqual([code, reason], [4003, "player_banned"])
+        assert.strictEqual((yield* host.socket.next("player_left"))["reason"], "banned")
+      }),
+    { tags: "long" }
+  )
 })
