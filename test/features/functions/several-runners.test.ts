@@ -7,7 +7,7 @@ import { text as readText } from "node:stream/consumers"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { WebSocket } from "ws"
-import { at } from "#testing/players"
+import { at, configure } from "#testing/players"
 import type { Runner } from "#testing/runners"
 import { call, deploy, enable } from "../../support/function-calls.ts"
 import { upload } from "../../support/function-uploads.ts"
@@ -159,6 +159,42 @@ layer(TwoRunners.layerWith(), patient)("functions on several runners", (it) => {
       const count = Number((yield* fetchFrom(second, label, "/count")).text)
       assert.strictEqual(count, 2 + moved.calls)
     }).pipe(Effect.scoped)
+  it.effect("answers pages of other origins alike on each runner, and denies the others", () =>
+    Effect.gen(function* () {
+      const { first, label, second, target } = yield* setUp
+      const page = "https://game.example"
+      const ask = (runner: Runner, name: string, origin: string, init: RequestInit = {}) =>
+        Effect.promise(async () => {
+          const headers = { origin, ...init.headers }
+          const response = await fetch(`${runner.url}/fn/${name}/refused`, { ...init, headers })
+          await response.arrayBuffer()
+          return [response.status, response.headers.get("access-control-allow-origin")]
+        })
+      const preflight = {
+        method: "OPTIONS",
+        headers: { "access-control-request-method": "PUT" }
+      }
+      for (const runner of [first, second]) {
+        for (const name of [label, target.publishableKey]) {
+          assert.deepStrictEqual(yield* ask(runner, name, page), [403, "*"])
+          assert.deepStrictEqual(yield* ask(runner, name, page, preflight), [204, "*"])
+        }
+      }
+      yield* configure(target, { web: { allowedOrigins: [page] } })
+      for (const runner of [first, second]) {
+        assert.deepStrictEqual(yield* ask(runner, label, page), [403, page])
+        const foreign = yield* fetchFrom(runner, label, "/b", {
+          headers: { origin: "https://evil.example" }
+        })
+        assert.deepStrictEqual(
+          [foreign.status, at(JSON.parse(foreign.text), "error", "code")],
+          [403, "origin_not_allowed"]
+        )
+      }
+      yield* configure(target, {})
+    })
+  )
+
   it.effect(
     "serves functions at each runner, and keeps them when the runner that has them stops",
     run,
