@@ -262,7 +262,9 @@ describe("a room", () => {
             }
             for (const id of ["ann", "ben", "cat", "dan", "eve"]) {
               for (const event of room.takeEvents(id)) {
-                assert.isTrue(seats.has(id), `${id} receives ${event.t} without a seat`)
+                const isOwnBan = event.t === "player_left" && event.playerId === id
+                if (isOwnBan) assert.strictEqual(`${current.act} ${current.player}`, `banned ${id}`)
+                else assert.isTrue(seats.has(id), `${id} receives ${event.t} without a seat`)
                 if ("from" in event) assert.strictEqual(event.from, current.player)
               }
             }
