@@ -46,7 +46,7 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
       )
       assert.notInclude(readable, "kds_")
       yield* ask(async () => {
-        await page.getByText("Account", { exact: true }).click()
+        await page.getByLabel("Account", { exact: true }).click()
         await page.getByRole("button", { name: "Sign out" }).click()
         await page.getByRole("heading", { name: "Sign in" }).waitFor()
       })

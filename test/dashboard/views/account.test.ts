@@ -40,7 +40,7 @@ const App = Layer.unwrap(
 
 const openAccount = (page: Page) =>
   Effect.promise(async () => {
-    await page.getByText("Account", { exact: true }).click()
+    await page.getByLabel("Account", { exact: true }).click()
     await page.getByRole("group").getByRole("link", { name: "Your account" }).click()
     await page.getByRole("heading", { name: "Your account", level: 1 }).waitFor()
   })

@@ -26,7 +26,7 @@ const title = (page: Page) => page.getByRole("heading", { name: "Money", level: 
 /** Opens the page by the account menu. */
 const openMoney = (page: Page) =>
   Effect.promise(async () => {
-    await page.getByText("Account", { exact: true }).click()
+    await page.getByLabel("Account", { exact: true }).click()
     await page.getByRole("group").getByRole("link", { name: "Money" }).click()
     await title(page).waitFor()
   })
