@@ -1,11 +1,18 @@
 /** Shard locks in a real Postgres: releases many in one statement. */
+import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { ConfigProvider, Context, Effect, Layer, Option, Redacted } from "effect"
 import { RunnerAddress, RunnerStorage, ShardId, ShardingConfig } from "effect/cluster"
 import { inject } from "vitest"
 import { poolLayer } from "#sql/database"
 import { PostgresStorage } from "#server/cluster/shard-locks"
+import { Settings } from "#server/platform/settings/settings"
 import { cloneDatabase } from "#testing/database"
+
+const SettingsLive = Settings.layer.pipe(
+  Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: {} }))),
+  Layer.provide(NodeServices.layer)
+)
 
 /** A runner's storage, with its own connections. */
 const storageOf = (url: Redacted.Redacted, address: RunnerAddress.RunnerAddress) =>
@@ -14,7 +21,8 @@ const storageOf = (url: Redacted.Redacted, address: RunnerAddress.RunnerAddress)
       Layer.fresh(
         PostgresStorage.pipe(
           Layer.provide(ShardingConfig.layer({ runnerAddress: Option.some(address) })),
-          Layer.provide(poolLayer({ url, connections: 3 }))
+          Layer.provide(poolLayer({ url, connections: 3 })),
+          Layer.provide(SettingsLive)
         )
       )
     ),

@@ -130,7 +130,7 @@ export const RunnerLive = withCloseTimeout(RunnerRpc, rpcCloseMillis).pipe(
 )
 
 /** Runner list and shard locks. Nothing else uses their database. */
-const StorageLive = Layer.provide(Layer.orDie(PostgresStorage), LockDatabaseLive)
+const StorageLive = Layer.provide(PostgresStorage, LockDatabaseLive)
 
 const multiNode = (host: string, port: number) =>
   RunnerLive.pipe(

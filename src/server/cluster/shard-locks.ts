@@ -20,6 +20,7 @@ import {
 } from "effect/cluster"
 import { SqlClient, type SqlConnection } from "effect/sql"
 import { Lease } from "#entities/lease"
+import { awaitDatabase, isStartError } from "#server/platform/database-start"
 import { readings } from "#server/platform/metrics"
 import { durationClocks, monotonicMillis } from "#entities/monotonic"
 import { Membership } from "./membership.ts"
@@ -67,8 +68,11 @@ export const PostgresStorage = Layer.effect(
     const client = observed(yield* SqlClient.SqlClient, (connection) => {
       session = connection
     })
+    // Its tables are made, and its session opened, at the start.
     const storage = yield* SqlRunnerStorage.make({}).pipe(
-      Effect.provideService(SqlClient.SqlClient, client)
+      Effect.provideService(SqlClient.SqlClient, client),
+      awaitDatabase,
+      Effect.catchIf((error) => !isStartError(error), Effect.die)
     )
     const unlock = Effect.fnUntraced(function* (shards: ReadonlyArray<ShardId.ShardId>) {
       if (session === undefined) return
