@@ -9,7 +9,7 @@
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
-import { SkippedReporter } from "./test/support/skipped-reporter.ts"
+import { FailuresReporter } from "./test/support/failures-reporter.ts"
 
 const house = "test/house/*.test.ts"
 const simulation = "test/simulation/*.test.ts"
@@ -60,7 +60,9 @@ export const configOf = (form: "short" | "long") =>
   defineConfig({
     test: {
       environment: "node",
-      reporters: ["default", new SkippedReporter()],
+      reporters: [new FailuresReporter()],
+      // What a passing test logs is dropped; `--silent=false` shows it.
+      silent: "passed-only",
       tags,
       pool: "forks",
       // Twice the cores, since many tests wait: fuzz, chaos, voice, and those of other processes.
