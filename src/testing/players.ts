@@ -3,6 +3,7 @@
  * service, in this process or another.
  */
 import { Effect, type Scope } from "effect"
+import { systemTimers } from "#client/timers"
 import { connectSocket, type SocketClient } from "./socket-client.ts"
 
 /** The base URL of a service, and the keys of the environment to use. */
@@ -50,6 +51,19 @@ const parse = (text: string): unknown => {
 const isRaw = (body: unknown): body is string | Uint8Array<ArrayBuffer> =>
   typeof body === "string" || body instanceof Uint8Array
 
+/** A request that got no response: which one, and after how long. The cause says why. */
+export class RequestFailed extends Error {
+  constructor(method: string, url: string, millis: number, cause: unknown) {
+    const { pathname } = new URL(url)
+    const causes = [cause, at(cause, "cause")].filter((it) => it instanceof Error)
+    const why = causes.map(({ message }) => message).join(": ")
+    super(`${method} ${pathname} got no response within ${Math.round(millis)} ms: ${why}`, {
+      cause
+    })
+    this.name = "RequestFailed"
+  }
+}
+
 /** Sends a request. A body that is neither text nor bytes is sent as JSON. */
 export const request = (
   url: string,
@@ -61,18 +75,23 @@ export const request = (
 ): Effect.Effect<TestResponse> =>
   Effect.promise(async () => {
     const { body, headers, method = body === undefined ? "GET" : "POST" } = options
-    const response = await fetch(url, {
-      method,
-      headers: {
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...headers
-      },
-      ...(body === undefined ? {} : { body: isRaw(body) ? body : JSON.stringify(body) })
-    })
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: parse(await response.text())
+    const start = systemTimers.elapsed()
+    try {
+      const response = await fetch(url, {
+        method,
+        headers: {
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers
+        },
+        ...(body === undefined ? {} : { body: isRaw(body) ? body : JSON.stringify(body) })
+      })
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: parse(await response.text())
+      }
+    } catch (cause) {
+      throw new RequestFailed(method, url, systemTimers.elapsed() - start, cause)
     }
   })
 

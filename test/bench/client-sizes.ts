@@ -1,6 +1,6 @@
 /**
  * Sizes of the typed client and of four others in a browser bundle, minified and compressed, by two
- * bundlers: `npm run bench:client-sizes`.
+ * bundlers: `npm run bench client-sizes`.
  */
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -32,12 +32,14 @@ const slowestCount = 10
 const slowMillis = 5000
 
 export class FailuresReporter extends DefaultReporter {
+  #startSeconds = 0
   #total = 0
   #done = 0
   #failed = 0
 
   override onTestRunStart(specifications: ReadonlyArray<TestSpecification>): void {
     super.onTestRunStart(specifications)
+    this.#startSeconds = process.uptime()
     this.#total = specifications.length
     this.#done = 0
     this.#failed = 0
@@ -54,7 +56,7 @@ export class FailuresReporter extends DefaultReporter {
   #printProgress(): void {
     const stepOf = (done: number) => Math.floor((done * steps) / this.#total)
     if (stepOf(this.#done) === stepOf(this.#done - 1)) return
-    const seconds = Math.round((performance.now() - this.start) / 1000)
+    const seconds = Math.round(process.uptime() - this.#startSeconds)
     this.log(` ${this.#done} of ${this.#total} files, ${this.#failed} failed, ${seconds} s`)
   }
 

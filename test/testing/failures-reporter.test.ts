@@ -39,7 +39,7 @@ const output = Effect.gen(function* () {
     Effect.promise(() => writeFile(join(folder, name), text))
   )
   return yield* Effect.callback<string>((resume) => {
-    const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: "0" }
+    const env = { NO_COLOR: "1" }
     const args = [vitest, "run", "--root", folder, "--configLoader", "native"]
     execFile(process.execPath, args, { env }, (_, stdout, stderr) =>
       resume(Effect.succeed(stdout + stderr))
