@@ -4,7 +4,8 @@
  */
 
 /**
- * Authorization failed: bad or late first frame, foreign token, or revoked session. Sign in again.
+ * Authorization failed: bad first frame, foreign token, or revoked session. Sign in again. With the reason
+ * `timed_out` the first frame was late: reconnect.
  */
 export const unauthorized = 4001
 

@@ -68,7 +68,7 @@ const eventRow = (event: (typeof ServerEvent.members)[number]): string =>
 /** What each close code means, and what the client does next. */
 export const closeMeanings: Readonly<Record<CloseCode, string>> = {
   [closeCodes.unauthorized]:
-    "Bad or late first frame, foreign token, session or key revoked: sign in again.",
+    "Bad first frame, foreign token, session or key revoked: sign in again. With the reason `timed_out`: reconnect.",
   [closeCodes.tokenExpired]: "The access token expired: refresh and reconnect.",
   [closeCodes.forbidden]: "Banned, origin not allowed, or feature off: do not reconnect.",
   [closeCodes.replaced]: "A newer connection of this player took over: do not reconnect.",

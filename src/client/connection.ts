@@ -3,7 +3,7 @@
  * `close`, and reconnects according to the close code. Calls made while it is not open wait,
  * bounded in number and time. Other modules interpret the frames.
  */
-import { closeCodes } from "#rpc/close-codes"
+import { authTimeout, closeCodes } from "#rpc/close-codes"
 import type { ServerClock } from "./clock.ts"
 import { ClientError, codeOf } from "./errors.ts"
 import {
@@ -224,7 +224,8 @@ export class Connection {
         this.transport.open(socket, { t: "auth", key, token })
       },
       received: (text) => this.#receive(session, text),
-      closed: (closed) => this.#lost(session, closed)
+      // The token is as good as before.
+      closed: (closed) => this.#lost(session, closed.reason === authTimeout ? silent : closed)
     })
     const cancelTimeout = timers.after(replyMillis, () => {
       if (!session.isWelcomed) this.#lost(session, silent)

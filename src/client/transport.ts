@@ -107,7 +107,7 @@ export class FrameTransport {
       const reply = await (timeoutMillis === undefined
         ? replied
         : withTimeout(this.#timers, replied, timeoutMillis, () => {
-            const message = `No answer to ${frame} within ${timeoutMillis / 1000} seconds.`
+            const message = `No answer to ${frame} in ${timeoutMillis} ms.`
             return new ClientError("timed_out", message)
           }))
       if (reply === undefined) throw this.disconnected

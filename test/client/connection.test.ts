@@ -239,6 +239,23 @@ describe("after a disconnect", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("returns to the seat of a client whose first frame came too late", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room, socket } = yield* seated(service)
+      const back = yield* listen(room, "reconnected")
+      yield* socket.close(1012, "draining")
+      yield* lost(client)
+      const late = yield* service.socket
+      yield* late.close(4001, "timed_out")
+      const next = yield* Effect.raceFirst(service.socket, Effect.forever(waitOut))
+      yield* next.next
+      yield* next.welcome()
+      yield* next.say(joined({}, true), reply(yield* next.next, seat))
+      yield* Fiber.join(back)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("closes the room when the resume fails", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService

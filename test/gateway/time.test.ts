@@ -128,7 +128,7 @@ describe("a socket over time", () => {
       yield* pass(4.9)
       assert.strictEqual(client.ws.readyState, client.ws.OPEN)
       yield* pass(0.1)
-      assert.deepStrictEqual(yield* client.closed, { code: 4001, reason: "unauthorized" })
+      assert.deepStrictEqual(yield* client.closed, { code: 4001, reason: "timed_out" })
     })
   )
 

@@ -11,6 +11,7 @@ import type { FeatureErrors } from "#rpc/config-document/feature-errors"
 import type { CodedError } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
+import { authTimeout } from "#rpc/close-codes"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
 import { cutConnection } from "#server/platform/cut-connection"
 import type { FlushScheduler } from "#server/platform/flush"
@@ -243,7 +244,7 @@ export abstract class ClientSocket<A extends Admission = Admission>
     if (this.#checking) {
       if (waited >= limits.admitSeconds * second) this.close(closeCodes.draining, "unavailable")
     } else if (waited >= limits.authFrameSeconds * second) {
-      this.close(closeCodes.unauthorized, "unauthorized")
+      this.close(closeCodes.unauthorized, authTimeout)
     }
   }
 

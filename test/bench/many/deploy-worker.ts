@@ -6,7 +6,7 @@ import { setTimeout as wait } from "node:timers/promises"
 import * as Schema from "effect/Schema"
 import { afterClose, noAttempts } from "#client/reconnect"
 import { abnormalClosure } from "#client/socket"
-import { closeCodes } from "#rpc/close-codes"
+import { authTimeout, closeCodes } from "#rpc/close-codes"
 import { Target } from "../wire/protocol.ts"
 import { mulberry32 } from "../load/schedule.ts"
 import type { LoadSocket } from "../wire/socket.ts"
@@ -76,9 +76,9 @@ let connects = 0
 /** Why seats were lost, and how many. */
 const losses = new Map<string, number>()
 
-/** The code that the client would see: an answer that does not come is a silent socket to it. */
+/** The code that the client would act on: what comes too late on either side is a silent socket to it. */
 const codeOf = ({ message }: Error): number =>
-  message.includes("did not come within")
+  message.includes("did not come within") || message.includes(authTimeout)
     ? closeCodes.idle
     : Number(/closed with (\d+)/.exec(message)?.[1] ?? abnormalClosure)
 
