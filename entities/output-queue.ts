@@ -15,6 +15,9 @@ export interface OutputBatch<Output> {
   readonly items: ReadonlyArray<Output>
 }
 
+/** Sends outputs over a runner link. */
+export type SendByLink<Output> = (outputs: ReadonlyArray<Output>, onLost: () => void) => void
+
 /**
  * Attaches a node and returns the queue of its stream. The first batch is empty and confirms the
  * attachment. A node that reads too slowly is disconnected and attaches again.
@@ -25,7 +28,7 @@ export const makeOutputQueue = Effect.fnUntraced(function* <Actor, Output>(optio
   /** Registry of this node, if the watching node is this one. */
   readonly local: LocalActors<Actor, Output> | undefined
   /** The runner link to the watching node, where there is one. */
-  readonly remote?: ((outputs: ReadonlyArray<Output>, onLost: () => void) => void) | undefined
+  readonly remote?: SendByLink<Output> | undefined
   readonly attach: (watcher: Watcher<Output>) => void
   readonly detach: (watcher: Watcher<Output>) => void
 }): Effect.fn.Return<Queue.Dequeue<OutputBatch<Output>, Unavailable>, never, Scope.Scope> {

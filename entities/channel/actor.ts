@@ -17,10 +17,9 @@ import {
 } from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels/frames"
 import { channels as limits } from "#rpc/limits"
-import { ExecutedCommands } from "../executed-commands.ts"
+import { Activation } from "../activation.ts"
 import { Sink } from "../local-actors.ts"
-import { refreshMillis } from "../overdue.ts"
-import { type Watcher, Watchers } from "../watchers.ts"
+import type { Watcher, Watchers } from "../watchers.ts"
 import { holding } from "./absences.ts"
 import { isElsewhere, isKick, replayOf } from "./late-commands.ts"
 import type { ChannelInput, ChannelOutput, GatewayCommand, PresentMember } from "./messages.ts"
@@ -53,15 +52,9 @@ type Decide<E> = (state: ChannelState, now: number) => Result.Result<Decision, E
 
 export class ChannelActor {
   readonly id: string
-  readonly epoch: number
-  readonly watchers = new Watchers<ChannelOutput>()
-  /** Commands that the lists contain, written with the lists. */
-  readonly executed: ExecutedCommands
+  readonly activation: Activation<ChannelOutput>
+  readonly watchers: Watchers<ChannelOutput>
   state: ChannelState | undefined
-  /** Whether a newer activation owns the channel. A fenced one ignores commands and sends nothing. */
-  fenced = false
-  /** Whether the activation ends: it ignores commands and sends nothing. Its state can still be written. */
-  retired = false
   /** Signal after each step and after the fencing: the voice call follows the channel. */
   readonly steps = new Sink<[]>()
   /** Nodes that attach again to this activation, and may have missed events: those of the voice call, too. */
@@ -72,24 +65,34 @@ export class ChannelActor {
   readonly #presence: Presence
   readonly #joins = new PendingJoins()
   readonly #removals = new Removals()
-  /** Time of the last request to write the row. */
-  #changedAt: number
   readonly #rejoinWait = new RejoinWait()
 
   constructor(options: ChannelActorOptions) {
     this.id = options.id
-    this.epoch = options.epoch
     this.state = options.state
     this.#name = options.name
     this.#runtime = options.runtime
     this.#presence = new Presence(options.name)
-    this.#changedAt = options.runtime.now()
-    this.executed = new ExecutedCommands(options.links ?? [], this.#changedAt)
+    const { epoch, links, runtime } = options
+    this.activation = new Activation(epoch, runtime, links, () => this.steps.send())
+    this.watchers = this.activation.watchers
+  }
+
+  get epoch(): number {
+    return this.activation.epoch
+  }
+
+  get fenced(): boolean {
+    return this.activation.fenced
+  }
+
+  get memberIds(): Iterable<string> {
+    return this.state === undefined ? [] : HashMap.keys(this.state.members)
   }
 
   /** Executes the commands of one node. */
   submit(node: string, inputs: ReadonlyArray<ChannelInput>): void {
-    if (!this.#isActive || !this.watchers.has(node)) return
+    if (!this.activation.isActive || !this.watchers.has(node)) return
     const now = this.#runtime.now()
     for (const input of inputs) this.#input(node, input, now)
     this.#finishStep(now)
@@ -140,18 +143,6 @@ export class ChannelActor {
     return this.state === undefined ? undefined : reportOf(this.state, this.#runtime.now())
   }
 
-  /** Retires this activation: it ends. */
-  retire(): void {
-    this.retired = true
-  }
-
-  /** Fences this activation: a newer one owns the channel. */
-  fence(): void {
-    this.fenced = true
-    this.watchers.end()
-    this.steps.send()
-  }
-
   /**
    * Attaches a node with its members and listeners. A node that watched this activation before may
    * have missed events, so it gets a snapshot. A node that watched an older activation gets it when
@@ -165,12 +156,12 @@ export class ChannelActor {
     listeners: number,
     link?: number
   ): void {
-    if (!this.#isActive || this.state === undefined) return watcher.end()
+    if (!this.activation.isActive || this.state === undefined) return watcher.end()
     const now = this.#runtime.now()
-    this.executed.expire(now, this.watchers)
-    this.executed.attach(node, link)
-    this.watchers.remove(node)
-    const hasMoved = lastEpoch !== 0 && lastEpoch !== this.epoch
+    const { epoch, executed } = this.activation
+    executed.expire(now, this.watchers)
+    this.activation.prepare(node, link)
+    const hasMoved = lastEpoch !== 0 && lastEpoch !== epoch
     if (hasMoved && this.#rejoinWait.begin(now)) {
       this.#presence.forget()
       this.reschedule()
@@ -180,50 +171,34 @@ export class ChannelActor {
     watcher.send([])
     for (const output of rejected) this.watchers.push(node, output)
     if (lastEpoch !== 0 && !this.#rejoinWait.isUnderWay) this.#sendSnapshots(node, now)
-    if (lastEpoch === this.epoch) this.returns.send(node)
+    if (lastEpoch === epoch) this.returns.send(node)
     this.#finishStep(now)
   }
 
-  /** Detaches a node whose stream broke; its members may come back until the absence is noticed. */
-  detach(node: string, watcher: Watcher<ChannelOutput>): void {
-    if (!this.watchers.remove(node, watcher) || this.state === undefined) return
-    const now = this.#runtime.now()
-    this.executed.detach(node, now)
-    this.watchers.expect(node, now)
-    this.reschedule()
-  }
-
   tick(): void {
-    if (!this.#isActive || this.state === undefined) return
+    if (!this.activation.isActive || this.state === undefined) return
     const now = this.#runtime.now()
-    const gone = this.watchers.takeGone(now)
-    for (const node of gone) this.#decide({ t: "dropNode", node }, now)
+    for (const node of this.watchers.takeGone(now)) this.#decide({ t: "dropNode", node }, now)
     this.#decide({ t: "tick" }, now)
     if (now >= this.#rejoinWait.endsAt) {
       this.#rejoinWait.end()
       for (const node of this.watchers.nodes) this.#sendSnapshots(node, now)
     }
-    if (now >= this.#refreshAt) this.#changed()
+    if (now >= this.#refreshAt) this.activation.changed()
     this.#finishStep(now)
     this.reschedule()
   }
 
   /** Sets the timer for the next `tick`. */
   reschedule(): void {
-    if (this.state === undefined || this.fenced) return
-    const due = Math.min(nextDeadline(this.state), this.watchers.absenceDeadline, this.#refreshAt)
-    this.#runtime.wakeAt(Math.min(due, this.#presence.dueAt, this.#rejoinWait.endsAt))
-  }
-
-  /** Whether this activation still acts for the channel. One without a lease is fenced for good. */
-  get #isActive(): boolean {
-    if (!this.fenced && !this.#runtime.hasLease()) this.fence()
-    return !this.fenced && !this.retired
+    if (this.state === undefined) return
+    const due = Math.min(nextDeadline(this.state), this.#refreshAt)
+    this.activation.wakeAt(Math.min(due, this.#presence.dueAt, this.#rejoinWait.endsAt))
   }
 
   /** Time at which the row of an unmanaged channel is written again, to show that it is alive. */
   get #refreshAt(): number {
-    return this.state?.options.managed === false ? this.#changedAt + refreshMillis : never
+    return this.state?.options.managed === false ? this.activation.refreshAt : never
   }
 
   #applyStep<E>(act: Decide<E>): Result.Result<void, E | ChannelNotFound> {
@@ -235,7 +210,7 @@ export class ChannelActor {
 
   #input(node: string, input: ChannelInput, now: number): void {
     const { command, seq } = input
-    const link = this.executed.of(node)
+    const link = this.activation.executed.of(node)
     const enters = command.t === "join" || command.t === "listen"
     if (!enters) this.#enterAll(now)
     const isNew = link === undefined || link.accept(seq)
@@ -257,7 +232,7 @@ export class ChannelActor {
     const result = this.#decide(withNode(node, command), now)
     if (Result.isFailure(result)) return toWire(result.failure)
     // A kick changes no list, and must not be repeated after a move either.
-    if (isKick(command) && this.state !== before) this.#changed()
+    if (isKick(command) && this.state !== before) this.activation.changed()
     return undefined
   }
 
@@ -298,7 +273,7 @@ export class ChannelActor {
 
   #apply<E>(act: Decide<E>, now: number): Result.Result<void, E | ChannelNotFound> {
     const before = this.state
-    if (before === undefined || !this.#isActive) return Result.fail(new ChannelNotFound())
+    if (before === undefined || !this.activation.isActive) return Result.fail(new ChannelNotFound())
     const result = holding(act, this.#runtime.heldFrom(before.options.environmentId))(before, now)
     if (Result.isFailure(result)) return Result.fail(result.failure)
     const { emissions, state } = result.success
@@ -308,15 +283,11 @@ export class ChannelActor {
       this.state = undefined
       this.#runtime.closed()
     } else if (state !== before) {
-      if (state.options !== before.options || state.lists !== before.lists) this.#changed()
+      if (state.options !== before.options || state.lists !== before.lists)
+        this.activation.changed()
       this.reschedule()
     }
     return Result.succeed(undefined)
-  }
-
-  #changed(): void {
-    this.#changedAt = this.#runtime.now()
-    this.#runtime.changed()
   }
 
   #emit(before: ChannelState, emission: Emission, now: number): void {

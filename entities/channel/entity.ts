@@ -3,7 +3,7 @@
  * entity's calls. On the gateway's own node, outputs go through {@link LocalChannels}, and the `Watch`
  * stream only shows whether the channel still lives there.
  */
-import { Clock, Context, Effect, HashMap, Layer, Stream } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { Entity } from "effect/cluster"
 import { ChannelExists, ChannelNotFound, Unavailable } from "#rpc/errors/codes"
 import type { ChannelChanges } from "#rpc/channels/frames"
@@ -11,8 +11,8 @@ import { channels as limits } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { GraceHolds } from "../grace-holds.ts"
 import { Lease, makeActivations } from "../lease.ts"
-import { type LocalGroups, makeLocalGroups, ThisNode } from "../local-actors.ts"
-import { makeOutputQueue } from "../output-queue.ts"
+import { listLiveActor, makeLiveCalls } from "../live-entity.ts"
+import { type LocalGroups, makeLocalGroups } from "../local-actors.ts"
 import { makeTimer } from "../timer.ts"
 import { ChannelActor } from "./actor.ts"
 import { type ModerationAct, openChannel } from "./model.ts"
@@ -82,27 +82,22 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
     memberRemoved: (playerId) => local.byPlayer.delete(playerId, actor)
   }
   const actor: ChannelActor = new ChannelActor({ id, name, epoch, state, runtime, links })
-  const members = () => HashMap.keys(actor.state?.members ?? HashMap.empty<string>())
   /** Has the row written, if it should have absent members, or has them no more. */
   const writeAbsent = (): void => {
     if (actor.state !== undefined && actor.state.graceAt !== null) writer.markDirty(actor)
   }
-  yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      local.actors.set(id, actor)
-      for (const playerId of members()) runtime.memberAdded(playerId)
+  const { activation } = actor
+  yield* listLiveActor(local, actor, {
+    begin: () => {
       writeAbsent()
       actor.reschedule()
-    }),
-    () =>
-      Effect.suspend(() => {
-        if (local.actors.get(id) === actor) local.actors.delete(id)
-        actor.retire()
-        for (const playerId of members()) runtime.memberRemoved(playerId)
-        if (!actor.fenced) writeAbsent()
-        return Effect.tap(writer.flush, () => Effect.sync(() => actor.fence()))
-      })
-  )
+    },
+    retire: () => {
+      activation.retired = true
+      if (!activation.fenced) writeAbsent()
+    },
+    end: Effect.map(writer.flush, () => activation.fence())
+  })
   return actor
 })
 
@@ -119,7 +114,7 @@ const create = Effect.fnUntraced(function* (
   const state = openChannel(options, now)
   // After an error the row may exist: the next activation reads it.
   const inserted = yield* Effect.onError(writer.insert(state, actor.epoch), () =>
-    Effect.sync(() => actor.fence())
+    Effect.sync(() => actor.activation.fence())
   )
   if (!inserted || actor.state !== undefined) return yield* new ChannelExists()
   actor.open(state)
@@ -167,16 +162,13 @@ const report = (actor: ChannelActor) => {
   return current === undefined ? Effect.fail(new ChannelNotFound()) : Effect.succeed(current)
 }
 
-const fail = (error: ChannelNotFound | Unavailable) => Effect.fail(error)
-
 /** The channel's behaviour. */
 export const ChannelLive = Channel.toLayer(
   Effect.gen(function* () {
     const { entityId } = yield* Entity.CurrentAddress
     const identity = identityOf(entityId)
     const active = yield* makeActivations(makeActor(identity))
-    const local = yield* LocalChannels
-    const thisNode = yield* ThisNode
+    const { Input, Wake, watch } = yield* makeLiveCalls(active, yield* LocalChannels)
     return Channel.of({
       Create: ({ payload }) =>
         Effect.flatMap(active, (actor) => create(identity, actor, payload.create)),
@@ -184,37 +176,19 @@ export const ChannelLive = Channel.toLayer(
         Effect.flatMap(active, (actor) => put(identity, actor, payload.changes)),
       Get: () => Effect.flatMap(active, report),
       Delete: () => Effect.flatMap(active, (actor) => remove(identity, actor)),
-      Wake: () =>
-        Effect.map(active, (actor) => {
-          if (actor.report() === undefined) actor.fence()
-        }),
+      Wake,
       Publish: ({ payload }) =>
         Effect.flatMap(active, (actor) => Effect.fromResult(actor.publish(payload))),
       Moderate: ({ payload }) => Effect.flatMap(active, (actor) => moderate(actor, payload)),
       Shut: () => Effect.map(active, (actor) => actor.close("feature_disabled")),
-      Input: ({ payload }) =>
-        Effect.flatMap(active, (actor) => {
-          const { call, inputs, node, watch } = payload
-          if (!actor.watchers.isAttached(node, watch)) return Effect.fail(new Unavailable())
-          if (actor.watchers.acceptCall(node, call)) actor.submit(node, inputs)
-          return Effect.void
-        }),
-      Watch: ({ payload }) =>
-        Stream.unwrap(
-          Effect.flatMap(active, (actor) => {
-            const { epoch, link, listeners, node, players, watch } = payload
-            if (actor.state === undefined) return fail(new ChannelNotFound())
-            if (!actor.watchers.admit(node, watch)) return fail(new Unavailable())
-            const queue = makeOutputQueue({
-              id: actor.id,
-              epoch: actor.epoch,
-              local: node === thisNode.id ? local : undefined,
-              attach: (watcher) => actor.attach(node, watcher, epoch, players, listeners, link),
-              detach: (watcher) => actor.detach(node, watcher)
-            })
-            return Effect.map(queue, Stream.fromQueue)
-          })
-        )
+      Input,
+      Watch: ({ payload }) => {
+        const { epoch, link, listeners, node, players } = payload
+        return watch(payload, {
+          errorOf: ({ state }) => (state === undefined ? new ChannelNotFound() : undefined),
+          attach: (actor, watcher) => actor.attach(node, watcher, epoch, players, listeners, link)
+        })
+      }
     })
   }),
   { concurrency: "unbounded", mailboxCapacity: 100_000 }

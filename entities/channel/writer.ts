@@ -38,14 +38,15 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
         }))
 
       const write = Effect.fnUntraced(function* (actor: ChannelActor) {
-        const { epoch, executed, fenced, retired, state } = actor
+        const { activation, state } = actor
+        const { epoch, executed, fenced, retired } = activation
         if (state === undefined) return
         if (fenced) return yield* new Unavailable()
         const row = yield* rowOf(state, epoch, executed.stored(), retired)
         const saved = yield* repository.save(row)
         if (saved) return stats.recordWritten(1)
         stats.recordFenced()
-        actor.fence()
+        activation.fence()
         return yield* new Unavailable()
       })
 

@@ -9,6 +9,7 @@ import { Unavailable } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { matchmaking } from "#rpc/limits"
 import { RoomRepository } from "#sql/rooms"
+import { listActor } from "../live-entity.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { Room } from "../room/protocol.ts"
 import { makeOutputQueue } from "../output-queue.ts"
@@ -113,13 +114,11 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     listOpenRooms
   }
   const actor: QueueActor = new QueueActor(yield* repository.nextEpoch, runtime)
-  yield* Effect.acquireRelease(
-    Effect.sync(() => local.actors.set(entityId, actor)),
-    () =>
-      Effect.sync(() => {
-        if (local.actors.get(entityId) === actor) local.actors.delete(entityId)
-        actor.end()
-      })
+  yield* listActor(
+    local,
+    entityId,
+    actor,
+    Effect.sync(() => actor.end())
   )
   return actor
 })

@@ -10,6 +10,7 @@ import { type Find, batchReads } from "#sql/batching"
 import { RoomRepository } from "#sql/rooms"
 import { IdleMillis } from "../idle-time.ts"
 import { Lease, makeActivations } from "../lease.ts"
+import { listActor } from "../live-entity.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { makeOutputQueue } from "../output-queue.ts"
 import { makeTimer } from "../timer.ts"
@@ -60,13 +61,11 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     load
   }
   const actor: SessionsActor = new SessionsActor(yield* repository.nextEpoch, runtime)
-  yield* Effect.acquireRelease(
-    Effect.sync(() => local.actors.set(entityId, actor)),
-    () =>
-      Effect.sync(() => {
-        if (local.actors.get(entityId) === actor) local.actors.delete(entityId)
-        actor.fence()
-      })
+  yield* listActor(
+    local,
+    entityId,
+    actor,
+    Effect.sync(() => actor.fence())
   )
   return actor
 })

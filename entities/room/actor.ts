@@ -8,9 +8,9 @@ import { NotInRoom, RoomNotFound, toWire, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { HeldSeat } from "#rpc/realtime"
 import type { CloseReason, JsonObject, RoomEvent } from "#rpc/rooms"
-import { ExecutedCommands, type LinkCommands, type StoredLink } from "../executed-commands.ts"
-import { refreshMillis } from "../overdue.ts"
-import { type Watcher, Watchers } from "../watchers.ts"
+import { Activation } from "../activation.ts"
+import type { LinkCommands, StoredLink } from "../executed-commands.ts"
+import type { Watcher, Watchers } from "../watchers.ts"
 import { heldSeat } from "./held-seat.ts"
 import { isElsewhere, isRestorable } from "./late-commands.ts"
 import type { RoomInput, RoomOutput } from "./messages.ts"
@@ -31,22 +31,12 @@ import { decide } from "./state.ts"
 
 export class RoomActor {
   readonly id: string
-  readonly epoch: number
+  readonly activation: Activation<RoomOutput>
+  readonly watchers: Watchers<RoomOutput>
   state: RoomState | undefined
   /** Epoch after which the room had a row, or would have one if it lived. */
   since: number
-  /**
-   * Whether a newer activation owns the room. A fenced activation ignores commands and sends
-   * nothing.
-   */
-  fenced = false
-  readonly watchers = new Watchers<RoomOutput>()
-  /** Commands that the state contains, written with it. */
-  readonly executed: ExecutedCommands
-  #retired = false
   readonly #runtime: RoomRuntime
-  /** Time of the last request for a snapshot. */
-  #changedAt: number
   readonly #pendingWrites: PendingWrites
 
   constructor(
@@ -58,26 +48,32 @@ export class RoomActor {
     since = epoch
   ) {
     this.id = id
-    this.epoch = epoch
+    this.activation = new Activation(epoch, runtime, links)
+    this.watchers = this.activation.watchers
     this.since = since
     this.state = state
     this.#runtime = runtime
     this.#pendingWrites = new PendingWrites(runtime.clocks)
-    this.#changedAt = runtime.now()
-    this.executed = new ExecutedCommands(links, this.#changedAt)
   }
 
-  /** Whether the node watches through this attachment; commands of another come too late. */
-  watches(node: string, watch: number): boolean {
-    return this.watchers.isAttached(node, watch)
+  get epoch(): number {
+    return this.activation.epoch
+  }
+
+  get fenced(): boolean {
+    return this.activation.fenced
+  }
+
+  get memberIds(): Iterable<string> {
+    return this.state?.members.keys() ?? []
   }
 
   /** Executes the commands of one node; each at most once, however often the node sends it. */
   submit(node: string, inputs: ReadonlyArray<RoomInput>): void {
-    if (!this.#isActive) return
+    if (!this.activation.isActive) return
     const now = this.#runtime.now()
-    this.#expect(node, now)
-    const link = this.executed.of(node)
+    this.activation.expect(node, now)
+    const link = this.activation.executed.of(node)
     const isLate = this.#pendingWrites.delayMillis > rooms.snapshotDeadlineMillis
     for (const input of inputs) {
       const { command, seq } = input
@@ -97,7 +93,7 @@ export class RoomActor {
    * one may know better.
    */
   peek(playerId: string): HeldSeat | null | undefined {
-    if (!this.#isActive || this.state === undefined) return undefined
+    if (!this.activation.isActive || this.state === undefined) return undefined
     return heldSeat(this.state, playerId, this.#runtime.now())
   }
 
@@ -113,7 +109,7 @@ export class RoomActor {
   commitWrite(changes: number, tableEpoch = this.since): void {
     this.since = Math.max(this.since, tableEpoch)
     const due = this.#pendingWrites.commitWrite(changes)
-    if (due.length === 0 || !this.#isActive) return
+    if (due.length === 0 || !this.activation.isActive) return
     for (const { node, reply } of due) this.watchers.push(node, reply)
     this.#flush()
   }
@@ -127,7 +123,7 @@ export class RoomActor {
   ): Result.Result<ReadonlyArray<string>, RoomError | RoomNotFound> {
     const now = this.#runtime.now()
     const result = this.#decide({ t: "seat", joiningPlayers }, now)
-    for (const { node } of joiningPlayers) this.#expect(node, now)
+    for (const { node } of joiningPlayers) this.activation.expect(node, now)
     this.#flush()
     return Result.map(result, () =>
       joiningPlayers.map(({ playerId }) => playerId).filter((id) => this.#hasSeat(id))
@@ -147,15 +143,9 @@ export class RoomActor {
    * dropped some time ago: the grace goes on from the time of the last snapshot.
    */
   retire(): void {
-    this.#retired = true
-    const isOld = this.#runtime.now() > this.#changedAt + rooms.snapshotDeadlineMillis
+    this.activation.retired = true
+    const isOld = this.#runtime.now() > this.activation.changedAt + rooms.snapshotDeadlineMillis
     if (isOld && this.state?.closed === null && hasDropped(this.state)) this.#runtime.changed()
-  }
-
-  /** Fences this activation: a newer one owns the room. */
-  fence(): void {
-    this.fenced = true
-    this.watchers.end()
   }
 
   /** Attaches a node. A node that watched before may have missed events, so it gets a snapshot. */
@@ -166,11 +156,8 @@ export class RoomActor {
     present: ReadonlyArray<JoiningPlayer>,
     link?: number
   ): void {
-    if (!this.#isActive) return watcher.end()
-    this.executed.attach(node, link)
-    // While the members are reconciled, the node must not receive events before its snapshot.
-    this.watchers.remove(node)
-    this.watchers.cancelExpectation(node)
+    if (!this.activation.isActive) return watcher.end()
+    this.activation.prepare(node, link)
     if (lastEpoch !== 0) this.#reconcileMembers(node, present)
     else this.#decide({ t: "expect", node }, this.#runtime.now())
     this.watchers.add(node, watcher)
@@ -179,30 +166,22 @@ export class RoomActor {
     this.#flush()
   }
 
-  /** Detaches a node whose stream broke; its members may come back until the absence is noticed. */
-  detach(node: string, watcher: Watcher<RoomOutput>): void {
-    if (!this.watchers.remove(node, watcher)) return
-    const now = this.#runtime.now()
-    this.executed.detach(node, now)
-    this.#expect(node, now)
-  }
-
   /** Expects every node that the snapshot names to attach again. */
   expectNodes(): void {
     const now = this.#runtime.now()
     for (const member of this.state?.members.values() ?? []) {
-      if (member.attachment !== null) this.#expect(member.attachment.node, now)
+      if (member.attachment !== null) this.activation.expect(member.attachment.node, now)
     }
     this.#reschedule()
   }
 
   tick(): void {
-    if (!this.#isActive) return
+    if (!this.activation.isActive) return
     const now = this.#runtime.now()
-    this.executed.expire(now, this.watchers)
+    this.activation.executed.expire(now, this.watchers)
     for (const node of this.watchers.takeGone(now)) this.#decide({ t: "dropNode", node }, now)
     this.#decide({ t: "tick" }, now)
-    if (now >= this.#changedAt + refreshMillis) this.#changed()
+    if (now >= this.activation.refreshAt) this.activation.changed()
     this.#flush()
     this.#reschedule()
   }
@@ -222,12 +201,6 @@ export class RoomActor {
   close(reason: CloseReason): void {
     this.#decide({ t: "close", reason }, this.#runtime.now())
     this.#flush()
-  }
-
-  /** Whether this activation still acts for the room. One without a lease is fenced for good. */
-  get #isActive(): boolean {
-    if (!this.fenced && !this.#runtime.hasLease()) this.fence()
-    return !this.fenced && !this.#retired
   }
 
   /** Executes a command; returns its reply, if there is one. */
@@ -273,10 +246,6 @@ export class RoomActor {
     return command.t === "join" || command.t === "resume" ? { ...command, node } : command
   }
 
-  #expect(node: string, now: number): void {
-    if (this.watchers.expect(node, now)) this.#reschedule()
-  }
-
   /**
    * Seats members again that the room does not know (any more), where a seat is free. Disconnects the
    * members that the node lost, except those whose join deadline is still to come.
@@ -314,7 +283,7 @@ export class RoomActor {
 
   #decide(command: RoomCommand, now: number): Result.Result<JsonObject, RoomError | RoomNotFound> {
     const before = this.state
-    if (before === undefined || before.closed !== null || !this.#isActive) {
+    if (before === undefined || before.closed !== null || !this.activation.isActive) {
       return Result.fail(new RoomNotFound())
     }
     const heldFrom = this.#runtime.heldFrom(before.settings.environmentId)
@@ -339,21 +308,13 @@ export class RoomActor {
   #stateChanged(state: RoomState): void {
     this.#pendingWrites.changed()
     if (state.closed !== null) return this.#runtime.closed(state.closed)
-    this.#changed()
+    this.activation.changed()
     this.#reschedule()
   }
 
-  #changed(): void {
-    this.#changedAt = this.#runtime.now()
-    this.#runtime.changed()
-  }
-
   #reschedule(): void {
-    if (this.state === undefined || this.state.closed !== null || this.fenced) return
-    const refreshAt = this.#changedAt + refreshMillis
-    this.#runtime.wakeAt(
-      Math.min(nextDeadline(this.state), this.watchers.absenceDeadline, refreshAt)
-    )
+    if (this.state === undefined || this.state.closed !== null) return
+    this.activation.wakeAt(Math.min(nextDeadline(this.state), this.activation.refreshAt))
   }
 
   #emit(before: RoomState, { event, except, to, membership }: Emission): void {

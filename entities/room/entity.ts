@@ -3,7 +3,7 @@
  * entity's calls. On the gateway's own node, outputs go through {@link LocalRooms}, and the `Watch`
  * stream only shows whether the room still lives there.
  */
-import { Clock, Context, Effect, Layer, Result, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Result } from "effect"
 import { Entity } from "effect/cluster"
 import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import { readableCode } from "#rpc/ids"
@@ -11,9 +11,9 @@ import { rooms } from "#rpc/limits"
 import { RoomRepository } from "#sql/rooms"
 import { GraceHolds } from "../grace-holds.ts"
 import { Lease, makeActivations } from "../lease.ts"
+import { listLiveActor, makeLiveCalls } from "../live-entity.ts"
 import { type LocalGroups, makeLocalGroups, Sink, ThisNode } from "../local-actors.ts"
 import { durationClocks } from "../monotonic.ts"
-import { makeOutputQueue } from "../output-queue.ts"
 import { makeTimer } from "../timer.ts"
 import { RoomActor } from "./actor.ts"
 import { type RemoteRoomOutputs, RemoteRooms } from "./remote.ts"
@@ -88,23 +88,17 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     memberRemoved: (playerId) => local.byPlayer.delete(playerId, actor)
   }
   const actor: RoomActor = new RoomActor(id, epoch, state, runtime, links, since)
-  const members = () => actor.state?.members.keys() ?? []
-  yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      local.actors.set(id, actor)
-      for (const playerId of members()) local.byPlayer.add(playerId, actor)
+  yield* listLiveActor(local, actor, {
+    begin: () => {
       writer.activated(actor)
       actor.expectNodes()
-    }),
-    () =>
-      Effect.suspend(() => {
-        if (local.actors.get(id) === actor) local.actors.delete(id)
-        actor.retire()
-        for (const playerId of members()) runtime.memberRemoved(playerId)
-        writer.deactivated(actor)
-        return Effect.map(writer.flush, () => actor.watchers.end())
-      })
-  )
+    },
+    retire: () => {
+      actor.retire()
+      writer.deactivated(actor)
+    },
+    end: Effect.map(writer.flush, () => actor.watchers.end())
+  })
   return actor
 })
 
@@ -130,7 +124,7 @@ const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
     const state = seatedRoom(request, actor.id, code, now)
     const inserted = repository.insert(toRow(state, actor.epoch, node.id, now))
     // After an error the row may exist: the next activation reads it.
-    if (yield* Effect.onError(inserted, () => Effect.sync(() => actor.fence()))) {
+    if (yield* Effect.onError(inserted, () => Effect.sync(() => actor.activation.fence()))) {
       actor.open(state)
       return { roomId: actor.id, code }
     }
@@ -155,8 +149,6 @@ const peekSeat = Effect.fnUntraced(function* ({ state }: RoomActor, playerId: st
   return heldSeat(state, playerId, yield* Clock.currentTimeMillis)
 })
 
-const fail = (error: RoomMissing | RoomNotFound | Unavailable) => Effect.fail(error)
-
 /** Returns why a node that last watched at this epoch cannot watch the room, or undefined. */
 const watchError = (actor: RoomActor, environmentId: string, lastEpoch: number) => {
   const { since, state } = actor
@@ -167,7 +159,7 @@ const watchError = (actor: RoomActor, environmentId: string, lastEpoch: number) 
     return lastEpoch === 0 ? new RoomNotFound() : new Unavailable()
   }
   if (lastEpoch === 0 || lastEpoch >= since) return new RoomNotFound()
-  actor.fence()
+  actor.activation.fence()
   return new RoomMissing({ message: "The room has no row." })
 }
 
@@ -176,51 +168,34 @@ export const RoomLive = Room.toLayer(
   Effect.gen(function* () {
     const address = yield* Entity.CurrentAddress
     const active = yield* makeActivations(makeActor(address.entityId))
-    const local = yield* LocalRooms
-    const thisNode = yield* ThisNode
+    const { Input, Wake, watch } = yield* makeLiveCalls(active, yield* LocalRooms)
     const remoteRooms = yield* RemoteRooms
     return Room.of({
       Open: ({ payload }) => Effect.flatMap(active, (actor) => open(actor, payload.open)),
       Seat: ({ payload }) =>
         Effect.flatMap(active, (actor) => seatPlayers(actor, payload.joiningPlayers)),
-      Input: ({ payload }) =>
-        Effect.flatMap(active, (actor) => {
-          const { call, inputs, node, watch } = payload
-          if (!actor.watches(node, watch)) return Effect.fail(new Unavailable())
-          if (actor.watchers.acceptCall(node, call)) actor.submit(node, inputs)
-          return Effect.void
-        }),
-      Watch: ({ payload }) =>
-        Stream.unwrap(
-          Effect.flatMap(active, (actor) => {
-            const { address, environmentId, epoch, link, node, present, watch } = payload
-            const from = remoteRooms.address
-            const sendByLink = (items: ReadonlyArray<RoomOutput>, onLost: () => void): void => {
-              if (address === null || from === null) return onLost()
-              const outputs = { room: actor.id, epoch: actor.epoch, watch, from, items }
-              remoteRooms.send(address, outputs, onLost)
-            }
-            const error = watchError(actor, environmentId, epoch)
-            if (error !== undefined) return fail(error)
-            if (!actor.watchers.admit(node, watch)) return fail(new Unavailable())
+      Input,
+      Watch: ({ payload }) => {
+        const { address: to, environmentId, epoch, link, node, present } = payload
+        const from = remoteRooms.address
+        return watch(payload, {
+          errorOf: (actor) => watchError(actor, environmentId, epoch),
+          attach: (actor, watcher) => {
             const members = present.map((member) => ({ ...member, node }))
-            const queue = makeOutputQueue({
-              id: actor.id,
-              epoch: actor.epoch,
-              local: node === thisNode.id ? local : undefined,
-              remote: address === null || from === null ? undefined : sendByLink,
-              attach: (watcher) => actor.attach(node, watcher, epoch, members, link),
-              detach: (watcher) => actor.detach(node, watcher)
-            })
-            return Effect.map(queue, Stream.fromQueue)
-          })
-        ),
+            actor.attach(node, watcher, epoch, members, link)
+          },
+          linkOf: ({ activation, id }) =>
+            to === null || from === null
+              ? undefined
+              : (items, onLost) => {
+                  const outputs = { room: id, epoch: activation.epoch, watch: payload.watch }
+                  remoteRooms.send(to, { ...outputs, from, items }, onLost)
+                }
+        })
+      },
       Close: ({ payload }) => Effect.map(active, (actor) => actor.close(payload.reason)),
       Peek: ({ payload }) => Effect.flatMap(active, (actor) => peekSeat(actor, payload.playerId)),
-      Wake: () =>
-        Effect.map(active, (actor) => {
-          if (actor.state === undefined) actor.fence()
-        })
+      Wake
     })
   }),
   { concurrency: "unbounded", mailboxCapacity: 100_000 }

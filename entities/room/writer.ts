@@ -33,8 +33,9 @@ const makeSave = (
     const now = yield* Clock.currentTimeMillis
     const writeNumber = nextWriteNumber()
     const batch = actors.flatMap((actor) => {
-      const { epoch, executed, id, since, state } = actor
-      if (state === undefined || state.closed !== null || actor.fenced) return []
+      const { activation, id, since, state } = actor
+      const { epoch, executed, fenced } = activation
+      if (state === undefined || state.closed !== null || fenced) return []
       const row = toRow(state, epoch, nodeId, now, executed.stored())
       const snapshot = { ...row, code: hasCode ? row.code : id, since, writeNumber }
       return [{ actor, changes: actor.beginWrite(), snapshot }]
@@ -46,7 +47,7 @@ const makeSave = (
       const tableEpoch = saved.get(actor.id)
       if (tableEpoch === undefined) {
         stats.recordFenced()
-        actor.fence()
+        actor.activation.fence()
       } else {
         actor.commitWrite(changes, tableEpoch)
       }
@@ -105,7 +106,7 @@ const makeBacklog = Effect.fnUntraced(function* (repository: Repository, nodeId:
         closed.delete(actor)
         actor.commitWrite(actor.beginWrite())
         // If another activation inserts the row again, this one must not answer for it.
-        actor.fence()
+        actor.activation.fence()
       }
     })
   ).pipe(warn)
@@ -129,7 +130,7 @@ const makeUnclaimed = (
   const unclaimed = new Map<string, RoomActor>()
 
   const forget = (actor: RoomActor): void => {
-    actor.fence()
+    actor.activation.fence()
     if (unclaimed.get(actor.id) === actor) unclaimed.delete(actor.id)
   }
 

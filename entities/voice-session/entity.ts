@@ -25,7 +25,7 @@ const makeFind = Effect.gen(function* () {
   /** Returns the channel's actor, if the channel lives here and is alive. */
   const channel = Effect.suspend(() => {
     const actor = local.actors.get(entityId)
-    const isActive = actor?.fenced === false && !actor.retired && lease.hasLease()
+    const isActive = actor?.fenced === false && !actor.activation.retired && lease.hasLease()
     return isActive ? Effect.succeed(actor) : Effect.fail(new VoiceUnavailable())
   })
 

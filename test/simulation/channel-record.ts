@@ -57,8 +57,9 @@ export class ChannelRecord {
       attached.set(watcher, noted)
       attach(node, noted, ...rest)
     }
-    const detach = actor.detach.bind(actor)
-    actor.detach = (node, watcher) => detach(node, attached.get(watcher) ?? watcher)
+    const { activation } = actor
+    const detach = activation.detach.bind(activation)
+    activation.detach = (node, watcher) => detach(node, attached.get(watcher) ?? watcher)
   }
 
   /** Once a channel is active elsewhere, older activations must not send anything. */

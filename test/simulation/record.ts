@@ -81,8 +81,8 @@ export class RoomRecord {
       attached.set(watcher, { send, end: watcher.end })
       attach(node, attached.get(watcher) ?? watcher, lastEpoch, present, link)
     }
-    const detach = actor.detach.bind(actor)
-    actor.detach = (node, watcher) => detach(node, attached.get(watcher) ?? watcher)
+    const detach = actor.activation.detach.bind(actor.activation)
+    actor.activation.detach = (node, watcher) => detach(node, attached.get(watcher) ?? watcher)
   }
 
   /** The activation has ended. */

@@ -219,7 +219,7 @@ export class ChannelHarness {
   unwatch(node: Node): void {
     const { watcher } = this.gateways[node]
     this.gateways[node].watcher = undefined
-    if (watcher !== undefined) this.actor.detach(node, watcher)
+    if (watcher !== undefined) this.actor.activation.detach(node, watcher)
   }
 
   /** Restores the channel from its row on another runner; nodes must watch it again. */
@@ -229,7 +229,7 @@ export class ChannelHarness {
 
   /** Stops the runner of the channel, which wakes on another one after a time. */
   stop(awayMillis: number): void {
-    this.actor.retire()
+    this.actor.activation.retired = true
     this.#restore(awayMillis, true)
   }
 
@@ -240,11 +240,11 @@ export class ChannelHarness {
   }
 
   #restore(awayMillis: number, isLast: boolean): void {
-    const { epoch, executed } = this.actor
+    const { epoch, executed } = this.actor.activation
     const absent = isLast ? absentOf(this.state, this.now) : []
     const row = toRow(this.state, epoch, "n0", this.now, executed.stored(), absent)
     this.now += awayMillis
-    this.actor.fence()
+    this.actor.activation.fence()
     this.indexed.clear()
     for (const gateway of Object.values(this.gateways)) gateway.watcher = undefined
     const { links, state } = Effect.runSync(fromRow({ ...row }, this.now))

@@ -214,14 +214,14 @@ export class ActorHarness {
     const { watcher } = this.gateways[node]
     if (watcher === undefined) return
     this.gateways[node].watcher = undefined
-    this.actor.detach(node, watcher)
+    this.actor.activation.detach(node, watcher)
   }
 
   /** Restores the room on another runner, from a snapshot `stale` changes older than the newest. */
   move(stale: number): void {
     const snapshot = this.snapshots[Math.max(0, this.snapshots.length - 1 - stale)]
     if (snapshot === undefined || this.closed !== undefined) return
-    this.actor.fence()
+    this.actor.activation.fence()
     const state = wakeFrom(Effect.runSync(decodeSnapshot(snapshot)), this.now)
     this.#wakeAt = Number.POSITIVE_INFINITY
     this.actor = new RoomActor("rm_1", this.actor.epoch + 1, state, this.#runtime)

@@ -49,8 +49,8 @@ export const LinkHandlers = LinkRpcs.toLayer(
       const refused: Array<string> = []
       for (const { inputs, node, room, watch } of batch.value.inputs) {
         const actor = local.actors.get(room)
-        if (actor === undefined || actor.fenced || !actor.watches(node, watch)) refused.push(room)
-        else actor.submit(node, inputs)
+        if (actor?.activation.accepts(node, watch) === true) actor.submit(node, inputs)
+        else refused.push(room)
       }
       for (const outputs of batch.value.items) local.remoteOutputs.send(outputs)
       return Effect.succeed(refused)

@@ -130,8 +130,8 @@ export class ChannelLink
 
   protected override directTarget(): DirectTarget<GatewayCommand> | undefined {
     const actor = this.#local.actors.get(this.#channelId)
-    if (actor === undefined || actor.fenced) return undefined
-    return actor.watchers.isAttached(this.context.node, this.attachment) ? actor : undefined
+    const isHere = actor?.activation.accepts(this.context.node, this.attachment) === true
+    return isHere ? actor : undefined
   }
 
   protected override call(inputs: ReadonlyArray<ChannelInput>, call: number) {

@@ -73,7 +73,7 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
 
   protected override directTarget(): DirectTarget<Command> | undefined {
     const actor = this.#local.actors.get(this.roomId)
-    const isHere = actor?.fenced === false && actor.watches(this.context.node, this.attachment)
+    const isHere = actor?.activation.accepts(this.context.node, this.attachment) === true
     return isHere ? actor : this.#runnerLink()
   }
 

@@ -42,7 +42,13 @@ describe("moderation that is sent again", () => {
   it("stores the executed moderation with the lists", () => {
     const { harness } = numbered()
     harness.actor.submit("n1", [{ seq: 11, command: ban }])
-    const row = toRow(harness.state, 1, "n1", harness.now, harness.actor.executed.stored())
+    const row = toRow(
+      harness.state,
+      1,
+      "n1",
+      harness.now,
+      harness.actor.activation.executed.stored()
+    )
     const { links } = Effect.runSync(fromRow({ ...row }, harness.now))
     const stored = { node: "n1", link: 1, last: 11, forgotten: 0, refusals: [] }
     assert.deepStrictEqual(links, [stored])

@@ -63,7 +63,7 @@ layer(Writer)("the channel writer", (it) => {
       const channels = ["@a", "@b", "@c"].map(channel)
       for (const it of channels) writer.markDirty(it)
       const end = (it: ChannelActor) =>
-        Effect.tap(writer.flush, () => Effect.sync(() => it.fence()))
+        Effect.tap(writer.flush, () => Effect.sync(() => it.activation.fence()))
       yield* Effect.forEach(channels, end, { concurrency: "unbounded" })
       assert.deepStrictEqual(written, ["@a", "@b", "@c"])
       assert.strictEqual(writer.waiting(), 0)

@@ -77,7 +77,7 @@ class NumberingNode {
   }
 
   detach(): void {
-    this.#harness.actor.detach(this.node, this.#attached)
+    this.#harness.actor.activation.detach(this.node, this.#attached)
   }
 
   /** Attaches again, and sends again what has no reply. */
@@ -128,14 +128,16 @@ class RepeatHarness {
   }
 
   get snapshot(): string {
-    const { executed, state } = this.actor
+    const { activation, state } = this.actor
     assert.isDefined(state)
-    return state === undefined ? "" : toRow(state, 1, "n1", this.now, executed.stored()).snapshot
+    return state === undefined
+      ? ""
+      : toRow(state, 1, "n1", this.now, activation.executed.stored()).snapshot
   }
 
   /** Restores the room on another runner. */
   move(snapshot: string): void {
-    this.actor.fence()
+    this.actor.activation.fence()
     const stored = Effect.runSync(decodeSnapshot(snapshot))
     const epoch = this.actor.epoch + 1
     const state = wakeFrom(stored, this.now)
@@ -286,15 +288,15 @@ describe("a command that is sent again", () => {
 
   it("forgets a command a minute after its link has gone", () => {
     const { harness, n1 } = twoPlayers()
-    assert.lengthOf(harness.actor.executed.stored(), 2)
+    assert.lengthOf(harness.actor.activation.executed.stored(), 2)
     n1.detach()
     harness.now += minute - 1
     harness.actor.tick()
-    assert.lengthOf(harness.actor.executed.stored(), 2)
+    assert.lengthOf(harness.actor.activation.executed.stored(), 2)
     harness.now += 1
     harness.actor.tick()
     assert.deepStrictEqual(
-      harness.actor.executed.stored().map(({ node }) => node),
+      harness.actor.activation.executed.stored().map(({ node }) => node),
       ["n2"]
     )
   })

@@ -123,7 +123,7 @@ describe("a node that stops watching", () => {
     harness.drop("ben")
     harness.watch("n2")
     assert.isDefined(old)
-    if (old !== undefined) harness.actor.detach("n2", old)
+    if (old !== undefined) harness.actor.activation.detach("n2", old)
     harness.join("ben", "n2")
     assert.strictEqual(n2.kinds("ben").at(-1), "room_joined")
     harness.wait(60 * second)

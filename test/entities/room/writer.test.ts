@@ -265,7 +265,7 @@ describe("the room writer", () => {
       writer.markDirty(changing)
       yield* writer.flush
       for (const actor of [changing, idle, gone]) writer.activated(actor)
-      gone.fence()
+      gone.activation.fence()
       writer.deactivated(gone)
       saves.length = 0
       writer.markDirty(changing)
