@@ -55,7 +55,7 @@ const canMount = Effect.runSync(
 )
 
 const start = (dataDir: string, main?: string) =>
-  startRunner({ databaseUrl: "", dataDir, main, env: { SVC_VOICE_WORKERS: "0" } })
+  startRunner({ databaseUrl: "", dataDir, main, env: { SVC_VOICE_UDP_PORTS: "off" } })
 
 const untilReady = ({ output, url }: Runner, isReady: boolean) =>
   Effect.promise(() =>

@@ -39,7 +39,7 @@ const failedStarts = Effect.fnUntraced(function* (port: number, program?: string
   const logger = Logger.make(
     ({ message }) => void lines.push([message].flat().map(String).join(" "))
   )
-  const env = { SVC_VOICE_UDP_PORTS: String(port), SVC_VOICE_WORKERS: "1" }
+  const env = { SVC_VOICE_UDP_PORTS: String(port) }
   const Workers = mediaWorkers(program).pipe(
     Layer.provide(Settings.layer),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))

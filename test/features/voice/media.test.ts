@@ -193,7 +193,7 @@ layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("a media process that is ki
   )
 })
 
-layer(withVoice({ SVC_VOICE_WORKERS: "0" }), live)("a deployment without media server", (it) => {
+layer(withVoice({ SVC_VOICE_UDP_PORTS: "off" }), live)("a deployment without media server", (it) => {
   it.effect("answers voice_unavailable", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

@@ -45,7 +45,7 @@ describe("settings", () => {
         setupToken: undefined,
         warnings: [],
         turn: { urls: [], secret: undefined, port: 3478 },
-        voice: { ports: [40_500], publicIp: undefined, workers: 1 },
+        voice: { ports: [40_500], publicIp: undefined },
         providerUrls: {
           google: undefined,
           discord: undefined,

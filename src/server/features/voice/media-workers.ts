@@ -15,7 +15,9 @@ const unavailable = (message: string) => Effect.fail(new VoiceUnavailable({ mess
 
 /** Reason why the settings allow no media server; undefined if they do. */
 const obstacle = ({ production, voice }: Settings["Service"]): string | undefined => {
-  if (voice.workers === 0) return "This deployment has no media server: set SVC_VOICE_WORKERS."
+  if (voice.ports.length === 0) {
+    return "This deployment has no media server: SVC_VOICE_UDP_PORTS is off."
+  }
   if (production && voice.publicIp === undefined) {
     return "The media server has no public address: set SVC_VOICE_PUBLIC_IP."
   }
@@ -55,17 +57,15 @@ const supervise = (pool: WorkerPool, joins: JoinsUnderWay) =>
 const makeMediaWorkers = (program: string | undefined) =>
   Effect.gen(function* () {
     const settings = yield* Settings
-    const { ports, publicIp, workers } = settings.voice
+    const { ports, publicIp } = settings.voice
     const now = monotonicMillis(yield* Clock.Clock)
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const obstacleHere = obstacle(settings)
-    if (obstacleHere !== undefined && workers > 0) yield* Effect.logWarning(obstacleHere)
+    if (obstacleHere !== undefined && ports.length > 0) yield* Effect.logWarning(obstacleHere)
     const onLog = yield* makeLog
     const joins = new JoinsUnderWay(now)
     const pool = new WorkerPool({
-      slots: ports
-        .slice(0, workers)
-        .map((port) => ({ port, ...(publicIp === undefined ? {} : { publicIp }) })),
+      slots: ports.map((port) => ({ port, ...(publicIp === undefined ? {} : { publicIp }) })),
       launch: (onEnd) =>
         new MediaWorker(
           { onLog, onConnected: (session) => joins.complete(session), onEnd },

@@ -3,11 +3,10 @@ import { type Redacted, Schema } from "effect"
 import { IpAddress, listOf, Ports, TurnSecret, TurnUrl, whole } from "./values.ts"
 
 export interface MediaSettings {
-  /** The media server of voice calls: its UDP ports, one per process. */
+  /** The media server of voice calls: its UDP ports, one per process; without one there is none. */
   readonly voice: {
     readonly ports: ReadonlyArray<number>
     readonly publicIp: string | undefined
-    readonly workers: number
   }
   /** STUN and TURN servers, and the secret shared with the TURN ones. */
   readonly turn: {
@@ -22,8 +21,7 @@ export const mediaVariables = {
   SVC_TURN_PORT: whole(0, 65_535),
   SVC_TURN_SECRET: Schema.optionalKey(Schema.RedactedFromValue(TurnSecret)),
   SVC_VOICE_UDP_PORTS: Ports,
-  SVC_VOICE_PUBLIC_IP: Schema.optionalKey(IpAddress),
-  SVC_VOICE_WORKERS: whole(0, 64)
+  SVC_VOICE_PUBLIC_IP: Schema.optionalKey(IpAddress)
 }
 
 const Variables = Schema.Struct(mediaVariables)
@@ -31,19 +29,11 @@ type Variables = typeof Variables.Type
 
 export const mediaOf = (env: Variables): MediaSettings => ({
   turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET, port: env.SVC_TURN_PORT },
-  voice: {
-    ports: env.SVC_VOICE_UDP_PORTS,
-    publicIp: env.SVC_VOICE_PUBLIC_IP,
-    workers: env.SVC_VOICE_WORKERS
-  }
+  voice: { ports: env.SVC_VOICE_UDP_PORTS, publicIp: env.SVC_VOICE_PUBLIC_IP }
 })
 
-/** Returns what is missing for TURN servers or the media server, or undefined. */
-export const mediaIssue = (env: Variables) => {
-  if (env.SVC_TURN_SECRET === undefined && env.SVC_TURN_URLS.some((url) => /^turn/i.test(url))) {
-    return { path: ["SVC_TURN_SECRET"], issue: "must be set together with a turn: URL" }
-  }
-  return env.SVC_VOICE_WORKERS > env.SVC_VOICE_UDP_PORTS.length
-    ? { path: ["SVC_VOICE_UDP_PORTS"], issue: "must name a port for each of SVC_VOICE_WORKERS" }
+/** Returns what is missing for TURN servers, or undefined. */
+export const mediaIssue = (env: Variables) =>
+  env.SVC_TURN_SECRET === undefined && env.SVC_TURN_URLS.some((url) => /^turn/i.test(url))
+    ? { path: ["SVC_TURN_SECRET"], issue: "must be set together with a turn: URL" }
     : undefined
-}

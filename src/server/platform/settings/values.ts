@@ -83,6 +83,7 @@ export const TurnUrl = Schema.String.check(
 const portsMax = 64
 
 const portsOf = (text: string): ReadonlyArray<number> | undefined => {
+  if (text === "off") return []
   const ports = text.split(",").flatMap((part) => {
     const [first = Number.NaN, last = first] = part.trim().split("-").map(Number)
     const isRange = Number.isInteger(first) && Number.isInteger(last) && first <= last
@@ -93,10 +94,10 @@ const portsOf = (text: string): ReadonlyArray<number> | undefined => {
   return ports.length <= portsMax && ports.every((port) => port >= 0) ? ports : undefined
 }
 
-/** Ports and ranges of ports: `40500-40503,40600`; 0 is any free port. */
+/** Ports and ranges of ports: `40500-40503,40600`; 0 is any free port, `off` is none. */
 export const Ports = Schema.String.check(
   Schema.makeFilter((text) => portsOf(text) !== undefined, {
-    message: `Expected up to ${portsMax} ports, such as 40500-40503`
+    message: `Expected up to ${portsMax} ports, such as 40500-40503, or off`
   })
 ).pipe(
   Schema.decodeTo(Schema.Array(Schema.Int), {

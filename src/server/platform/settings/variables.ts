@@ -150,18 +150,12 @@ export const variables = {
     default: "40500",
     description:
       "The UDP ports of the media server for voice calls, such as 40500-40503: one for each of its " +
-      "processes. 0 is any free port."
+      "processes, of which a spare one comes with the first call. 0 is any free port; off turns the server off."
   },
   SVC_VOICE_PUBLIC_IP: {
     description:
       "The IP address at which players reach these UDP ports. The media server needs it in production; " +
       "elsewhere it names all addresses of the machine."
-  },
-  SVC_VOICE_WORKERS: {
-    default: "1",
-    description:
-      "Processes of the media server, at most one per UDP port; a spare one comes with the first call. " +
-      "0 turns it off."
   },
   SVC_OAUTH_GOOGLE_URL: { description: oauthOverride("Google") },
   SVC_OAUTH_DISCORD_URL: { description: oauthOverride("Discord") },
