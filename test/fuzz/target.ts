@@ -7,11 +7,8 @@ import { Effect, Redacted } from "effect"
 import { cloneDatabase, testServer } from "#testing/database"
 import { startRunner } from "#testing/runners"
 
-const main = fileURLToPath(new URL("quickly-idle-service.ts", import.meta.url))
+const main = fileURLToPath(new URL("isolated-service.ts", import.meta.url))
 const reporter = fileURLToPath(new URL("../chaos/process-stats-reporter.ts", import.meta.url))
-
-/** No process listens here, so no request reaches a sign-in provider. */
-const unreachable = "http://127.0.0.1:9"
 
 export const startTarget = Effect.gen(function* () {
   const server = yield* testServer
@@ -35,11 +32,7 @@ export const startTarget = Effect.gen(function* () {
       // Another service on this machine has the usual one.
       SVC_VOICE_UDP_PORTS: "0",
       SVC_TURN_URLS: "turn:127.0.0.1:3478,stun:127.0.0.1:3478",
-      SVC_TURN_SECRET: "a secret shared with nobody",
-      SVC_OAUTH_GOOGLE_URL: unreachable,
-      SVC_OAUTH_DISCORD_URL: unreachable,
-      SVC_OAUTH_APPLE_URL: unreachable,
-      SVC_OAUTH_X_URL: unreachable
+      SVC_TURN_SECRET: "a secret shared with nobody"
     }
   })
 })

@@ -6,6 +6,7 @@ import { ask } from "./developer-requests.ts"
 import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "./http-stack.ts"
 import { MovableClock } from "./movable-clock.ts"
 import {
+  AtSimulator,
   paymentSettings,
   PaymentSimulator,
   sign,
@@ -19,9 +20,8 @@ export const advance = (hours: number) =>
 
 /** A node with these settings beside those of the simulator. */
 export const appWith = (settings: Readonly<Record<string, string>>) =>
-  Layer.unwrap(
-    Effect.map(PaymentSimulator, ({ url }) => nodeWith({ ...paymentSettings(url), ...settings }))
-  ).pipe(
+  nodeWith({ ...paymentSettings, ...settings }).pipe(
+    Layer.provideMerge(AtSimulator),
     Layer.provideMerge(atStart),
     Layer.provideMerge(PaymentSimulator.layer),
     Layer.provideMerge(SharedDatabase.layer)

@@ -5,6 +5,7 @@
 import { createServer } from "node:http"
 import { Context, Effect, Layer } from "effect"
 import { Stripe } from "stripe"
+import { PaymentBaseUrl } from "#server/features/money/provider"
 
 export const webhookSecret = "whsec_simulated_secret"
 const stripe = new Stripe("sk_test_simulated_key")
@@ -131,10 +132,15 @@ export class PaymentSimulator extends Context.Service<
   )
 }
 
-/** Settings of a node that takes payments at the simulator. */
-export const paymentSettings = (url: string) => ({
+/** Settings of a node that takes payments. */
+export const paymentSettings = {
   SVC_BILLING: "on",
   SVC_STRIPE_SECRET_KEY: "sk_test_simulated_key",
-  SVC_STRIPE_WEBHOOK_SECRETS: `whsec_replaced_secret,${webhookSecret}`,
-  SVC_STRIPE_URL: url
-})
+  SVC_STRIPE_WEBHOOK_SECRETS: `whsec_replaced_secret,${webhookSecret}`
+}
+
+/** Takes the payments of a node at the simulator. */
+export const AtSimulator = Layer.effect(
+  PaymentBaseUrl,
+  Effect.map(PaymentSimulator, ({ url }) => new URL(url))
+)

@@ -2,6 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { Page } from "playwright-core"
+import { ProviderBaseUrls } from "#server/features/oauth/definitions"
 import { TestApp } from "#testing/app"
 import { freePort } from "#testing/runners"
 import { Chromium, installed, needsChromium } from "../../support/client/chromium.ts"
@@ -31,10 +32,9 @@ const App = Layer.unwrap(
       PORT: `${port}`,
       SVC_BASE_URL: `http://127.0.0.1:${port}`,
       SVC_SIGNUPS: "open",
-      SVC_OAUTH_GITHUB_URL: github.url,
       SVC_DEVELOPER_GITHUB_CLIENT_ID: github.clientId,
       SVC_DEVELOPER_GITHUB_CLIENT_SECRET: github.clientSecret
-    })
+    }).pipe(Layer.provide(Layer.succeed(ProviderBaseUrls, { github: github.url })))
   )
 ).pipe(Layer.provide(DatabaseLive), Layer.provideMerge(Hub.layer))
 

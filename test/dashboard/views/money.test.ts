@@ -7,19 +7,20 @@ import { at, request } from "#testing/players"
 import { Chromium, installed, needsChromium } from "../../support/client/chromium.ts"
 import { expectAccessible, signedIn } from "../../support/dashboard/visitor.ts"
 import { deploy, enable } from "../../support/function-calls.ts"
-import { paymentSettings, PaymentSimulator, sign } from "../../support/payment-simulator.ts"
+import {
+  AtSimulator,
+  paymentSettings,
+  PaymentSimulator,
+  sign
+} from "../../support/payment-simulator.ts"
 import { AppLive, DatabaseLive } from "../../support/service.ts"
 
 const ask = <A>(run: () => Promise<A>) => Effect.promise(run)
 
-const Billed = Layer.unwrap(
-  Effect.map(PaymentSimulator, ({ url }) =>
-    TestApp.layerWith({
-      ...paymentSettings(url),
-      SVC_PRICES: JSON.stringify({ functionRequests: { microUsd: 1500, per: 1 } })
-    })
-  )
-).pipe(Layer.provide(DatabaseLive), Layer.provideMerge(PaymentSimulator.layer))
+const Billed = TestApp.layerWith({
+  ...paymentSettings,
+  SVC_PRICES: JSON.stringify({ functionRequests: { microUsd: 1500, per: 1 } })
+}).pipe(Layer.provide([AtSimulator, DatabaseLive]), Layer.provideMerge(PaymentSimulator.layer))
 
 const title = (page: Page) => page.getByRole("heading", { name: "Money", level: 1 })
 

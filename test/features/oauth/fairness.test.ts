@@ -44,7 +44,7 @@ class HangingProvider extends Context.Service<
 }
 
 const Node = Layer.unwrap(
-  Effect.map(HangingProvider, ({ url }) => OAuthNodeLive({ SVC_OAUTH_X_URL: url }))
+  Effect.map(HangingProvider, ({ url }) => OAuthNodeLive({}, { x: url }))
 ).pipe(Layer.provideMerge(HangingProvider.layer))
 
 layer(Node, { excludeTestServices: true })("OAuth sign-ins of two games", (it) => {

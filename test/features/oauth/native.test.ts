@@ -265,7 +265,7 @@ const nativeCode = Effect.fnUntraced(function* (app: Tenant, account: string) {
   return code
 })
 
-layer(Layer.fresh(OAuthNodeLive({ SVC_OAUTH_GOOGLE_URL: "http://127.0.0.1:9" })), {
+layer(Layer.fresh(OAuthNodeLive({}, { google: "http://127.0.0.1:9" })), {
   timeout: "120 seconds",
   excludeTestServices: true
 })("an unreachable provider", (it) => {

@@ -193,15 +193,18 @@ layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("a media process that is ki
   )
 })
 
-layer(withVoice({ SVC_VOICE_UDP_PORTS: "off" }), live)("a deployment without media server", (it) => {
-  it.effect("answers voice_unavailable", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      yield* enableVoice(app)
-      const channel = yield* voiceChannel(app, { voice: { mode: "sfu" } })
-      const { socket } = yield* newMember(app, channel)
-      const reply = yield* socket.request({ t: "voiceJoin", channel })
-      assert.strictEqual(errorCode(reply), "voice_unavailable")
-    })
-  )
-})
+layer(withVoice({ SVC_VOICE_UDP_PORTS: "off" }), live)(
+  "a deployment without media server",
+  (it) => {
+    it.effect("answers voice_unavailable", () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        yield* enableVoice(app)
+        const channel = yield* voiceChannel(app, { voice: { mode: "sfu" } })
+        const { socket } = yield* newMember(app, channel)
+        const reply = yield* socket.request({ t: "voiceJoin", channel })
+        assert.strictEqual(errorCode(reply), "voice_unavailable")
+      })
+    )
+  }
+)

@@ -46,13 +46,6 @@ describe("settings", () => {
         warnings: [],
         turn: { urls: [], secret: undefined, port: 3478 },
         voice: { ports: [40_500], publicIp: undefined },
-        providerUrls: {
-          google: undefined,
-          discord: undefined,
-          apple: undefined,
-          x: undefined,
-          github: undefined
-        },
         developerClients: { google: undefined, github: undefined },
         saves: {
           maxBytes: 1_048_576,

@@ -1,6 +1,7 @@
 /** A service that a browser reaches at its public URL, with a real OpenID provider that mimics Google. */
 import { createServer } from "node:net"
 import { Context, Effect, Layer } from "effect"
+import { ProviderBaseUrls } from "#server/features/oauth/definitions"
 import { TestApp } from "#testing/app"
 import { configure, request } from "#testing/players"
 import { startProvider, type TestProvider } from "../oauth/provider.ts"
@@ -34,11 +35,9 @@ export class Google extends Context.Service<
 /** The service, configured with that provider as Google. */
 export const SignInAppLive = Layer.unwrap(
   Effect.map(Google, ({ baseUrl, port, provider }) =>
-    TestApp.layerWith({
-      PORT: String(port),
-      SVC_BASE_URL: baseUrl,
-      SVC_OAUTH_GOOGLE_URL: provider.url
-    })
+    TestApp.layerWith({ PORT: String(port), SVC_BASE_URL: baseUrl }).pipe(
+      Layer.provide(Layer.succeed(ProviderBaseUrls, { google: provider.url }))
+    )
   )
 ).pipe(
   Layer.tap((context) =>

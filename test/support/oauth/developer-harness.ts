@@ -1,6 +1,7 @@
 /** Harness of developers' OAuth: a node, Google as a real OpenID provider, and a fake of GitHub. */
 import { Context, Effect, Layer } from "effect"
 import type { DeveloperProvider } from "#rpc/oauth/developers"
+import { ProviderBaseUrls } from "#server/features/oauth/definitions"
 import { at, request } from "#testing/players"
 import { addressOfNode, nodeWith, SharedDatabase } from "../http-stack.ts"
 import { makeBrowser } from "./browser.ts"
@@ -33,14 +34,14 @@ export const DeveloperNodeLive = (env: Readonly<Record<string, string>> = {}) =>
     Effect.map(DeveloperProviders, ({ github, google }) =>
       nodeWith({
         SVC_SIGNUPS: "open",
-        SVC_OAUTH_GOOGLE_URL: google.url,
-        SVC_OAUTH_GITHUB_URL: github.url,
         SVC_DEVELOPER_GOOGLE_CLIENT_ID: google.clientId,
         SVC_DEVELOPER_GOOGLE_CLIENT_SECRET: String(google.credentials["clientSecret"]),
         SVC_DEVELOPER_GITHUB_CLIENT_ID: github.clientId,
         SVC_DEVELOPER_GITHUB_CLIENT_SECRET: github.clientSecret,
         ...env
-      })
+      }).pipe(
+        Layer.provide(Layer.succeed(ProviderBaseUrls, { google: google.url, github: github.url }))
+      )
     )
   ).pipe(Layer.provideMerge(Layer.mergeAll(SharedDatabase.layer, DeveloperProviders.layer)))
 

@@ -5,6 +5,7 @@ import type { JWTPayload } from "jose"
 import type { Provider as Name } from "#rpc/identities"
 import { Provider } from "#rpc/identities"
 import type { NativeProvider } from "#rpc/oauth/sign-in"
+import { ProviderBaseUrls } from "#server/features/oauth/definitions"
 import { at, request, type TestResponse } from "#testing/players"
 import {
   addressOfNode,
@@ -55,18 +56,16 @@ export class Log extends Context.Service<Log, Array<string>>()(
   )
 }
 
-/** A node whose provider URLs point to these providers. */
-export const OAuthNodeLive = (env: Readonly<Record<string, string>> = {}) =>
+/** A node that finds these providers, apart from those that are elsewhere. */
+export const OAuthNodeLive = (
+  env: Readonly<Record<string, string>> = {},
+  elsewhere: Readonly<Partial<Record<Name, string>>> = {}
+) =>
   Layer.unwrap(
-    Effect.map(Providers, (providers) =>
-      nodeWith({
-        SVC_OAUTH_GOOGLE_URL: providers.google.url,
-        SVC_OAUTH_DISCORD_URL: providers.discord.url,
-        SVC_OAUTH_APPLE_URL: providers.apple.url,
-        SVC_OAUTH_X_URL: providers.x.url,
-        ...env
-      })
-    )
+    Effect.map(Providers, (providers) => {
+      const baseUrls = { ...Record.map(providers, ({ url }) => url), ...elsewhere }
+      return nodeWith(env).pipe(Layer.provide(Layer.succeed(ProviderBaseUrls, baseUrls)))
+    })
   ).pipe(Layer.provideMerge(Layer.mergeAll(SharedDatabase.layer, Providers.layer, Log.layer)))
 
 /** Creates an environment with all providers enabled. */

@@ -4,7 +4,7 @@
  * buttons, `#continue` and `#cancel`, so a browser or a script can complete a flow.
  *
  *     const google = yield* startProvider("google", { callbackUrl, port: 0 })
- *     // the service: SVC_OAUTH_GOOGLE_URL=google.url, and google.credentials for the environment
+ *     // the service: ProviderBaseUrls, and google.credentials for the environment
  */
 import { createServer, type IncomingMessage, type Server } from "node:http"
 import { text as readText } from "node:stream/consumers"

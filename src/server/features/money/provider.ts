@@ -193,8 +193,14 @@ const isEarly = (signature: string, nowMillis: number): boolean =>
     ([, seconds]) => Number(seconds) - nowMillis / 1000 > limits.eventToleranceSeconds
   )
 
+/** Base URL in place of that of Stripe's API: tests provide that of their simulator. */
+export const PaymentBaseUrl = Context.Reference<URL | undefined>(
+  "server/features/money/provider/PaymentBaseUrl",
+  { defaultValue: () => undefined }
+)
+
 /** Loads the SDK with the first call. */
-const makeSdk = ({ secretKey, url }: NonNullable<Settings["Service"]["money"]["stripe"]>) =>
+const makeSdk = (secretKey: Redacted.Redacted, url: URL | undefined) =>
   Effect.cached(
     Effect.promise(async () => {
       const { Stripe: Sdk } = await import("stripe")
@@ -216,8 +222,8 @@ const makeSdk = ({ secretKey, url }: NonNullable<Settings["Service"]["money"]["s
 const make = Effect.gen(function* () {
   const { stripe: settings } = (yield* Settings).money
   if (settings === undefined) return undefined
-  const { webhookSecrets } = settings
-  const sdk = yield* makeSdk(settings)
+  const { secretKey, webhookSecrets } = settings
+  const sdk = yield* makeSdk(secretKey, yield* PaymentBaseUrl)
   const call = <A>(what: string, ask: (stripe: Stripe) => Promise<A>) =>
     Effect.flatMap(sdk, (stripe) => Effect.tryPromise(() => ask(stripe))).pipe(
       Effect.tapError(({ cause }) => Effect.logWarning(`Failed to ${what} at Stripe`, cause)),

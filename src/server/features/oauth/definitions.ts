@@ -1,8 +1,8 @@
 /**
  * Definitions of the sign-in providers: endpoints, scopes, client authentication and source of the
- * profile. A base URL in the settings replaces the origin of a provider but keeps its paths. A base URL
- * also permits plain `http` and private addresses.
+ * profile.
  */
+import { Context, Effect, Record } from "effect"
 import type { Provider } from "#rpc/identities"
 import type { DeveloperProvider } from "#rpc/oauth/developers"
 import type { Reach } from "#server/platform/outgoing"
@@ -95,11 +95,19 @@ const definitions = {
   }
 } as const satisfies Record<SignInProvider, ProviderDefinition>
 
-/** A definition with the base URL of the settings applied. */
+/**
+ * Base URLs, without a slash at the end, in place of the origins of providers; the paths stay. They may
+ * be plain `http` and private addresses: tests provide those of their own providers.
+ */
+export const ProviderBaseUrls = Context.Reference<
+  Readonly<Partial<Record<SignInProvider, string>>>
+>("server/features/oauth/definitions/ProviderBaseUrls", { defaultValue: () => ({}) })
+
+/** A definition with its base URL applied. */
 export interface ResolvedDefinition extends ProviderDefinition {
   readonly provider: SignInProvider
   readonly reach: Reach
-  /** Whether the configured base URL is plain `http`. */
+  /** Whether the base URL is plain `http`. */
   readonly insecure: boolean
 }
 
@@ -134,3 +142,8 @@ export const definitionOf = (
     ...(revoke === undefined ? {} : { revoke: rebase(revoke) })
   }
 }
+
+/** The definitions of all providers, resolved. */
+export const providerDefinitions = Effect.map(ProviderBaseUrls, (baseUrls) =>
+  Record.map(definitions, (_, provider) => definitionOf(provider, baseUrls[provider]))
+)

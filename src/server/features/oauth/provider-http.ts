@@ -2,14 +2,14 @@
  * HTTP to sign-in providers. Requests of `oauth4webapi` and `jose` run through `Outgoing`, which bounds
  * their time and size. Errors carry a reason for the log, never a code, a token or a secret.
  */
-import { Clock, Data, Effect, Record } from "effect"
+import { Clock, Data, Effect } from "effect"
 import { importPKCS8, SignJWT } from "jose"
 import * as oauth from "oauth4webapi"
 import { oauth as limits } from "#rpc/limits"
 import { Outgoing, type Reach } from "#server/platform/outgoing"
 import { Settings } from "#server/platform/settings/settings"
 import { currentTenant } from "#server/platform/tenant"
-import { definitionOf, type SignInProvider } from "./definitions.ts"
+import { providerDefinitions, type SignInProvider } from "./definitions.ts"
 import type { Credentials } from "./providers.ts"
 
 /** Error: the provider is unreachable, or its response is invalid. */
@@ -79,9 +79,9 @@ const makeFetch = Effect.gen(function* () {
 /** Dependencies of all provider requests: definitions, `fetch` and the service's base URL. */
 export const makeProviderHttp = Effect.gen(function* () {
   const outgoing = yield* Outgoing
-  const { baseUrl, providerUrls } = yield* Settings
+  const { baseUrl } = yield* Settings
   const fetchWithin = yield* makeFetch
-  const definitions = Record.map(providerUrls, (base, provider) => definitionOf(provider, base))
+  const definitions = yield* providerDefinitions
   return { baseUrl, definitions, fetchWithin, outgoing }
 })
 export type ProviderHttp = Effect.Success<typeof makeProviderHttp>

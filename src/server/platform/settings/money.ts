@@ -33,7 +33,6 @@ export interface MoneySettings {
         readonly secretKey: Redacted.Redacted
         /** Secrets of the webhook; any of them may sign an event. */
         readonly webhookSecrets: ReadonlyArray<Redacted.Redacted>
-        readonly url: URL | undefined
       }
     | undefined
 }
@@ -58,8 +57,7 @@ export const moneyVariables = {
         })
       )
     )
-  ),
-  SVC_STRIPE_URL: Schema.optionalKey(Schema.URLFromString)
+  )
 }
 
 const Variables = Schema.Struct(moneyVariables)
@@ -73,8 +71,7 @@ export const moneyOf = (env: Variables): MoneySettings => ({
       ? undefined
       : {
           secretKey: env.SVC_STRIPE_SECRET_KEY,
-          webhookSecrets: env.SVC_STRIPE_WEBHOOK_SECRETS,
-          url: env.SVC_STRIPE_URL
+          webhookSecrets: env.SVC_STRIPE_WEBHOOK_SECRETS
         }
 })
 

@@ -1,8 +1,6 @@
-/** Settings of external sign-in: addresses of the providers, and the clients of developers' sign-in. */
+/** Settings of external sign-in: the clients with which developers sign in. */
 import { type Redacted, Schema } from "effect"
-import type { Provider } from "#rpc/identities"
 import type { DeveloperProvider } from "#rpc/oauth/developers"
-import { withoutSlash } from "./values.ts"
 
 /** An OAuth client of the service at a provider. */
 export interface DeveloperOAuthClient {
@@ -11,23 +9,15 @@ export interface DeveloperOAuthClient {
 }
 
 export interface OAuthSettings {
-  /** Overrides of the OAuth base URLs (tests only), without a trailing slash. */
-  readonly providerUrls: Readonly<Record<Provider | DeveloperProvider, string | undefined>>
   /** The client of each provider; undefined where developers cannot sign in with it. */
   readonly developerClients: Readonly<Record<DeveloperProvider, DeveloperOAuthClient | undefined>>
 }
 
-const Override = Schema.optionalKey(Schema.URLFromString)
 const ClientId = Schema.optionalKey(Schema.String)
 const ClientSecret = Schema.optionalKey(Schema.RedactedFromValue(Schema.String))
 
 /** The variables of external sign-in. */
 export const oauthVariables = {
-  SVC_OAUTH_GOOGLE_URL: Override,
-  SVC_OAUTH_DISCORD_URL: Override,
-  SVC_OAUTH_APPLE_URL: Override,
-  SVC_OAUTH_X_URL: Override,
-  SVC_OAUTH_GITHUB_URL: Override,
   SVC_DEVELOPER_GOOGLE_CLIENT_ID: ClientId,
   SVC_DEVELOPER_GOOGLE_CLIENT_SECRET: ClientSecret,
   SVC_DEVELOPER_GITHUB_CLIENT_ID: ClientId,
@@ -43,13 +33,6 @@ const clientOf = (
   clientId === undefined || clientSecret === undefined ? undefined : { clientId, clientSecret }
 
 export const oauthOf = (env: typeof Variables.Type): OAuthSettings => ({
-  providerUrls: {
-    google: withoutSlash(env.SVC_OAUTH_GOOGLE_URL),
-    discord: withoutSlash(env.SVC_OAUTH_DISCORD_URL),
-    apple: withoutSlash(env.SVC_OAUTH_APPLE_URL),
-    x: withoutSlash(env.SVC_OAUTH_X_URL),
-    github: withoutSlash(env.SVC_OAUTH_GITHUB_URL)
-  },
   developerClients: {
     google: clientOf(env.SVC_DEVELOPER_GOOGLE_CLIENT_ID, env.SVC_DEVELOPER_GOOGLE_CLIENT_SECRET),
     github: clientOf(env.SVC_DEVELOPER_GITHUB_CLIENT_ID, env.SVC_DEVELOPER_GITHUB_CLIENT_SECRET)

@@ -17,9 +17,6 @@ export interface Variable {
   readonly default?: string
 }
 
-const oauthOverride = (provider: string): string =>
-  `Overrides ${provider}'s OAuth base URL (tests only).`
-
 /** All environment variables that the service reads. */
 export const variables = {
   PORT: { default: "8080", description: "The port to listen on; 0 takes a free one." },
@@ -157,11 +154,6 @@ export const variables = {
       "The IP address at which players reach these UDP ports. The media server needs it in production; " +
       "elsewhere it names all addresses of the machine."
   },
-  SVC_OAUTH_GOOGLE_URL: { description: oauthOverride("Google") },
-  SVC_OAUTH_DISCORD_URL: { description: oauthOverride("Discord") },
-  SVC_OAUTH_APPLE_URL: { description: oauthOverride("Apple") },
-  SVC_OAUTH_X_URL: { description: oauthOverride("X") },
-  SVC_OAUTH_GITHUB_URL: { description: oauthOverride("GitHub") },
   SVC_DEVELOPER_GOOGLE_CLIENT_ID: {
     description:
       "The OAuth client with which developers sign in with Google. Its redirect URI: " +
@@ -311,7 +303,6 @@ export const variables = {
     description:
       "The signing secrets (whsec_...) of Stripe's webhook to /v1/payments/stripe, separated by commas."
   },
-  SVC_STRIPE_URL: { description: "Overrides the base URL of Stripe's API (tests only)." },
   SVC_GUEST_EXPIRY_DAYS: {
     default: String(guests.expiryDays),
     description:
