@@ -1,9 +1,11 @@
 /** Migrates the database of DATABASE_URL and ends: for a role that owns the tables, before the service starts. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Config, Console, Effect, Layer } from "effect"
+import { Console, Effect, Layer, Redacted } from "effect"
 import { migrate, migrationLevels, poolLayer, roleRights } from "#sql/database"
 import { DatabaseStartError, startDatabase } from "./platform/database-start.ts"
+import { database } from "./platform/settings/data.ts"
+import { textOf } from "./platform/settings/table.ts"
 import { failStart } from "./start-error.ts"
 
 /** Migrates as the owner. Another role may have a schema of its own, and would make all tables there. */
@@ -18,15 +20,16 @@ const migrateAsOwner = Effect.gen(function* () {
 })
 
 Effect.gen(function* () {
-  const url = yield* Config.Redacted("DATABASE_URL")
+  const text = yield* textOf(database.databaseUrl)
+  if (text === undefined) return yield* failStart("DATABASE_URL must name the database.")
+  const url = Redacted.make(text)
   const pool = poolLayer({ url, connections: 1 })
-  const database = startDatabase({ variable: "DATABASE_URL", url, prepare: migrateAsOwner }).pipe(
+  const started = startDatabase({ variable: "DATABASE_URL", url, prepare: migrateAsOwner }).pipe(
     Layer.provideMerge(pool)
   )
-  const { applied } = yield* Effect.provide(migrationLevels, yield* Layer.build(database))
+  const { applied } = yield* Effect.provide(migrationLevels, yield* Layer.build(started))
   yield* Console.log(`The database is migrated: it is at migration ${applied}.`)
 }).pipe(
-  Effect.catchTag("ConfigError", () => failStart("DATABASE_URL must name the database.")),
   Effect.catchTag("DatabaseStartError", ({ message }) => failStart(message)),
   Effect.scoped,
   Effect.provide(NodeServices.layer),

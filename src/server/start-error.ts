@@ -1,5 +1,7 @@
 /** A failed start, or a refused command, whose reason is already on stderr. */
-import { Cause, Config, Console, Data, DateTime, Effect, Exit, Option, Runtime } from "effect"
+import { Cause, Console, Data, DateTime, Effect, Exit, Runtime } from "effect"
+import { textOf } from "./platform/settings/table.ts"
+import { logs, mode } from "./platform/settings/telemetry.ts"
 
 /** The runtime prints no stack trace for it. */
 export class StartError extends Data.TaggedError("StartError") {
@@ -10,16 +12,11 @@ export class StartError extends Data.TaggedError("StartError") {
 export const failCommand = (reason: string) =>
   Effect.andThen(Console.error(reason), Effect.fail(new StartError()))
 
-const variable = (name: string) =>
-  Effect.map(Effect.orDie(Config.option(Config.String(name))), Option.getOrUndefined)
-
 /** Whether logs are lines of JSON. It asks the environment: the settings may be what is wrong. */
 const isJson = Effect.gen(function* () {
-  const format = yield* variable("SVC_LOG_FORMAT")
-  return (
-    format === "json" || (format !== "pretty" && (yield* variable("NODE_ENV")) === "production")
-  )
-})
+  const format = yield* textOf(logs.format)
+  return format === "json" || (format !== "pretty" && (yield* textOf(mode.mode)) === "production")
+}).pipe(Effect.orDie)
 
 /** Prints that the service does not start, and why, and fails. Where logs are JSON, it is a line of them. */
 export const failStart = Effect.fnUntraced(function* (reason: string) {

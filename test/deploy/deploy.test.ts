@@ -7,8 +7,8 @@ import { BlockList, isIPv6 } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { parse, parseAllDocuments } from "yaml"
-import { Settings } from "#server/platform/settings/settings"
-import { variables } from "#server/platform/settings/variables"
+import { network } from "#server/platform/settings/network"
+import { Settings, variables } from "#server/platform/settings/settings"
 import { at } from "#testing/players"
 
 const read = (path: string): string =>
@@ -132,7 +132,7 @@ describe("the image", () => {
     assert.match(dockerfile, /^HEALTHCHECK [\s\S]*\/healthz/m)
     const [, env = ""] = /^ENV (.*)$/m.exec(dockerfile) ?? []
     assertVariables(env.split(" ").map((pair) => pair.split("=")[0] ?? ""))
-    assert.include(env, `PORT=${variables.PORT.default}`)
+    assert.include(env, `PORT=${network.port.default}`)
   })
 })
 
@@ -230,7 +230,7 @@ describe("the Kubernetes manifests", () => {
       const ofFunctions = functions.processes * functions.memoryBytes
       const limit = bytesOf(at(container, "resources", "limits", "memory"))
       assert.isAtLeast(limit, runnerBytes + ofFunctions)
-      assert.strictEqual(ports.get("http"), Number(variables.PORT.default))
+      assert.strictEqual(ports.get("http"), Number(network.port.default))
       assert.match(
         dockerfile,
         new RegExp(`^EXPOSE ${ports.get("http")} ${ports.get("runner")}$`, "m")

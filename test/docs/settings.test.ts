@@ -1,30 +1,39 @@
-/** Checks that the settings page lists every environment variable with its default. */
-import { readFileSync } from "node:fs"
+/** Checks the settings page, and that no text names a setting that does not exist. */
+import { globSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { type Variable, variables } from "#server/platform/settings/variables"
+import { settingsPageText } from "#server/build/settings-page"
+import { variables } from "#server/platform/settings/settings"
 
-const page = readFileSync(new URL("../../docs/operations/settings.md", import.meta.url), "utf8")
+const root = new URL("../../", import.meta.url)
+const read = (path: string) => readFileSync(new URL(path, root), "utf8")
 
-/** The cells of a variable's row: name, default, meaning. */
-const rowOf = (name: string): ReadonlyArray<string> | undefined =>
-  page
-    .split("\n")
-    .find((line) => line.startsWith(`| \`${name}\` `))
-    ?.split("|")
-    .slice(1, -1)
-    .map((cell) => cell.trim())
+/** Variables of `svc`, and of the passwords that `compose.yaml` gives its database. */
+const others = [
+  "SVC_URL",
+  "SVC_KEY",
+  "SVC_SECRET_KEY",
+  "SVC_PUBLISHABLE_KEY",
+  "SVC_CONFIG_DIR",
+  "SVC_APP_PASSWORD",
+  "SVC_OWNER_PASSWORD"
+]
 
 describe("the settings page", () => {
-  it.each(Object.entries<Variable>(variables))("lists %s with its default", (name, variable) => {
-    const row = rowOf(name)
-    assert.isDefined(row, `${name} has a row`)
-    // The default of SVC_FEATURES is the list of all features.
-    const shown = name === "SVC_FEATURES" ? "all" : (variable.default ?? "")
-    assert.strictEqual(row?.[1]?.replaceAll("`", ""), shown)
+  it("commits the page that the tables of settings generate (otherwise: npm run generate)", () => {
+    assert.strictEqual(read("docs/operations/settings.md"), settingsPageText())
   })
 
-  it("lists no variable that does not exist", () => {
-    const listed = Array.from(page.matchAll(/^\| `([A-Z0-9_]+)`/gm), ([, name = ""]) => name)
-    assert.sameMembers(listed, Object.keys(variables))
+  it("names no setting that does not exist, in the product, its deployment and its guides", () => {
+    const known = new Set([...Object.keys(variables), ...others])
+    const pages = [
+      "{README.md,compose.yaml,Dockerfile}",
+      "{docs,deploy,src,rpc}/**/*.{md,ts,tsx,yaml,sql}"
+    ]
+    const unknown = globSync(pages, { cwd: root }).flatMap((path) =>
+      Array.from(read(path).matchAll(/\bSVC_[A-Z0-9_]*[A-Z0-9]\b/g), ([name]) => name)
+        .filter((name) => !known.has(name))
+        .map((name) => `${path}: ${name}`)
+    )
+    assert.deepStrictEqual(unknown, [])
   })
 })

@@ -188,6 +188,17 @@ export const forbiddenNames: ReadonlyArray<Forbidden> = [
     instead: "Config of effect, in src/server/platform/settings",
     allowed: []
   },
+  ...["String", "Int", "Redacted", "option"].map((part) => ({
+    name: `Config.${part}`,
+    instead: "textOf a setting, or Settings: each variable stands in one table",
+    within: ["src/server/**"],
+    allowed: [
+      "src/server/platform/settings/table.ts",
+      // These variables are those of npm and of OpenTelemetry.
+      "src/server/platform/npm-parent.ts",
+      "src/server/telemetry/traces.ts"
+    ]
+  })),
   ...writers.map((name) => ({
     name,
     instead: "print, note or report of src/cli/output.ts, which escape control characters",

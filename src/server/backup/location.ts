@@ -4,9 +4,11 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
-import { Config, Effect, Option, Redacted, Schema } from "effect"
+import { Effect, Option, Redacted, Schema } from "effect"
 import { enterServiceSchema } from "#sql/backup"
-import { sharedFolder } from "../platform/settings/blobs.ts"
+import { database } from "../platform/settings/data.ts"
+import { bucket, sharedFolder } from "../platform/settings/hosting.ts"
+import { type Setting, textOf } from "../platform/settings/table.ts"
 import { embeddedPostgres } from "../platform/postgres/embedded.ts"
 
 /** Error of a command that does nothing; the message has the reason and the remedy. */
@@ -16,20 +18,19 @@ export class BackupError extends Schema.TaggedError<BackupError>()("BackupError"
 
 export const refuse = (message: string) => Effect.fail(new BackupError({ message }))
 
-const variable = (name: string) =>
-  Effect.map(Effect.orDie(Config.option(Config.String(name))), (value) =>
-    Option.filter(value, (text) => text !== "")
-  )
-
 /** The settings that decide where the data is. */
 export const readLocation = Effect.gen(function* () {
-  const databaseUrl = Option.map(yield* variable("DATABASE_URL"), (url) => Redacted.make(url))
-  const dataDir = Option.getOrElse(yield* variable("SVC_DATA_DIR"), () => ".svc")
-  const masterKey = Option.map(yield* variable("SVC_MASTER_KEY"), (key) => Redacted.make(key))
-  const blobsUrl = yield* variable("SVC_BLOBS_URL")
-  const hasBucket = Option.exists(blobsUrl, (url) => url !== sharedFolder)
+  const secretOf = (setting: Setting) =>
+    Effect.map(textOf(setting), (text) =>
+      text === undefined ? Option.none() : Option.some(Redacted.make(text))
+    )
+  const databaseUrl = yield* secretOf(database.databaseUrl)
+  const masterKey = yield* secretOf(database.masterKey)
+  const dataDir = (yield* textOf(database.dataDir)) ?? ""
+  const blobsUrl = yield* textOf(bucket.url)
+  const hasBucket = blobsUrl !== undefined && blobsUrl !== sharedFolder
   return { databaseUrl, dataDir, masterKey, hasBucket, blobs: join(dataDir, "blobs") }
-})
+}).pipe(Effect.orDie)
 export type DataLocation = Effect.Success<typeof readLocation>
 
 /** The URL of the database; starts the embedded Postgres, or finds it running. */

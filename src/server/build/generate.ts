@@ -1,10 +1,11 @@
-/** Writes the files that are derived from the definitions in `rpc/`: `npm run generate`. */
+/** Writes the files that are derived from the definitions in `rpc/` and the settings: `npm run generate`. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Path } from "effect"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
 import { clientBundleText } from "./client-bundle.ts"
 import { clientTypesText } from "./client-types.ts"
+import { settingsPageText } from "./settings-page.ts"
 import { asyncapiText } from "../http/asyncapi.ts"
 import { authorizationText } from "../http/authorization.ts"
 import { openapiText } from "../http/openapi.ts"
@@ -20,6 +21,7 @@ const generate = Effect.gen(function* () {
   yield* write("rpc/asyncapi.json", asyncapiText())
   yield* write("rpc/openapi.json", openapiText())
   yield* write("rpc/config.schema.json", configJsonSchemaText())
+  yield* write("docs/operations/settings.md", settingsPageText())
   yield* write("src/client/wire.ts", clientTypesText())
   const bundle = yield* Effect.promise(clientBundleText)
   yield* write("src/server/http/sdk/bundle.json", bundle)

@@ -8,16 +8,19 @@ import cluster, { type Worker } from "node:cluster"
 import { fileURLToPath } from "node:url"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Config, Console, Effect, Option } from "effect"
+import { Console, Effect, Option } from "effect"
 import { decodeKillRunner } from "./kill-message.ts"
 import { startRelay } from "../features/peers/turn-servers.ts"
 import { npmEnd } from "../platform/npm-parent.ts"
 import { freePort } from "../platform/settings/free-port.ts"
+import { turn as turnSettings } from "../platform/settings/media.ts"
+import { network } from "../platform/settings/network.ts"
+import { textOf } from "../platform/settings/table.ts"
+import { mode } from "../platform/settings/telemetry.ts"
 import { failCommand, stopTeardown } from "../start-error.ts"
 
 const host = "127.0.0.1"
 const restartMillis = 5000
-const defaultTurnPort = 3478
 
 type Environment = Readonly<Record<string, string>>
 
@@ -36,9 +39,9 @@ const startRunner = Effect.fnUntraced(function* (turn: Environment) {
 
 /** Starts the TURN server of both runners, where the environment names none; returns their settings of it. */
 const startTurn = Effect.gen(function* () {
-  const urls = yield* Config.String("SVC_TURN_URLS").pipe(Config.withDefault(""))
-  const port = yield* Config.Int("SVC_TURN_PORT").pipe(Config.withDefault(defaultTurnPort))
-  const baseUrl = yield* Config.String("SVC_BASE_URL").pipe(Config.withDefault("http://localhost"))
+  const urls = yield* textOf(turnSettings.urls)
+  const port = Number(yield* textOf(turnSettings.port))
+  const baseUrl = (yield* textOf(network.baseUrl)) ?? "http://localhost"
   const none: Environment = {}
   if (urls !== "" || port === 0) return none
   const { hostname } = new URL(baseUrl)
@@ -89,8 +92,7 @@ const stopRunners = Effect.suspend(() => {
 })
 
 Effect.gen(function* () {
-  const mode = yield* Config.String("NODE_ENV").pipe(Config.withDefault("development"))
-  if (mode === "production") {
+  if ((yield* textOf(mode.mode)) === "production") {
     return yield* failCommand("Two runners on one machine are for development only.")
   }
   yield* Effect.sync(() =>

@@ -1,8 +1,7 @@
 /** Settings: defaults, decoding of environment variables, and errors that name every wrong one. */
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Redacted } from "effect"
-import { Settings } from "#server/platform/settings/settings"
-import { variables } from "#server/platform/settings/variables"
+import { Settings, variables } from "#server/platform/settings/settings"
 
 const read = (env: Readonly<Record<string, string>>) =>
   Effect.service(Settings).pipe(
@@ -138,8 +137,7 @@ describe("settings", () => {
       const runner = { SVC_RUNNER_HOST: "a", SVC_RUNNER_PORT: "1", SVC_RUNNER_TLS_CERT: "cert.pem" }
       const { issues } = yield* Effect.flip(read({ ...runner, SVC_RUNNER_TLS_KEY: "key.pem" }))
       assert.deepStrictEqual(issues, [
-        "SVC_RUNNER_TLS_CA: must be set together with the other two: " +
-          "SVC_RUNNER_TLS_CERT, SVC_RUNNER_TLS_KEY, SVC_RUNNER_TLS_CA"
+        "SVC_RUNNER_TLS_CA: must be set together with SVC_RUNNER_TLS_CERT and SVC_RUNNER_TLS_KEY"
       ])
       const files = { SVC_RUNNER_TLS_KEY: "key.pem", SVC_RUNNER_TLS_CA: "ca.pem" }
       assert.deepStrictEqual((yield* read({ ...runner, ...files })).runner?.tls, {
@@ -359,8 +357,8 @@ describe("settings", () => {
   )
 
   it("describes every environment variable of the settings", () => {
-    for (const [name, { description }] of Object.entries(variables)) {
-      assert.match(description, /^[A-Za-z0-9].*[.]$/s, name)
+    for (const [name, { meaning }] of Object.entries(variables)) {
+      assert.match(meaning, /^[A-Za-z0-9`].*[.)]$/s, name)
     }
   })
 })

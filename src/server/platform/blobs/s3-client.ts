@@ -4,7 +4,7 @@
  */
 import { AwsClient } from "aws4fetch"
 import { Data, Effect, Redacted } from "effect"
-import type { S3Settings } from "../settings/blobs.ts"
+import type { S3Settings } from "../settings/hosting.ts"
 import { BlobStoreError } from "./store.ts"
 
 /** A response that says no; `code` is that of the store, such as `NoSuchKey`. */

@@ -1,7 +1,8 @@
 /** Settings of prepaid money: whether it is in use, the prices of usage, and the payment provider. */
-import { type Redacted, Schema } from "effect"
+import { Schema } from "effect"
 import { type UsageComponent, usageUnits } from "#rpc/money"
-import { listOf } from "./values.ts"
+import { type EnvironmentOf, type Issue, optional, setting, valuesOf } from "./table.ts"
+import { listOf, OnOff, textLike } from "./values.ts"
 
 /** The price of `per` units of a component, in micro-USD. */
 const Price = Schema.Struct({
@@ -24,66 +25,41 @@ const PriceList = Schema.Record(Schema.String, Price).check(
 )
 export type PriceList = typeof PriceList.Type
 
-export interface MoneySettings {
-  /** Whether the service meters and charges usage and takes payments. */
-  readonly enabled: boolean
-  readonly prices: PriceList
-  readonly stripe:
-    | {
-        readonly secretKey: Redacted.Redacted
-        /** Secrets of the webhook; any of them may sign an event. */
-        readonly webhookSecrets: ReadonlyArray<Redacted.Redacted>
-      }
-    | undefined
+export const money = {
+  enabled: setting("SVC_BILLING", OnOff, "off")`
+    \`on\` meters the usage of projects, charges it to their developers and takes payments. See [money](money.md).`,
+  prices: setting("SVC_PRICES", Schema.fromJsonString(PriceList), "{}")`
+    Prices of usage in micro-USD, as JSON. What is not in it is free. See [prices](money.md#prices).`,
+  secretKey: optional(
+    "SVC_STRIPE_SECRET_KEY",
+    Schema.RedactedFromValue(
+      textLike(/^[sr]k_(?:test|live)_\w{8,}$/, "a secret or restricted key of Stripe: sk_live_...")
+    )
+  )`
+    The secret key of Stripe, \`sk_live_...\`. Without it nobody can pay, and [the operator
+    credits](money.md#credit-by-the-operator).`,
+  webhookSecrets: setting(
+    "SVC_STRIPE_WEBHOOK_SECRETS",
+    listOf(
+      Schema.RedactedFromValue(textLike(/^whsec_\S{8,}$/, "a signing secret of Stripe: whsec_..."))
+    ),
+    ""
+  )`
+    The signing secrets of Stripe's webhook, \`whsec_...\`, comma-separated: two while you replace one. Required with
+    the key.`
 }
 
-export const moneyVariables = {
-  SVC_BILLING: Schema.Literals(["on", "off"]),
-  SVC_PRICES: Schema.fromJsonString(PriceList),
-  SVC_STRIPE_SECRET_KEY: Schema.optionalKey(
-    Schema.RedactedFromValue(
-      Schema.String.check(
-        Schema.isPattern(/^[sr]k_(?:test|live)_\w{8,}$/, {
-          message: "Expected a secret or restricted key of Stripe: sk_live_..."
-        })
-      )
-    )
-  ),
-  SVC_STRIPE_WEBHOOK_SECRETS: listOf(
-    Schema.RedactedFromValue(
-      Schema.String.check(
-        Schema.isPattern(/^whsec_\S{8,}$/, {
-          message: "Expected a signing secret of Stripe: whsec_..."
-        })
-      )
-    )
-  )
+type Environment = EnvironmentOf<typeof money>
+
+export const moneyOf = (env: Environment) => {
+  const { enabled, prices, secretKey, webhookSecrets } = valuesOf(money, env)
+  return { enabled, prices, stripe: secretKey && { secretKey, webhookSecrets } }
 }
 
-const Variables = Schema.Struct(moneyVariables)
-type Variables = typeof Variables.Type
-
-export const moneyOf = (env: Variables): MoneySettings => ({
-  enabled: env.SVC_BILLING === "on",
-  prices: env.SVC_PRICES,
-  stripe:
-    env.SVC_STRIPE_SECRET_KEY === undefined
-      ? undefined
-      : {
-          secretKey: env.SVC_STRIPE_SECRET_KEY,
-          webhookSecrets: env.SVC_STRIPE_WEBHOOK_SECRETS
-        }
-})
-
-/** Returns what is missing for payments, or undefined. */
-export const moneyIssue = (env: Variables) =>
-  (env.SVC_STRIPE_SECRET_KEY === undefined) === (env.SVC_STRIPE_WEBHOOK_SECRETS.length === 0)
-    ? undefined
-    : {
-        path: [
-          env.SVC_STRIPE_SECRET_KEY === undefined
-            ? "SVC_STRIPE_SECRET_KEY"
-            : "SVC_STRIPE_WEBHOOK_SECRETS"
-        ],
-        issue: "is required for payments: one starts them, the other verifies their events"
-      }
+export const moneyIssues = (env: Environment): ReadonlyArray<Issue> => {
+  const { SVC_STRIPE_SECRET_KEY: key, SVC_STRIPE_WEBHOOK_SECRETS: secrets } = env
+  if ((key === undefined) === (secrets.length === 0)) return []
+  const absent = key === undefined ? "SVC_STRIPE_SECRET_KEY" : "SVC_STRIPE_WEBHOOK_SECRETS"
+  const issue = "is required for payments: one starts them, the other verifies their events"
+  return [{ path: [absent], issue }]
+}

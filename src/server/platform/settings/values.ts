@@ -4,7 +4,21 @@ import { Result, Schema, SchemaGetter } from "effect"
 import { Base64 } from "effect/encoding"
 import { developers, turn } from "#rpc/limits"
 import { isUnsafeProxy } from "./deployment.ts"
-import { metricsTokenMinCharacters } from "./variables.ts"
+
+/** Length that makes the token impossible to guess. */
+export const metricsTokenMinCharacters = 16
+
+export const mebibyte = 1024 * 1024
+
+/** Text that fits; the message says what is expected. */
+export const textThat = (fits: (text: string) => boolean, expected: string) =>
+  Schema.String.check(Schema.makeFilter(fits, { message: `Expected ${expected}` }))
+
+/** Text of a form. */
+export const textLike = (form: RegExp, expected: string) =>
+  textThat((text) => form.test(text), expected)
+
+export const Secret = Schema.RedactedFromValue(Schema.String)
 
 /** A whole number in a range. */
 export const whole = (minimum: number, maximum: number) =>
@@ -13,6 +27,23 @@ export const whole = (minimum: number, maximum: number) =>
       expected: `a whole number from ${minimum} to ${maximum}`
     })
   )
+
+/** Bytes of a storage, up to a pebibyte. */
+export const bytes = whole(0, 2 ** 50)
+
+/** Days, up to a century. */
+export const days = whole(0, 36_500)
+
+/** A number of units of this size, such as mebibytes, decoded to the small ones. */
+export const inUnits = (size: number, count: ReturnType<typeof whole>) =>
+  count.pipe(
+    Schema.decodeTo(Schema.Number, {
+      decode: SchemaGetter.transform((units: number) => units * size),
+      encode: SchemaGetter.transform((small: number) => small / size)
+    })
+  )
+
+export const OnOff = Schema.Literals(["on", "off"]).transform([true, false])
 
 /** Place of the dashboard: `on` (the port of the service), `off`, or a port of its own. */
 export const DashboardPlace = Schema.Union([Schema.Literals(["on", "off"]), whole(1, 65_535)])
@@ -58,26 +89,21 @@ const distinctBytesMin = 16
 /** Whether a key is a placeholder, such as all zeros, instead of random bytes. */
 export const isWeakKey = (key: Uint8Array): boolean => new Set(key).size < distinctBytesMin
 
-export const MasterKey = Schema.String.check(
-  Schema.makeFilter(isMasterKey, {
-    message: "Expected 32 bytes in base64; make them with: openssl rand -base64 32"
-  })
-).pipe(Schema.decodeTo(Schema.Uint8ArrayFromBase64))
-
-/** A host name in lower case, without a port. */
-export const HostName = Schema.String.check(
-  Schema.isPattern(
-    /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
-    {
-      message: "Expected a host name in lower case, such as apps.example.net"
-    }
+export const MasterKey = Schema.RedactedFromValue(
+  textThat(isMasterKey, "32 bytes in base64; make them with: openssl rand -base64 32").pipe(
+    Schema.decodeTo(Schema.Uint8ArrayFromBase64)
   )
 )
 
-export const TurnUrl = Schema.String.check(
-  Schema.isPattern(/^(?:stuns?:[^\s?]+|turns?:[^\s?]+(?:\?transport=(?:udp|tcp))?)$/i, {
-    message: "Expected stun:host:port, or turn:host:port with ?transport=udp or tcp"
-  })
+/** A host name in lower case, without a port. */
+export const HostName = textLike(
+  /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
+  "a host name in lower case, such as apps.example.net"
+)
+
+export const TurnUrl = textLike(
+  /^(?:stuns?:[^\s?]+|turns?:[^\s?]+(?:\?transport=(?:udp|tcp))?)$/i,
+  "stun:host:port, or turn:host:port with ?transport=udp or tcp"
 )
 
 const portsMax = 64
@@ -95,10 +121,9 @@ const portsOf = (text: string): ReadonlyArray<number> | undefined => {
 }
 
 /** Ports and ranges of ports: `40500-40503,40600`; 0 is any free port, `off` is none. */
-export const Ports = Schema.String.check(
-  Schema.makeFilter((text) => portsOf(text) !== undefined, {
-    message: `Expected up to ${portsMax} ports, such as 40500-40503, or off`
-  })
+export const Ports = textThat(
+  (text) => portsOf(text) !== undefined,
+  `up to ${portsMax} ports, such as 40500-40503, or off`
 ).pipe(
   Schema.decodeTo(Schema.Array(Schema.Int), {
     decode: SchemaGetter.transform((text: string) => portsOf(text) ?? []),
@@ -106,16 +131,12 @@ export const Ports = Schema.String.check(
   })
 )
 
-export const IpAddress = Schema.String.check(
-  Schema.makeFilter((text) => isIP(text) !== 0, { message: "Expected an IP address" })
-)
+export const IpAddress = textThat((text) => isIP(text) !== 0, "an IP address")
 
 /** Addresses of name servers, with a port or without: `192.0.2.1,192.0.2.2:5353`. */
-export const NameServers = Schema.String.check(
-  Schema.makeFilter(
-    (text) => text.split(",").every((part) => isIP(part.trim().replace(/:\d{1,5}$/, "")) === 4),
-    { message: "Expected IPv4 addresses, with a port or without, such as 192.0.2.1:5353" }
-  )
+export const NameServers = textThat(
+  (text) => text.split(",").every((part) => isIP(part.trim().replace(/:\d{1,5}$/, "")) === 4),
+  "IPv4 addresses, with a port or without, such as 192.0.2.1:5353"
 ).pipe(
   Schema.decodeTo(Schema.Array(Schema.String), {
     decode: SchemaGetter.transform((text: string) => text.split(",").map((part) => part.trim())),
@@ -129,12 +150,15 @@ export const SetupToken = Schema.RedactedFromValue(
   )
 )
 
-export const TurnSecret = Schema.String.check(Schema.isMinLength(turn.secretMinCharacters))
+export const TurnSecret = Schema.RedactedFromValue(
+  Schema.String.check(Schema.isMinLength(turn.secretMinCharacters))
+)
 
-export const SmtpUrl = Schema.String.check(
-  Schema.makeFilter((text) => /^smtps?:$/.test(URL.parse(text)?.protocol ?? ""), {
-    message: "Expected smtp://user:password@host:port or smtps://user:password@host:port"
-  })
+export const SmtpUrl = Schema.RedactedFromValue(
+  textThat(
+    (text) => /^smtps?:$/.test(URL.parse(text)?.protocol ?? ""),
+    "smtp://user:password@host:port or smtps://user:password@host:port"
+  )
 )
 
 export const MetricsToken = Schema.RedactedFromValue(
@@ -147,12 +171,15 @@ export const Ratio = Schema.NumberFromString.check(Schema.isBetween({ minimum: 0
 export const withoutSlash = (url: URL | undefined): string | undefined =>
   url?.href.replace(/\/+$/, "")
 
-/** Log levels of Effect by those of `SVC_LOG_LEVEL`. */
-export const logLevels = {
-  debug: "Debug",
-  info: "Info",
-  warning: "Warn",
-  error: "Error"
-} as const
+export const LogLevel = Schema.Literals(["debug", "info", "warning", "error"]).transform([
+  "Debug",
+  "Info",
+  "Warn",
+  "Error"
+])
 
-export type LogLevel = (typeof logLevels)[keyof typeof logLevels]
+export const HttpUrl = Schema.URLFromString.check(
+  Schema.makeFilter(({ protocol }) => /^https?:$/.test(protocol), {
+    message: "Expected a URL with http or https"
+  })
+)
