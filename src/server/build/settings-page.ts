@@ -14,25 +14,32 @@ const rowOf = ({ default: initial = "", meaning, shown, variable }: Setting): Ro
 
 /** A table whose columns are as wide as their longest cells, as the formatter wants it. */
 const tableOf = (rows: ReadonlyArray<Row>): string => {
-  const [head, ...body]: ReadonlyArray<Row> = [["variable", "default", "meaning"], ...rows]
+  const [titles, ...body]: ReadonlyArray<Row> = [["variable", "default", "meaning"], ...rows]
   const widths = [0, 1, 2].map((column) =>
-    Math.max(...[head, ...body].map((row) => row?.[column]?.length ?? 0))
+    Math.max(...[titles, ...body].map((row) => row?.[column]?.length ?? 0))
   )
   const line = (row: ReadonlyArray<string> = []) =>
     `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |\n`
   const rule = line(widths.map((width) => "-".repeat(width)))
-  return [line(head), rule, ...body.map(line)].join("")
+  return [line(titles), rule, ...body.map(line)].join("")
 }
+
+const head = `# Settings
+
+Environment variables configure a process. All have defaults for a laptop, except where production needs a value of its
+own. A wrong value stops the start with a message that names the variable. An empty variable counts as absent. A game's
+own behaviour is in its [config](../guides/config.md) instead.
+`
+
+const foot = `Other variables of the OpenTelemetry SDK work too, see [observability](observability.md#traces).
+`
 
 export const settingsPageText = (): string =>
   [
-    "# Settings\n",
-    "Environment variables configure a process. All have defaults for a laptop, except where production needs a value of its\n" +
-      "own. A wrong value stops the start with a message that names the variable. An empty variable counts as absent. A game's\n" +
-      "own behaviour is in its [config](../guides/config.md) instead.\n",
+    head,
     ...Object.entries(sections).flatMap(([title, tables]) => [
       `## ${title}\n`,
       tableOf(settingsIn<(typeof tables)[number]>(tables).map(rowOf))
     ]),
-    "Other variables of the OpenTelemetry SDK work too, see [observability](observability.md#traces).\n"
+    foot
   ].join("\n")
