@@ -5,11 +5,12 @@
 import { Clock, DateTime, Effect, Schedule, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { KeyCaller, PlayerCaller } from "#rpc/auth"
-import { PlayerRequired, Unauthorized } from "#rpc/errors/codes"
+import { PlayerRequired, Unauthorized, Unavailable } from "#rpc/errors/codes"
 import type { FeatureErrors } from "#rpc/config-document/feature-errors"
 import { type EnvironmentId, newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
+import { isUnreachable } from "#sql/database"
 import { sha256 } from "#server/platform/secrets"
 import { strangers, Tenant } from "#server/platform/tenant"
 import { Usage } from "#server/platform/usage"
@@ -37,6 +38,20 @@ export interface Credentials {
   readonly origin: string | undefined
   readonly anonymous: boolean
 }
+
+/**
+ * Fails as `unavailable` after a fault, such as a database that does not respond. It says nothing about the
+ * credentials: with an error of these, the client would sign its player out.
+ */
+export const unavailableAfterFault = <A, E, R>(
+  admission: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | Unavailable, R> =>
+  Effect.catchDefect(admission, (defect) => {
+    const log = isUnreachable(defect)
+      ? Effect.logWarning("Failed to reach the database", String(defect))
+      : Effect.logError("Failed to admit a socket", defect)
+    return Effect.andThen(log, Effect.fail(new Unavailable()))
+  })
 
 /** The services that admission needs. */
 export type AdmissionServices =

@@ -1,6 +1,6 @@
 /** The endpoint `/v1/realtime`: checks the first frame of its sockets, and their new tokens. */
 import { Clock, DateTime, Effect, Layer, Result, Schema } from "effect"
-import { type CodedError, InvalidKey, RateLimited, Unauthorized } from "#rpc/errors/codes"
+import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
@@ -22,6 +22,7 @@ import {
   featureErrorsOf,
   openConnection,
   sessionNow,
+  unavailableAfterFault,
   welcome
 } from "./admission.ts"
 import { AdmissionQueue } from "./admission-queue.ts"
@@ -149,10 +150,7 @@ export const RealtimeEndpointLive = Layer.effectDiscard(
     const asTrace = traced(services, "auth")
     const provide = withServices(services)
     const handle = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
-      asTrace(provide(effect)).pipe(
-        Effect.tapDefect((defect) => Effect.logError("Failed to admit a socket", defect)),
-        Effect.catchDefect(() => Effect.fail<CodedError>(new InvalidKey()))
-      )
+      unavailableAfterFault(asTrace(provide(effect)))
     const endpoint: RealtimeEndpoint = {
       handlers,
       listenerHandlers,

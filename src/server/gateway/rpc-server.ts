@@ -30,7 +30,14 @@ import {
 import { waitingSince } from "#server/cluster/waiting-players"
 import { Hub } from "#server/links/hub"
 import type { FrameSink } from "#server/links/subscriber"
-import { admit, featureErrorsOf, openConnection, welcome, arrival } from "./admission.ts"
+import {
+  admit,
+  arrival,
+  featureErrorsOf,
+  openConnection,
+  unavailableAfterFault,
+  welcome
+} from "./admission.ts"
 import { closeCodeOf, type UpgradedSocket } from "./client-socket.ts"
 import { type EventError, EventQueue } from "./event-queue.ts"
 import { Frames } from "./frame-handlers.ts"
@@ -125,7 +132,7 @@ const openEvents = (
   headers: Headers.Headers
 ) =>
   socket?.openStream(requestId) === true
-    ? Effect.tapError(openStream(socket, headers), (error) =>
+    ? Effect.tapError(unavailableAfterFault(openStream(socket, headers)), (error) =>
         Effect.sync(() => socket.close(closeCodeOf(error), error._tag, error))
       )
     : Effect.fail(new Unauthorized({ message: "This socket has an events stream already." }))

@@ -106,16 +106,18 @@ const isRefused = (error: unknown): boolean =>
 async function comeBack(player: Player, code: number): Promise<void> {
   player.returning = true
   let closedWith = code
+  let why = ""
   let attempts = noAttempts
   while (player.backAt === 0 && !player.seatLost) {
     const next = afterClose(attempts, { code: closedWith, at: now() }, random())
-    if (!next.reconnect) return noteLoss(player, `closed with ${closedWith}`)
+    if (!next.reconnect) return noteLoss(player, `closed with ${closedWith} ${why}`)
     attempts = next.attempts
     await wait(next.delayMillis)
     try {
       player.socket = await connect(player)
     } catch (error) {
       closedWith = error instanceof Error ? codeOf(error) : abnormalClosure
+      why = String(error).replace(/^.*closed with \d+/, "")
       continue
     }
     try {
