@@ -33,62 +33,68 @@ const start = (env: Readonly<Record<string, string>>) =>
   )
 
 layer(DatabaseLive, { excludeTestServices: true })("two runners on one laptop", (it) => {
-  it.effect("answers from two runners behind one port, and names their TURN server", () =>
-    Effect.gen(function* () {
-      const { url: databaseUrl } = yield* TestDatabase
-      const port = yield* freePort
-      const dataDir = yield* Effect.acquireRelease(
-        Effect.sync(() => mkdtempSync(join(tmpdir(), "two-"))),
-        (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-      )
-      const turnPort = yield* freeUdpPort
-      const { output } = yield* start({
-        SVC_TURN_PORT: `${turnPort}`,
-        SVC_BASE_URL: `http://localhost:${port}`,
-        HOST: "127.0.0.1",
-        PORT: `${port}`,
-        DATABASE_URL: databaseUrl,
-        SVC_DATA_DIR: dataDir,
-        SVC_DEMO_GAMES: "off"
-      })
-      const nodes = new Set<unknown>()
-      yield* Effect.tryPromise(async () => {
-        const answer = await fetch(`http://127.0.0.1:${port}/readyz`, {
-          headers: { connection: "close" }
+  it.effect(
+    "answers from two runners behind one port, and names their TURN server",
+    () =>
+      Effect.gen(function* () {
+        const { url: databaseUrl } = yield* TestDatabase
+        const port = yield* freePort
+        const dataDir = yield* Effect.acquireRelease(
+          Effect.sync(() => mkdtempSync(join(tmpdir(), "two-"))),
+          (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+        )
+        const turnPort = yield* freeUdpPort
+        const { output } = yield* start({
+          SVC_TURN_PORT: `${turnPort}`,
+          SVC_BASE_URL: `http://localhost:${port}`,
+          HOST: "127.0.0.1",
+          PORT: `${port}`,
+          DATABASE_URL: databaseUrl,
+          SVC_DATA_DIR: dataDir,
+          SVC_DEMO_GAMES: "off"
         })
-        nodes.add(at(await answer.json(), "node"))
-        if (nodes.size < 2) throw new Error("One runner only")
-      }).pipe(
-        Effect.retry({ times: 600, schedule: Schedule.spaced(100) }),
-        Effect.mapError(() => new Error(output()))
-      )
-      assert.strictEqual(nodes.size, 2)
-      // The start message ends with a runner; the other prints its line only.
-      yield* Effect.sync(() => output().split("  runner  ").length).pipe(
-        Effect.filterOrFail(
-          (parts) => parts === 3,
-          () => new Error(output())
-        ),
-        Effect.retry({ times: 600, schedule: Schedule.spaced(100) })
-      )
-      assert.strictEqual(output().split("Player backend listening").length, 2, output())
-      const url = `http://127.0.0.1:${port}`
-      const keys: unknown = JSON.parse(readFileSync(join(dataDir, "dev-keys.json"), "utf8"))
-      const target = {
-        url,
-        publishableKey: String(at(keys, "development", "publishableKey")),
-        secretKey: String(at(keys, "development", "secretKey"))
-      }
-      const mode = { key: "mesh", minPlayers: 2, transport: "p2p" }
-      yield* configure(target, { features: { multiplayer: true }, multiplayer: { modes: [mode] } })
-      const { socket } = yield* newPlayer(target)
-      yield* socket.request({ t: "create", mode: "mesh" })
-      const { data } = yield* socket.request({ t: "iceServers" })
-      assert.match(
-        String(at(data, "iceServers", 0, "urls", 0)),
-        new RegExp(`^turn:.*:${turnPort}$`)
-      )
-    })
+        const nodes = new Set<unknown>()
+        yield* Effect.tryPromise(async () => {
+          const answer = await fetch(`http://127.0.0.1:${port}/readyz`, {
+            headers: { connection: "close" }
+          })
+          nodes.add(at(await answer.json(), "node"))
+          if (nodes.size < 2) throw new Error("One runner only")
+        }).pipe(
+          Effect.retry({ times: 600, schedule: Schedule.spaced(100) }),
+          Effect.mapError(() => new Error(output()))
+        )
+        assert.strictEqual(nodes.size, 2)
+        // The start message ends with a runner; the other prints its line only.
+        yield* Effect.sync(() => output().split("  runner  ").length).pipe(
+          Effect.filterOrFail(
+            (parts) => parts === 3,
+            () => new Error(output())
+          ),
+          Effect.retry({ times: 600, schedule: Schedule.spaced(100) })
+        )
+        assert.strictEqual(output().split("Player backend listening").length, 2, output())
+        const url = `http://127.0.0.1:${port}`
+        const keys: unknown = JSON.parse(readFileSync(join(dataDir, "dev-keys.json"), "utf8"))
+        const target = {
+          url,
+          publishableKey: String(at(keys, "development", "publishableKey")),
+          secretKey: String(at(keys, "development", "secretKey"))
+        }
+        const mode = { key: "mesh", minPlayers: 2, transport: "p2p" }
+        yield* configure(target, {
+          features: { multiplayer: true },
+          multiplayer: { modes: [mode] }
+        })
+        const { socket } = yield* newPlayer(target)
+        yield* socket.request({ t: "create", mode: "mesh" })
+        const { data } = yield* socket.request({ t: "iceServers" })
+        assert.match(
+          String(at(data, "iceServers", 0, "urls", 0)),
+          new RegExp(`^turn:.*:${turnPort}$`)
+        )
+      }),
+    { tags: "long" }
   )
 
   it.effect("refuses to start the two runners of a laptop in production", () =>

@@ -53,32 +53,36 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
       assert.deepStrictEqual(complaints, [])
     }))
 
-  test("shows the first player when it comes, finds it, and bans it", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const { complaints, page } = yield* signedIn()
-      yield* openView(page, "Players")
-      yield* ask(() => page.getByText("No player yet").waitFor())
-      yield* expectAccessible(page)
-      yield* guest(app, "Ada")
-      yield* ask(() => page.getByRole("link", { name: "Ada" }).waitFor())
-      yield* expectAccessible(page)
-      yield* ask(async () => {
-        await page.getByLabel("Search by id").fill("nobody")
-        await page.getByText("No player matches").waitFor()
-        await page.getByRole("button", { name: "Show all players" }).click()
-        await page.getByRole("link", { name: "Ada" }).click()
-        await page.getByRole("button", { name: "Ban", exact: true }).click()
-        await page.getByLabel("Reason").fill("Cheated")
-        await page.getByRole("dialog").getByRole("button", { name: "Ban" }).click()
-        await page.getByText("Ada is banned.").waitFor()
-        await page.getByText("player.ban", { exact: true }).waitFor()
-      })
-      yield* expectAccessible(page)
-      yield* ask(async () => {
-        await page.getByRole("button", { name: "Undo" }).click()
-        await page.getByText("The ban of Ada is lifted.").waitFor()
-      })
-      assert.deepStrictEqual(complaints, [])
-    }))
+  test(
+    "shows the first player when it comes, finds it, and bans it",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const { complaints, page } = yield* signedIn()
+        yield* openView(page, "Players")
+        yield* ask(() => page.getByText("No player yet").waitFor())
+        yield* expectAccessible(page)
+        yield* guest(app, "Ada")
+        yield* ask(() => page.getByRole("link", { name: "Ada" }).waitFor())
+        yield* expectAccessible(page)
+        yield* ask(async () => {
+          await page.getByLabel("Search by id").fill("nobody")
+          await page.getByText("No player matches").waitFor()
+          await page.getByRole("button", { name: "Show all players" }).click()
+          await page.getByRole("link", { name: "Ada" }).click()
+          await page.getByRole("button", { name: "Ban", exact: true }).click()
+          await page.getByLabel("Reason").fill("Cheated")
+          await page.getByRole("dialog").getByRole("button", { name: "Ban" }).click()
+          await page.getByText("Ada is banned.").waitFor()
+          await page.getByText("player.ban", { exact: true }).waitFor()
+        })
+        yield* expectAccessible(page)
+        yield* ask(async () => {
+          await page.getByRole("button", { name: "Undo" }).click()
+          await page.getByText("The ban of Ada is lifted.").waitFor()
+        })
+        assert.deepStrictEqual(complaints, [])
+      }),
+    { tags: "long" }
+  )
 })

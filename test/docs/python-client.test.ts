@@ -52,7 +52,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a client i
           run(python ?? "", [program, url, publishableKey], { timeout: 60_000 })
         )
         assert.deepStrictEqual(JSON.parse(stdout), { type: "move", data: { x: 1 } })
-      })
+      }),
+    { tags: "long" }
   )
 
   it.effect.skipIf(python === undefined)(

@@ -190,7 +190,7 @@ layer(serviceWith())("misbehaving sockets", (it) => {
           yield* pass(4)
         })
       ),
-    testTimeoutMillis
+    { timeout: testTimeoutMillis, tags: "long" }
   )
 
   it.effect(
@@ -311,6 +311,6 @@ layer(serviceWith({ SVC_MAX_CONNECTIONS: `${maxConnections}` }))("too many conne
           yield* pass(8)
         })
       ),
-    testTimeoutMillis
+    { timeout: testTimeoutMillis, tags: "long" }
   )
 })

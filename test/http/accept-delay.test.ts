@@ -81,24 +81,27 @@ describe("a probe of the accept queue", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("measures nothing where other processes share the port, which may accept the probe", () =>
-    Effect.gen(function* () {
-      const { port, workers } = yield* sharing
-      const [worker] = workers
-      for (let round = 0; round < 3; round++) {
-        worker?.send("start")
-        const accepted = Promise.race(workers.map((each) => once(each, "message")))
-        connect({ host: "127.0.0.1", port }).on("error", () => undefined)
-        yield* Effect.promise(() => accepted)
-      }
-      const measured = Effect.callback<number>((resume) => {
-        worker?.on("message", (message) => {
-          if (typeof message === "number") resume(Effect.succeed(message))
+  it.live(
+    "measures nothing where other processes share the port, which may accept the probe",
+    () =>
+      Effect.gen(function* () {
+        const { port, workers } = yield* sharing
+        const [worker] = workers
+        for (let round = 0; round < 3; round++) {
+          worker?.send("start")
+          const accepted = Promise.race(workers.map((each) => once(each, "message")))
+          connect({ host: "127.0.0.1", port }).on("error", () => undefined)
+          yield* Effect.promise(() => accepted)
+        }
+        const measured = Effect.callback<number>((resume) => {
+          worker?.on("message", (message) => {
+            if (typeof message === "number") resume(Effect.succeed(message))
+          })
+          worker?.send("report")
         })
-        worker?.send("report")
-      })
-      assert.strictEqual(yield* measured, 0)
-    }).pipe(Effect.scoped)
+        assert.strictEqual(yield* measured, 0)
+      }).pipe(Effect.scoped),
+    { tags: "long" }
   )
 
   it.live("measures nothing at a server that does not listen", () =>

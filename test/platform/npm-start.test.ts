@@ -58,6 +58,7 @@ describe("npm start", () => {
         yield* untilHealth(port, 200)
         assert.isTrue(npm.kill(signal))
         yield* untilHealth(port, undefined)
-      }).pipe(Effect.scoped, Effect.provide(Layer.fresh(DatabaseLive)))
+      }).pipe(Effect.scoped, Effect.provide(Layer.fresh(DatabaseLive))),
+    { tags: "long" }
   )
 })

@@ -1,6 +1,8 @@
 /**
  * Races against a ban: on two runners, a player writes, refreshes its session, connects and appeals while the
  * ban commits.
+ *
+ * @module-tag long
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"

@@ -86,7 +86,8 @@ layer(appWithSql(), live)("an export that is read slowly", (it) => {
         assert.isTrue(yield* (yield* ownExport(player)).rest)
         yield* ban(app, player.id)
         assert.isTrue(yield* (yield* ownExport(player)).rest)
-      }).pipe(Effect.scoped)
+      }).pipe(Effect.scoped),
+    { tags: "long" }
   )
 
   it.effect("cuts a slow export when its player is banned, deleted or signed out everywhere", () =>
@@ -116,26 +117,29 @@ layer(appWithSql(), live)("an export that is read slowly", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("cuts a slow export when its key is revoked, or its developer signs out", () =>
-    Effect.gen(function* () {
-      const { headers, newKey, project, url } = yield* developer
-      const player = yield* richPlayer
-      const publishable = yield* newKey("publishable")
-      const own = yield* ownExport(player, publishable.plain)
-      yield* publishable.revoke
-      assert.isFalse(yield* own.rest, "publishable key")
+  it.effect(
+    "cuts a slow export when its key is revoked, or its developer signs out",
+    () =>
+      Effect.gen(function* () {
+        const { headers, newKey, project, url } = yield* developer
+        const player = yield* richPlayer
+        const publishable = yield* newKey("publishable")
+        const own = yield* ownExport(player, publishable.plain)
+        yield* publishable.revoke
+        assert.isFalse(yield* own.rest, "publishable key")
 
-      const secret = yield* newKey("secret")
-      const byKey = yield* beginExport("POST", `/v1/admin/players/${player.id}/export`, {
-        "x-svc-key": secret.plain
-      })
-      yield* secret.revoke
-      assert.isFalse(yield* byKey.rest, "secret key")
+        const secret = yield* newKey("secret")
+        const byKey = yield* beginExport("POST", `/v1/admin/players/${player.id}/export`, {
+          "x-svc-key": secret.plain
+        })
+        yield* secret.revoke
+        assert.isFalse(yield* byKey.rest, "secret key")
 
-      const path = `${project.slice(url.length)}/environments/development/players/${player.id}/export`
-      const byDeveloper = yield* beginExport("POST", path, headers)
-      yield* request(`${url}/v1/developers/logout`, { method: "POST", headers })
-      assert.isFalse(yield* byDeveloper.rest, "developer")
-    }).pipe(Effect.scoped)
+        const path = `${project.slice(url.length)}/environments/development/players/${player.id}/export`
+        const byDeveloper = yield* beginExport("POST", path, headers)
+        yield* request(`${url}/v1/developers/logout`, { method: "POST", headers })
+        assert.isFalse(yield* byDeveloper.rest, "developer")
+      }).pipe(Effect.scoped),
+    { tags: "long" }
   )
 })

@@ -68,24 +68,27 @@ const manyPlayers = (newPlayer: Effect.Effect<GamePlayer>, count: number) =>
   Effect.forEach(Array.from({ length: count }), () => newPlayer, { concurrency: 4 })
 
 layer(Node, { excludeTestServices: true })("webhooks", (it) => {
-  it.effect("stores no forged value, however many reports come at once", () =>
-    Effect.gen(function* () {
-      const { reply, seen } = rejection(12)
-      const { url } = yield* developersServer(reply)
-      const { newPlayer } = yield* newGame(gameWith({ url, timeoutMs: 5000 }))
-      const cheaters = yield* manyPlayers(newPlayer, 12)
-      const answers = yield* Effect.forEach(
-        cheaters.flatMap((cheater) => Array.from({ length: 58 }, (_, n) => report(cheater, n))),
-        (sent) => sent,
-        { concurrency: "unbounded" }
-      )
-      assert.strictEqual(answers.filter(hasStored).length, 0)
-      const codes = new Set(answers.filter(({ status }) => status !== 200).map(codeOf))
-      // A machine that is too busy to verify a report refuses it, too.
-      codes.delete("unavailable")
-      assert.deepStrictEqual([...codes], ["rate_limited"])
-      assert.strictEqual(seen.most, 1, "reports of one player at a time")
-    })
+  it.effect(
+    "stores no forged value, however many reports come at once",
+    () =>
+      Effect.gen(function* () {
+        const { reply, seen } = rejection(12)
+        const { url } = yield* developersServer(reply)
+        const { newPlayer } = yield* newGame(gameWith({ url, timeoutMs: 5000 }))
+        const cheaters = yield* manyPlayers(newPlayer, 12)
+        const answers = yield* Effect.forEach(
+          cheaters.flatMap((cheater) => Array.from({ length: 58 }, (_, n) => report(cheater, n))),
+          (sent) => sent,
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(answers.filter(hasStored).length, 0)
+        const codes = new Set(answers.filter(({ status }) => status !== 200).map(codeOf))
+        // A machine that is too busy to verify a report refuses it, too.
+        codes.delete("unavailable")
+        assert.deepStrictEqual([...codes], ["rate_limited"])
+        assert.strictEqual(seen.most, 1, "reports of one player at a time")
+      }),
+    { tags: "long" }
   )
 
   it.effect("answers 503, and does not accept, beyond the reports that one game may verify", () =>
@@ -107,66 +110,75 @@ layer(Node, { excludeTestServices: true })("webhooks", (it) => {
     })
   )
 
-  it.effect("calls the webhook of one game while that of another hangs for all its players", () =>
-    Effect.gen(function* () {
-      const { reached, reply } = yield* heldUntil(40)
-      const hanging = yield* developersServer(reply)
-      const { newPlayer } = yield* newGame(gameWith({ url: hanging.url, timeoutMs: 5000 }))
-      const players = yield* manyPlayers(newPlayer, 40)
-      const flood = yield* Effect.forkChild(
-        Effect.forEach(
-          players.flatMap((player) => Array.from({ length: 30 }, (_, n) => report(player, n))),
-          (sent) => sent,
-          { concurrency: "unbounded" }
+  it.effect(
+    "calls the webhook of one game while that of another hangs for all its players",
+    () =>
+      Effect.gen(function* () {
+        const { reached, reply } = yield* heldUntil(40)
+        const hanging = yield* developersServer(reply)
+        const { newPlayer } = yield* newGame(gameWith({ url: hanging.url, timeoutMs: 5000 }))
+        const players = yield* manyPlayers(newPlayer, 40)
+        const flood = yield* Effect.forkChild(
+          Effect.forEach(
+            players.flatMap((player) => Array.from({ length: 30 }, (_, n) => report(player, n))),
+            (sent) => sent,
+            { concurrency: "unbounded" }
+          )
         )
-      )
-      const { received, url } = yield* developersServer(json({ approve: false }))
-      const { player: other } = yield* newGame(gameWith({ url }))
-      yield* reached
-      for (let n = 1; n <= 5; n++) {
-        const answer = yield* report(other, n)
-        assert.strictEqual(answer.status, 200)
-        assert.isFalse(hasStored(answer))
-        assert.lengthOf(received, n)
-      }
-      yield* Fiber.interrupt(flood)
-    })
+        const { received, url } = yield* developersServer(json({ approve: false }))
+        const { player: other } = yield* newGame(gameWith({ url }))
+        yield* reached
+        for (let n = 1; n <= 5; n++) {
+          const answer = yield* report(other, n)
+          assert.strictEqual(answer.status, 200)
+          assert.isFalse(hasStored(answer))
+          assert.lengthOf(received, n)
+        }
+        yield* Fiber.interrupt(flood)
+      }),
+    { tags: "long" }
   )
 })
 
 layer(Node, { excludeTestServices: true })("password hashing", (it) => {
-  it.effect("lets players of one game sign in while another game's sign-ins fill its queue", () =>
-    Effect.gen(function* () {
-      const url = yield* addressOfNode
-      const callsOfGame = Effect.gen(function* () {
-        const { development } = yield* makeTenants
-        yield* configure(development, emailConfig)
-        return callsOf(url, development)
-      })
-      const [flooded, other] = yield* Effect.all([callsOfGame, callsOfGame])
-      yield* flooded.signUp("a@example.com")
-      yield* other.signUp("b@example.com")
-      const done = { count: 0 }
-      const attempts = 4 * (passwords.concurrency + passwords.waitingPerTenant)
-      const flood = yield* Effect.forkChild(
-        Effect.forEach(
-          Array.from({ length: attempts }),
-          () =>
-            Effect.tap(flooded.logIn("a@example.com", "a wrong password"), () =>
-              Effect.sync(() => void (done.count += 1))
-            ),
-          { concurrency: "unbounded" }
+  it.effect(
+    "lets players of one game sign in while another game's sign-ins fill its queue",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* addressOfNode
+        const callsOfGame = Effect.gen(function* () {
+          const { development } = yield* makeTenants
+          yield* configure(development, emailConfig)
+          return callsOf(url, development)
+        })
+        const [flooded, other] = yield* Effect.all([callsOfGame, callsOfGame])
+        yield* flooded.signUp("a@example.com")
+        yield* other.signUp("b@example.com")
+        const done = { count: 0 }
+        const attempts = 4 * (passwords.concurrency + passwords.waitingPerTenant)
+        const flood = yield* Effect.forkChild(
+          Effect.forEach(
+            Array.from({ length: attempts }),
+            () =>
+              Effect.tap(flooded.logIn("a@example.com", "a wrong password"), () =>
+                Effect.sync(() => void (done.count += 1))
+              ),
+            { concurrency: "unbounded" }
+          )
         )
-      )
-      // Those that find the queue full are answered first.
-      while (done.count === 0) yield* Effect.yieldNow
-      for (let n = 0; n < 3; n++) {
-        assert.strictEqual((yield* other.logIn("b@example.com")).status, 200)
-      }
-      assert.isBelow(done.count, attempts, "the queue is still full")
-      const answers = yield* Fiber.join(flood)
-      assert.sameMembers([...new Set(answers.map(codeOf))], ["invalid_credentials", "unavailable"])
-    })
+        // Those that find the queue full are answered first.
+        while (done.count === 0) yield* Effect.yieldNow
+        for (let n = 0; n < 3; n++) {
+          assert.strictEqual((yield* other.logIn("b@example.com")).status, 200)
+        }
+        assert.isBelow(done.count, attempts, "the queue is still full")
+        const answers = yield* Fiber.join(flood)
+        assert.sameMembers(
+          [...new Set(answers.map(codeOf))],
+          ["invalid_credentials", "unavailable"]
+        )
+      }),
+    { tags: "long" }
   )
 })
 

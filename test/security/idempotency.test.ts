@@ -20,7 +20,7 @@ const game = {
   integrity: { stats: { maxSubmitsPerMinute: 600 } }
 }
 
-const rounds = sampleSize(50, 5)
+const rounds = sampleSize(50, 2)
 const parallel = 32
 
 const report = (ask: Ask, key: string, coins: unknown) =>

@@ -63,29 +63,32 @@ const chunkedHead = (publishableKey: string): string =>
   "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 layer(appWithSql(), live)("memory of slow clients", (it) => {
-  it.effect("keeps unfinished bodies in chunks of one byte small", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const clients = 1000
-      const chunks = 1000
-      const sent = chunkedHead(app.publishableKey) + "1\r\na\r\n".repeat(chunks)
-      const before = yield* residentMiB
-      const connections = yield* openRawConnections(app.url, clients, sent)
-      // The service has read all of them when it answers a request that came later.
-      for (const connection of connections) connection.send("1\r\na\r\n")
-      yield* guest(app)
-      const grown = (yield* residentMiB) - before
-      // One Buffer for each byte would take 1 GB.
-      assert.isBelow(grown, 200)
-      connections[0]?.send("0\r\n\r\n")
-      yield* app.eventually(
-        Effect.sync(() => (connections[0]?.received.length ?? 0) > 0),
-        "the first body ends"
-      )
-      // A slow machine reads the last byte after the time of the body.
-      const [answer] = responsesIn(connections[0]?.received ?? Buffer.alloc(0))
-      assert.include(["400 invalid_json", "408 invalid_request"], answer?.join(" "))
-    }).pipe(Effect.scoped)
+  it.effect(
+    "keeps unfinished bodies in chunks of one byte small",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const clients = 1000
+        const chunks = 1000
+        const sent = chunkedHead(app.publishableKey) + "1\r\na\r\n".repeat(chunks)
+        const before = yield* residentMiB
+        const connections = yield* openRawConnections(app.url, clients, sent)
+        // The service has read all of them when it answers a request that came later.
+        for (const connection of connections) connection.send("1\r\na\r\n")
+        yield* guest(app)
+        const grown = (yield* residentMiB) - before
+        // One Buffer for each byte would take 1 GB.
+        assert.isBelow(grown, 200)
+        connections[0]?.send("0\r\n\r\n")
+        yield* app.eventually(
+          Effect.sync(() => (connections[0]?.received.length ?? 0) > 0),
+          "the first body ends"
+        )
+        // A slow machine reads the last byte after the time of the body.
+        const [answer] = responsesIn(connections[0]?.received ?? Buffer.alloc(0))
+        assert.include(["400 invalid_json", "408 invalid_request"], answer?.join(" "))
+      }).pipe(Effect.scoped),
+    { tags: "long" }
   )
 
   it.effect("refuses a body by its declared length before it arrives", () =>

@@ -173,7 +173,7 @@ layer(SecurityAppLive(), live)("redirect URLs (ASVS 10)", (it) => {
           for (const answer of accepted) assert.notStrictEqual(answer.path, "redirectUrl", path)
         }
       }),
-    60_000
+    { timeout: 60_000, tags: "long" }
   )
 
   it.effect("a plain link never redirects to a foreign URL", () =>

@@ -58,7 +58,7 @@ layer(Node, { timeout: "120 seconds" })("refresh tokens (API2, ASVS 7)", (it) =>
           }
         }
       }),
-    { timeout: 600_000, tags: "sized" }
+    { tags: "long", timeout: 600_000, tags: "sized" }
   )
 
   it.effect("a replaced token after ten seconds revokes the session on every node", () =>

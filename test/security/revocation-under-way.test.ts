@@ -1,6 +1,8 @@
 /**
  * What lasts ends with its key or its developer's session on two runners, wherever either ends: uploads of
  * apps, log lines that are followed, and versions of functions that are about to start.
+ *
+ * @module-tag long
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"

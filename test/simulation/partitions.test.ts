@@ -18,6 +18,8 @@ const healMillis = 10_000
 
 interface Scenario {
   readonly name: string
+  /** Only the long form runs it. */
+  readonly isLong?: boolean
   readonly inflict: (cluster: PartitionedCluster) => void
   /** Indexes of the runners that are evicted. */
   readonly evicted: (size: number) => ReadonlyArray<number>
@@ -84,14 +86,20 @@ const sizes = { short: [5], long: [5, 12, 40] }
 
 const scenarios: ReadonlyArray<Scenario> = [
   { name: "two halves", inflict: split(halves), evicted: minority(halves) },
-  { name: "three zones", inflict: split(zones), evicted: minority(zones) },
+  { name: "three zones", isLong: true, inflict: split(zones), evicted: minority(zones) },
   { name: "a majority", inflict: split(majority), evicted: minority(majority) },
   {
     name: "a majority and two groups",
+    isLong: true,
     inflict: split(majorityOfThree),
     evicted: minority(majorityOfThree)
   },
-  { name: "a majority, one way", inflict: oneWay(majority), evicted: minority(majority) },
+  {
+    name: "a majority, one way",
+    isLong: true,
+    inflict: oneWay(majority),
+    evicted: minority(majority)
+  },
   {
     name: "one runner that nobody hears",
     inflict: (cluster) => {
@@ -102,6 +110,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   },
   {
     name: "two runners that lose each other",
+    isLong: true,
     inflict: withSecond(({ network }, a, b) => network.cut(a.process, b.process)),
     evicted: none
   },
@@ -113,14 +122,18 @@ const scenarios: ReadonlyArray<Scenario> = [
 ]
 
 /** Runs all scenarios in a row on one cluster; returns what was wrong. */
-const run = async (cluster: PartitionedCluster): Promise<ReadonlyArray<string>> => {
+const run = async (
+  cluster: PartitionedCluster,
+  form: keyof typeof sizes
+): Promise<ReadonlyArray<string>> => {
   const wrong: Array<string> = []
   const { runners, simulator } = cluster
   const isOwnedOnce = () => cluster.owners().every(({ length }) => length === 1)
   await cluster.pass(settleMillis)
   cluster.report()
   if (!isOwnedOnce()) wrong.push("the cluster does not come up")
-  for (const { evicted, inflict, name } of scenarios) {
+  for (const { evicted, inflict, isLong = false, name } of scenarios) {
+    if (isLong && form === "short") continue
     const expected = evicted(runners.length).map((i) => runners[i]?.name ?? "")
     const before = cluster.owners()
     inflict(cluster)
@@ -169,7 +182,7 @@ describe("a partitioned cluster", { timeout: 1_800_000 }, () => {
         const seed = yield* Config.withDefault(Config.Int("SVC_SIMULATION_SEED"), size)
         const database = yield* openDatabase(Redacted.make(inject("postgres")))
         const cluster = new PartitionedCluster(seed, size, database)
-        const wrong = yield* Effect.promise(() => run(cluster))
+        const wrong = yield* Effect.promise(() => run(cluster, inject("form")))
         cluster.end()
         assert.deepStrictEqual(wrong, [])
       }).pipe(Effect.scoped)

@@ -12,8 +12,8 @@ import { inject } from "vitest"
 import { runSimulations } from "./runs.ts"
 
 const seedCounts = {
-  faults: { short: 40, long: 1000 },
-  returns: { short: 15, long: 1000 }
+  faults: { short: 12, long: 1000 },
+  returns: { short: 6, long: 1000 }
 }
 
 /**

@@ -1,7 +1,8 @@
 /**
- * Every endpoint that lets a developer or a secret key change something writes an audit entry. The
- * endpoints come from the API definition: a new one fails this test until it has a sample change or a
- * listed exemption.
+ * Every endpoint that lets a developer or a secret key change something writes an audit entry. The endpoints
+ * come from the API definition: a new one needs a sample change or a listed exemption.
+ *
+ * @module-tag long
  */
 import { generateKeyPairSync } from "node:crypto"
 import { assert, layer } from "@effect/vitest"

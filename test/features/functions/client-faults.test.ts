@@ -1,5 +1,7 @@
 /**
  * Clients of functions that go away, stall, half-close or reset at any point of a call, on two runners.
+ *
+ * @module-tag long
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"

@@ -55,7 +55,9 @@ layer(withFunctions({ SVC_FUNCTIONS_CPU_SECONDS_PER_MINUTE: "1" }), live)(
         assert.isFalse(world.suspended.has(id))
       })
 
-    it.effect("after a response stop at the budget of a minute", () => burning("after"))
+    it.effect("after a response stop at the budget of a minute", () => burning("after"), {
+      tags: "long"
+    })
     it.effect("in a cron stop at the budget of a minute", () => burning("cron"))
 
     it.effect("run at a lower priority than the service", () =>

@@ -1,6 +1,8 @@
 /**
  * Framings of requests to a function, over raw connections and through two runners: what reaches the
  * process is one request, the caller's, or nothing.
+ *
+ * @module-tag long
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"

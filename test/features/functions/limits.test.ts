@@ -333,32 +333,31 @@ layer(withFunctions({ SVC_FUNCTIONS_STORAGE_MB: "2" }), live)("functions", (it) 
     })
   )
 
-  it.effect("refuses modules that cannot start, with the file and the line", () =>
-    Effect.gen(function* () {
-      const runtime = yield* FunctionsRuntime
-      const problemOf = (modules: Record<string, string>) =>
-        Effect.map(Effect.flip(runtime.validate(program(modules))), (error) =>
-          error._tag === "function_invalid" ? { ...error.details, message: error.message } : error
+  it.effect(
+    "refuses modules that cannot start, with the file and the line",
+    () =>
+      Effect.gen(function* () {
+        const runtime = yield* FunctionsRuntime
+        const problemOf = (modules: Record<string, string>) =>
+          Effect.map(Effect.flip(runtime.validate(program(modules))), (error) =>
+            error._tag === "function_invalid" ? { ...error.details, message: error.message } : error
+          )
+        const broken = yield* problemOf({ "main.js": "\nconst a = ;" })
+        assert.deepInclude(broken, { file: "main.js", line: 2 })
+        assert.deepInclude(yield* problemOf({ "src/main.js": `import "./no.js"` }), {
+          file: "src/main.js",
+          line: null
+        })
+        assert.deepInclude(
+          yield* problemOf({ "main.js": `import "./b.js"`, "b.js": `\n\nthrow new Error("top")` }),
+          { file: "b.js", line: 3, message: "Error: top" }
         )
-      assert.deepInclude(yield* problemOf({ "main.js": "\nconst a = ;" }), {
-        file: "main.js",
-        line: 2
-      })
-      assert.deepInclude(yield* problemOf({ "src/main.js": `import "./no.js"` }), {
-        file: "src/main.js",
-        line: null
-      })
-      assert.deepInclude(
-        yield* problemOf({ "main.js": `import "./b.js"`, "b.js": `\n\nthrow new Error("top")` }),
-        { file: "b.js", line: 3, message: "Error: top" }
-      )
-      const endless = yield* problemOf({ "main.js": "while (true);" })
-      assert.match("message" in endless ? endless.message : "", /2000 ms/)
-      const fine = yield* runtime.validate(
-        program(`export default {}; export const onStats = () => {}`)
-      )
-      assert.deepStrictEqual(fine, { hooks: ["onStats"] })
-    })
+        const endless = yield* problemOf({ "main.js": "while (true);" })
+        assert.match("message" in endless ? endless.message : "", /2000 ms/)
+        const fine = program(`export default {}; export const onStats = () => {}`)
+        assert.deepStrictEqual(yield* runtime.validate(fine), { hooks: ["onStats"] })
+      }),
+    { tags: "long" }
   )
 
   it.effect("replaces a version after calls under way have ended", () =>

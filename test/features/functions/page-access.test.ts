@@ -77,27 +77,39 @@ const handshake = (target: TestTarget, label: string, origin: string) =>
   })
 
 layer(App, { timeout: "120 seconds", excludeTestServices: true })("pages and functions", (it) => {
-  it.effect("lets pages send any method and header, without a call of the function", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const { calls, send, sendToApp } = yield* setUp(app)
-      const before = yield* calls
-      for (const method of ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"]) {
-        for (const to of [send, sendToApp]) {
-          const { body, headers, status } = yield* to("OPTIONS", "/a/b?c", preflight(method))
-          assert.deepStrictEqual([status, body.length], [204, 0], method)
-          assert.strictEqual(headers["access-control-allow-origin"], "*")
-          assert.strictEqual(headers["access-control-allow-methods"], method)
-          assert.strictEqual(headers["access-control-allow-headers"], "authorization,x-own")
-          assert.match(String(headers["access-control-max-age"]), /^\d+$/)
-          assert.isUndefined(headers["access-control-allow-credentials"])
+  it.effect(
+    "lets pages send any method and header, without a call of the function",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const { calls, send, sendToApp } = yield* setUp(app)
+        const before = yield* calls
+        for (const method of [
+          "GET",
+          "HEAD",
+          "POST",
+          "PUT",
+          "PATCH",
+          "DELETE",
+          "OPTIONS",
+          "PURGE"
+        ]) {
+          for (const to of [send, sendToApp]) {
+            const { body, headers, status } = yield* to("OPTIONS", "/a/b?c", preflight(method))
+            assert.deepStrictEqual([status, body.length], [204, 0], method)
+            assert.strictEqual(headers["access-control-allow-origin"], "*")
+            assert.strictEqual(headers["access-control-allow-methods"], method)
+            assert.strictEqual(headers["access-control-allow-headers"], "authorization,x-own")
+            assert.match(String(headers["access-control-max-age"]), /^\d+$/)
+            assert.isUndefined(headers["access-control-allow-credentials"])
+          }
         }
-      }
-      assert.strictEqual(yield* calls, before)
-      // Other requests of this method are the function's.
-      const { body } = yield* send("OPTIONS", "/", { origin: page })
-      assert.strictEqual(at(JSON.parse(body.toString()), "method"), "OPTIONS")
-    })
+        assert.strictEqual(yield* calls, before)
+        // Other requests of this method are the function's.
+        const { body } = yield* send("OPTIONS", "/", { origin: page })
+        assert.strictEqual(at(JSON.parse(body.toString()), "method"), "OPTIONS")
+      }),
+    { tags: "long" }
   )
 
   it.effect("lets pages of any origin read responses, unless the function decides itself", () =>

@@ -1,6 +1,8 @@
 /**
  * Responses of a function that say something wrong about themselves, on connections that carry the requests
  * of several callers: each caller gets its own response, or the end of the connection.
+ *
+ * @module-tag long
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"

@@ -178,7 +178,8 @@ layer(withFunctions().pipe(Layer.provideMerge(MovableClock.layerAt(realTime(0)))
             const answer = yield* send(process.sockets.main, "GET", seal())
             assert.strictEqual(answer.status, status, `${age} ms`)
           }
-        })
+        }),
+      { tags: "long" }
     )
   }
 )

@@ -92,31 +92,35 @@ layer(Shared, live)("snapshots of functions", (it) => {
         yield* one.close(id)
         assert.strictEqual(yield* one.snapshots.restore(id, 5), "restored")
         assert.deepStrictEqual((yield* readOn(one, id)).rows, [1, 3])
-      })
+      }),
+    { tags: "long" }
   )
 
-  it.effect("keeps the snapshot before one that fails in the middle", () =>
-    Effect.gen(function* () {
-      const one = yield* startRunner("middle-one")
-      const two = yield* startRunner("middle-two")
-      const { state } = yield* SharedStore
-      const id = yield* openOn(one)
-      yield* one.call(id, "write?n=1")
-      yield* one.snapshots.take(id, 1)
-      yield* one.call(id, "grow?n=5")
-      state.left = 3
-      assert.strictEqual((yield* Effect.flip(one.snapshots.take(id, 1)))._tag, "unavailable")
-      yield* two.snapshots.restore(id, 2)
-      assert.deepStrictEqual((yield* readOn(two, id)).rows, [1])
-      yield* two.call(id, "write?n=2")
-      state.left = Infinity
-      for (const n of [3, 4]) {
+  it.effect(
+    "keeps the snapshot before one that fails in the middle",
+    () =>
+      Effect.gen(function* () {
+        const one = yield* startRunner("middle-one")
+        const two = yield* startRunner("middle-two")
+        const { state } = yield* SharedStore
+        const id = yield* openOn(one)
+        yield* one.call(id, "write?n=1")
+        yield* one.snapshots.take(id, 1)
+        yield* one.call(id, "grow?n=5")
+        state.left = 3
+        assert.strictEqual((yield* Effect.flip(one.snapshots.take(id, 1)))._tag, "unavailable")
+        yield* two.snapshots.restore(id, 2)
+        assert.deepStrictEqual((yield* readOn(two, id)).rows, [1])
+        yield* two.call(id, "write?n=2")
+        state.left = Infinity
+        for (const n of [3, 4]) {
+          yield* two.snapshots.take(id, 2)
+          yield* two.call(id, `write?n=${n}`)
+        }
         yield* two.snapshots.take(id, 2)
-        yield* two.call(id, `write?n=${n}`)
-      }
-      yield* two.snapshots.take(id, 2)
-      // What the first runner has stored in vain is gone as well.
-      assert.sameMembers([...(yield* objectsOf(id))], yield* namedObjects(id))
-    })
+        // What the first runner has stored in vain is gone as well.
+        assert.sameMembers([...(yield* objectsOf(id))], yield* namedObjects(id))
+      }),
+    { tags: "long" }
   )
 })

@@ -97,33 +97,39 @@ layer(withFunctions({ SVC_FUNCTIONS_STORAGE_MB: "2" }), live)("functions that ho
       })
   )
 
-  it.effect("run again after their cache is emptied, which costs no data", () =>
-    Effect.gen(function* () {
-      const id = (yield* FunctionsWorld).live(hoarderProgram())
-      yield* storeUntil(id, "cache", "functions_suspended")
-      const runs = Effect.map(call(id, "ok"), ({ text }) => text === "ok")
-      yield* Effect.repeat(runs, { until: (isRunning) => isRunning })
-      assert.isBelow(yield* sizeOf(id), 2 * mebibyte)
-    })
+  it.effect(
+    "run again after their cache is emptied, which costs no data",
+    () =>
+      Effect.gen(function* () {
+        const id = (yield* FunctionsWorld).live(hoarderProgram())
+        yield* storeUntil(id, "cache", "functions_suspended")
+        const runs = Effect.map(call(id, "ok"), ({ text }) => text === "ok")
+        yield* Effect.repeat(runs, { until: (isRunning) => isRunning })
+        assert.isBelow(yield* sizeOf(id), 2 * mebibyte)
+      }),
+    { tags: "long" }
   )
 
-  it.effect("run again after the developer has deleted rows, also after a restart", () =>
-    Effect.gen(function* () {
-      const id = (yield* FunctionsWorld).live(hoarderProgram())
-      const runtime = yield* FunctionsRuntime
-      const { local } = yield* FunctionHosts
-      if (typeof local === "string") return assert.fail(local)
-      yield* storeUntil(id, "sql", "functions_suspended")
-      yield* Effect.promise(() => local.hosts.close(id, 0))
-      assert.strictEqual(codeOf((yield* call(id, "ok")).text), "functions_suspended")
-      const { rows } = yield* runtime.query(id, "DB", "select count(*) from t", [])
-      assert.isAbove(Number(rows[0]?.[0]), 5)
-      yield* runtime.query(id, "DB", "delete from t", [])
-      const runs = Effect.map(call(id, "ok"), ({ text }) => text === "ok")
-      yield* Effect.repeat(runs, { until: (isRunning) => isRunning })
-      const kept = yield* runtime.query(id, "DB", "select count(*) from t", [])
-      assert.deepStrictEqual(kept.rows, [[0]])
-    })
+  it.effect(
+    "run again after the developer has deleted rows, also after a restart",
+    () =>
+      Effect.gen(function* () {
+        const id = (yield* FunctionsWorld).live(hoarderProgram())
+        const runtime = yield* FunctionsRuntime
+        const { local } = yield* FunctionHosts
+        if (typeof local === "string") return assert.fail(local)
+        yield* storeUntil(id, "sql", "functions_suspended")
+        yield* Effect.promise(() => local.hosts.close(id, 0))
+        assert.strictEqual(codeOf((yield* call(id, "ok")).text), "functions_suspended")
+        const { rows } = yield* runtime.query(id, "DB", "select count(*) from t", [])
+        assert.isAbove(Number(rows[0]?.[0]), 5)
+        yield* runtime.query(id, "DB", "delete from t", [])
+        const runs = Effect.map(call(id, "ok"), ({ text }) => text === "ok")
+        yield* Effect.repeat(runs, { until: (isRunning) => isRunning })
+        const kept = yield* runtime.query(id, "DB", "select count(*) from t", [])
+        assert.deepStrictEqual(kept.rows, [[0]])
+      }),
+    { tags: "long" }
   )
 })
 

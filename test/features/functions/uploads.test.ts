@@ -10,17 +10,20 @@ const bytes = 20_000_000
 const uploads = 20
 
 layer(withFunctions(), live)("uploads to functions", (it) => {
-  it.effect("answers what the function answers before it has read the body", () =>
-    Effect.gen(function* () {
-      const world = yield* FunctionsWorld
-      const id = world.live(
-        program(`export default { fetch: () => new Response("no", { status: 403 }) }`)
-      )
-      for (let i = 0; i < uploads; i += 1) {
-        const url = `${world.url}/${id}/`
-        const answer = yield* Effect.promise(() => upload({ url, bytes }))
-        assert.match(answer, /^HTTP\/1\.1 403 [^]*no/, `upload ${i}`)
-      }
-    })
+  it.effect(
+    "answers what the function answers before it has read the body",
+    () =>
+      Effect.gen(function* () {
+        const world = yield* FunctionsWorld
+        const id = world.live(
+          program(`export default { fetch: () => new Response("no", { status: 403 }) }`)
+        )
+        for (let i = 0; i < uploads; i += 1) {
+          const url = `${world.url}/${id}/`
+          const answer = yield* Effect.promise(() => upload({ url, bytes }))
+          assert.match(answer, /^HTTP\/1\.1 403 [^]*no/, `upload ${i}`)
+        }
+      }),
+    { tags: "long" }
   )
 })

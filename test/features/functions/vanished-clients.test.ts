@@ -80,36 +80,42 @@ const setUp = Effect.gen(function* () {
 const isStarting = ({ supervisor }: { supervisor: { isQuiet: boolean } }) => !supervisor.isQuiet
 
 layer(withFunctions(), live)("clients that go away", (it) => {
-  it.effect("leave no WebSocket open that was asked for while the function started", () =>
-    Effect.gen(function* () {
-      const { closed, gone, host, start, stop } = yield* setUp
-      for (const [way, leave] of Object.entries(ways)) {
-        yield* stop
-        const sockets = yield* Effect.all(
-          Array.from({ length: 20 }, () => start("/", upgrade)),
-          { concurrency: "unbounded" }
-        )
-        yield* eventually(() => isStarting(host), "the function starts")
-        for (const socket of sockets) leave(socket)
-        yield* gone
-        yield* closed(way)
-      }
-    })
+  it.effect(
+    "leave no WebSocket open that was asked for while the function started",
+    () =>
+      Effect.gen(function* () {
+        const { closed, gone, host, start, stop } = yield* setUp
+        for (const [way, leave] of Object.entries(ways)) {
+          yield* stop
+          const sockets = yield* Effect.all(
+            Array.from({ length: 20 }, () => start("/", upgrade)),
+            { concurrency: "unbounded" }
+          )
+          yield* eventually(() => isStarting(host), "the function starts")
+          for (const socket of sockets) leave(socket)
+          yield* gone
+          yield* closed(way)
+        }
+      }),
+    { tags: "long" }
   )
 
-  it.effect("leave no open WebSocket behind, whichever way they go", () =>
-    Effect.gen(function* () {
-      const { closed, count, gone, start } = yield* setUp
-      for (const [way, leave] of Object.entries(ways)) {
-        const before = (yield* count).opened
-        const sockets = yield* Effect.all(Array.from({ length: 10 }, () => start("/", upgrade)))
-        yield* Effect.promise(() => Promise.all(sockets.map((socket) => once(socket, "data"))))
-        assert.strictEqual((yield* count).opened, before + 10)
-        for (const socket of sockets) leave(socket)
-        yield* gone
-        yield* closed(way)
-      }
-    })
+  it.effect(
+    "leave no open WebSocket behind, whichever way they go",
+    () =>
+      Effect.gen(function* () {
+        const { closed, count, gone, start } = yield* setUp
+        for (const [way, leave] of Object.entries(ways)) {
+          const before = (yield* count).opened
+          const sockets = yield* Effect.all(Array.from({ length: 10 }, () => start("/", upgrade)))
+          yield* Effect.promise(() => Promise.all(sockets.map((socket) => once(socket, "data"))))
+          assert.strictEqual((yield* count).opened, before + 10)
+          for (const socket of sockets) leave(socket)
+          yield* gone
+          yield* closed(way)
+        }
+      }),
+    { tags: "long" }
   )
 
   it.effect("end their requests while the function starts, runs, reads and answers", () =>

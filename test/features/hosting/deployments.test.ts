@@ -160,20 +160,23 @@ layer(Node, { timeout: "60 seconds" })("deployments", (it) => {
       })
   )
 
-  it.effect("takes 20,000 files in a deployment and refuses one more", () =>
-    Effect.gen(function* () {
-      const { target } = yield* setUp
-      const file = (n: number) => ({ path: `f/${n}.txt`, sha256: sha256(`${n}`), size: 5 })
-      const files = Array.from({ length: 20_001 }, (_, n) => file(n))
-      const over = yield* call(target, "POST", "deployments", { files })
-      assert.strictEqual(over.status, 400)
-      const whole = yield* call(target, "POST", "deployments", { files: files.slice(1) })
-      assert.strictEqual(whole.status, 200)
-      assert.strictEqual(at(whole.body, "fileCount"), 20_000)
-      assert.strictEqual(at(whole.body, "missingBytes"), 100_000)
-      const got = yield* call(target, "GET", "deployments/1")
-      assert.strictEqual(at(got.body, "files", 19_999, "size"), 5)
-    })
+  it.effect(
+    "takes 20,000 files in a deployment and refuses one more",
+    () =>
+      Effect.gen(function* () {
+        const { target } = yield* setUp
+        const file = (n: number) => ({ path: `f/${n}.txt`, sha256: sha256(`${n}`), size: 5 })
+        const files = Array.from({ length: 20_001 }, (_, n) => file(n))
+        const over = yield* call(target, "POST", "deployments", { files })
+        assert.strictEqual(over.status, 400)
+        const whole = yield* call(target, "POST", "deployments", { files: files.slice(1) })
+        assert.strictEqual(whole.status, 200)
+        assert.strictEqual(at(whole.body, "fileCount"), 20_000)
+        assert.strictEqual(at(whole.body, "missingBytes"), 100_000)
+        const got = yield* call(target, "GET", "deployments/1")
+        assert.strictEqual(at(got.body, "files", 19_999, "size"), 5)
+      }),
+    { tags: "long" }
   )
 
   it.effect("never makes a deployment with invalid settings live", () =>

@@ -90,25 +90,28 @@ layer(Node, { timeout: "30 seconds" })("hosting with a bucket", (it) => {
     })
   )
 
-  it.effect("keeps serving cached files of a live app while the S3 bucket is away", () =>
-    Effect.gen(function* () {
-      const { host, open, state, target } = yield* setUp
-      yield* deploy(target, files)
-      const other = yield* another("three")
-      assert.strictEqual((yield* visit(other, host, "/big.bin")).status, 200)
-      state.away = true
-      assert.strictEqual((yield* open("/big.bin")).body.toString(), big)
-      assert.strictEqual((yield* visit(other, host, "/big.bin")).body.toString(), big)
-      assert.isAtLeast((yield* visit(other, host, "/")).status, 500)
-      const next = { "index.html": "next" }
-      yield* create(target, next)
-      assert.strictEqual((yield* upload(target, "next")).status, 503)
-      state.away = false
-      // Nothing counts as lost.
-      assert.strictEqual((yield* visit(other, host, "/")).body.toString(), page)
-      yield* deploy(target, next)
-      assert.strictEqual((yield* visit(other, host, "/")).body.toString(), "next")
-    })
+  it.effect(
+    "keeps serving cached files of a live app while the S3 bucket is away",
+    () =>
+      Effect.gen(function* () {
+        const { host, open, state, target } = yield* setUp
+        yield* deploy(target, files)
+        const other = yield* another("three")
+        assert.strictEqual((yield* visit(other, host, "/big.bin")).status, 200)
+        state.away = true
+        assert.strictEqual((yield* open("/big.bin")).body.toString(), big)
+        assert.strictEqual((yield* visit(other, host, "/big.bin")).body.toString(), big)
+        assert.isAtLeast((yield* visit(other, host, "/")).status, 500)
+        const next = { "index.html": "next" }
+        yield* create(target, next)
+        assert.strictEqual((yield* upload(target, "next")).status, 503)
+        state.away = false
+        // Nothing counts as lost.
+        assert.strictEqual((yield* visit(other, host, "/")).body.toString(), page)
+        yield* deploy(target, next)
+        assert.strictEqual((yield* visit(other, host, "/")).body.toString(), "next")
+      }),
+    { tags: "long" }
   )
 
   it.effect(
@@ -125,27 +128,33 @@ layer(Node, { timeout: "30 seconds" })("hosting with a bucket", (it) => {
           assert.strictEqual((yield* visit(other, host, `/${path}`)).body.toString(), content, path)
         }
         assert.lengthOf(yield* Effect.promise(() => readdir(cached("four"))), 3)
-      })
+      }),
+    { tags: "long" }
   )
 
-  it.effect("serves no damaged object of an S3 bucket, and asks for its file again", () =>
-    Effect.gen(function* () {
-      const { host, target } = yield* setUp
-      yield* deploy(target, files)
-      const { folder } = yield* Bucket
-      yield* Effect.promise(async () => {
-        const root = join(folder, "objects", "games", "of", "mine", target.environmentId)
-        const name = (await readdir(root)).find((file) => file === `${sha256(big)}._S3rver_object`)
-        const path = join(root, name ?? "")
-        await writeFile(path, (await readFile(path, "utf8")).replace("5", "6"))
-      })
-      const other = yield* another("five")
-      assert.isAtLeast((yield* visit(other, host, "/big.bin")).status, 500)
-      const again = yield* create(target, files)
-      assert.deepStrictEqual(at(again.body, "missing"), [sha256(big)])
-      yield* deploy(target, files)
-      assert.strictEqual((yield* visit(other, host, "/big.bin")).body.toString(), big)
-    })
+  it.effect(
+    "serves no damaged object of an S3 bucket, and asks for its file again",
+    () =>
+      Effect.gen(function* () {
+        const { host, target } = yield* setUp
+        yield* deploy(target, files)
+        const { folder } = yield* Bucket
+        yield* Effect.promise(async () => {
+          const root = join(folder, "objects", "games", "of", "mine", target.environmentId)
+          const name = (await readdir(root)).find(
+            (file) => file === `${sha256(big)}._S3rver_object`
+          )
+          const path = join(root, name ?? "")
+          await writeFile(path, (await readFile(path, "utf8")).replace("5", "6"))
+        })
+        const other = yield* another("five")
+        assert.isAtLeast((yield* visit(other, host, "/big.bin")).status, 500)
+        const again = yield* create(target, files)
+        assert.deepStrictEqual(at(again.body, "missing"), [sha256(big)])
+        yield* deploy(target, files)
+        assert.strictEqual((yield* visit(other, host, "/big.bin")).body.toString(), big)
+      }),
+    { tags: "long" }
   )
 
   it.effect("replaces a damaged copy in the cache by the object of the S3 bucket", () =>
@@ -163,22 +172,25 @@ layer(Node, { timeout: "30 seconds" })("hosting with a bucket", (it) => {
     })
   )
 
-  it.effect("removes S3 objects that no deployment names, and those of a deleted project", () =>
-    Effect.gen(function* () {
-      const { objects, target } = yield* setUp
-      const collect = yield* makeCollect
-      const store = yield* BlobStore
-      const now = yield* DateTime.now
-      yield* create(target, { "a.html": "a" })
-      yield* upload(target, "a")
-      assert.lengthOf(yield* objects, 1)
-      for (const hours of [25, 50, 75]) yield* collect(DateTime.add(now, { hours }))
-      assert.lengthOf(yield* objects, 0)
-      yield* deploy(target, files)
-      assert.lengthOf(yield* objects, 7)
-      yield* store.removeAll(target.environmentId)
-      assert.lengthOf(yield* objects, 0)
-      assert.strictEqual((yield* call(target, "GET", "hosting")).status, 200)
-    })
+  it.effect(
+    "removes S3 objects that no deployment names, and those of a deleted project",
+    () =>
+      Effect.gen(function* () {
+        const { objects, target } = yield* setUp
+        const collect = yield* makeCollect
+        const store = yield* BlobStore
+        const now = yield* DateTime.now
+        yield* create(target, { "a.html": "a" })
+        yield* upload(target, "a")
+        assert.lengthOf(yield* objects, 1)
+        for (const hours of [25, 50, 75]) yield* collect(DateTime.add(now, { hours }))
+        assert.lengthOf(yield* objects, 0)
+        yield* deploy(target, files)
+        assert.lengthOf(yield* objects, 7)
+        yield* store.removeAll(target.environmentId)
+        assert.lengthOf(yield* objects, 0)
+        assert.strictEqual((yield* call(target, "GET", "hosting")).status, 200)
+      }),
+    { tags: "long" }
   )
 })

@@ -186,35 +186,41 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
     })
   )
 
-  it.effect("sends each of many clients its own part, though others leave in the middle", () =>
-    Effect.gen(function* () {
-      const { host, open, target, url } = yield* setUp
-      const numbers = new Uint8Array(Uint32Array.from({ length: 500_000 }, (_, i) => i).buffer)
-      yield* deploy(target, { "big.bin": numbers })
-      const rangeOf = (client: number) => ({
-        first: client * 9347,
-        last: client * 9347 + 900_000
-      })
-      const read = Effect.fnUntraced(function* (client: number) {
-        const { first, last } = rangeOf(client)
-        const part = yield* open("/big.bin", { range: `bytes=${first}-${last}` })
-        assert.isTrue(part.body.equals(numbers.subarray(first, last + 1)), `client ${client}`)
-      })
-      const leave = (client: number) =>
-        Effect.callback<void>((resume) => {
-          const { first, last } = rangeOf(client)
-          const headers = { host, range: `bytes=${first}-${last}` }
-          const { port } = new URL(url)
-          get({ port, host: "127.0.0.1", path: "/big.bin", headers, agent: false }, (response) => {
-            response.once("data", () => response.destroy())
-            response.once("close", () => resume(Effect.void))
-          })
+  it.effect(
+    "sends each of many clients its own part, though others leave in the middle",
+    () =>
+      Effect.gen(function* () {
+        const { host, open, target, url } = yield* setUp
+        const numbers = new Uint8Array(Uint32Array.from({ length: 500_000 }, (_, i) => i).buffer)
+        yield* deploy(target, { "big.bin": numbers })
+        const rangeOf = (client: number) => ({
+          first: client * 9347,
+          last: client * 9347 + 900_000
         })
-      const clients = Array.from({ length: 120 }, (_, client) => client)
-      yield* Effect.forEach(clients, (client) => (client % 3 === 0 ? leave : read)(client), {
-        concurrency: "unbounded"
-      })
-    })
+        const read = Effect.fnUntraced(function* (client: number) {
+          const { first, last } = rangeOf(client)
+          const part = yield* open("/big.bin", { range: `bytes=${first}-${last}` })
+          assert.isTrue(part.body.equals(numbers.subarray(first, last + 1)), `client ${client}`)
+        })
+        const leave = (client: number) =>
+          Effect.callback<void>((resume) => {
+            const { first, last } = rangeOf(client)
+            const headers = { host, range: `bytes=${first}-${last}` }
+            const { port } = new URL(url)
+            get(
+              { port, host: "127.0.0.1", path: "/big.bin", headers, agent: false },
+              (response) => {
+                response.once("data", () => response.destroy())
+                response.once("close", () => resume(Effect.void))
+              }
+            )
+          })
+        const clients = Array.from({ length: 120 }, (_, client) => client)
+        yield* Effect.forEach(clients, (client) => (client % 3 === 0 ? leave : read)(client), {
+          concurrency: "unbounded"
+        })
+      }),
+    { tags: "long" }
   )
 
   it.effect("serves each version at its own address, and a rollback at once", () =>

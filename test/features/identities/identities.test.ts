@@ -193,7 +193,8 @@ layer(appWithSql(), live)("identities", (it) => {
             assert.strictEqual(codeOf(yield* refresh(app, token)), "session_revoked")
           }
         }
-      })
+      }),
+    { tags: "long" }
   )
 
   it.effect("refuses to unlink for a banned player", () =>

@@ -84,7 +84,8 @@ layer(TwoRunners.layerWith(), live)("a ban on two runners", (it) => {
         const write = play(at2, player, "PATCH", "players/me", { displayName: "X" })
         const free = Effect.repeat(write, { until: (answer) => codeOf(answer) === "ok" })
         yield* Effect.timeout(free, "5 seconds")
-      })
+      }),
+    { tags: "long" }
   )
 
   it.effect(

@@ -1,4 +1,8 @@
-/** OAuth sign-ins of two games: the provider of one hangs for all its players, those of the other sign in. */
+/**
+ * OAuth sign-ins of two games: the provider of one hangs for all its players, those of the other sign in.
+ *
+ * @module-tag long
+ */
 import { createServer } from "node:http"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"

@@ -381,7 +381,8 @@ layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
               )
             }
           }
-        })
+        }),
+      { tags: "long" }
     )
 
     it.effect("reports access_denied when the user declines", () =>

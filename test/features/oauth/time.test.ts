@@ -67,32 +67,35 @@ layer(OAuthNodeLive(), { timeout: "120 seconds" })("expiry of an OAuth flow", (i
 layer(OAuthNodeLive({ SVC_THROTTLES: "on" }), { timeout: "120 seconds" })(
   "throttles of an OAuth flow",
   (it) => {
-    it.effect("limits starts, code exchanges and native sign-ins per address", () =>
-      Effect.gen(function* () {
-        const app = yield* makeApp
-        const native = { idToken: "x", nonce: "a-nonce-of-somebody", platform: "ios" }
-        const calls = [
-          [
-            "google/start",
-            { redirectUrl, challenge: challengeOf(verifier) },
-            "oauthStartPerAddress"
-          ],
-          ["exchange", { code: "made-up", verifier }, "oauthExchangePerAddress"],
-          ["google/native", native, "oauthNativePerAddress"]
-        ] as const
-        for (const [path, body, name] of calls) {
-          for (let n = 0; n < throttles[name].burst; n += 1) {
-            assert.notStrictEqual(
-              codeOf(yield* call(app, path, body)),
-              "rate_limited",
-              `${path} ${n}`
-            )
+    it.effect(
+      "limits starts, code exchanges and native sign-ins per address",
+      () =>
+        Effect.gen(function* () {
+          const app = yield* makeApp
+          const native = { idToken: "x", nonce: "a-nonce-of-somebody", platform: "ios" }
+          const calls = [
+            [
+              "google/start",
+              { redirectUrl, challenge: challengeOf(verifier) },
+              "oauthStartPerAddress"
+            ],
+            ["exchange", { code: "made-up", verifier }, "oauthExchangePerAddress"],
+            ["google/native", native, "oauthNativePerAddress"]
+          ] as const
+          for (const [path, body, name] of calls) {
+            for (let n = 0; n < throttles[name].burst; n += 1) {
+              assert.notStrictEqual(
+                codeOf(yield* call(app, path, body)),
+                "rate_limited",
+                `${path} ${n}`
+              )
+            }
+            const refused = yield* call(app, path, body)
+            assert.deepStrictEqual([refused.status, codeOf(refused)], [429, "rate_limited"])
+            assert.isNotNull(refused.headers.get("retry-after"))
           }
-          const refused = yield* call(app, path, body)
-          assert.deepStrictEqual([refused.status, codeOf(refused)], [429, "rate_limited"])
-          assert.isNotNull(refused.headers.get("retry-after"))
-        }
-      })
+        }),
+      { tags: "long" }
     )
   }
 )

@@ -39,22 +39,25 @@ const unreadExport = Effect.fnUntraced(function* (target: TestTarget, player: Te
 layer(appWithSql({ SVC_THROTTLES: "on" }), { timeout: "120 seconds", excludeTestServices: true })(
   "large exports",
   (it) => {
-    it.effect("reads a save only when the client has read those before it", () =>
-      Effect.gen(function* () {
-        const app = yield* TestApp
-        const sql = yield* SqlClient.SqlClient
-        const player = yield* largePlayer
-        const connection = yield* unreadExport(app, player)
-        yield* sql`delete from saves where player_id = ${player.id} and key > 'save-30'`
-        connection.resumeReading()
-        yield* app.eventually(
-          Effect.sync(() => connection.received.includes("\r\n0\r\n\r\n")),
-          "the export ends"
-        )
-        const text = connection.received.toString("latin1")
-        assert.include(text, '"save-10"')
-        assert.notInclude(text, '"save-40"')
-      }).pipe(Effect.scoped)
+    it.effect(
+      "reads a save only when the client has read those before it",
+      () =>
+        Effect.gen(function* () {
+          const app = yield* TestApp
+          const sql = yield* SqlClient.SqlClient
+          const player = yield* largePlayer
+          const connection = yield* unreadExport(app, player)
+          yield* sql`delete from saves where player_id = ${player.id} and key > 'save-30'`
+          connection.resumeReading()
+          yield* app.eventually(
+            Effect.sync(() => connection.received.includes("\r\n0\r\n\r\n")),
+            "the export ends"
+          )
+          const text = connection.received.toString("latin1")
+          assert.include(text, '"save-10"')
+          assert.notInclude(text, '"save-40"')
+        }).pipe(Effect.scoped),
+      { tags: "long" }
     )
 
     it.effect("refuses a second export of a player while the first is unread", () =>

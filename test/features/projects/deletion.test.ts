@@ -221,7 +221,8 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
         assert.deepStrictEqual(yield* statuses, [404, 404])
         yield* ask("POST", `/${id}/restore`)
         assert.deepStrictEqual(yield* statuses, [200, 200])
-      })
+      }),
+    { tags: "long" }
   )
 
   it.effect("purges a deleted project after seven days, all but its audit entries", () =>

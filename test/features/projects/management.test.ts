@@ -183,28 +183,31 @@ layer(Node)("projects", (it) => {
     })
   )
 
-  it.effect("limits the projects of a developer and the keys of an environment", () =>
-    Effect.gen(function* () {
-      const { developer, path } = yield* setUp()
-      const sql = yield* SqlClient.SqlClient
-      const { developerId } = developer
-      yield* sql`insert into projects (id, name, slug, created_at)
+  it.effect(
+    "limits the projects of a developer and the keys of an environment",
+    () =>
+      Effect.gen(function* () {
+        const { developer, path } = yield* setUp()
+        const sql = yield* SqlClient.SqlClient
+        const { developerId } = developer
+        yield* sql`insert into projects (id, name, slug, created_at)
         select 'prj_' || lpad(n::text, 26, '0'), 'n', ${developerId} || n, now()
         from generate_series(2, ${limits.perDeveloper}::int) n`
-      yield* sql`insert into project_members (project_id, developer_id, created_at)
+        yield* sql`insert into project_members (project_id, developer_id, created_at)
         select id, ${developerId}, now() from projects where name = 'n'`
-      const more = yield* ask(developer, "POST", "/v1/projects", { name: "More" })
-      assert.strictEqual(codeOf(more), "too_many_projects")
-      assert.deepStrictEqual(at(more.body, "error", "details"), { limit: limits.perDeveloper })
-      const keys = `${path}/environments/production/keys`
-      const made = yield* Effect.forEach(
-        Array.from({ length: limits.keysPerEnvironment }),
-        () => Effect.map(ask(developer, "POST", keys, { kind: "secret" }), codeOf),
-        { concurrency: 4 }
-      )
-      const refused = made.filter((code) => code !== "ok")
-      assert.deepStrictEqual(refused, ["too_many_keys", "too_many_keys"])
-    })
+        const more = yield* ask(developer, "POST", "/v1/projects", { name: "More" })
+        assert.strictEqual(codeOf(more), "too_many_projects")
+        assert.deepStrictEqual(at(more.body, "error", "details"), { limit: limits.perDeveloper })
+        const keys = `${path}/environments/production/keys`
+        const made = yield* Effect.forEach(
+          Array.from({ length: limits.keysPerEnvironment }),
+          () => Effect.map(ask(developer, "POST", keys, { kind: "secret" }), codeOf),
+          { concurrency: 4 }
+        )
+        const refused = made.filter((code) => code !== "ok")
+        assert.deepStrictEqual(refused, ["too_many_keys", "too_many_keys"])
+      }),
+    { tags: "long" }
   )
 })
 

@@ -144,45 +144,48 @@ layer(Node)("players of an environment", (it) => {
     })
   )
 
-  it.effect("shows a part of the players, in an order, with their number", () =>
-    Effect.gen(function* () {
-      const { see, target } = yield* setUp
-      const sql = yield* SqlClient.SqlClient
-      const [ada, , cleo] = yield* Effect.forEach(["Ada", "bob", "Cleo", "ann"], (name) =>
-        Effect.andThen(TestClock.adjust(1), guest(target, name))
-      )
-      yield* sql`update players set is_guest = false where id = ${cleo?.id ?? ""}`
-      const usage = yield* Usage
-      yield* usage.flush
-      yield* TestClock.adjust("1 day")
-      yield* usage.playerSeen(target.environmentId, PlayerId.make(ada?.id ?? ""))
-      yield* usage.flush
-      const moderate = (id: string | undefined, act: string, body: object) =>
-        request(`${target.url}/v1/admin/players/${id}/${act}`, {
-          headers: { "x-svc-key": target.secretKey },
-          body
-        })
-      yield* moderate(ada?.id, "ban", { reason: "x" })
-      yield* moderate(cleo?.id, "ban", { reason: "x" })
-      yield* moderate(cleo?.id, "unban", {})
-      const shown = (query: string) =>
-        Effect.map(see(`players?${query}`), ({ body }) => [namesOf(body), at(body, "total")])
-      assert.deepStrictEqual(yield* shown(""), [["ann", "Cleo", "bob", "Ada"], 4])
-      assert.deepStrictEqual(yield* shown("sort=oldest&limit=3"), [["Ada", "bob", "Cleo"], 4])
-      assert.deepStrictEqual(yield* shown("sort=name"), [["Ada", "ann", "bob", "Cleo"], 4])
-      assert.deepStrictEqual(yield* shown("filter=guests"), [["ann", "bob", "Ada"], 3])
-      assert.deepStrictEqual(yield* shown("filter=accounts"), [["Cleo"], 1])
-      assert.deepStrictEqual(yield* shown("filter=banned"), [["Ada"], 1])
-      assert.deepStrictEqual(yield* shown("filter=active"), [["Ada"], 1])
-      assert.deepStrictEqual(yield* shown("filter=guests&q=a&sort=newest"), [["Ada", "ann"], 2])
-      assert.deepStrictEqual(yield* shown(`filter=accounts&q=${ada?.id}`), [[], 0])
-      const { body: first } = yield* see("players?sort=name&limit=3")
-      const cursor = String(at(first, "nextCursor"))
-      assert.deepStrictEqual(yield* shown(`sort=name&limit=3&cursor=${cursor}`), [["Cleo"], null])
-      const { body: oldest } = yield* see("players?sort=oldest&limit=2")
-      const next = `sort=oldest&limit=2&cursor=${String(at(oldest, "nextCursor"))}`
-      assert.deepStrictEqual(yield* shown(next), [["Cleo", "ann"], null])
-    })
+  it.effect(
+    "shows a part of the players, in an order, with their number",
+    () =>
+      Effect.gen(function* () {
+        const { see, target } = yield* setUp
+        const sql = yield* SqlClient.SqlClient
+        const [ada, , cleo] = yield* Effect.forEach(["Ada", "bob", "Cleo", "ann"], (name) =>
+          Effect.andThen(TestClock.adjust(1), guest(target, name))
+        )
+        yield* sql`update players set is_guest = false where id = ${cleo?.id ?? ""}`
+        const usage = yield* Usage
+        yield* usage.flush
+        yield* TestClock.adjust("1 day")
+        yield* usage.playerSeen(target.environmentId, PlayerId.make(ada?.id ?? ""))
+        yield* usage.flush
+        const moderate = (id: string | undefined, act: string, body: object) =>
+          request(`${target.url}/v1/admin/players/${id}/${act}`, {
+            headers: { "x-svc-key": target.secretKey },
+            body
+          })
+        yield* moderate(ada?.id, "ban", { reason: "x" })
+        yield* moderate(cleo?.id, "ban", { reason: "x" })
+        yield* moderate(cleo?.id, "unban", {})
+        const shown = (query: string) =>
+          Effect.map(see(`players?${query}`), ({ body }) => [namesOf(body), at(body, "total")])
+        assert.deepStrictEqual(yield* shown(""), [["ann", "Cleo", "bob", "Ada"], 4])
+        assert.deepStrictEqual(yield* shown("sort=oldest&limit=3"), [["Ada", "bob", "Cleo"], 4])
+        assert.deepStrictEqual(yield* shown("sort=name"), [["Ada", "ann", "bob", "Cleo"], 4])
+        assert.deepStrictEqual(yield* shown("filter=guests"), [["ann", "bob", "Ada"], 3])
+        assert.deepStrictEqual(yield* shown("filter=accounts"), [["Cleo"], 1])
+        assert.deepStrictEqual(yield* shown("filter=banned"), [["Ada"], 1])
+        assert.deepStrictEqual(yield* shown("filter=active"), [["Ada"], 1])
+        assert.deepStrictEqual(yield* shown("filter=guests&q=a&sort=newest"), [["Ada", "ann"], 2])
+        assert.deepStrictEqual(yield* shown(`filter=accounts&q=${ada?.id}`), [[], 0])
+        const { body: first } = yield* see("players?sort=name&limit=3")
+        const cursor = String(at(first, "nextCursor"))
+        assert.deepStrictEqual(yield* shown(`sort=name&limit=3&cursor=${cursor}`), [["Cleo"], null])
+        const { body: oldest } = yield* see("players?sort=oldest&limit=2")
+        const next = `sort=oldest&limit=2&cursor=${String(at(oldest, "nextCursor"))}`
+        assert.deepStrictEqual(yield* shown(next), [["Cleo", "ann"], null])
+      }),
+    { tags: "long" }
   )
 
   it.effect("rejects invalid searches", () =>

@@ -77,56 +77,63 @@ layer(Node)("saves on two nodes", (it) => {
     })
   )
 
-  it.effect("lets exactly one of several conditional writes of one version succeed", () =>
-    Effect.gen(function* () {
-      const nodes = yield* onTwoNodes
-      const winners = (
-        answers: ReadonlyArray<{ readonly status: number; readonly body: unknown }>
-      ) => {
-        for (const answer of answers) {
-          if (answer.status !== 200) assert.match(String(codeOf(answer)), /conflict|not_found/)
+  it.effect(
+    "lets exactly one of several conditional writes of one version succeed",
+    () =>
+      Effect.gen(function* () {
+        const nodes = yield* onTwoNodes
+        const winners = (
+          answers: ReadonlyArray<{ readonly status: number; readonly body: unknown }>
+        ) => {
+          for (const answer of answers) {
+            if (answer.status !== 200) assert.match(String(codeOf(answer)), /conflict|not_found/)
+          }
+          return answers.filter(({ status }) => status === 200).length
         }
-        return answers.filter(({ status }) => status === 200).length
-      }
-      for (const round of [0, 2, 4, 6, 8]) {
-        const created = yield* writers(nodes, 8, (ask, data) =>
-          ask("PUT", path, { data, ifVersion: 0 })
-        )
-        assert.strictEqual(winners(created), 1)
-        const ifVersion = round + 1
-        const replaced = yield* writers(nodes, 8, (ask, data) =>
-          ask("PUT", path, { data, ifVersion })
-        )
-        assert.strictEqual(winners(replaced), 1)
-        const deleted = yield* writers(nodes, 8, (ask) =>
-          ask("DELETE", `${path}?ifVersion=${ifVersion + 1}`)
-        )
-        assert.strictEqual(winners(deleted), 1)
-      }
-    })
+        for (const round of [0, 2, 4, 6, 8]) {
+          const created = yield* writers(nodes, 8, (ask, data) =>
+            ask("PUT", path, { data, ifVersion: 0 })
+          )
+          assert.strictEqual(winners(created), 1)
+          const ifVersion = round + 1
+          const replaced = yield* writers(nodes, 8, (ask, data) =>
+            ask("PUT", path, { data, ifVersion })
+          )
+          assert.strictEqual(winners(replaced), 1)
+          const deleted = yield* writers(nodes, 8, (ask) =>
+            ask("DELETE", `${path}?ifVersion=${ifVersion + 1}`)
+          )
+          assert.strictEqual(winners(deleted), 1)
+        }
+      }),
+    { tags: "long" }
   )
 
-  it.effect("only increases versions of a save under concurrent writes and deletes", () =>
-    Effect.gen(function* () {
-      const nodes = yield* onTwoNodes
-      const answers = yield* writers(nodes, 60, (ask, index) =>
-        index % 3 === 0 ? ask("DELETE", path) : ask("PUT", path, { data: index })
-      )
-      const versions = answers.filter((_, index) => index % 3 !== 0).map(versionOf)
-      assert.deepStrictEqual(
-        versions.toSorted((a, b) => a - b),
-        Array.from({ length: 40 }, (_, index) => index + 1)
-      )
-      const [ask] = nodes
-      const list = ask === undefined ? undefined : yield* ask("GET", "/v1/saves")
-      const count = Array.from(Object(at(list?.body, "saves"))).length
-      const full = yield* writers(nodes, 100 - count, (put, index) =>
-        put("PUT", `/v1/saves/k${index}`, { data: 1 })
-      )
-      // The stored count of saves is exact afterwards.
-      assert.isTrue(full.every(({ status }) => status === 200))
-      const over = ask === undefined ? undefined : yield* ask("PUT", "/v1/saves/over", { data: 1 })
-      assert.strictEqual(over?.status, 409)
-    })
+  it.effect(
+    "only increases versions of a save under concurrent writes and deletes",
+    () =>
+      Effect.gen(function* () {
+        const nodes = yield* onTwoNodes
+        const answers = yield* writers(nodes, 60, (ask, index) =>
+          index % 3 === 0 ? ask("DELETE", path) : ask("PUT", path, { data: index })
+        )
+        const versions = answers.filter((_, index) => index % 3 !== 0).map(versionOf)
+        assert.deepStrictEqual(
+          versions.toSorted((a, b) => a - b),
+          Array.from({ length: 40 }, (_, index) => index + 1)
+        )
+        const [ask] = nodes
+        const list = ask === undefined ? undefined : yield* ask("GET", "/v1/saves")
+        const count = Array.from(Object(at(list?.body, "saves"))).length
+        const full = yield* writers(nodes, 100 - count, (put, index) =>
+          put("PUT", `/v1/saves/k${index}`, { data: 1 })
+        )
+        // The stored count of saves is exact afterwards.
+        assert.isTrue(full.every(({ status }) => status === 200))
+        const over =
+          ask === undefined ? undefined : yield* ask("PUT", "/v1/saves/over", { data: 1 })
+        assert.strictEqual(over?.status, 409)
+      }),
+    { tags: "long" }
   )
 })

@@ -195,7 +195,7 @@ layer(Core)("a refresh whose answer was lost", (it) => {
           current = next
         }
       }),
-    { tags: "sized" }
+    { tags: "long", tags: "sized" }
   )
 
   it.effect("repeats a rotation that a node made under the master key before", () =>
@@ -299,7 +299,7 @@ layer(Core)("thief and owner of one refresh token", (it) => {
       Effect.gen(function* () {
         const sessions = yield* Sessions
         const histories = fc.array(step, { minLength: 4, maxLength: 14 })
-        const runs = { numRuns: sampleSize(1000, 60), seed: 38 }
+        const runs = { numRuns: sampleSize(1000, 15), seed: 38 }
         for (const history of fc.sample(histories, runs)) {
           const { environmentId, playerId, refreshToken } = yield* newGuest
           const chain = new Chain(refreshToken)

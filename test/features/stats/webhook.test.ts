@@ -96,43 +96,46 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
 
   const noReply: Reply = () => undefined
 
-  it.effect("applies onFailure to invalid and late responses", () =>
-    Effect.gen(function* () {
-      const replies: ReadonlyArray<Reply> = [
-        json("not json"),
-        json({}),
-        json({ approve: "yes" }),
-        json({ results: { kills: 1 } }),
-        json([]),
-        json({ approve: true, padding: "x".repeat(70_000) }),
-        (response) => response.writeHead(500).end('{"approve":true}'),
-        (response) => response.writeHead(302, { location: "/elsewhere" }).end('{"approve":true}'),
-        (response) => response.socket?.destroy(),
-        noReply
-      ]
-      for (const reply of replies) {
-        const { received, url } = yield* developersServer(reply)
-        let reports = 0
-        for (const onFailure of ["accept", "reject"] as const) {
-          // Long enough that a busy process is not what the service is late for.
-          const timeoutMs = reply === noReply ? 1000 : 5000
-          const { player } = yield* newGame(gameWith({ url, onFailure, timeoutMs }))
-          const report = player.ask("POST", "/v1/stats", { stats: { kills: 1 } })
-          // A process without time to look for the answer says so.
-          const answer = yield* Effect.repeat(
-            Effect.tap(report, () => Effect.sync(() => (reports += 1))),
-            { until: ({ status }) => status !== 503 }
-          )
-          assert.strictEqual(answer.status, 200)
-          assert.deepStrictEqual(
-            reasonsOf(answer),
-            onFailure === "accept" ? [] : [["kills", "verification_unavailable"]]
-          )
+  it.effect(
+    "applies onFailure to invalid and late responses",
+    () =>
+      Effect.gen(function* () {
+        const replies: ReadonlyArray<Reply> = [
+          json("not json"),
+          json({}),
+          json({ approve: "yes" }),
+          json({ results: { kills: 1 } }),
+          json([]),
+          json({ approve: true, padding: "x".repeat(70_000) }),
+          (response) => response.writeHead(500).end('{"approve":true}'),
+          (response) => response.writeHead(302, { location: "/elsewhere" }).end('{"approve":true}'),
+          (response) => response.socket?.destroy(),
+          noReply
+        ]
+        for (const reply of replies) {
+          const { received, url } = yield* developersServer(reply)
+          let reports = 0
+          for (const onFailure of ["accept", "reject"] as const) {
+            // Long enough that a busy process is not what the service is late for.
+            const timeoutMs = reply === noReply ? 1000 : 5000
+            const { player } = yield* newGame(gameWith({ url, onFailure, timeoutMs }))
+            const report = player.ask("POST", "/v1/stats", { stats: { kills: 1 } })
+            // A process without time to look for the answer says so.
+            const answer = yield* Effect.repeat(
+              Effect.tap(report, () => Effect.sync(() => (reports += 1))),
+              { until: ({ status }) => status !== 503 }
+            )
+            assert.strictEqual(answer.status, 200)
+            assert.deepStrictEqual(
+              reasonsOf(answer),
+              onFailure === "accept" ? [] : [["kills", "verification_unavailable"]]
+            )
+          }
+          // The service does not retry.
+          assert.lengthOf(received, reports)
         }
-        // The service does not retry.
-        assert.lengthOf(received, reports)
-      }
-    })
+      }),
+    { tags: "long" }
   )
 
   it.effect("calls no webhook without accepted values, statsVerification or a URL", () =>

@@ -120,6 +120,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("the media
         const frames = JSON.stringify(bob.socket.received)
         assert.include(frames, ada.id)
         assert.notInclude(frames, hidden)
-      })
+      }),
+    { tags: "long" }
   )
 })

@@ -85,31 +85,34 @@ layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("the media server", (it) =>
     })
   )
 
-  it.effect("lets nobody hear a muted or banned player, or a closed microphone", () =>
-    Effect.gen(function* () {
-      const { ada, app, bob, cat, channel } = yield* callOf(3)
-      const { id: playerId, socket } = ada.player
-      ada.peer.speak()
-      yield* eventually(() => bob.peer.total("s0") > 10, "bob hears ada")
-      cat.peer.speak()
-      yield* eventually(() => bob.peer.total("s1") > 10, "bob hears cat")
-      yield* moderate(app, channel, { op: "mute", playerId, seconds: 600 })
-      yield* socket.next("channel_self")
-      assert.isBelow(yield* heardMeanwhile(bob.peer), 5)
-      const data = yield* publish(ada.player, channel, ada.session)
-      assert.deepStrictEqual(data, { on: true, canSpeak: false })
-      assert.isBelow(yield* heardMeanwhile(bob.peer), 1)
-      yield* moderate(app, channel, { op: "unmute", playerId })
-      const before = bob.peer.total("s0")
-      yield* eventually(() => bob.peer.total("s0") > before + 10, "bob hears ada again")
-      const { session } = ada
-      yield* socket.request({ t: "voicePublish", channel, session, on: false })
-      assert.isBelow(yield* heardMeanwhile(bob.peer), 5)
-      yield* publish(ada.player, channel, session)
-      yield* moderate(app, channel, { op: "ban", playerId })
-      yield* socket.next("channel_closed")
-      assert.isBelow(yield* heardMeanwhile(bob.peer), 5)
-    })
+  it.effect(
+    "lets nobody hear a muted or banned player, or a closed microphone",
+    () =>
+      Effect.gen(function* () {
+        const { ada, app, bob, cat, channel } = yield* callOf(3)
+        const { id: playerId, socket } = ada.player
+        ada.peer.speak()
+        yield* eventually(() => bob.peer.total("s0") > 10, "bob hears ada")
+        cat.peer.speak()
+        yield* eventually(() => bob.peer.total("s1") > 10, "bob hears cat")
+        yield* moderate(app, channel, { op: "mute", playerId, seconds: 600 })
+        yield* socket.next("channel_self")
+        assert.isBelow(yield* heardMeanwhile(bob.peer), 5)
+        const data = yield* publish(ada.player, channel, ada.session)
+        assert.deepStrictEqual(data, { on: true, canSpeak: false })
+        assert.isBelow(yield* heardMeanwhile(bob.peer), 1)
+        yield* moderate(app, channel, { op: "unmute", playerId })
+        const before = bob.peer.total("s0")
+        yield* eventually(() => bob.peer.total("s0") > before + 10, "bob hears ada again")
+        const { session } = ada
+        yield* socket.request({ t: "voicePublish", channel, session, on: false })
+        assert.isBelow(yield* heardMeanwhile(bob.peer), 5)
+        yield* publish(ada.player, channel, session)
+        yield* moderate(app, channel, { op: "ban", playerId })
+        yield* socket.next("channel_closed")
+        assert.isBelow(yield* heardMeanwhile(bob.peer), 5)
+      }),
+    { tags: "long" }
   )
 
   for (const [what, packet] of [

@@ -1,4 +1,8 @@
-/** What two runners decide at the same moment about one voice call. */
+/**
+ * What two runners decide at the same moment about one voice call.
+ *
+ * @module-tag long
+ */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { at, authenticate, guest, type OnlinePlayer, type TestTarget } from "#testing/players"
