@@ -124,19 +124,16 @@ layer(nodeOf(turnSecret), { excludeTestServices: true })("svc doctor", (it) => {
 })
 
 layer(nodeOf("another-shared-secret"), { excludeTestServices: true })("svc doctor", (it) => {
-  it.effect(
-    "names the setting when the TURN server refuses the credentials",
-    () =>
-      Effect.gen(function* () {
-        const { development, folder } = yield* setUp
-        yield* configure(development, peerConfig)
-        const { checks, code } = yield* diagnose(folder)
-        assert.strictEqual(code, 1)
-        const turn = checks.find((check) => at(check, "status") === "failed")
-        assert.match(String(at(turn, "detail")), /refuses the credentials/)
-        assert.match(String(at(turn, "remedy")), /SVC_TURN_SECRET/)
-      }),
-    { tags: "long" }
+  it.effect("names the setting when the TURN server refuses the credentials", () =>
+    Effect.gen(function* () {
+      const { development, folder } = yield* setUp
+      yield* configure(development, peerConfig)
+      const { checks, code } = yield* diagnose(folder)
+      assert.strictEqual(code, 1)
+      const turn = checks.find((check) => at(check, "status") === "failed")
+      assert.match(String(at(turn, "detail")), /refuses the credentials/)
+      assert.match(String(at(turn, "remedy")), /SVC_TURN_SECRET/)
+    })
   )
 })
 
@@ -199,8 +196,7 @@ describe("svc doctor", () => {
         assert.match(String(at(ill.of("svc version"), "remedy")), /cli@9\.0\.0$/)
         const draining = yield* checkFake({ ready: false, draining: true })
         assert.match(String(at(draining.of("ready"), "detail")), /shuts down/)
-      }).pipe(Effect.scoped),
-    { tags: "long" }
+      }).pipe(Effect.scoped)
   )
 
   it.live("says how to begin without a service, and what an unreachable one may be", () =>

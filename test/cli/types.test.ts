@@ -146,7 +146,6 @@ layer(NodeServices.layer)("svc types", (it) => {
         const invalid = yield* folder.svc("types")
         assert.strictEqual(invalid.code, 1)
         assert.include(invalid.stderr, "stats[0].key")
-      }),
-    { tags: "long" }
+      })
   )
 })

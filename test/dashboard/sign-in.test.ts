@@ -21,8 +21,9 @@ layer(Layer.mergeAll(Chromium.layer, AppLive), {
 })(`the dashboard in Chromium${needsChromium}`, (it) => {
   const test = (
     name: string,
-    run: () => Effect.Effect<void, never, Chromium | TestApp | Scope.Scope>
-  ) => it.effect.skipIf(!installed)(name, run, 120_000)
+    run: () => Effect.Effect<void, never, Chromium | TestApp | Scope.Scope>,
+    options: { readonly tags?: "long" } = {}
+  ) => it.effect.skipIf(!installed)(name, run, { timeout: 120_000, ...options })
 
   test("signs in, shows the overview, and keeps the session over a reload", () =>
     Effect.gen(function* () {

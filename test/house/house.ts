@@ -181,7 +181,7 @@ export const forbiddenNames: ReadonlyArray<Forbidden> = [
   {
     name: "process.env",
     instead: "Config of effect, in src/server/platform/settings",
-    allowed: [...loads, "src/cli/vite/local-service.ts"]
+    allowed: [...loads, "src/cli/vite/local-service.ts", "test/support/cli/svc-process.ts"]
   },
   {
     name: "node:process",

@@ -28,7 +28,7 @@ layer(Node, { timeout: "120 seconds" })("refresh tokens (API2, ASVS 7)", (it) =>
     () =>
       Effect.gen(function* () {
         const { here, there } = yield* twoNodes
-        const rounds = sampleSize(200, 8)
+        const rounds = sampleSize(200, 3)
         let { refreshToken: current } = yield* guest(here)
         const older: Array<string> = []
         for (let round = 0; round < rounds; round++) {
@@ -58,7 +58,7 @@ layer(Node, { timeout: "120 seconds" })("refresh tokens (API2, ASVS 7)", (it) =>
           }
         }
       }),
-    { tags: "long", timeout: 600_000, tags: "sized" }
+    { timeout: 600_000, tags: "sized" }
   )
 
   it.effect("a replaced token after ten seconds revokes the session on every node", () =>

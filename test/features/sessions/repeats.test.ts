@@ -182,7 +182,7 @@ layer(Core)("a refresh whose answer was lost", (it) => {
       Effect.gen(function* () {
         const { environmentId, refreshToken } = yield* newGuest
         let current = refreshToken
-        for (let round = 0; round < sampleSize(50, 4); round++) {
+        for (let round = 0; round < sampleSize(50, 2); round++) {
           const answers = yield* Effect.forEach(
             Array.from({ length: 32 }),
             () => refreshed(environmentId, current, keyOf("own")),
@@ -195,7 +195,7 @@ layer(Core)("a refresh whose answer was lost", (it) => {
           current = next
         }
       }),
-    { tags: "long", tags: "sized" }
+    { tags: "sized" }
   )
 
   it.effect("repeats a rotation that a node made under the master key before", () =>
