@@ -13,6 +13,7 @@ import { TestApp } from "#testing/app"
 import { at, guest, newPlayer } from "#testing/players"
 import { connectNative } from "../support/native-socket.ts"
 import { AppLive } from "../support/service.ts"
+import { openRoom } from "../support/opened-room.ts"
 
 /** A socket whose client does not read: accepts every write and completes none. */
 const stuck = () => new Duplex({ read: () => undefined, write: () => undefined })
@@ -127,10 +128,7 @@ const threeInARoom = Effect.gen(function* () {
   const ada = yield* newPlayer(app)
   const bob = yield* newPlayer(app)
   const cyd = yield* newPlayer(app)
-  const created = yield* ada.socket.request({ t: "create", mode: "default" })
-  const roomId = at(created, "data", "roomId")
-  yield* bob.socket.request({ t: "join", roomId })
-  yield* cyd.socket.request({ t: "join", roomId })
+  yield* openRoom([ada, bob, cyd])
   return { ada: ada.socket, bob: bob.socket, cyd: cyd.socket, adaId: ada.id, bobId: bob.id }
 })
 
@@ -174,14 +172,14 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("back-pres
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
+      const { roomId } = yield* openRoom([ada])
       const bob = yield* guest(app)
       const native = yield* connectNative(app.url)
       yield* native.open({
         "x-svc-key": app.publishableKey,
         authorization: `Bearer ${bob.accessToken}`
       })
-      yield* native.call("join", { roomId: at(created, "data", "roomId") })
+      yield* native.call("join", { roomId })
       const data = "x".repeat(16_000)
       const fits = Math.floor(limits.outboxMaxBytes / data.length)
       const hasLeft = () => ada.socket.received.some((frame) => frame.t === "player_disconnected")

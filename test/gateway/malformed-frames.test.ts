@@ -9,11 +9,9 @@ import { text as readText } from "node:stream/consumers"
 import { deflateRawSync } from "node:zlib"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestClock } from "effect/testing"
 import { socket as limits } from "#rpc/limits"
 import { TestApp } from "#testing/app"
 import { goOnline, guest } from "#testing/players"
-import { pause } from "#testing/socket-client"
 import { FaultProxy } from "../chaos/fault-proxy.ts"
 import { closeCodeIn, frame, opcodes, text } from "../support/malformed/frames.ts"
 import {
@@ -28,6 +26,7 @@ import {
   openRawConnections,
   type RawConnection
 } from "../support/malformed/raw-connection.ts"
+import { passTime } from "../support/passing-time.ts"
 
 const upgrade = (path: string) =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
@@ -36,11 +35,8 @@ const upgrade = (path: string) =>
 const realtime = upgrade("/v1/realtime")
 const native = upgrade("/v1/rpc")
 
-/** Advances the test clock second by second, with real time in between for sockets to react. */
-const pass = (seconds: number) =>
-  Effect.andThen(TestClock.adjust("1 second"), pause(20)).pipe(
-    Effect.repeat({ times: seconds - 1 })
-  )
+/** Lets seconds pass one by one, so that sockets can react. */
+const pass = (seconds: number) => passTime("1 second", seconds)
 
 const many = (count: number, bytes: Buffer) =>
   Buffer.concat(Array.from({ length: count }, () => bytes))
@@ -302,10 +298,7 @@ layer(serviceWith({ SVC_MAX_CONNECTIONS: `${maxConnections}` }))("too many conne
           const withoutResponse = excess.filter(({ received }) => received.length === 0)
           assert.isAtLeast(withoutResponse.length, maxConnections)
           // The process counts a connection for a moment after its end, and drops one more then.
-          const metrics = yield* readAlone(`${url}/metrics`).pipe(
-            Effect.tapError(() => pause(50)),
-            Effect.retry({ times: 200 })
-          )
+          const metrics = yield* Effect.retry(readAlone(`${url}/metrics`), { times: 10_000 })
           const [, dropped] = /^svc_connections_dropped_total (\d+)$/m.exec(metrics) ?? []
           assert.isAtLeast(Number(dropped), maxConnections)
           yield* pass(8)

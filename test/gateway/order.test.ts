@@ -9,6 +9,7 @@ import { TestApp } from "#testing/app"
 import { at, guest, newPlayer, request } from "#testing/players"
 import { connectSocket } from "#testing/socket-client"
 import { AppLive, DatabaseLive } from "../support/service.ts"
+import { openRoom } from "../support/opened-room.ts"
 
 layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
   "a client that does not wait for replies",
@@ -86,8 +87,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a new tok
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
-      const roomId = at(created, "data", "roomId")
+      const { roomId } = yield* openRoom([ada])
       yield* ada.socket.terminate
       const { socket } = yield* app.online(ada)
       const { body } = yield* request(`${app.url}/v1/auth/refresh`, {

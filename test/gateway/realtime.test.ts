@@ -6,6 +6,7 @@ import { TestApp } from "#testing/app"
 import { at, configure, goOnline, guest, newPlayer, request } from "#testing/players"
 import { connectSocket } from "#testing/socket-client"
 import { AppLive } from "../support/service.ts"
+import { openRoom } from "../support/opened-room.ts"
 
 layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime", (it) => {
   it.effect("names the player and the service's time in the welcome", () =>
@@ -142,8 +143,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
-      yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+      yield* openRoom([ada, bob])
       const nested = (levels: number) => `${"[".repeat(levels)}1${"]".repeat(levels)}`
       for (const [rid, levels, code] of [
         ["fits", rooms.dataDepthMax, undefined],
@@ -223,8 +223,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
-      yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+      yield* openRoom([ada, bob])
       for (let i = 0; i < 1000; i++) yield* bob.socket.send({ t: "setMyState", patch: { i } })
       const closed = yield* bob.socket.closed
       assert.strictEqual(closed.code, 4029)
@@ -241,8 +240,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
         const app = yield* TestApp
         const ada = yield* newPlayer(app)
         const bob = yield* newPlayer(app)
-        const created = yield* ada.socket.request({ t: "create", mode: "default" })
-        yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+        yield* openRoom([ada, bob])
         bob.socket.ws.pause()
         const data = "x".repeat(16_000)
         yield* app.eventually(

@@ -8,10 +8,11 @@ import { Effect, Fiber, Layer } from "effect"
 import { socket as limits } from "#rpc/limits"
 import { OutboxesMaxBytes } from "#server/gateway/gateway"
 import { TestApp } from "#testing/app"
-import { at, configure, newPlayer, type TestTarget } from "#testing/players"
+import { configure, newPlayer, type TestTarget } from "#testing/players"
 import { readMetric } from "../support/metrics.ts"
 import { live } from "../support/security/security-harness.ts"
 import { DatabaseLive } from "../support/service.ts"
+import { openRoom } from "../support/opened-room.ts"
 
 const budget = 512 * 1024
 
@@ -23,8 +24,7 @@ const App = TestApp.layerWith().pipe(
 const pairIn = Effect.fnUntraced(function* (target: TestTarget) {
   const sender = yield* newPlayer(target)
   const receiver = yield* newPlayer(target)
-  const created = yield* sender.socket.request({ t: "create", mode: "default" })
-  yield* receiver.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+  yield* openRoom([sender, receiver])
   return { sender: sender.socket, receiver: receiver.socket }
 })
 

@@ -3,7 +3,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { IpNetwork } from "effect/net"
 import { resolveClientAddress } from "#server/platform/client-address"
-import { at, request, type TestResponse } from "#testing/players"
+import { at, request } from "#testing/players"
 import {
   buildAnother,
   addressOfNode,
@@ -12,14 +12,13 @@ import {
   nodeWith,
   SharedDatabase
 } from "../support/http-stack.ts"
+import { codeOf } from "../support/bodies.ts"
 
 const Node = nodeWith({ SVC_FEATURES: "multiplayer,saves" }).pipe(
   Layer.provideMerge(SharedDatabase.layer)
 )
 
 type Headers = Readonly<Record<string, string>>
-
-const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
 
 const setUp = Effect.gen(function* () {
   const url = yield* addressOfNode

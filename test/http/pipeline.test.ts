@@ -6,13 +6,17 @@ import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Predicate } from "effect"
 import { Pipeline } from "#server/http/pipeline"
-import { pause } from "#testing/socket-client"
 
 /** A request of the connection, and its response. */
 const exchange = (socket: Socket) => {
   const request = new IncomingMessage(socket)
   return { request, response: new ServerResponse(request) }
 }
+
+/** The next turn of the event loop. */
+const nextTurn = Effect.callback<void>((resume) => {
+  setImmediate(() => resume(Effect.void))
+})
 
 /** Collects garbage until nothing holds the value; fails if something does. */
 const collected = Effect.fnUntraced(function* (value: WeakRef<object>) {
@@ -21,7 +25,7 @@ const collected = Effect.fnUntraced(function* (value: WeakRef<object>) {
   let held = true
   for (let attempt = 0; attempt < 50 && held; attempt++) {
     // A reference that was read lives until the end of its turn of the event loop.
-    yield* pause(5)
+    yield* nextTurn
     if (Predicate.isFunction(gc)) gc()
     held = value.deref() !== undefined
   }

@@ -13,7 +13,6 @@ import { poolLayer } from "#sql/database"
 import { renderMail } from "#server/platform/mail/templates"
 import { Environments } from "#server/features/projects/environments"
 import { at, request } from "#testing/players"
-import { pause } from "#testing/socket-client"
 import {
   callsOf,
   codeOf,
@@ -25,13 +24,7 @@ import {
 } from "../support/email/email-harness.ts"
 import { Inbox } from "../support/email/inbox.ts"
 import { addressOfNode, configure, nodeWith, SharedDatabase } from "../support/http-stack.ts"
-
-/** Advances the test clock while a node stops, because stopping has timeouts. */
-const advanceSlowly = Effect.forever(Effect.andThen(pause(20), TestClock.adjust("100 millis")))
-
-/** Advances the test clock until the effect succeeds. */
-const whileAdvancing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.raceFirst(effect, Effect.forever(Effect.andThen(pause(20), TestClock.adjust("1 second"))))
+import { whileTimePasses } from "../support/passing-time.ts"
 
 /** A separate node that the test stops. */
 const startNode = Effect.fnUntraced(function* (env: Readonly<Record<string, string>> = {}) {
@@ -41,7 +34,8 @@ const startNode = Effect.fnUntraced(function* (env: Readonly<Record<string, stri
   return {
     url: "port" in address ? `http://127.0.0.1:${address.port}` : "",
     context,
-    stop: Effect.raceFirst(Scope.close(scope, Exit.void), advanceSlowly)
+    // Stopping has timeouts.
+    stop: whileTimePasses(Scope.close(scope, Exit.void), "100 millis")
   }
 })
 
@@ -61,21 +55,9 @@ const waitingMails = Effect.flatMap(
     select attempts from mails where due_at is not null order by id`
 )
 
-const attempts = 600
-const pollMillis = 20
-
 /** Repeats an effect until its result matches. */
-const eventually = Effect.fnUntraced(function* <A, E, R>(
-  effect: Effect.Effect<A, E, R>,
-  matches: (value: A) => boolean
-) {
-  for (let i = 0; i < attempts; i++) {
-    const value = yield* effect
-    if (matches(value)) return value
-    yield* pause(pollMillis)
-  }
-  return yield* Effect.die(new Error("Timed out waiting for a matching result"))
-})
+const eventually = <A, E, R>(effect: Effect.Effect<A, E, R>, matches: (value: A) => boolean) =>
+  Effect.repeat(effect, { until: matches })
 
 /** Gives a test its own mail server and database. */
 const withOwnServers = flow(
@@ -130,7 +112,7 @@ describe("an accepted mail", () => {
         const url = yield* SharedDatabase
         yield* Effect.provide(claimed, poolLayer({ url, connections: 1 }))
         const next = yield* startNode()
-        yield* whileAdvancing(inbox.next("bea@example.com"))
+        yield* whileTimePasses(inbox.next("bea@example.com"), "1 second")
         assert.isAtLeast((yield* Clock.currentTimeMillis) / 1000, claimEnds)
         assert.strictEqual(inbox.countAttempts("bea@example.com"), 2)
         yield* next.stop
@@ -165,9 +147,12 @@ describe("an accepted mail", () => {
         yield* inbox.close
         yield* project.signUp("cara@example.com")
         const waiting = Effect.provide(waitingMails, first.context)
-        yield* whileAdvancing(eventually(waiting, ([row]) => (row?.attempts ?? 0) > 2))
+        yield* whileTimePasses(
+          eventually(waiting, ([row]) => (row?.attempts ?? 0) > 2),
+          "1 second"
+        )
         yield* inbox.reopen
-        yield* whileAdvancing(inbox.next("cara@example.com"))
+        yield* whileTimePasses(inbox.next("cara@example.com"), "1 second")
         yield* eventually(waiting, (rows) => rows.length === 0)
       }).pipe(withOwnServers),
     { tags: "long" }

@@ -5,6 +5,7 @@ import { channels, rooms, socket as sockets } from "#rpc/limits"
 import { TestApp } from "#testing/app"
 import { at, configure, newPlayer } from "#testing/players"
 import { AppLive } from "../support/service.ts"
+import { openRoom } from "../support/opened-room.ts"
 
 /** A string whose JSON has `bytes` bytes: one byte per character, or two in UTF-8. */
 const ascii = (bytes: number) => "x".repeat(bytes - 2)
@@ -140,11 +141,11 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a frame",
         const mesh = { key: "mesh", transport: "p2p", p2p: { relayOnly: false } }
         yield* configure(app, { features, multiplayer: { modes: [mesh] } })
         const other = yield* newPlayer(app)
-        const made = yield* other.socket.request({ t: "create", mode: "mesh" })
+        const { roomId } = yield* openRoom([other], { mode: "mesh" })
         const wrong: Array<string> = []
         const test = Effect.fnUntraced(function* ({ code, frame, n, name }: Limit) {
           const { socket } = yield* newPlayer(app)
-          yield* socket.request({ t: "join", roomId: at(made, "data", "roomId") })
+          yield* socket.request({ t: "join", roomId })
           const created = yield* socket.request({ t: "channelCreate" })
           const context = { other: other.id, channel: String(at(created, "data", "channel")) }
           for (const size of [n - 1, n, n + 1]) {

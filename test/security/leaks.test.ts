@@ -13,6 +13,7 @@ import { at, configure, newPlayer, request } from "#testing/players"
 import { connectAnonymously } from "../support/channel-calls.ts"
 import { ban } from "../support/moderation-calls.ts"
 import { DatabaseLive } from "../support/service.ts"
+import { openRoom } from "../support/opened-room.ts"
 
 const App = Layer.merge(
   TestApp.layerWith(),
@@ -67,8 +68,7 @@ const playAndLeave = Effect.fnUntraced(function* (index: number) {
   const bob = yield* newPlayer(app)
   const eve = yield* newPlayer(app)
   const listener = yield* connectAnonymously(app)
-  const made = yield* ada.socket.request({ t: "create", mode: "duel" })
-  yield* bob.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
+  yield* openRoom([ada, bob], { mode: "duel" })
   yield* bob.socket.request({ t: "setMyState", patch: { index } })
   yield* eve.socket.send({ t: "quickMatch", mode: "duel" })
   const created = yield* ada.socket.request({ t: "channelCreate" })

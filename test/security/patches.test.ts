@@ -11,6 +11,7 @@ import { TestApp } from "#testing/app"
 import { at, newPlayer, type OnlinePlayer } from "#testing/players"
 import { hostilePatch } from "../support/generators.ts"
 import { AppLive } from "../support/service.ts"
+import { openRoom } from "../support/opened-room.ts"
 
 /** The property descriptors of the built-in prototypes. */
 const builtInPrototypes = () =>
@@ -123,12 +124,12 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("patches o
       const attempt = Effect.fnUntraced(function* ([patch, code]: (typeof payloads)[number]) {
         const name = patch.slice(0, 80)
         const player = yield* newPlayer(app)
-        const made = yield* player.socket.request({ t: "create", mode: "default" })
+        const { roomId } = yield* openRoom([player])
         yield* player.socket.next("room_joined")
         yield* player.socket.request({ t, patch: base })
         const reply = yield* sendPatch(player, t, patch)
         assert.strictEqual(at(reply, "error", "code"), code, name)
-        const { [t]: state } = yield* readState(player, at(made, "data", "roomId"))
+        const { [t]: state } = yield* readState(player, roomId)
         const wanted = code === undefined ? expected(base, patch) : base
         assert.deepStrictEqual(state, wanted, name)
         assert.strictEqual(at(yield* witness.socket.request({ t: "ping" }), "ok"), true)

@@ -23,6 +23,7 @@ import { manage } from "../support/channel-calls.ts"
 import { shareTools, link, transferCode } from "../support/devices.ts"
 import { ask, ban, lastSanction, operate, play, unban } from "../support/moderation-calls.ts"
 import { DatabaseLive } from "../support/service.ts"
+import { openRoom } from "../support/opened-room.ts"
 
 const features = {
   emailLogin: true,
@@ -163,9 +164,7 @@ const joinRoomAndChannels = Effect.fnUntraced(function* (target: TestTarget, ada
   for (const op of ["mute", "ban", "unban"]) {
     yield* manage(target, "POST", "lobby/moderate", { op, playerId: ada.id })
   }
-  const made = yield* ada.socket.request({ t: "create", mode: "default" })
-  const roomId = String(at(made, "data", "roomId"))
-  yield* bob.socket.request({ t: "join", roomId })
+  const { roomId } = yield* openRoom([ada, bob])
   yield* ada.socket.request({ t: "setMyState", patch: { name: displayName } })
   for (const { socket } of [ada, bob]) yield* socket.request({ t: "channelJoin", channel: "lobby" })
   yield* ada.socket.request({ t: "channelCreate" })

@@ -10,6 +10,7 @@ import { connectSocket } from "#testing/socket-client"
 import { everything, makeTenantFixtures, text } from "../support/operator-harness.ts"
 import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
+import { openRoom } from "../support/opened-room.ts"
 
 type Credentials = Readonly<Record<string, unknown>>
 
@@ -162,10 +163,10 @@ layer(SecurityAppLive(), live)("HTTP and the JSON socket", (it) => {
       }
       const { claims } = partsOf(ada.accessToken)
       const online = yield* goOnline(app, ada)
-      const made = yield* online.socket.request({ t: "create", mode: "duel" })
+      const { roomId } = yield* openRoom([online], { mode: "duel" })
       yield* online.socket.request({ t: "channelCreate", channel: "@club" })
       const bob = yield* Effect.flatMap(guest(app, "Bob"), (player) => goOnline(app, player))
-      yield* bob.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
+      yield* bob.socket.request({ t: "join", roomId })
       yield* bob.socket.request({ t: "channelJoin", channel: "@club" })
       yield* online.socket.request({ t: "send", type: "hi" })
       yield* online.socket.request({ t: "setMyState", patch: { ready: true } })

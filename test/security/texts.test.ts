@@ -5,6 +5,7 @@ import { TestApp } from "#testing/app"
 import { at, configure, guest, newPlayer, request } from "#testing/players"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 import { everything } from "../support/operator-harness.ts"
+import { openRoom } from "../support/opened-room.ts"
 
 const pathOf = ({ body }: { readonly body: unknown }) =>
   at(body, "error", "details", "issues", 0, "path")
@@ -100,8 +101,7 @@ layer(SecurityAppLive(), live)("texts that Postgres refuses", (it) => {
         const signedIn = yield* request(`${app.url}/v1/developers/login`, { body: app.developer })
         const headers = { authorization: `Bearer ${String(at(signedIn.body, "token"))}` }
         const ada = yield* newPlayer(app, "Ada")
-        const created = yield* ada.socket.request({ t: "create", mode: "duel" })
-        const roomId = at(created, "data", "roomId")
+        const { roomId } = yield* openRoom([ada], { mode: "duel" })
         const replies: Array<unknown> = []
         for (const text of unstorable) {
           for (const patch of [{ a: text }, { a: [{ b: text }] }, { [`k${text}`]: 1 }]) {

@@ -6,10 +6,10 @@ import { TestClock } from "effect/testing"
 import { isRefused, poolLayer } from "#sql/database"
 import { RoomRepository } from "#sql/rooms"
 import { toRow } from "#entities/room/snapshot"
-import { pause } from "#testing/socket-client"
 import { proxyTo } from "../support/http/raw.ts"
 import { SharedDatabase } from "../support/http-stack.ts"
 import { emptyRoom, start } from "../support/room-harness.ts"
+import { whileTimePasses } from "../support/passing-time.ts"
 
 const row = toRow(emptyRoom(), 1, "nod_1", start)
 const snapshot = { ...row, since: row.epoch, writeNumber: 1 }
@@ -48,8 +48,7 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
         yield* proxy.thaw
         // A connection that was opened meanwhile is given up first.
         const saved = Effect.retry(rows.save([snapshot]), { times: 2 })
-        const passing = Effect.forever(Effect.andThen(pause(50), TestClock.adjust("100 millis")))
-        const written = yield* Effect.raceFirst(saved, passing)
+        const written = yield* whileTimePasses(saved, "100 millis")
         assert.isTrue(written.has(row.id))
         yield* rows.remove([row])
       }),

@@ -1,10 +1,9 @@
 /** Requests of developers in tests. */
 import { Effect } from "effect"
-import { at, request, type TestResponse } from "#testing/players"
+import { request } from "#testing/players"
 import { addressOfNode } from "./http-stack.ts"
 
-/** The error code of a response, or `ok`. */
-export const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
+export { codeOf } from "./bodies.ts"
 
 /** Sends a request with a developer's session token. */
 export const ask = (

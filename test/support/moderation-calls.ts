@@ -3,9 +3,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { at, request, type TestPlayer, type TestResponse, type TestTarget } from "#testing/players"
 
-/** The error code of a response, or `ok`. */
-export const codeOf = ({ body }: Pick<TestResponse, "body">): unknown =>
-  at(body, "error", "code") ?? "ok"
+export { codeOf } from "./bodies.ts"
 
 /** Sends a request with the secret key. */
 export const operate = (

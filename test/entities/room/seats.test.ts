@@ -37,20 +37,6 @@ describe("a room with seats", () => {
     assert.deepStrictEqual(roomView(room.state).players[1], player)
   })
 
-  it("refuses players beyond `maxPlayers`, and counts disconnected members as seated", () => {
-    const room = roomOf(["ann", "ben"], { maxPlayers: 2 })
-    room.drop("ben")
-    assert.strictEqual(room.joinRefusal("cat"), "room_full")
-    room.wait(30 * second)
-    assert.strictEqual(room.joinRefusal("cat"), "granted")
-  })
-
-  it("refuses players with `p2p_room_full` when it is a full peer-to-peer room", () => {
-    const room = roomOf(["ann"], { maxPlayers: 1, p2p: { relayOnly: true, maxPlayers: 4 } })
-    assert.strictEqual(room.joinRefusal("ben"), "p2p_room_full")
-    assert.strictEqual(room.joinRefusal("ann"), "granted")
-  })
-
   it("sends a member that joins again a new snapshot, and the others no event", () => {
     const room = roomOf(["ann", "ben"])
     assert.deepStrictEqual(room.join("ben"), { roomId: "rm_1", code: "BCDFGH" })
@@ -128,31 +114,46 @@ describe("a room with seats", () => {
   })
 })
 
-describe("a locked room", () => {
-  it("refuses new players in a locked room, but not members who resume or join again", () => {
-    const room = roomOf(["ann", "ben"])
-    room.act({ t: "lock", playerId: "ann", locked: true })
-    room.drop("ben")
-    assert.strictEqual(room.joinRefusal("cat"), "room_locked")
-    assert.strictEqual(room.resumeRefusal("ben"), "granted")
-    assert.strictEqual(room.joinRefusal("ben"), "granted")
-    assert.strictEqual(
-      room.refusal({ t: "seat", joiningPlayers: [room.joiningPlayer("cat")] }),
-      "room_locked"
-    )
-  })
+const duel = { maxPlayers: 2 }
+const fullP2p = { maxPlayers: 1, p2p: { relayOnly: true, maxPlayers: 4 } }
 
-  it("refuses a player with `room_locked` when a locked room is also full", () => {
-    const room = roomOf(["ann"], { maxPlayers: 1 })
-    room.act({ t: "lock", playerId: "ann", locked: true })
-    assert.strictEqual(room.joinRefusal("ben"), "room_locked")
-  })
+const join = (who: string) => (room: RoomHarness) => room.joinRefusal(who)
+const resume = (who: string) => (room: RoomHarness) => room.resumeRefusal(who)
+const seat = (who: string) => (room: RoomHarness) =>
+  room.refusal({ t: "seat", joiningPlayers: [room.joiningPlayer(who)] })
 
-  it("admits players after the room is unlocked", () => {
-    const room = roomOf(["ann"])
-    room.act({ t: "lock", playerId: "ann", locked: true })
-    room.act({ t: "lock", playerId: "ann", locked: false })
-    assert.strictEqual(room.joinRefusal("ben"), "granted")
+/** The room after these acts. */
+const after = (room: RoomHarness, ...acts: ReadonlyArray<(room: RoomHarness) => unknown>) => {
+  for (const act of acts) act(room)
+  return room
+}
+
+const lock = (locked: boolean) => (room: RoomHarness) =>
+  room.act({ t: "lock", playerId: "ann", locked })
+const drop = (room: RoomHarness) => room.drop("ben")
+const grace = (room: RoomHarness) => room.wait(30 * second)
+
+const disconnected = () => after(roomOf(["ann", "ben"], duel), drop)
+const expired = () => after(disconnected(), grace)
+const p2p = () => roomOf(["ann"], fullP2p)
+const locked = () => after(roomOf(["ann", "ben"]), lock(true), drop)
+const lockedFull = () => after(roomOf(["ann"], { maxPlayers: 1 }), lock(true))
+const unlocked = () => after(roomOf(["ann"]), lock(true), lock(false))
+
+describe("admission to a room", () => {
+  it.each([
+    ["room_full", "a new player whose seat a disconnected member keeps", disconnected, join("cat")],
+    ["granted", "a new player after the grace of that member", expired, join("cat")],
+    ["p2p_room_full", "a new player of a full peer-to-peer room", p2p, join("ben")],
+    ["granted", "a member of a full peer-to-peer room", p2p, join("ann")],
+    ["room_locked", "a new player of a locked room", locked, join("cat")],
+    ["granted", "a member who joins a locked room again", locked, join("ben")],
+    ["granted", "a member who resumes in a locked room", locked, resume("ben")],
+    ["room_locked", "a matched player of a locked room", locked, seat("cat")],
+    ["room_locked", "a new player of a locked room that is full", lockedFull, join("ben")],
+    ["granted", "a new player of a room that was unlocked", unlocked, join("ben")]
+  ])("answers %s to %s", (outcome, _, room, ask) => {
+    assert.strictEqual(ask(room()), outcome)
   })
 })
 
@@ -267,46 +268,30 @@ describe("a room with seats assigned by matchmaking", () => {
 })
 
 describe("the lifetime of a room", () => {
-  const closing = (room: RoomHarness, player: string) =>
-    assert.deepStrictEqual(room.takeEvents(player).at(-1), {
-      t: "room_closed",
-      roomId: "rm_1",
-      reason: "idle"
-    })
+  const hello = { t: "send", playerId: "ann", type: "hello" } as const
 
-  it("ends a room after two hours without a frame", () => {
-    const room = new RoomHarness()
-    room.join("ann")
-    room.wait(2 * hour - 1)
-    assert.isNull(room.state.closed)
-    room.wait(1)
-    closing(room, "ann")
-    assert.strictEqual(room.state.members.size, 0)
-  })
+  const day = Array.from({ length: 23 }, (_, index) => (index + 1) * hour)
+  const minute = [hour, hour + 59 * second]
 
-  it("ends a room two hours after the last frame, to the minute", () => {
+  /** When a member sends, in milliseconds after the start, and when the room ends. */
+  it.each([
+    ["two hours after it began, without a frame", [], 2 * hour],
+    ["two hours after the last frame, to the minute", minute, 3 * hour],
+    ["after a day, even if members send messages", day, 24 * hour]
+  ])("ends a room %s", (_, sentAt, endsAt) => {
     const room = roomOf(["ann"])
-    room.wait(hour)
-    room.act({ t: "send", playerId: "ann", type: "hello" })
-    room.wait(59 * second)
-    room.act({ t: "send", playerId: "ann", type: "hello" })
-    room.wait(2 * hour - 60 * second)
-    assert.isNull(room.state.closed)
-    room.wait(60 * second)
-    closing(room, "ann")
-  })
-
-  it("ends a room after a day, even if members send messages", () => {
-    const room = new RoomHarness()
-    room.join("ann")
-    for (let i = 1; i < 24; i++) {
-      room.wait(hour)
-      room.act({ t: "send", playerId: "ann", type: "hello" })
+    let now = 0
+    for (const moment of sentAt) {
+      room.wait(moment - now)
+      room.act(hello)
+      now = moment
     }
-    room.wait(hour - 1)
+    room.wait(endsAt - now - 1)
     assert.isNull(room.state.closed)
     room.wait(1)
-    closing(room, "ann")
+    const closed = { t: "room_closed", roomId: "rm_1", reason: "idle" } as const
+    assert.deepStrictEqual(room.takeEvents("ann").at(-1), closed)
+    assert.strictEqual(room.state.members.size, 0)
   })
 
   it("ends a room by the `close` command, and sends its members the reason", () => {

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { DeveloperSessions } from "#server/features/developers/sessions"
-import { at, request, type TestResponse } from "#testing/players"
+import { at, request } from "#testing/players"
 import {
   addressOfNode,
   makeDeveloper,
@@ -11,10 +11,9 @@ import {
   nodeWith,
   SharedDatabase
 } from "../../support/http-stack.ts"
+import { codeOf } from "../../support/bodies.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
-
-const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
 
 /** GET endpoints that exist for secret keys and for project members. */
 const paths = ["features", "integrity/webhook-secret"] as const

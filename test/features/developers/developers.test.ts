@@ -6,11 +6,10 @@ import { SqlClient } from "effect/sql"
 import { at, request, type TestResponse } from "#testing/players"
 import { makeInvite } from "../../support/invites.ts"
 import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
+import { codeOf } from "../../support/bodies.ts"
 
 const on = (env: Readonly<Record<string, string>>) =>
   nodeWith(env).pipe(Layer.provideMerge(SharedDatabase.layer))
-
-const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
 
 const password = "correct horse"
 

@@ -1,7 +1,4 @@
 /** Invite codes: who they let in, their credit, and the confirmation of the address. */
-import { execFile } from "node:child_process"
-import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -13,9 +10,10 @@ import { NodeLive } from "../../support/email/email-harness.ts"
 import { Inbox } from "../../support/email/inbox.ts"
 import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { makeInvite } from "../../support/invites.ts"
+import { operate } from "../../support/operate.ts"
+import { codeOf } from "../../support/bodies.ts"
 
 const password = "correct horse"
-const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
 const inviteOf = ({ body }: TestResponse) => at(body, "invite")
 const tokenOf = ({ body }: TestResponse) => at(body, "token")
 const balancesOf = (answer: TestResponse) =>
@@ -182,9 +180,6 @@ layer(nodeWith({ SVC_SIGNUPS: "invite" }).pipe(Layer.provideMerge(SharedDatabase
   }
 )
 
-const execute = promisify(execFile)
-const operator = fileURLToPath(new URL("../../../src/server/operator/main.ts", import.meta.url))
-
 layer(nodeWith({ SVC_SIGNUPS: "invite" }).pipe(Layer.provideMerge(SharedDatabase.layer)))(
   "the operator's invite codes",
   (it) => {
@@ -192,27 +187,19 @@ layer(nodeWith({ SVC_SIGNUPS: "invite" }).pipe(Layer.provideMerge(SharedDatabase
       "lets the operator make an invite code of several uses, list it without its text, and revoke it, audited",
       () =>
         Effect.gen(function* () {
-          const DATABASE_URL = Redacted.value(yield* SharedDatabase)
-          const operate = (...act: ReadonlyArray<string>) =>
-            Effect.promise(() =>
-              execute(process.execPath, [operator, "invite", ...act], {
-                env: { DATABASE_URL }
-              }).then(
-                ({ stdout }) => stdout.trim(),
-                (error: unknown) => `failed: ${String(at(error, "stderr"))}`
-              )
-            )
-          const code = yield* operate("create", "--uses", "2", "--note", "for the jam")
+          const databaseUrl = Redacted.value(yield* SharedDatabase)
+          const act = (...words: ReadonlyArray<string>) => operate(databaseUrl, "invite", ...words)
+          const code = yield* act("create", "--uses", "2", "--note", "for the jam")
           assert.match(code, /^[\w-]{43}$/)
           assert.strictEqual(codeOf(yield* signup("a@example.com", code)), "ok")
-          const listed = yield* operate("list")
+          const listed = yield* act("list")
           assert.match(listed, /^inv_\w+ {2}1\/2 {2}open {2}.* {2}for the jam$/)
           assert.notInclude(listed, code)
           const [id = ""] = listed.split(" ")
-          yield* operate("revoke", id)
+          yield* act("revoke", id)
           assert.strictEqual(codeOf(yield* signup("b@example.com", code)), "invalid_invite_code")
-          assert.match(yield* operate("revoke", "inv_none"), /^failed: There is no invite code/)
-          assert.match(yield* operate("create", "--uses", "0"), /^failed: .*--uses/s)
+          assert.match(yield* act("revoke", "inv_none"), /^failed: There is no invite code/)
+          assert.match(yield* act("create", "--uses", "0"), /^failed: .*--uses/s)
           const sql = yield* SqlClient.SqlClient
           const entries = yield* sql`
             select action, project_id, actor_id, target_id from audit order by id`

@@ -15,8 +15,8 @@ import {
   signIn,
   start
 } from "../../support/oauth/developer-harness.ts"
+import { codeOf } from "../../support/bodies.ts"
 
-const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
 const tokenOf = ({ body }: TestResponse) => at(body, "token")
 const idOf = ({ body }: TestResponse) => at(body, "developer", "id")
 const providersOf = (answer: TestResponse) =>

@@ -1,26 +1,13 @@
 /** What the operator may do with developers: close sign-up, and let one in who cannot sign in. */
-import { execFile } from "node:child_process"
-import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { at, request, type TestResponse } from "#testing/players"
 import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
+import { operate } from "../../support/operate.ts"
 
-const execute = promisify(execFile)
-const operator = fileURLToPath(new URL("../../../src/server/operator/main.ts", import.meta.url))
-
-const operate = (...act: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    const DATABASE_URL = Redacted.value(yield* SharedDatabase)
-    return yield* Effect.promise(() =>
-      execute(process.execPath, [operator, ...act], { env: { DATABASE_URL } }).then(
-        ({ stdout }) => stdout.trim(),
-        (error: unknown) => `failed: ${String(at(error, "stderr"))}`
-      )
-    )
-  })
+const act = (...words: ReadonlyArray<string>) =>
+  Effect.flatMap(SharedDatabase, (url) => operate(Redacted.value(url), ...words))
 
 const password = "correct horse"
 
@@ -48,14 +35,14 @@ layer(Open)("the operator's commands for sign-up", (it) => {
   it.effect("close sign-up for developers at once, until it is left to the settings again", () =>
     Effect.gen(function* () {
       assert.strictEqual(outcome(yield* signUp("ada@example.com")), 200)
-      assert.match(yield* operate("signups", "status"), /^Sign-up follows SVC_SIGNUPS/)
-      assert.match(yield* operate("signups", "close"), /^Sign-up is closed/)
+      assert.match(yield* act("signups", "status"), /^Sign-up follows SVC_SIGNUPS/)
+      assert.match(yield* act("signups", "close"), /^Sign-up is closed/)
       assert.strictEqual(outcome(yield* signUp("bob@example.com")), "signups_closed")
       assert.strictEqual(outcome(yield* signIn("ada@example.com", password)), 200)
       assert.strictEqual(yield* policy, "closed")
-      assert.match(yield* operate("signups", "status"), /^Sign-up is closed/)
-      assert.match(yield* operate("signups", "close"), /Nothing was changed/)
-      assert.match(yield* operate("signups", "open"), /^Sign-up follows SVC_SIGNUPS/)
+      assert.match(yield* act("signups", "status"), /^Sign-up is closed/)
+      assert.match(yield* act("signups", "close"), /Nothing was changed/)
+      assert.match(yield* act("signups", "open"), /^Sign-up follows SVC_SIGNUPS/)
       assert.strictEqual(outcome(yield* signUp("bob@example.com")), 200)
       assert.strictEqual(yield* policy, "open")
       assert.deepStrictEqual(yield* entries, [
@@ -76,13 +63,13 @@ layer(Open)("the operator's command for a developer's password", (it) => {
         const authorization = `Bearer ${String(at(body, "token"))}`
         return Effect.map(send("GET", "/developers/me", { headers: { authorization } }), outcome)
       }
-      const made = yield* operate("developer", "reset-password", "ada@example.com")
+      const made = yield* act("developer", "reset-password", "ada@example.com")
       assert.match(made, /^[\w-]{43}$/)
       assert.strictEqual(yield* me(ada), "unauthorized")
       assert.strictEqual(yield* me(bob), 200)
       assert.strictEqual(outcome(yield* signIn("ada@example.com", password)), "invalid_credentials")
       assert.strictEqual(outcome(yield* signIn("ada@example.com", made)), 200)
-      const again = yield* operate("developer", "reset-password", id)
+      const again = yield* act("developer", "reset-password", id)
       assert.notStrictEqual(again, made)
       assert.strictEqual(outcome(yield* signIn("ada@example.com", made)), "invalid_credentials")
       assert.strictEqual(outcome(yield* signIn("ada@example.com", again)), 200)
@@ -93,7 +80,7 @@ layer(Open)("the operator's command for a developer's password", (it) => {
       const sql = yield* SqlClient.SqlClient
       const written = JSON.stringify(yield* sql`select * from audit`)
       assert.notInclude(written, again)
-      const unknown = yield* operate("developer", "reset-password", "nobody@example.com")
+      const unknown = yield* act("developer", "reset-password", "nobody@example.com")
       assert.match(unknown, /^failed: There is no developer nobody@example.com/)
     })
   )

@@ -3,14 +3,13 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 import { announceSetupToken } from "#server/features/developers/setup-token"
-import { at, request, type TestResponse } from "#testing/players"
+import { at, request } from "#testing/players"
 import { makeInvite } from "../../support/invites.ts"
 import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
+import { codeOf } from "../../support/bodies.ts"
 
 const nodeOf = (env: Readonly<Record<string, string>>) =>
   nodeWith(env).pipe(Layer.provideMerge(SharedDatabase.layer))
-
-const codeOf = ({ body }: Pick<TestResponse, "body">) => at(body, "error", "code") ?? "ok"
 
 const password = "correct horse"
 

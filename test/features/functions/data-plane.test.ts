@@ -1,7 +1,4 @@
 /** Functions through the whole service: from a deployment to requests, players and sockets. */
-import { execFile } from "node:child_process"
-import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -11,6 +8,7 @@ import { TestApp, TestDatabase } from "#testing/app"
 import { at, guest } from "#testing/players"
 import { call as control, deploy, enable } from "../../support/function-calls.ts"
 import { visit } from "../../support/hosting.ts"
+import { operate } from "../../support/operate.ts"
 import { DatabaseLive } from "../../support/service.ts"
 import { eventually } from "../../support/voice-peer.ts"
 
@@ -24,9 +22,6 @@ const App = TestApp.layerWith({ SVC_HOSTING_DOMAIN: "apps.example.net" }).pipe(
   Layer.provideMerge(Rows),
   Layer.provideMerge(DatabaseLive)
 )
-
-const execute = promisify(execFile)
-const operator = fileURLToPath(new URL("../../../src/server/operator/main.ts", import.meta.url))
 
 const code = `
   const endless = () => new ReadableStream({ pull: (out) => out.enqueue(new Uint8Array(65536)) })
@@ -150,25 +145,20 @@ layer(App, live)("the data plane of functions", (it) => {
   it.effect("refuses calls of suspended functions until the operator resumes them", () =>
     Effect.gen(function* () {
       const { app, call } = yield* setUp
-      const { url: DATABASE_URL } = yield* TestDatabase
+      const { url: databaseUrl } = yield* TestDatabase
       const sql = yield* SqlClient.SqlClient
       const [row] = yield* sql`
         select id from environments where name = 'development' and project_id = ${app.project}`
-      const operate = (act: string) =>
-        Effect.promise(() =>
-          execute(process.execPath, [operator, "functions", act, String(row?.["id"])], {
-            env: { DATABASE_URL }
-          })
-        )
+      const act = (word: string) => operate(databaseUrl, "functions", word, String(row?.["id"]))
       const awaitCode = (code: string) =>
         app.eventually(
           Effect.map(call("/"), (answer) => (at(answer.body, "error", "code") ?? "ok") === code),
           `a call of the function answers ${code}`
         )
       yield* awaitCode("ok")
-      yield* operate("suspend")
+      assert.include(yield* act("suspend"), "is suspended")
       yield* awaitCode("functions_suspended")
-      yield* operate("resume")
+      assert.include(yield* act("resume"), "is resumed")
       yield* awaitCode("ok")
     })
   )

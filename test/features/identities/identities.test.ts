@@ -18,6 +18,7 @@ import {
 } from "../../support/devices.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
 import { ask, ban, codeOf, play, refresh } from "../../support/moderation-calls.ts"
+import { openRoom } from "../../support/opened-room.ts"
 
 const live = { timeout: "120 seconds", excludeTestServices: true } as const
 
@@ -215,8 +216,7 @@ layer(appWithSql(), live)("a revoked session", (it) => {
       Effect.gen(function* () {
         const { app, phone, tablet } = yield* onTwoDevices("email", "google")
         const bob = yield* newPlayer(app, "Bob")
-        const made = yield* bob.socket.request({ t: "create", mode: "default" })
-        const roomId = at(made, "data", "roomId")
+        const { roomId } = yield* openRoom([bob])
         const online = yield* goOnline(app, tablet)
         yield* online.socket.request({ t: "join", roomId })
         yield* unlink(app, phone, "google", phone.refreshToken)

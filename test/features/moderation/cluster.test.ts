@@ -4,11 +4,12 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect } from "effect"
-import { at, authenticate, newPlayer } from "#testing/players"
+import { authenticate, newPlayer } from "#testing/players"
 import { manage } from "../../support/channel-calls.ts"
 import { ban, codeOf, play, unban } from "../../support/moderation-calls.ts"
 import { live } from "../../support/security/security-harness.ts"
 import { TwoRunners } from "../../support/two-runners.ts"
+import { openRoom } from "../../support/opened-room.ts"
 
 const median = (numbers: ReadonlyArray<number>): number =>
   numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN
@@ -22,8 +23,7 @@ layer(TwoRunners.layerWith(), live)("a ban on two runners", (it) => {
       const name = "lobby"
       yield* manage(at1, "PUT", name, {})
       const host = yield* newPlayer(at1, "Host")
-      const made = yield* host.socket.request({ t: "create", mode: "default" })
-      const roomId = at(made, "data", "roomId")
+      const { roomId } = yield* openRoom([host])
       yield* host.socket.request({ t: "channelJoin", channel: name })
       const afterCall: Array<number> = []
       const afterAnswer: Array<number> = []
@@ -74,8 +74,7 @@ layer(TwoRunners.layerWith(), live)("a ban on two runners", (it) => {
         const { at1, at2 } = yield* TwoRunners
         const host = yield* newPlayer(at1, "Host")
         const player = yield* newPlayer(at2, "Player")
-        const made = yield* host.socket.request({ t: "create", mode: "default" })
-        yield* player.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
+        yield* openRoom([host, player])
         yield* player.socket.terminate
         yield* host.socket.next("player_disconnected")
         yield* ban(at2, player.id)
@@ -95,8 +94,7 @@ layer(TwoRunners.layerWith(), live)("a ban on two runners", (it) => {
         const { at1, at2, second } = yield* TwoRunners
         const host = yield* newPlayer(at1, "Host")
         const player = yield* newPlayer(at2, "Player")
-        const made = yield* host.socket.request({ t: "create", mode: "default" })
-        yield* player.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
+        yield* openRoom([host, player])
         yield* second.signal("SIGSTOP")
         yield* ban(at1, player.id)
         yield* unban(at1, player.id)

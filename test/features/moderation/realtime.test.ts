@@ -19,6 +19,7 @@ import {
 import { receivedTypes, manage, uniqueName } from "../../support/channel-calls.ts"
 import { ban, operate, refresh, unban } from "../../support/moderation-calls.ts"
 import { AppLive, DatabaseLive } from "../../support/service.ts"
+import { openRoom } from "../../support/opened-room.ts"
 
 const ok = Effect.fnUntraced(function* (player: OnlinePlayer, frame: object) {
   const reply = yield* player.socket.request(frame)
@@ -33,9 +34,7 @@ const together = Effect.gen(function* () {
   yield* manage(app, "PUT", channel, {})
   const ada = yield* newPlayer(app, "Ada")
   const bob = yield* newPlayer(app, "Bob")
-  const made = yield* ok(ada, { t: "create", mode: "default" })
-  const roomId = String(at(made, "data", "roomId"))
-  yield* ok(bob, { t: "join", roomId })
+  const { roomId } = yield* openRoom([ada, bob])
   for (const player of [ada, bob]) yield* ok(player, { t: "channelJoin", channel })
   return { app, ada, bob, channel, roomId }
 })

@@ -9,6 +9,7 @@ import { TestApp } from "#testing/app"
 import { at, configure, newPlayer, type OnlinePlayer } from "#testing/players"
 import { DatabaseLive } from "../../support/service.ts"
 import { TurnServer, turnSecret } from "../../support/turn-server.ts"
+import { openRoom } from "../../support/opened-room.ts"
 
 const AppLive = Layer.unwrap(
   Effect.map(TurnServer, ({ port }) =>
@@ -88,8 +89,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a TURN se
         yield* configure(app, { features, multiplayer: { modes: [mesh] } })
         const ada = yield* newPlayer(app)
         const bob = yield* newPlayer(app)
-        const created = yield* ada.socket.request({ t: "create", mode: "mesh" })
-        yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+        yield* openRoom([ada, bob], { mode: "mesh" })
         const caller = yield* openPeer(ada, bob)
         const callee = yield* openPeer(bob, ada)
         const incoming = Effect.callback<DataChannel>((resume) =>

@@ -12,6 +12,7 @@ import {
   password
 } from "../../support/devices.ts"
 import { ban, codeOf, play, refresh } from "../../support/moderation-calls.ts"
+import { openRoom } from "../../support/opened-room.ts"
 
 const live = { timeout: "120 seconds", excludeTestServices: true } as const
 
@@ -115,8 +116,7 @@ layer(appWithSql(), live)("self-deletion", (it) => {
         const { ada, app } = yield* playerWith()
         const online = yield* goOnline(app, ada)
         const bob = yield* newPlayer(app, "Bob")
-        const made = yield* bob.socket.request({ t: "create", mode: "default" })
-        yield* online.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
+        yield* openRoom([bob, online])
         yield* remove(app, ada, { refreshToken: ada.refreshToken })
         const { code, reason } = yield* online.socket.closed
         assert.strictEqual(`${code} ${reason}`, "4001 session_revoked")

@@ -11,6 +11,7 @@ import { manage } from "../../support/channel-calls.ts"
 import { play } from "../../support/moderation-calls.ts"
 import { connectNative } from "../../support/native-socket.ts"
 import { DatabaseLive } from "../../support/service.ts"
+import { openRoom } from "../../support/opened-room.ts"
 
 const channel = "lobby"
 
@@ -41,8 +42,7 @@ describe("a display name on two runners", () => {
         yield* manage(here, "PUT", channel, {})
         const ada = yield* newPlayer(there, "Ada")
         const bob = yield* newPlayer(here, "Bob")
-        const made = yield* bob.socket.request({ t: "create", mode: "default" })
-        const roomId = at(made, "data", "roomId")
+        const { roomId } = yield* openRoom([bob])
         for (const { socket } of [ada, bob]) {
           yield* socket.request({ t: "join", roomId })
           yield* socket.request({ t: "channelJoin", channel })

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { TestApp } from "#testing/app"
 import { at, configure, newPlayer, request } from "#testing/players"
 import { AppLive } from "../../support/service.ts"
+import { openRoom } from "../../support/opened-room.ts"
 
 layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (it) => {
   it.effect("sends the creator room_joined before the reply, and makes it the host", () =>
@@ -112,8 +113,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
-      yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+      const { roomId } = yield* openRoom([ada, bob])
       yield* ada.socket.request({ t: "setState", patch: { round: 1, map: "sea" } })
       yield* bob.socket.request({ t: "setState", patch: { map: null } })
       yield* bob.socket.request({ t: "setMyState", patch: { ready: true } })
@@ -127,7 +127,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
         assert.deepStrictEqual([mine["playerId"], mine["patch"]], [bob.id, { ready: true }])
       }
       const cleo = yield* newPlayer(app)
-      yield* cleo.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+      yield* cleo.socket.request({ t: "join", roomId })
       const joined = yield* cleo.socket.next("room_joined")
       assert.deepStrictEqual(at(joined, "room", "state"), { round: 1 })
       assert.deepStrictEqual(at(joined, "room", "players", 1, "state"), { ready: true })
@@ -139,9 +139,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
-      const roomId = at(created, "data", "roomId")
-      yield* bob.socket.request({ t: "join", roomId })
+      const { roomId } = yield* openRoom([ada, bob])
       const elsewhere = yield* ada.socket.request({ t: "create", mode: "default" })
       assert.strictEqual(at(elsewhere, "error", "code"), "already_in_room")
       assert.strictEqual(at(elsewhere, "error", "details", "roomId"), roomId)
@@ -161,9 +159,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
-      const roomId = at(created, "data", "roomId")
-      yield* bob.socket.request({ t: "join", roomId })
+      const { roomId } = yield* openRoom([ada, bob])
       const refused = yield* bob.socket.request({ t: "lock", locked: true })
       assert.strictEqual(at(refused, "error", "code"), "host_only")
       yield* ada.socket.request({ t: "lock", locked: true })
@@ -183,8 +179,8 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default", maxPlayers: 1 })
-      const full = yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+      const { roomId } = yield* openRoom([ada], { maxPlayers: 1 })
+      const full = yield* bob.socket.request({ t: "join", roomId })
       assert.strictEqual(at(full, "error", "code"), "room_full")
       const code = yield* bob.socket.request({ t: "join", code: "ZZZZZZ" })
       assert.strictEqual(at(code, "error", "code"), "room_not_found")
@@ -194,7 +190,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
       const stranger = yield* newPlayer(app.production)
       const foreign = yield* stranger.socket.request({
         t: "join",
-        roomId: at(created, "data", "roomId")
+        roomId
       })
       assert.strictEqual(at(foreign, "error", "code"), "room_not_found")
     })
@@ -217,9 +213,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
-      const roomId = at(created, "data", "roomId")
-      yield* bob.socket.request({ t: "join", roomId })
+      const { roomId } = yield* openRoom([ada, bob])
       yield* bob.socket.request({ t: "setMyState", patch: { hp: 3 } })
       yield* bob.socket.terminate
       const gone = yield* ada.socket.next("player_disconnected")
@@ -244,11 +238,11 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.request({ t: "create", mode: "default" })
+      const { roomId } = yield* openRoom([ada])
       yield* bob.socket.send({ t: "quickMatch", mode: "default" })
       const refused = yield* bob.socket.request({
         t: "resume",
-        roomId: at(created, "data", "roomId")
+        roomId
       })
       assert.strictEqual(at(refused, "error", "code"), "resume_expired")
     })
@@ -260,14 +254,14 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
       const open = yield* ada.socket.request({ t: "create", mode: "default", metadata: { a: 1 } })
-      const hidden = yield* bob.socket.request({ t: "create", mode: "default", private: true })
+      const { roomId } = yield* openRoom([bob], { private: true })
       const rooms = yield* app.eventually(
         Effect.map(listed(app), (ids) =>
           ids.includes(String(at(open, "data", "roomId"))) ? ids : undefined
         ),
         "the open room is listed"
       )
-      assert.notInclude(rooms, String(at(hidden, "data", "roomId")))
+      assert.notInclude(rooms, roomId)
       const unknown = yield* request(`${app.url}/v1/rooms?mode=nope`, {
         headers: { "x-svc-key": app.publishableKey }
       })

@@ -1,8 +1,5 @@
 /** Peer-to-peer voice calls, and who may be in a call, through the public interface. */
-import { execFile } from "node:child_process"
 import { createHmac } from "node:crypto"
-import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -12,6 +9,7 @@ import { TestApp, TestDatabase } from "#testing/app"
 import { at, authenticate, configure, newPlayer, type OnlinePlayer } from "#testing/players"
 import { connectAnonymously, errorCode, manage, moderate } from "../../support/channel-calls.ts"
 import { play } from "../../support/moderation-calls.ts"
+import { operate } from "../../support/operate.ts"
 import { AppLive, DatabaseLive } from "../../support/service.ts"
 import {
   awaitCall,
@@ -32,9 +30,6 @@ const RelayedLive = TestApp.layerWith({ SVC_TURN_URLS: turnUrl, SVC_TURN_SECRET:
   Layer.provideMerge(Rows),
   Layer.provideMerge(DatabaseLive)
 )
-
-const execute = promisify(execFile)
-const operator = fileURLToPath(new URL("../../../src/server/operator/main.ts", import.meta.url))
 
 const live = { timeout: "120 seconds", excludeTestServices: true } as const
 
@@ -304,29 +299,22 @@ layer(RelayedLive, live)("voice of an environment", (it) => {
     () =>
       Effect.gen(function* () {
         const { ada, app, channel } = yield* callOf(1)
-        const { url: DATABASE_URL } = yield* TestDatabase
+        const { url: databaseUrl } = yield* TestDatabase
         const sql = yield* SqlClient.SqlClient
         const [row] = yield* sql`
         select id from environments where name = 'development' and project_id = ${app.project}`
         const id = String(row?.["id"])
-        const operate = (act: string, environment = id) =>
-          Effect.promise(() =>
-            execute(process.execPath, [operator, "voice", act, environment], {
-              env: { DATABASE_URL }
-            }).then(
-              ({ stdout }) => stdout,
-              (error: unknown) => `failed: ${String(at(error, "stderr"))}`
-            )
-          )
-        assert.include(yield* operate("suspend"), "is suspended")
+        const act = (word: string, environment = id) =>
+          operate(databaseUrl, "voice", word, environment)
+        assert.include(yield* act("suspend"), "is suspended")
         assert.deepInclude(yield* ada.socket.next("voice_closed"), { channel, reason: "suspended" })
         assert.strictEqual(yield* refusal(ada, { t: "voiceJoin", channel }), "voice_suspended")
-        assert.include(yield* operate("resume"), "is resumed")
+        assert.include(yield* act("resume"), "is resumed")
         yield* app.eventually(
           Effect.map(ada.socket.request({ t: "voiceJoin", channel }), ({ ok }) => ok === true),
           "voice is back"
         )
-        assert.match(yield* operate("suspend", "env_nobody"), /^failed: .*no environment/s)
+        assert.match(yield* act("suspend", "env_nobody"), /^failed: .*no environment/s)
         const entries = yield* sql`
         select action, actor_kind, actor_id, target_id from audit
         where action like 'voice.%' order by id`

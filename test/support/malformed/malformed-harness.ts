@@ -11,9 +11,10 @@ import { TestClock, TestConsole } from "effect/testing"
 import { HttpBounds } from "#server/http/server"
 import { monotonicMillis } from "#entities/monotonic"
 import { TestApp } from "#testing/app"
-import { at, newPlayer, request } from "#testing/players"
+import { newPlayer, request } from "#testing/players"
 import { pause } from "#testing/socket-client"
 import { DatabaseLive } from "../service.ts"
+import { openRoom } from "../opened-room.ts"
 
 const roundMillis = 20
 
@@ -68,8 +69,7 @@ const withHealthyClients = Effect.fnUntraced(function* <A, E, R>(attack: Effect.
   const clock = yield* Clock.Clock
   const ada = yield* newPlayer(app)
   const bob = yield* newPlayer(app)
-  const created = yield* ada.socket.request({ t: "create", mode: "default" })
-  yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+  yield* openRoom([ada, bob])
   let isOver = false
   let rounds = 0
   const now = monotonicMillis(Clock.Clock.defaultValue())
