@@ -279,7 +279,8 @@ describe("the lifetime of a room", () => {
     ["two hours after the last frame, to the minute", minute, 3 * hour],
     ["after a day, even if members send messages", day, 24 * hour]
   ])("ends a room %s", (_, sentAt, endsAt) => {
-    const room = roomOf(["ann"])
+    const room = new RoomHarness()
+    room.join("ann")
     let now = 0
     for (const moment of sentAt) {
       room.wait(moment - now)
