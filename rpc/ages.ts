@@ -177,5 +177,9 @@ export class AgesApi extends group(
 
 export const agesFeature = feature({
   word: "ages",
-  groups: [AgesApi]
+  groups: [AgesApi],
+  exported: {
+    /** `signalledAgeBand` is the strictest age band that a platform has reported. */
+    age: Schema.Struct({ ...AgeProfile.fields, signalledAgeBand: Schema.NullOr(AgeBand) })
+  }
 })

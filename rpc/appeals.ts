@@ -114,5 +114,17 @@ export class AppealsApi extends group(
 export const appealsFeature = feature({
   word: "appeals",
   groups: [SanctionsApi, AppealsApi],
-  playerLimits: ["appeal"]
+  playerLimits: ["appeal"],
+  exported: {
+    sanctions: Schema.Array(Sanction),
+    appeals: Schema.Array(
+      Schema.Struct({
+        sanctionId: SanctionId,
+        status: AppealStatus,
+        message: Schema.String,
+        createdAt: Timestamp,
+        response: Schema.NullOr(Schema.String)
+      })
+    )
+  }
 })

@@ -14,59 +14,11 @@ import { Timestamp } from "./text.ts"
 
 export const ActorKind = Schema.Literals(["developer", "key", "system"])
 
-/** Audited actions. A client must tolerate unknown ones. */
-export type AuditAction =
-  | "appeal.resolve"
-  | "channel.delete"
-  | "channel.moderate"
-  | "channel.put"
-  | "config.push"
-  | "deployment.activate"
-  | "deployment.create"
-  | "deployment.finalize"
-  | "domain.add"
-  | "domain.lose"
-  | "domain.remove"
-  | "domain.verify"
-  | "developer.resetPassword"
-  | "functions.activate"
-  | "functions.deadLetterDelete"
-  | "functions.deadLetterRetry"
-  | "functions.delete"
-  | "functions.deploy"
-  | "functions.disable"
-  | "functions.enable"
-  | "functions.limits"
-  | "functions.migrate"
-  | "functions.purge"
-  | "functions.entriesDelete"
-  | "functions.query"
-  | "functions.resume"
-  | "functions.secretDelete"
-  | "functions.secretPut"
-  | "functions.suspend"
-  | "invite.create"
-  | "invite.revoke"
-  | "key.create"
-  | "key.revoke"
-  | "money.credit"
-  | "player.age"
-  | "player.ban"
-  | "player.delete"
-  | "player.export"
-  | "player.unban"
-  | "project.create"
-  | "project.delete"
-  | "project.rename"
-  | "project.restore"
-  | "provider.delete"
-  | "provider.put"
-  | "share.link"
-  | "signups.close"
-  | "signups.open"
-  | "voice.resume"
-  | "voice.suspend"
-  | "webhookSecret.rotate"
+/**
+ * An audited action: the kind of its target, and what happens to it. An endpoint declares its own in
+ * `Operation`. A client must tolerate unknown ones.
+ */
+export type AuditAction = `${string}.${string}`
 
 /** The actor of a change; `name` is a key's prefix, or a developer's name or email. */
 export const AuditActor = Schema.Struct({

@@ -3,7 +3,7 @@
  * `rpc/features.ts` lists all; the API, the tags of its document and the limits of players are collected
  * from there.
  */
-import { Context } from "effect"
+import { Context, type Schema } from "effect"
 import { type HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 
 /** Sections of the API page, in their order. */
@@ -51,7 +51,7 @@ export const tagMount = <Id extends string, E extends HttpApiEndpoint.Constraint
   return group.annotateMerge(tag(section, name, `${description} ${audiences[section]}`))
 }
 
-export interface Feature<Groups, InProcess> {
+export interface Feature<Groups, InProcess, Exported> {
   /** The word of the feature: its file or folder in every room. */
   readonly word: string
   readonly groups: Groups
@@ -59,11 +59,17 @@ export interface Feature<Groups, InProcess> {
   readonly inProcess: InProcess
   /** Words of the rate limits kept for each player, which its deletion deletes. */
   readonly playerLimits: ReadonlyArray<string>
+  /** What the export of a player's data says: its properties. */
+  readonly exported?: Exported
 }
 
 type Groups = ReadonlyArray<HttpApiGroup.Constraint>
 
 /** Declares a feature. */
-export const feature = <const G extends Groups, const P extends Groups = readonly []>(
-  options: Pick<Feature<G, P>, "groups" | "word"> & Partial<Feature<G, P>>
-): Feature<G, P | readonly []> => ({ inProcess: [], playerLimits: [], ...options })
+export const feature = <
+  const G extends Groups,
+  const P extends Groups = readonly [],
+  const E extends Schema.Struct.Fields = {}
+>(
+  options: Pick<Feature<G, P, E>, "groups" | "word"> & Partial<Feature<G, P, E>>
+): Feature<G, P | readonly [], E> => ({ inProcess: [], playerLimits: [], ...options })

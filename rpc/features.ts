@@ -31,7 +31,7 @@ import { systemFeature } from "./system.ts"
 import { transferFeature } from "./transfer.ts"
 import { voiceFeature } from "./voice.ts"
 
-export const features = [
+const owners = [
   sessionsFeature,
   emailFeature,
   projectsFeature,
@@ -44,7 +44,6 @@ export const features = [
   transferFeature,
   playersFeature,
   identitiesFeature,
-  playerDataFeature,
   agesFeature,
   newsFeature,
   appealsFeature,
@@ -61,6 +60,16 @@ export const features = [
   moneyFeature,
   systemFeature
 ] as const
+
+type Intersection<U> = (U extends unknown ? (it: U) => void : never) extends (it: infer I) => void
+  ? I
+  : never
+type Exported = Intersection<NonNullable<(typeof owners)[number]["exported"]>>
+
+/** What the export of a player's data says. */
+const exported: Exported = Object.assign({}, ...owners.map((each) => each.exported))
+
+export const features = [...owners, playerDataFeature(exported)] as const
 
 type Feature = (typeof features)[number]
 

@@ -64,5 +64,9 @@ export class IdentitiesApi extends group(
 
 export const identitiesFeature = feature({
   word: "identities",
-  groups: [IdentitiesApi]
+  groups: [IdentitiesApi],
+  exported: {
+    /** `subject` is the provider's id of the player; for `email`, the address. */
+    identities: Schema.Array(Schema.Struct({ ...LinkedIdentity.fields, subject: Schema.String }))
+  }
 })

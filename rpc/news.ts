@@ -7,6 +7,7 @@ import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { NotFound, wire } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
+import { Timestamp } from "./text.ts"
 
 const enabled = Schema.Boolean
 
@@ -44,5 +45,9 @@ export class NewsApi extends group(
 
 export const newsFeature = feature({
   word: "news",
-  groups: [NewsApi]
+  groups: [NewsApi],
+  exported: {
+    /** The player's consent to news, and its time; null before any choice. */
+    news: Schema.NullOr(Schema.Struct({ optIn: Schema.Boolean, chosenAt: Timestamp }))
+  }
 })

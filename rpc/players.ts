@@ -77,5 +77,10 @@ export const playersFeature = feature({
   word: "players",
   groups: [PlayersApi],
   inProcess: [PlayerProfileApi],
-  playerLimits: ["player"]
+  playerLimits: ["player"],
+  exported: {
+    player: Player,
+    /** The last visit that is stored; null before the first. */
+    lastSeenAt: Schema.NullOr(Timestamp)
+  }
 })

@@ -348,5 +348,9 @@ export const roomsFeature = feature({
   word: "rooms",
   groups: [RoomsApi],
   inProcess: [ServerRoomsApi],
-  playerLimits: ["code"]
+  playerLimits: ["code"],
+  exported: {
+    /** Rooms with a seat of the player. */
+    rooms: Schema.Array(Schema.String)
+  }
 })

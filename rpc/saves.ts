@@ -151,5 +151,8 @@ export class PlayerSavesApi extends forPlayer(savesOf("playerSaves", playerParam
 export const savesFeature = feature({
   word: "saves",
   groups: [SavesApi, PlayerSavesApi],
-  playerLimits: ["save"]
+  playerLimits: ["save"],
+  exported: {
+    saves: Schema.Array(Save)
+  }
 })

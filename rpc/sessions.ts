@@ -18,6 +18,7 @@ import {
 import { feature, group } from "./feature.ts"
 import { DisplayName, Player } from "./players.ts"
 import { repeatableRefresh } from "./spent-secrets.ts"
+import { Timestamp } from "./text.ts"
 
 /** A signed-in player and its tokens. `expiresIn` is the access token's lifetime in seconds. */
 export const Session = Schema.Struct({
@@ -83,5 +84,16 @@ export class SessionsApi extends group(
 
 export const sessionsFeature = feature({
   word: "sessions",
-  groups: [SessionsApi]
+  groups: [SessionsApi],
+  exported: {
+    sessions: Schema.Array(
+      Schema.Struct({
+        id: Schema.String,
+        createdAt: Timestamp,
+        lastUsedAt: Timestamp,
+        /** User agent, always null: the service does not record it. */
+        userAgent: Schema.Null
+      })
+    )
+  }
 })

@@ -184,5 +184,16 @@ export class ProjectIntegrityApi extends underProject(
 export const statsFeature = feature({
   word: "stats",
   groups: [StatsApi, PlayerStatsApi, IntegrityApi, ProjectIntegrityApi],
-  playerLimits: ["stats"]
+  playerLimits: ["stats"],
+  exported: {
+    stats: Schema.Record(Schema.String, Schema.Finite),
+    rejectedStats: Schema.Array(
+      Schema.Struct({
+        stat: Schema.String,
+        value: Schema.Finite,
+        reason: Schema.String,
+        createdAt: Timestamp
+      })
+    )
+  }
 })

@@ -2,7 +2,7 @@
  * Changes of age bands. Each change is one conditional update, so concurrent changes never replace a
  * stricter band by a looser one.
  */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema, type Statement } from "effect/sql"
 import { AgeBand, SignalledBand } from "#rpc/ages"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
@@ -32,6 +32,13 @@ const statements = (sql: SqlClient.SqlClient) => {
           and ${of(band)} <= coalesce(${declared}, ${signalled}, ${of("adult")})
         returning declared_age_band`
     }),
+    signalled: SqlSchema.findOneOption({
+      Request: Schema.Struct(Owner),
+      Result: Schema.Struct({ band: Schema.NullOr(SignalledBand) }),
+      execute: ({ environmentId, playerId }) => sql`
+        select signalled_age_band as band from players
+        where environment_id = ${environmentId} and id = ${playerId}`
+    }),
     signal: SqlSchema.findOneOption({
       Request: Schema.Struct({ ...Owner, band: SignalledBand, undeclared: AgeBand }),
       Result: Declared,
@@ -50,7 +57,7 @@ const statements = (sql: SqlClient.SqlClient) => {
 /** Stores age declarations and age signals of players. */
 export class AgeRepository extends Context.Service<AgeRepository>()("sql/ages/AgeRepository", {
   make: Effect.gen(function* () {
-    const { declare, signal } = statements(yield* SqlClient.SqlClient)
+    const { declare, signal, signalled } = statements(yield* SqlClient.SqlClient)
     return {
       /**
        * Stores the band. Returns none if the player does not exist or the band is looser than a
@@ -58,7 +65,13 @@ export class AgeRepository extends Context.Service<AgeRepository>()("sql/ages/Ag
        */
       declare: (request: Parameters<typeof declare>[0]) => orDieWithTimeout(declare(request)),
       /** Applies a signal if it is stricter. `undeclared` is the band in force before a declaration. */
-      signal: (request: Parameters<typeof signal>[0]) => orDieWithTimeout(signal(request))
+      signal: (request: Parameters<typeof signal>[0]) => orDieWithTimeout(signal(request)),
+      /** The strictest band that a platform has reported; null if none has. */
+      signalled: (owner: Parameters<typeof signalled>[0]) =>
+        Effect.map(
+          orDieWithTimeout(signalled(owner)),
+          Option.match({ onNone: () => null, onSome: ({ band }) => band })
+        )
     }
   })
 }) {

@@ -74,6 +74,14 @@ const statements = (sql: SqlClient.SqlClient) => ({
     execute: ({ environmentId, name }) => sql`
       select name from channels where environment_id = ${environmentId} and name = ${name}`
   }),
+  withPlayer: SqlSchema.findAll({
+    Request: Schema.Struct({ environmentId: Schema.String, playerId: Schema.String }),
+    Result: NameRow,
+    execute: ({ environmentId, playerId }) => sql`
+      select name from channels
+      where environment_id = ${environmentId} and position(${playerId} in document) > 0
+      order by name`
+  }),
   overdue: SqlSchema.findAll({
     Request: Schema.Struct({ before: Schema.String, limit: Schema.Int, skipped: Schema.Int }),
     Result: Key,
@@ -89,7 +97,7 @@ export class ChannelRepository extends Context.Service<ChannelRepository>()(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { claim, find, insert, overdue, save } = statements(sql)
+      const { claim, find, insert, overdue, save, withPlayer } = statements(sql)
       const wrote = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
         orDieWithTimeout(
           Effect.catchIf(statement, isEnvironmentGone, () => Effect.succeed([]))
@@ -120,6 +128,11 @@ export class ChannelRepository extends Context.Service<ChannelRepository>()(
         /** Whether a channel of this name exists. */
         exists: (environmentId: string, name: string) =>
           Effect.map(orDieWithTimeout(find({ environmentId, name })), (rows) => rows.length > 0),
+        /** The names of the channels whose document contains the player id, as owner or on a list. */
+        withPlayer: (environmentId: string, playerId: string) =>
+          Effect.map(orDieWithTimeout(withPlayer({ environmentId, playerId })), (rows) =>
+            rows.map(({ name }) => name)
+          ),
         /** Unmanaged channels that no activation has written in time. Skips the first ones. */
         overdue: (before: string, limit: number, skipped: number) =>
           orDieWithTimeout(overdue({ before, limit, skipped }))

@@ -11,6 +11,16 @@ const Choice = Schema.Struct({
   chosenAt: Schema.DateTimeUtcFromDate
 })
 
+const choiceOf = (sql: SqlClient.SqlClient) =>
+  SqlSchema.findOneOption({
+    Request: Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId }),
+    Result: Schema.Struct({ optIn: Schema.Boolean, chosenAt: Schema.DateTimeUtcFromDate }),
+    execute: ({ environmentId, playerId }) => sql`
+      select news_opt_in as opt_in, news_chosen_at as chosen_at from players
+      where environment_id = ${environmentId} and id = ${playerId}
+        and news_opt_in is not null and news_chosen_at is not null`
+  })
+
 const updateChoice = (sql: SqlClient.SqlClient) =>
   SqlSchema.findOneOption({
     Request: Choice,
@@ -25,10 +35,13 @@ const updateChoice = (sql: SqlClient.SqlClient) =>
 export class NewsRepository extends Context.Service<NewsRepository>()("sql/news/NewsRepository", {
   make: Effect.map(SqlClient.SqlClient, (sql) => {
     const choose = updateChoice(sql)
+    const find = choiceOf(sql)
     return {
       /** Stores a choice; returns whether the player exists. */
       choose: (request: typeof Choice.Type) =>
-        Effect.map(orDieWithTimeout(choose(request)), Option.isSome)
+        Effect.map(orDieWithTimeout(choose(request)), Option.isSome),
+      /** The choice of a player; none before any. */
+      find: (owner: Parameters<typeof find>[0]) => orDieWithTimeout(find(owner))
     }
   })
 }) {

@@ -55,6 +55,13 @@ const statements = (sql: SqlClient.SqlClient) => ({
       where p.environment_id = ${environmentId} and p.id = ${playerId}
       returning ${playerColumns(sql)}`
   }),
+  lastSeen: SqlSchema.findOneOption({
+    Request: Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId }),
+    Result: Schema.Struct({ lastSeenAt: Schema.NullOr(Schema.DateTimeUtcFromDate) }),
+    execute: ({ environmentId, playerId }) => sql`
+      select last_seen_at from players
+      where environment_id = ${environmentId} and id = ${playerId}`
+  }),
   rename: SqlSchema.findOneOption({
     Request: Schema.Struct({
       environmentId: EnvironmentId,
@@ -74,7 +81,7 @@ export class PlayerRepository extends Context.Service<PlayerRepository>()(
   "sql/players/PlayerRepository",
   {
     make: Effect.gen(function* () {
-      const { declareAge, find, rename } = statements(yield* SqlClient.SqlClient)
+      const { declareAge, find, lastSeen, rename } = statements(yield* SqlClient.SqlClient)
       const players = yield* batchReads((environmentId, playerIds) =>
         Effect.map(
           orDieWithTimeout(find({ environmentId, playerIds })),
@@ -89,6 +96,12 @@ export class PlayerRepository extends Context.Service<PlayerRepository>()(
         /** Sets the declared age band. None if the environment has no such player. */
         declareAge: (environmentId: EnvironmentId, playerId: PlayerId, band: AgeBand) =>
           orDieWithTimeout(declareAge({ environmentId, playerId, band })),
+        /** The last visit that is stored; null if there is none. */
+        lastSeenAt: (environmentId: EnvironmentId, playerId: PlayerId) =>
+          Effect.map(
+            orDieWithTimeout(lastSeen({ environmentId, playerId })),
+            Option.match({ onNone: () => null, onSome: ({ lastSeenAt }) => lastSeenAt })
+          ),
         /** Sets the display name. None if the environment has no such player. */
         rename: (environmentId: EnvironmentId, playerId: PlayerId, displayName: string) =>
           orDieWithTimeout(rename({ environmentId, playerId, displayName }))

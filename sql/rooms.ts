@@ -68,6 +68,8 @@ const Claim = Schema.Struct({
 
 const IdRow = Schema.Struct({ id: Schema.String })
 
+const idsOf = (rows: ReadonlyArray<typeof IdRow.Type>) => rows.map(({ id }) => id)
+
 const InMode = Schema.Struct({
   environmentId: Schema.String,
   mode: Schema.NullOr(Schema.String),
@@ -206,6 +208,13 @@ const reads = (sql: SqlClient.SqlClient) => ({
       where environment_id = ${environmentId} and listed and matched and mode = ${mode}
       order by created_at limit ${limit}`
   }),
+  ofPlayer: SqlSchema.findAll({
+    Request: Schema.Struct({ environmentId: Schema.String, playerId: Schema.String }),
+    Result: IdRow,
+    execute: ({ environmentId, playerId }) => sql`
+      select id from rooms
+      where environment_id = ${environmentId} and members @> ${[playerId]}::text[] order by id`
+  }),
   overdue: SqlSchema.findAll({
     Request: Schema.Struct({ before: Schema.String, limit: Schema.Int, skipped: Schema.Int }),
     Result: IdRow,
@@ -278,7 +287,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
     const statements = writes(sql)
     const { epoch, save } = statements
     const remove = removal(sql)
-    const { byCode, byIds, list, open, overdue, seats, unclaimed } = reads(sql)
+    const { byCode, byIds, list, ofPlayer, open, overdue, seats, unclaimed } = reads(sql)
     const { claims, inserts } = yield* batchedStatements(statements)
     const found = yield* batchReads<string>((environmentId, ids) =>
       Effect.map(
@@ -323,6 +332,9 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
           (rows): ReadonlyMap<string, string> =>
             new Map(rows.flatMap(({ id, members }) => members.map((member) => [member, id])))
         ),
+      /** All rooms in which a player has a seat, as of the last snapshots. */
+      ofPlayer: (environmentId: string, playerId: string) =>
+        Effect.map(orDieWithTimeout(ofPlayer({ environmentId, playerId })), idsOf),
       findByCode: (environmentId: string, code: string) =>
         Effect.map(orDieWithTimeout(byCode({ environmentId, code })), firstId),
       findById: (environmentId: string, id: string) =>
@@ -335,9 +347,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
         orDieWithTimeout(open({ environmentId, mode, limit })),
       /** Rooms whose deadline has passed: no node has them. Skips the first ones. */
       overdue: (before: string, limit: number, skipped: number) =>
-        Effect.map(orDieWithTimeout(overdue({ before, limit, skipped })), (rows) =>
-          rows.map((row) => row.id)
-        )
+        Effect.map(orDieWithTimeout(overdue({ before, limit, skipped })), idsOf)
     }
   })
 }) {

@@ -30,12 +30,10 @@ export type SaveItemRow = typeof Item.Type
 /** Row of a save; `data` is JSON text. */
 const Row = Schema.Struct({ ...Item.fields, data: Schema.String })
 
+const Shared = { playerId: Schema.String, data: Schema.NullOr(Schema.String) }
+
 /** A row of a shared read; `data` is null if it is too large for one. */
-const SharedRow = Schema.Struct({
-  ...Item.fields,
-  playerId: Schema.String,
-  data: Schema.NullOr(Schema.String)
-})
+const SharedRow = Schema.Struct({ ...Item.fields, ...Shared })
 
 /**
  * Size above which a save is read alone, and number of saves in a shared read. So the result of a
@@ -212,6 +210,14 @@ const reads = (sql: SqlClient.SqlClient) => ({
       where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
         and data is not null`
   }),
+  next: SqlSchema.findOneOption({
+    Request: SaveRef,
+    Result: Row,
+    execute: ({ environmentId, key, playerId }) => sql`
+      select key, version, size, updated_at, data from saves
+      where player_id = ${playerId} and environment_id = ${environmentId} and key > ${key}
+        and data is not null order by key limit 1`
+  }),
   findAll: SqlSchema.findAll({
     Request: Schema.Struct({
       environmentId: Schema.String,
@@ -339,7 +345,7 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
     const { putAll } = manyUpserts(sql)
     const { remove, replace } = updates(sql)
     const statements = reads(sql)
-    const { bytesOfEnvironment, bytesOfPlayer, list, item } = statements
+    const { bytesOfEnvironment, bytesOfPlayer, list, item, next } = statements
     const find = yield* makeFind(statements)
     const { deleteBelowFloor, raiseFloor } = cleanup(sql)
     const batched = yield* batchWrites<typeof Write.Type, SaveWriteResult>({
@@ -360,6 +366,8 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
       list: (owner: SaveOwner) => orDieWithTimeout(list(owner)),
       /** Reads a save, outside of any transaction. */
       find,
+      /** Reads the first save with a key after this one. */
+      next: (request: typeof SaveRef.Type) => orDieWithTimeout(next(request)),
       /** Finds a save without its data. */
       item: (request: typeof SaveRef.Type) => orDieWithTimeout(item(request)),
       /** Writes a save if its version is `ifVersion`; 0 requires that the save does not exist. */

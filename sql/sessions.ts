@@ -193,6 +193,13 @@ const sessionReads = (sql: SqlClient.SqlClient) => ({
         revoked_at, signed_out_at, sanction_id
       from sessions
       where id = ${sessionId} and environment_id = ${environmentId}`
+  }),
+  ofPlayer: SqlSchema.findAll({
+    Request: Owner,
+    Result: Schema.Struct({ id: SessionId, createdAt: Time, lastUsedAt: Time }),
+    execute: ({ environmentId, playerId }) => sql`
+      select id, created_at, rotated_at as last_used_at from sessions
+      where player_id = ${playerId} and environment_id = ${environmentId} order by id`
   })
 })
 
@@ -286,7 +293,7 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { create, createWithPlayer, link, lockOpenSession, rotate } = sessionStatements(sql)
-      const { find, findHolder } = sessionReads(sql)
+      const { find, findHolder, ofPlayer } = sessionReads(sql)
       const { createAllWithPlayers } = manySessions(sql)
       const { endRepeats, revoke, revoked, revokeOthers, signOut, sweep } = revocations(sql)
       const revocationTimes = yield* batchReads((environmentId, sessionIds) =>
@@ -334,6 +341,7 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
         endRepeats: (request: Parameters<typeof endRepeats>[0]) =>
           orDieWithTimeout(endRepeats(request)),
         find: (request: typeof SessionKey.Type) => orDieWithTimeout(find(request)),
+        ofPlayer: (owner: typeof Owner.Type) => orDieWithTimeout(ofPlayer(owner)),
         /** Locks the rows of an open session and its player until the commit; false if it has ended. */
         lockOpenSession: (request: Parameters<typeof lockOpenSession>[0]) =>
           Effect.map(orDieWithTimeout(lockOpenSession(request)), Option.isSome),

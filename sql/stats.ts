@@ -209,6 +209,13 @@ const reads = (sql: SqlClient.SqlClient) => ({
     execute: ({ environmentId, playerId }) => sql`
       select stat, total from stats
       where player_id = ${playerId} and environment_id = ${environmentId} order by stat`
+  }),
+  rejected: SqlSchema.findAll({
+    Request: Owner,
+    Result: Schema.Struct({ ...Signal.fields, createdAt: Time }),
+    execute: ({ environmentId, playerId }) => sql`
+      select stat, value, reason, created_at from stat_signals
+      where player_id = ${playerId} and environment_id = ${environmentId} order by id`
   })
 })
 
@@ -238,7 +245,7 @@ export class StatRepository extends Context.Service<StatRepository>()("sql/stats
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { report, reportAll, sweep } = writes(sql)
-    const { totals } = reads(sql)
+    const { rejected, totals } = reads(sql)
     const single = (request: StatReport): Effect.Effect<ReportResult> =>
       orDieWithTimeout(
         report(request).pipe(
@@ -272,6 +279,8 @@ export class StatRepository extends Context.Service<StatRepository>()("sql/stats
       /** Returns the player's all-time values. */
       totals: (environmentId: EnvironmentId, playerId: PlayerId) =>
         orDieWithTimeout(totals({ environmentId, playerId })),
+      /** Returns the player's rejected values, the oldest first. */
+      rejected: (owner: typeof Owner.Type) => orDieWithTimeout(rejected(owner)),
       /** Deletes rejected values from before a time, and the oldest beyond the limit per environment. */
       sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
     }

@@ -1,4 +1,5 @@
 /** The feature `projects`. */
+import { Schema } from "effect"
 import { feature } from "../feature.ts"
 import { EnvironmentApi, EnvironmentViewsApi } from "./environment.ts"
 import { KeyApi, ProjectApi, ProjectsApi } from "./projects.ts"
@@ -6,5 +7,9 @@ import { KeyApi, ProjectApi, ProjectsApi } from "./projects.ts"
 export const projectsFeature = feature({
   word: "projects",
   groups: [KeyApi, ProjectsApi, ProjectApi, EnvironmentApi],
-  inProcess: [EnvironmentViewsApi]
+  inProcess: [EnvironmentViewsApi],
+  exported: {
+    /** Days on which the player was active. */
+    days: Schema.Array(Schema.String)
+  }
 })

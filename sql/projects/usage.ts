@@ -6,12 +6,14 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, KeyId, PlayerId } from "#rpc/ids"
+import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
+const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
+
 const Visit = Schema.Struct({
-  environmentId: EnvironmentId,
-  playerId: PlayerId,
+  ...Owner.fields,
   seenAt: Schema.DateTimeUtcFromString
 })
 export type Visit = typeof Visit.Type
@@ -61,6 +63,13 @@ const statements = (sql: SqlClient.SqlClient) => ({
       )
       update players p set last_seen_at = seen.seen_at from seen where p.id = seen.id`
   }),
+  days: SqlSchema.findAll({
+    Request: Owner,
+    Result: Schema.Struct({ day: Schema.String }),
+    execute: ({ environmentId, playerId }) => sql`
+      select day::text as day from player_days
+      where player_id = ${playerId} and environment_id = ${environmentId} order by day`
+  }),
   sweep: SqlSchema.void({
     Request: Schema.String,
     execute: (before) => sql`delete from player_days where day < ${before}::text::date`
@@ -72,7 +81,9 @@ export class UsageRepository extends Context.Service<UsageRepository>()(
   "sql/projects/usage/UsageRepository",
   {
     make: Effect.gen(function* () {
-      const { countPlayers, seePlayers, sweep, useKeys } = statements(yield* SqlClient.SqlClient)
+      const { countPlayers, days, seePlayers, sweep, useKeys } = statements(
+        yield* SqlClient.SqlClient
+      )
       return {
         useKeys: (keys: ReadonlyArray<KeyId>, now: typeof Time.Type) =>
           Effect.orDie(useKeys({ keys, now })),
@@ -81,6 +92,9 @@ export class UsageRepository extends Context.Service<UsageRepository>()(
           Effect.orDie(countPlayers({ visits, day })),
         /** Stores the times at which players were seen. */
         seePlayers: (visits: ReadonlyArray<Visit>) => Effect.orDie(seePlayers(visits)),
+        /** The days on which a player was active. */
+        daysOf: (owner: typeof Owner.Type) =>
+          Effect.map(orDieWithTimeout(days(owner)), (rows) => rows.map(({ day }) => day)),
         sweep: (before: string) => Effect.orDie(sweep(before))
       }
     })

@@ -558,112 +558,6 @@ export interface LinkedIdentity {
   readonly linkedAt: Timestamp
 }
 
-/** Everything that is stored about a player. */
-export interface PlayerExport {
-  readonly exportedAt: Timestamp
-  readonly player: Player
-  readonly lastSeenAt: Timestamp | null
-  readonly age: {
-    readonly ageBand: AgeBand
-    readonly declaredAgeBand: AgeBand | null
-    readonly capabilities: Capabilities
-    readonly signalledAgeBand: AgeBand | null
-  }
-  readonly identities: ReadonlyArray<{
-    readonly provider: Method
-    readonly email?: string
-    readonly emailVerified?: boolean
-    readonly username?: string
-    readonly linkedAt: Timestamp
-    readonly subject: string
-  }>
-  readonly news:
-    | {
-      readonly optIn: boolean
-      readonly chosenAt: Timestamp
-    }
-    | null
-  readonly sessions: ReadonlyArray<{
-    readonly id: string
-    readonly createdAt: Timestamp
-    readonly lastUsedAt: Timestamp
-    readonly userAgent: null
-  }>
-  readonly saves: ReadonlyArray<Save>
-  readonly stats: Readonly<Record<string, number>>
-  readonly rejectedStats: ReadonlyArray<{
-    readonly stat: string
-    readonly value: number
-    readonly reason: string
-    readonly createdAt: Timestamp
-  }>
-  readonly sanctions: ReadonlyArray<Sanction>
-  readonly appeals: ReadonlyArray<{
-    readonly sanctionId: SanctionId
-    readonly status: "open" | "accepted" | "rejected"
-    readonly message: string
-    readonly createdAt: Timestamp
-    readonly response: string | null
-  }>
-  readonly days: ReadonlyArray<string>
-  readonly rooms: ReadonlyArray<string>
-  readonly channels: ReadonlyArray<string>
-  readonly shareLinks: ReadonlyArray<{
-    readonly id: string
-    readonly kind: "plain" | "score" | "challenge"
-    readonly score: number | null
-    readonly showName: boolean
-    readonly data: Readonly<Record<string, string>> | null
-    readonly createdAt: Timestamp
-  }>
-  readonly xProfile: XProfile | null
-}
-
-/** What players of an age band may do. */
-export interface Capabilities {
-  readonly directConnections: boolean
-  readonly voice: boolean
-  readonly openChat: boolean
-  readonly showName: boolean
-  readonly news: boolean
-}
-
-/** A save with its data. */
-export interface Save {
-  readonly key: string
-  readonly version: number
-  readonly size: number
-  readonly updatedAt: Timestamp
-  readonly data: unknown
-}
-
-export interface Sanction {
-  readonly id: SanctionId
-  readonly kind: "ban"
-  readonly active: boolean
-  readonly note: string | null
-  readonly createdAt: Timestamp
-  readonly expiresAt: Timestamp | null
-  readonly liftedAt: Timestamp | null
-  readonly appeal?: {
-    readonly status: "open" | "accepted" | "rejected"
-    readonly message: string
-    readonly createdAt: Timestamp
-    readonly response: string | null
-  }
-}
-
-/** Id of a ban. */
-export type SanctionId = string
-
-/** The player's own X profile, and whether other players see it. */
-export interface XProfile {
-  readonly username: string | null
-  readonly name: string | null
-  readonly avatarUrl: string | null
-  readonly visible: boolean
-}
-
 /** Body of: Report the platform's age signal; it only makes the age band stricter. */
 export interface AgesSignalRequest {
   readonly platform: "ios" | "android" | "web"
@@ -686,6 +580,15 @@ export interface AgeProfile {
   readonly ageBand: AgeBand
   readonly declaredAgeBand: AgeBand | null
   readonly capabilities: Capabilities
+}
+
+/** What players of an age band may do. */
+export interface Capabilities {
+  readonly directConnections: boolean
+  readonly voice: boolean
+  readonly openChat: boolean
+  readonly showName: boolean
+  readonly news: boolean
 }
 
 /** Body of: Declare the age band; later declarations must be stricter. */
@@ -712,6 +615,25 @@ export interface NewsChoice {
 export interface SanctionList {
   readonly sanctions: ReadonlyArray<Sanction>
 }
+
+export interface Sanction {
+  readonly id: SanctionId
+  readonly kind: "ban"
+  readonly active: boolean
+  readonly note: string | null
+  readonly createdAt: Timestamp
+  readonly expiresAt: Timestamp | null
+  readonly liftedAt: Timestamp | null
+  readonly appeal?: {
+    readonly status: "open" | "accepted" | "rejected"
+    readonly message: string
+    readonly createdAt: Timestamp
+    readonly response: string | null
+  }
+}
+
+/** Id of a ban. */
+export type SanctionId = string
 
 /** Body of: Appeal against a ban. */
 export interface SanctionsAppealRequest {
@@ -757,6 +679,15 @@ export interface SaveItem {
   readonly version: number
   readonly size: number
   readonly updatedAt: Timestamp
+}
+
+/** A save with its data. */
+export interface Save {
+  readonly key: string
+  readonly version: number
+  readonly size: number
+  readonly updatedAt: Timestamp
+  readonly data: unknown
 }
 
 /** Body of: Write a save, optionally only if its version is unchanged. */
@@ -854,6 +785,14 @@ export interface VisitCounted {
   readonly counted: boolean
 }
 
+/** The player's own X profile, and whether other players see it. */
+export interface XProfile {
+  readonly username: string | null
+  readonly name: string | null
+  readonly avatarUrl: string | null
+  readonly visible: boolean
+}
+
 /** Body of: Show the X profile to other players, or hide it. */
 export interface XProfilesShowRequest {
   readonly visible: boolean
@@ -866,6 +805,67 @@ export interface XProfiles {
     readonly name: string | null
     readonly avatarUrl: string | null
   }>>
+}
+
+/** Everything that is stored about a player. */
+export interface PlayerExport {
+  readonly exportedAt: Timestamp
+  readonly sessions: ReadonlyArray<{
+    readonly id: string
+    readonly createdAt: Timestamp
+    readonly lastUsedAt: Timestamp
+    readonly userAgent: null
+  }>
+  readonly days: ReadonlyArray<string>
+  readonly player: Player
+  readonly lastSeenAt: Timestamp | null
+  readonly identities: ReadonlyArray<{
+    readonly provider: Method
+    readonly email?: string
+    readonly emailVerified?: boolean
+    readonly username?: string
+    readonly linkedAt: Timestamp
+    readonly subject: string
+  }>
+  readonly age: {
+    readonly ageBand: AgeBand
+    readonly declaredAgeBand: AgeBand | null
+    readonly capabilities: Capabilities
+    readonly signalledAgeBand: AgeBand | null
+  }
+  readonly news:
+    | {
+      readonly optIn: boolean
+      readonly chosenAt: Timestamp
+    }
+    | null
+  readonly sanctions: ReadonlyArray<Sanction>
+  readonly appeals: ReadonlyArray<{
+    readonly sanctionId: SanctionId
+    readonly status: "open" | "accepted" | "rejected"
+    readonly message: string
+    readonly createdAt: Timestamp
+    readonly response: string | null
+  }>
+  readonly rooms: ReadonlyArray<string>
+  readonly channels: ReadonlyArray<string>
+  readonly saves: ReadonlyArray<Save>
+  readonly stats: Readonly<Record<string, number>>
+  readonly rejectedStats: ReadonlyArray<{
+    readonly stat: string
+    readonly value: number
+    readonly reason: string
+    readonly createdAt: Timestamp
+  }>
+  readonly shareLinks: ReadonlyArray<{
+    readonly id: string
+    readonly kind: "plain" | "score" | "challenge"
+    readonly score: number | null
+    readonly showName: boolean
+    readonly data: Readonly<Record<string, string>> | null
+    readonly createdAt: Timestamp
+  }>
+  readonly xProfile: XProfile | null
 }
 
 /** The endpoints that a publishable key may call, with or without a player. */
@@ -961,9 +961,6 @@ export interface Endpoints {
     readonly body: SessionsRefreshRequest
     readonly response: PlayerResponse
   }
-  readonly "GET /v1/players/me/export": {
-    readonly response: PlayerExport
-  }
   readonly "POST /v1/players/me/age-signal": {
     readonly body: AgesSignalRequest
     readonly response: AgeProfile
@@ -1044,6 +1041,9 @@ export interface Endpoints {
   readonly "GET /v1/players/x-profiles": {
     readonly query: { readonly ids: string | number }
     readonly response: XProfiles
+  }
+  readonly "GET /v1/players/me/export": {
+    readonly response: PlayerExport
   }
 }
 

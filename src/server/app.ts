@@ -50,7 +50,6 @@ import { ProviderGrants } from "./features/oauth/grants.ts"
 import { IdentitySignIn } from "./features/oauth/identity-sign-in.ts"
 import { Providers } from "./features/oauth/providers.ts"
 import { TurnServers } from "./features/peers/turn-servers.ts"
-import { PlayerData } from "./features/player-data/service.ts"
 import { SeedLive } from "./features/projects/seed.ts"
 import { CardImages } from "./features/share/card-images.ts"
 import { SharePage } from "./features/share/page.ts"
@@ -193,8 +192,7 @@ const RouteServicesLive = Layer.mergeAll(
   CardImages.layer,
   FlowStore.layer,
   IdentitySignIn.layer,
-  Mailer.layer,
-  PlayerData.layer
+  Mailer.layer
 ).pipe(
   Layer.provideMerge(ProviderGrants.layer),
   Layer.provideMerge(Layer.mergeAll(ProviderClients.layer, Providers.layer))

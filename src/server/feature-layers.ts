@@ -1,5 +1,8 @@
-/** All features of the service: one line each. Their layers are collected from here. */
-import { Layer } from "effect"
+/**
+ * All features of the service: one line each. Their layers, and their parts of
+ * a player's data, are collected from here.
+ */
+import { Effect, Layer } from "effect"
 import { ages } from "./features/ages/feature.ts"
 import { appeals } from "./features/appeals/feature.ts"
 import { audit } from "./features/audit/feature.ts"
@@ -25,6 +28,7 @@ import { share } from "./features/share/feature.ts"
 import { stats } from "./features/stats/feature.ts"
 import { system } from "./features/system/feature.ts"
 import { transfer } from "./features/transfer/feature.ts"
+import { PlayerParts, type PlayerTable } from "./platform/player-parts.ts"
 
 const features = [
   ages,
@@ -75,5 +79,18 @@ export const FeatureRepositories = Layer.mergeAll(...each(features, "repositorie
 /** Services that handlers, frames and entities share. */
 export const FeatureServices = Layer.mergeAll(...each(features, "services"))
 
+/** What each feature stores about a player. */
+const playerDataParts = features.flatMap((feature) => ("player" in feature ? [feature.player] : []))
+
+/** Every table that holds player ids. A test fails if a table of the database is missing. */
+export const playerTables = playerDataParts.flatMap<PlayerTable>(({ tables }) => [...tables])
+
+const PlayerPartsLive = Layer.effect(
+  PlayerParts,
+  Effect.all(playerDataParts.map(({ make }) => make))
+)
+
 /** Handlers of the API, and the features' own background work. */
-export const FeatureRoutes = Layer.mergeAll(...each(features, "routes"))
+export const FeatureRoutes = Layer.mergeAll(...each(features, "routes")).pipe(
+  Layer.provide(PlayerPartsLive)
+)

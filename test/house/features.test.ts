@@ -1,12 +1,13 @@
 /** The house rules of features: each is composed once, and its operations have one way in. */
 import { assert, describe, it } from "@effect/vitest"
 import { knownCallers } from "./doors.ts"
-import { borrowedHandlers, unregistered } from "./features.ts"
+import { borrowedHandlers, handWritten, unregistered } from "./features.ts"
+import { collectors } from "./house.ts"
 import { parse, type Problem } from "./source.ts"
 import { readTree } from "./tree.ts"
 
 const sources = readTree()
-  .filter(({ path }) => path.startsWith("src/server/") && path.endsWith(".ts"))
+  .filter(({ path }) => /^(rpc|sql|src)\/.*\.tsx?$/.test(path))
   .map(parse)
 
 const source = (path: string, text: string) => parse({ path, text })
@@ -30,6 +31,19 @@ describe("features", () => {
       `src/server/http/agent.ts:1 call the endpoint in the process instead of ${path}`
     )
     refuses([...unregistered(sources), ...sources.flatMap(borrowedHandlers)])
+  })
+
+  it("collects what features declare, instead of naming the features", () => {
+    const path = "rpc/player-data.ts"
+    const named = `import "./saves.ts"\nimport "./sessions.ts"\nimport "./text.ts"`
+    refuses(handWritten(source(path, named)), `${path}:1 let saves declare it in its manifest`)
+    for (const file of Object.keys(collectors)) {
+      assert.include(
+        sources.map((it) => it.path),
+        file
+      )
+    }
+    refuses(sources.flatMap(handWritten))
   })
 
   it("lets only the two doors make a known caller", () => {

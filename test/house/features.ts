@@ -1,4 +1,5 @@
 /** Rules about features: each is in the registry of the service, and its handlers are its own. */
+import { collectors, featureWords } from "./house.ts"
 import { problem, type Problem, type Source, type TextFile } from "./source.ts"
 
 const registry = "src/server/feature-layers.ts"
@@ -25,5 +26,21 @@ export const borrowedHandlers = ({ imports, path, text }: Source): ReadonlyArray
     const word = handlersOf.exec(target ?? "")?.[1]
     if (word === undefined || path.startsWith(`src/server/features/${word}/`)) return []
     return [problem(file, offset, `call the endpoint in the process instead of ${target}`)]
+  })
+}
+
+const wordOf = (path: string): string | undefined => {
+  const word = /^(?:rpc|sql|src\/server\/features|src\/dashboard\/views)\/([^/.]+)/.exec(path)?.[1]
+  return featureWords.find((it) => it === word)
+}
+
+/** Imports of features by a file that only reads what they declare. */
+export const handWritten = ({ imports, path, text }: Source): ReadonlyArray<Problem> => {
+  const may = collectors[path]
+  if (may === undefined) return []
+  return imports.flatMap(({ offset, target }) => {
+    const word = wordOf(target ?? "")
+    if (word === undefined || word === wordOf(path) || may.includes(word)) return []
+    return [problem({ path, text }, offset, `let ${word} declare it in its manifest`)]
   })
 }

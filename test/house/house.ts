@@ -104,6 +104,17 @@ export const knownCallerProvider = "src/server/platform/in-process.ts"
 /** The words of the features. The same word names its file or folder in every room. */
 export const featureWords: ReadonlyArray<string> = features.map(({ word }) => word)
 
+/**
+ * Files that read what the features declare, so that a new feature edits none of them. Each has the features
+ * that it may import all the same, beside its own.
+ */
+export const collectors: Readonly<Record<string, ReadonlyArray<string>>> = {
+  // The refresh token proves a deletion.
+  "rpc/player-data.ts": ["sessions"],
+  "sql/player-data/repository.ts": [],
+  "src/server/features/player-data/service.ts": ["moderation", "players"]
+}
+
 /** Words of `sql` that are no feature: what repositories stand on, what platform and cluster store. */
 export const storageWords = [
   "backup",

@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { poolLayer } from "#sql/database"
-import { playerTables } from "#sql/player-data/tables"
+import { playerTables } from "#server/feature-layers"
 import { TestDatabase } from "#testing/app"
 import {
   at,

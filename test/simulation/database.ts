@@ -226,6 +226,7 @@ export class Database {
       save: (row) => settled(rows.save(row)),
       remove: (environmentId, name, epoch) => settled(rows.remove(environmentId, name, epoch)),
       exists: (environmentId, name) => settled(rows.exists(environmentId, name)),
+      withPlayer: (environmentId, id) => settled(rows.withPlayer(environmentId, id)),
       overdue: (before, limit, skipped) => settled(rows.overdue(before, limit, skipped))
     })
   }
@@ -242,6 +243,7 @@ export class Database {
       unclaimed: (left) => this.#retried(process, rows.unclaimed(left)),
       remove: (over) => this.#retried(process, rows.remove(over)),
       seatsOf: (environmentId, playerIds) => settled(rows.seatsOf(environmentId, playerIds)),
+      ofPlayer: (environmentId, id) => settled(rows.ofPlayer(environmentId, id)),
       findByCode: (environmentId, code) => settled(rows.findByCode(environmentId, code)),
       findById: (environmentId, id) => settled(rows.findById(environmentId, id)),
       list: (environmentId, mode, limit) => settled(rows.list(environmentId, mode, limit)),

@@ -79,6 +79,7 @@ const CoreLive = Layer.mergeAll(
           emailVerified: false
         }),
       declareAge: () => Effect.succeedNone,
+      lastSeenAt: () => Effect.succeed(null),
       rename: () => Effect.succeedNone
     })
   ),

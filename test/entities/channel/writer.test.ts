@@ -27,6 +27,7 @@ const Rows = Layer.succeed(ChannelRepository, {
     ),
   remove: unused,
   exists: unused,
+  withPlayer: unused,
   overdue: unused
 })
 

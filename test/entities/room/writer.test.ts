@@ -31,6 +31,7 @@ const writerWith = (save: Save, unclaimed: Unclaimed = unused) =>
         unclaimed,
         remove: unused,
         seatsOf: unused,
+        ofPlayer: unused,
         findByCode: unused,
         findById: unused,
         list: unused,

@@ -4,7 +4,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { playerTables } from "#sql/player-data/tables"
+import { features as contracts } from "#rpc/features"
+import { playerTables } from "#server/feature-layers"
 import { TestApp } from "#testing/app"
 import {
   at,
@@ -209,7 +210,7 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("a player's da
       assert.sameMembers(
         yield* tables,
         known,
-        "add a new table to sql/player-data/tables.ts or here"
+        "declare a new table in the feature.ts of its feature, or add it here"
       )
       const columns = yield* sql<{ name: string }>`
         select table_name as name from information_schema.columns
@@ -232,6 +233,9 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("a player's da
       const answer = yield* operate(app, "POST", `players/${ada.id}/export`)
       assert.strictEqual(answer.status, 200)
       const { body } = answer
+      for (const property of contracts.flatMap((each) => Object.keys(each.exported ?? {}))) {
+        assert.property(body, property)
+      }
       for (const { exportedAs } of playerTables) {
         const part = exportedAs === null ? true : at(body, exportedAs)
         assert.isNotEmpty(JSON.stringify(part), String(exportedAs))

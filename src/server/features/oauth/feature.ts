@@ -1,11 +1,25 @@
 /** OAuth sign-in, as the service composes it. */
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
+import { oauthFeature } from "#rpc/oauth/feature"
 import { FlowRepository } from "#sql/oauth/flows"
 import { ProviderRepository } from "#sql/oauth/providers"
+import { type PlayerKey, playerPart } from "#server/platform/player-parts"
+import { ProviderGrants } from "./grants.ts"
 import { OAuthHttp } from "./handlers.ts"
 import { ProvidersHttp } from "./provider-handlers.ts"
 
+/** The providers of a deleted player forget their grants. */
+const part = Effect.map(ProviderGrants, (grants) => ({
+  leave: ({ environmentId, playerId }: PlayerKey) =>
+    Effect.map(grants.collect(environmentId, playerId), (collected) => grants.revoke(collected))
+}))
+
 export const oauth = {
   repositories: Layer.merge(FlowRepository.layer, ProviderRepository.layer),
-  routes: Layer.merge(OAuthHttp, ProvidersHttp)
+  routes: Layer.merge(OAuthHttp, ProvidersHttp),
+  player: playerPart(
+    oauthFeature,
+    [{ table: "sign_in_steps", exportedAs: null, deletion: "cascade" }],
+    part
+  )
 }

@@ -2,13 +2,12 @@
  * Export and deletion of player data: `/v1/players/me` for the player, `players/:playerId/export` and
  * `/delete` for operators.
  */
-import { DateTime, Effect, Layer, Stream } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import { throttles as rates } from "#rpc/limits"
-import type { ExportedSave } from "#sql/player-data/repository"
 import { apiGroup } from "#server/platform/api-group"
 import { whileCredentialsCount } from "#server/platform/credential-check"
 import { takeToken, withRetryAfter } from "#server/platform/throttle-guard"
@@ -16,35 +15,15 @@ import { Throttles } from "#server/platform/throttles"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { playerRef } from "../moderation/player-ref.ts"
 import { makeRequireProof } from "./proof.ts"
-import { type ExportedPlayer, PlayerData } from "./service.ts"
+import { PlayerData, type PlayerJson } from "./service.ts"
 
 type PlayerParams = { readonly params: { readonly playerId: string } }
 
-const head = ({ view }: ExportedPlayer): string => `${JSON.stringify(view).slice(0, -1)},"saves":[`
-
-/** Serializes a save. Inserts its data unchanged, since it is already JSON text. */
-const saveText = ({ data, updatedAt, ...save }: ExportedSave, index: number): string => {
-  const item = JSON.stringify({ ...save, updatedAt: DateTime.formatIso(updatedAt) })
-  return `${index === 0 ? "" : ","}${item.slice(0, -1)},"data":${data}}`
-}
-
-/**
- * Streams an export. Reads the next save after the client has read the one before. Cuts the connection
- * when the credentials of the request end.
- */
-const exportResponse = Effect.fnUntraced(function* (exported: ExportedPlayer) {
-  const saves = yield* whileCredentialsCount(exported.saves)
-  return HttpServerResponse.stream(
-    Stream.make(head(exported)).pipe(
-      Stream.concat(
-        Stream.zipWithIndex(saves).pipe(Stream.map(([save, index]) => saveText(save, index)))
-      ),
-      Stream.concat(Stream.make("]}")),
-      Stream.encodeText
-    ),
-    { contentType: "application/json" }
+/** Streams an export. Cuts the connection when the credentials of the request end. */
+const exportResponse = (json: PlayerJson) =>
+  Effect.map(whileCredentialsCount(json), (counted) =>
+    HttpServerResponse.stream(Stream.encodeText(counted), { contentType: "application/json" })
   )
-})
 
 const notFound = () => Effect.fail(new NotFound())
 

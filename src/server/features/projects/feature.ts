@@ -1,5 +1,6 @@
 /** Projects, as the service composes them. */
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
+import { projectsFeature } from "#rpc/projects/feature"
 import { DeletionRepository } from "#sql/projects/deletion"
 import { ManagementRepository } from "#sql/projects/management"
 import { PlayerListRepository } from "#sql/projects/player-list"
@@ -7,8 +8,13 @@ import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
 import { RequestCountRepository } from "#sql/projects/requests"
 import { UsageRepository } from "#sql/projects/usage"
 import { ViewRepository } from "#sql/projects/view"
+import { playerPart, type StoredPlayer } from "#server/platform/player-parts"
 import { Environments } from "./environments.ts"
 import { ProjectsHttp } from "./handlers.ts"
+
+const part = Effect.map(UsageRepository, (repository) => ({
+  read: (player: StoredPlayer) => Effect.map(repository.daysOf(player), (days) => ({ days }))
+}))
 
 export const projects = {
   repositories: Layer.mergeAll(
@@ -22,5 +28,10 @@ export const projects = {
     ViewRepository.layer
   ),
   services: Environments.layer,
-  routes: ProjectsHttp
+  routes: ProjectsHttp,
+  player: playerPart(
+    projectsFeature,
+    [{ table: "player_days", exportedAs: "days", deletion: "cascade" }],
+    part
+  )
 }

@@ -1,5 +1,21 @@
 /** Rooms, as the service composes them. */
+import { Effect } from "effect"
+import { roomsFeature } from "#rpc/rooms"
 import { RoomRepository } from "#sql/rooms"
+import { playerPart, type StoredPlayer } from "#server/platform/player-parts"
 import { RoomsHttp } from "./handlers.ts"
 
-export const rooms = { repositories: RoomRepository.layer, routes: RoomsHttp }
+const part = Effect.map(RoomRepository, (repository) => ({
+  read: ({ environmentId, playerId }: StoredPlayer) =>
+    Effect.map(repository.ofPlayer(environmentId, playerId), (rooms) => ({ rooms }))
+}))
+
+export const rooms = {
+  repositories: RoomRepository.layer,
+  routes: RoomsHttp,
+  player: playerPart(
+    roomsFeature,
+    [{ table: "rooms", exportedAs: "rooms", deletion: "entity" }],
+    part
+  )
+}
