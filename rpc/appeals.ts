@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
-import { OpenToBanned, PlayerToken, PublishableKey, Requests } from "./auth.ts"
+import { OpenToBanned, PlayerRate, PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import {
   AlreadyAppealed,
   InvalidRefreshToken,
@@ -15,7 +15,7 @@ import {
 } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
 import { SanctionId } from "./ids.ts"
-import { moderation } from "./limits.ts"
+import { moderation, rateWindows } from "./limits.ts"
 import { RefreshToken } from "./sessions.ts"
 import { textUpTo, Timestamp } from "./text.ts"
 
@@ -76,6 +76,7 @@ export class SanctionsApi extends group(
       error: [wire(NotFound), wire(AlreadyAppealed), wire(SanctionInactive)]
     })
       .annotate(OpenToBanned, true)
+      .annotate(PlayerRate, { ...rateWindows.appeals, name: "appeal" })
       .annotate(OpenApi.Summary, "Appeal against a ban")
   )
   .prefix("/v1/players/me")
@@ -114,7 +115,6 @@ export class AppealsApi extends group(
 export const appealsFeature = feature({
   word: "appeals",
   groups: [SanctionsApi, AppealsApi],
-  playerLimits: ["appeal"],
   exported: {
     sanctions: Schema.Array(Sanction),
     appeals: Schema.Array(

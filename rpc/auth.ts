@@ -34,7 +34,7 @@ import type {
   ProjectId,
   SessionId
 } from "./ids.ts"
-import { http, type Throttle } from "./limits.ts"
+import { http, type RateWindow, type Throttle } from "./limits.ts"
 
 /** The two environments of every project. */
 export const EnvironmentName = Schema.Literals(["development", "production"])
@@ -185,12 +185,18 @@ export class PlayerInPath extends HttpApiMiddleware.Service<
 >()("rpc/auth/PlayerInPath", { error: wire(PlayerNotFound) }) {}
 
 /** A rate limit of one player's calls of an endpoint; `name` is the word of its key. */
-export interface PlayerLimit extends Throttle {
-  readonly name: string
-}
+export type PlayerLimit = (Throttle | RateWindow) & { readonly name: string }
+
+/** A rate limit of operators: of each key, or of the whole environment. The functions count as one key. */
+export type CallerLimit = PlayerLimit & { readonly per: "environment" | "key" }
 
 /** The rate limit of a player for an endpoint, beside that of all; read by {@link PlayerToken}. */
 export const PlayerRate = Context.Reference<PlayerLimit | undefined>("rpc/auth/PlayerRate", {
+  defaultValue: () => undefined
+})
+
+/** The rate limit of operators for an endpoint; read by {@link SecretKey} and {@link EnvironmentMember}. */
+export const CallerRate = Context.Reference<CallerLimit | undefined>("rpc/auth/CallerRate", {
   defaultValue: () => undefined
 })
 
@@ -251,7 +257,7 @@ export class ProjectMember extends HttpApiMiddleware.Service<
 export class EnvironmentMember extends HttpApiMiddleware.Service<
   EnvironmentMember,
   { provides: CurrentEnvironment; requires: CurrentDeveloper }
->()("rpc/auth/EnvironmentMember", { error: wire(NotFound) }) {}
+>()("rpc/auth/EnvironmentMember", { error: [wire(NotFound), wire(RateLimited)] }) {}
 
 /** The feature that an endpoint belongs to; read by {@link FeatureGate}. */
 export const RequiredFeature = Context.Reference<FeatureName | undefined>(

@@ -4,7 +4,14 @@
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { BodyMaxBytes, PublishableKey, Requests, SecretKey } from "./auth.ts"
+import {
+  BodyMaxBytes,
+  type CallerLimit,
+  CallerRate,
+  PublishableKey,
+  Requests,
+  SecretKey
+} from "./auth.ts"
 import { Definitions } from "./config-document/definitions.ts"
 import {
   ConfigConflict,
@@ -65,6 +72,9 @@ const VersionText = Schema.String.check(
   Schema.isPattern(/^\d{1,9}$/, { message: "Expected the number of a version" })
 ).pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
 
+/** Validations of documents: a large one blocks the process for a moment. */
+const pushRate: CallerLimit = { burst: 30, seconds: 60, name: "config-push", per: "environment" }
+
 /** The operations on the document, for agents. */
 const operations = {
   push: { audit: "config.push" },
@@ -91,6 +101,7 @@ const documents = <Id extends string, P extends MountParams>(id: Id, params: P) 
       error: [wire(InvalidConfig), wire(ConfigConflict), wire(FeatureUnavailable)]
     })
       .annotateMerge(operation("Validate a whole config document and apply it", operations.push))
+      .annotate(CallerRate, pushRate)
       .annotate(BodyMaxBytes, config.bodyMaxBytes),
     HttpApiEndpoint.get("versions", "/config/versions", {
       params,
@@ -168,9 +179,14 @@ export class ConfigExchangeApi extends underKey(
         payload: Schema.Struct({ document }),
         success: ConfigDiff,
         error: [wire(InvalidConfig), wire(FeatureUnavailable)]
-      }).annotateMerge(
-        operation("Validate a config document and compare it with the current one", exchanges.diff)
-      ),
+      })
+        .annotateMerge(
+          operation(
+            "Validate a config document and compare it with the current one",
+            exchanges.diff
+          )
+        )
+        .annotate(CallerRate, pushRate),
       HttpApiEndpoint.post("push", "/config/push", {
         payload: Schema.Struct({
           document,
@@ -180,9 +196,11 @@ export class ConfigExchangeApi extends underKey(
         }),
         success: ConfigPushed,
         error: [wire(InvalidConfig), wire(ConfigConflict), wire(FeatureUnavailable)]
-      }).annotateMerge(
-        operation("Apply a config document to the version that it was made from", exchanges.push)
-      )
+      })
+        .annotateMerge(
+          operation("Apply a config document to the version that it was made from", exchanges.push)
+        )
+        .annotate(CallerRate, pushRate)
     )
     .annotateEndpoints(BodyMaxBytes, config.bodyMaxBytes)
 ) {}

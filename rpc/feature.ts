@@ -57,7 +57,7 @@ export interface Feature<Groups, InProcess, Exported> {
   readonly groups: Groups
   /** Groups that only calls in the process reach. */
   readonly inProcess: InProcess
-  /** Words of the rate limits kept for each player, which its deletion deletes. */
+  /** Words of further rate limits kept for each player, beside those of `PlayerRate`. */
   readonly playerLimits: ReadonlyArray<string>
   /** What the export of a player's data says: its properties. */
   readonly exported?: Exported

@@ -1,6 +1,7 @@
 /** All features of the API, in the order of its document: one line each. */
 import { type Array, Context } from "effect"
-import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api"
+import { type HttpApi, type HttpApiEndpoint, type HttpApiGroup, OpenApi } from "effect/http-api"
+import { PlayerRate } from "./auth.ts"
 import { GroupSection, type Section, sections } from "./feature.ts"
 import { agesFeature } from "./ages.ts"
 import { appealsFeature } from "./appeals.ts"
@@ -82,7 +83,14 @@ export const inProcessGroups = features.flatMap<Feature["inProcess"][number]>(
 )
 
 /** Words of the rate limits kept for each player. */
-export const playerLimits = features.flatMap((each) => each.playerLimits)
+export const playerLimits: ReadonlySet<string> = new Set([
+  ...features.flatMap((each) => each.playerLimits),
+  ...groups.flatMap(({ endpoints }) =>
+    Object.values<HttpApiEndpoint.Top>(endpoints).flatMap(
+      ({ annotations }) => Context.get(annotations, PlayerRate)?.name ?? []
+    )
+  )
+])
 
 /** Adds groups to an API. */
 export const addAll = <

@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, OpenApi } from "effect/http-api"
-import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
+import { PlayerRate, PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { InvalidCredentials, NotFound, PlayerNotFound, wire } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
 import { sessions as limits } from "./limits.ts"
@@ -37,10 +37,9 @@ const ownData = <S extends Schema.Top>(success: S) =>
     "Export and deletion of everything that is stored about the signed-in player."
   )
     .add(
-      HttpApiEndpoint.get("export", "/me/export", { success, error: wire(NotFound) }).annotate(
-        OpenApi.Summary,
-        "Export everything that is stored about the player"
-      ),
+      HttpApiEndpoint.get("export", "/me/export", { success, error: wire(NotFound) })
+        .annotate(PlayerRate, { burst: 10, seconds: 3600, name: "export" })
+        .annotate(OpenApi.Summary, "Export everything that is stored about the player"),
       HttpApiEndpoint.delete("delete", "/me", {
         payload: DeletionProof,
         success: Deleted,
@@ -84,6 +83,6 @@ export const playerDataFeature = <F extends Schema.Struct.Fields>(exported: F) =
       underKey(dataOf("adminPlayerData", keyParams, PlayerExport)),
       underProject(dataOf("projectPlayerData", projectParams, PlayerExport))
     ],
-    playerLimits: ["deletion", "export"]
+    playerLimits: ["deletion"]
   })
 }

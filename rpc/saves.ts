@@ -27,7 +27,7 @@ import {
   wire
 } from "./errors/codes.ts"
 import { feature, group, tag } from "./feature.ts"
-import { saves as limits, throttles } from "./limits.ts"
+import { saves as limits } from "./limits.ts"
 import { forPlayer, keyParams, type PlayerMountParams, playerParams } from "./mounts.ts"
 import { operation, type OperationFacts } from "./operations.ts"
 import { Deleted } from "./responses.ts"
@@ -117,7 +117,7 @@ const savesOf = <Id extends string, P extends PlayerMountParams>(id: Id, params:
           operation("Write a save, optionally only if its version is unchanged", operations.write)
         )
         .annotate(KeepsBodyText, true)
-        .annotate(PlayerRate, { ...throttles.savePut, name: "save" }),
+        .annotate(PlayerRate, { burst: 60, seconds: 60, name: "save" }),
       HttpApiEndpoint.delete("remove", "/saves/:key", {
         params: { ...params, key: SaveKey },
         query: {
@@ -151,7 +151,6 @@ export class PlayerSavesApi extends forPlayer(savesOf("playerSaves", playerParam
 export const savesFeature = feature({
   word: "saves",
   groups: [SavesApi, PlayerSavesApi],
-  playerLimits: ["save"],
   exported: {
     saves: Schema.Array(Save)
   }

@@ -17,12 +17,11 @@ export interface Throttle {
  */
 export const siteFactor = 16
 
-/** All buckets, by name. */
+/** Buckets that no endpoint declares by itself (`PlayerRate`, `CallerRate`), by name. */
 export const throttles = {
   guestPerAddress: { burst: 30, seconds: 60 },
   refreshPerSession: { burst: 30, seconds: 60 },
   playerApi: { burst: 300, seconds: 60 },
-  savePut: { burst: 60, seconds: 60 },
   secretKey: { burst: 6000, seconds: 60 },
   /** Look-ups of what a key opens, by key. */
   keyDescription: { burst: 600, seconds: 60 },
@@ -48,18 +47,8 @@ export const throttles = {
   oauthNativePerAddress: { burst: 30, seconds: 60 },
   /** Failed confirmations of a player's deletion. */
   deletionPerPlayer: { burst: 10, seconds: 900 },
-  /** Exports of its own data by one player. */
-  exportPerPlayer: { burst: 10, seconds: secondsPerHour },
-  /** Config pushes to one environment, by all its keys and developers. */
-  configPushes: { burst: 30, seconds: 60 },
-  /** Deployments created in one environment, by all its keys and developers. */
-  deployments: { burst: 60, seconds: secondsPerHour },
-  /** DNS queries for the custom domains of one environment. */
-  domainProofs: { burst: 30, seconds: 600 },
   /** Checkouts that one developer starts. */
   checkouts: { burst: 20, seconds: secondsPerHour },
-  /** Versions of the functions of one environment, also those that only become live again. */
-  functionDeployments: { burst: 300, seconds: secondsPerHour },
   /** Requests of one developer session (`kds_`). */
   developerApi: { burst: 600, seconds: 60 },
   /**
@@ -80,20 +69,12 @@ export interface RateWindow {
   readonly seconds: number
 }
 
-/** The limits that the API promises as a number of requests in a time, by name. */
+/** Windows that no endpoint declares by itself, by name. */
 export const rateWindows = {
   /** Appeals of one player, or of one session. */
   appeals: { limit: 5, seconds: secondsPerHour },
-  /** Session transfer codes: issued to one player, and redeemed from one IP address. */
-  transferPerPlayer: { limit: 10, seconds: 600 },
+  /** Session transfer codes redeemed from one IP address. */
   redeemPerAddress: { limit: 10, seconds: 60 },
   /** Renames of one project. */
-  projectRenames: { limit: 20, seconds: secondsPerHour },
-  /** `POST /v1/realtime/channels/:name/messages`, for each key. */
-  channelMessages: { limit: 600, seconds: 60 },
-  /** Share links of one player, and labelled links of one environment. */
-  shareLinksPerPlayer: { limit: 60, seconds: secondsPerHour },
-  shareLinksPerEnvironment: { limit: 300, seconds: secondsPerHour },
-  /** PUT, DELETE and moderate of channels together, for each key. */
-  channelManagement: { limit: 300, seconds: 60 }
+  projectRenames: { limit: 20, seconds: secondsPerHour }
 } as const satisfies Record<string, RateWindow>

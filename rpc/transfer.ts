@@ -5,7 +5,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiMiddleware, HttpApiSchema, OpenApi } from "effect/http-api"
-import { CurrentEnvironment, PlayerToken, PublishableKey, Requests } from "./auth.ts"
+import { CurrentEnvironment, PlayerRate, PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import {
   InvalidCode,
   NotFound,
@@ -46,6 +46,7 @@ export class TransferApi extends group(
       success: TransferCode.pipe(HttpApiSchema.status(201)),
       error: [wire(NotFound), wire(SessionRevoked)]
     })
+      .annotate(PlayerRate, { limit: 10, seconds: 600, name: "transfer" })
       .annotate(OpenApi.Summary, "Issue a code for another browser; earlier codes become invalid")
       .middleware(InAppBrowserGate)
       .middleware(PlayerToken),
@@ -64,6 +65,5 @@ export class TransferApi extends group(
 
 export const transferFeature = feature({
   word: "transfer",
-  groups: [TransferApi],
-  playerLimits: ["transfer"]
+  groups: [TransferApi]
 })

@@ -1,7 +1,15 @@
 /** Channels in the server API: settings, lists, members and messages, with the secret key. */
 import { Schema } from "effect"
 import { HttpApiEndpoint } from "effect/http-api"
-import { BodyMaxBytes, FeatureGate, RequiredFeature, Requests, SecretKey } from "../auth.ts"
+import {
+  BodyMaxBytes,
+  type CallerLimit,
+  CallerRate,
+  FeatureGate,
+  RequiredFeature,
+  Requests,
+  SecretKey
+} from "../auth.ts"
 import {
   ChannelListFull,
   ChannelNotFound,
@@ -17,6 +25,15 @@ import { Deleted } from "../responses.ts"
 import { ChannelChanges, ChannelMessage, ChannelName, ChannelReport, Moderation } from "./frames.ts"
 
 const named = { params: { name: Schema.String } }
+
+const managementRate: CallerLimit = {
+  limit: 300,
+  seconds: 60,
+  name: "channelManagement",
+  per: "key"
+}
+
+const messageRate: CallerLimit = { limit: 600, seconds: 60, name: "channelMessages", per: "key" }
 
 /**
  * `/v1/realtime/channels`: channel management with the secret key. PUT, DELETE and moderate share 300
@@ -37,12 +54,14 @@ export class ChannelsApi extends tagMount(
       payload: ChannelChanges,
       success: ChannelReport,
       error: [wire(VoiceInUse), wire(VoiceTooLarge)]
-    }).annotateMerge(
-      operation("Create a channel, take one over, or change its settings", {
-        audit: "channel.put",
-        functions: true
-      })
-    ),
+    })
+      .annotateMerge(
+        operation("Create a channel, take one over, or change its settings", {
+          audit: "channel.put",
+          functions: true
+        })
+      )
+      .annotate(CallerRate, managementRate),
     HttpApiEndpoint.get("get", "/:name", {
       ...named,
       success: ChannelReport,
@@ -57,7 +76,9 @@ export class ChannelsApi extends tagMount(
       ...named,
       success: Deleted,
       error: wire(ChannelNotFound)
-    }).annotateMerge(operation("Close a channel", { audit: "channel.delete", functions: true })),
+    })
+      .annotateMerge(operation("Close a channel", { audit: "channel.delete", functions: true }))
+      .annotate(CallerRate, managementRate),
     HttpApiEndpoint.post("message", "/:name/messages", {
       ...named,
       payload: ChannelMessage,
@@ -66,21 +87,25 @@ export class ChannelsApi extends tagMount(
         description: "The number of members to whom the message went."
       }),
       error: wire(ChannelNotFound)
-    }).annotateMerge(
-      operation("Send a message from the server; `delivered` counts sockets", { functions: true })
-    ),
+    })
+      .annotateMerge(
+        operation("Send a message from the server; `delivered` counts sockets", { functions: true })
+      )
+      .annotate(CallerRate, messageRate),
     HttpApiEndpoint.post("moderate", "/:name/moderate", {
       ...named,
       payload: Moderation,
       success: Schema.Struct({}),
       error: [wire(ChannelNotFound), wire(ChannelListFull), wire(PlayerNotFound)]
-    }).annotateMerge(
-      operation("Invite, mute, kick or ban a player", {
-        audit: "channel.moderate",
-        functions: true,
-        tool: { name: "channel_moderate", effect: "destroys" }
-      })
-    )
+    })
+      .annotateMerge(
+        operation("Invite, mute, kick or ban a player", {
+          audit: "channel.moderate",
+          functions: true,
+          tool: { name: "channel_moderate", effect: "destroys" }
+        })
+      )
+      .annotate(CallerRate, managementRate)
   )
   .annotateEndpoints(RequiredFeature, "realtimeChannels")
   .annotateEndpoints(BodyMaxBytes, limits.bodyMaxBytes)

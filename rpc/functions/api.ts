@@ -4,7 +4,7 @@
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
-import { BodyMaxBytes } from "../auth.ts"
+import { BodyMaxBytes, type CallerLimit, CallerRate } from "../auth.ts"
 import {
   FunctionCpuExceeded,
   FunctionInvalid,
@@ -62,6 +62,14 @@ const LogCursor = Schema.String.check(
 const Flag = Schema.Literals(["true", "false"])
 
 const called = [wire(NotFound), wire(FunctionsSuspended), wire(FunctionCpuExceeded)] as const
+
+/** Versions, also those that only become live again. */
+const deploymentRate: CallerLimit = {
+  burst: 300,
+  seconds: 3600,
+  name: "functions",
+  per: "environment"
+}
 
 /** The operations, for agents. */
 const operations = {
@@ -128,6 +136,7 @@ const deployments = <P extends MountParams>(params: P) =>
     })
       .annotate(RequiresFunctions, true)
       .annotate(BodyMaxBytes, limits.deploymentBodyMaxBytes)
+      .annotate(CallerRate, deploymentRate)
       .annotate(OpenApi.Summary, "Deploy a version and make it live"),
     HttpApiEndpoint.get("deployments", "/functions/deployments", {
       params,
@@ -143,6 +152,7 @@ const deployments = <P extends MountParams>(params: P) =>
       error: [wire(NotFound), wire(FunctionInvalid)]
     })
       .annotate(RequiresFunctions, true)
+      .annotate(CallerRate, deploymentRate)
       .annotateMerge(operation("Make a version live, for a rollback", operations.activate))
   ] as const
 

@@ -4,7 +4,15 @@
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
-import { BodyMaxBytes, FeatureGate, RequiredFeature, Requests, SecretKey } from "../auth.ts"
+import {
+  BodyMaxBytes,
+  type CallerLimit,
+  CallerRate,
+  FeatureGate,
+  RequiredFeature,
+  Requests,
+  SecretKey
+} from "../auth.ts"
 import {
   BlobHashMismatch,
   BlobsMissing,
@@ -127,6 +135,16 @@ const Cursor = Schema.String.check(
 
 const feature = "hosting"
 
+const deploymentRate: CallerLimit = {
+  burst: 60,
+  seconds: 3600,
+  name: "deployment",
+  per: "environment"
+}
+
+/** DNS queries. */
+const domainRate: CallerLimit = { burst: 30, seconds: 600, name: "domain", per: "environment" }
+
 /** The operations, for agents. */
 const operations = {
   activate: {
@@ -156,6 +174,7 @@ const writes = <P extends MountParams>(params: P) =>
     })
       .annotate(RequiredFeature, feature)
       .annotate(BodyMaxBytes, limits.manifestMaxBytes)
+      .annotate(CallerRate, deploymentRate)
       .annotate(OpenApi.Summary, "Create a deployment; the response lists what to upload"),
     HttpApiEndpoint.put("upload", "/blobs/:sha256", {
       params: { ...params, sha256: Schema.String },
@@ -220,6 +239,7 @@ const domains = <P extends MountParams>(params: P) =>
       error: [wire(DomainNotVerified), wire(NotFound)]
     })
       .annotate(RequiredFeature, feature)
+      .annotate(CallerRate, domainRate)
       .annotate(OpenApi.Summary, "Look for the TXT record of a custom domain, and serve it"),
     HttpApiEndpoint.delete("removeDomain", "/hosting/domains/:domain", {
       params: { ...params, domain: Schema.String },

@@ -4,7 +4,15 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AnyKey, OptionalPlayerToken, PlayerToken, PublishableKey, Requests } from "../auth.ts"
+import {
+  AnyKey,
+  CallerRate,
+  OptionalPlayerToken,
+  PlayerRate,
+  PlayerToken,
+  PublishableKey,
+  Requests
+} from "../auth.ts"
 import { NotFound, ShareImagesDisabled, ShareTagsDisabled, wire } from "../errors/codes.ts"
 import { group } from "../feature.ts"
 import { share as limits } from "../limits.ts"
@@ -153,6 +161,7 @@ export class ShareApi extends group(
       error: wire(NotFound)
     })
       .middleware(ShareLinksGate)
+      .annotate(PlayerRate, { limit: 60, seconds: 3600, name: "share" })
       .annotate(OpenApi.Summary, "Make a link to post, with a card image and a suggested text")
       .middleware(PlayerToken)
       .middleware(PublishableKey),
@@ -283,9 +292,8 @@ const operators = <Id extends string, P extends MountParams>(id: Id, params: P) 
       error: wire(NotFound)
     })
       .middleware(ShareLinksGate)
-      .annotateMerge(
-        operation("Make a labelled link, for example for a campaign", operations.link)
-      ),
+      .annotateMerge(operation("Make a labelled link, for example for a campaign", operations.link))
+      .annotate(CallerRate, { limit: 300, seconds: 3600, name: "share", per: "environment" }),
     HttpApiEndpoint.get("tags", "/share/tags", {
       params,
       query: TagsQuery,

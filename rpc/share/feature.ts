@@ -8,7 +8,6 @@ import { XProfile, XProfilesApi } from "./x-profiles.ts"
 export const shareFeature = feature({
   word: "share",
   groups: [ShareApi, AdminShareApi, ProjectShareApi, XProfilesApi],
-  playerLimits: ["share"],
   exported: {
     shareLinks: Schema.Array(
       Schema.Struct({

@@ -12,7 +12,7 @@ type Owner = typeof Owner.Type
 
 /** The keys of a player's rate limits: by key, a deletion does not scan those of all players. */
 const limitKeysOf = (playerId: string): ReadonlyArray<string> =>
-  playerLimits.map((name) => `${name}:${playerId}`)
+  Array.from(playerLimits, (name) => `${name}:${playerId}`)
 
 const deletions = (sql: SqlClient.SqlClient) => ({
   player: SqlSchema.findOneOption({

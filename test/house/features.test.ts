@@ -1,7 +1,7 @@
 /** The house rules of features: each is composed once, and its operations have one way in. */
 import { assert, describe, it } from "@effect/vitest"
 import { knownCallers } from "./doors.ts"
-import { borrowedHandlers, handWritten, unregistered } from "./features.ts"
+import { borrowedHandlers, handWritten, heldRates, unregistered } from "./features.ts"
 import { collectors } from "./house.ts"
 import { parse, type Problem } from "./source.ts"
 import { readTree } from "./tree.ts"
@@ -44,6 +44,16 @@ describe("features", () => {
       )
     }
     refuses(sources.flatMap(handWritten))
+  })
+
+  it("declares the rate limits of an environment at the endpoints", () => {
+    const path = "src/server/features/lobby/handlers.ts"
+    refuses(
+      heldRates(source(path, "takeToken(throttles, rates.lobby, `lobby:${environmentId}`)")),
+      `${path}:1 declare this limit at the endpoint, by CallerRate`
+    )
+    refuses(heldRates(source(path, "takeToken(throttles, it, `a:${environmentId}:${address}`)")))
+    refuses(sources.flatMap(heldRates))
   })
 
   it("lets only the two doors make a known caller", () => {

@@ -44,3 +44,13 @@ export const handWritten = ({ imports, path, text }: Source): ReadonlyArray<Prob
     return [problem({ path, text }, offset, `let ${word} declare it in its manifest`)]
   })
 }
+
+const heldRate = /takeToken\([^)]*:\$\{(?:environment\.)?environmentId\}`\s*\)/g
+
+/** Limits of a whole environment that a handler takes by hand: the middleware takes them for all mounts. */
+export const heldRates = ({ path, text }: TextFile): ReadonlyArray<Problem> =>
+  path.startsWith("src/server/features/")
+    ? Array.from(text.matchAll(heldRate), ({ index }) =>
+        problem({ path, text }, index, "declare this limit at the endpoint, by CallerRate")
+      )
+    : []

@@ -43,6 +43,7 @@ import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
 import { Sessions } from "#server/features/sessions/service"
 import { AccessTokens } from "#server/features/sessions/tokens"
+import { takeCallerRate } from "./caller-rate.ts"
 import { CompactMessage } from "./compact-message.ts"
 import { DeveloperAuthLive } from "./developer-auth.ts"
 
@@ -110,16 +111,21 @@ const SecretKeyLive = Layer.effect(
     const environments = yield* Environments
     const throttles = yield* Throttles
     return SecretKey.of({
-      secretKey: Effect.fnUntraced(function* (answer, { credential }) {
+      secretKey: Effect.fnUntraced(function* (answer, { credential, endpoint }) {
         const known = yield* KnownCaller
         if (known !== undefined) {
+          const { actor, environment } = known
+          const keyId = actor.kind === "key" ? actor.id : undefined
+          yield* takeCallerRate(throttles, endpoint, environment.environmentId, keyId)
           return yield* answer.pipe(
-            Effect.provideService(CurrentEnvironment, known.environment),
-            Effect.provideService(CurrentActor, known.actor)
+            Effect.provideService(CurrentEnvironment, environment),
+            Effect.provideService(CurrentActor, actor)
           )
         }
         const environment = yield* byKey(credential)
         yield* takeToken(throttles, limits.secretKey, `key:${environment.keyId}`)
+        const { environmentId, keyId } = environment
+        yield* takeCallerRate(throttles, endpoint, environmentId, keyId)
         return yield* answer.pipe(
           Effect.provideService(CurrentEnvironment, environment),
           Effect.provideService(CurrentActor, actorOf(environment)),

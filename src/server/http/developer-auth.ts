@@ -28,6 +28,7 @@ import { provideCredentials } from "#server/platform/credential-check"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { DeveloperSessions } from "#server/features/developers/sessions"
+import { takeCallerRate } from "./caller-rate.ts"
 import { makeDashboardSession } from "./dashboard-session.ts"
 
 const isProjectId = Schema.is(ProjectId)
@@ -135,13 +136,15 @@ const EnvironmentMemberLive = Layer.effect(
   EnvironmentMember,
   Effect.gen(function* () {
     const members = yield* MemberRepository
+    const throttles = yield* Throttles
     return EnvironmentMember.of(
-      Effect.fnUntraced(function* (answer) {
+      Effect.fnUntraced(function* (answer, { endpoint }) {
         const { developerId } = yield* CurrentDeveloper
         const { env, projectId } = yield* HttpRouter.params
         if (!isProjectId(projectId) || !isEnvironmentName(env)) return yield* new NotFound()
         const find = orNotFound(members.environment({ developerId, projectId, env }))
         const found = yield* find
+        yield* takeCallerRate(throttles, endpoint, found.environmentId, undefined)
         return yield* answer.pipe(
           Effect.provideService(CurrentEnvironment, found),
           provideCredentials(Effect.asVoid(find))

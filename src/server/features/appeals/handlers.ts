@@ -16,14 +16,12 @@ const SanctionsGroup = apiGroup(
   "sanctions",
   Effect.fn(function* (handlers) {
     const sanctions = yield* Sanctions
-    const throttles = yield* Throttles
     return handlers.handleAll({
       list: Effect.fnUntraced(function* () {
         return { sanctions: yield* sanctions.list(yield* CurrentPlayer) }
       }),
       appeal: Effect.fnUntraced(function* ({ params: { sanctionId }, payload: { message } }) {
         const { environmentId, playerId } = yield* CurrentPlayer
-        yield* takeToken(throttles, rateWindows.appeals, `appeal:${playerId}`)
         const appeal = { environmentId, playerId, sanctionId, message }
         return { sanction: yield* sanctions.appeal(appeal) }
       })

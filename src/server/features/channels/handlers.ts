@@ -1,33 +1,18 @@
 /** `/v1/realtime/channels`: the server manages channels, with the secret key, and so do functions. */
 import { Effect, Schema } from "effect"
 import { Api } from "#rpc/api"
-import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
+import { CurrentEnvironment } from "#rpc/auth"
 import type { ChannelChanges, ModerateOp } from "#rpc/channels/frames"
 import { PayloadTooLarge, PlayerNotFound } from "#rpc/errors/codes"
 import { PlayerId } from "#rpc/ids"
-import { channels as limits, rateWindows } from "#rpc/limits"
+import { channels as limits } from "#rpc/limits"
 import { jsonBytes } from "#entities/room/json-state"
 import { apiGroup } from "#server/platform/api-group"
-import { takeToken } from "#server/platform/throttle-guard"
-import { Throttles } from "#server/platform/throttles"
 import { Audit, type AuditedEndpoint } from "../audit/service.ts"
 import { Configs, requireFeature } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { callChannel, callChannelWithRetry, makeFindChannel } from "./calls.ts"
 import { Channels } from "./service.ts"
-
-/** Limits the requests of a key, and those of the functions of an environment, over all nodes. */
-const makeThrottle = Effect.map(Throttles, (throttles) =>
-  Effect.fnUntraced(function* (limit: "channelMessages" | "channelManagement") {
-    const { id, kind } = yield* CurrentActor
-    const { environmentId } = yield* CurrentEnvironment
-    yield* takeToken(
-      throttles,
-      rateWindows[limit],
-      `${limit}:${kind === "key" ? id : environmentId}`
-    )
-  })
-)
 
 /**
  * Moderation actions that require an existing player. The other actions also apply to a deleted player.
@@ -74,12 +59,10 @@ export const ChannelsHttp = apiGroup(
     const configs = yield* Configs
     const find = yield* makeFindChannel
     const audited = yield* makeAudited
-    const throttle = yield* makeThrottle
     const requirePlayer = yield* makeRequirePlayer
     return handlers.handleAll({
       put: Effect.fnUntraced(function* ({ endpoint, params, payload }) {
         const { environmentId } = yield* CurrentEnvironment
-        yield* throttle("channelManagement")
         if (payload.voice !== undefined && payload.voice !== null) {
           yield* Effect.provideService(requireFeature(environmentId, "voice"), Configs, configs)
         }
@@ -92,13 +75,11 @@ export const ChannelsHttp = apiGroup(
         return yield* callChannelWithRetry(channel.Get())
       }),
       delete: Effect.fnUntraced(function* ({ endpoint, params }) {
-        yield* throttle("channelManagement")
         const channel = yield* find(params.name)
         yield* audited(endpoint, params.name, callChannel(channel.Delete()))
         return { deleted: true as const }
       }),
       message: Effect.fnUntraced(function* ({ params, payload }) {
-        yield* throttle("channelMessages")
         if (jsonBytes(payload.data) > limits.dataMaxBytes) {
           return yield* new PayloadTooLarge({ details: { limit: limits.dataMaxBytes } })
         }
@@ -106,7 +87,6 @@ export const ChannelsHttp = apiGroup(
         return { delivered: yield* callChannel(channel.Publish(payload)) }
       }),
       moderate: Effect.fnUntraced(function* ({ endpoint, params, payload }) {
-        yield* throttle("channelManagement")
         const { playerId: target, ...action } = payload
         const channel = yield* find(params.name)
         if (concerning.has(action.op)) yield* requirePlayer(target)

@@ -12,13 +12,11 @@ import { publicConfig } from "#rpc/config-document/definitions"
 import { diffLines } from "#rpc/config-document/diff"
 import { NotFound } from "#rpc/errors/codes"
 import { InProcessApi } from "#rpc/in-process"
-import { config as configLimits, http as pages, throttles as limits } from "#rpc/limits"
+import { config as configLimits, http as pages } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
 import { apiGroup, mounted } from "#server/platform/api-group"
 import { matchesTag } from "#server/platform/entity-tags"
 import { firstPageCursor } from "#server/platform/pages"
-import { takeToken } from "#server/platform/throttle-guard"
-import { Throttles } from "#server/platform/throttles"
 import { Audit, type AuditedEndpoint, type AuditSubject } from "../audit/service.ts"
 import { duplicateNames } from "./duplicate-names.ts"
 import { type ConfigPush, Configs, type CurrentConfig, etagOf } from "./service.ts"
@@ -86,13 +84,6 @@ const subjectOf = ({ changed, configVersion }: ConfigPushed): AuditSubject | und
         details: { changed: changed.slice(0, loggedPaths), changes: changed.length }
       }
 
-/** Takes a token: the validation of a large document blocks the process for a moment. */
-const makeThrottle = Effect.map(Throttles, (throttles) =>
-  Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
-    takeToken(throttles, limits.configPushes, `config-push:${environmentId}`)
-  )
-)
-
 /** Pushes a document for the caller, and adds the warnings beyond the document. */
 const makePush = Effect.gen(function* () {
   const audit = yield* Audit
@@ -116,7 +107,6 @@ const makeDocuments = Effect.gen(function* () {
   const configs = yield* Configs
   const push = yield* makePush
   const repository = yield* ConfigRepository
-  const throttle = yield* makeThrottle
   return {
     read: Effect.fnUntraced(function* () {
       const { environmentId } = yield* CurrentEnvironment
@@ -124,7 +114,6 @@ const makeDocuments = Effect.gen(function* () {
       return HttpApiSchema.withHeaders({ body: document, headers: { etag: etagOf(version) } })
     }),
     push: Effect.fnUntraced(function* ({ endpoint, headers, payload, request }: PushRequest) {
-      yield* throttle
       const text = yield* Effect.orDie(request.text)
       const duplicates = duplicateNames(text, configLimits.issuesMax)
       return yield* push(endpoint, {
@@ -162,7 +151,6 @@ interface ExchangeRequest {
 const makeExchange = Effect.gen(function* () {
   const configs = yield* Configs
   const push = yield* makePush
-  const throttle = yield* makeThrottle
   return {
     read: Effect.fnUntraced(function* () {
       const { environmentId } = yield* CurrentEnvironment
@@ -174,7 +162,6 @@ const makeExchange = Effect.gen(function* () {
     }: {
       readonly payload: { readonly document: Schema.Json }
     }) {
-      yield* throttle
       const { environmentId, name: environment } = yield* CurrentEnvironment
       const warnings = yield* configs.validate({ document, environment })
       const current = yield* configs.current(environmentId)
@@ -183,7 +170,6 @@ const makeExchange = Effect.gen(function* () {
       return { configVersion: current.version, diff: diff.join("\n"), warnings }
     }),
     push: Effect.fnUntraced(function* ({ endpoint, payload }: ExchangeRequest) {
-      yield* throttle
       const { configVersion, document } = payload
       return yield* push(endpoint, { document, ifMatch: etagOf(configVersion) })
     })

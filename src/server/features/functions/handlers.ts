@@ -4,11 +4,10 @@ import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { NewFunctionsDeployment } from "#rpc/functions/deployment"
 import type { ChangedLimits, Migrations, Query } from "#rpc/functions/responses"
-import { http as pages, throttles as rates } from "#rpc/limits"
+import { http as pages } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
 import { firstPageCursor, pageOf } from "#server/platform/pages"
-import { takeToken, withRetryAfter } from "#server/platform/throttle-guard"
-import { Throttles } from "#server/platform/throttles"
+import { withRetryAfter } from "#server/platform/throttle-guard"
 import { makeDatabases } from "./databases.ts"
 import { makeDeadLetters } from "./dead-letters.ts"
 import { FunctionsDeployments } from "./deployments.ts"
@@ -63,17 +62,12 @@ const makeSettings = Effect.gen(function* () {
 
 const makeCode = Effect.gen(function* () {
   const deployments = yield* FunctionsDeployments
-  const throttles = yield* Throttles
-  const throttle = Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
-    takeToken(throttles, rates.functionDeployments, `functions:${environmentId}`)
-  )
   return {
     deploy: Effect.fnUntraced(function* ({
       payload
     }: {
       readonly payload: NewFunctionsDeployment
     }) {
-      yield* throttle
       return yield* deployments.deploy(yield* CurrentEnvironment, payload)
     }),
     activate: Effect.fnUntraced(function* ({
@@ -81,7 +75,6 @@ const makeCode = Effect.gen(function* () {
     }: {
       readonly params: { readonly version: string }
     }) {
-      yield* throttle
       return yield* deployments.activate(yield* CurrentEnvironment, version)
     }),
     deployments: Effect.fnUntraced(function* ({

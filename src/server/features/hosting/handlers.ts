@@ -7,12 +7,10 @@ import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import type { NewDeployment } from "#rpc/hosting/api"
-import { hosting as limits, http as pages, throttles as rates } from "#rpc/limits"
+import { hosting as limits, http as pages } from "#rpc/limits"
 import { apiGroup, mounted } from "#server/platform/api-group"
 import { requireCredentials, untilCredentialsEnd } from "#server/platform/credential-check"
 import { firstPageCursor, pageOf } from "#server/platform/pages"
-import { takeToken } from "#server/platform/throttle-guard"
-import { Throttles } from "#server/platform/throttles"
 import { Configs } from "../config/service.ts"
 import { Blobs } from "./blobs.ts"
 import { GarbageCollectionLive } from "./garbage-collection.ts"
@@ -31,11 +29,9 @@ interface UploadRequest {
 const makeDeploymentHandlers = Effect.gen(function* () {
   const configs = yield* Configs
   const deployments = yield* Deployments
-  const throttles = yield* Throttles
   return {
     create: Effect.fnUntraced(function* ({ payload }: { readonly payload: NewDeployment }) {
       const environment = yield* CurrentEnvironment
-      yield* takeToken(throttles, rates.deployments, `deployment:${environment.environmentId}`)
       return yield* deployments.create(environment, payload)
     }),
     finalize: Effect.fnUntraced(function* ({
@@ -74,7 +70,6 @@ interface ByDomain {
 
 const makeDomainHandlers = Effect.gen(function* () {
   const domains = yield* CustomDomains
-  const throttles = yield* Throttles
   return {
     listDomains: Effect.fnUntraced(function* () {
       return { domains: yield* domains.list(yield* CurrentEnvironment) }
@@ -88,7 +83,6 @@ const makeDomainHandlers = Effect.gen(function* () {
     }),
     verifyDomain: Effect.fnUntraced(function* ({ params: { domain } }: ByDomain) {
       const environment = yield* CurrentEnvironment
-      yield* takeToken(throttles, rates.domainProofs, `domain:${environment.environmentId}`)
       return yield* domains.verify(environment, domain)
     }),
     removeDomain: Effect.fnUntraced(function* ({ params: { domain } }: ByDomain) {

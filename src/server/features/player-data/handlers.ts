@@ -7,11 +7,9 @@ import { HttpServerResponse } from "effect/http"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
-import { throttles as rates } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
 import { whileCredentialsCount } from "#server/platform/credential-check"
-import { takeToken, withRetryAfter } from "#server/platform/throttle-guard"
-import { Throttles } from "#server/platform/throttles"
+import { withRetryAfter } from "#server/platform/throttle-guard"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { playerRef } from "../moderation/player-ref.ts"
 import { makeRequireProof } from "./proof.ts"
@@ -32,12 +30,10 @@ const PlayerHttp = apiGroup(
   "playerData",
   Effect.fn(function* (handlers) {
     const data = yield* PlayerData
-    const throttles = yield* Throttles
     const requireProof = yield* makeRequireProof
     return handlers.handleAll({
       export: Effect.fnUntraced(function* () {
         const player = yield* CurrentPlayer
-        yield* takeToken(throttles, rates.exportPerPlayer, `export:${player.playerId}`)
         return yield* exportResponse(
           yield* Effect.catchTag(withRetryAfter(data.export(player)), "player_not_found", notFound)
         )

@@ -55,7 +55,7 @@ const makeView = Effect.gen(function* () {
     const player = { environmentId, playerId, row: found.value }
     const exportedAt = DateTime.formatIso(yield* DateTime.now)
     const read = yield* Effect.forEach(parts, (part) => part.read?.(player) ?? Effect.succeed({}))
-    return read.reduce((view, properties) => ({ ...view, ...properties }), { exportedAt })
+    return Object.assign({ exportedAt }, ...read)
   })
 })
 

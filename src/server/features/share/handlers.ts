@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer, PlayerIfAny } from "#rpc/auth"
-import { rateWindows, throttles as buckets } from "#rpc/limits"
+import { throttles as buckets } from "#rpc/limits"
 import { apiGroup, mounted } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
@@ -62,8 +62,6 @@ const ShareGroup = apiGroup(
     return handlers.handleAll({
       create: Effect.fnUntraced(function* ({ payload }) {
         const player = yield* CurrentPlayer
-        const key = `share:${player.playerId}`
-        yield* takeToken(throttles, rateWindows.shareLinksPerPlayer, key)
         return yield* create(player, payload, yield* languages)
       }),
       read: Effect.fnUntraced(function* ({ params }) {
@@ -90,7 +88,6 @@ const makeOperators = Effect.gen(function* () {
   const audit = yield* Audit
   const labelled = yield* makeLabelled
   const stats = yield* makeStats
-  const throttles = yield* Throttles
   return {
     stats: Effect.fnUntraced(function* ({
       query
@@ -108,7 +105,6 @@ const makeOperators = Effect.gen(function* () {
       readonly payload: { readonly label: string }
     }) {
       const { environmentId } = yield* CurrentEnvironment
-      yield* takeToken(throttles, rateWindows.shareLinksPerEnvironment, `share:${environmentId}`)
       const make = labelled(environmentId, payload.label)
       return yield* audit.recordOperation(endpoint, make, ({ link }) => ({
         target: { kind: "shareLink", id: link.id },

@@ -35,7 +35,6 @@ export const TransferHttp = apiGroup(
     return handlers.handleAll({
       issue: Effect.fnUntraced(function* () {
         const player = yield* CurrentPlayer
-        yield* takeToken(throttles, rateWindows.transferPerPlayer, `transfer:${player.playerId}`)
         return { code: yield* issue(player), expiresIn: seconds }
       }),
       redeem: Effect.fnUntraced(function* ({ headers, payload, request }) {
