@@ -5,7 +5,7 @@
 import { setTimeout as wait } from "node:timers/promises"
 import * as Schema from "effect/Schema"
 import { afterClose, noAttempts } from "#client/reconnect"
-import { abnormalClosure } from "#client/socket"
+import { abnormalClosure, type Closed } from "#client/socket"
 import { authTimeout, closeCodes } from "#rpc/close-codes"
 import { Target } from "../wire/protocol.ts"
 import { mulberry32 } from "../load/schedule.ts"
@@ -76,11 +76,16 @@ let connects = 0
 /** Why seats were lost, and how many. */
 const losses = new Map<string, number>()
 
-/** The code that the client would act on: what comes too late on either side is a silent socket to it. */
-const codeOf = ({ message }: Error): number =>
-  message.includes("did not come within") || message.includes(authTimeout)
-    ? closeCodes.idle
-    : Number(/closed with (\d+)/.exec(message)?.[1] ?? abnormalClosure)
+const broken: Closed = { code: abnormalClosure, reason: "" }
+const silent: Closed = { code: closeCodes.idle, reason: "timed_out" }
+
+/** What the client would act on: what comes too late on either side is a silent socket to it. */
+function closedOf(error: unknown): Closed {
+  const message = String(error)
+  if (message.includes("did not come within") || message.includes(authTimeout)) return silent
+  const [, code = abnormalClosure, reason = ""] = /closed with (\d+) (.*)$/.exec(message) ?? []
+  return { code: Number(code), reason }
+}
 
 async function connect(player: Player): Promise<LoadSocket> {
   if (target === undefined) throw new Error("nobody was gathered")
@@ -90,7 +95,7 @@ async function connect(player: Player): Promise<LoadSocket> {
     onLost: (error: Error) => {
       player.socket = undefined
       player.lostAt = now()
-      if (!player.returning) void comeBack(player, codeOf(error))
+      if (!player.returning) void comeBack(player, closedOf(error))
     }
   }
   return connectPlayer(target, player.token, events, { localAddress })
@@ -103,21 +108,19 @@ const isRefused = (error: unknown): boolean =>
   !error.message.includes("unavailable")
 
 /** Reconnects with the delays of the client until the room has answered. */
-async function comeBack(player: Player, code: number): Promise<void> {
+async function comeBack(player: Player, lost: Closed): Promise<void> {
   player.returning = true
-  let closedWith = code
-  let why = ""
+  let closed = lost
   let attempts = noAttempts
   while (player.backAt === 0 && !player.seatLost) {
-    const next = afterClose(attempts, { code: closedWith, at: now() }, random())
-    if (!next.reconnect) return noteLoss(player, `closed with ${closedWith} ${why}`)
+    const next = afterClose(attempts, { code: closed.code, at: now() }, random())
+    if (!next.reconnect) return noteLoss(player, `closed with ${closed.code} ${closed.reason}`)
     attempts = next.attempts
     await wait(next.delayMillis)
     try {
       player.socket = await connect(player)
     } catch (error) {
-      closedWith = error instanceof Error ? codeOf(error) : abnormalClosure
-      why = String(error).replace(/^.*closed with \d+/, "")
+      closed = closedOf(error)
       continue
     }
     try {
@@ -126,7 +129,7 @@ async function comeBack(player: Player, code: number): Promise<void> {
     } catch (error) {
       if (isRefused(error)) noteLoss(player, String(error))
       player.socket?.close()
-      closedWith = abnormalClosure
+      closed = broken
     }
   }
 }
