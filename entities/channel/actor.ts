@@ -59,7 +59,7 @@ export class ChannelActor {
   readonly steps = new Sink<[]>()
   /** Nodes that attach again to this activation, and may have missed events: those of the voice call, too. */
   readonly returns = new Sink<[node: string]>()
-  readonly #name: string
+  readonly name: string
   readonly #runtime: ChannelRuntime
   readonly #view = new ChannelView()
   readonly #presence: Presence
@@ -70,7 +70,7 @@ export class ChannelActor {
   constructor(options: ChannelActorOptions) {
     this.id = options.id
     this.state = options.state
-    this.#name = options.name
+    this.name = options.name
     this.#runtime = options.runtime
     this.#presence = new Presence(options.name)
     const { epoch, links, runtime } = options
@@ -84,6 +84,10 @@ export class ChannelActor {
 
   get fenced(): boolean {
     return this.activation.fenced
+  }
+
+  get environmentId(): string | undefined {
+    return this.state?.options.environmentId
   }
 
   get memberIds(): Iterable<string> {
@@ -253,9 +257,9 @@ export class ChannelActor {
     this.#decide({ t: "listeners", node, listeners }, now)
     const rejected = present.flatMap((player): ReadonlyArray<ChannelOutput> => {
       const reason = this.#removals.reasonOf(player.playerId)
-      if (reason !== undefined) return removedOutputs(this.#name, player, reason)
+      if (reason !== undefined) return removedOutputs(this.name, player, reason)
       const result = this.#decide({ t: "join", node, ...player }, now)
-      return Result.isSuccess(result) ? [] : rejectedOutputs(this.#name, player, result.failure)
+      return Result.isSuccess(result) ? [] : rejectedOutputs(this.name, player, result.failure)
     })
     this.#joins.dropEntries()
     return rejected

@@ -64,6 +64,10 @@ export class RoomActor {
     return this.activation.fenced
   }
 
+  get environmentId(): string | undefined {
+    return this.state?.settings.environmentId
+  }
+
   get memberIds(): Iterable<string> {
     return this.state?.members.keys() ?? []
   }

@@ -74,7 +74,7 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
       let sessions = 0
 
       const open = Effect.fnUntraced(function* (channel: ChannelActor, voice: ChannelVoice) {
-        const environmentId = channel.state?.options.environmentId
+        const { environmentId } = channel
         if (environmentId === undefined) return yield* new VoiceUnavailable()
         const own = yield* Scope.fork(scope)
         const call = yield* Scope.provide(
@@ -102,8 +102,8 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
       return {
         /** The call of a channel that lives here. */
         of: (channel: ChannelActor) => calls.get(channel),
-        /** All calls of this node. */
-        all: (): Iterable<VoiceCall> => calls.values(),
+        /** The calls of this node. */
+        actors: calls,
         /** The call of a channel, opened where there is none. */
         ofOrOpen: (channel: ChannelActor, voice: ChannelVoice) => {
           const lock = locks.get(channel) ?? Semaphore.makeUnsafe(1)
@@ -127,7 +127,7 @@ export class VoiceCalls extends Context.Service<VoiceCalls>()(
         endAll: (environmentId: string, reason: VoiceCloseReason) => {
           if (reason === "suspended") suspended.add(environmentId)
           for (const call of Array.from(calls.values())) {
-            if (call.channel.state?.options.environmentId === environmentId) call.end(reason)
+            if (call.channel.environmentId === environmentId) call.end(reason)
           }
         }
       }

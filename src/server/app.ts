@@ -15,17 +15,8 @@ import { RateWindowRepository } from "#sql/rate-windows"
 import { CodeRepository } from "#sql/single-use-codes"
 import { SpentAnswerRepository } from "#sql/spent-answers"
 import { ThrottleRepository } from "#sql/throttles"
-import { ChannelLive, LocalChannels } from "#entities/channel/entity"
-import { ChannelSweeper, WakefulChannels } from "#entities/channel/sweeper"
-import { ChannelWriter } from "#entities/channel/writer"
 import { ThisNode } from "#entities/local-actors"
-import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
-import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/entity"
-import { LocalRooms, RoomLive } from "#entities/room/entity"
-import { RoomSweeper, WakefulRooms } from "#entities/room/sweeper"
-import { RoomWriter } from "#entities/room/writer"
-import { VoiceCalls } from "#entities/voice-session/calls"
-import { VoiceSessionLive } from "#entities/voice-session/entity"
+import { EntitiesLive, LocalEntities } from "#entities/registry"
 import { ClusterLive, ReadinessLive } from "./cluster/cluster.ts"
 import { GraceHoldsLive } from "./cluster/grace-holds.ts"
 import { WaitingPlayers } from "./cluster/waiting-players.ts"
@@ -149,30 +140,10 @@ export const CoreLive = Origins.layer.pipe(
 
 // Entities and the cluster that distributes them.
 
-const EntitiesLive = Layer.mergeAll(
-  ChannelLive,
-  ChannelSweeper,
-  MatchmakingQueueLive,
-  PlayerSessionsLive,
-  RoomLive,
-  RoomSweeper,
-  VoiceSessionLive,
-  WakefulChannels,
-  WakefulRooms
-).pipe(
+const ClusteredEntitiesLive = EntitiesLive.pipe(
   Layer.provideMerge(ClusterLive),
   Layer.provideMerge(GraceHoldsLive),
-  Layer.provideMerge(
-    Layer.mergeAll(
-      ChannelWriter.layer,
-      LocalChannels.layer,
-      LocalQueues.layer,
-      LocalRooms.layer,
-      LocalSessions.layer,
-      RoomWriter.layer,
-      VoiceCalls.layer.pipe(Layer.provide(MediaWorkersLive))
-    )
-  ),
+  Layer.provideMerge(LocalEntities.pipe(Layer.provide(MediaWorkersLive))),
   Layer.provideMerge(Layer.mergeAll(NodeFlush.layer, ThisNode.layer, WaitingPlayers.layer))
 )
 
@@ -269,7 +240,7 @@ const EndpointsLive = Layer.mergeAll(
 
 /** The whole service; the environment variables of the settings are its only input. */
 export const ServiceLive = EndpointsLive.pipe(
-  Layer.provideMerge(EntitiesLive),
+  Layer.provideMerge(ClusteredEntitiesLive),
   Layer.provideMerge(
     Layer.merge(DemoGamesLive, StartCode.layer).pipe(Layer.provideMerge(SeedLive))
   ),

@@ -14,17 +14,12 @@ import { NodeRepository } from "#sql/live/nodes"
 import { PlayerRepository } from "#sql/players"
 import { RoomRepository } from "#sql/rooms"
 import { RunnerReports } from "#sql/runners"
-import { ChannelLive } from "#entities/channel/entity"
-import { ChannelSweeper, WakefulChannels } from "#entities/channel/sweeper"
 import { ChannelWriter } from "#entities/channel/writer"
 import { ThisNode } from "#entities/local-actors"
-import { MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
-import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/entity"
-import { RoomLive } from "#entities/room/entity"
-import { RoomSweeper, WakefulRooms } from "#entities/room/sweeper"
+import { LocalSessions } from "#entities/player-session/entity"
+import { EntitiesLive } from "#entities/registry"
 import { RoomWriter } from "#entities/room/writer"
 import { VoiceCalls } from "#entities/voice-session/calls"
-import { VoiceSessionLive } from "#entities/voice-session/entity"
 import { NodeFlush } from "#server/platform/flush"
 import { Invalidation } from "#server/platform/invalidation"
 import { makePendingBatches } from "#server/platform/pending-changes"
@@ -160,19 +155,7 @@ const nodeOf = (
   ).pipe(
     Layer.provide(VoiceSessions.layer),
     Layer.provideMerge(Hub.layer),
-    Layer.provideMerge(
-      Layer.mergeAll(
-        RoomLive,
-        MatchmakingQueueLive,
-        PlayerSessionsLive,
-        RoomSweeper,
-        ChannelLive,
-        ChannelSweeper,
-        VoiceSessionLive,
-        WakefulChannels,
-        WakefulRooms
-      )
-    ),
+    Layer.provideMerge(EntitiesLive),
     Layer.provideMerge(clusterOf(process, address, all)),
     Layer.provideMerge(GraceHoldsLive),
     Layer.provideMerge(

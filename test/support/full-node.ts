@@ -9,17 +9,15 @@ import { SecureRandom } from "effect/crypto"
 import { decodeConfig } from "#rpc/config-document/document"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { batchReads } from "#sql/batching"
+import { ChannelRepository } from "#sql/channels"
 import { RoomRepository } from "#sql/rooms"
-import { LocalChannels } from "#entities/channel/entity"
 import { LocalRooms } from "#entities/room/entity"
-import { LocalQueues } from "#entities/matchmaking-queue/entity"
-import { LocalSessions } from "#entities/player-session/entity"
 import { ThisNode } from "#entities/local-actors"
+import { LocalEntities } from "#entities/registry"
 import { RoomActor } from "#entities/room/actor"
 import type { RoomRuntime } from "#entities/room/runtime"
 import { RoomWriter } from "#entities/room/writer"
 import { seat } from "#entities/room/seats"
-import { VoiceCalls } from "#entities/voice-session/calls"
 import { NodeFlush } from "#server/platform/flush"
 import { Hub } from "#server/links/hub"
 import { PlayerConnection } from "#server/links/player-connection"
@@ -58,17 +56,13 @@ const status: PlayerStatus = {
 
 /** The registries of a node, with a cluster in memory. */
 export const RegistriesLive = Hub.layer.pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(
-      LocalRooms.layer,
-      LocalChannels.layer,
-      LocalQueues.layer,
-      LocalSessions.layer,
-      VoiceCalls.layer
-    )
-  ),
+  Layer.provideMerge(LocalEntities),
   Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer)),
-  Layer.provide([TestRunner.layer, Layer.mock(RoomRepository)({})]),
+  Layer.provide([
+    TestRunner.layer,
+    Layer.mock(ChannelRepository)({}),
+    Layer.mock(RoomRepository)({})
+  ]),
   Layer.provide(SecureRandom.layerWebCrypto)
 )
 

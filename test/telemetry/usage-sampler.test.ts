@@ -1,10 +1,15 @@
 /** What the sampler of usage counts for the members of voice calls. */
 import { assert, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { TestClock } from "effect/testing"
 import { EnvironmentId } from "#rpc/ids"
 import { money as limits } from "#rpc/limits"
+import { ChannelRepository } from "#sql/channels"
+import { RoomRepository } from "#sql/rooms"
 import { LocalChannels } from "#entities/channel/entity"
+import { ThisNode } from "#entities/local-actors"
+import { LocalEntities } from "#entities/registry"
 import { VoiceCalls } from "#entities/voice-session/calls"
 import { Gateway } from "#server/gateway/gateway"
 import { Meter } from "#server/platform/meter"
@@ -13,8 +18,11 @@ import { UsageSampler } from "#server/telemetry/usage-sampler"
 import { ChannelHarness } from "../support/channel-harness.ts"
 
 const ServicesLive = Layer.mergeAll(
-  LocalChannels.layer,
-  VoiceCalls.layer,
+  LocalEntities.pipe(
+    Layer.provide([Layer.mock(ChannelRepository)({}), Layer.mock(RoomRepository)({})]),
+    Layer.provide(ThisNode.layer),
+    Layer.provide(SecureRandom.layerWebCrypto)
+  ),
   Layer.succeed(Gateway, Object({ sockets: new Set() })),
   Settings.layer.pipe(
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { SVC_BILLING: "on" } })))

@@ -5,10 +5,9 @@
 import { Clock, Context, DateTime, Effect, Layer, Schedule } from "effect"
 import { graces, projects } from "#rpc/limits"
 import { type NodeReport, NodeRepository } from "#sql/live/nodes"
-import { LocalChannels } from "#entities/channel/entity"
 import { GraceHolds } from "#entities/grace-holds"
 import { ThisNode } from "#entities/local-actors"
-import { LocalRooms } from "#entities/room/entity"
+import { localGroups } from "#entities/registry"
 import { forEachInSlices } from "#server/platform/slices"
 import { type WaitingConnections, WaitingPlayers } from "./waiting-players.ts"
 
@@ -87,21 +86,20 @@ const makeElsewhere = Effect.gen(function* () {
 })
 
 /** Applies changed holds to the rooms and channels that live here. */
-const makeApply = Effect.gen(function* () {
-  const { actors: rooms } = yield* LocalRooms
-  const { actors: channels } = yield* LocalChannels
-  return (changed: ReadonlySet<string> | "all") => {
-    const isMeant = (id: string | undefined): boolean =>
-      id !== undefined && (changed === "all" || changed.has(id))
-    const tickRooms = forEachInSlices(rooms.values(), (actor) => {
-      if (isMeant(actor.state?.settings.environmentId)) actor.tick()
-    })
-    const tickChannels = forEachInSlices(channels.values(), (actor) => {
-      if (isMeant(actor.state?.options.environmentId)) actor.tick()
-    })
-    return Effect.andThen(tickRooms, tickChannels)
-  }
-})
+const makeApply = Effect.map(
+  localGroups,
+  (groups) => (changed: ReadonlySet<string> | "all") =>
+    Effect.forEach(
+      groups,
+      ({ actors }) =>
+        forEachInSlices(actors.values(), (actor) => {
+          const { environmentId } = actor
+          if (environmentId === undefined) return
+          if (changed === "all" || changed.has(environmentId)) actor.tick()
+        }),
+      { discard: true }
+    )
+)
 
 const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock

@@ -5,8 +5,9 @@
  * audience changes what each player's age allows.
  */
 import { Effect, Layer, Stream } from "effect"
+import type { FeatureName } from "#rpc/config-document/features"
 import type { EnvironmentId } from "#rpc/ids"
-import { LocalRooms } from "#entities/room/entity"
+import { entitiesOnNode } from "#entities/registry"
 import { VoiceCalls } from "#entities/voice-session/calls"
 import { forEachInSlices } from "#server/platform/slices"
 import { Hub } from "#server/links/hub"
@@ -15,30 +16,25 @@ import { applyModes } from "#server/features/matchmaking/frames"
 import { applyAgeBand } from "./age-restrictions.ts"
 import { makePendingBatches } from "#server/platform/pending-changes"
 
-/** Closes the rooms that live here, and those that players of this node are in. */
-const closeRooms = Effect.fnUntraced(function* (environmentIds: ReadonlySet<string>) {
-  const hub = yield* Hub
-  const { actors } = yield* LocalRooms
-  yield* forEachInSlices(actors.values(), (actor) => {
-    if (environmentIds.has(actor.state?.settings.environmentId ?? "")) {
-      actor.close("feature_disabled")
-    }
+/** Closes what needs a feature that these environments are without: what lives here, and through links. */
+const closeWithout = Effect.fnUntraced(function* (
+  feature: FeatureName,
+  environmentIds: ReadonlySet<string>
+) {
+  const { closable } = yield* Hub
+  for (const { closesWithout, groups } of yield* entitiesOnNode) {
+    if (closesWithout !== feature) continue
+    yield* forEachInSlices(groups?.actors.values() ?? [], (actor) => {
+      if (environmentIds.has(actor.environmentId ?? "")) actor.close("feature_disabled")
+    })
+  }
+  const links = closable
+    .filter(([needed]) => needed === feature)
+    .flatMap(([, all]) => Array.from(environmentIds).flatMap((id) => all.inEnvironment(id)))
+  yield* Effect.forEach(links, (link) => Effect.ignore(link.shut()), {
+    concurrency: 16,
+    discard: true
   })
-  yield* Effect.forEach(
-    Array.from(environmentIds).flatMap((id) => hub.rooms.inEnvironment(id)),
-    ({ roomId }) => Effect.ignore(hub.roomClient(roomId).Close({ reason: "feature_disabled" })),
-    { concurrency: 16, discard: true }
-  )
-})
-
-/** Closes the channels that connections of this node are in. */
-const closeChannels = Effect.fnUntraced(function* (environmentId: string) {
-  const hub = yield* Hub
-  yield* Effect.forEach(
-    hub.channels.inEnvironment(environmentId),
-    ({ name }) => Effect.ignore(hub.channel(environmentId, name).Shut()),
-    { concurrency: 16, discard: true }
-  )
 })
 
 /** Applies the new configs. It looks through all rooms once, however many configs are new. */
@@ -46,20 +42,21 @@ const apply = Effect.fnUntraced(function* (environmentIds: ReadonlyArray<Environ
   const hub = yield* Hub
   const configs = yield* Configs
   const calls = yield* VoiceCalls
-  const withoutRooms = new Set<string>()
+  const without = hub.closable.map(([feature]) => ({ feature, ids: new Set<string>() }))
   for (const environmentId of new Set(environmentIds)) {
     yield* applyModes(environmentId)
     const { config, voiceSuspended } = yield* configs.current(environmentId)
     yield* forEachInSlices(hub.connections.inEnvironment(environmentId), (connection) =>
       applyAgeBand(hub, connection, config.audience, connection.declaredAgeBand)
     )
-    if (!config.features.multiplayer) withoutRooms.add(environmentId)
-    if (!config.features.realtimeChannels) yield* closeChannels(environmentId)
+    for (const { feature, ids } of without) {
+      if (!config.features[feature]) ids.add(environmentId)
+    }
     if (!voiceSuspended) calls.resume(environmentId)
     if (voiceSuspended) calls.endAll(environmentId, "suspended")
     else if (!config.features.voice) calls.endAll(environmentId, "unavailable")
   }
-  if (withoutRooms.size > 0) yield* closeRooms(withoutRooms)
+  for (const { feature, ids } of without) if (ids.size > 0) yield* closeWithout(feature, ids)
 })
 
 export const ConfigChanges = Layer.effectDiscard(

@@ -11,9 +11,8 @@ import { DateTime, Effect, FiberSet, Layer, Schema, Stream } from "effect"
 import { type PlayerBanned, SessionRevoked } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { closeCodes } from "#rpc/realtime"
-import type { ChannelActor } from "#entities/channel/actor"
-import { LocalChannels } from "#entities/channel/entity"
-import type { RoomActor } from "#entities/room/actor"
+import type { Group } from "#entities/definition"
+import { localGroups } from "#entities/registry"
 import { LocalRooms } from "#entities/room/entity"
 import { makePendingChanges } from "#server/platform/pending-changes"
 import { forEachInSlices } from "#server/platform/slices"
@@ -29,19 +28,13 @@ const isEnvironmentId = Schema.is(EnvironmentId)
 const isPlayerId = Schema.is(PlayerId)
 
 /** Finds the rooms and channels of this node that a player is in. */
-const makePresenceOf = Effect.gen(function* () {
-  const rooms = yield* LocalRooms
-  const channels = yield* LocalChannels
-  return (environmentId: string, playerId: string) => {
-    const seats = rooms.byPlayer
-      .get(playerId)
-      .filter(({ state }) => state?.settings.environmentId === environmentId)
-    const memberships = channels.byPlayer
-      .get(playerId)
-      .filter(({ state }) => state?.options.environmentId === environmentId)
-    return [...seats, ...memberships]
-  }
-})
+const makePresenceOf = Effect.map(
+  localGroups,
+  (groups) => (environmentId: string, playerId: string) =>
+    groups.flatMap(({ byPlayer }) =>
+      byPlayer.get(playerId).filter((actor) => actor.environmentId === environmentId)
+    )
+)
 
 interface PresentPlayer {
   readonly environmentId: string
@@ -51,18 +44,14 @@ interface PresentPlayer {
 /** Lists the players who are connected here, or are members of rooms or channels that live here. */
 const makePresentPlayers = Effect.gen(function* () {
   const { connections } = yield* Hub
-  const rooms = yield* LocalRooms
-  const channels = yield* LocalChannels
+  const groups = yield* localGroups
   return function* (): Generator<PresentPlayer> {
     yield* connections.all
-    for (const playerId of rooms.byPlayer.keys) {
-      for (const { state } of rooms.byPlayer.get(playerId)) {
-        if (state !== undefined) yield { environmentId: state.settings.environmentId, playerId }
-      }
-    }
-    for (const playerId of channels.byPlayer.keys) {
-      for (const { state } of channels.byPlayer.get(playerId)) {
-        if (state !== undefined) yield { environmentId: state.options.environmentId, playerId }
+    for (const { byPlayer } of groups) {
+      for (const playerId of byPlayer.keys) {
+        for (const { environmentId } of byPlayer.get(playerId)) {
+          if (environmentId !== undefined) yield { environmentId, playerId }
+        }
       }
     }
   }
@@ -90,7 +79,7 @@ const closeLifted = (
 /** Removes a banned or deleted player from what is alive here. */
 const removePlayer = (
   connections: ReadonlyArray<PlayerConnection>,
-  presence: ReadonlyArray<Pick<RoomActor | ChannelActor, "removePlayer">>,
+  presence: ReadonlyArray<Group>,
   playerId: string,
   banned: PlayerStatus["banned"]
 ): void => {

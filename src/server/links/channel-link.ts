@@ -4,9 +4,9 @@
  */
 import { Effect, Stream } from "effect"
 import { ChannelNotFound, type CodedError, fromWire, Unavailable } from "#rpc/errors/codes"
-import type { LocalChannels } from "#entities/channel/entity"
+import { LocalChannels } from "#entities/channel/entity"
 import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/channel/messages"
-import type { Channel } from "#entities/channel/protocol"
+import { Channel, channelId } from "#entities/channel/protocol"
 import { endsVoice, voiceClosed } from "#entities/voice-session/closed-event"
 import { retryAfter } from "#entities/voice-session/model"
 import { Frame } from "#server/platform/socket-outbox"
@@ -17,6 +17,8 @@ import {
   type NodeContext,
   type ReplyCallback
 } from "./entity-link.ts"
+import { LinkRegistry } from "./link-registry.ts"
+import type { NodeContexts } from "./node-contexts.ts"
 import type {
   ChannelHandle,
   ChannelPlayer,
@@ -70,6 +72,11 @@ export class ChannelLink
     this.#channelId = options.channelId
     this.#client = options.client
     this.#local = options.local
+  }
+
+  /** Closes the channel: its environment is without the feature. */
+  shut() {
+    return this.#client(this.#channelId).Shut()
   }
 
   /** Joins the channel; when this succeeds, the connection has received its snapshot. */
@@ -344,3 +351,17 @@ export class ChannelLink
     this.end(error)
   }
 }
+
+/** The links to channels by name, and the calls to a channel for requests that need no link. */
+export const makeChannelLinks = Effect.fnUntraced(function* ({ context }: NodeContexts) {
+  const local = yield* LocalChannels
+  const client = yield* Channel.client
+  const channels = new LinkRegistry<ChannelLink>({
+    idOf: channelId,
+    make: (id, environmentId, name) =>
+      new ChannelLink({ channelId: id, name, environmentId, client, local, context }),
+    receivers: local.receivers
+  })
+  const channel = (environmentId: string, name: string) => client(channelId(environmentId, name))
+  return { channels, channel }
+})

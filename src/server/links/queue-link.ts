@@ -4,14 +4,17 @@
  */
 import { Effect, Stream } from "effect"
 import { type CodedError, MatchCancelled, RateLimited, Unavailable } from "#rpc/errors/codes"
-import type { LocalQueues } from "#entities/matchmaking-queue/entity"
-import type {
+import { LocalQueues } from "#entities/matchmaking-queue/entity"
+import {
   MatchmakingQueue,
-  QueueCommand,
-  QueueInput,
-  QueueOutput
+  type QueueCommand,
+  queueId,
+  type QueueInput,
+  type QueueOutput
 } from "#entities/matchmaking-queue/protocol"
 import { type DirectTarget, EntityLink, type NodeContext } from "./entity-link.ts"
+import { LinkRegistry } from "./link-registry.ts"
+import type { NodeContexts } from "./node-contexts.ts"
 
 export type QueueClient = Effect.Success<typeof MatchmakingQueue.client>
 type Enqueue = Extract<QueueCommand, { t: "enqueue" }>
@@ -183,3 +186,22 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
     this.closeIfIdle()
   }
 }
+
+/** The links to queues, by mode. */
+export const makeQueueLinks = Effect.fnUntraced(function* ({ immediateContext }: NodeContexts) {
+  const local = yield* LocalQueues
+  const client = yield* MatchmakingQueue.client
+  return new LinkRegistry<QueueLink>({
+    idOf: queueId,
+    make: (id, environmentId, mode) =>
+      new QueueLink({
+        queueId: id,
+        environmentId,
+        mode,
+        client,
+        local,
+        context: immediateContext
+      }),
+    receivers: local.receivers
+  })
+})

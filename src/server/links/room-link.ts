@@ -5,12 +5,18 @@
 import { Effect, Stream } from "effect"
 import { type CodedError, fromWire, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import type { JsonObject } from "#rpc/rooms"
-import type { LocalRooms } from "#entities/room/entity"
-import type { RemoteRoomOutputs, RemoteRooms } from "#entities/room/remote"
+import { LocalRooms } from "#entities/room/entity"
+import { type RemoteRoomOutputs, RemoteRooms } from "#entities/room/remote"
 import type { RoomInput, RoomOutput } from "#entities/room/messages"
-import type { Room } from "#entities/room/protocol"
+import { Room } from "#entities/room/protocol"
 import { Frame } from "#server/platform/socket-outbox"
+import type { Connections } from "./connections.ts"
+import { callEntityWithRetry } from "./entity-call.ts"
 import { type DirectTarget, EntityLink, type NodeContext } from "./entity-link.ts"
+import { LinkRegistry } from "./link-registry.ts"
+import type { NodeContexts } from "./node-contexts.ts"
+import { localRoomId } from "./room-ids.ts"
+import { makePeekSeat } from "./room-seats.ts"
 import type { ConnectionEnd, RoomHandle, RoomSubscriber } from "./subscriber.ts"
 
 export type RoomClient = Effect.Success<typeof Room.client>
@@ -54,6 +60,11 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
     this.#local = options.local
     this.#remote = options.remote
     this.#findConnection = options.findConnection
+  }
+
+  /** Closes the room: its environment is without the feature. */
+  shut() {
+    return this.#client(this.roomId).Close({ reason: "feature_disabled" })
   }
 
   /** Receives the outputs of a room on another node over the runner link from there. */
@@ -217,3 +228,46 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
     this.end(new RoomNotFound())
   }
 }
+
+/** The links to rooms by id, and what the hub offers of rooms without a link. */
+export const makeRoomLinks = Effect.fnUntraced(function* (
+  { context }: NodeContexts,
+  connections: Connections
+) {
+  const local = yield* LocalRooms
+  const roomClient = yield* Room.client
+  const remote = yield* RemoteRooms
+  const findConnection = (connectionId: string) => connections.get(connectionId)
+  const rooms = new LinkRegistry<RoomLink>({
+    idOf: (_, roomId) => roomId,
+    make: (roomId, environmentId) =>
+      new RoomLink({
+        roomId,
+        environmentId,
+        client: roomClient,
+        local,
+        remote,
+        context,
+        findConnection
+      }),
+    receivers: local.receivers
+  })
+  local.remoteOutputs.register((batch) => rooms.byId(batch.room)?.receiveRemote(batch))
+  return {
+    roomClient,
+    rooms,
+    /** Whether the room lives on this node, or has a link from here: then it exists. */
+    knowsRoom: (environmentId: string, roomId: string): boolean => {
+      const actor = local.actors.get(roomId)
+      const isHere = actor?.state?.closed === null && actor.environmentId === environmentId
+      return isHere || rooms.get(environmentId, roomId) !== undefined
+    },
+    /** The seat that a room keeps for a player. */
+    peekSeat: makePeekSeat(
+      (roomId, playerId) => callEntityWithRetry(roomClient(roomId).Peek({ playerId })),
+      local.actors
+    ),
+    /** Generates the id of a room near this node's players. */
+    newRoomId: yield* localRoomId
+  }
+})

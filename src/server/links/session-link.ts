@@ -6,15 +6,18 @@
 import { Effect, Stream } from "effect"
 import { type CodedError, fromWire, Unavailable } from "#rpc/errors/codes"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
-import type { LocalSessions } from "#entities/player-session/entity"
-import type {
-  PlayerSessionCommand,
+import { LocalSessions } from "#entities/player-session/entity"
+import {
+  type PlayerSessionCommand,
   PlayerSessions,
-  SessionInput,
-  SessionOutput
+  type SessionInput,
+  type SessionOutput,
+  sessionsId
 } from "#entities/player-session/protocol"
 import { type DirectTarget, EntityLink, type NodeContext } from "./entity-link.ts"
-import { noReply, type ReplyDeadline } from "./reply-deadlines.ts"
+import { LinkRegistry } from "./link-registry.ts"
+import type { NodeContexts } from "./node-contexts.ts"
+import { makeReplyDeadlines, noReply, type ReplyDeadline } from "./reply-deadlines.ts"
 import type { ReservationManager } from "./reservations.ts"
 
 export type SessionsClient = Effect.Success<typeof PlayerSessions.client>
@@ -150,3 +153,23 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
     }
   }
 }
+
+/** The links to buckets of sessions, by player id; the players of a bucket share one. */
+export const makeSessionLinks = Effect.fnUntraced(function* ({ immediateContext }: NodeContexts) {
+  const local = yield* LocalSessions
+  const client = yield* PlayerSessions.client
+  const deadline = yield* makeReplyDeadlines
+  return new LinkRegistry<SessionLink>({
+    idOf: sessionsId,
+    make: (bucketId, environmentId) =>
+      new SessionLink({
+        bucketId,
+        environmentId,
+        client,
+        local,
+        context: immediateContext,
+        deadline
+      }),
+    receivers: local.receivers
+  })
+})

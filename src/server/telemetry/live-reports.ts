@@ -2,15 +2,12 @@
  * Reports every few seconds the sockets, queues, channels and calls of this node, for the live view over
  * all nodes. An empty node reports nothing.
  */
-import { DateTime, Effect, HashMap, Layer, Schedule, Schema } from "effect"
+import { DateTime, Effect, Layer, Schedule, Schema } from "effect"
 import { EnvironmentId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import { type LiveCall, type LiveReport, LiveRepository } from "#sql/live/reports"
-import { LocalChannels } from "#entities/channel/entity"
 import { ThisNode } from "#entities/local-actors"
-import { LocalQueues } from "#entities/matchmaking-queue/entity"
-import type { VoiceCall } from "#entities/voice-session/call"
-import { VoiceCalls } from "#entities/voice-session/calls"
+import { entitiesOnNode } from "#entities/registry"
 import { sweepDaily } from "#server/platform/database"
 import { Gateway } from "#server/gateway/gateway"
 
@@ -53,42 +50,22 @@ class Drafts {
   }
 }
 
-const callReport = ({ state: { channel, endsAt, members, voice } }: VoiceCall): LiveCall => ({
-  channel,
-  ...voice,
-  endsAt,
-  members: Array.from(members.values(), ({ absentUntil, canSpeak, id, publishing }) => ({
-    playerId: id,
-    speaks: canSpeak && publishing,
-    away: absentUntil !== null
-  }))
-})
-
 /** Collects the reports of this node, one for each environment. */
 const makeCollect = Effect.gen(function* () {
   const { sockets } = yield* Gateway
-  const { actors: channels } = yield* LocalChannels
-  const { actors: queues } = yield* LocalQueues
-  const calls = yield* VoiceCalls
+  const entities = yield* entitiesOnNode
   return () => {
     const drafts = new Drafts()
     for (const { admission } of sockets) {
       if (admission !== undefined) drafts.of(admission.environmentId).connections += 1
     }
-    for (const [id, actor] of queues) {
-      const [environmentId = "", mode = ""] = id.split("/")
-      if (actor.waiting > 0) drafts.of(environmentId).queues.push({ mode, waiting: actor.waiting })
-    }
-    for (const { state } of channels.values()) {
-      if (state === undefined) continue
-      const { environmentId, name } = state.options
-      const members = HashMap.size(state.members)
-      drafts.of(environmentId).channels.push({ name, members, voice: state.inCall })
-    }
-    for (const call of calls.all()) {
-      const environmentId = call.channel.state?.options.environmentId
-      if (environmentId === undefined || call.state.members.size === 0) continue
-      drafts.of(environmentId).calls.push(callReport(call))
+    for (const { live } of entities) {
+      for (const { entry, environmentId } of live()) {
+        const { calls, channels, queues } = drafts.of(environmentId)
+        if (entry.queues !== undefined) queues.push(entry.queues)
+        if (entry.channels !== undefined) channels.push(entry.channels)
+        if (entry.calls !== undefined) calls.push(entry.calls)
+      }
     }
     return drafts.reports
   }

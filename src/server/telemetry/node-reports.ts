@@ -6,10 +6,8 @@ import { performance } from "node:perf_hooks"
 import { DateTime, Effect, Layer, Schedule } from "effect"
 import { projects as limits } from "#rpc/limits"
 import { type NodeDocument, NodeRepository } from "#sql/live/nodes"
-import { LocalChannels } from "#entities/channel/entity"
 import { ThisNode } from "#entities/local-actors"
-import { LocalRooms } from "#entities/room/entity"
-import { VoiceCalls } from "#entities/voice-session/calls"
+import { entitiesOnNode } from "#entities/registry"
 import { RunnerRelease } from "#server/cluster/runner-versions"
 import { WaitingPlayers } from "#server/cluster/waiting-players"
 import { Gateway } from "#server/gateway/gateway"
@@ -32,20 +30,11 @@ const makeLoad = () => {
 
 const makeCounts = Effect.gen(function* () {
   const { sockets } = yield* Gateway
-  const { actors: channels } = yield* LocalChannels
-  const { actors: rooms } = yield* LocalRooms
-  const calls = yield* VoiceCalls
+  const counts = (yield* entitiesOnNode).flatMap((entity) => entity.counts)
   return () => {
-    const open = Array.from(rooms.values()).flatMap(({ state }) =>
-      state?.closed === null ? [state] : []
-    )
-    return {
-      connections: sockets.size,
-      rooms: open.length,
-      players: open.reduce((sum, { members }) => sum + members.size, 0),
-      channels: Array.from(channels.values()).filter(({ state }) => state !== undefined).length,
-      calls: Array.from(calls.all()).length
-    }
+    const sums = { connections: sockets.size, rooms: 0, players: 0, channels: 0, calls: 0 }
+    for (const { field, of } of counts) if (field !== undefined) sums[field] += of()
+    return sums
   }
 })
 

@@ -1,27 +1,18 @@
 /** Registers the metrics of sockets, frames, entities, snapshots and the database. */
-import { Clock, Effect, HashMap, Layer, Metric } from "effect"
+import { Clock, Effect, Layer, Metric } from "effect"
 import { closeCodes } from "#rpc/realtime"
 import { statementSeconds, statementsUnderWay } from "#sql/database"
-import { LocalChannels } from "#entities/channel/entity"
-import { ChannelWriter } from "#entities/channel/writer"
-import { LocalQueues, matchesMade } from "#entities/matchmaking-queue/entity"
-import { LocalSessions } from "#entities/player-session/entity"
-import { LocalRooms } from "#entities/room/entity"
-import { RoomWriter } from "#entities/room/writer"
+import { matchesMade } from "#entities/matchmaking-queue/entity"
+import { entitiesOnNode } from "#entities/registry"
 import { readings } from "#server/platform/metrics"
 import { Settings } from "#server/platform/settings/settings"
 import { rateLimitedTotal } from "#server/platform/throttles"
 import { matchWaitSeconds } from "#server/features/matchmaking/frames"
 import { webhookSeconds } from "#server/features/stats/verification"
 import { HttpServerHandle } from "#server/http/server"
+import type { ClientSocket } from "#server/gateway/client-socket"
 import { Gateway } from "#server/gateway/gateway"
 import { ProcessReadings } from "./process.ts"
-
-const sum = <A>(items: Iterable<A>, of: (item: A) => number): number => {
-  let total = 0
-  for (const item of items) total += of(item)
-  return total
-}
 
 /** `slow_consumer` for `slowConsumer`. */
 const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
@@ -29,11 +20,15 @@ const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${lette
 const readSockets = Effect.gen(function* () {
   const { counter, gauge } = yield* readings
   const { socketStats, sockets } = yield* Gateway
-  const withKind = (kind: string) => () =>
-    sum(sockets, ({ admission }) => {
-      if (admission === undefined) return kind === "waiting" ? 1 : 0
-      return (admission.player === undefined ? "anonymous" : "player") === kind ? 1 : 0
-    })
+  const kindOf = ({ admission }: ClientSocket) => {
+    if (admission === undefined) return "waiting"
+    return admission.player === undefined ? "anonymous" : "player"
+  }
+  const withKind = (kind: string) => () => {
+    let open = 0
+    for (const socket of sockets) if (kindOf(socket) === kind) open += 1
+    return open
+  }
   const open = "Open sockets: of players, anonymous, and waiting for their first frame."
   for (const kind of ["player", "anonymous", "waiting"]) {
     gauge("svc_sockets", open, withKind(kind), { kind })
@@ -83,55 +78,31 @@ const readFrames = Effect.gen(function* () {
 })
 
 const readEntities = Effect.gen(function* () {
-  const { gauge } = yield* readings
-  const rooms = (yield* LocalRooms).actors
-  const channels = (yield* LocalChannels).actors
-  const queues = (yield* LocalQueues).actors
-  const sessions = (yield* LocalSessions).actors
-  gauge("svc_rooms", "Rooms on this node.", () =>
-    sum(rooms.values(), ({ state }) => (state?.closed === null ? 1 : 0))
-  )
-  gauge("svc_room_members", "Players in the rooms of this node.", () =>
-    sum(rooms.values(), ({ state }) => state?.members.size ?? 0)
-  )
-  gauge("svc_channels", "Channels on this node.", () =>
-    sum(channels.values(), ({ state }) => (state === undefined ? 0 : 1))
-  )
-  gauge("svc_channel_members", "Players in the channels of this node.", () =>
-    sum(channels.values(), ({ state }) => (state === undefined ? 0 : HashMap.size(state.members)))
-  )
-  gauge("svc_queues", "Matchmaking queues on this node.", () => queues.size)
-  gauge("svc_queue_tickets", "Tickets waiting in the queues of this node.", () =>
-    sum(queues.values(), ({ waiting }) => waiting)
-  )
-  gauge("svc_player_sessions", "Sessions of players on this node.", () =>
-    sum(sessions.values(), ({ size }) => size)
-  )
-})
-
-const readSnapshots = Effect.gen(function* () {
   const { counter, gauge } = yield* readings
   const clock = yield* Clock.Clock
-  const writers = { room: yield* RoomWriter, channel: yield* ChannelWriter }
-  for (const [entity, { counts, waiting }] of Object.entries(writers)) {
-    const of = { entity }
-    counter("svc_snapshots_written_total", "Snapshots written.", () => counts.written, of)
+  for (const { counts, word, writer } of yield* entitiesOnNode) {
+    for (const { metric, of } of counts) if (metric !== undefined) gauge(...metric, of)
+    if (writer === undefined) continue
+    const stats = writer.counts
+    const of = { entity: word }
+    counter("svc_snapshots_written_total", "Snapshots written.", () => stats.written, of)
     counter(
       "svc_snapshot_failures_total",
       "Failed snapshot writes; their snapshots are retried.",
-      () => counts.failures,
+      () => stats.failures,
       of
     )
     counter(
       "svc_snapshots_fenced_total",
       "Snapshots refused because a newer activation has written; the older one is fenced.",
-      () => counts.fenced,
+      () => stats.fenced,
       of
     )
-    gauge("svc_snapshots_waiting", "Entities whose newest state is not written yet.", waiting, of)
+    const waiting = "Entities whose newest state is not written yet."
+    gauge("svc_snapshots_waiting", waiting, writer.waiting, of)
     const failing = () => {
       const now = clock.currentTimeMillisUnsafe()
-      return (now - (counts.failingSince ?? now)) / 1000
+      return (now - (stats.failingSince ?? now)) / 1000
     }
     gauge(
       "svc_snapshots_failing_seconds",
@@ -166,7 +137,6 @@ export const ReadingsLive = Layer.effectDiscard(
     yield* readSockets
     yield* readFrames
     yield* readEntities
-    yield* readSnapshots
     gauge("svc_connections", "Open TCP connections, including upgraded ones.", connections)
     counter(
       "svc_connections_dropped_total",

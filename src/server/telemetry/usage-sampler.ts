@@ -1,11 +1,11 @@
 /**
- * Samples the open connections of this node and the members of its voice calls, for the meter of usage. A
- * sample counts for the whole seconds since the one before it, on a monotonic clock.
+ * Samples the open connections of this node and what its entities use, such as the members of its voice
+ * calls, for the meter of usage. A sample counts for the whole seconds since the one before it, on a monotonic clock.
  */
 import { Clock, Effect, Layer, Schedule, Schema } from "effect"
 import { EnvironmentId } from "#rpc/ids"
 import { money as limits } from "#rpc/limits"
-import { LocalChannels } from "#entities/channel/entity"
+import { entitiesOnNode } from "#entities/registry"
 import { Meter } from "#server/platform/meter"
 import { Settings } from "#server/platform/settings/settings"
 import { Gateway } from "#server/gateway/gateway"
@@ -19,7 +19,7 @@ export const UsageSampler = Layer.effectDiscard(
     const { enabled } = (yield* Settings).money
     if (!enabled) return
     const { sockets } = yield* Gateway
-    const { actors: channels } = yield* LocalChannels
+    const entities = yield* entitiesOnNode
     const meter = yield* Meter
     let last = yield* Clock.monotonicTimeNanos
     const sample = Effect.gen(function* () {
@@ -31,9 +31,10 @@ export const UsageSampler = Layer.effectDiscard(
           meter.add(admission.environmentId, "connectionSeconds", elapsed)
         }
       }
-      for (const { state } of channels.values()) {
-        if (state === undefined || !isEnvironmentId(state.options.environmentId)) continue
-        meter.add(state.options.environmentId, "voiceSeconds", state.inCall * elapsed)
+      for (const { component, environmentId, perSecond } of entities.flatMap((it) => [
+        ...it.usage()
+      ])) {
+        if (isEnvironmentId(environmentId)) meter.add(environmentId, component, perSecond * elapsed)
       }
     })
     yield* sample.pipe(Effect.repeat(Schedule.spaced(limits.meterMillis)), Effect.forkScoped)
