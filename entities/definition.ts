@@ -13,10 +13,10 @@ import type { SnapshotStats } from "./write-behind.ts"
 type LiveLists = Required<Omit<LiveReport["document"], "truncated">>
 
 /** An entry of a live report, under the list that it belongs to. */
-type LiveEntry = { readonly [List in keyof LiveLists]?: LiveLists[List][number] }
+export type LiveEntry = { readonly [List in keyof LiveLists]?: LiveLists[List][number] }
 
 /** A number that the service shows of a node. */
-interface Count<Of> {
+export interface Count<Of> {
   readonly metric?: readonly [name: string, description: string]
   /** Field of the node's report. */
   readonly field?: keyof NodeDocument & ("rooms" | "players" | "channels" | "calls")
@@ -32,10 +32,10 @@ export interface Group {
   close(reason: "feature_disabled"): void
 }
 
-type Groups = Pick<LocalGroups<Group, never>, "actors" | "byPlayer">
+export type Groups = Pick<LocalGroups<Group, never>, "actors" | "byPlayer">
 
 /** Writer of the actors' snapshots. */
-interface Writer {
+export interface Writer {
   readonly counts: SnapshotStats
   readonly waiting: () => number
 }
@@ -57,21 +57,6 @@ interface Definition<Id, Actor, R, W> {
   readonly writer?: Effect.Effect<Writer, never, W>
 }
 
-/** An entity as the service sees it on one node. */
-export interface EntityOnNode {
-  readonly word: string
-  readonly counts: ReadonlyArray<Count<() => number>>
-  readonly live: () => Iterable<{ readonly environmentId: string; readonly entry: LiveEntry }>
-  readonly usage: () => Iterable<{
-    readonly environmentId: string
-    readonly component: UsageComponent
-    readonly perSecond: number
-  }>
-  readonly groups: Groups | undefined
-  readonly closesWithout: FeatureName | undefined
-  readonly writer: Writer | undefined
-}
-
 const onNode = <Id, Actor, R, W>(definition: Definition<Id, Actor, R, W>) =>
   Effect.gen(function* () {
     const { closesWithout, counts, environmentOf, live, usage, word } = definition
@@ -88,7 +73,7 @@ const onNode = <Id, Actor, R, W>(definition: Definition<Id, Actor, R, W>) =>
       for (const actor of actors.values()) total += of(actor)
       return total
     }
-    const result: EntityOnNode = {
+    return {
       word,
       counts: counts.map((count) => ({ ...count, of: () => sum(count.of) })),
       *live() {
@@ -99,16 +84,14 @@ const onNode = <Id, Actor, R, W>(definition: Definition<Id, Actor, R, W>) =>
       },
       *usage() {
         if (usage === undefined) return
-        const { component, of } = usage
         for (const { actor, environmentId } of owned()) {
-          yield { environmentId, component, perSecond: of(actor) }
+          yield { environmentId, component: usage.component, perSecond: usage.of(actor) }
         }
       },
       groups: definition.groups && (yield* definition.groups),
       closesWithout,
       writer: definition.writer && (yield* definition.writer)
     }
-    return result
   })
 
 /**

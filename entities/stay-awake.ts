@@ -2,17 +2,25 @@
  * Keeps entities in memory that have members and no watching node. Idle entities leave memory; one with
  * absent members alone must not, because a grace runs only while its entity is awake.
  */
-import { Effect, Schedule } from "effect"
+import { Effect, Iterable, Schedule } from "effect"
 import { IdleMillis } from "./idle-time.ts"
 
 /** An entity is called several times in its idle time. */
 const callsPerIdleTime = 3
 const concurrency = 16
 
-/** Calls the entities for which `isNeeded` holds, again and again, until the scope closes. */
-export const stayAwake = Effect.fnUntraced(function* <Actor extends { readonly id: string }>(
-  actors: ReadonlyMap<string, Actor>,
-  isNeeded: (actor: Actor) => boolean,
+interface WakefulActor {
+  readonly id: string
+  readonly memberIds: Iterable<string>
+  readonly watchers: { readonly isWatched: boolean }
+}
+
+const isNeeded = ({ memberIds, watchers }: WakefulActor): boolean =>
+  !watchers.isWatched && !Iterable.isEmpty(memberIds)
+
+/** Wakes such entities of this node, again and again, until the scope closes. */
+export const stayAwake = Effect.fnUntraced(function* (
+  actors: ReadonlyMap<string, WakefulActor>,
   wake: (id: string) => Effect.Effect<void, unknown>
 ) {
   const idleMillis = yield* IdleMillis

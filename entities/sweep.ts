@@ -1,8 +1,9 @@
 /**
- * Sweeper of entities whose row is overdue and that no node runs. It wakes a page of rows at a
- * time.
+ * Sweeper of entities whose row is overdue and that no node runs: their runner died, and nobody has used
+ * them since. It wakes a page of rows at a time. One sweeper per cluster.
  */
-import { Effect } from "effect"
+import { DateTime, Effect, Schedule } from "effect"
+import { Singleton } from "effect/cluster"
 
 const rowsPerSweep = 200
 const concurrency = 16
@@ -23,3 +24,46 @@ export const makeSweep = <Row, E, R>(
     skipped = rows.length < rowsPerSweep ? 0 : skipped + left
   })
 }
+
+/** Wakes entities whose row was due `lateMillis` ago, again and again. */
+export const makeSweeper = <Row, Client, R1, R2>(options: {
+  readonly name: string
+  /** The entities in logs, in the plural. */
+  readonly entities: string
+  readonly everyMillis: number
+  readonly lateMillis: number
+  readonly repository: Effect.Effect<
+    {
+      readonly overdue: (
+        dueBefore: string,
+        limit: number,
+        skipped: number
+      ) => Effect.Effect<ReadonlyArray<Row>>
+    },
+    never,
+    R1
+  >
+  readonly client: Effect.Effect<Client, never, R2>
+  readonly wake: (client: Client, row: Row) => Effect.Effect<void, unknown>
+}) =>
+  Singleton.make(
+    options.name,
+    Effect.gen(function* () {
+      const repository = yield* options.repository
+      const client = yield* options.client
+      const sweep = makeSweep(
+        (limit, skipped) =>
+          Effect.flatMap(DateTime.now, (now) => {
+            const due = DateTime.subtract(now, { milliseconds: options.lateMillis })
+            return repository.overdue(DateTime.formatIso(due), limit, skipped)
+          }),
+        (row) => options.wake(client, row)
+      )
+      yield* sweep.pipe(
+        Effect.catchCause((cause) =>
+          Effect.logWarning(`Failed to sweep overdue ${options.entities}`, cause)
+        ),
+        Effect.repeat(Schedule.spaced(options.everyMillis))
+      )
+    })
+  )

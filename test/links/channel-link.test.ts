@@ -81,7 +81,7 @@ const makeChannelEntity = Effect.gen(function* () {
 const makeLink = Effect.gen(function* () {
   const client = yield* Channel.client
   return new ChannelLink({
-    channelId: "env_1/lobby",
+    id: "env_1/lobby",
     name: "lobby",
     environmentId,
     client,

@@ -61,9 +61,9 @@ const makeQueueEntity = Effect.gen(function* () {
 const makeLink = Effect.gen(function* () {
   const client = yield* MatchmakingQueue.client
   return new QueueLink({
-    queueId: "env_1/duel",
+    id: "env_1/duel",
     environmentId: "env_1",
-    mode: "duel",
+    name: "duel",
     client,
     local: makeLocalActors<QueueActor, QueueOutput>(),
     context: yield* makeNodeContext

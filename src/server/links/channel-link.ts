@@ -14,7 +14,7 @@ import type { ChannelMembership } from "./channel-memberships.ts"
 import {
   type DirectTarget,
   EntityLink,
-  type NodeContext,
+  type LinkOptions,
   type ReplyCallback
 } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
@@ -42,13 +42,14 @@ const watchError = (error: CodedError): CodedError =>
   error._tag === "channel_not_found" ? error : new Unavailable()
 
 export class ChannelLink
-  extends EntityLink<GatewayCommand, ChannelOutput, void>
+  extends EntityLink<
+    GatewayCommand,
+    ChannelOutput,
+    void,
+    LinkOptions<ChannelClient, LocalChannels["Service"]>
+  >
   implements ChannelHandle
 {
-  readonly name: string
-  readonly #channelId: string
-  readonly #client: ChannelClient
-  readonly #local: LocalChannels["Service"]
   readonly #members = new Map<string, Member>()
   readonly #listeners = new Map<string, ChannelSubscriber>()
   /** Connections that have asked to join, by id. */
@@ -59,24 +60,9 @@ export class ChannelLink
   #reportedListeners = 0
   #reporting = false
 
-  constructor(options: {
-    readonly channelId: string
-    readonly name: string
-    readonly environmentId: string
-    readonly client: ChannelClient
-    readonly local: LocalChannels["Service"]
-    readonly context: NodeContext
-  }) {
-    super(options.environmentId, options.context)
-    this.name = options.name
-    this.#channelId = options.channelId
-    this.#client = options.client
-    this.#local = options.local
-  }
-
   /** Closes the channel: its environment is without the feature. */
   shut() {
-    return this.#client(this.#channelId).Shut()
+    return this.options.client(this.options.id).Shut()
   }
 
   /** Joins the channel; when this succeeds, the connection has received its snapshot. */
@@ -136,15 +122,15 @@ export class ChannelLink
   }
 
   protected override directTarget(): DirectTarget<GatewayCommand> | undefined {
-    const actor = this.#local.actors.get(this.#channelId)
+    const actor = this.options.local.actors.get(this.options.id)
     const isHere = actor?.activation.accepts(this.context.node, this.attachment) === true
     return isHere ? actor : undefined
   }
 
   protected override call(inputs: ReadonlyArray<ChannelInput>, call: number) {
-    return this.#client(this.#channelId)
+    return this.options
+      .client(this.options.id)
       .Input({ node: this.context.node, watch: this.attachment, call, inputs })
-      .pipe(Effect.mapError(() => new Unavailable()))
   }
 
   protected override watch(epoch: number) {
@@ -155,7 +141,8 @@ export class ChannelLink
     })
     const listeners = this.#listeners.size
     this.#reportedListeners = listeners
-    return this.#client(this.#channelId)
+    return this.options
+      .client(this.options.id)
       .Watch({
         node: this.context.node,
         watch: this.attachment,
@@ -358,8 +345,7 @@ export const makeChannelLinks = Effect.fnUntraced(function* ({ context }: NodeCo
   const client = yield* Channel.client
   const channels = new LinkRegistry<ChannelLink>({
     idOf: channelId,
-    make: (id, environmentId, name) =>
-      new ChannelLink({ channelId: id, name, environmentId, client, local, context }),
+    make: (target) => new ChannelLink({ ...target, client, local, context }),
     receivers: local.receivers
   })
   const channel = (environmentId: string, name: string) => client(channelId(environmentId, name))

@@ -46,6 +46,18 @@ export interface NodeContext {
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 }
 
+/** The entity that a link leads to, and how it reaches it. */
+export interface LinkOptions<Client, Local> {
+  readonly id: string
+  readonly environmentId: string
+  /** The entity's name in its environment. */
+  readonly name: string
+  readonly client: Client
+  /** The registry of the entities on this node. */
+  readonly local: Local
+  readonly context: NodeContext
+}
+
 interface Pending<Command, Data> {
   readonly command: Command
   readonly onReply: ReplyCallback<Data>
@@ -54,8 +66,13 @@ interface Pending<Command, Data> {
 const errorOf = (exit: Exit.Exit<void, CodedError>): CodedError | undefined =>
   Exit.isSuccess(exit) ? undefined : Option.getOrUndefined(Cause.findErrorOption(exit.cause))
 
-export abstract class EntityLink<Command, Output, Data> {
-  readonly environmentId: string
+export abstract class EntityLink<
+  Command,
+  Output,
+  Data,
+  Options extends LinkOptions<unknown, unknown>
+> {
+  protected readonly options: Options
   protected readonly context: NodeContext
   /** The number of this link, unique on its node: the commands of another link have other numbers. */
   protected readonly link: number
@@ -68,10 +85,18 @@ export abstract class EntityLink<Command, Output, Data> {
   #onEnded: () => void = () => undefined
   #fiber: Fiber.Fiber<void> | undefined
 
-  constructor(environmentId: string, context: NodeContext) {
-    this.environmentId = environmentId
-    this.context = context
-    this.link = context.nextAttachment()
+  constructor(options: Options) {
+    this.options = options
+    this.context = options.context
+    this.link = options.context.nextAttachment()
+  }
+
+  get environmentId(): string {
+    return this.options.environmentId
+  }
+
+  get name(): string {
+    return this.options.name
   }
 
   /** The entity, if it lives on this node or a runner link leads to it. */
@@ -81,7 +106,7 @@ export abstract class EntityLink<Command, Output, Data> {
   protected abstract call(
     inputs: ReadonlyArray<Numbered<Command>>,
     call: number
-  ): Effect.Effect<void, CodedError>
+  ): Effect.Effect<void, unknown>
 
   /** Attaches to the entity; `epoch` is the activation last attached to, 0 for none. */
   protected abstract watch(epoch: number): Stream.Stream<OutputBatch<Output>, CodedError>

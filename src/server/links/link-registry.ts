@@ -11,6 +11,13 @@ interface Link {
   readonly start: (onEnded: () => void) => void
 }
 
+/** Where a link leads to. */
+export interface LinkTarget {
+  readonly id: string
+  readonly environmentId: string
+  readonly name: string
+}
+
 /** Receivers of an entity's outputs on this node, by its id. */
 interface Receivers<L> {
   set(id: string, receiver: L): unknown
@@ -21,13 +28,13 @@ export class LinkRegistry<L extends Link> {
   readonly #links = new Map<string, L>()
   readonly #byEnvironment = new Multimap<string, L>()
   readonly #idOf: (environmentId: string, name: string) => string
-  readonly #make: (id: string, environmentId: string, name: string) => L
+  readonly #make: (target: LinkTarget) => L
   readonly #receivers: Receivers<L>
 
   constructor(options: {
     /** The entity's id. */
     readonly idOf: (environmentId: string, name: string) => string
-    readonly make: (id: string, environmentId: string, name: string) => L
+    readonly make: (target: LinkTarget) => L
     readonly receivers: Receivers<L>
   }) {
     this.#idOf = options.idOf
@@ -50,7 +57,7 @@ export class LinkRegistry<L extends Link> {
     const id = this.#idOf(environmentId, name)
     const known = this.#links.get(id)
     if (known?.ended === false) return known
-    const link = this.#make(id, environmentId, name)
+    const link = this.#make({ id, environmentId, name })
     this.#links.set(id, link)
     this.#byEnvironment.add(environmentId, link)
     this.#receivers.set(id, link)

@@ -12,7 +12,7 @@ import {
   type QueueInput,
   type QueueOutput
 } from "#entities/matchmaking-queue/protocol"
-import { type DirectTarget, EntityLink, type NodeContext } from "./entity-link.ts"
+import { type DirectTarget, EntityLink, type LinkOptions } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
 import type { NodeContexts } from "./node-contexts.ts"
 
@@ -30,27 +30,13 @@ interface CancelData {
   readonly cancelled: boolean
 }
 
-export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData> {
-  readonly mode: string
-  readonly #queueId: string
-  readonly #client: QueueClient
-  readonly #local: LocalQueues["Service"]
+export class QueueLink extends EntityLink<
+  QueueCommand,
+  QueueOutput,
+  CancelData,
+  LinkOptions<QueueClient, LocalQueues["Service"]>
+> {
   readonly #tickets = new Map<string, Ticket>()
-
-  constructor(options: {
-    readonly queueId: string
-    readonly environmentId: string
-    readonly mode: string
-    readonly client: QueueClient
-    readonly local: LocalQueues["Service"]
-    readonly context: NodeContext
-  }) {
-    super(options.environmentId, options.context)
-    this.mode = options.mode
-    this.#queueId = options.queueId
-    this.#client = options.client
-    this.#local = options.local
-  }
 
   /** Enqueues a ticket and waits for the room of its match. Interruption cancels the ticket. */
   wait(command: Enqueue): Effect.Effect<string, CodedError> {
@@ -97,20 +83,18 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
   }
 
   protected override directTarget(): DirectTarget<QueueCommand> | undefined {
-    const actor = this.#local.actors.get(this.#queueId)
+    const actor = this.options.local.actors.get(this.options.id)
     return actor?.watches(this.context.node, this.attachment) === true ? actor : undefined
   }
 
   protected override call(inputs: ReadonlyArray<QueueInput>) {
     const { node } = this.context
-    return Effect.mapError(
-      this.#client(this.#queueId).Input({ node, watch: this.attachment, inputs }),
-      () => new Unavailable()
-    )
+    return this.options.client(this.options.id).Input({ node, watch: this.attachment, inputs })
   }
 
   protected override watch() {
-    return this.#client(this.#queueId)
+    return this.options
+      .client(this.options.id)
       .Watch({ node: this.context.node, watch: this.attachment })
       .pipe(Stream.mapError(() => new Unavailable()))
   }
@@ -193,15 +177,7 @@ export const makeQueueLinks = Effect.fnUntraced(function* ({ immediateContext }:
   const client = yield* MatchmakingQueue.client
   return new LinkRegistry<QueueLink>({
     idOf: queueId,
-    make: (id, environmentId, mode) =>
-      new QueueLink({
-        queueId: id,
-        environmentId,
-        mode,
-        client,
-        local,
-        context: immediateContext
-      }),
+    make: (target) => new QueueLink({ ...target, client, local, context: immediateContext }),
     receivers: local.receivers
   })
 })

@@ -12,7 +12,7 @@ import { Room } from "#entities/room/protocol"
 import { Frame } from "#server/platform/socket-outbox"
 import type { Connections } from "./connections.ts"
 import { callEntityWithRetry } from "./entity-call.ts"
-import { type DirectTarget, EntityLink, type NodeContext } from "./entity-link.ts"
+import { type DirectTarget, EntityLink, type LinkOptions } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
 import type { NodeContexts } from "./node-contexts.ts"
 import { localRoomId } from "./room-ids.ts"
@@ -35,36 +35,26 @@ export const mustReportLoss = (
 ): boolean =>
   !unanswered.some((command) => command.t === "leave" && command.connectionId === connectionId)
 
-export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implements RoomHandle {
-  readonly roomId: string
-  readonly #client: RoomClient
-  readonly #local: LocalRooms["Service"]
-  readonly #remote: RemoteRooms
+interface RoomLinkOptions extends LinkOptions<RoomClient, LocalRooms["Service"]> {
+  readonly remote: RemoteRooms
+  readonly findConnection: (connectionId: string) => RoomSubscriber | undefined
+}
+
+export class RoomLink
+  extends EntityLink<Command, RoomOutput, JsonObject, RoomLinkOptions>
+  implements RoomHandle
+{
   readonly #members = new Map<string, RoomSubscriber>()
   /** Address of the room's node, once the room has sent something over the runner link. */
   #owner: string | undefined
-  readonly #findConnection: (connectionId: string) => RoomSubscriber | undefined
 
-  constructor(options: {
-    readonly roomId: string
-    readonly environmentId: string
-    readonly client: RoomClient
-    readonly local: LocalRooms["Service"]
-    readonly remote: RemoteRooms
-    readonly context: NodeContext
-    readonly findConnection: (connectionId: string) => RoomSubscriber | undefined
-  }) {
-    super(options.environmentId, options.context)
-    this.roomId = options.roomId
-    this.#client = options.client
-    this.#local = options.local
-    this.#remote = options.remote
-    this.#findConnection = options.findConnection
+  get roomId(): string {
+    return this.options.id
   }
 
   /** Closes the room: its environment is without the feature. */
   shut() {
-    return this.#client(this.roomId).Close({ reason: "feature_disabled" })
+    return this.options.client(this.roomId).Close({ reason: "feature_disabled" })
   }
 
   /** Receives the outputs of a room on another node over the runner link from there. */
@@ -83,15 +73,15 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
   }
 
   protected override directTarget(): DirectTarget<Command> | undefined {
-    const actor = this.#local.actors.get(this.roomId)
+    const actor = this.options.local.actors.get(this.roomId)
     const isHere = actor?.activation.accepts(this.context.node, this.attachment) === true
     return isHere ? actor : this.#runnerLink()
   }
 
   protected override call(inputs: ReadonlyArray<RoomInput>, call: number) {
-    return this.#client(this.roomId)
+    return this.options
+      .client(this.roomId)
       .Input({ node: this.context.node, watch: this.attachment, call, inputs })
-      .pipe(Effect.mapError(() => new Unavailable()))
   }
 
   protected override watch(epoch: number) {
@@ -102,11 +92,12 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
       relayOnly: member.relayOnly,
       connectionId: member.connectionId
     }))
-    return this.#client(this.roomId)
+    return this.options
+      .client(this.roomId)
       .Watch({
         environmentId: this.environmentId,
         node: this.context.node,
-        address: this.#remote.address,
+        address: this.options.remote.address,
         watch: this.attachment,
         link: this.link,
         epoch,
@@ -166,7 +157,7 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
     }
     return {
       submit: (node, inputs) =>
-        this.#remote.send(owner, { room: this.roomId, node, watch, inputs }, onLost)
+        this.options.remote.send(owner, { room: this.roomId, node, watch, inputs }, onLost)
     }
   }
 
@@ -184,7 +175,7 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
 
   /** Adds a member: from here on its connection receives the room's events. */
   #enter(playerId: string, connectionId: string, text: string): void {
-    const subscriber = this.#findConnection(connectionId)
+    const subscriber = this.options.findConnection(connectionId)
     if (subscriber === undefined) {
       this.send({ t: "disconnect", playerId, connectionId, replaced: false }, () =>
         this.closeIfIdle()
@@ -235,26 +226,17 @@ export const makeRoomLinks = Effect.fnUntraced(function* (
   connections: Connections
 ) {
   const local = yield* LocalRooms
-  const roomClient = yield* Room.client
+  const client = yield* Room.client
   const remote = yield* RemoteRooms
   const findConnection = (connectionId: string) => connections.get(connectionId)
   const rooms = new LinkRegistry<RoomLink>({
     idOf: (_, roomId) => roomId,
-    make: (roomId, environmentId) =>
-      new RoomLink({
-        roomId,
-        environmentId,
-        client: roomClient,
-        local,
-        remote,
-        context,
-        findConnection
-      }),
+    make: (target) => new RoomLink({ ...target, client, local, remote, context, findConnection }),
     receivers: local.receivers
   })
   local.remoteOutputs.register((batch) => rooms.byId(batch.room)?.receiveRemote(batch))
   return {
-    roomClient,
+    roomClient: client,
     rooms,
     /** Whether the room lives on this node, or has a link from here: then it exists. */
     knowsRoom: (environmentId: string, roomId: string): boolean => {
@@ -264,7 +246,7 @@ export const makeRoomLinks = Effect.fnUntraced(function* (
     },
     /** The seat that a room keeps for a player. */
     peekSeat: makePeekSeat(
-      (roomId, playerId) => callEntityWithRetry(roomClient(roomId).Peek({ playerId })),
+      (roomId, playerId) => callEntityWithRetry(client(roomId).Peek({ playerId })),
       local.actors
     ),
     /** Generates the id of a room near this node's players. */

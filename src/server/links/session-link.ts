@@ -14,7 +14,7 @@ import {
   type SessionOutput,
   sessionsId
 } from "#entities/player-session/protocol"
-import { type DirectTarget, EntityLink, type NodeContext } from "./entity-link.ts"
+import { type DirectTarget, EntityLink, type LinkOptions } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
 import type { NodeContexts } from "./node-contexts.ts"
 import { makeReplyDeadlines, noReply, type ReplyDeadline } from "./reply-deadlines.ts"
@@ -38,27 +38,17 @@ export interface SessionData {
 
 const replaced: CodedError = { _tag: "replaced", message: "A newer connection took over." }
 
-export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput, SessionData> {
-  readonly #bucketId: string
-  readonly #client: SessionsClient
-  readonly #local: LocalSessions["Service"]
-  readonly #deadline: ReplyDeadline
-  readonly #connections = new Map<string, SessionSubscriber>()
+interface SessionLinkOptions extends LinkOptions<SessionsClient, LocalSessions["Service"]> {
+  readonly deadline: ReplyDeadline
+}
 
-  constructor(options: {
-    readonly bucketId: string
-    readonly environmentId: string
-    readonly client: SessionsClient
-    readonly local: LocalSessions["Service"]
-    readonly context: NodeContext
-    readonly deadline: ReplyDeadline
-  }) {
-    super(options.environmentId, options.context)
-    this.#deadline = options.deadline
-    this.#bucketId = options.bucketId
-    this.#client = options.client
-    this.#local = options.local
-  }
+export class SessionLink extends EntityLink<
+  PlayerSessionCommand,
+  SessionOutput,
+  SessionData,
+  SessionLinkOptions
+> {
+  readonly #connections = new Map<string, SessionSubscriber>()
 
   /** Attaches a connection to its player's session; succeeds with the room of a kept seat. */
   connect(connection: SessionSubscriber): Effect.Effect<SessionData, CodedError> {
@@ -82,7 +72,7 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
   /** Sends a command and waits for the reply; fails with `noReply` when it is overdue. */
   requestWithDeadline(command: PlayerSessionCommand): Effect.Effect<SessionData, CodedError> {
     return Effect.callback((resume) => {
-      const answered = this.#deadline(() => {
+      const answered = this.options.deadline(() => {
         resume(Effect.fail(noReply))
         this.closeIfIdle()
       })
@@ -99,15 +89,14 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
   }
 
   protected override directTarget(): DirectTarget<PlayerSessionCommand> | undefined {
-    const actor = this.#local.actors.get(this.#bucketId)
+    const actor = this.options.local.actors.get(this.options.id)
     if (actor === undefined || !actor.watches(this.context.node, this.attachment)) return undefined
     return { submit: (node, inputs) => actor.submit(node, this.attachment, inputs) }
   }
 
   protected override call(inputs: ReadonlyArray<SessionInput>) {
-    return this.#client(this.#bucketId)
-      .Input({ node: this.context.node, watch: this.attachment, inputs })
-      .pipe(Effect.mapError(() => new Unavailable()))
+    const { node } = this.context
+    return this.options.client(this.options.id).Input({ node, watch: this.attachment, inputs })
   }
 
   protected override watch() {
@@ -119,7 +108,8 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
         reservation: reservations.present()
       })
     )
-    return this.#client(this.#bucketId)
+    return this.options
+      .client(this.options.id)
       .Watch({ node: this.context.node, watch: this.attachment, present })
       .pipe(Stream.mapError(() => new Unavailable()))
   }
@@ -161,15 +151,8 @@ export const makeSessionLinks = Effect.fnUntraced(function* ({ immediateContext 
   const deadline = yield* makeReplyDeadlines
   return new LinkRegistry<SessionLink>({
     idOf: sessionsId,
-    make: (bucketId, environmentId) =>
-      new SessionLink({
-        bucketId,
-        environmentId,
-        client,
-        local,
-        context: immediateContext,
-        deadline
-      }),
+    make: (target) =>
+      new SessionLink({ ...target, client, local, context: immediateContext, deadline }),
     receivers: local.receivers
   })
 })

@@ -155,7 +155,7 @@ export const applyModes = Effect.fnUntraced(function* (environmentId: Environmen
   const { config } = yield* configs.current(environmentId)
   for (const link of hub.queues.inEnvironment(environmentId)) {
     if (!config.features.multiplayer) link.failAll(new MatchCancelled())
-    else if (findMode(config, link.mode) === undefined) link.failAll(new ModeNotFound())
-    else link.configure(yield* queueSettings(environmentId, link.mode))
+    else if (findMode(config, link.name) === undefined) link.failAll(new ModeNotFound())
+    else link.configure(yield* queueSettings(environmentId, link.name))
   }
 })
