@@ -120,8 +120,11 @@ export const graces = {
   /** Interval at which a node looks for environments whose players wait, here and on other nodes. */
   lookMillis: 500,
   readMillis: 2000,
-  /** Time for which a hold outlasts the last wait that was seen. */
-  holdMillis: 2000,
+  /**
+   * Time for which a hold outlasts the last wait that was seen: the longest delay of a client between two
+   * attempts. Those whose attempts failed because of the others come back within it.
+   */
+  holdMillis: 15_000,
   /** Environments whose waiting players one node reports. Beyond it, those that wait longest. */
   reportedEnvironmentsMax: 1000
 } as const

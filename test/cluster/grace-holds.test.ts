@@ -56,7 +56,7 @@ describe("a node whose players wait for admission", () => {
     assert.isNull(node.holds.heldFrom("env_b"))
   })
 
-  it("lets graces run again a little after the last wait", () => {
+  it("lets graces run again once clients have tried again after the last wait", () => {
     const node = new Node()
     const end = node.waiting.begin("env_a", node.now)
     node.now += 5000
