@@ -6,6 +6,7 @@
  */
 import type { PgConnection } from "@effect/sql-pg"
 import { Effect, Schema, Stream } from "effect"
+import { causeOf } from "./database.ts"
 
 export type Session = Pick<PgConnection.PgConnection, "query" | "stream">
 
@@ -15,6 +16,9 @@ export const TableShape = Schema.Struct({
   columns: Schema.Array(Schema.String)
 })
 export type TableShape = typeof TableShape.Type
+
+/** Longest message of the server: it makes none that is longer. A row with bytes is twice their size. */
+export const rowMaxBytes = 2 ** 30
 
 /** The last value of a sequence. */
 export const SequenceValue = Schema.Struct({ name: Schema.String, value: Schema.String })
@@ -56,22 +60,50 @@ export const ownsTables = (session: Session) =>
     ([row]) => row?.["owns"] === true
   )
 
-/** The number of rows of a table. */
-export const countRows = (session: Session, { name }: TableShape) =>
-  Effect.map(rowsOf(session, `select count(*)::int as rows from ${quoted(name)}`), ([row]) =>
-    Number(row?.["rows"])
-  )
+const scratchPrefix = "svc_verify_"
 
-/** Runs work in a schema of this name, which it creates before and drops after. */
+const lockOf = "hashtextextended($1, 0)"
+
+/** Drops the scratch schemas of processes that were killed: those hold no lock on its name any more. */
+const dropAbandoned = Effect.fnUntraced(function* (session: Session) {
+  const found = yield* rowsOf(
+    session,
+    "select nspname::text as name from pg_namespace where starts_with(nspname, $1)",
+    [scratchPrefix]
+  )
+  for (const { name } of found) {
+    const [row] = yield* rowsOf(session, `select pg_try_advisory_lock(${lockOf}) as free`, [name])
+    if (row?.["free"] !== true) continue
+    yield* rowsOf(session, `drop schema if exists ${quoted(String(name))} cascade`)
+    yield* rowsOf(session, `select pg_advisory_unlock(${lockOf})`, [name])
+  }
+})
+
+/** Name of a new scratch schema. */
+export const scratchSchema = (id: string): string => `${scratchPrefix}${id.replaceAll("-", "")}`
+
+/**
+ * Runs work in a scratch schema, which it creates before and drops after. What cannot be dropped is dropped
+ * by the next one.
+ */
 export const withScratchSchema = <A, E, R>(
   session: Session,
   name: string,
   work: Effect.Effect<A, E, R>
 ) =>
   Effect.acquireUseRelease(
-    session.query(`create schema ${quoted(name)}`, [], false),
+    Effect.gen(function* () {
+      yield* dropAbandoned(session)
+      yield* rowsOf(session, `select pg_advisory_lock(${lockOf})`, [name])
+      yield* rowsOf(session, `create schema ${quoted(name)}`)
+    }),
     () => work,
-    () => Effect.orDie(session.query(`drop schema ${quoted(name)} cascade`, [], false))
+    () =>
+      Effect.catch(rowsOf(session, `drop schema if exists ${quoted(name)} cascade`), (error) =>
+        Effect.logWarning(
+          `Failed to drop the schema ${name}, which the next verification does: ${causeOf(error)}`
+        )
+      )
   )
 
 /** The tables that a backup holds. */
@@ -147,21 +179,57 @@ export const appliedMigration = Effect.fnUntraced(function* (session: Session) {
   return Number(row?.["id"])
 })
 
-/** The sequences that were used. */
+/** A sequence without a table. */
+const epochs = "entity_epochs"
+
+/** The sequences of the service that were used. */
 export const listSequences = (session: Session) =>
   Effect.flatMap(
     rowsOf(
       session,
-      `select sequencename as name, last_value::text as value from pg_sequences
-       where schemaname = current_schema() and last_value is not null
-         and sequencename not like 'cluster\\_%' order by 1`
+      `select sequencename as name, last_value::text as value
+       from pg_sequences s
+       where s.schemaname = current_schema() and last_value is not null
+         and (sequencename = $1 or exists (
+           select from unnest($2::text[]) own where starts_with(sequencename, own || '_')))
+       order by 1`,
+      [epochs, Object.values(tablesOf).flatMap((names) => names.split(" "))]
     ),
     decodeSequences
   )
 
+/** A wait for a table that another session has locked ends after this long. */
+const lockWait = "1min"
+
+/**
+ * Parameters of a transaction on rows. A database or a role may have others, under which the text of a row
+ * loses digits, has dates in another order, or which end long statements.
+ */
+const parameters: Readonly<Record<string, string>> = {
+  array_nulls: "on",
+  bytea_output: "hex",
+  datestyle: "ISO, MDY",
+  extra_float_digits: "3",
+  idle_in_transaction_session_timeout: "0",
+  intervalstyle: "postgres",
+  lock_timeout: lockWait,
+  statement_timeout: "0",
+  timezone: "UTC"
+}
+
+const begin = Effect.fnUntraced(function* (session: Session, mode: string) {
+  yield* session.query(`begin ${mode}`, [], false)
+  for (const [name, value] of Object.entries(parameters)) {
+    yield* session.query("select set_config($1, $2, true)", [name, value], false)
+  }
+})
+
 /** Starts a transaction in which every table is read as of the same moment. */
 export const beginSnapshot = (session: Session) =>
-  session.query("begin isolation level repeatable read read only", [], false)
+  begin(session, "isolation level repeatable read read only")
+
+/** Ends it. */
+export const endSnapshot = (session: Session) => session.query("commit", [], false)
 
 /** The rows of a table, each as the text of its composite type. */
 export const readRows = (session: Session, { name }: TableShape) =>
@@ -180,16 +248,37 @@ export const isUsed = (session: Session) =>
     ([row]) => row?.["used"] === true
   )
 
-/** Lists other sessions on this database, which may be runners. */
+/** Lists other sessions on this database, which may be runners, by the names of their programs. */
 export const otherSessions = (session: Session) =>
   Effect.map(
     rowsOf(
       session,
-      `select count(*)::int as others from pg_stat_activity
+      `select distinct coalesce(nullif(application_name, ''), 'unnamed') as program
+       from pg_stat_activity
        where datname = current_database() and pid <> pg_backend_pid()
-         and backend_type = 'client backend'`
+         and backend_type = 'client backend' order by 1`
     ),
-    ([row]) => Number(row?.["others"])
+    (rows) => rows.map(({ program }) => String(program))
+  )
+
+/** Ids of the master keys that encrypted the signing keys, newest first; the oldest format names none. */
+export const listMasterKeys = (session: Session) =>
+  Effect.map(
+    rowsOf(
+      session,
+      `select split_part(private_jwk_sealed, '.', 1) as id from signing_keys
+       where private_jwk_sealed like '%.%.%' group by 1 order by max(created_at) desc`
+    ),
+    (rows) => rows.map(({ id }) => String(id))
+  )
+
+/** Keys of the stored files of apps, as the blob store names them. */
+export const readBlobKeys = (session: Session) =>
+  Stream.map(
+    session.stream(
+      "select environment_id || '/' || sha256 as key from blobs where stored_at is not null"
+    ),
+    ({ key }) => String(key)
   )
 
 const decodeKeys = Schema.decodeUnknownEffect(
@@ -235,23 +324,27 @@ const forEachTable = (
   })
 
 /**
- * Replaces the content of the tables, in one transaction. Triggers are off meanwhile: they would
- * refuse changes of append-only tables, and count twice. Postgres checks foreign keys when all rows
- * are there.
+ * Replaces the content of the tables, in one transaction. `check` runs when all tables are locked. Triggers
+ * are off meanwhile: they would refuse changes of append-only tables, and count twice. Postgres checks
+ * foreign keys when all rows are there.
  */
 export const replaceContent = <E, R>(
   session: Session,
   tables: ReadonlyArray<TableShape>,
   sequences: ReadonlyArray<SequenceValue>,
-  write: Effect.Effect<void, E, R>
+  {
+    check,
+    write
+  }: { readonly check: Effect.Effect<void, E, R>; readonly write: Effect.Effect<void, E, R> }
 ) =>
   Effect.gen(function* () {
-    yield* session.query("begin", [], false)
+    yield* begin(session, "")
     const keys = yield* foreignKeys(session)
     for (const { name, table } of keys) {
       yield* session.query(`alter table ${table} drop constraint ${name}`, [], false)
     }
     yield* forEachTable(session, tables, (table) => `alter table ${table} disable trigger user`)
+    yield* check
     yield* forEachTable(session, tables, (table) => `delete from ${table}`)
     yield* write
     for (const { name, value } of sequences) {
@@ -263,5 +356,7 @@ export const replaceContent = <E, R>(
       yield* session.query(`alter table ${table} add constraint ${name} ${definition}`, [], false)
     }
     yield* session.query("commit", [], false)
-    yield* session.query(`analyze ${tables.map(({ name }) => quoted(name)).join(", ")}`, [], false)
+    // The rows are there. Statistics that are missing follow by themselves.
+    const names = tables.map(({ name }) => quoted(name)).join(", ")
+    yield* Effect.ignore(session.query(`analyze ${names}`, [], false), { log: "Warn" })
   }).pipe(Effect.onError(() => Effect.ignore(session.query("rollback", [], false))))

@@ -22,6 +22,9 @@ export interface DatabaseOptions {
   readonly stream?: PgConnection.Config["stream"]
 }
 
+/** Longest row that the server may send: the largest save that settings allow is 64 MiB. */
+const rowMaxBytes = 128 * 1024 * 1024
+
 /** Timeout of a statement, including the wait for a connection. */
 const statementMillis = 5000
 
@@ -61,6 +64,10 @@ export const causeOf = ({ reason: { cause, message } }: SqlError.SqlError): stri
 /** Whether the server, the database or the role has no connection left. */
 export const lacksConnections = (failure: unknown): boolean =>
   SqlError.isSqlError(failure) && stateOf(failure) === "53300"
+
+/** Whether the statement waited too long for a lock of another session. */
+export const isLocked = (failure: unknown): boolean =>
+  SqlError.isSqlError(failure) && stateOf(failure) === "55P03"
 
 /** The constraint that the statement violated; undefined if it failed for another reason. */
 export const violatedConstraint = (failure: unknown): string | undefined => {
@@ -250,6 +257,7 @@ export const poolLayer = ({
           ...addressOf(url),
           stream,
           maxConnections: connections,
+          maxMessageSize: rowMaxBytes,
           connectTimeout: 3000,
           keepAlive: 5000,
           transformResultNames: String.snakeToCamel,

@@ -165,8 +165,8 @@ describe("svc backup", { tags: "long" }, () => {
         await truncate(join(damaged, "database/projects.jsonl.gz"), 30)
       })
       const restored = { SVC_DATA_DIR: "restored" }
-      assert.match(yield* refusal("restore damaged", restored), /Failed to read .*projects/)
-      assert.match(yield* refusal("backup verify damaged"), /Failed to read .*projects/)
+      assert.match(yield* refusal("restore damaged", restored), /is damaged: .*projects/)
+      assert.match(yield* refusal("backup verify damaged"), /is damaged: .*projects/)
       const verified = yield* folder.svc("backup verify saved")
       assert.strictEqual(verified.code, 0, verified.stderr)
       assert.match(verified.stdout, /^Verified saved of 20/)

@@ -1,7 +1,7 @@
-/** Migrations: each runs once, however many processes start together. */
+/** Migrations, each of which runs once however many processes start together, and rows of the pool. */
 import { readdirSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { migrate, poolLayer } from "#sql/database"
 import { at } from "#testing/players"
@@ -28,6 +28,19 @@ describe("migrations", () => {
         assert.deepStrictEqual(ran, files)
       }).pipe(Effect.provide(processLayer))
     }).pipe(Effect.provide(SharedDatabase.layer))
+  )
+
+  it.effect("reads a row of 17 MB, such as a save of the largest size that a setting allows", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const [row] = yield* sql`select repeat('x', 17000000) as data`
+      assert.lengthOf(String(at(row, "data")), 17_000_000)
+    }).pipe(
+      Effect.provide(
+        Layer.unwrap(Effect.map(SharedDatabase, (url) => poolLayer({ url, connections: 1 })))
+      ),
+      Effect.provide(SharedDatabase.layer)
+    )
   )
 
   it("numbers migrations uniquely", () => {

@@ -1,62 +1,106 @@
 /** Writes a backup: the database as of one moment, then the data directory. */
-import { createWriteStream } from "node:fs"
-import { chmod, copyFile, mkdir, readFile, writeFile } from "node:fs/promises"
+import { createWriteStream, existsSync } from "node:fs"
+import { access, chmod, copyFile, mkdir, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { pipeline } from "node:stream/promises"
 import { createGzip } from "node:zlib"
-import { DateTime, Effect, Option, Redacted, Stream } from "effect"
+import { DateTime, Effect, Option, Stream } from "effect"
+import { isSqlError } from "effect/sql/SqlError"
 import manifestOfRelease from "../../../package.json" with { type: "json" }
 import {
   appliedMigration,
   beginSnapshot,
+  endSnapshot,
+  listMasterKeys,
   listSequences,
   listTables,
+  readBlobKeys,
   readRows,
   type Session,
   tablesAt,
   type TableShape
 } from "#sql/backup"
-import { functionFolders } from "../features/functions/host/directories.ts"
+import { newestMigration } from "#sql/database"
+import { functionFolders, snapshotsFolder } from "../features/functions/host/directories.ts"
 import { copyFolder, entriesOf, ownerOf } from "./files.ts"
 import {
   databaseFolder,
   dataFolder,
   keptFiles,
   keyFile,
-  keyIdOf,
   type Manifest,
   manifestFile,
-  manifestFormat
+  manifestFormat,
+  sumsFile
 } from "./manifest.ts"
-import { checkPresent, databaseOf, openSession, type DataLocation, refuse } from "./location.ts"
-import { failedTo, type Progress } from "./progress.ts"
+import {
+  checkPresent,
+  databaseOf,
+  type DataLocation,
+  keysAtHand,
+  openSession,
+  refuse
+} from "./location.ts"
+import { failedTo, failureTo, type Progress } from "./progress.ts"
+import { RowDigest } from "./row-digest.ts"
+import { writeSums } from "./sums.ts"
 
 /** Rows as lines of JSON. */
 const writeTable = Effect.fnUntraced(function* (session: Session, table: TableShape, file: string) {
-  let rows = 0
+  const digest = new RowDigest()
   const lines = readRows(session, table).pipe(
     Stream.map((row) => {
-      rows += 1
+      digest.add(row)
       return `${JSON.stringify(row)}\n`
     })
   )
   const iterable = yield* Stream.toAsyncIterableEffect(lines)
-  yield* failedTo(`write ${file}`, () =>
-    pipeline(iterable, createGzip(), createWriteStream(file, { mode: 0o600 }))
-  )
-  return rows
+  yield* Effect.tryPromise({
+    try: () => pipeline(iterable, createGzip(), createWriteStream(file, { mode: 0o600 })),
+    catch: (cause) => (isSqlError(cause) ? cause : failureTo(`write ${file}`, cause))
+  })
+  return { rows: digest.rows, digest: digest.value }
 })
 
-/** Refuses a database that lacks tables of its migration: it is another one, or its role sees another schema. */
-const checkTables = (migration: number, shapes: ReadonlyArray<TableShape>) => {
-  const found = new Set(shapes.map(({ name }) => name))
-  const missing = tablesAt(migration).filter((name) => !found.has(name))
-  if (missing.length === 0) return Effect.void
-  return refuse(
+/**
+ * The tables of the service. Refuses a database that lacks some of its migration: it is another one, or its
+ * role sees another schema.
+ */
+const findTables = Effect.fnUntraced(function* (session: Session) {
+  const migration = yield* appliedMigration(session)
+  if (migration === 0)
+    return yield* refuse("The database has no tables: there is nothing to back up.")
+  if (migration > (yield* newestMigration)) {
+    return yield* refuse(
+      `The database is at migration ${migration}, of a newer release: save it with that release.`
+    )
+  }
+  const expected = tablesAt(migration)
+  const present = yield* listTables(session)
+  const shapes = present.filter(({ name }) => expected.includes(name))
+  const others = present.map(({ name }) => name).filter((name) => !expected.includes(name))
+  const missing = expected.filter((name) => !shapes.some((shape) => shape.name === name))
+  if (missing.length === 0) return { migration, shapes, others }
+  return yield* refuse(
     `The database is at migration ${migration} and lacks ${missing.length} tables of it (${missing.join(", ")}). ` +
       "Name the database of the service in DATABASE_URL, and a role that sees its schema."
   )
-}
+})
+
+/** The master key of the backup: that of the database, which must be at hand if any key is. */
+const masterKeyOf = Effect.fnUntraced(function* (session: Session, location: DataLocation) {
+  const { ids, text } = yield* keysAtHand(location)
+  const used = yield* listMasterKeys(session)
+  if (ids.length > 0 && used.length > 0 && !used.some((id) => ids.includes(id))) {
+    const name = Option.isSome(text) ? join(location.dataDir, keyFile) : "SVC_MASTER_KEY"
+    return yield* refuse(
+      `${name} is another key than the one that encrypts the secrets of the database. Name the key, the ` +
+        "database and the data directory of the same service."
+    )
+  }
+  const id = ids.find((each) => used.length === 0 || used.includes(each)) ?? used[0]
+  return id === undefined ? {} : { masterKey: { id, included: Option.isSome(text) } }
+})
 
 const dumpDatabase = Effect.fnUntraced(function* (
   location: DataLocation,
@@ -65,47 +109,36 @@ const dumpDatabase = Effect.fnUntraced(function* (
 ) {
   const session = yield* openSession(yield* databaseOf(location))
   yield* beginSnapshot(session)
-  const migration = yield* appliedMigration(session)
-  if (migration === 0)
-    return yield* refuse("The database has no tables: there is nothing to back up.")
-  const shapes = yield* listTables(session)
-  yield* checkTables(migration, shapes)
+  const { migration, others, shapes } = yield* findTables(session)
+  const key = yield* masterKeyOf(session, location)
   const tables = yield* Effect.forEach(shapes, (shape, index) =>
     Effect.gen(function* () {
       yield* show(`table ${shape.name} (${index + 1} of ${shapes.length})`)
-      const rows = yield* writeTable(session, shape, join(folder, `${shape.name}.jsonl.gz`))
-      return { ...shape, rows }
+      const file = join(folder, `${shape.name}.jsonl.gz`)
+      return { ...shape, ...(yield* writeTable(session, shape, file)) }
     })
   )
   // Sequences belong to no snapshot: read after the rows, they are beyond them.
   const sequences = yield* listSequences(session)
-  yield* session.query("commit", [], false)
-  return { migration, tables, sequences }
+  const hasBlobs = shapes.some(({ name }) => name === "blobs")
+  const blobKeys = hasBlobs ? yield* Stream.runCollect(readBlobKeys(session)) : []
+  yield* endSnapshot(session)
+  return { content: { migration, tables, sequences, ...key }, blobKeys, others }
 }, Effect.scoped)
 
-/** The master key: in the settings, which keep it, or in the data directory, from where it is copied. */
-const dumpKey = Effect.fnUntraced(function* ({ dataDir, masterKey }: DataLocation, folder: string) {
-  if (Option.isSome(masterKey)) {
-    return { masterKey: { id: keyIdOf(Redacted.value(masterKey.value)), included: false } }
-  }
-  const file = join(dataDir, keyFile)
-  const key = yield* Effect.option(Effect.tryPromise(() => readFile(file, "utf8")))
-  if (Option.isNone(key)) return {}
-  yield* failedTo(`copy ${file}`, () =>
-    writeFile(join(folder, keyFile), key.value, { mode: 0o600 })
-  )
-  return { masterKey: { id: keyIdOf(key.value), included: true } }
-})
-
-const dumpKept = Effect.fnUntraced(function* ({ dataDir }: DataLocation, folder: string) {
-  for (const name of keptFiles) {
-    const copy = join(folder, name)
-    const copied = Effect.tryPromise(async () => {
-      await copyFile(join(dataDir, name), copy)
+/** Files of the data directory, among them the master key unless the settings keep it. */
+const dumpKept = Effect.fnUntraced(function* (
+  { dataDir, masterKey }: DataLocation,
+  folder: string
+) {
+  for (const name of Option.isSome(masterKey) ? keptFiles : [...keptFiles, keyFile]) {
+    const [file, copy] = [join(dataDir, name), join(folder, name)]
+    // A service with developers of its own has no keys of the demo project.
+    if (!existsSync(file)) continue
+    yield* failedTo(`copy ${file}`, async () => {
+      await copyFile(file, copy)
       await chmod(copy, 0o600)
     })
-    // A service with developers of its own has none.
-    yield* Effect.ignore(copied)
   }
 })
 
@@ -117,7 +150,10 @@ const dumpFunctions = Effect.fnUntraced(function* (
   const found: Array<Manifest["functions"][number]> = []
   for (const root of functionFolders(location.dataDir)) {
     const entries = yield* failedTo(`read ${root}`, () => entriesOf(root))
-    for (const { name } of entries.filter((entry) => entry.isDirectory())) {
+    const ofEnvironments = entries.filter(
+      (entry) => entry.isDirectory() && entry.name !== snapshotsFolder
+    )
+    for (const { name } of ofEnvironments) {
       yield* show(`functions of ${name}`)
       const from = join(root, name)
       const owner = yield* failedTo(`read ${from}`, () => ownerOf(from))
@@ -128,52 +164,97 @@ const dumpFunctions = Effect.fnUntraced(function* (
   return found
 })
 
+/** Files that the database names and the folder lacks: uploads bring those back. */
+const countMissing = async (folder: string, keys: ReadonlyArray<string>): Promise<number> => {
+  let missing = 0
+  for (const key of keys) {
+    await access(join(folder, key)).catch(() => {
+      missing += 1
+    })
+  }
+  return missing
+}
+
 const dumpBlobs = Effect.fnUntraced(function* (
   location: DataLocation,
   folder: string,
+  keys: ReadonlyArray<string>,
   show: Progress
 ) {
-  if (location.hasBucket) return {}
+  if (location.hasBucket) return { counts: {}, missing: 0 }
+  const copies = join(folder, "blobs")
   const blobs = yield* failedTo(`copy ${location.blobs}`, () =>
-    copyFolder(location.blobs, join(folder, "blobs"), show.now)
+    copyFolder(location.blobs, copies, show.now)
   )
-  return { blobs }
+  const missing = yield* failedTo(`read ${copies}`, () => countMissing(copies, keys))
+  if (keys.length > 0 && missing === keys.length) {
+    return yield* refuse(
+      `The database names ${missing} files of apps, and ${location.blobs} has none of them. Name the data ` +
+        "directory of the service in SVC_DATA_DIR, or its bucket in SVC_BLOBS_URL."
+    )
+  }
+  return { counts: { blobs }, missing }
 })
 
-/** Creates the folder; an existing one must be empty. */
+/** Creates the folder; an existing one must be empty. Returns what removes a backup that failed. */
 const makeFolder = Effect.fnUntraced(function* (folder: string) {
+  const isNew = !existsSync(folder)
   const present = yield* failedTo(`read ${folder}`, () => entriesOf(folder))
   if (present.length > 0) return yield* refuse(`${folder} is not empty: choose another folder.`)
-  for (const part of [databaseFolder, dataFolder]) {
+  const parts = [databaseFolder, dataFolder]
+  for (const part of parts) {
     const path = join(folder, part)
     yield* failedTo(`create ${path}`, () => mkdir(path, { recursive: true, mode: 0o700 }))
   }
+  const made = [...parts, manifestFile, sumsFile, `${sumsFile}.new`]
+  const remove = async () => {
+    const paths = isNew ? [folder] : made.map((name) => join(folder, name))
+    for (const path of paths) await rm(path, { recursive: true, force: true })
+  }
+  return Effect.ignore(Effect.tryPromise(remove), {
+    log: "Warn",
+    message: `Failed to remove ${folder}, which is no whole backup`
+  })
 })
 
-/** Writes a backup into a folder and returns its manifest. */
+/** Writes all of a backup, its checksums last. */
+const write = Effect.fnUntraced(function* (location: DataLocation, folder: string, show: Progress) {
+  const createdAt = DateTime.formatIso(yield* DateTime.now)
+  const data = join(folder, dataFolder)
+  const { blobKeys, content, others } = yield* dumpDatabase(
+    location,
+    join(folder, databaseFolder),
+    show
+  )
+  yield* dumpKept(location, data)
+  const functions = yield* dumpFunctions(location, data, show)
+  const { counts, missing } = yield* dumpBlobs(location, data, blobKeys, show)
+  const manifest: Manifest = {
+    format: manifestFormat,
+    version: manifestOfRelease.version,
+    createdAt,
+    ...content,
+    functions,
+    ...counts
+  }
+  const file = join(folder, manifestFile)
+  const text = `${JSON.stringify(manifest, null, 2)}\n`
+  yield* failedTo(`write ${file}`, () => writeFile(file, text, { mode: 0o600 }))
+  yield* writeSums(folder, show)
+  return { manifest, missing, others }
+})
+
+/**
+ * Writes a backup into a folder. Returns its manifest, how many files of apps the database names and the
+ * data directory lacks, and the tables of other programs, which are not in it. A backup that fails is
+ * removed: it may have filled the disk.
+ */
 export const dump = Effect.fn("dump")(function* (
   location: DataLocation,
   folder: string,
   show: Progress
 ) {
-  const createdAt = DateTime.formatIso(yield* DateTime.now)
   yield* checkPresent(location)
-  yield* makeFolder(folder)
-  const data = join(folder, dataFolder)
-  const database = yield* dumpDatabase(location, join(folder, databaseFolder), show)
-  const key = yield* dumpKey(location, data)
-  yield* dumpKept(location, data)
-  const manifest: Manifest = {
-    format: manifestFormat,
-    version: manifestOfRelease.version,
-    createdAt,
-    ...database,
-    ...key,
-    functions: yield* dumpFunctions(location, data, show),
-    ...(yield* dumpBlobs(location, data, show))
-  }
-  const file = join(folder, manifestFile)
-  const text = `${JSON.stringify(manifest, null, 2)}\n`
-  yield* failedTo(`write ${file}`, () => writeFile(file, text, { mode: 0o600 }))
-  return manifest
+  const remove = yield* makeFolder(folder)
+  return yield* Effect.onError(write(location, folder, show), () => remove)
 })

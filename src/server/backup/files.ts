@@ -1,9 +1,6 @@
 /** Copies of the data directory: files of apps, and the data of functions. */
-import { createReadStream } from "node:fs"
 import { chown, copyFile, lstat, mkdir, readdir } from "node:fs/promises"
 import { join } from "node:path"
-import { Writable } from "node:stream"
-import { pipeline } from "node:stream/promises"
 import { backup, DatabaseSync } from "node:sqlite"
 
 const privateDirectory = 0o700
@@ -18,11 +15,25 @@ export const entriesOf = (directory: string) =>
     throw error
   })
 
-/** A database that is in use is copied by SQLite, as of one moment. */
+/** The files below a folder, as paths from there in order of their names. */
+export const filesBelow = async (folder: string, below = ""): Promise<ReadonlyArray<string>> => {
+  const found: Array<string> = []
+  for (const entry of await readdir(join(folder, below), { withFileTypes: true })) {
+    const path = below === "" ? entry.name : `${below}/${entry.name}`
+    if (entry.isDirectory()) found.push(...(await filesBelow(folder, path)))
+    else found.push(path)
+  }
+  return found.toSorted()
+}
+
+/**
+ * A database that is in use is copied by SQLite, as of one moment. All pages go in one step: between two
+ * steps a write would make it begin again, and a database that is always written would never be copied.
+ */
 const copySqlite = async (from: string, to: string): Promise<void> => {
   const database = new DatabaseSync(from, { readOnly: true })
   try {
-    await backup(database, to)
+    await backup(database, to, { rate: -1 })
   } finally {
     database.close()
   }
@@ -48,29 +59,23 @@ export const copyFolder = async (
       if (entry.isDirectory()) await visit(file, copy)
       if (!entry.isFile() || besideSqlite.test(entry.name)) continue
       const copied = entry.name.endsWith(".sqlite") ? copySqlite(file, copy) : copyFile(file, copy)
-      await copied.catch((error: unknown) => {
-        if (!isMissing(error)) throw error
-      })
-      onFile((count += 1))
+      await copied.then(
+        () => onFile((count += 1)),
+        (error: unknown) => {
+          if (!isMissing(error)) throw error
+        }
+      )
     }
   }
   await visit(from, to)
   return count
 }
 
-/** Reads all files of a folder, and asks SQLite whether each database is whole; returns how many. */
-export const checkFiles = async (folder: string): Promise<number> => {
-  let count = 0
-  for (const entry of await entriesOf(folder)) {
-    const path = join(folder, entry.name)
-    if (entry.isDirectory()) count += await checkFiles(path)
-    if (!entry.isFile()) continue
-    count += 1
-    if (entry.name.endsWith(".sqlite")) checkSqlite(path)
-    else
-      await pipeline(createReadStream(path), new Writable({ write: (_chunk, _, done) => done() }))
+/** Asks SQLite whether each database of a folder is whole. */
+export const checkDatabases = async (folder: string): Promise<void> => {
+  for (const name of await filesBelow(folder)) {
+    if (name.endsWith(".sqlite")) checkSqlite(join(folder, name))
   }
-  return count
 }
 
 const checkSqlite = (path: string): void => {

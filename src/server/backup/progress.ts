@@ -23,12 +23,12 @@ export const makeProgress = (stream: NodeJS.WriteStream): Progress => {
   })
 }
 
+/** The failure of work on files as a message. */
+export const failureTo = (what: string, cause: unknown) =>
+  new BackupError({
+    message: `Failed to ${what}: ${cause instanceof Error ? cause.message : String(cause)}`
+  })
+
 /** Runs work on files; a failure becomes a message. */
 export const failedTo = <A>(what: string, work: () => Promise<A>) =>
-  Effect.tryPromise({
-    try: work,
-    catch: (cause) =>
-      new BackupError({
-        message: `Failed to ${what}: ${cause instanceof Error ? cause.message : String(cause)}`
-      })
-  })
+  Effect.tryPromise({ try: work, catch: (cause) => failureTo(what, cause) })

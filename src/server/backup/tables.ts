@@ -1,11 +1,18 @@
 /** Writes the tables of a backup into a database: with the migrations of its release, then its rows. */
 import { createReadStream } from "node:fs"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { pipeline } from "node:stream"
 import { createGunzip } from "node:zlib"
 import { Effect, type Redacted, Stream } from "effect"
-import { listTables, replaceContent, type Session, type TableShape, writeRows } from "#sql/backup"
+import type { SqlError } from "effect/sql/SqlError"
+import {
+  listTables,
+  replaceContent,
+  type Session,
+  tablesAt,
+  type TableShape,
+  writeRows
+} from "#sql/backup"
 import { migrateTo, newestMigration, poolLayer } from "#sql/database"
 import type { Manifest } from "./manifest.ts"
 import { BackupError, refuse } from "./location.ts"
@@ -15,14 +22,30 @@ import type { Progress } from "./progress.ts"
 const batchCharacters = 2_000_000
 const batchRows = 1000
 
+/**
+ * The lines of a text. Only a line feed ends one: JSON escapes it, but neither the line separator of Unicode
+ * nor others that readers of lines know, which are in texts of players.
+ */
+async function* linesIn(text: AsyncIterable<string>) {
+  let begun: Array<string> = []
+  for await (const piece of text) {
+    const [first = "", ...rest] = piece.split("\n")
+    begun.push(first)
+    for (const next of rest) {
+      yield begun.join("")
+      begun = [next]
+    }
+  }
+  if (begun.some((piece) => piece !== "")) throw new Error("it ends in the middle of a row")
+}
+
 const linesOf = (file: string) =>
   Stream.suspend(() => {
     const input = createGunzip()
     // The reader of the lines gets the error, which ends both.
     pipeline(createReadStream(file), input, () => undefined)
-    const lines = createInterface({ input, crlfDelay: Infinity })
     return Stream.fromAsyncIterable(
-      lines,
+      linesIn(input.setEncoding("utf8")),
       (cause) => new BackupError({ message: `Failed to read ${file}: ${String(cause)}` })
     )
   })
@@ -67,23 +90,28 @@ interface Target {
   readonly session: Session
   /** The database of the session, for a session that migrates. */
   readonly url: Redacted.Redacted
+  readonly check: Effect.Effect<void, BackupError | SqlError>
 }
 
-/** Writes the tables into a database without data. */
+/** Writes the tables into a database without data, which the check asks once they are locked. */
 export const restoreTables = Effect.fnUntraced(function* (
-  { session, url }: Target,
+  { check, session, url }: Target,
   folder: string,
   manifest: Manifest,
   show: Progress
 ) {
   yield* show("migrating")
-  yield* Effect.orDie(
-    Effect.provide(migrateTo(manifest.migration), poolLayer({ url, connections: 1 }))
+  yield* migrateTo(manifest.migration).pipe(
+    Effect.provide(poolLayer({ url, connections: 1 })),
+    Effect.catchTag("MigrationError", ({ message }) =>
+      refuse(`Failed to make the tables: ${message}`)
+    )
   )
-  const present = yield* listTables(session)
+  const expected = tablesAt(manifest.migration)
+  const present = (yield* listTables(session)).filter(({ name }) => expected.includes(name))
   if (shapeText(present) !== shapeText(manifest.tables)) {
     return yield* refuse(
-      "The tables of the database are not those of the backup: name a database without tables."
+      "The tables of the database are not those of the backup: name an empty database."
     )
   }
   const { length } = manifest.tables
@@ -96,5 +124,5 @@ export const restoreTables = Effect.fnUntraced(function* (
       ),
     { discard: true }
   )
-  yield* replaceContent(session, manifest.tables, manifest.sequences, write)
+  yield* replaceContent(session, manifest.tables, manifest.sequences, { check, write })
 })

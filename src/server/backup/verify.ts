@@ -1,21 +1,31 @@
 /**
- * Verifies a backup: restores its tables into a scratch database, counts their rows, and reads its files.
+ * Verifies a backup: compares its files with their checksums, restores its tables into a scratch database,
+ * and compares their rows with the digests of those that were saved.
  * The scratch database is a Postgres in a temporary folder, or a schema of a given database, which is dropped
  * at the end.
  */
+import { existsSync } from "node:fs"
 import { mkdtemp, chmod, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Option, Redacted, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { countRows, type Session, withScratchSchema } from "#sql/backup"
+import {
+  beginSnapshot,
+  endSnapshot,
+  readRows,
+  scratchSchema,
+  type Session,
+  withScratchSchema
+} from "#sql/backup"
 import { embeddedPostgres } from "../platform/postgres/embedded.ts"
-import { checkFiles } from "./files.ts"
-import { checkBlobs, readManifest } from "./load.ts"
+import { checkDatabases } from "./files.ts"
+import { checkWhole } from "./load.ts"
 import { databaseFolder, dataFolder, type Manifest } from "./manifest.ts"
 import { BackupError, openSession, refuse } from "./location.ts"
 import { failedTo, type Progress } from "./progress.ts"
-import { checkRelease, restoreTables } from "./tables.ts"
+import { RowDigest } from "./row-digest.ts"
+import { restoreTables } from "./tables.ts"
 
 const temporaryFolder = Effect.acquireRelease(
   Effect.promise(async () => {
@@ -48,43 +58,56 @@ const inSchema = (url: Redacted.Redacted, schema: string): Redacted.Redacted => 
   return Redacted.make(address.href)
 }
 
-const compareCounts = Effect.fnUntraced(function* (session: Session, { tables }: Manifest) {
+/** Compares the restored rows with those that were saved. */
+const compareRows = Effect.fnUntraced(function* (
+  session: Session,
+  { tables }: Manifest,
+  show: Progress
+) {
+  yield* beginSnapshot(session)
   for (const table of tables) {
-    const rows = yield* countRows(session, table)
-    if (rows === table.rows) continue
-    return yield* refuse(
-      `The restored table ${table.name} has ${rows} rows instead of ${table.rows}: the backup is damaged.`
-    )
+    yield* show(`comparing ${table.name}`)
+    const digest = new RowDigest()
+    yield* Stream.runForEach(readRows(session, table), (row) => Effect.sync(() => digest.add(row)))
+    if (digest.rows !== table.rows) {
+      return yield* refuse(
+        `The restored table ${table.name} has ${digest.rows} rows instead of ${table.rows}: the backup is damaged.`
+      )
+    }
+    if (table.digest !== undefined && digest.value !== table.digest) {
+      return yield* refuse(
+        `The rows of the restored table ${table.name} differ from those that were saved. Report this as a fault.`
+      )
+    }
   }
+  yield* endSnapshot(session)
 })
 
-const checkDataFiles = Effect.fnUntraced(function* (data: string, manifest: Manifest) {
-  const blobs = yield* failedTo(`read ${data}`, () => checkFiles(join(data, "blobs")))
-  yield* checkBlobs(data, blobs, manifest)
-  for (const { environmentId } of manifest.functions) {
+const checkFunctions = Effect.fnUntraced(function* (data: string, { functions }: Manifest) {
+  for (const { environmentId } of functions) {
     const folder = join(data, "functions", environmentId)
-    yield* failedTo(`read ${folder}`, () => checkFiles(folder))
+    if (existsSync(folder)) yield* failedTo(`read ${folder}`, () => checkDatabases(folder))
   }
 })
 
 /** Verifies the backup of a folder and returns its manifest. */
 export const verify = Effect.fn("verify")(
   function* (folder: string, database: Option.Option<Redacted.Redacted>, show: Progress) {
-    const manifest = yield* readManifest(folder)
-    yield* checkRelease(manifest)
+    const manifest = yield* checkWhole(folder, show)
+    yield* checkFunctions(join(folder, dataFolder), manifest)
     const url = Option.isSome(database) ? database.value : (yield* scratchServer).url
-    const schema = `svc_verify_${(yield* (yield* SecureRandom.SecureRandom).uuidV4()).replaceAll("-", "")}`
+    const schema = scratchSchema(yield* (yield* SecureRandom.SecureRandom).uuidV4())
     const scratch = inSchema(url, schema)
     const session = yield* openSession(scratch)
+    const target = { session, url: scratch, check: Effect.void }
     yield* withScratchSchema(
       session,
       schema,
       Effect.andThen(
-        restoreTables({ session, url: scratch }, join(folder, databaseFolder), manifest, show),
-        compareCounts(session, manifest)
+        restoreTables(target, join(folder, databaseFolder), manifest, show),
+        compareRows(session, manifest, show)
       )
     )
-    yield* checkDataFiles(join(folder, dataFolder), manifest)
     return manifest
   },
   Effect.provide(SecureRandom.layerWebCrypto),

@@ -64,6 +64,9 @@ const closeToOthers = (dataDir: string): void => {
 
 const functionsFolder = "functions"
 
+/** Folder beside those of environments, for files that live shortly. */
+export const snapshotsFolder = "snapshots"
+
 const insideOf = (full: string): string => join(full, functionsFolder)
 
 const outsideOf = (full: string): string =>
@@ -152,7 +155,7 @@ export class DataDirectories {
 
   /** Folder of the service on the disk of the data, which no environment can read. */
   temporaryFolder(): string {
-    const folder = join(this.#data, "snapshots")
+    const folder = join(this.#data, snapshotsFolder)
     this.#make(folder, undefined)
     return folder
   }
@@ -186,7 +189,7 @@ export class DataDirectories {
 
   /** Directory of the service for the snapshots of an environment, on the disk of the data. */
   snapshotsOf(environmentId: string): string {
-    return join(this.#data, "snapshots", environmentId)
+    return join(this.#data, snapshotsFolder, environmentId)
   }
 
   /**
