@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { appendFile, cp, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { NodeServices } from "@effect/platform-node"
 import { PgConnection } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
@@ -219,6 +220,56 @@ describe("the rows of a backup", () => {
         const { others } = yield* save(service)
         assert.deepStrictEqual(others, ["notes"])
         yield* restore(service.folder)
+      })
+    )
+  )
+})
+
+/** A SQLite database of several hundred pages, which is written in each turn of the event loop. */
+const writtenDatabase = (file: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const database = new DatabaseSync(file)
+      database.exec("pragma journal_mode = wal; pragma synchronous = off")
+      database.exec("create table entries (id integer primary key, data text)")
+      database.exec(
+        `insert into entries (data) select printf('%1000c', 'x')
+         from json_each('[' || substr(replace(printf('%3000c', ' '), ' ', ',0'), 2) || ']')`
+      )
+      const update = database.prepare("update entries set data = data || 'y' where id = 1")
+      const state = { isOver: false }
+      const write = () => {
+        if (state.isOver) return
+        update.run()
+        setImmediate(write)
+      }
+      write()
+      return { database, state }
+    }),
+    ({ database, state }) =>
+      Effect.sync(() => {
+        state.isOver = true
+        database.close()
+      })
+  )
+
+describe("the data of functions in a backup", () => {
+  it.live("holds a whole copy of a database that is written all the time", () =>
+    run(
+      Effect.gen(function* () {
+        const service = yield* makeUsedService
+        const inside = "functions/env_1/d1/busy.sqlite"
+        const file = join(service.location.dataDir, inside)
+        yield* write(`${file}.txt`, "")
+        yield* writtenDatabase(file)
+        yield* save(service)
+        yield* verified(service.folder)
+        const copy = join(yield* temporaryFolder, "copy.sqlite")
+        yield* Effect.promise(() => cp(join(service.folder, "data", inside), copy))
+        const database = new DatabaseSync(copy)
+        const counted = database.prepare("select count(*) as rows from entries").get()
+        database.close()
+        assert.deepInclude(counted, { rows: 3000 })
       })
     )
   )

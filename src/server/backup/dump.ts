@@ -157,7 +157,9 @@ const dumpFunctions = Effect.fnUntraced(function* (
       yield* show(`functions of ${name}`)
       const from = join(root, name)
       const owner = yield* failedTo(`read ${from}`, () => ownerOf(from))
-      yield* failedTo(`copy ${from}`, () => copyFolder(from, join(folder, "functions", name)))
+      yield* failedTo(`copy ${from}`, () =>
+        copyFolder(from, join(folder, "functions", name), { isLive: true })
+      )
       found.push({ environmentId: name, owner })
     }
   }
@@ -184,7 +186,7 @@ const dumpBlobs = Effect.fnUntraced(function* (
   if (location.hasBucket) return { counts: {}, missing: 0 }
   const copies = join(folder, "blobs")
   const blobs = yield* failedTo(`copy ${location.blobs}`, () =>
-    copyFolder(location.blobs, copies, show.now)
+    copyFolder(location.blobs, copies, { onFile: show.now })
   )
   const missing = yield* failedTo(`read ${copies}`, () => countMissing(copies, keys))
   if (keys.length > 0 && missing === keys.length) {

@@ -2,6 +2,7 @@
 import { chown, copyFile, lstat, mkdir, readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { backup, DatabaseSync } from "node:sqlite"
+import { pathToFileURL } from "node:url"
 
 const privateDirectory = 0o700
 
@@ -26,6 +27,9 @@ export const filesBelow = async (folder: string, below = ""): Promise<ReadonlyAr
   return found.toSorted()
 }
 
+/** More pages than a database has. */
+const allPages = 2 ** 31 - 1
+
 /**
  * A database that is in use is copied by SQLite, as of one moment. All pages go in one step: between two
  * steps a write would make it begin again, and a database that is always written would never be copied.
@@ -33,13 +37,19 @@ export const filesBelow = async (folder: string, below = ""): Promise<ReadonlyAr
 const copySqlite = async (from: string, to: string): Promise<void> => {
   const database = new DatabaseSync(from, { readOnly: true })
   try {
-    await backup(database, to, { rate: -1 })
+    await backup(database, to, { rate: allPages })
   } finally {
     database.close()
   }
 }
 
 const besideSqlite = /\.sqlite-(?:wal|shm|journal)$/
+
+interface CopyOptions {
+  /** Whether services write to the files meanwhile. */
+  readonly isLive?: boolean
+  readonly onFile?: (count: number) => void
+}
 
 /**
  * Copies the files of a folder and its subfolders; returns how many. A file that is removed meanwhile is
@@ -48,7 +58,7 @@ const besideSqlite = /\.sqlite-(?:wal|shm|journal)$/
 export const copyFolder = async (
   from: string,
   to: string,
-  onFile: (count: number) => void = () => undefined
+  { isLive = false, onFile = () => undefined }: CopyOptions = {}
 ): Promise<number> => {
   let count = 0
   const visit = async (source: string, target: string): Promise<void> => {
@@ -58,7 +68,8 @@ export const copyFolder = async (
       const [file, copy] = [join(source, entry.name), join(target, entry.name)]
       if (entry.isDirectory()) await visit(file, copy)
       if (!entry.isFile() || besideSqlite.test(entry.name)) continue
-      const copied = entry.name.endsWith(".sqlite") ? copySqlite(file, copy) : copyFile(file, copy)
+      const isOpen = isLive && entry.name.endsWith(".sqlite")
+      const copied = isOpen ? copySqlite(file, copy) : copyFile(file, copy)
       await copied.then(
         () => onFile((count += 1)),
         (error: unknown) => {
@@ -79,7 +90,10 @@ export const checkDatabases = async (folder: string): Promise<void> => {
 }
 
 const checkSqlite = (path: string): void => {
-  const database = new DatabaseSync(path, { readOnly: true })
+  const file = pathToFileURL(path)
+  // Reading it would make files beside it, which are none of the backup.
+  file.searchParams.set("immutable", "1")
+  const database = new DatabaseSync(file, { readOnly: true })
   try {
     const [row] = database.prepare("pragma quick_check(1)").all()
     if (row?.["quick_check"] !== "ok") throw new Error(`${path} is damaged`)

@@ -182,7 +182,9 @@ const loadFiles = Effect.fnUntraced(function* (
   { isKeyNeeded, show }: { readonly isKeyNeeded: boolean; readonly show: Progress }
 ) {
   const { blobs, dataDir } = location
-  yield* failedTo(`write ${blobs}`, () => copyFolder(join(folder, "blobs"), blobs, show.now))
+  yield* failedTo(`write ${blobs}`, () =>
+    copyFolder(join(folder, "blobs"), blobs, { onFile: show.now })
+  )
   yield* loadFunctions(location, folder, manifest)
   for (const name of isKeyNeeded ? [...keptFiles, keyFile] : keptFiles) {
     const [file, copy] = [join(folder, name), join(dataDir, name)]
