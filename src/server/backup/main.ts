@@ -127,7 +127,8 @@ const verifyCommand = Command.make(
     Effect.catchTag(
       "SqlError",
       failedDatabase(
-        "The backup was not verified. The scratch database needs as much space as the tables: set TMPDIR, or name one with --database."
+        "The backup was not verified. The scratch database needs as much space as the tables: set TMPDIR, " +
+          "or name one with --database."
       )
     )
   )
