@@ -28,7 +28,7 @@ export class Emitter<Events extends object> {
       signal?.removeEventListener("abort", stop)
     }
     signal?.addEventListener("abort", stop)
-    if (signal?.aborted !== true) listeners.add(own)
+    if (!signal?.aborted) listeners.add(own)
     return stop
   }
 

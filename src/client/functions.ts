@@ -9,7 +9,7 @@ export interface FunctionCallOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Whether the call goes without a player. It then sends no token, and creates no guest. */
   readonly anonymous?: boolean
-  /** Milliseconds until the call rejects with `timed_out`. Default: 30,000. */
+  /** Milliseconds until the call rejects with `timed_out`; at most 23 days. Default: 30,000. */
   readonly millis?: number
 }
 
@@ -24,10 +24,10 @@ export interface Functions {
   url(path?: string): string
 
   /**
-   * Calls a function with the player's token, and returns its JSON, or the text of another response. The
-   * function reads the player's id from the header `Svc-Player`. Rejects with the `code` of an error in the
-   * form of the service, the function's own ones too, and with `function_refused` for any other status than
-   * 2xx.
+   * Calls a function with the player's token and the body as JSON, and returns its JSON, or the text of
+   * another response. Names in the path must be encoded. The function reads the player's id from the
+   * header `Svc-Player`. Rejects with the `code` of an error in the form of the service, the function's
+   * own ones too, and with `function_refused` for any other status than 2xx.
    *
    * @example
    * const { place } = await client.functions.call<{ place: number }>("scores", { score: 120 })
@@ -42,7 +42,8 @@ export interface Functions {
 
 /** Reads the JSON or the text of a response; throws the error of a refusal. */
 const read = async (response: Response): Promise<{ readonly answer: unknown } | undefined> => {
-  const isJson = /json/.test(`${response.headers.get("content-type")}`)
+  // Not `application/x-ndjson`, which is a text of many values.
+  const isJson = /[/+]json\b/.test(`${response.headers.get("content-type")}`)
   const answer: unknown = await response[isJson ? "json" : "text"]().catch(() => undefined)
   if (response.ok) return answer === undefined ? undefined : { answer }
   const { status } = response
@@ -52,9 +53,18 @@ const read = async (response: Response): Promise<{ readonly answer: unknown } | 
   )
 }
 
+/**
+ * Segments that begin with two dots, which may lead to other paths; and what an encoded path has not:
+ * blanks and control characters, which `fetch` drops, and braces, which stand for values here.
+ */
+const notInPath = /(^|[/\\])(\.|%2e){2}|[^!-z|~-\uffff]/i
+
+/** Timers of browsers wait at most 24 days, and not at all for longer. */
+const longestMillis = 2e9
+
 export const functions: Module<Functions> = ({ http, tokens }) => {
   const pathOf = (path: string): string => {
-    if (/\.\.|%2e|[ {]/i.test(path)) throw new TypeError(`Invalid path: ${path}`)
+    if (notInPath.test(path)) throw new TypeError(`Not an encoded path: ${path}`)
     return `/fn/${http.key}/${path.replace(/^\//, "")}`
   }
   return {
@@ -65,7 +75,14 @@ export const functions: Module<Functions> = ({ http, tokens }) => {
       { anonymous, method, millis = 30_000, headers }: FunctionCallOptions = {}
     ) => {
       const route = `${method ?? (body === undefined ? "GET" : "POST")} ${pathOf(path)}`
-      const send = (token?: string) => http.request(route, { body, headers, millis, read, token })
+      const parts = {
+        body,
+        // Names in lower case: one that the client sets too is replaced, and not joined.
+        headers: Object.fromEntries(new Headers(headers)),
+        millis: Math.min(millis, longestMillis),
+        read
+      }
+      const send = (token?: string) => http.request(route, { ...parts, token })
       const { answer } = await (anonymous ? send() : authorized(tokens, send))
       // The caller says what its function returns.
       return answer as Answer

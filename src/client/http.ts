@@ -17,7 +17,7 @@ type PathOf<E> = E extends { readonly params: infer Params }
 export type Input<R extends Route> = Omit<Endpoints[R], "response" | "params"> &
   PathOf<Endpoints[R]> & {
     /** The access token. Without one, the request sends only the key. */
-    readonly token?: string
+    readonly token?: string | undefined
     readonly headers?: Readonly<Record<string, string>>
   }
 

@@ -111,7 +111,7 @@ const nativeSignIn = async (
       params: inPath({ provider }),
       body,
       headers,
-      ...(token === undefined ? {} : { token })
+      token
     })
   const signedIn = await spend(core, "native", endOf(body.idToken), async (headers) => {
     if (body.link !== true) return tokens.signIn(() => request(headers))
@@ -135,7 +135,7 @@ export const oauth: Module<OAuth> = (core) => {
       http.request("POST /v1/auth/oauth/{provider}/start", {
         params: inPath({ provider }),
         body: { ...where, challenge },
-        ...(token === undefined ? {} : { token })
+        token
       })
     const { url } = await (link ? authorized(tokens, started) : started())
     return { url, verifier }

@@ -138,7 +138,7 @@ class LiveRooms {
   }
 
   async list(query: RoomFilter = {}): Promise<ReadonlyArray<PublicRoom>> {
-    return (await this.#core.http.request("GET /v1/rooms", { query: { ...query } })).rooms
+    return (await this.#core.http.request("GET /v1/rooms", { query })).rooms
   }
 
   create(room: FramePayload<"create">, options?: EnterOptions): Promise<LiveRoom> {
@@ -152,7 +152,7 @@ class LiveRooms {
 
   async quickMatch(mode: string, { signal }: EnterOptions = {}): Promise<LiveRoom> {
     while (this.#undoing !== undefined) await this.#undoing
-    if (signal?.aborted === true) throw cancelled()
+    if (signal?.aborted) throw cancelled()
     const ticket = { isCancelled: false }
     const matched = new Promise<RoomRef>((resolve, reject) => {
       const abort = () =>
@@ -233,7 +233,7 @@ class LiveRooms {
   /** Enters a room by a call, after those that were aborted. */
   async #request(call: () => Promise<RoomRef>, { signal }: EnterOptions = {}): Promise<LiveRoom> {
     while (this.#undoing !== undefined) await this.#undoing
-    if (signal?.aborted === true) throw aborted()
+    if (signal?.aborted) throw aborted()
     const entering = this.#enter(call())
     if (signal === undefined) return entering
     return new Promise((resolve, reject) => {

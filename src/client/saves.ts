@@ -114,7 +114,7 @@ export const saves: Module<Saves> = (core) => {
       return authorized(tokens, (token) => http.request("PUT /v1/saves/{key}", { token, ...input }))
     },
     delete: async (key, options = {}) => {
-      const input = { params: inPath({ key }), query: { ...options } }
+      const input = { params: inPath({ key }), query: options }
       await authorized(tokens, (token) =>
         http.request("DELETE /v1/saves/{key}", { token, ...input })
       )

@@ -109,15 +109,10 @@ const reportOf =
   ({ http, tokens }: Core) =>
   async (shareId: string, landed: boolean): Promise<boolean> => {
     const body = { shareId, landed }
+    const send = (token?: string) => http.request("POST /v1/share/visits", { token, body })
     const session = await tokens.resume()
     try {
-      const { counted } =
-        session === undefined
-          ? await http.request("POST /v1/share/visits", { body })
-          : await authorized(tokens, (token) =>
-              http.request("POST /v1/share/visits", { token, body })
-            )
-      return counted
+      return (await (session === undefined ? send() : authorized(tokens, send))).counted
     } catch (error) {
       if (isError(error, "share_tracking_disabled")) return false
       throw error

@@ -106,10 +106,12 @@ export class FrameTransport {
       this.#send(socket, encodeFrame(frame, payload, rid))
       const reply = await (timeoutMillis === undefined
         ? replied
-        : withTimeout(this.#timers, replied, timeoutMillis, () => {
-            const message = `No answer to ${frame} in ${timeoutMillis} ms.`
-            return new ClientError("timed_out", message)
-          }))
+        : withTimeout(
+            this.#timers,
+            replied,
+            timeoutMillis,
+            () => new ClientError("timed_out", `No answer to ${frame}.`)
+          ))
       if (reply === undefined) throw this.disconnected
       return readReply(frame, reply)
     } catch (error) {

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { type ClientOptions, isError, memoryStorage } from "#client/client"
+import { systemTimers } from "#client/timers"
 import { makeClient } from "#testing/client"
 import { FakeAuth, refusal } from "../support/client/fake-auth.ts"
 import { call, rejection } from "../support/client/waits.ts"
@@ -68,6 +69,16 @@ describe("client.functions", () => {
     })
   )
 
+  it.effect("replaces a header of its own by the caller's, in any case", () =>
+    Effect.gen(function* () {
+      const { client, seen } = yield* clientOf(() => json({}))
+      const headers = { Authorization: "Basic YTpi", "CONTENT-TYPE": "application/vnd.game+json" }
+      yield* ask(() => client.functions.call("x", {}, { headers }))
+      assert.strictEqual(headersOf(seen[0]).get("authorization"), "Basic YTpi")
+      assert.strictEqual(headersOf(seen[0]).get("content-type"), "application/vnd.game+json")
+    })
+  )
+
   it.effect("sends no token and makes no guest for an anonymous call", () =>
     Effect.gen(function* () {
       const { auth, client, seen } = yield* clientOf(() => json([]))
@@ -98,6 +109,15 @@ describe("client.functions", () => {
 
   it.effect("returns the text of a response that is no JSON", () =>
     Effect.gen(function* () {
+      const lines = '{"a":1}\n{"a":2}\n'
+      const { client: streamed } = yield* clientOf(
+        () => new Response(lines, { headers: { "content-type": "application/x-ndjson" } })
+      )
+      assert.strictEqual(yield* ask(() => streamed.functions.call("lines")), lines)
+      const { client: typed } = yield* clientOf(
+        () => new Response("[1]", { headers: { "content-type": "application/problem+json;a=b" } })
+      )
+      assert.deepStrictEqual(yield* ask(() => typed.functions.call("x")), [1])
       const { client } = yield* clientOf(({ url }) =>
         url.endsWith("empty") ? new Response(null, { status: 204 }) : new Response("a,b")
       )
@@ -169,18 +189,39 @@ describe("client.functions", () => {
     })
   )
 
+  it.effect("waits for as long as a timer can, where the caller gives no end", () =>
+    Effect.gen(function* () {
+      const waits: Array<number> = []
+      const after = (millis: number, run: () => void) => {
+        waits.push(millis)
+        return systemTimers.after(millis, run)
+      }
+      const { client } = yield* clientOf(() => json("ok"), { timers: { ...systemTimers, after } })
+      const options = { anonymous: true, millis: Infinity }
+      assert.strictEqual(yield* ask(() => client.functions.call("x", {}, options)), "ok")
+      // A browser fires at once for what it cannot count.
+      assert.isAtMost(Math.max(...waits), 2 ** 31 - 1)
+    })
+  )
+
   it.effect("refuses a path that would leave the functions", () =>
     Effect.gen(function* () {
       const { client, seen } = yield* clientOf(() => json({}))
-      const leaving = ["..", "../../v1/players/me", "a\\..\\b", "%2e%2E/x", "x/.%2e/y"]
-      for (const path of [...leaving, "no spaces", "{key}"]) {
+      const leaving = ["..", "../../v1/players/me", "a\\..\\b", "%2e%2E/x", "x/.%2e/y", "/../x"]
+      // A browser drops these characters from an address, wherever they are.
+      const dropped = [".\t./x", ".\n./x", "x/.\r.", "..\u0001", "x\u0000"]
+      for (const path of [...leaving, ...dropped, "no spaces", "{key}"]) {
         assert.throws(() => client.functions.url(path), TypeError)
         assert.instanceOf(yield* rejection(() => client.functions.call(path)), TypeError)
       }
       assert.lengthOf(seen, 0)
       const base = "http://service.test/fn/pk_test/"
       assert.strictEqual(client.functions.url(), base)
-      assert.strictEqual(client.functions.url("/.hidden/a.b?c=%20d"), `${base}.hidden/a.b?c=%20d`)
+      for (const path of [".hidden/a.b?c=%20d", "v1...2", "x?range=1..5", "./x", "ü|~"]) {
+        const url = client.functions.url(`/${path}`)
+        assert.strictEqual(url, `${base}${path}`)
+        assert.match(new URL(url).pathname, /^\/fn\/pk_test\//)
+      }
     })
   )
 })
