@@ -137,7 +137,7 @@ export const join = Rpc.make("join", {
   }).check(
     Schema.makeFilter((frame) =>
       (frame.roomId === undefined) === (frame.code === undefined)
-        ? "Give either roomId or code"
+        ? "Give either roomId or code. The typed client has join(code) and join({ roomId })"
         : undefined
     )
   ),

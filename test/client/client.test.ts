@@ -7,7 +7,8 @@ import {
   type ClientOptions,
   createClient,
   isError,
-  memoryStorage
+  memoryStorage,
+  type RoomId
 } from "#client/client"
 import { TestApp } from "#testing/app"
 import { listen, rejection, until } from "../support/client/waits.ts"
@@ -120,6 +121,10 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("the clien
       assert.strictEqual(seated.code, "already_in_room")
       assert.strictEqual(seated.details.roomId, room.id)
       const bobs = yield* newPlayer("Bob")
+      const old = { code: room.code } as unknown as RoomId // code of an older release
+      const oldForm = yield* rejection(() => bobs.rooms.join(old))
+      assert(isError(oldForm, "invalid_frame"))
+      assert.include(oldForm.details.issues[0]?.message, "join(code) and join({ roomId })")
       const bob = yield* ask(() => bobs.rooms.join({ roomId: room.id }))
       assert.isTrue(isError(yield* rejection(() => bob.lock()), "host_only"))
       const big = { big: "a".repeat(63 * 1024) }
