@@ -50,7 +50,8 @@ export const makePageAccess = Effect.gen(function* () {
       if (origin !== "null") yield* origins.check(environment, origin)
       const { config } = yield* configs.current(environmentId)
       const access: PageAccess = {
-        allowOrigin: config.web.allowedOrigins.length === 0 ? "*" : origin
+        // Any site can make a page without an origin: with "*" such a page never gets credentials.
+        allowOrigin: config.web.allowedOrigins.length === 0 || origin === "null" ? "*" : origin
       }
       return access
     })
