@@ -238,6 +238,29 @@ layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))("the agent tool
     })
   )
 
+  it.effect("refuses arguments that no request can carry, as others that are wrong", () =>
+    Effect.gen(function* () {
+      const { development } = yield* makeTenants
+      const url = yield* addressOfNode
+      const client = yield* overHttp([url], { "x-svc-key": development.secretKey })
+      const answer = yield* errorOf(client, "player_get", { playerId: "\ud800" })
+      assert.include(answer, "invalid_request")
+      // More levels than a recursive writer of JSON can enter: the text is sent as it is.
+      const levels = 200_000
+      const given = `{"document":${"[".repeat(levels)}${"]".repeat(levels)}}`
+      const response = yield* Effect.promise(async () => {
+        const sent = await fetch(`${url}/mcp`, {
+          method: "POST",
+          headers: { "x-svc-key": development.secretKey, "content-type": "application/json" },
+          body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"config_diff","arguments":${given}}}`
+        })
+        return sent.json() as Promise<unknown>
+      })
+      assert.isTrue(at(response, "result", "isError"), JSON.stringify(response))
+      assert.include(JSON.stringify(response), "invalid_request")
+    })
+  )
+
   it.effect("serves the revision of 2026, which has no initialize", () =>
     Effect.gen(function* () {
       const { development } = yield* makeTenants

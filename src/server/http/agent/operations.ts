@@ -2,7 +2,7 @@
  * Tools of the MCP server: each endpoint for a secret key that declares a tool. The parameters of a tool
  * are those of its endpoint. A call runs in the process, which decodes, checks and audits it as HTTP does.
  */
-import { Context, Effect, type JsonSchema, Option, Schema } from "effect"
+import { Context, Effect, type JsonSchema, Option, Result, Schema } from "effect"
 import { McpSchema, McpServer } from "effect/ai"
 import { HttpServerRequest } from "effect/http"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, OpenApi } from "effect/http-api"
@@ -10,6 +10,7 @@ import { Api } from "#rpc/api"
 import { InvalidRequest, toWire } from "#rpc/errors/codes"
 import { InProcessApi } from "#rpc/in-process"
 import { type AgentTool, isOpenTo, Operation } from "#rpc/operations"
+import { invalidField } from "#server/platform/invalid-request"
 import { InProcess, type InProcessCall, KnownCaller } from "#server/platform/in-process"
 
 type Given = Readonly<Record<string, unknown>>
@@ -55,6 +56,12 @@ const refusalOf = (given: Given, known: Part, inPath: Part): InvalidRequest | un
   ]
   return issues.length === 0 ? undefined : new InvalidRequest({ details: { issues } })
 }
+
+/** The refusal of arguments that no request can carry: lone surrogates in a path, or too many levels. */
+const unsendable = invalidField(
+  "arguments",
+  "Expected well-formed texts and fewer levels of nesting"
+)
 
 /** The call of an endpoint with these arguments. */
 const callWith = (
@@ -110,7 +117,11 @@ const toolOf = (facts: AgentTool, endpoint: HttpApiEndpoint.Top): OperationTool 
       }
     }),
     callOf: (given) =>
-      refusalOf(given, all, params) ?? callWith(given, { method, path }, { params, query, payload })
+      refusalOf(given, all, params) ??
+      Result.getOrElse(
+        Result.try(() => callWith(given, { method, path }, { params, query, payload })),
+        () => unsendable
+      )
   }
 }
 
