@@ -83,6 +83,9 @@ export const functionStorage = {
   compactFreeShare: 0.25,
   compactedMax: 64,
   compactMillis: 120_000,
+  /** Values without a key that are removed: bytes that make it worth a stop, and milliseconds of age. */
+  keylessMinBytes: mebibyte,
+  keylessMinMillis: 60_000,
   /** Milliseconds between two tries to compact, and characters of a problem that are logged. */
   compactEveryMillis: 60_000,
   problemMaxCharacters: 2000,

@@ -1,6 +1,8 @@
 /** Storage of functions that get around the refusals of their bindings, on real workerd. */
+import { existsSync, readdirSync, statSync, utimesSync } from "node:fs"
+import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { FunctionHosts } from "#server/features/functions/host/local"
 import { storedBytes } from "#server/features/functions/host/stored-bytes"
 import { FunctionsRuntime } from "#server/features/functions/runtime"
@@ -45,6 +47,48 @@ const hoarderProgram = () =>
       { name: "CACHE", type: "kv" }
     ]
   })
+
+/** Keeps values of each kind, and begins some that never end. */
+const keeper = `
+  const stalled = () => {
+    const { readable, writable } = new FixedLengthStream(2e6)
+    writable.getWriter().write(new Uint8Array(1.9e6))
+    return readable
+  }
+  const ways = {
+    keep: async (env) => {
+      await env.CACHE.put("key", "key")
+      await env.FILES.put("whole", "whole")
+      const upload = await env.FILES.createMultipartUpload("parts")
+      await upload.complete([await upload.uploadPart(1, "part")])
+      return "kept"
+    },
+    stall: (env) => Promise.all([env.CACHE.put("a", stalled()), env.FILES.put("a", stalled())]),
+    read: async (env) => {
+      const files = [await env.FILES.get("parts"), await env.FILES.get("whole")]
+      const texts = await Promise.all(files.map((file) => file.text()))
+      return [await env.CACHE.get("key"), ...texts].join(" ")
+    }
+  }
+  export default { async fetch(request, env) {
+    return new Response(await ways[new URL(request.url).pathname.slice(1)](env))
+  } }`
+
+const keeperProgram = () =>
+  program(keeper, {
+    limits: { cpuMs: 30_000 },
+    bindings: [
+      { name: "CACHE", type: "kv" },
+      { name: "FILES", type: "files" }
+    ]
+  })
+
+/** Files of values of KV and files. */
+const valuesIn = (data: string): ReadonlyArray<string> =>
+  ["kv/CACHE/blobs", "r2/FILES/blobs"]
+    .map((folder) => join(data, folder))
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
 
 const call = Effect.fnUntraced(function* (id: string, path: string) {
   const { url } = yield* FunctionsWorld
@@ -95,6 +139,37 @@ layer(withFunctions({ SVC_FUNCTIONS_STORAGE_MB: "2" }), live)("functions that ho
           world.logs.some((line) => line.environmentId === id && /are stopped/.test(line.message))
         yield* eventually(isNoted, "the logs say that the functions are stopped")
       })
+  )
+
+  it.effect("get the space of values back whose writes were cut off, and lose no other", () =>
+    Effect.gen(function* () {
+      const id = (yield* FunctionsWorld).live(keeperProgram())
+      const runtime = yield* FunctionsRuntime
+      const { local } = yield* FunctionHosts
+      if (typeof local === "string") return assert.fail(local)
+      assert.strictEqual((yield* call(id, "keep")).text, "kept")
+      const data = local.context.directories.dataOf(id)
+      const before = valuesIn(data)
+      assert.lengthOf(before, 3)
+      const cut = yield* Effect.forkChild(call(id, "stall"))
+      const added = () => valuesIn(data).filter((file) => !before.includes(file))
+      yield* eventually(
+        () =>
+          added().length === 2 && added().every((file) => statSync(file).size >= 1.5 * mebibyte),
+        "both writes have begun"
+      )
+      process.kill(local.hosts.of(id).supervisor.process?.pid ?? 0, "SIGKILL")
+      yield* Fiber.join(cut)
+      // What is young may still get its key.
+      for (const file of valuesIn(data)) utimesSync(file, 0, 0)
+      const reclaimed = Effect.gen(function* () {
+        yield* runtime.deleteEntries(id, { type: "kv", binding: "CACHE" }, { name: "none" })
+        return added().length
+      })
+      yield* Effect.repeat(reclaimed, { until: (left) => left === 0 })
+      assert.sameMembers([...valuesIn(data)], [...before])
+      assert.strictEqual((yield* call(id, "read")).text, "key part whole")
+    })
   )
 
   it.effect(

@@ -1,4 +1,4 @@
-/** Gives space that deleted rows have left in databases back to the disk. */
+/** Gives space of deleted rows in databases, and of values without a key, back to the disk. */
 import { fork } from "node:child_process"
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
@@ -6,7 +6,8 @@ import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import { functionStorage as limits } from "#rpc/function-runtime-limits"
 
-const program = fileURLToPath(new URL("compaction-process.ts", import.meta.url))
+const compactionProgram = fileURLToPath(new URL("compaction-process.ts", import.meta.url))
+const keylessProgram = fileURLToPath(new URL("keyless-process.ts", import.meta.url))
 
 /** Databases below the folder of each kind of storage: `<kind>/<object>/<id>.sqlite`. */
 const databasesOf = (data: string): ReadonlyArray<string> =>
@@ -44,23 +45,45 @@ export const sparseDatabases = (data: string): ReadonlyArray<string> =>
     .slice(0, limits.compactedMax)
     .flatMap(({ file }) => (freeShare(file) >= limits.compactFreeShare ? [file] : []))
 
-/** Compacts databases that no process has open. Writes temporary files to `folder`. */
-export const compact = (files: ReadonlyArray<string>, folder: string): Promise<void> =>
+/** Runs a program beside the service with low priority; resolves with what it sends. */
+const runBeside = (
+  program: string,
+  args: ReadonlyArray<string>,
+  env: NodeJS.ProcessEnv = {}
+): Promise<unknown> =>
   new Promise((resolve, reject) => {
-    const child = fork(program, [...files], {
-      env: { SQLITE_TMPDIR: folder },
+    const child = fork(program, [...args], {
+      env,
       execArgv: [],
       stdio: ["ignore", "ignore", "pipe", "ipc"],
       timeout: limits.compactMillis,
       killSignal: "SIGKILL"
     })
     let problem = ""
+    let sent: unknown
     child.stderr?.on("data", (chunk: Buffer) => {
       if (problem.length < limits.problemMaxCharacters) problem += chunk.toString()
     })
+    child.once("message", (message) => {
+      sent = message
+    })
     child.on("error", reject)
     child.once("close", (code, signal) => {
-      if (code === 0) resolve()
+      if (code === 0) resolve(sent)
       else reject(new Error(`The compaction ended with ${code ?? signal}: ${problem}`))
     })
   })
+
+/** Compacts databases that no process has open. Writes temporary files to `folder`. */
+export const compact = async (files: ReadonlyArray<string>, folder: string): Promise<void> => {
+  if (files.length > 0) await runBeside(compactionProgram, files, { SQLITE_TMPDIR: folder })
+}
+
+/** Whether an environment has enough values without a key for a stop of its process. */
+export const hasKeylessValues = async (data: string): Promise<boolean> =>
+  Number(await runBeside(keylessProgram, [data])) >= limits.keylessMinBytes
+
+/** Removes the values without a key. No process may have the data open: it could be about to write a key. */
+export const removeKeylessValues = async (data: string): Promise<void> => {
+  await runBeside(keylessProgram, [data, "remove"])
+}

@@ -1,10 +1,11 @@
 /**
  * Way out for an environment that stores too much: rows that are deleted leave their space in the file
- * of a database, so it is given back before the environment is measured again.
+ * of a database, and a write that is cut off leaves a value without a key. Both are given back before the
+ * environment is measured again.
  */
 import { functionRuntime, functionStorage as limits } from "#rpc/function-runtime-limits"
 import type { Supervised, Supervisor } from "#server/platform/workerd/supervisor"
-import { compact, sparseDatabases } from "./compaction.ts"
+import { compact, hasKeylessValues, removeKeylessValues, sparseDatabases } from "./compaction.ts"
 import type { HostContext } from "./host-context.ts"
 import type { Standing } from "./standing.ts"
 
@@ -47,11 +48,14 @@ export class Reclaim {
   async #run(): Promise<void> {
     const { context, environmentId, host } = this.#options
     const { directories } = context
-    const files = sparseDatabases(directories.dataOf(environmentId))
-    if (files.length > 0) {
-      await host.supervisor.exclusively(functionRuntime.drainMillis, () =>
-        compact(files, directories.temporaryFolder())
-      )
+    const data = directories.dataOf(environmentId)
+    const files = sparseDatabases(data)
+    const hasKeyless = await hasKeylessValues(data)
+    if (files.length > 0 || hasKeyless) {
+      await host.supervisor.exclusively(functionRuntime.drainMillis, async () => {
+        if (hasKeyless) await removeKeylessValues(data)
+        await compact(files, directories.temporaryFolder())
+      })
     }
     await host.standing.storage.measure(host.supervisor.process?.pid)
   }
