@@ -64,7 +64,7 @@ const longestMillis = 2e9
 
 export const functions: Module<Functions> = ({ http, tokens }) => {
   const pathOf = (path: string): string => {
-    if (notInPath.test(path)) throw new TypeError(`Not an encoded path: ${path}`)
+    if (notInPath.test(path)) throw new TypeError(`Encode the path: ${path}`)
     return `/fn/${http.key}/${path.replace(/^\//, "")}`
   }
   return {
