@@ -79,11 +79,12 @@ export const compact = async (files: ReadonlyArray<string>, folder: string): Pro
   if (files.length > 0) await runBeside(compactionProgram, files, { SQLITE_TMPDIR: folder })
 }
 
-/** Whether an environment has enough values without a key for a stop of its process. */
-export const hasKeylessValues = async (data: string): Promise<boolean> =>
-  Number(await runBeside(keylessProgram, [data])) >= limits.keylessMinBytes
+/** Whether an environment has enough values without a key, of before a time, for a stop of its process. */
+export const hasKeylessValues = async (data: string, writtenBefore: number): Promise<boolean> =>
+  Number(await runBeside(keylessProgram, [data, "find", `${writtenBefore}`])) >=
+  limits.keylessMinBytes
 
 /** Removes the values without a key. No process may have the data open: it could be about to write a key. */
 export const removeKeylessValues = async (data: string): Promise<void> => {
-  await runBeside(keylessProgram, [data, "remove"])
+  await runBeside(keylessProgram, [data, "remove", `${Infinity}`])
 }

@@ -4,15 +4,12 @@
  */
 import { rmSync } from "node:fs"
 import { constants, setPriority } from "node:os"
-import { functionStorage as limits } from "#rpc/function-runtime-limits"
 import { keylessValues } from "./keyless-values.ts"
 
 // Players come first.
 setPriority(constants.priority.PRIORITY_LOW)
 
-const [data = "", action] = process.argv.slice(2)
-const isRemoval = action === "remove"
-
-const values = keylessValues(data, isRemoval ? Infinity : Date.now() - limits.keylessMinMillis)
-if (isRemoval) for (const { file } of values) rmSync(file, { force: true })
+const [data = "", action, writtenBefore] = process.argv.slice(2)
+const values = keylessValues(data, Number(writtenBefore))
+if (action === "remove") for (const { file } of values) rmSync(file, { force: true })
 process.send?.(values.reduce((sum, { bytes }) => sum + bytes, 0))

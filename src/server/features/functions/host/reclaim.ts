@@ -50,7 +50,7 @@ export class Reclaim {
     const { directories } = context
     const data = directories.dataOf(environmentId)
     const files = sparseDatabases(data)
-    const hasKeyless = await hasKeylessValues(data)
+    const hasKeyless = await hasKeylessValues(data, context.wallClock() - limits.keylessMinMillis)
     if (files.length > 0 || hasKeyless) {
       await host.supervisor.exclusively(functionRuntime.drainMillis, async () => {
         if (hasKeyless) await removeKeylessValues(data)
