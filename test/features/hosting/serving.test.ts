@@ -77,6 +77,14 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
       assert.deepStrictEqual([folder.status, folder.headers.location], [302, "/docs/"])
       assert.include((yield* open("/level/3", navigation)).body.toString(), "Home")
       assert.strictEqual((yield* open("/level/3.png")).status, 404)
+      for (const path of ["/robots.txt", "/favicon.ico", "/ads.txt", "/a/sitemap.xml", "/x.PNG"]) {
+        const { body, status } = yield* open(path, navigation)
+        assert.strictEqual(status, 404, path)
+        assert.notInclude(body.toString(), "Home")
+      }
+      for (const path of ["/users/jane.doe", "/v1.2", "/@ada.example.com", "/robots.txt/"]) {
+        assert.include((yield* open(path, navigation)).body.toString(), "Home", path)
+      }
       for (const path of ["/%zz", "/..%2f..%2fetc/passwd", "/%00", "/a%5cb", "/.svc/x"]) {
         assert.strictEqual((yield* open(path)).status, 404, path)
       }

@@ -101,9 +101,8 @@ const fileOf = (file: SiteFile | undefined, status: 200 | 404 = 200): Found =>
 
 /**
  * Finds the response to a path, in this order: the file itself, with `.html`, the folder's
- * `index.html`, `404.html`, and `index.html` for navigations. The last two never answer for a missing
- * asset. A folder without its slash redirects, so
- * that relative links work.
+ * `index.html`, `404.html`, and `index.html` for navigations that may mean a route of the page. The last
+ * two never answer for a missing asset. A folder without its slash redirects, so that relative links work.
  */
 export const findFile = ({ files, settings }: Site, path: string, isNavigation: boolean): Found => {
   const raw = path.slice(1)
@@ -121,8 +120,19 @@ export const findFile = ({ files, settings }: Site, path: string, isNavigation: 
   if (isAsset(name, isNavigation)) return { kind: "missing asset" }
   const own404 = files.get("404.html")
   if (own404 !== undefined) return fileOf(own404, 404)
-  return isNavigation && settings.spa !== false ? fileOf(files.get("index.html")) : undefined
+  const hasRoutes = isNavigation && settings.spa !== false && !plainFile.test(name)
+  return hasRoutes ? fileOf(files.get("index.html")) : undefined
 }
+
+/**
+ * Names of files that browsers, search engines and other programs ask for by themselves, or that a page
+ * loads. No route of a page has such an extension, while `/users/jane.doe` may be a route.
+ */
+const plainFile = new RegExp(
+  String.raw`\.(?:avif|css|gif|ico|jpe?g|js|json|map|mjs|mp[34]|ogg|pdf|php|png|svg|txt|` +
+    "wasm|wav|web[mp]|webmanifest|woff2?|xml|zip)$",
+  "i"
+)
 
 /**
  * Whether a path names a part of a page: a name with a hash, or one with an extension that the client does
