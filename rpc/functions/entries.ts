@@ -30,13 +30,8 @@ export const FunctionsEntriesDeleted = Schema.Struct({
 })
 export type FunctionsEntriesDeleted = typeof FunctionsEntriesDeleted.Type
 
-const EntryName = Schema.String.check(
-  Schema.isMinLength(1),
-  Schema.isMaxLength(limits.entryNameMaxCharacters)
-)
-
-/** Beginning of names. An empty one is that of all. */
-const Prefix = Schema.String.check(Schema.isMaxLength(limits.entryNameMaxCharacters))
+/** A name, or the beginning of names. A file may have an empty name; an empty prefix is that of all. */
+const EntryName = Schema.String.check(Schema.isMaxLength(limits.entryNameMaxCharacters))
 
 const Cursor = Schema.String.check(
   Schema.isPattern(/^[\w+/=.-]{1,4096}$/, {
@@ -45,7 +40,7 @@ const Cursor = Schema.String.check(
 )
 
 export const entryQuery = {
-  prefix: Schema.optionalKey(Prefix),
+  prefix: Schema.optionalKey(EntryName),
   cursor: Schema.optionalKey(Cursor),
   limit: Schema.optionalKey(integerText(1, limits.entriesPerPage))
 }
@@ -53,7 +48,7 @@ export const entryQuery = {
 /** Exactly one of both: a deletion of everything has to be said. */
 export const deletedEntryQuery = Schema.Struct({
   name: Schema.optionalKey(EntryName),
-  prefix: Schema.optionalKey(Prefix)
+  prefix: Schema.optionalKey(EntryName)
 }).check(
   Schema.makeFilter(({ name, prefix }) =>
     (name === undefined) === (prefix === undefined)

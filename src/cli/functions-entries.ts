@@ -28,11 +28,15 @@ const listCommand = ({ kind, one }: Words) =>
     {
       binding: bindingArgument,
       prefix: prefixFlag("Only names that begin with this text"),
+      cursor: Flag.String("cursor").pipe(
+        Flag.withDescription("The names after those of a list, which prints it"),
+        Flag.optional
+      ),
       env: environmentFlag
     },
-    Effect.fn(function* ({ binding, env, prefix }) {
+    Effect.fn(function* ({ binding, cursor, env, prefix }) {
       const target = yield* resolveTarget(env)
-      const query = { prefix: Option.getOrUndefined(prefix) }
+      const query = { prefix: Option.getOrUndefined(prefix), cursor: Option.getOrUndefined(cursor) }
       const { entries, nextCursor } = yield* listEntries(target, kind, binding, query)
       const rows = entries.map(({ expiresAt, name, sizeBytes }) => [
         name,
@@ -43,7 +47,9 @@ const listCommand = ({ kind, one }: Words) =>
         { entries, nextCursor },
         table(columns, rows, (_cell, _column, padded) => padded)
       )
-      if (nextCursor !== null) yield* note(`Only the first ${entries.length}: give a --prefix.`)
+      if (nextCursor !== null) {
+        yield* note(`There are more: give a --prefix, or --cursor ${nextCursor}`)
+      }
     })
   ).pipe(Command.withDescription(`List each ${one} by name`))
 
@@ -66,6 +72,9 @@ const deleteCommand = ({ kind, one }: Words) =>
       const target = yield* resolveTarget(env)
       const query = { name: Option.getOrUndefined(name), prefix: Option.getOrUndefined(prefix) }
       const deleted = yield* deleteEntries(target, kind, binding, query)
+      if (deleted === 0 && Option.isSome(name)) {
+        return yield* usageFailure(`There is no ${one} ${name.value} in ${binding}.`)
+      }
       yield* printResult({ binding, deleted }, [
         `Deleted ${deleted} from ${binding} in ${nameOf(target)}.`
       ])
@@ -74,7 +83,8 @@ const deleteCommand = ({ kind, one }: Words) =>
     Command.withDescription(`Delete one ${one}, or all with a prefix`),
     Command.withExamples([
       { command: `svc functions ${kind} delete NAME a`, description: "One" },
-      { command: `svc functions ${kind} delete NAME --prefix logs/`, description: "Many" }
+      { command: `svc functions ${kind} delete NAME --prefix logs/`, description: "Many" },
+      { command: `svc functions ${kind} delete NAME -- -a`, description: "One that begins with -" }
     ])
   )
 

@@ -3,6 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestApp } from "#testing/app"
 import { at } from "#testing/players"
+import { makeFolder } from "../../support/cli/svc.ts"
 import { call, deploy, enable, enableWith } from "../../support/function-calls.ts"
 import { visit } from "../../support/hosting.ts"
 import { DatabaseLive } from "../../support/service.ts"
@@ -25,6 +26,9 @@ const storing = (count: number) => `export default { async fetch(request, { DB, 
   }
   await KEPT.put("log", "not below it", { expirationTtl: 3600 })
   await FILES.put("log", "not below it")
+  if (new URL(request.url).pathname === "/odd") {
+    for (const name of ["", "-a", "é/..?#%25"]) await FILES.put(name, "odd")
+  }
   return new Response("stored")
 } }`
 
@@ -34,12 +38,12 @@ const bindings = [
   { name: "FILES", type: "files" }
 ]
 
-const setUp = Effect.fnUntraced(function* (count: number) {
+const setUp = Effect.fnUntraced(function* (count: number, path = "") {
   const app = yield* TestApp
   yield* enableWith(app, { cpuMs: 30_000 })
   const deployed = yield* deploy(app, { bindings }, storing(count))
   const { pathname } = new URL(String(at(deployed, "url")))
-  const { body } = yield* visit(app.url, "a", pathname)
+  const { body } = yield* visit(app.url, "a", pathname + path)
   assert.strictEqual(body.toString(), "stored")
   return app
 })
@@ -113,7 +117,8 @@ layer(App, patient)("stores of functions", (it) => {
       for (const [path, status] of [
         ["/kv/KEPT", 400],
         ["/kv/KEPT?name=a&prefix=b", 400],
-        ["/kv/KEPT?name=", 400],
+        // No name is no prefix.
+        ["/kv/KEPT?name=", 200],
         ["/kv/FILES?prefix=", 404],
         ["/files/KEPT?prefix=", 404],
         ["/kv/DB?prefix=", 404],
@@ -123,6 +128,38 @@ layer(App, patient)("stores of functions", (it) => {
       }
       for (const query of ["?cursor=%00", "?limit=101", `?prefix=${"a".repeat(1025)}`]) {
         assert.strictEqual((yield* call(app, "GET", `/kv/KEPT${query}`)).status, 400, query)
+      }
+    })
+  )
+})
+
+layer(App, patient)("svc functions kv and files", (it) => {
+  it.effect("list page after page, and delete what is named, whatever its name", () =>
+    Effect.gen(function* () {
+      const { secretKey, url } = yield* setUp(150, "/odd")
+      const folder = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: secretKey })
+      const first = yield* folder.svc("functions kv list KEPT --json")
+      const entries = Array.from(Object(at(JSON.parse(first.stdout), "entries")))
+      assert.lengthOf(entries, 100)
+      const cursor = String(at(JSON.parse(first.stdout), "nextCursor"))
+      assert.include(first.stderr, `--cursor ${cursor}`)
+      const next = yield* folder.svc(`functions kv list KEPT --cursor ${cursor}`)
+      assert.include(next.stdout, "log/099")
+      const below = yield* folder.svc("functions kv list KEPT --prefix log/14")
+      assert.strictEqual(below.stdout.trim().split("\n").length, 11)
+      assert.strictEqual(below.stderr, "")
+      for (const name of ["", "-a", "é/..?#%25"]) {
+        const words = ["functions", "files", "delete", "FILES", "--", name]
+        assert.strictEqual((yield* folder.svc(words)).code, 0, name)
+        const again = yield* folder.svc(words)
+        assert.strictEqual(again.code, 2, name)
+        assert.include(again.stderr, "There is no file")
+      }
+      const all = yield* folder.svc("functions kv delete KEPT --prefix log --json")
+      assert.deepStrictEqual(JSON.parse(all.stdout), { binding: "KEPT", deleted: 151 })
+      for (const wrong of ["kv delete FILES a", "files list KEPT", "kv delete KEPT"]) {
+        const refused = yield* folder.svc(`functions ${wrong}`)
+        assert.deepStrictEqual([refused.code, refused.stdout], [2, ""], wrong)
       }
     })
   )

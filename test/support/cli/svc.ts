@@ -39,7 +39,8 @@ interface RunOptions {
 /** A folder to run `svc` in. */
 export interface Folder {
   readonly path: string
-  readonly svc: (args: string, options?: RunOptions) => Effect.Effect<Run>
+  /** Runs `svc` with words, which are separated by blanks or listed. */
+  readonly svc: (args: string | ReadonlyArray<string>, options?: RunOptions) => Effect.Effect<Run>
   readonly read: (file: string) => Effect.Effect<string>
   readonly write: (file: string, content: unknown) => Effect.Effect<void>
 }
@@ -115,9 +116,9 @@ const reused = (started: Started, { stdin = "" }: RunOptions) =>
   })
 
 const runIn = (folder: string, env: Readonly<Record<string, string>>): Folder["svc"] =>
-  Effect.fnUntraced(function* (args: string, options: RunOptions = {}) {
+  Effect.fnUntraced(function* (args: string | ReadonlyArray<string>, options: RunOptions = {}) {
     const started = {
-      words: args.split(" ").filter((word) => word !== ""),
+      words: typeof args === "string" ? args.split(" ").filter((word) => word !== "") : args,
       cwd: join(folder, options.cwd ?? "."),
       env: {
         PATH: [nodeBin, "/usr/bin", "/bin"].join(delimiter),
