@@ -68,8 +68,9 @@ export const FunctionsDeployment = Schema.Struct({
   modules: Schema.Array(Schema.Struct({ name: Schema.String, sizeBytes: Schema.Int })),
   bindings: Schema.Array(FunctionsBinding),
   crons: Schema.Array(Schema.String),
-  cors: Schema.Boolean,
-  unsetSecrets: Schema.Array(Schema.String)
+  // Both absent in responses of a service of release 0.1.
+  cors: Schema.optionalKey(Schema.Boolean),
+  unsetSecrets: Schema.optionalKey(Schema.Array(Schema.String))
 }).annotate({
   identifier: "FunctionsDeployment",
   description:

@@ -66,7 +66,11 @@ export const deployCommand = Command.make(
   }) {
     const target = yield* resolveTarget(options.env)
     const message = Option.getOrUndefined(options.message)
-    const { unsetSecrets, url, version } = yield* deployFolder(target, options.folder, {
+    const {
+      unsetSecrets = [],
+      url,
+      version
+    } = yield* deployFolder(target, options.folder, {
       enable: options.enable,
       ...(message === undefined ? {} : { message })
     })
