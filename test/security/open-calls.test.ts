@@ -1,6 +1,8 @@
 /**
  * Calls that go on for long end with what opened them, on every runner within a second, also when the
  * invalidations were missed: requests and sockets of functions, and voice calls.
+ *
+ * @module-tag long
  */
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
