@@ -27,6 +27,8 @@ const median = (numbers: ReadonlyArray<number>): number =>
 
 const rounds = 10
 
+const p2p = { maxMembers: 8, voice: { mode: "p2p", relayOnly: false } }
+
 const Runners = TwoRunners.layerWith({ SVC_SIGNUPS: "open", SVC_VOICE_UDP_PORTS: "0" })
 
 layer(Layer.merge(Runners, Reactivity.layer), live)("features on two runners", (it) => {
@@ -129,7 +131,7 @@ layer(Layer.merge(Runners, Reactivity.layer), live)("features on two runners", (
     Effect.gen(function* () {
       const { at1, at2 } = yield* TwoRunners
       yield* enableVoice(at1)
-      const channel = yield* voiceChannel(at1, { maxMembers: 8, voice: true })
+      const channel = yield* voiceChannel(at1, p2p)
       const ada = yield* newMember(at1, channel)
       const bob = yield* newMember(at2, channel)
       for (const player of [ada, bob]) yield* joinCall(player, channel)
