@@ -1,9 +1,11 @@
 /** HTTP side of the throttles: a refusal becomes 429 `rate_limited` with a `Retry-After` header. */
 import { Cause, Effect, Exit, Option } from "effect"
-import { HttpEffect, HttpServerResponse } from "effect/http"
+import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RateLimited, Unavailable } from "#rpc/errors/codes"
 import type { RateWindow, Throttle } from "#rpc/limits"
-import type { Throttles } from "./throttles.ts"
+import { clientAddress } from "./client-address.ts"
+import { Settings } from "./settings/settings.ts"
+import { Throttles } from "./throttles.ts"
 
 /** Adds `Retry-After` to the response when the effect fails with `RateLimited`. */
 export const withRetryAfter = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -21,6 +23,14 @@ export const takeToken = (
   limit: Throttle | RateWindow,
   key: string
 ) => withRetryAfter(throttles.take(limit, key))
+
+/** Takes a token of the client's address for one action. */
+export const makeThrottleAddress = Effect.gen(function* () {
+  const throttles = yield* Throttles
+  const { trustedProxies } = yield* Settings
+  return (throttle: Throttle, action: string, request: HttpServerRequest.HttpServerRequest) =>
+    takeToken(throttles, throttle, `${action}:${clientAddress(request, trustedProxies)}`)
+})
 
 /** Whether the tokens of an attempt go back: it succeeded, or it failed by a fault of the service. */
 const isRefundable = <A, E>(exit: Exit.Exit<A, E>): boolean => {

@@ -5,8 +5,7 @@ import manifest from "../../../../package.json" with { type: "json" }
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, type DeveloperCaller } from "#rpc/auth"
 import { throttles as limits } from "#rpc/limits"
-import { clientAddress } from "#server/platform/client-address"
-import { countFailures, takeToken } from "#server/platform/throttle-guard"
+import { countFailures, makeThrottleAddress } from "#server/platform/throttle-guard"
 import { Settings } from "#server/platform/settings/settings"
 import { Throttles } from "#server/platform/throttles"
 import { EmailConfirmation } from "./email-confirmation.ts"
@@ -27,14 +26,12 @@ const AccessHttp = apiGroup(
   Effect.fn(function* (handlers) {
     const confirmation = yield* EmailConfirmation
     const signIn = yield* makeDeveloperSignIn
-    const throttles = yield* Throttles
-    const { trustedProxies } = yield* Settings
+    const throttleAddress = yield* makeThrottleAddress
     return handlers.handleAll({
       signup: ({ headers, payload, request }) =>
         signIn.signup(request, payload, headers["idempotency-key"]),
       verifyEmail: Effect.fnUntraced(function* ({ headers, payload: { token }, request }) {
-        const key = `developer-verify:${clientAddress(request, trustedProxies)}`
-        yield* takeToken(throttles, limits.oauthExchangePerAddress, key)
+        yield* throttleAddress(limits.oauthExchangePerAddress, "developer-verify", request)
         return { developer: viewOf(yield* confirmation.confirm(token, headers["idempotency-key"])) }
       }),
       login: ({ payload, request }) => signIn.login(request, payload)

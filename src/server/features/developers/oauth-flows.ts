@@ -2,7 +2,7 @@
  * Stores the OAuth flows of developers between their HTTP requests. The holder of a flow's secret can
  * take the flow once, before it expires. The store seals the data and binds the seal to the secret.
  */
-import { DateTime, Effect, Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { DeveloperId, DeveloperSessionId } from "#rpc/ids"
 import { oauth as limits, sessions } from "#rpc/limits"
@@ -10,7 +10,7 @@ import type { DeveloperIntent, DeveloperProvider } from "#rpc/oauth/developers"
 import { DeveloperFlowRepository } from "#sql/oauth/developer-flows"
 import { sweepHourly } from "#server/platform/database"
 import { randomSecret, sha256 } from "#server/platform/secrets"
-import { AuthorizationState, makeFlowSeal } from "../oauth/flow-store.ts"
+import { AuthorizationState, makeFlowSeal, type TakenFlow } from "../oauth/flow-store.ts"
 import { ProviderProfile } from "../oauth/profiles.ts"
 
 /** The provider and intent of a flow. A link or a renewed proof names the session that started it. */
@@ -21,12 +21,6 @@ export interface DeveloperFlow {
   readonly sessionId: DeveloperSessionId | null
 }
 
-/** Flow that a caller has taken out of the store. */
-export interface TakenFlow<A> extends DeveloperFlow {
-  readonly data: A
-  readonly isExpired: boolean
-}
-
 const Result = Schema.Struct({ challenge: Schema.String, profile: ProviderProfile })
 
 const makeStore = Effect.fnUntraced(function* <A, I>(
@@ -35,7 +29,7 @@ const makeStore = Effect.fnUntraced(function* <A, I>(
   schema: Schema.Codec<A, I>
 ) {
   const repository = yield* DeveloperFlowRepository
-  const { open, seal } = yield* makeFlowSeal(schema)
+  const { open, seal } = yield* makeFlowSeal(schema, seconds)
   const random = yield* SecureRandom.SecureRandom
   const hashOf = (secret: string) => sha256(`${kind}/${secret}`)
   return {
@@ -43,21 +37,22 @@ const makeStore = Effect.fnUntraced(function* <A, I>(
     put: Effect.fnUntraced(
       function* ({ developerId, intent, provider, sessionId }: DeveloperFlow, data: A) {
         const secret = yield* randomSecret
-        const hash = hashOf(secret)
-        const sealed = yield* seal(hash, data)
-        const expiresAt = DateTime.add(yield* DateTime.now, { seconds })
-        const row = { hash, provider, intent, developerId, sessionId, sealed, expiresAt }
-        return (yield* repository.insert(row)) ? Option.some(secret) : Option.none()
+        const row = yield* seal(hashOf(secret), data)
+        const isOpen = yield* repository.insert({
+          provider,
+          intent,
+          developerId,
+          sessionId,
+          ...row
+        })
+        return isOpen ? Option.some(secret) : Option.none()
       },
       Effect.provideService(SecureRandom.SecureRandom, random)
     ),
     take: Effect.fnUntraced(function* (secret: string) {
       const found = yield* repository.take(hashOf(secret))
-      if (Option.isNone(found)) return Option.none<TakenFlow<A>>()
-      const { expiresAt, hash, sealed, ...flow } = found.value
-      const data = yield* open(hash, sealed)
-      const isExpired = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
-      return Option.some<TakenFlow<A>>({ ...flow, data, isExpired })
+      if (Option.isNone(found)) return Option.none<TakenFlow<DeveloperFlow, A>>()
+      return Option.some(yield* open(found.value))
     })
   }
 })

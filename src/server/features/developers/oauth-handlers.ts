@@ -1,14 +1,10 @@
 /** `/v1/developers/oauth`: sign-in of developers with a provider. */
 import { Effect, Option } from "effect"
-import type { HttpServerRequest } from "effect/http"
 import { Api } from "#rpc/api"
 import { DeveloperIfAny } from "#rpc/auth"
-import { type Throttle, throttles as limits } from "#rpc/limits"
+import { throttles as limits } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
-import { clientAddress } from "#server/platform/client-address"
-import { Settings } from "#server/platform/settings/settings"
-import { takeToken } from "#server/platform/throttle-guard"
-import { Throttles } from "#server/platform/throttles"
+import { makeThrottleAddress } from "#server/platform/throttle-guard"
 import { expiredPage, redirectTo } from "../oauth/pages.ts"
 import { DeveloperOAuth } from "./oauth.ts"
 
@@ -17,13 +13,7 @@ export const DeveloperOAuthHttp = apiGroup(
   "developerOAuth",
   Effect.fn(function* (handlers) {
     const oauth = yield* DeveloperOAuth
-    const throttles = yield* Throttles
-    const { trustedProxies } = yield* Settings
-    const throttleAddress = (
-      throttle: Throttle,
-      action: string,
-      request: HttpServerRequest.HttpServerRequest
-    ) => takeToken(throttles, throttle, `${action}:${clientAddress(request, trustedProxies)}`)
+    const throttleAddress = yield* makeThrottleAddress
     return handlers.handleAll({
       start: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
         yield* throttleAddress(limits.oauthStartPerAddress, "developer-oauth-start", request)

@@ -4,7 +4,6 @@
  * verifier of the page that started the flow. Accounts change only at the exchange.
  */
 import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
-import { SecureRandom } from "effect/crypto"
 import type { DeveloperCaller } from "#rpc/auth"
 import { redirectUrlAllowed } from "#rpc/config-document/auth"
 import {
@@ -30,14 +29,13 @@ import type { ProviderReturn, SignInError } from "#rpc/oauth/sign-in"
 import { DeveloperId, DeveloperSessionId } from "#rpc/ids"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
-import { randomSecret } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
-import { Tenant } from "#server/platform/tenant"
-import { type AuthorizationProofs, ProviderClients } from "../oauth/clients.ts"
-import { isVerifierOf, makeReadReturn, redirectWith } from "../oauth/provider-return.ts"
+import type { ProviderSignIn } from "../oauth/clients.ts"
+import type { AuthorizationState } from "../oauth/flow-store.ts"
+import { makeRedirectFlow, redeemed } from "../oauth/redirect-flow.ts"
 import { KeptSession, keptSession, makeRepeatSession, spendingOf } from "./kept-session.ts"
-import { type DeveloperFlows, makeDeveloperFlows } from "./oauth-flows.ts"
+import { type DeveloperFlow, type DeveloperFlows, makeDeveloperFlows } from "./oauth-flows.ts"
 import { makeIdentities } from "./oauth-identities.ts"
 import { unauthorized } from "./sessions.ts"
 
@@ -87,27 +85,12 @@ export class DeveloperOAuth extends Context.Service<
         providers: DeveloperProvider.literals.filter(
           (provider) => developerClients[provider] !== undefined
         ),
-        start: yield* makeStart(flows),
-        callback: yield* makeCallback(flows),
+        ...(yield* makeRedirect(flows)),
         exchange: yield* makeExchange(flows)
       })
     })
   )
 }
-
-/** The service's client at a provider; undefined without credentials. */
-const makeClientOf = Effect.map(
-  Settings,
-  ({ baseUrl, developerClients }) =>
-    (provider: DeveloperProvider) => {
-      const client = developerClients[provider]
-      if (client === undefined) return undefined
-      const { clientId } = client
-      const callbackUrl = `${baseUrl}/v1/developers/oauth/${provider}/callback`
-      const credentials = { clientId, clientSecret: Redacted.value(client.clientSecret) }
-      return { provider, credentials, callbackUrl }
-    }
-)
 
 const notConfigured = new ProviderNotConfigured({
   message: "Developers cannot sign in with this provider: the operator has set no client for it."
@@ -138,69 +121,65 @@ const makeIsOwnPage = Effect.map(Settings, ({ baseUrl }) => {
   }
 })
 
-const makeStart = Effect.fnUntraced(function* ({ states }: DeveloperFlows) {
-  const clientOf = yield* makeClientOf
-  const clients = yield* ProviderClients
-  const isOwnPage = yield* makeIsOwnPage
-  const random = yield* SecureRandom.SecureRandom
-  return Effect.fn("DeveloperOAuth.start")(
-    function* (
-      provider: DeveloperProvider,
-      caller: DeveloperCaller | undefined,
-      { challenge, intent = "login", redirectUrl }: DeveloperStart
-    ) {
-      if (intent !== "login" && caller === undefined) return yield* unauthorized
-      const client = clientOf(provider)
-      if (client === undefined) return yield* notConfigured
-      if (!isOwnPage(redirectUrl)) return yield* invalidRedirectUrl
-      const proofs: AuthorizationProofs = {
-        nonce: yield* randomSecret,
-        verifier: yield* randomSecret
-      }
-      const session = intent === "login" ? undefined : caller
-      const { developerId = null, sessionId = null } = session ?? {}
-      const flow = { provider, intent, developerId, sessionId }
-      const state = yield* states.put(flow, { redirectUrl, challenge, ...proofs })
-      if (Option.isNone(state)) return yield* unauthorized
-      return yield* clients.authorizeUrl(client, { state: state.value, ...proofs })
-    },
-    Effect.provideService(SecureRandom.SecureRandom, random)
-  )
-})
-
-const makeCallback = Effect.fnUntraced(function* ({ results, states }: DeveloperFlows) {
-  const clientOf = yield* makeClientOf
+/** Developers as the subject of the flow. */
+const makeDevelopers = Effect.fnUntraced(function* ({ results, states }: DeveloperFlows) {
   const { precheck } = yield* makeIdentities
-  const readReturn = yield* makeReadReturn
-  return Effect.fn("DeveloperOAuth.callback")(function* (
-    provider: DeveloperProvider,
-    returned: ProviderReturn
-  ) {
-    const found = yield* states.take(returned.state ?? "")
-    if (Option.isNone(found) || found.value.provider !== provider) return Option.none()
-    const { data, isExpired, ...flow } = found.value
-    const { challenge, redirectUrl } = data
-    const issueCode = Effect.gen(function* () {
+  const { baseUrl, developerClients } = yield* Settings
+  return {
+    tenantOf: () => "developers",
+    annotationsOf: () => ({}),
+    putState: Effect.fnUntraced(function* (flow: DeveloperFlow, data: AuthorizationState) {
+      return Option.getOrUndefined(yield* states.put(flow, data)) ?? (yield* unauthorized)
+    }),
+    takeState: (provider: DeveloperProvider, state: string) =>
+      Effect.map(
+        states.take(state),
+        Option.filter((flow) => flow.provider === provider)
+      ),
+    clientOf: ({ provider }: DeveloperFlow) => {
+      const client = developerClients[provider]
+      if (client === undefined) return Effect.succeed(undefined)
+      const { clientId } = client
+      const callbackUrl = `${baseUrl}/v1/developers/oauth/${provider}/callback`
+      const credentials = { clientId, clientSecret: Redacted.value(client.clientSecret) }
+      return Effect.succeed({ provider, credentials, callbackUrl })
+    },
+    putResult: Effect.fnUntraced(function* (
+      flow: DeveloperFlow,
+      { profile }: ProviderSignIn,
+      challenge: string
+    ) {
       const fail = (error: SignInError) => Effect.fail(error)
-      if (isExpired) return yield* fail("expired")
-      const client = clientOf(provider)
-      if (client === undefined) return yield* fail("provider_not_configured")
-      const { profile } = yield* readReturn(client, returned, data)
       const error = yield* precheck(flow, profile)
       if (error !== undefined) return yield* fail(error)
       const code = yield* results.put(flow, { challenge, profile })
       return Option.isSome(code) ? code.value : yield* fail("expired")
     })
-    return yield* issueCode.pipe(
-      Effect.annotateLogs({ provider }),
-      Effect.provideService(Tenant, "developers"),
-      Effect.match({
-        onSuccess: (code) => redirectWith(redirectUrl, { code }),
-        onFailure: (error) => redirectWith(redirectUrl, { error })
-      }),
-      Effect.asSome
-    )
-  })
+  }
+})
+
+const makeRedirect = Effect.fnUntraced(function* (flows: DeveloperFlows) {
+  const isOwnPage = yield* makeIsOwnPage
+  const developers = yield* makeDevelopers(flows)
+  const { callback, start } = yield* makeRedirectFlow(developers)
+  return {
+    callback: Effect.fn("DeveloperOAuth.callback")(callback),
+    start: Effect.fn("DeveloperOAuth.start")(function* (
+      provider: DeveloperProvider,
+      caller: DeveloperCaller | undefined,
+      request: DeveloperStart
+    ) {
+      const { intent = "login", redirectUrl } = request
+      if (intent !== "login" && caller === undefined) return yield* unauthorized
+      const session = intent === "login" ? undefined : caller
+      const { developerId = null, sessionId = null } = session ?? {}
+      const flow = { provider, intent, developerId, sessionId }
+      const client = yield* developers.clientOf(flow)
+      if (client === undefined) return yield* notConfigured
+      if (!isOwnPage(redirectUrl)) return yield* invalidRedirectUrl
+      return yield* start(client, flow, request)
+    })
+  }
 })
 
 /** What a repeated exchange needs. */
@@ -228,12 +207,10 @@ const makeSpend = Effect.fnUntraced(function* ({ results }: DeveloperFlows) {
     { code, verifier, ...invitation }: DeveloperExchange,
     keep: KeepExchange
   ): Effect.fn.Return<Result.Result<DeveloperExchanged, InvalidCode>, ExchangeError> {
-    const taken = Option.getOrUndefined(yield* results.take(code))
+    const taken = redeemed(yield* results.take(code), verifier)
     // A value, so that the transaction commits: a wrong verifier spends the code.
-    const refused = Result.fail(new InvalidCode())
-    if (taken === undefined || taken.isExpired) return refused
+    if (taken === undefined) return Result.fail(new InvalidCode())
     const { data, ...flow } = taken
-    if (!isVerifierOf(data.challenge, verifier)) return refused
     const { intent, provider } = flow
     if (intent === "login") {
       const signedIn = yield* signIn(provider, data.profile, invitation)

@@ -7,7 +7,7 @@ import { throttles as limits } from "#rpc/limits"
 import { clientAddress } from "#server/platform/client-address"
 import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
-import { countFailures, takeToken } from "#server/platform/throttle-guard"
+import { countFailures, makeThrottleAddress } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { DeveloperAccounts } from "./service.ts"
 
@@ -17,20 +17,19 @@ type Request = HttpServerRequest.HttpServerRequest
 export const makeDeveloperSignIn = Effect.gen(function* () {
   const accounts = yield* DeveloperAccounts
   const throttles = yield* Throttles
+  const throttleAddress = yield* makeThrottleAddress
   const { trustedProxies } = yield* Settings
-  const addressOf = (request: Request) => clientAddress(request, trustedProxies)
   return {
     signup: Effect.fnUntraced(function* (
       request: Request,
       payload: Signup,
       repeatKey: string | undefined
     ) {
-      const key = `developer-signup:${addressOf(request)}`
-      yield* takeToken(throttles, limits.signupPerAddress, key)
+      yield* throttleAddress(limits.signupPerAddress, "developer-signup", request)
       return yield* accounts.signup(payload, repeatKey)
     }),
     login: Effect.fnUntraced(function* (request: Request, { email, password }: typeof Login.Type) {
-      const addressKey = `developer-login:${addressOf(request)}`
+      const addressKey = `developer-login:${clientAddress(request, trustedProxies)}`
       const account = sha256(normalizeEmail(email))
       const limitFailures = countFailures(throttles, [
         [limits.loginPerAddress, addressKey],

@@ -7,7 +7,6 @@
  * link. Only the exchange creates and links players.
  */
 import { Context, Effect, Layer, Option, Result } from "effect"
-import { SecureRandom } from "effect/crypto"
 import type { EnvironmentCaller } from "#rpc/auth"
 import {
   type IdentityAlreadyLinked,
@@ -21,26 +20,19 @@ import {
 } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
-import type { ProviderReturn, ProviderSession, SignInError, StartRequest } from "#rpc/oauth/sign-in"
+import type { ProviderReturn, ProviderSession, StartRequest } from "#rpc/oauth/sign-in"
 import { makeTransaction } from "#server/platform/database"
-import { randomSecret } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
-import { Tenant } from "#server/platform/tenant"
 import { makeRedirectUrlCheck } from "../hosting/redirect-urls.ts"
 import { Sessions } from "../sessions/service.ts"
-import { ProviderClients } from "./clients.ts"
-import {
-  type AuthorizationState,
-  type FlowContext,
-  FlowStore,
-  type TakenFlow
-} from "./flow-store.ts"
+import type { ProviderSignIn } from "./clients.ts"
+import { type FlowContext, FlowStore } from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
 import { IdentitySignIn } from "./identity-sign-in.ts"
 import { KeptSignIn, keptSignIn, repeatSignIn } from "./kept-sign-in.ts"
 import type { ProviderProfile } from "./profiles.ts"
-import { isVerifierOf, makeReadReturn, redirectWith } from "./provider-return.ts"
+import { makeRedirectFlow, redeemed } from "./redirect-flow.ts"
 import { callbackUrlOf, Providers } from "./providers.ts"
 
 /** A request to start a flow. `path` locates `redirectUrl` in the request, for error details. */
@@ -92,40 +84,25 @@ export class BrowserSignIn extends Context.Service<
   static readonly layer = Layer.effect(
     BrowserSignIn,
     Effect.gen(function* () {
+      const players = yield* makePlayers
+      const flow = yield* makeRedirectFlow(players)
+      const checkRedirectUrl = yield* makeRedirectUrlCheck
       return BrowserSignIn.of({
-        start: yield* makeStart,
-        callback: yield* makeCallback,
+        start: Effect.fn("BrowserSignIn.start")(function* (start) {
+          const { environment, path, playerId, provider, request, sessionId } = start
+          const { environmentId } = environment
+          yield* checkRedirectUrl(environment, request.redirectUrl, path)
+          const context = { environmentId, provider, playerId, sessionId }
+          const client = yield* players.clientOf(context)
+          if (client === undefined) return yield* new ProviderNotConfigured()
+          return yield* flow.start(client, context, request)
+        }),
+        callback: Effect.fn("BrowserSignIn.callback")(flow.callback),
         exchange: yield* makeExchange
       })
     })
   )
 }
-
-const makeStart = Effect.gen(function* () {
-  const clients = yield* ProviderClients
-  const flows = yield* FlowStore
-  const checkRedirectUrl = yield* makeRedirectUrlCheck
-  const providers = yield* Providers
-  const random = yield* SecureRandom.SecureRandom
-  const { baseUrl } = yield* Settings
-  return Effect.fn("BrowserSignIn.start")(
-    function* ({ environment, path, playerId, provider, request, sessionId }: Start) {
-      const { environmentId } = environment
-      const { challenge, redirectUrl } = request
-      yield* checkRedirectUrl(environment, redirectUrl, path)
-      const credentials = yield* providers.credentials(environmentId, provider)
-      if (Option.isNone(credentials)) return yield* new ProviderNotConfigured()
-      const proofs = { nonce: yield* randomSecret, verifier: yield* randomSecret }
-      const state = yield* randomSecret
-      const context = { environmentId, provider, playerId, sessionId }
-      yield* flows.saveState(context, state, { redirectUrl, challenge, ...proofs })
-      const callbackUrl = callbackUrlOf(baseUrl, provider)
-      const client = { provider, credentials: credentials.value, callbackUrl }
-      return yield* clients.authorizeUrl(client, { state, ...proofs })
-    },
-    Effect.provideService(SecureRandom.SecureRandom, random)
-  )
-})
 
 /**
  * Completes a profile with what Apple sent at an earlier callback whose code was never exchanged: Apple
@@ -144,56 +121,39 @@ const makeComplete = Effect.map(FlowStore, (flows) =>
   })
 )
 
-const makeCallback = Effect.gen(function* () {
+/** Players of an environment as the subject of the flow. */
+const makePlayers = Effect.gen(function* () {
   const complete = yield* makeComplete
   const flows = yield* FlowStore
   const grants = yield* ProviderGrants
   const identitySignIn = yield* IdentitySignIn
   const providers = yield* Providers
-  const readReturn = yield* makeReadReturn
   const { baseUrl } = yield* Settings
-
-  /** Issues the code of a callback, or fails with the reason of the refusal. */
-  const issueCode = Effect.fnUntraced(function* (
-    { data, isExpired, ...context }: TakenFlow<AuthorizationState>,
-    returned: ProviderReturn
-  ) {
-    const { environmentId, provider } = context
-    const fail = (error: SignInError) => Effect.fail(error)
-    if (isExpired) return yield* fail("expired")
-    const credentials = yield* providers.credentials(environmentId, provider)
-    if (Option.isNone(credentials)) return yield* fail("provider_not_configured")
-    const callbackUrl = callbackUrlOf(baseUrl, provider)
-    const client = { provider, credentials: credentials.value, callbackUrl }
-    const { profile: sent, revocableToken } = yield* readReturn(client, returned, data)
-    const error = yield* identitySignIn.precheck(context, sent)
-    if (error !== undefined) return yield* fail(error)
-    const profile = yield* complete(context, sent)
-    const grantSealed = yield* grants.seal(environmentId, provider, revocableToken)
-    const { challenge } = data
-    return yield* flows.saveResult(context, { challenge, profile, grantSealed })
-  })
-
-  return Effect.fn("BrowserSignIn.callback")(function* (
-    provider: Provider,
-    returned: ProviderReturn
-  ) {
-    const found = yield* flows.takeState(provider, returned.state ?? "")
-    if (Option.isNone(found)) return Option.none()
-    const flow = found.value
-    const { environmentId } = flow
-    const { redirectUrl } = flow.data
-    return yield* issueCode(flow, returned).pipe(
-      Effect.annotateLogs({ environmentId, provider }),
-      // The provider's redirect carries no key.
-      Effect.provideService(Tenant, environmentId),
-      Effect.match({
-        onSuccess: (code) => redirectWith(redirectUrl, { code }),
-        onFailure: (error) => redirectWith(redirectUrl, { error })
-      }),
-      Effect.asSome
-    )
-  })
+  return {
+    tenantOf: ({ environmentId }: FlowContext) => environmentId,
+    annotationsOf: ({ environmentId }: FlowContext) => ({ environmentId }),
+    putState: flows.saveState,
+    takeState: flows.takeState,
+    clientOf: Effect.fnUntraced(function* ({ environmentId, provider }: FlowContext) {
+      const credentials = Option.getOrUndefined(
+        yield* providers.credentials(environmentId, provider)
+      )
+      const callbackUrl = callbackUrlOf(baseUrl, provider)
+      return credentials && { provider, credentials, callbackUrl }
+    }),
+    putResult: Effect.fnUntraced(function* (
+      context: FlowContext,
+      { profile: sent, revocableToken }: ProviderSignIn,
+      challenge: string
+    ) {
+      const error = yield* identitySignIn.precheck(context, sent)
+      if (error !== undefined) return yield* Effect.fail(error)
+      const profile = yield* complete(context, sent)
+      const { environmentId, provider } = context
+      const grantSealed = yield* grants.seal(environmentId, provider, revocableToken)
+      return yield* flows.saveResult(context, { challenge, profile, grantSealed })
+    })
+  }
 })
 
 const makeExchange = Effect.gen(function* () {
@@ -209,11 +169,9 @@ const makeExchange = Effect.gen(function* () {
     { code, verifier }: SignInCode,
     keep: Keep<KeptSignIn>
   ) {
-    const flow = Option.getOrUndefined(yield* flows.takeResult(environmentId, code))
+    const flow = redeemed(yield* flows.takeResult(environmentId, code), verifier)
     // A value, so that the transaction commits: a wrong verifier spends the code.
-    const refused = Result.fail(new InvalidCode())
-    if (flow === undefined || flow.isExpired) return refused
-    if (!isVerifierOf(flow.data.challenge, verifier)) return refused
+    if (flow === undefined) return Result.fail(new InvalidCode())
     // It may have been disabled since the callback.
     yield* providers.requireEnabled(environmentId, flow.provider)
     const session = yield* identitySignIn.signIn(flow, flow.data)

@@ -53,31 +53,24 @@ export interface FlowContext {
 }
 
 /** Flow that a caller has taken out of the store. */
-export interface TakenFlow<A> extends FlowContext {
-  readonly data: A
-  readonly isExpired: boolean
-}
+export type TakenFlow<F, A> = F & { readonly data: A; readonly isExpired: boolean }
 
 /** Stores OAuth flows until a caller takes them or they expire. */
 export class FlowStore extends Context.Service<
   FlowStore,
   {
-    /** Stores the state of an authorization request under its `state` parameter. */
-    readonly saveState: (
-      context: FlowContext,
-      state: string,
-      data: AuthorizationState
-    ) => Effect.Effect<void>
+    /** Stores the state of an authorization request and returns its new `state` parameter. */
+    readonly saveState: (context: FlowContext, data: AuthorizationState) => Effect.Effect<string>
     readonly takeState: (
       provider: Provider,
       state: string
-    ) => Effect.Effect<Option.Option<TakenFlow<AuthorizationState>>>
+    ) => Effect.Effect<Option.Option<TakenFlow<FlowContext, AuthorizationState>>>
     /** Stores the result of a callback and returns its new code. */
     readonly saveResult: (context: FlowContext, data: AuthorizationResult) => Effect.Effect<string>
     readonly takeResult: (
       environmentId: EnvironmentId,
       code: string
-    ) => Effect.Effect<Option.Option<TakenFlow<AuthorizationResult>>>
+    ) => Effect.Effect<Option.Option<TakenFlow<FlowContext, AuthorizationResult>>>
     /** Keeps what the provider does not repeat, so that a sign-in that was not completed loses nothing. */
     readonly keepDetails: (
       context: FlowContext,
@@ -104,21 +97,23 @@ export class FlowStore extends Context.Service<
     Effect.gen(function* () {
       const repository = yield* FlowRepository
       const random = yield* SecureRandom.SecureRandom
+      const newSecret = Effect.provideService(randomSecret, SecureRandom.SecureRandom, random)
       const states = yield* makeSealedStore(AuthorizationState, limits.stateSeconds)
       const results = yield* makeSealedStore(AuthorizationResult, sessions.oauthCodeSeconds)
       const details = yield* makeSealedStore(FirstDetails, limits.detailsSeconds)
       yield* sweepHourly("OAuth flows", repository.sweep)
       return FlowStore.of({
-        saveState: (context, state, data) => states.put(context, `state/${state}`, data),
+        saveState: Effect.fnUntraced(function* (context, data) {
+          const state = yield* newSecret
+          yield* states.put(context, `state/${state}`, data)
+          return state
+        }),
         takeState: (provider, state) => states.take(`state/${state}`, provider),
-        saveResult: Effect.fnUntraced(
-          function* (context, data) {
-            const code = yield* randomSecret
-            yield* results.put(context, `code/${context.environmentId}/${code}`, data)
-            return code
-          },
-          Effect.provideService(SecureRandom.SecureRandom, random)
-        ),
+        saveResult: Effect.fnUntraced(function* (context, data) {
+          const code = yield* newSecret
+          yield* results.put(context, `code/${context.environmentId}/${code}`, data)
+          return code
+        }),
         takeResult: (environmentId, code) => results.take(`code/${environmentId}/${code}`, null),
         keepDetails: ({ environmentId, provider }, subject, data) => {
           const context = { environmentId, provider, playerId: null, sessionId: null }
@@ -146,18 +141,35 @@ const detailsKey = ({ environmentId, provider }: FlowContext, subject: string): 
 const useHash = ({ environmentId, provider }: FlowContext, id: string): string =>
   sha256(`use/${environmentId}/${provider}/${id}`)
 
-/** Seals the data of flows and opens it again. Binds the seal to the hash of the flow's secret. */
-export const makeFlowSeal = Effect.fnUntraced(function* <A, I>(schema: Schema.Codec<A, I>) {
+/** Row of a flow, whose data is sealed and bound to the hash of the flow's secret. */
+interface SealedRow {
+  readonly hash: string
+  readonly sealed: string
+  readonly expiresAt: DateTime.Utc
+}
+
+/** Seals the data of flows that live so long, and opens the rows that a caller takes. */
+export const makeFlowSeal = Effect.fnUntraced(function* <A, I>(
+  schema: Schema.Codec<A, I>,
+  seconds: number
+) {
   const secrets = yield* Secrets
   const text = Schema.fromJsonString(schema)
   const encode = Schema.encodeEffect(text)
   const decode = Schema.decodeEffect(text)
   const purposeOf = (hash: string) => `sign-in step ${hash}`
   return {
-    seal: (hash: string, data: A) =>
-      Effect.flatMap(Effect.orDie(encode(data)), (plain) => secrets.seal(plain, purposeOf(hash))),
-    open: (hash: string, sealed: string) =>
-      Effect.orDie(Effect.flatMap(secrets.open(sealed, purposeOf(hash)), decode))
+    seal: Effect.fnUntraced(function* (hash: string, data: A) {
+      const plain = yield* Effect.orDie(encode(data))
+      const sealed = yield* secrets.seal(plain, purposeOf(hash))
+      return { hash, sealed, expiresAt: DateTime.add(yield* DateTime.now, { seconds }) }
+    }),
+    open: Effect.fnUntraced(function* <F>({ expiresAt, hash, sealed, ...flow }: F & SealedRow) {
+      const opened = secrets.open(sealed, purposeOf(hash))
+      const data = yield* Effect.orDie(Effect.flatMap(opened, decode))
+      const isExpired = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
+      return { ...flow, data, isExpired }
+    })
   }
 })
 
@@ -168,34 +180,23 @@ const makeSealedStore = Effect.fnUntraced(function* <A extends object, I>(
 ) {
   const repository = yield* FlowRepository
   const { open, seal } = yield* makeFlowSeal(
-    Schema.Struct({ carried: schema, sessionId: Schema.NullOr(Schema.String) })
+    Schema.Struct({ carried: schema, sessionId: Schema.NullOr(Schema.String) }),
+    seconds
   )
-
-  const put = Effect.fnUntraced(function* (
-    { sessionId, ...context }: FlowContext,
-    key: string,
-    data: A
-  ) {
-    const hash = sha256(key)
-    const sealed = yield* seal(hash, { carried: data, sessionId })
-    const expiresAt = DateTime.add(yield* DateTime.now, { seconds })
-    yield* repository.insert({ ...context, hash, sealed, expiresAt })
-  })
-
-  const take = Effect.fnUntraced(function* (key: string, provider: Provider | null) {
-    const found = yield* repository.take(sha256(key), provider)
-    if (Option.isNone(found)) return Option.none<TakenFlow<A>>()
-    const { environmentId, expiresAt, hash, playerId, sealed } = found.value
-    const { carried: data, sessionId } = yield* open(hash, sealed)
-    return Option.some<TakenFlow<A>>({
-      environmentId,
-      provider: found.value.provider,
-      playerId,
-      sessionId,
-      data,
-      isExpired: DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
+  return {
+    put: Effect.fnUntraced(function* (
+      { sessionId, ...context }: FlowContext,
+      key: string,
+      data: A
+    ) {
+      const row = yield* seal(sha256(key), { carried: data, sessionId })
+      yield* repository.insert({ ...context, ...row })
+    }),
+    take: Effect.fnUntraced(function* (key: string, provider: Provider | null) {
+      const found = yield* repository.take(sha256(key), provider)
+      if (Option.isNone(found)) return Option.none<TakenFlow<FlowContext, A>>()
+      const { data, ...flow } = yield* open(found.value)
+      return Option.some({ ...flow, sessionId: data.sessionId, data: data.carried })
     })
-  })
-
-  return { put, take }
+  }
 })

@@ -5,26 +5,15 @@ import { Api } from "#rpc/api"
 import { CurrentEnvironment, type PlayerCaller, PlayerIfAny } from "#rpc/auth"
 import { Unauthorized } from "#rpc/errors/codes"
 import { Provider } from "#rpc/identities"
-import { type Throttle, throttles as limits } from "#rpc/limits"
+import { throttles as limits } from "#rpc/limits"
 import { ProviderGate, type ProviderReturn } from "#rpc/oauth/sign-in"
 import { apiGroup } from "#server/platform/api-group"
-import { clientAddress } from "#server/platform/client-address"
-import { Settings } from "#server/platform/settings/settings"
-import { takeToken } from "#server/platform/throttle-guard"
-import { Throttles } from "#server/platform/throttles"
+import { makeThrottleAddress } from "#server/platform/throttle-guard"
 import { BrowserSignIn } from "./browser-sign-in.ts"
 import { NativeSignIn } from "./native-sign-in.ts"
 import { expiredPage, redirectTo } from "./pages.ts"
 import { Providers } from "./providers.ts"
-import { redirectWith } from "./provider-return.ts"
-
-const makeThrottleAddress = Effect.gen(function* () {
-  const throttles = yield* Throttles
-  const { trustedProxies } = yield* Settings
-  /** Takes a token of the client's address for one action. */
-  return (throttle: Throttle, action: string, request: HttpServerRequest.HttpServerRequest) =>
-    takeToken(throttles, throttle, `${action}:${clientAddress(request, trustedProxies)}`)
-})
+import { redirectWith } from "./redirect-flow.ts"
 
 /** The player and session to link the identity to; nulls for a sign-in. */
 const linkTo = (player: PlayerCaller | undefined) => ({

@@ -10,7 +10,7 @@ import type { DeveloperExchange } from "#rpc/oauth/developers"
 import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
-import { countFailures, takeToken } from "#server/platform/throttle-guard"
+import { countFailures, makeThrottleAddress } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { DeveloperAccountsLive } from "#server/features/developers/layers"
 import { DeveloperOAuth } from "#server/features/developers/oauth"
@@ -33,6 +33,7 @@ const makeHandlers = Effect.gen(function* () {
   const sessions = yield* DeveloperSessions
   const signIn = yield* makeDeveloperSignIn
   const throttles = yield* Throttles
+  const throttleAddress = yield* makeThrottleAddress
   const { trustedProxies } = yield* Settings
   const check = Effect.fnUntraced(function* (request: Request) {
     if (!dashboard.isServed(request)) return yield* new NotFound()
@@ -85,8 +86,7 @@ const makeHandlers = Effect.gen(function* () {
       repeatKey: string | undefined
     ) {
       yield* check(request)
-      const key = `developer-oauth-exchange:${clientAddress(request, trustedProxies)}`
-      yield* takeToken(throttles, limits.oauthExchangePerAddress, key)
+      yield* throttleAddress(limits.oauthExchangePerAddress, "developer-oauth-exchange", request)
       const result = yield* oauth.exchange(payload, repeatKey)
       // The other intents need a session already, and their results are of no use here.
       return result.intent === "login" ? yield* keep(result) : yield* new InvalidCode()
