@@ -27,23 +27,17 @@ import { TwoRunnersLive } from "./demo/two-runners.ts"
 import { ListenerFrames } from "./features/channels/frames.ts"
 import { Channels } from "./features/channels/service.ts"
 import { StartCode } from "./features/developers/sign-in-links.ts"
-import { FeatureRepositories, FeatureRoutes, FeatureServices } from "./feature-layers.ts"
-import { EmailPages } from "./features/email/pages.ts"
+import {
+  FeaturePages,
+  FeatureRepositories,
+  FeatureRoutes,
+  FeatureRouteServices,
+  FeatureServices
+} from "./feature-layers.ts"
 import { FunctionsGateLive } from "./features/functions/gate.ts"
 import { FunctionCallersLive, FunctionsLive } from "./features/functions/layers.ts"
-import { HostedApps } from "./features/hosting/apps.ts"
-import { CustomDomains } from "./features/hosting/domains.ts"
-import { Origins } from "./features/hosting/origins.ts"
-import { ServedHostRoute } from "./features/hosting/served-host.ts"
-import { ProviderClients } from "./features/oauth/clients.ts"
-import { FlowStore } from "./features/oauth/flow-store.ts"
-import { ProviderGrants } from "./features/oauth/grants.ts"
-import { IdentitySignIn } from "./features/oauth/identity-sign-in.ts"
-import { Providers } from "./features/oauth/providers.ts"
 import { TurnServers } from "./features/peers/turn-servers.ts"
 import { SeedLive } from "./features/projects/seed.ts"
-import { CardImages } from "./features/share/card-images.ts"
-import { SharePage } from "./features/share/page.ts"
 import { MediaWorkersLive } from "./features/voice/media-workers.ts"
 import { VoiceSessions } from "./features/voice/service.ts"
 import { ConfigChanges } from "./gateway/config-changes.ts"
@@ -130,10 +124,7 @@ const PlatformLive = Layer.mergeAll(
 ).pipe(Layer.provideMerge(Layer.mergeAll(Invalidation.layer, Secrets.layer)))
 
 /** Layers below the endpoints, except entities. They need a database. */
-export const CoreLive = Origins.layer.pipe(
-  Layer.provideMerge(HostedApps.layer),
-  Layer.provideMerge(CustomDomains.layer),
-  Layer.provideMerge(FeatureServices),
+export const CoreLive = FeatureServices.pipe(
   Layer.provideMerge(PlatformLive),
   Layer.provideMerge(Layer.merge(FeatureRepositories, PlatformRepositories))
 )
@@ -159,15 +150,7 @@ const FramesLive = Frames.layer.pipe(
 // HTTP: handlers of the API, and pages.
 
 /** Services that only routes use. */
-const RouteServicesLive = Layer.mergeAll(
-  CardImages.layer,
-  FlowStore.layer,
-  IdentitySignIn.layer,
-  Mailer.layer
-).pipe(
-  Layer.provideMerge(ProviderGrants.layer),
-  Layer.provideMerge(Layer.mergeAll(ProviderClients.layer, Providers.layer))
-)
+const RouteServicesLive = Layer.merge(FeatureRouteServices, Mailer.layer)
 
 /** The API over HTTP, and the same handlers for calls in the process. */
 const ApiRoutes = Layer.merge(
@@ -193,9 +176,7 @@ export const Routes = Layer.mergeAll(
   DemoRunners,
   DevMailPage,
   DocsSite,
-  EmailPages,
-  ServedHostRoute,
-  SharePage,
+  FeaturePages,
   StartPage,
   VoicePage,
   WebSocketRoutes,

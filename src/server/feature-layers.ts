@@ -59,7 +59,7 @@ const features = [
 ] as const
 
 /** The layers that a feature may have. */
-type Kind = "repositories" | "services" | "routes"
+type Kind = "repositories" | "services" | "routeServices" | "routes" | "pages"
 
 /** One layer of each feature; an empty one of a feature that has none. */
 const each = <
@@ -78,6 +78,12 @@ export const FeatureRepositories = Layer.mergeAll(...each(features, "repositorie
 
 /** Services that handlers, frames and entities share. */
 export const FeatureServices = Layer.mergeAll(...each(features, "services"))
+
+/** Services that only routes use. */
+export const FeatureRouteServices = Layer.mergeAll(...each(features, "routeServices"))
+
+/** Routes beside those of the API. */
+export const FeaturePages = Layer.mergeAll(...each(features, "pages"))
 
 /** What each feature stores about a player. */
 const playerDataParts = features.flatMap((feature) => ("player" in feature ? [feature.player] : []))

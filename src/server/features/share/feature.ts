@@ -5,7 +5,9 @@ import { ShareLinkRepository } from "#sql/share/links"
 import { ShareVisitRepository } from "#sql/share/visits"
 import { XProfileRepository } from "#sql/share/x-profiles"
 import { playerPart, type StoredPlayer } from "#server/platform/player-parts"
+import { CardImages } from "./card-images.ts"
 import { ShareHttp } from "./handlers.ts"
+import { SharePage } from "./page.ts"
 import { XProfilesHttp } from "./x-profiles.ts"
 
 const part = Effect.gen(function* () {
@@ -36,7 +38,9 @@ export const share = {
     ShareVisitRepository.layer,
     XProfileRepository.layer
   ),
+  routeServices: CardImages.layer,
   routes: Layer.merge(ShareHttp, XProfilesHttp),
+  pages: SharePage,
   player: playerPart(
     shareFeature,
     [{ table: "share_links", exportedAs: "shareLinks", deletion: "cascade" }],
