@@ -19,6 +19,7 @@ import { hosting as limits } from "#rpc/limits"
 import { DomainRepository, type DomainRow } from "#sql/hosting/domains"
 import { requireCredentials } from "#server/platform/credential-check"
 import { makeTransaction } from "#server/platform/database"
+import { awaitDatabase } from "#server/platform/database-start"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
 import { invalidField } from "#server/platform/invalid-request"
 import { Invalidation } from "#server/platform/invalidation"
@@ -74,7 +75,7 @@ const makeLabels = Effect.gen(function* () {
     for (const domain of labels.keys()) if (!served.has(domain)) labels.delete(domain)
     for (const [domain, label] of served) labels.set(domain, label)
   })
-  yield* load
+  yield* awaitDatabase(load)
   yield* invalidation.subscribe(({ kind }) =>
     kind === "domains" || kind === "everything" ? load : Effect.void
   )
