@@ -10,7 +10,7 @@ const Stored = Schema.Struct({
   bound: Schema.optionalKey(Schema.Boolean)
 })
 
-/** What an environment has used of its bounds, as its runner measures it; a bound of 0 is none. */
+/** What an environment has used of its bounds, as its runner measures it. It measures nothing for a bound of 0. */
 const Usage = Schema.Struct({
   cpu: Schema.Struct({ usedMs: Schema.Int, maxMs: Schema.Int, waitMs: Schema.Int }),
   storage: Schema.Struct({
@@ -53,7 +53,7 @@ export const FunctionsStatus = Schema.Struct({
     "`cpuMsMax`. `secrets` are names only. A resource that is not `bound` has data " +
     "of an earlier version. `usage` is null where no runner " +
     "has the environment: `cpu` of the last minute, with the milliseconds until calls begin again; `storage` " +
-    "on disk, where code does not run in the state `over`."
+    "on disk, where code does not run in the state `over`. A bound of 0 is none, and nothing is measured then."
 })
 export type FunctionsStatus = typeof FunctionsStatus.Type
 

@@ -2,6 +2,9 @@
 
 const seconds = (millis: number): string => `${Math.ceil(millis / 1000)} s`
 
+/** The service measures only what has a limit. */
+const unbounded = "No limit"
+
 export const functionTexts = {
   functions: {
     title: "Functions",
@@ -59,10 +62,10 @@ export const functionTexts = {
     limitsSaved: "The limits are changed.",
     cpuMinute: "CPU time of a minute",
     cpuUsed: (usedMs: number, maxMs: number) =>
-      maxMs === 0 ? seconds(usedMs) : `${seconds(usedMs)} of ${seconds(maxMs)}`,
+      maxMs === 0 ? unbounded : `${seconds(usedMs)} of ${seconds(maxMs)}`,
     cpuWait: (waitMs: number) => `Used up: calls begin again in ${seconds(waitMs)}`,
     storage: "Storage",
-    storageUsed: (used: string, max: string) => (max === "" ? used : `${used} of ${max}`),
+    storageUsed: (used: string, max: string) => (max === "" ? unbounded : `${used} of ${max}`),
     storageStates: {
       full: "Full: writes are refused",
       over: "Too much: the code is stopped until data is deleted"
@@ -78,7 +81,7 @@ export const functionTexts = {
     binding: "Name",
     kind: "Kind",
     stored: "Stored",
-    unbound: "(of an earlier version)",
+    unbound: "of an earlier version",
     kinds: { databases: "database", kv: "key-value", files: "files", queues: "queue" },
     messages: (value: number) =>
       `${value.toLocaleString("en")} ${value === 1 ? "message waits" : "messages wait"}`,

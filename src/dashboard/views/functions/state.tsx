@@ -8,7 +8,7 @@ import { texts } from "../../core/texts.ts"
 import { Cancel, Confirm, Dialog } from "../../parts/dialog.tsx"
 import { Field, Form } from "../../parts/form.tsx"
 import { useCurrentView } from "../../parts/current-view.ts"
-import { Badge, bytes, Copyable, Panel } from "../../parts/basics.tsx"
+import { Badge, bytes, Copyable, count, Panel } from "../../parts/basics.tsx"
 
 const { functions: own } = texts
 
@@ -126,7 +126,7 @@ const Facts = ({
         <dt>{own.cpu}</dt>
         <dd>{own.millis(limits.cpuMs)}</dd>
         <dt>{own.subRequests}</dt>
-        <dd>{limits.subRequests}</dd>
+        <dd>{count(limits.subRequests)}</dd>
         {usage !== undefined && usage !== null && <Used usage={usage} />}
         {durableObjects.length > 0 && (
           <>
@@ -205,7 +205,7 @@ const Resources = ({ status }: { readonly status: Status }) => {
                 <tr key={kind + binding}>
                   <td>
                     <code>{binding}</code>
-                    {!bound && <span class="soft"> {own.unbound}</span>}
+                    {!bound && <div class="soft small">{own.unbound}</div>}
                   </td>
                   <td>{own.kinds[kind]}</td>
                   <td class="number">{text}</td>
