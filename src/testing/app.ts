@@ -102,6 +102,8 @@ const startApp = Effect.fnUntraced(function* (env: Readonly<Record<string, strin
   const path = yield* Path.Path
   const database = yield* TestDatabase
   const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "svc-app-" })
+  // If this is root, users of functions pass through: the service would take a folder that outlives the test.
+  yield* fs.chmod(dataDir, 0o711)
   const settings = ConfigProvider.layer(
     ConfigProvider.fromEnv({
       env: {

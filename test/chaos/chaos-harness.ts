@@ -2,8 +2,7 @@
  * The cluster under test: runner processes on one Postgres behind a balancer. A fault proxy carries each
  * connection between two runners and from a runner to Postgres.
  */
-import { mkdtemp, readFile, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
@@ -14,6 +13,7 @@ import { configure, type TestTarget } from "#testing/players"
 import { freePort, type Runner, type RunnerError, startRunner } from "#testing/runners"
 import { Balancer } from "./balancer.ts"
 import { FaultProxy } from "./fault-proxy.ts"
+import { dataFolder } from "../support/data-folder.ts"
 
 const redirect = fileURLToPath(new URL("./redirect.ts", import.meta.url))
 
@@ -125,10 +125,7 @@ export class ChaosHarness {
     nodeOptions: ReadonlyArray<string> = [],
     main?: string
   ) {
-    const dataDir = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "chaos-runners-"))),
-      (dir) => Effect.promise(() => rm(dir, { recursive: true, force: true }))
-    )
+    const dataDir = yield* dataFolder("chaos-runners-")
     const balancer = yield* Effect.acquireRelease(
       Effect.promise(() => Balancer.open()),
       (opened) => Effect.sync(() => opened.close())

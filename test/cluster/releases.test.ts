@@ -2,9 +2,6 @@
  * Runner processes of two releases that cannot work together: both say so, and the older ones drain.
  * @module-tag long
  */
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
@@ -12,6 +9,7 @@ import { TestDatabase } from "#testing/app"
 import { type Runner, startRunner } from "#testing/runners"
 import { newerRelease } from "../support/newer-release.ts"
 import { DatabaseLive } from "../support/service.ts"
+import { dataFolder } from "../support/data-folder.ts"
 
 const newerMain = fileURLToPath(new URL("../support/newer-release.ts", import.meta.url))
 const draining = "Draining, since newer runners replace this one"
@@ -59,10 +57,7 @@ describe("runner processes with different cluster protocols", () => {
     () =>
       Effect.gen(function* () {
         const { url: databaseUrl } = yield* TestDatabase
-        const dataDir = yield* Effect.acquireRelease(
-          Effect.promise(() => mkdtemp(join(tmpdir(), "releases-"))),
-          (dir) => Effect.promise(() => rm(dir, { recursive: true, force: true }))
-        )
+        const dataDir = yield* dataFolder("releases-")
         const older = [
           yield* startRunner({ databaseUrl, dataDir }),
           yield* startRunner({ databaseUrl, dataDir })

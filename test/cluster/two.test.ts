@@ -1,7 +1,6 @@
 /** `npm run start:two`: two runners behind one port, for development only. */
 import { spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, layer } from "@effect/vitest"
@@ -11,6 +10,7 @@ import { at, configure, newPlayer } from "#testing/players"
 import { freePort } from "#testing/runners"
 import { DatabaseLive } from "../support/service.ts"
 import { freeUdpPort } from "../support/udp-port.ts"
+import { dataFolder } from "../support/data-folder.ts"
 
 const two = fileURLToPath(new URL("../../src/server/demo/two.ts", import.meta.url))
 const bin = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))
@@ -39,10 +39,7 @@ layer(DatabaseLive, { excludeTestServices: true })("two runners on one laptop", 
       Effect.gen(function* () {
         const { url: databaseUrl } = yield* TestDatabase
         const port = yield* freePort
-        const dataDir = yield* Effect.acquireRelease(
-          Effect.sync(() => mkdtempSync(join(tmpdir(), "two-"))),
-          (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-        )
+        const dataDir = yield* dataFolder("two-")
         const turnPort = yield* freeUdpPort
         const { output } = yield* start({
           SVC_TURN_PORT: `${turnPort}`,

@@ -3,8 +3,7 @@
  * `deploy/kubernetes.yaml` give their containers.
  * @module-tag long
  */
-import { mkdtemp, readdir, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
@@ -17,6 +16,7 @@ import { needsPrograms, programs, runClient } from "../support/debian-postgres.t
 import { masterKeyOf } from "../support/master-keys.ts"
 import { play } from "../support/restorable-data.ts"
 import { targetOf } from "../support/runner-target.ts"
+import { dataFolder } from "../support/data-folder.ts"
 
 const compose: unknown = parse(
   readFileSync(new URL("../../compose.yaml", import.meta.url), "utf8"),
@@ -29,10 +29,7 @@ const roleOf = (service: string) => {
   return /^postgres:\/\/(\w+):/.exec(String(url))?.[1] ?? ""
 }
 
-const temporaryFolder = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "backup-roles-"))),
-  (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
-)
+const temporaryFolder = dataFolder("backup-roles-")
 
 const program = "src/server/backup/main.ts"
 const masterKey = masterKeyOf(5)

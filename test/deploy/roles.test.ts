@@ -3,9 +3,6 @@
  * migrates, the service runs as the other role, and that role cannot rewrite the audit log.
  * @module-tag long
  */
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { guest, request } from "#testing/players"
@@ -14,11 +11,9 @@ import { makeDatabase, runOn } from "../support/database-roles.ts"
 import { needsPrograms, programs, startServer } from "../support/debian-postgres.ts"
 import { targetOf } from "../support/runner-target.ts"
 import { masterKeyOf } from "../support/master-keys.ts"
+import { dataFolder } from "../support/data-folder.ts"
 
-const temporaryDirectory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "roles-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-)
+const temporaryDirectory = dataFolder("roles-")
 
 /** What a service that is taken over might try on the audit log and the ledger. */
 const attempts = [

@@ -1,11 +1,9 @@
 /** The service under test: a real one in its own process, on its own Postgres. */
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Redacted } from "effect"
 import { cloneDatabase, testServer } from "#testing/database"
 import { startRunner } from "#testing/runners"
+import { dataFolder } from "../support/data-folder.ts"
 
 const main = fileURLToPath(new URL("isolated-service.ts", import.meta.url))
 const reporter = fileURLToPath(new URL("../chaos/process-stats-reporter.ts", import.meta.url))
@@ -13,10 +11,7 @@ const reporter = fileURLToPath(new URL("../chaos/process-stats-reporter.ts", imp
 export const startTarget = Effect.gen(function* () {
   const server = yield* testServer
   const databaseUrl = Redacted.value(yield* cloneDatabase(server))
-  const dataDir = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "fuzz-"))),
-    (dir) => Effect.promise(() => rm(dir, { recursive: true, force: true }))
-  )
+  const dataDir = yield* dataFolder("fuzz-")
   return yield* startRunner({
     databaseUrl,
     dataDir,

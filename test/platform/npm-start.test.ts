@@ -3,15 +3,13 @@
  * nothing, not even npm, which waits for its script.
  */
 import { spawn } from "node:child_process"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schedule } from "effect"
 import { TestDatabase } from "#testing/app"
 import { freePort } from "#testing/runners"
 import { DatabaseLive } from "../support/service.ts"
+import { dataFolder } from "../support/data-folder.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
@@ -32,10 +30,7 @@ const untilHealth = (port: number, status: number | undefined) =>
 /** Starts the service by npm, the leader of a process group. */
 const npmStart = Effect.fnUntraced(function* (port: number) {
   const { url } = yield* TestDatabase
-  const dataDir = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "npm-start-"))),
-    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-  )
+  const dataDir = yield* dataFolder("npm-start-")
   const settings = { PORT: port, HOST: "127.0.0.1", DATABASE_URL: url, SVC_DATA_DIR: dataDir }
   const assignments = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
   return yield* Effect.acquireRelease(

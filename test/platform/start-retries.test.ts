@@ -3,14 +3,12 @@
  * @module-tag long
  */
 import { connect, createServer, type Socket } from "node:net"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schedule } from "effect"
 import { TestDatabase } from "#testing/app"
 import { startRunner } from "#testing/runners"
 import { DatabaseLive } from "../support/service.ts"
+import { dataFolder } from "../support/data-folder.ts"
 
 /** Connections that the database refuses while it is away: the service tries again each second. */
 const refusals = 3
@@ -73,10 +71,7 @@ const startWithCut = Effect.fnUntraced(
     const proxied = new URL(url)
     const proxy = yield* cutAt(new URL(url), isCut)
     proxied.port = `${proxy.port}`
-    const dataDir = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "start-"))),
-      (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
-    )
+    const dataDir = yield* dataFolder("start-")
     const runner = yield* startRunner({ databaseUrl: proxied.href, dataDir })
     yield* Effect.sync(runner.output).pipe(
       Effect.filterOrFail((output) => output.includes("Player backend listening")),

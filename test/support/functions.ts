@@ -1,9 +1,6 @@
 /** The runtime of functions on real workerd, with a control plane in memory and an HTTP server before it. */
-import { mkdtempSync, rmSync } from "node:fs"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { ConfigProvider, Context, Effect, Layer, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { EnvironmentId } from "#rpc/ids"
@@ -33,6 +30,7 @@ import {
   type ServerCall
 } from "#server/features/functions/control-plane"
 import { Settings } from "#server/platform/settings/settings"
+import { dataFolder } from "./data-folder.ts"
 
 /** A program of one module, or of several by name. */
 export const program = (
@@ -204,10 +202,7 @@ const makeServer = Effect.gen(function* () {
   return (server.address() as AddressInfo).port
 })
 
-const temporaryDirectory = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "functions-test-"))),
-  (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
-)
+const temporaryDirectory = dataFolder("functions-test-")
 
 /** Snapshots of a runner that needs none. */
 const noSnapshots = Layer.succeed(FunctionSnapshots, {

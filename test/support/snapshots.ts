@@ -1,7 +1,5 @@
 /** Runners of functions that share a database and a blob store, each with a disk of its own. */
-import { mkdtempSync, rmSync } from "node:fs"
 import { readdir } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -18,6 +16,7 @@ import { BlobStore, BlobStoreError } from "#server/platform/blobs/store"
 import { sharedPoolLayer } from "#server/platform/database-pool"
 import { FunctionsWorld, program, withFunctions } from "./functions.ts"
 import { SharedDatabase } from "./http-stack.ts"
+import { dataFolder } from "./data-folder.ts"
 
 /** The store of the runners: what it has stored, and how many further objects it takes. */
 export class SharedStore extends Context.Service<
@@ -32,10 +31,7 @@ export class SharedStore extends Context.Service<
 >()("test/support/snapshots/SharedStore") {}
 
 const makeStore = Effect.gen(function* () {
-  const folder = yield* Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "snapshots-test-"))),
-    (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
-  )
+  const folder = yield* dataFolder("snapshots-test-")
   const state = { left: Infinity }
   const stored: Array<string> = []
   const store = yield* folderStore(join(folder, "blobs"))

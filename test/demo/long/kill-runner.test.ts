@@ -1,8 +1,5 @@
 /** `npm run start:two`: the button of Star rush kills the runner of the room, and the game goes on. */
 import { spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schedule } from "effect"
@@ -13,6 +10,7 @@ import { TestDatabase } from "#testing/app"
 import { freePort } from "#testing/runners"
 import { Chromium, installed, needsChromium, newVisitor } from "../../support/client/chromium.ts"
 import { DatabaseLive } from "../../support/service.ts"
+import { dataFolder } from "../../support/data-folder.ts"
 
 const pathOf = (file: string) => fileURLToPath(new URL(`../../../${file}`, import.meta.url))
 
@@ -20,10 +18,7 @@ const pathOf = (file: string) => fileURLToPath(new URL(`../../../${file}`, impor
 const startTwo = Effect.gen(function* () {
   const { url: databaseUrl } = yield* TestDatabase
   const port = yield* freePort
-  const dataDir = yield* Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "svc-kill-"))),
-    (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-  )
+  const dataDir = yield* dataFolder("svc-kill-")
   const env = {
     PATH: pathOf("node_modules/.bin"),
     HOST: "127.0.0.1",

@@ -1,7 +1,4 @@
 /** Custom domains: proof by DNS, on every runner, and for nobody else. */
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -17,6 +14,7 @@ import {
   SharedDatabase
 } from "../../support/http-stack.ts"
 import { textRecordServer } from "../../support/name-server.ts"
+import { dataFolder } from "../../support/data-folder.ts"
 
 interface Machine {
   readonly folder: string
@@ -30,10 +28,7 @@ const Shared = Context.Service<Machine>("test/features/hosting/domains/Shared")
 const SharedLive = Layer.effect(
   Shared,
   Effect.gen(function* () {
-    const folder = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "svc-domains-"))),
-      (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-    )
+    const folder = yield* dataFolder("svc-domains-")
     const records = new Map<string, ReadonlyArray<string> | undefined>()
     return { folder, records, nameServer: (yield* textRecordServer(records)).at }
   })

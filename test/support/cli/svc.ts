@@ -1,13 +1,13 @@
 /** Runs the real `svc` in a temporary folder, isolated from the user's files. */
 import { type ChildProcess, fork, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { readFile, writeFile } from "node:fs/promises"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { at } from "#testing/players"
 import type { SvcRun } from "./svc-process.ts"
+import { dataFolder } from "../data-folder.ts"
 
 const bin = fileURLToPath(new URL("../../../src/cli/svc.js", import.meta.url))
 const svcProcess = fileURLToPath(new URL("svc-process.ts", import.meta.url))
@@ -135,21 +135,15 @@ const runIn = (folder: string, env: Readonly<Record<string, string>>): Folder["s
 
 /** Makes a temporary folder that the scope removes. Every run in it has these environment variables. */
 export const makeFolder = (env: Readonly<Record<string, string>> = {}) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "svc-cli-"))),
-      (path) => Effect.promise(() => rm(path, { recursive: true }))
-    ),
-    (path): Folder => ({
-      path,
-      svc: runIn(path, env),
-      read: (file) => Effect.promise(() => readFile(join(path, file), "utf8")),
-      write: (file, content) =>
-        Effect.promise(() =>
-          writeFile(
-            join(path, file),
-            typeof content === "string" ? content : JSON.stringify(content, null, 2)
-          )
+  Effect.map(dataFolder("svc-cli-"), (path): Folder => ({
+    path,
+    svc: runIn(path, env),
+    read: (file) => Effect.promise(() => readFile(join(path, file), "utf8")),
+    write: (file, content) =>
+      Effect.promise(() =>
+        writeFile(
+          join(path, file),
+          typeof content === "string" ? content : JSON.stringify(content, null, 2)
         )
-    })
-  )
+      )
+  }))
