@@ -7,7 +7,7 @@ import type { FeatureError, FeatureErrors } from "#rpc/config-document/feature-e
 import { PlayerId } from "#rpc/ids"
 import { closeCodes, type CloseCode } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
-import { dispatch, frameFeatureError, frameHead, parseFrame } from "#server/links/frames"
+import { dispatch, frameFeatureError, frameHead, parseFrame } from "#server/gateway/frames"
 import { waitingSince, type WaitingPlayers } from "#server/cluster/waiting-players"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"

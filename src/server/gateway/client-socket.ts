@@ -24,7 +24,7 @@ import {
   type WriteStats
 } from "#server/platform/socket-outbox"
 import { FrameBucket } from "#server/platform/frame-bucket"
-import { socketFeatureError } from "#server/links/frames"
+import { socketFeatureError } from "./frames.ts"
 import type { Listener } from "#server/links/listener"
 import type { PlayerConnection } from "#server/links/player-connection"
 import type { ConnectionEnd, FrameSink } from "#server/links/subscriber"

@@ -1,7 +1,7 @@
 /** The handlers of all player frames, the same for WebSockets and native RPC. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { replyWith } from "#server/links/frame-effects"
-import type { FrameHandlers } from "#server/links/frames"
+import type { FrameHandlers } from "#server/links/frame-handler"
 import { channelFrames, type ChannelServices } from "#server/features/channels/frames"
 import { matchmakingFrames, type MatchmakingServices } from "#server/features/matchmaking/frames"
 import { peerFrames } from "#server/features/peers/frames"

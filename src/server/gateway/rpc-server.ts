@@ -26,7 +26,7 @@ import {
   type FramePayload,
   frameTable,
   type FrameType
-} from "#server/links/frames"
+} from "#server/links/frame-handler"
 import { waitingSince } from "#server/cluster/waiting-players"
 import { Hub } from "#server/links/hub"
 import type { FrameSink } from "#server/links/subscriber"

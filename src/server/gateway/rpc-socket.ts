@@ -9,7 +9,7 @@ import { type CodedError, InvalidFrame, RateLimited, Unauthorized } from "#rpc/e
 import { changedNumberOf, numberRule } from "#rpc/json"
 import type { CloseCode } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
-import { frameFeatureError } from "#server/links/frames"
+import { frameFeatureError } from "./frames.ts"
 import type { PlayerConnection } from "#server/links/player-connection"
 import {
   type Admission,
@@ -23,7 +23,7 @@ import {
  * Time that the error of a closing connection may take to its client: it waits for
  * acknowledgements.
  */
-const farewell = "100 millis"
+const closeDelay = "100 millis"
 
 const Id = Schema.Union([Schema.String, Schema.Number])
 
@@ -115,7 +115,7 @@ export class RpcSocket extends ClientSocket {
     this.admission?.connection?.close(endOf(code))
     this.#endStream?.(error)
     const end = Effect.sync(() => super.close(code, reason))
-    this.#host.run(Effect.delay(end, farewell))
+    this.#host.run(Effect.delay(end, closeDelay))
   }
 
   /** Sends a message of the RPC server. */

@@ -8,16 +8,16 @@ import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
 import { socket as limits } from "#rpc/limits"
 import { closeCodes, type HeldSeat } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
+import type { FrameHandlers } from "#server/links/frame-handler"
 import {
   dispatch,
   frameFeatureError,
   type FrameError,
-  type FrameHandlers,
   type FrameHead,
   frameHead,
   type FrameMembers,
   parseFrame
-} from "#server/links/frames"
+} from "./frames.ts"
 import type { Listener } from "#server/links/listener"
 import { replyFrame, warnFrame } from "#server/links/reply-frames"
 import {

@@ -8,7 +8,7 @@ import {
   type FrameType,
   type Handler,
   refuse
-} from "./frames.ts"
+} from "./frame-handler.ts"
 
 /** A connection that runs work, which ends with it. */
 interface WorkingConnection {

@@ -15,7 +15,7 @@ import {
 import { type EnvironmentId, newId } from "#rpc/ids"
 import type { QueueSettings } from "#entities/matchmaking-queue/protocol"
 import { replyWith } from "#server/links/frame-effects"
-import type { FrameHandlers, FramePayload } from "#server/links/frames"
+import type { FrameHandlers, FramePayload } from "#server/links/frame-handler"
 import { Hub } from "#server/links/hub"
 import type { HeldTicket, PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "../config/service.ts"

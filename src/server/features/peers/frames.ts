@@ -2,7 +2,7 @@
 import { type Context, Effect } from "effect"
 import { NotInRoom } from "#rpc/errors/codes"
 import { replyWith } from "#server/links/frame-effects"
-import type { FrameHandlers } from "#server/links/frames"
+import type { FrameHandlers } from "#server/links/frame-handler"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { requestOfRoom } from "../rooms/service.ts"
 import { TurnServers } from "./turn-servers.ts"

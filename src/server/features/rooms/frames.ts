@@ -21,7 +21,12 @@ import { Throttles } from "#server/platform/throttles"
 import { callEntityWithRetry } from "#server/links/entity-call"
 import type { ReplyCallback } from "#server/links/entity-link"
 import { replyWith } from "#server/links/frame-effects"
-import { type FrameHandlers, type FramePayload, oversized, refuse } from "#server/links/frames"
+import {
+  type FrameHandlers,
+  type FramePayload,
+  oversized,
+  refuse
+} from "#server/links/frame-handler"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import type { Configs } from "../config/service.ts"

@@ -4,7 +4,7 @@ import { Record } from "effect"
 import { featureErrors } from "#rpc/config-document/feature-errors"
 import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { ClientFrames, featureOfFrame } from "#rpc/realtime"
-import { frameFeatureError, socketFeatureError } from "#server/links/frames"
+import { frameFeatureError, socketFeatureError } from "#server/gateway/frames"
 
 const frameTypes = Array.from(ClientFrames.requests.keys())
 const names = Record.keys(featureTable)

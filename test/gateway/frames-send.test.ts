@@ -4,7 +4,7 @@ import { Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { rooms } from "#rpc/limits"
 import { send } from "#rpc/rooms"
-import { issuesOf, sendPayload } from "#server/links/frames"
+import { issuesOf, sendPayload } from "#server/gateway/frames"
 
 const decode = Schema.decodeUnknownResult(send.payloadSchema, { errors: "all" })
 

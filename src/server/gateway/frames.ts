@@ -4,53 +4,22 @@
  * reply and never ends the connection.
  */
 import { Result, Schema, SchemaIssue } from "effect"
-import type { Rpc, RpcGroup } from "effect/rpc"
 import type { FeatureError, FeatureErrors } from "#rpc/config-document/feature-errors"
-import { type CodedError, InvalidFrame, PayloadTooLarge, UnknownType } from "#rpc/errors/codes"
+import { type CodedError, InvalidFrame, UnknownType } from "#rpc/errors/codes"
 import { changedNumberOf, exceedsDepth, numberRule } from "#rpc/json"
 import { rooms, socket } from "#rpc/limits"
 import { ClientFrames, featureOfFrame } from "#rpc/realtime"
 import { send } from "#rpc/rooms"
-import { jsonBytes } from "#entities/room/json-state"
-import type { ReplyCallback } from "./entity-link.ts"
-import type { PlayerConnection } from "./player-connection.ts"
-import { replyFrame } from "./reply-frames.ts"
-import type { FrameSink } from "./subscriber.ts"
-
-/** Union of all frames as `Rpc`. */
-export type FrameRpc = RpcGroup.Rpcs<typeof ClientFrames>
-export type FrameType = FrameRpc["_tag"]
-type RpcOf<T extends FrameType> = Extract<FrameRpc, { readonly _tag: T }>
-export type FramePayload<T extends FrameType> = Rpc.Payload<RpcOf<T>>
-export type FrameData<T extends FrameType> = Rpc.Success<RpcOf<T>>
-export type FrameFailure<T extends FrameType> = Rpc.Error<RpcOf<T>>
-
-/**
- * Handles a frame. Without `onReply`, a failure becomes a warning. `frameBytes` is the size of the whole
- * frame; infinite where it is not known.
- */
-export type Handler<T extends FrameType, Connection = PlayerConnection> = (
-  connection: Connection,
-  payload: FramePayload<T>,
-  onReply: ReplyCallback<FrameData<T>> | undefined,
-  frameBytes: number
-) => void
-
-export type FrameHandlers<Connection = PlayerConnection> = {
-  readonly [T in FrameType]: Handler<T, Connection>
-}
-
-/**
- * Builds a table with an entry for each frame type. `entry` must return the entry of the type it is
- * given: TypeScript cannot check that.
- */
-export function frameTable<Table extends { readonly [T in FrameType]: unknown }>(
-  entry: (t: FrameType) => unknown
-): Table
-export function frameTable(entry: (t: FrameType) => unknown): object {
-  const entries = Array.from(ClientFrames.requests.values(), ({ _tag: t }) => [t, entry(t)])
-  return Object.fromEntries(entries)
-}
+import type { ReplyCallback } from "#server/links/entity-link"
+import {
+  type FrameData,
+  type FrameHandlers,
+  type FramePayload,
+  frameTable,
+  type FrameType
+} from "#server/links/frame-handler"
+import { replyFrame } from "#server/links/reply-frames"
+import type { FrameSink } from "#server/links/subscriber"
 
 /** Returns the error of a frame whose feature the environment cannot use. */
 export const frameFeatureError = (errors: FeatureErrors, t: string): FeatureError | undefined => {
@@ -230,23 +199,3 @@ export const dispatch = <Connection extends FrameConnection>(
         rid: head.rid,
         error: new UnknownType({ message: `No frame has the type "${head.t.slice(0, 64)}".` })
       }
-
-/** Replies with an error; a frame without `rid` gets a warning. */
-export const refuse = (
-  connection: { readonly warn: (error: CodedError) => void },
-  onReply: ReplyCallback<never> | undefined,
-  error: CodedError
-): void => {
-  if (onReply === undefined) connection.warn(error)
-  else onReply({ ok: false, error })
-}
-
-/** The error of data that takes more bytes than `limit`; a smaller frame needs no measuring. */
-export const oversized = (
-  frameBytes: number,
-  data: unknown,
-  limit: number
-): PayloadTooLarge | undefined =>
-  frameBytes > limit && jsonBytes(data) > limit
-    ? new PayloadTooLarge({ details: { limit } })
-    : undefined
