@@ -9,11 +9,7 @@ import {
   ModerateOp
 } from "#rpc/channels/frames"
 import { WireError } from "#rpc/errors/codes"
-
-const command = <const T extends string, const Fields extends Schema.Struct.Fields>(
-  t: T,
-  fields: Fields
-) => Schema.Struct({ t: Schema.Literal(t), ...fields })
+import { batchOf, command, output } from "../messages.ts"
 
 const player = { playerId: Schema.String }
 const connection = { connectionId: Schema.String }
@@ -63,11 +59,6 @@ export type GatewayCommand = typeof GatewayCommand.Type
 export const ChannelInput = Schema.Struct({ seq: Schema.Int, command: GatewayCommand })
 export type ChannelInput = typeof ChannelInput.Type
 
-const output = <const K extends string, const Fields extends Schema.Struct.Fields>(
-  kind: K,
-  fields: Fields
-) => Schema.Struct({ kind: Schema.Literal(kind), ...fields })
-
 /**
  * Message from a channel to one node. `event` goes to all members on the node if `to` is null, else
  * to the players in `to`. With `listeners` it also goes to anonymous connections. `enter` starts
@@ -98,11 +89,7 @@ export const ChannelOutput = Schema.Union([
 ])
 export type ChannelOutput = typeof ChannelOutput.Type
 
-/** Outputs of one step, with the epoch of the activation that sent them. */
-export const ChannelBatch = Schema.Struct({
-  epoch: Schema.Int,
-  items: Schema.fromJsonString(Schema.Array(ChannelOutput))
-})
+export const ChannelBatch = batchOf(ChannelOutput)
 export type ChannelBatch = typeof ChannelBatch.Type
 
 /** Options of a channel that a player creates. */

@@ -14,6 +14,7 @@ import {
   VoiceTooLarge
 } from "#rpc/errors/codes"
 import { AcceptedChannelChanges, ChannelMessage, ChannelReport } from "#rpc/channels/frames"
+import { inputsOf } from "../messages.ts"
 import {
   ChannelBatch,
   ChannelInput,
@@ -55,14 +56,7 @@ export const Channel = Entity.make("Channel", [
   Rpc.make("Shut", { error: Schema.Union([Unavailable]) }),
   /** Commands of one node; the replies arrive through `Watch`. */
   Rpc.make("Input", {
-    payload: {
-      node: Schema.String,
-      /** The attachment that sent this; the channel ignores calls of an earlier one. */
-      watch: Schema.Int,
-      /** Number of the call within its attachment; a repeated number is a duplicate delivery. */
-      call: Schema.Int,
-      inputs: Schema.fromJsonString(Schema.Array(ChannelInput))
-    },
+    payload: inputsOf(ChannelInput),
     error: Schema.Union([Unavailable])
   }),
   /** Attaches a node and streams the channel's outputs to it. An empty batch confirms it. */

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Unavailable } from "#rpc/errors/codes"
+import { batchOf, command, output } from "../messages.ts"
 import { JoiningPlayerSchema, OpenRoom } from "../room/messages.ts"
 
 /** Settings of a mode; the queue uses those of the newest config version. */
@@ -15,17 +16,16 @@ export const QueueSettings = Schema.Struct({
 export type QueueSettings = typeof QueueSettings.Type
 
 export const QueueCommand = Schema.Union([
-  Schema.Struct({
-    t: Schema.Literal("enqueue"),
+  command("enqueue", {
     ticketId: Schema.String,
     joiningPlayer: JoiningPlayerSchema,
     settings: QueueSettings,
     /** The id of a room near the player, for the first match. Older versions do not send it. */
     roomId: Schema.optionalKey(Schema.String)
   }),
-  Schema.Struct({ t: Schema.Literal("cancel"), ticketId: Schema.String }),
+  command("cancel", { ticketId: Schema.String }),
   /** Reports that the settings of the mode have changed. */
-  Schema.Struct({ t: Schema.Literal("configure"), settings: QueueSettings })
+  command("configure", { settings: QueueSettings })
 ])
 export type QueueCommand = typeof QueueCommand.Type
 
@@ -35,20 +35,13 @@ export type QueueInput = typeof QueueInput.Type
 
 /** A message from a queue to one node. */
 export const QueueOutput = Schema.Union([
-  Schema.Struct({
-    kind: Schema.Literal("matched"),
-    ticketId: Schema.String,
-    roomId: Schema.String
-  }),
-  Schema.Struct({ kind: Schema.Literal("full"), ticketId: Schema.String }),
-  Schema.Struct({ kind: Schema.Literal("cancelled"), seq: Schema.Int, cancelled: Schema.Boolean })
+  output("matched", { ticketId: Schema.String, roomId: Schema.String }),
+  output("full", { ticketId: Schema.String }),
+  output("cancelled", { seq: Schema.Int, cancelled: Schema.Boolean })
 ])
 export type QueueOutput = typeof QueueOutput.Type
 
-export const QueueBatch = Schema.Struct({
-  epoch: Schema.Int,
-  items: Schema.fromJsonString(Schema.Array(QueueOutput))
-})
+export const QueueBatch = batchOf(QueueOutput)
 export type QueueBatch = typeof QueueBatch.Type
 
 export const MatchmakingQueue = Entity.make("MatchmakingQueue", [

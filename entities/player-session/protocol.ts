@@ -7,6 +7,7 @@ import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Unavailable, WireError } from "#rpc/errors/codes"
 import { playerSessions } from "#rpc/limits"
+import { batchOf, command, output } from "../messages.ts"
 
 const ReservationSchema = Schema.Union([
   Schema.Struct({ kind: Schema.Literal("none") }),
@@ -19,17 +20,12 @@ const connection = { ...player, connectionId: Schema.String }
 
 /** A command of the state machine, with its player. */
 export const PlayerSessionCommand = Schema.Union([
-  Schema.Struct({ t: Schema.Literal("attach"), ...connection, reservation: ReservationSchema }),
-  Schema.Struct({ t: Schema.Literal("detach"), ...connection }),
-  Schema.Struct({ t: Schema.Literal("claim"), ...connection, reservation: ReservationSchema }),
-  Schema.Struct({
-    // `ReservationManager.confirm` sends it. Renaming the tag takes two releases.
-    t: Schema.Literal("settle"),
-    ...connection,
-    ticketId: Schema.String,
-    roomId: Schema.String
-  }),
-  Schema.Struct({ t: Schema.Literal("release"), ...player, reservation: ReservationSchema })
+  command("attach", { ...connection, reservation: ReservationSchema }),
+  command("detach", connection),
+  command("claim", { ...connection, reservation: ReservationSchema }),
+  // `ReservationManager.confirm` sends it. Renaming the tag takes two releases.
+  command("settle", { ...connection, ticketId: Schema.String, roomId: Schema.String }),
+  command("release", { ...player, reservation: ReservationSchema })
 ])
 export type PlayerSessionCommand = typeof PlayerSessionCommand.Type
 
@@ -44,18 +40,10 @@ export type Present = typeof Present.Type
 /** A message from a bucket of sessions to one node. */
 export const SessionOutput = Schema.Union([
   /** Success of a command; `roomId` is the seat of the session, or null. */
-  Schema.Struct({
-    kind: Schema.Literal("done"),
-    seq: Schema.Int,
-    roomId: Schema.NullOr(Schema.String)
-  }),
-  Schema.Struct({
-    kind: Schema.Literal("refused"),
-    seq: Schema.Int,
-    error: WireError
-  }),
+  output("done", { seq: Schema.Int, roomId: Schema.NullOr(Schema.String) }),
+  output("refused", { seq: Schema.Int, error: WireError }),
   /** Replacement of a connection by a newer one of the player. */
-  Schema.Struct({ kind: Schema.Literal("replaced"), connectionId: Schema.String })
+  output("replaced", { connectionId: Schema.String })
 ])
 export type SessionOutput = typeof SessionOutput.Type
 
@@ -70,10 +58,7 @@ export const PlayerSessions = Entity.make("PlayerSessions", [
   /** Attaches a node with its connections. When the stream ends, they count as disconnected. */
   Rpc.make("Watch", {
     payload: { ...attachment, present: Schema.fromJsonString(Schema.Array(Present)) },
-    success: Schema.Struct({
-      epoch: Schema.Int,
-      items: Schema.fromJsonString(Schema.Array(SessionOutput))
-    }),
+    success: batchOf(SessionOutput),
     error: Schema.Union([Unavailable]),
     stream: true
   }).annotate(ClusterSchema.InterruptOnTermination, true)

@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { WireError } from "#rpc/errors/codes"
 import { AcceptedJsonObject, SignalKind, Transport } from "#rpc/rooms"
+import { batchOf, command as tagged, output } from "../messages.ts"
 
 const connection = { node: Schema.String, connectionId: Schema.String }
 
@@ -18,7 +19,7 @@ export const JoiningPlayerSchema = Schema.Struct({
 const command = <const T extends string, const Fields extends Schema.Struct.Fields>(
   t: T,
   fields: Fields
-) => Schema.Struct({ t: Schema.Literal(t), playerId: Schema.String, ...fields })
+) => tagged(t, { playerId: Schema.String, ...fields })
 
 /** A command that a gateway sends for one of its players. */
 export const PlayerCommand = Schema.Union([
@@ -70,11 +71,6 @@ export type PlayerCommand = typeof PlayerCommand.Type
 export const RoomInput = Schema.Struct({ seq: Schema.Int, command: PlayerCommand })
 export type RoomInput = typeof RoomInput.Type
 
-const output = <const K extends string, const Fields extends Schema.Struct.Fields>(
-  kind: K,
-  fields: Fields
-) => Schema.Struct({ kind: Schema.Literal(kind), ...fields })
-
 /**
  * A message from a room to one node. `enter` and `exit` start and stop a member's connection
  * receiving events; `end` is the last output of a closed room.
@@ -97,11 +93,7 @@ export const RoomOutput = Schema.Union([
 ])
 export type RoomOutput = typeof RoomOutput.Type
 
-/** Outputs of one step, with the epoch of the activation that sent them. */
-export const RoomBatch = Schema.Struct({
-  epoch: Schema.Int,
-  items: Schema.fromJsonString(Schema.Array(RoomOutput))
-})
+export const RoomBatch = batchOf(RoomOutput)
 export type RoomBatch = typeof RoomBatch.Type
 
 /** Settings that a room copies from its mode when it opens, and keeps for its life. */

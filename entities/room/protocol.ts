@@ -5,6 +5,7 @@ import { Rpc } from "effect/rpc"
 import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import { HeldSeat } from "#rpc/realtime"
 import { CloseReason, RoomRef } from "#rpc/rooms"
+import { inputsOf } from "../messages.ts"
 import { JoiningPlayerSchema, OpenRoom, PresentMember, RoomBatch, RoomInput } from "./messages.ts"
 
 /**
@@ -34,14 +35,7 @@ export const Room = Entity.make("Room", [
   }),
   /** Commands of one node; the replies arrive through `Watch`. */
   Rpc.make("Input", {
-    payload: {
-      node: Schema.String,
-      /** The attachment that sent this; the room ignores calls of an earlier one. */
-      watch: Schema.Int,
-      /** Number of the call within its attachment; a repeated number is a duplicate delivery. */
-      call: Schema.Int,
-      inputs: Schema.fromJsonString(Schema.Array(RoomInput))
-    },
+    payload: inputsOf(RoomInput),
     error: Schema.Union([RoomNotFound, Unavailable])
   }),
   /** Attaches a node and streams the room's outputs to it. An empty batch confirms the attachment. */
