@@ -1,11 +1,13 @@
 /** Start of a database: poolers that share sessions, and a server without a connection left. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { PgConnection } from "@effect/sql-pg"
-import { Effect, Layer, Redacted } from "effect"
-import { SqlError } from "effect/sql"
+import { Effect, Fiber, Layer, Redacted } from "effect"
+import { Migrator, SqlError } from "effect/sql"
+import { TestClock } from "effect/testing"
 import {
   DatabaseStartError,
   explain,
+  retryWhileAway,
   sharesSessions,
   startDatabase
 } from "#server/platform/database-start"
@@ -30,6 +32,25 @@ const pooler = (serverSessions: number) => {
     }
   }
 }
+
+describe("work of the start", () => {
+  it.effect("repeats a start whose database goes away in the middle of a migration", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const work = Effect.suspend(() => {
+        runs += 1
+        if (runs > 2) return Effect.succeed("done")
+        const reason = new SqlError.ConnectionError({ cause: new Error("closed") })
+        const cause = new SqlError.SqlError({ reason })
+        const error = new Migrator.MigrationError({ kind: "Failed", message: "failed", cause })
+        return runs === 1 ? Effect.fail(error) : Effect.die(error)
+      })
+      const done = yield* Effect.forkChild(retryWhileAway("DATABASE_URL", work))
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(yield* Fiber.join(done), "done")
+    })
+  )
+})
 
 describe("a pooler in transaction mode", () => {
   it.effect("detects a pooler in transaction mode by two clients with one session", () =>

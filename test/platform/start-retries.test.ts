@@ -98,4 +98,8 @@ describe("a start while the database is away", { timeout: 1_200_000 }, () => {
   it.live("starts a runner whose database is away when it reads the domains of apps", () =>
     startWithCut((_, text) => text.includes("from hosted_domains d"))
   )
+
+  it.live("starts a runner whose database is away when the cluster makes its tables", () =>
+    startWithCut((_, text) => text.includes('CREATE TABLE IF NOT EXISTS "cluster_locks"'))
+  )
 })

@@ -154,7 +154,7 @@ describe("late credentials", () => {
           yield* pause(50)
           assert.strictEqual(socket.ws.readyState, socket.ws.OPEN, path)
           yield* TestClock.adjust("1 millis")
-          assert.deepStrictEqual(yield* socket.closed, { code: 4001, reason: "unauthorized" }, path)
+          assert.deepStrictEqual(yield* socket.closed, { code: 4001, reason: "timed_out" }, path)
         }
       })
     )

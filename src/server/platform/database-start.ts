@@ -4,7 +4,7 @@
  */
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Layer, type Redacted, Schedule, Schema } from "effect"
-import { SqlError } from "effect/sql"
+import { Migrator, SqlError } from "effect/sql"
 import { causeOf, isDenied, isUnreachable, lacksConnections, refusesTls } from "#sql/database"
 import { Settings } from "./settings/settings.ts"
 
@@ -85,6 +85,12 @@ export const explain = (variable: string) => (error: unknown) => {
 const isTransient = (error: unknown): error is SqlError.SqlError =>
   isUnreachable(error) && !refusesTls(error)
 
+/** The error of a database that went away, also one in the middle of a migration. */
+const awayErrorOf = (error: unknown): SqlError.SqlError | undefined => {
+  const cause = error instanceof Migrator.MigrationError ? error.cause : error
+  return isTransient(cause) ? cause : undefined
+}
+
 /** Whether a start failed for a reason that the operator reads. */
 export const isStartError = Schema.is(DatabaseStartError)
 
@@ -101,9 +107,11 @@ export const retryWhileAway = <A, E, R>(
   work: Effect.Effect<A, E | SqlError.SqlError, R>
 ): Effect.Effect<A, E | DatabaseStartError, R> =>
   work.pipe(
-    Effect.catchDefect((defect): Effect.Effect<never, SqlError.SqlError> =>
-      isTransient(defect) ? Effect.fail(defect) : Effect.die(defect)
-    ),
+    Effect.catchDefect((defect): Effect.Effect<never, SqlError.SqlError> => {
+      const away = awayErrorOf(defect)
+      return away === undefined ? Effect.die(defect) : Effect.fail(away)
+    }),
+    Effect.mapError((error) => awayErrorOf(error) ?? error),
     Effect.tapError((error) =>
       isTransient(error)
         ? Effect.logWarning(`Waiting for the ${nameOf(variable)}: ${causeOf(error)}`)
