@@ -33,21 +33,6 @@ export const texts = {
     retry: "Try again"
   },
   groups: { game: "Game", build: "Build", project: "Project", own: "You" },
-  views: {
-    overview: "Overview",
-    players: "Players",
-    live: "Live",
-    moderation: "Appeals",
-    config: "Config",
-    signin: "Sign-in",
-    keys: "Keys",
-    hosting: "Hosting",
-    functions: "Functions",
-    share: "Share",
-    playground: "Playground",
-    audit: "Audit log",
-    settings: "Project settings"
-  },
   shell: {
     account: "Account",
     allProjects: "All projects...",

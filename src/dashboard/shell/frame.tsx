@@ -131,13 +131,13 @@ const Navigation = ({ done }: { readonly done: () => void }) => {
       {groups.map((group) => (
         <>
           <h2 key={group.title}>{group.title}</h2>
-          {group.views.map(({ icon, text, word }) => (
+          {group.views.map(({ text, word }) => (
             <a
               key={word}
               href={addressOf(project, env, word)}
               aria-current={word === view ? "page" : undefined}
             >
-              <Icon name={icon} />
+              <Icon name={word} />
               {text}
             </a>
           ))}

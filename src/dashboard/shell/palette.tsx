@@ -58,8 +58,10 @@ export const Palette = ({ close }: { readonly close: () => void }) => {
   const [typed, setTyped] = useState("")
   const players = usePlayers(typed)
   const hits: ReadonlyArray<Hit> = [
-    ...views.flatMap(({ icon, text, word }) =>
-      matches(text, typed) ? [{ href: addressOf(project, env, word), icon, text, note: "" }] : []
+    ...views.flatMap(({ text, word }) =>
+      matches(text, typed)
+        ? [{ href: addressOf(project, env, word), icon: word, text, note: "" }]
+        : []
     ),
     ...ownPages.flatMap((page) => (matches(page.text, typed) ? [{ ...page, note: "" }] : [])),
     ...(projects.value ?? []).flatMap((it): ReadonlyArray<Hit> =>

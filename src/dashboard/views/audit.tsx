@@ -7,6 +7,7 @@ import { usePages } from "../parts/pages.tsx"
 import { useCurrentView, useQueryValue } from "../parts/current-view.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
 import { Title } from "../parts/basics.tsx"
+import type { ViewEntry } from "../parts/view-entry.ts"
 import { Entries } from "./entries.tsx"
 
 const { audit: own } = texts
@@ -50,7 +51,7 @@ const actions = [
   "provider.put"
 ]
 
-export const Audit = () => {
+const Audit = () => {
   const { env, project } = useCurrentView()
   const [action, setAction] = useQueryValue("action")
   const [scope, setScope] = useQueryValue("scope")
@@ -98,3 +99,5 @@ export const Audit = () => {
     </div>
   )
 }
+
+export const page: ViewEntry = { word: "audit", text: own.title, view: Audit }

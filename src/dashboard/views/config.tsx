@@ -9,6 +9,7 @@ import { useCurrentView } from "../parts/current-view.ts"
 import { Loaded } from "../parts/load-states.tsx"
 import { Title } from "../parts/basics.tsx"
 import { Tabs, useTab } from "../parts/tabs.tsx"
+import type { ViewEntry } from "../parts/view-entry.ts"
 import { PushDialog } from "./config-push.tsx"
 import { Features } from "./features.tsx"
 import { Versions } from "./versions.tsx"
@@ -34,7 +35,7 @@ const useDocument = () => {
   return { load, offered, setOffered }
 }
 
-export const Config = () => {
+const Config = () => {
   const [chosen, choose] = useTab(tabs)
   const { load, offered, setOffered } = useDocument()
   return (
@@ -66,3 +67,5 @@ export const Config = () => {
     </div>
   )
 }
+
+export const page: ViewEntry = { word: "config", text: own.title, view: Config }

@@ -58,7 +58,7 @@ const Switch = ({
         {source === "endpoint" ? (
           <>
             {own.byEndpoint}{" "}
-            <a href={addressOf(project, env, "functions")}>{texts.views.functions}</a>
+            <a href={addressOf(project, env, "functions")}>{texts.functions.title}</a>
           </>
         ) : (
           <code>{configPath}</code>

@@ -7,6 +7,7 @@ import { useRead } from "../parts/read.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
 import { bytes, Panel, Snippet, Title } from "../parts/basics.tsx"
 import { VersionTable } from "../parts/version-table.tsx"
+import type { ViewEntry } from "../parts/view-entry.ts"
 
 const { hosting: own } = texts
 
@@ -78,7 +79,7 @@ const Versions = ({
   )
 }
 
-export const Hosting = () => {
+const Hosting = () => {
   const { env } = useCurrentView()
   const state = useRead(stateRoute)
   const list = useRead(listRoute, { query: { limit: 50 } })
@@ -106,3 +107,5 @@ export const Hosting = () => {
     </div>
   )
 }
+
+export const page: ViewEntry = { word: "hosting", text: own.title, view: Hosting }

@@ -8,6 +8,7 @@ import { useAction } from "../parts/form.tsx"
 import { useCurrentView } from "../parts/current-view.ts"
 import { ActionsHead, Empty, Failure } from "../parts/load-states.tsx"
 import { Badge, Copyable, Panel, Snippet, Time, Title } from "../parts/basics.tsx"
+import type { ViewEntry } from "../parts/view-entry.ts"
 import { clientSnippet, curlSnippet, publishableKeyOf } from "./connect.ts"
 
 const { keys: own } = texts
@@ -74,7 +75,7 @@ const Rows = ({
   </div>
 )
 
-export const Keys = () => {
+const Keys = () => {
   const { env, params, project } = useCurrentView()
   const [created, setCreated] = useState<Created | undefined>(undefined)
   const [revoked, setRevoked] = useState<Key | undefined>(undefined)
@@ -141,3 +142,5 @@ export const Keys = () => {
     </div>
   )
 }
+
+export const page: ViewEntry = { word: "keys", text: own.title, view: Keys }

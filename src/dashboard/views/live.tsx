@@ -9,6 +9,7 @@ import { Runners } from "./live-runners.tsx"
 import { livePollMillis, useRead } from "../parts/read.ts"
 import { Empty, LiveMark, Loaded } from "../parts/load-states.tsx"
 import { Badge, count, JsonText, Panel, Time, Title } from "../parts/basics.tsx"
+import type { ViewEntry } from "../parts/view-entry.ts"
 
 const { live: own } = texts
 
@@ -210,7 +211,9 @@ const Lists = () => {
 }
 
 /** The lists, or the room of the address. */
-export const Live = () => {
+const Live = () => {
   const { item } = useCurrentView()
   return item === undefined ? <Lists /> : <LiveRoom id={item} />
 }
+
+export const page: ViewEntry = { word: "live", text: own.title, view: Live }

@@ -8,6 +8,7 @@ import { useLoad } from "../parts/load.ts"
 import { addressOf, useCurrentView, useQueryValue } from "../parts/current-view.ts"
 import { Empty, Failure, Loaded } from "../parts/load-states.tsx"
 import { Badge, Time, Title } from "../parts/basics.tsx"
+import type { ViewEntry } from "../parts/view-entry.ts"
 
 const { moderation: own } = texts
 
@@ -77,7 +78,7 @@ const Appeal = ({ appeal, refresh }: { readonly appeal: Item; readonly refresh: 
   )
 }
 
-export const Moderation = () => {
+const Moderation = () => {
   const { env, params, project } = useCurrentView()
   const [status, setStatus] = useQueryValue("status")
   const load = useLoad(`${project.id}/${env}/appeals?${status}`, (signal) =>
@@ -105,7 +106,7 @@ export const Moderation = () => {
             <section class="panel">
               <Empty title={own.none} text={own.noneText}>
                 <a class="button" href={addressOf(project, env, "players")}>
-                  {texts.views.players}
+                  {texts.players.title}
                 </a>
               </Empty>
             </section>
@@ -122,3 +123,5 @@ export const Moderation = () => {
     </div>
   )
 }
+
+export const page: ViewEntry = { word: "moderation", text: own.title, view: Moderation }

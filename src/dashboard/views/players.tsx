@@ -9,6 +9,7 @@ import { Empty, Loaded } from "../parts/load-states.tsx"
 import { Badge, Snippet, Time, Title } from "../parts/basics.tsx"
 import { Choice } from "../parts/form.tsx"
 import { Tabs, useTab } from "../parts/tabs.tsx"
+import type { ViewEntry } from "../parts/view-entry.ts"
 import { clientSnippet, curlSnippet, publishableKeyOf } from "./connect.ts"
 import { Player } from "./player.tsx"
 
@@ -239,7 +240,9 @@ const AllPlayers = () => {
 }
 
 /** The list, or the player of the address. */
-export const Players = () => {
+const Players = () => {
   const { item } = useCurrentView()
   return item === undefined ? <AllPlayers /> : <Player id={item} />
 }
+
+export const page: ViewEntry = { word: "players", text: own.title, view: Players }

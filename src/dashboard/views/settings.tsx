@@ -8,10 +8,11 @@ import { Confirm } from "../parts/dialog.tsx"
 import { Field, Form } from "../parts/form.tsx"
 import { useCurrentView } from "../parts/current-view.ts"
 import { Copyable, Panel, Time, Title } from "../parts/basics.tsx"
+import type { ViewEntry } from "../parts/view-entry.ts"
 
 const { settings: own } = texts
 
-export const Settings = () => {
+const Settings = () => {
   const { project } = useCurrentView()
   const { route } = useLocation()
   const [deleting, setDeleting] = useState(false)
@@ -75,3 +76,5 @@ export const Settings = () => {
     </div>
   )
 }
+
+export const page: ViewEntry = { word: "settings", text: own.title, view: Settings }

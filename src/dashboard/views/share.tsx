@@ -9,6 +9,7 @@ import { useCurrentView } from "../parts/current-view.ts"
 import { DayBars } from "../parts/plot.tsx"
 import { Empty, Loaded } from "../parts/load-states.tsx"
 import { Copyable, count, Panel, Title } from "../parts/basics.tsx"
+import type { ViewEntry } from "../parts/view-entry.ts"
 
 const { share: own } = texts
 
@@ -90,7 +91,7 @@ const NewLink = () => {
   )
 }
 
-export const Share = () => {
+const Share = () => {
   const { env, params, project } = useCurrentView()
   const load = useLoad(`${project.id}/${env}/share`, (signal) => ask(route, { params, signal }))
   return (
@@ -118,3 +119,5 @@ export const Share = () => {
     </div>
   )
 }
+
+export const page: ViewEntry = { word: "share", text: own.title, view: Share }

@@ -9,6 +9,7 @@ import { useLoad } from "../parts/load.ts"
 import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { Loaded } from "../parts/load-states.tsx"
 import { Badge, Copyable, Panel, Title } from "../parts/basics.tsx"
+import type { ViewEntry } from "../parts/view-entry.ts"
 
 const { signin: own } = texts
 
@@ -131,7 +132,7 @@ const Provider = ({ name }: { readonly name: (typeof providers)[number] }) => {
             {!state.enabled && (
               <p class="soft small">
                 {own.turnOn(`auth.providers.${name}.enabled`)}{" "}
-                <a href={addressOf(project, env, "config")}>{texts.views.config}</a>
+                <a href={addressOf(project, env, "config")}>{texts.config.title}</a>
               </p>
             )}
             <div class="row end">
@@ -168,7 +169,7 @@ const Provider = ({ name }: { readonly name: (typeof providers)[number] }) => {
   )
 }
 
-export const Signin = () => (
+const Signin = () => (
   <div class="stack">
     <Title text={own.title} lead={own.lead} />
     <div class="grid">
@@ -178,3 +179,5 @@ export const Signin = () => (
     </div>
   </div>
 )
+
+export const page: ViewEntry = { word: "signin", text: own.title, view: Signin }

@@ -10,6 +10,7 @@ import { useRead } from "../../parts/read.ts"
 import { Empty, Failure, Loaded } from "../../parts/load-states.tsx"
 import { Snippet, Title } from "../../parts/basics.tsx"
 import { Tabs, useTab } from "../../parts/tabs.tsx"
+import type { ViewEntry } from "../../parts/view-entry.ts"
 import { Database } from "./database.tsx"
 import { DeadLetters } from "./dead-letters.tsx"
 import { Logs } from "./logs.tsx"
@@ -123,7 +124,7 @@ const Content = ({
   )
 }
 
-export const Functions = () => {
+const Functions = () => {
   const { env } = useCurrentView()
   const [chosen, choose] = useTab(tabs)
   const load = useRead(route)
@@ -156,3 +157,5 @@ export const Functions = () => {
     </div>
   )
 }
+
+export const page: ViewEntry = { word: "functions", text: own.title, view: Functions }

@@ -6,6 +6,7 @@ import { Course, DayBars, useSamples } from "../../parts/plot.tsx"
 import { livePollMillis, useRead } from "../../parts/read.ts"
 import { LiveMark, Loaded } from "../../parts/load-states.tsx"
 import { bytes, count, Panel, Snippet, Title } from "../../parts/basics.tsx"
+import type { ViewEntry } from "../../parts/view-entry.ts"
 import { texts } from "../../core/texts.ts"
 import { Requests, totalOf } from "./requests.tsx"
 import { clientSnippet, publishableKeyOf } from "../connect.ts"
@@ -142,7 +143,7 @@ const Checklist = ({ data }: { readonly data: Data }) => {
   )
 }
 
-export const Overview = () => {
+const Overview = () => {
   const { env, project } = useCurrentView()
   const load = useRead("GET /v1/projects/:projectId/environments/:env/overview", { pollMillis })
   const live = useRead("GET /v1/projects/:projectId/environments/:env/realtime", {
@@ -179,3 +180,5 @@ export const Overview = () => {
     </div>
   )
 }
+
+export const page: ViewEntry = { word: "overview", text: own.title, view: Overview }

@@ -74,7 +74,7 @@ const Players = () => {
     return (
       <Empty title={own.noKey} text={own.noKeyText}>
         <a class="button" href={addressOf(project, env, "keys")}>
-          {texts.views.keys}
+          {texts.keys.title}
         </a>
       </Empty>
     )

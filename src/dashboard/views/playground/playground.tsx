@@ -2,12 +2,19 @@
 import { lazy } from "preact-iso"
 import { texts } from "../../core/texts.ts"
 import { Title } from "../../parts/basics.tsx"
+import type { ViewEntry } from "../../parts/view-entry.ts"
 
 const Players = lazy(() => import("./players.tsx"))
 
-export const Playground = () => (
+const Playground = () => (
   <div class="stack">
     <Title text={texts.playground.title} lead={texts.playground.lead} />
     <Players />
   </div>
 )
+
+export const page: ViewEntry = {
+  word: "playground",
+  text: texts.playground.title,
+  view: Playground
+}
