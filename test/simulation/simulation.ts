@@ -2,6 +2,7 @@
  * One simulation of a cluster from a seed: players play, faults strike, everything heals, and then all
  * views must agree. The same seed gives the same run.
  */
+import { graces } from "#rpc/limits"
 import {
   checkChannelOwners,
   checkChannels,
@@ -62,9 +63,9 @@ const lockMillis = 5000
 const stepMillis = 250
 /**
  * Long enough for the sweeper to find a room whose runner is gone, and then for the rest of a seat's join
- * deadline and grace: neither runs while the room is on no runner.
+ * deadline and grace: neither runs while the room is on no runner, nor while players have just waited.
  */
-const restMillis = 38_000
+const restMillis = 36_000 + graces.holdMillis
 /** Long enough for a new config to be in force everywhere. */
 const settleMillis = 12_000
 /** Long enough for the sweeper to find, wake and close an abandoned room. */
