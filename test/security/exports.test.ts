@@ -43,7 +43,7 @@ const beginExport = Effect.fnUntraced(function* (
       connection.resumeReading()
       yield* connection.ended
       assert.include(connection.received.subarray(0, 20).toString(), " 200 ")
-      return connection.received.subarray(-20).includes("]}\r\n0\r\n")
+      return connection.received.subarray(-20).includes("}\r\n0\r\n")
     })
   }
 })
