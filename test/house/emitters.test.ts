@@ -1,20 +1,13 @@
 /** The house rule about emitters of errors, with examples that it must refuse. */
-import { assert, describe, it } from "@effect/vitest"
+import { describe, it } from "@effect/vitest"
 import { emitters } from "./emitters.ts"
-import { parse, type Problem, type Source } from "./source.ts"
+import { refuses, source } from "./examples.ts"
+import { parse } from "./source.ts"
 import { readTree } from "./tree.ts"
 
 const sources = readTree()
   .filter(({ path }) => path.startsWith("src/") && /\.tsx?$/.test(path))
   .map(parse)
-
-const source = (path: string, text: string): Source => parse({ path, text })
-
-const refuses = (problems: ReadonlyArray<Problem>, ...expected: ReadonlyArray<string>) =>
-  assert.deepStrictEqual(
-    problems.map(({ line, message, path }) => `${path}:${line} ${message}`),
-    [...expected]
-  )
 
 describe("emitters of errors", () => {
   const path = "src/server/links/pass.ts"

@@ -1,20 +1,13 @@
 /** The house rules of entities: a new one adds a line to the registry, and no other file lists them. */
-import { assert, describe, it } from "@effect/vitest"
+import { describe, it } from "@effect/vitest"
 import { listedEntities, unlistedEntities } from "./entities.ts"
-import { parse, type Problem } from "./source.ts"
+import { refuses, source } from "./examples.ts"
+import { parse } from "./source.ts"
 import { readTree } from "./tree.ts"
 
 const sources = readTree()
   .filter(({ path }) => /^(?:entities|src\/server)\/.*\.ts$/.test(path))
   .map(parse)
-
-const source = (path: string, text: string) => parse({ path, text })
-
-const refuses = (problems: ReadonlyArray<Problem>, ...expected: ReadonlyArray<string>) =>
-  assert.deepStrictEqual(
-    problems.map(({ line, message, path }) => `${path}:${line} ${message}`),
-    expected
-  )
 
 describe("entities", () => {
   it("lists each entity in the registry", () => {

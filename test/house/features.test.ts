@@ -1,22 +1,15 @@
 /** The house rules of features: each is composed once, and its operations have one way in. */
 import { assert, describe, it } from "@effect/vitest"
 import { knownCallers } from "./doors.ts"
+import { refuses, source } from "./examples.ts"
 import { borrowedHandlers, handWritten, heldRates, unregistered } from "./features.ts"
 import { collectors } from "./house.ts"
-import { parse, type Problem } from "./source.ts"
+import { parse } from "./source.ts"
 import { readTree } from "./tree.ts"
 
 const sources = readTree()
   .filter(({ path }) => /^(rpc|sql|src)\/.*\.tsx?$/.test(path))
   .map(parse)
-
-const source = (path: string, text: string) => parse({ path, text })
-
-const refuses = (problems: ReadonlyArray<Problem>, ...expected: ReadonlyArray<string>) =>
-  assert.deepStrictEqual(
-    problems.map(({ line, message, path }) => `${path}:${line} ${message}`),
-    expected
-  )
 
 describe("features", () => {
   it("composes each feature in the service, and keeps its handlers to itself", () => {
