@@ -1,4 +1,7 @@
-/** Checks of untrusted JSON: its depth, and numbers that change on their way. */
+/** JSON that players send: its schemas, its depth, and numbers that change on their way. */
+import { Schema } from "effect"
+import { rooms } from "./limits.ts"
+import { isStorable } from "./text.ts"
 
 /**
  * Whether a value nests deeper than `levels`. Check it before any recursive walk: deep nesting
@@ -8,6 +11,48 @@ export const exceedsDepth = (value: unknown, levels: number): boolean =>
   typeof value === "object" &&
   value !== null &&
   (levels === 0 || Object.values(value).some((member) => exceedsDepth(member, levels - 1)))
+
+const prototypeKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
+
+/** Returns why a JSON value cannot be stored, with its path, or undefined. */
+const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | undefined => {
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    return `The number at ${path.join(".")} is too large`
+  }
+  if (typeof value === "string" && !isStorable(value)) {
+    return `The text at ${path.join(".")} must not have NUL characters or lone surrogates`
+  }
+  if (typeof value !== "object" || value === null) return undefined
+  if (path.length > rooms.stateDepthMax) return `Expected at most ${rooms.stateDepthMax} levels`
+  for (const [key, member] of Object.entries(value)) {
+    if (!isStorable(key)) return "Keys must not have NUL characters or lone surrogates"
+    if (prototypeKeys.has(key)) return `The key ${[...path, key].join(".")} is not allowed`
+    const inner = firstProblem(member, [...path, key])
+    if (inner !== undefined) return inner
+  }
+  return undefined
+}
+
+/**
+ * JSON object that a client sends or receives. The schema refuses keys that could reach an object's
+ * prototype at any depth, texts that Postgres cannot read as JSON, and nesting beyond 32 levels.
+ */
+export const JsonObject = Schema.Record(Schema.String, Schema.Unknown).check(
+  Schema.makeFilter((members) => firstProblem(members, []))
+)
+export type JsonObject = typeof JsonObject.Type
+
+/** A JSON object that a runner has accepted: a newer release with stricter rules reads it, too. */
+export const AcceptedJsonObject = Schema.Record(Schema.String, Schema.Unknown)
+
+/** JSON value of at most 64 levels. Deeper nesting would overflow the stack of the encoder. */
+export const MessageData = Schema.Unknown.check(
+  Schema.makeFilter((data) =>
+    exceedsDepth(data, rooms.dataDepthMax)
+      ? `Expected at most ${rooms.dataDepthMax} levels`
+      : undefined
+  )
+)
 
 /** Remedy for a number that changes. */
 export const numberRule =

@@ -7,7 +7,8 @@ import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { NotFound, RoomNotFound, Unavailable, wire } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
 import { projectParams, underProject } from "./mounts.ts"
-import { AcceptedJsonObject, PublicRoom } from "./rooms.ts"
+import { AcceptedJsonObject } from "./json.ts"
+import { PublicRoom } from "./rooms/api.ts"
 import { Timestamp } from "./text.ts"
 
 const LiveMember = Schema.Struct({

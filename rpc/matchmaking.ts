@@ -4,8 +4,7 @@
  * `fillTimeoutSeconds` with the tickets it has.
  */
 import { Schema } from "effect"
-import { OpenApi } from "effect/http-api"
-import { Rpc, RpcGroup } from "effect/rpc"
+import { RpcGroup } from "effect/rpc"
 import {
   AlreadyInRoom,
   AlreadyMatching,
@@ -14,26 +13,25 @@ import {
   NotMatching
 } from "./errors/codes.ts"
 import { feature } from "./feature.ts"
-import { commonFrameErrors, RoomRef } from "./rooms.ts"
+import { frame } from "./frames.ts"
+import { RoomRef } from "./rooms/frames.ts"
 
 /** Waits for a match. The reply follows `room_joined`. */
-export const quickMatch = Rpc.make("quickMatch", {
-  payload: { mode: Schema.String.check(Schema.isBetweenLength(1, 64)) },
-  success: RoomRef,
-  error: Schema.Union([
-    ...commonFrameErrors,
-    ModeNotFound,
-    AlreadyInRoom,
-    AlreadyMatching,
-    MatchCancelled
-  ])
-}).annotate(OpenApi.Summary, "Wait for a match; replies when the player has a seat")
+export const quickMatch = frame(
+  "quickMatch",
+  "Wait for a match; replies when the player has a seat",
+  {
+    payload: { mode: Schema.String.check(Schema.isBetweenLength(1, 64)) },
+    success: RoomRef,
+    errors: [ModeNotFound, AlreadyInRoom, AlreadyMatching, MatchCancelled]
+  }
+)
 
 /** Stops waiting. `cancelled` is false when the match was already made. */
-export const cancelMatch = Rpc.make("cancelMatch", {
+export const cancelMatch = frame("cancelMatch", "Stop waiting", {
   success: Schema.Struct({ cancelled: Schema.Boolean }),
-  error: Schema.Union([...commonFrameErrors, NotMatching])
-}).annotate(OpenApi.Summary, "Stop waiting")
+  errors: [NotMatching]
+})
 
 export class MatchmakingFrames extends RpcGroup.make(quickMatch, cancelMatch) {}
 

@@ -3,8 +3,7 @@
  * and returns the STUN and TURN servers to use. Game messages then travel between the players.
  */
 import { Schema } from "effect"
-import { OpenApi } from "effect/http-api"
-import { Rpc, RpcGroup } from "effect/rpc"
+import { RpcGroup } from "effect/rpc"
 import {
   NotInRoom,
   P2pOnly,
@@ -13,7 +12,9 @@ import {
   TurnUnavailable
 } from "./errors/codes.ts"
 import { feature } from "./feature.ts"
-import { commonFrameErrors, MessageData, SignalKind } from "./rooms.ts"
+import { frame } from "./frames.ts"
+import { MessageData } from "./json.ts"
+import { SignalKind } from "./rooms/events.ts"
 import { Timestamp } from "./text.ts"
 
 /**
@@ -21,7 +22,7 @@ import { Timestamp } from "./text.ts"
  * `gen` counts the attempts; the service forwards it unread. If either member needs a relay, the
  * service removes candidates of other types, and drops a signal that has none left.
  */
-export const signal = Rpc.make("signal", {
+export const signal = frame("signal", "Send a WebRTC signal to one other member", {
   payload: {
     to: Schema.String.check(Schema.isBetweenLength(1, 64)),
     kind: SignalKind,
@@ -29,8 +30,8 @@ export const signal = Rpc.make("signal", {
     gen: Schema.optionalKey(Schema.Int)
   },
   success: Schema.Struct({ delivered: Schema.Int }),
-  error: Schema.Union([...commonFrameErrors, NotInRoom, P2pOnly, PlayerNotInRoom, PayloadTooLarge])
-}).annotate(OpenApi.Summary, "Send a WebRTC signal to one other member")
+  errors: [NotInRoom, P2pOnly, PlayerNotInRoom, PayloadTooLarge]
+})
 
 /** An ICE server: the `RTCIceServer` of WebRTC. */
 export const IceServer = Schema.Struct({
@@ -54,10 +55,14 @@ export const IceServers = Schema.Struct({
 export type IceServers = typeof IceServers.Type
 
 /** Returns the STUN and TURN servers for this player in this room. */
-export const iceServers = Rpc.make("iceServers", {
-  success: IceServers,
-  error: Schema.Union([...commonFrameErrors, NotInRoom, P2pOnly, TurnUnavailable])
-}).annotate(OpenApi.Summary, "Get STUN and TURN servers with short-lived credentials")
+export const iceServers = frame(
+  "iceServers",
+  "Get STUN and TURN servers with short-lived credentials",
+  {
+    success: IceServers,
+    errors: [NotInRoom, P2pOnly, TurnUnavailable]
+  }
+)
 
 export class PeerFrames extends RpcGroup.make(signal, iceServers) {}
 

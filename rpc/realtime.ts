@@ -6,7 +6,6 @@
  * up, `{ t: "reply", rid, ok, data | error }` and events down. `/v1/rpc` uses Effect RPC.
  */
 import { Schema } from "effect"
-import { OpenApi } from "effect/http-api"
 import { Rpc } from "effect/rpc"
 import { ChannelEvent, ChannelFrames } from "./channels/frames.ts"
 import {
@@ -26,7 +25,9 @@ import {
 import { socket } from "./limits.ts"
 import { MatchmakingFrames } from "./matchmaking.ts"
 import { PeerFrames } from "./peers.ts"
-import { commonFrameErrors, RoomEvent, RoomFrames } from "./rooms.ts"
+import { frame } from "./frames.ts"
+import { RoomEvent } from "./rooms/events.ts"
+import { RoomFrames } from "./rooms/frames.ts"
 import { Timestamp } from "./text.ts"
 import { VoiceEvent, VoiceFrames } from "./voice.ts"
 
@@ -98,10 +99,10 @@ export { type CloseCode, closeCodes } from "./close-codes.ts"
 // Group ----------------------------------------------------------------------------------------
 
 /** Returns the service's clock. Browsers cannot send pings; this measures the round trip. */
-export const ping = Rpc.make("ping", {
+export const ping = frame("ping", "Get the service's clock", {
   success: Schema.Struct({ at: Schema.Int }),
-  error: Schema.Union([...commonFrameErrors])
-}).annotate(OpenApi.Summary, "Get the service's clock")
+  errors: []
+})
 
 /** Frames of the feature `multiplayer`. */
 class MultiplayerFrames extends RoomFrames.merge(MatchmakingFrames, PeerFrames) {}

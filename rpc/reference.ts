@@ -9,7 +9,7 @@ import { OpenApi } from "effect/http-api"
 import { channels } from "./limits.ts"
 import { isJson, member, refName } from "./openapi/json.ts"
 import { ClientFrames, type CloseCode, closeCodes, ServerEvent } from "./realtime.ts"
-import { commonFrameErrors } from "./rooms.ts"
+import { commonFrameErrors } from "./frames.ts"
 
 const typeName = (schema: unknown, named: unknown): string => {
   const ref = refName(schema)

@@ -3,9 +3,8 @@
  * signals. More people send to a media server (`sfu`), which forwards the loudest speakers.
  */
 import { Schema } from "effect"
-import { OpenApi } from "effect/http-api"
-import { Rpc, RpcGroup } from "effect/rpc"
-import { VoiceMode } from "./channels/frames.ts"
+import { RpcGroup } from "effect/rpc"
+import { ChannelReference, VoiceMode } from "./channels/frames.ts"
 import {
   NotInChannel,
   PayloadTooLarge,
@@ -16,21 +15,20 @@ import {
 import { feature } from "./feature.ts"
 import { voice as limits } from "./limits.ts"
 import { IceServers } from "./peers.ts"
-import { commonFrameErrors, MessageData, SignalKind } from "./rooms.ts"
+import { Done, frame } from "./frames.ts"
+import { MessageData } from "./json.ts"
+import { SignalKind } from "./rooms/events.ts"
 
-const ChannelReference = Schema.String.check(Schema.isMaxLength(128))
 const SessionReference = Schema.String.check(Schema.isMaxLength(64))
 const Sdp = Schema.String.check(Schema.isMaxLength(limits.sdpMaxCharacters))
 
-const callErrors = [...commonFrameErrors, NotInChannel, VoiceUnavailable] as const
-
-const Done = Schema.Struct({})
+const callErrors = [NotInChannel, VoiceUnavailable] as const
 
 /**
  * Joins the call of a channel that the connection is in. With the `session` of an attachment that still
  * lives, the player returns to it after a new connection; else a new session replaces it.
  */
-export const voiceJoin = Rpc.make("voiceJoin", {
+export const voiceJoin = frame("voiceJoin", "Join the voice call of a channel", {
   payload: { channel: ChannelReference, session: Schema.optionalKey(SessionReference) },
   success: Schema.Struct({
     mode: VoiceMode,
@@ -40,21 +38,21 @@ export const voiceJoin = Rpc.make("voiceJoin", {
     relayOnly: Schema.Boolean,
     ...IceServers.fields
   }),
-  error: Schema.Union([...callErrors, VoiceDisabled, VoiceSuspended])
-}).annotate(OpenApi.Summary, "Join the voice call of a channel")
+  errors: [...callErrors, VoiceDisabled, VoiceSuspended]
+})
 
 /** Leaves the call. Succeeds for a player who is not in it. */
-export const voiceLeave = Rpc.make("voiceLeave", {
+export const voiceLeave = frame("voiceLeave", "Leave the voice call of a channel", {
   payload: { channel: ChannelReference },
   success: Done,
-  error: Schema.Union([...callErrors])
-}).annotate(OpenApi.Summary, "Leave the voice call of a channel")
+  errors: callErrors
+})
 
 /**
  * Sends a signal to one other member of a peer-to-peer call. The member with the smaller id makes the
  * offer; `restart` asks it for another one. `gen` counts the attempts of a pair.
  */
-export const voiceSignal = Rpc.make("voiceSignal", {
+export const voiceSignal = frame("voiceSignal", "Send a WebRTC signal to one member of the call", {
   payload: {
     channel: ChannelReference,
     to: Schema.String.check(Schema.isBetweenLength(1, 64)),
@@ -63,8 +61,8 @@ export const voiceSignal = Rpc.make("voiceSignal", {
     gen: Schema.optionalKey(Schema.Int)
   },
   success: Schema.Struct({ delivered: Schema.Int }),
-  error: Schema.Union([...callErrors, PayloadTooLarge])
-}).annotate(OpenApi.Summary, "Send a WebRTC signal to one member of the call")
+  errors: [...callErrors, PayloadTooLarge]
+})
 
 const Candidate = Schema.Struct({ candidate: Schema.String, sdpMid: Schema.String })
 
@@ -73,25 +71,29 @@ const Candidate = Schema.Struct({ candidate: Schema.String, sdpMid: Schema.Strin
  * the local description. The service ignores an answer to an older offer, whose reply has no
  * candidates.
  */
-export const voiceAnswer = Rpc.make("voiceAnswer", {
+export const voiceAnswer = frame("voiceAnswer", "Answer an offer of the media server", {
   payload: { channel: ChannelReference, session: SessionReference, gen: Schema.Int, sdp: Sdp },
   success: Schema.Struct({ candidates: Schema.Array(Candidate) }),
-  error: Schema.Union(callErrors)
-}).annotate(OpenApi.Summary, "Answer an offer of the media server")
+  errors: callErrors
+})
 
 /** Opens or closes the microphone. Nobody hears a player who may not speak, whatever it sends. */
-export const voicePublish = Rpc.make("voicePublish", {
+export const voicePublish = frame("voicePublish", "Open or close the microphone", {
   payload: { channel: ChannelReference, session: SessionReference, on: Schema.Boolean },
   success: Schema.Struct({ on: Schema.Boolean, canSpeak: Schema.Boolean }),
-  error: Schema.Union([...callErrors])
-}).annotate(OpenApi.Summary, "Open or close the microphone")
+  errors: callErrors
+})
 
 /** Reports that the player begins or ends to speak. The measured level decides; this is a hint. */
-export const voiceSpeaking = Rpc.make("voiceSpeaking", {
-  payload: { channel: ChannelReference, session: SessionReference, speaking: Schema.Boolean },
-  success: Done,
-  error: Schema.Union([...callErrors])
-}).annotate(OpenApi.Summary, "Hint that the player begins or ends to speak")
+export const voiceSpeaking = frame(
+  "voiceSpeaking",
+  "Hint that the player begins or ends to speak",
+  {
+    payload: { channel: ChannelReference, session: SessionReference, speaking: Schema.Boolean },
+    success: Done,
+    errors: callErrors
+  }
+)
 
 export class VoiceFrames extends RpcGroup.make(
   voiceJoin,

@@ -6,7 +6,7 @@
 import { Result } from "effect"
 import { StateTooLarge } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
-import type { JsonObject } from "#rpc/rooms"
+import type { JsonObject } from "#rpc/json"
 
 interface Entry {
   readonly value: unknown

@@ -4,7 +4,8 @@
  */
 import { Schema } from "effect"
 import { WireError } from "#rpc/errors/codes"
-import { AcceptedJsonObject, SignalKind, Transport } from "#rpc/rooms"
+import { AcceptedJsonObject } from "#rpc/json"
+import { SignalKind, Transport } from "#rpc/rooms/events"
 import { batchOf, command as tagged, output } from "../messages.ts"
 
 const connection = { node: Schema.String, connectionId: Schema.String }

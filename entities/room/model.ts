@@ -18,12 +18,12 @@ import type {
 } from "#rpc/errors/codes"
 import type {
   CloseReason,
-  JsonObject,
   RoomEvent,
   RoomPlayer,
   RoomSnapshot,
   SignalKind
-} from "#rpc/rooms"
+} from "#rpc/rooms/events"
+import type { JsonObject } from "#rpc/json"
 import type { Absence } from "../absence.ts"
 import { type JsonState, emptyJsonState, toJsonObject } from "./json-state.ts"
 

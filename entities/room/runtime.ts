@@ -1,5 +1,5 @@
 /** Dependencies of a room actor on its process. */
-import type { CloseReason } from "#rpc/rooms"
+import type { CloseReason } from "#rpc/rooms/events"
 import type { ActivationRuntime } from "../activation.ts"
 
 export interface RoomRuntime extends ActivationRuntime {

@@ -12,7 +12,7 @@ import {
   Unavailable
 } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
-import type { LeaveReason, RoomEvent } from "#rpc/rooms"
+import type { LeaveReason, RoomEvent } from "#rpc/rooms/events"
 import {
   type Decision,
   decided,

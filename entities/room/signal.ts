@@ -5,7 +5,8 @@
  */
 import { Result } from "effect"
 import { P2pOnly, PlayerNotInRoom } from "#rpc/errors/codes"
-import type { JsonObject, RoomEvent } from "#rpc/rooms"
+import type { JsonObject } from "#rpc/json"
+import type { RoomEvent } from "#rpc/rooms/events"
 import { relayed } from "../relayed-signal.ts"
 import {
   type Decision,

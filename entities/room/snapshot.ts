@@ -4,7 +4,8 @@
  */
 import { Schema } from "effect"
 import type { RoomRow } from "#sql/rooms"
-import { CloseReason, AcceptedJsonObject } from "#rpc/rooms"
+import { CloseReason } from "#rpc/rooms/events"
+import { AcceptedJsonObject } from "#rpc/json"
 import { awaken } from "./absences.ts"
 import { iso, isListed, type Member, type RoomState } from "./model.ts"
 import { roomSettingsFields } from "./messages.ts"

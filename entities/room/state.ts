@@ -8,7 +8,7 @@
 import { Result } from "effect"
 import { HostOnly, NotInRoom, type StateTooLarge } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
-import type { CloseReason, RoomEvent } from "#rpc/rooms"
+import type { CloseReason, RoomEvent } from "#rpc/rooms/events"
 import {
   type Decision,
   decided,

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { ChannelVoice } from "#rpc/channels/frames"
 import type { NotInChannel, VoiceUnavailable } from "#rpc/errors/codes"
 import { voice as limits } from "#rpc/limits"
-import type { SignalKind } from "#rpc/rooms"
+import type { SignalKind } from "#rpc/rooms/events"
 import type { VoiceCloseReason, VoiceEvent } from "#rpc/voice"
 
 export interface CallMember {

@@ -7,7 +7,7 @@ import { Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { VoiceMode } from "#rpc/channels/frames"
 import { InvalidFrame, NotInChannel, VoiceDisabled, VoiceUnavailable } from "#rpc/errors/codes"
-import { SignalKind } from "#rpc/rooms"
+import { SignalKind } from "#rpc/rooms/events"
 
 const connection = { playerId: Schema.String, connectionId: Schema.String }
 const session = { playerId: Schema.String, session: Schema.String }

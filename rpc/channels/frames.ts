@@ -1,12 +1,11 @@
 /**
  * Realtime channels: messages to every member, never stored. Clients create channels whose names begin
- * with `@`; the server API creates and manages any. One `Rpc` declares each frame, as in `../rooms.ts`.
+ * with `@`; the server API creates and manages any.
  *
  * Timestamps are ISO 8601 UTC, except `at`, which is Unix milliseconds.
  */
 import { Schema } from "effect"
-import { OpenApi } from "effect/http-api"
-import { Rpc, RpcGroup } from "effect/rpc"
+import { RpcGroup } from "effect/rpc"
 import {
   ChannelBanned,
   ChannelExists,
@@ -24,7 +23,9 @@ import {
 } from "../errors/codes.ts"
 import { PlayerIdText } from "../ids.ts"
 import { channels as limits } from "../limits.ts"
-import { commonFrameErrors, MessageData, PlayerName } from "../rooms.ts"
+import { Done, event, frame } from "../frames.ts"
+import { MessageData } from "../json.ts"
+import { PlayerName } from "../rooms/events.ts"
 import { Timestamp } from "../text.ts"
 
 // Values ---------------------------------------------------------------------------------------
@@ -44,7 +45,7 @@ const ClientChannelName = ChannelName.check(
 )
 
 /** Channel name in a request. A malformed one gets `channel_not_found`. */
-const ChannelReference = Schema.String.check(Schema.isMaxLength(128))
+export const ChannelReference = Schema.String.check(Schema.isMaxLength(128))
 
 /** Players who may join. `invited`: players on the list `allow`, and the owner. */
 export const ChannelJoin = Schema.Literals(["anyone", "invited"])
@@ -141,27 +142,18 @@ export type ChannelMessage = typeof ChannelMessage.Type
 /** The channel that the connection has joined. */
 export const ChannelRef = Schema.Struct({ channel: Schema.String })
 
-const Done = Schema.Struct({})
-
 /**
  * Joins a channel. `channel_joined` precedes the reply. Anonymous connections can join only channels
  * that the server has opened to them (else `player_required`), and only receive.
  */
-export const channelJoin = Rpc.make("channelJoin", {
+export const channelJoin = frame("channelJoin", "Join a channel", {
   payload: { channel: ChannelReference },
   success: ChannelRef,
-  error: Schema.Union([
-    ...commonFrameErrors,
-    ChannelNotFound,
-    ChannelForbidden,
-    ChannelBanned,
-    ChannelFull,
-    TooManyChannels
-  ])
-}).annotate(OpenApi.Summary, "Join a channel")
+  errors: [ChannelNotFound, ChannelForbidden, ChannelBanned, ChannelFull, TooManyChannels]
+})
 
 /** Creates a channel and joins it as its owner. Without a name, the service generates one. */
-export const channelCreate = Rpc.make("channelCreate", {
+export const channelCreate = frame("channelCreate", "Create a channel and join it as its owner", {
   payload: {
     channel: Schema.optionalKey(ClientChannelName),
     join: Schema.optionalKey(ChannelJoin),
@@ -172,35 +164,33 @@ export const channelCreate = Rpc.make("channelCreate", {
     )
   },
   success: ChannelRef,
-  error: Schema.Union([
-    ...commonFrameErrors,
-    ChannelExists,
-    ChannelForbidden,
-    VoiceTooLarge,
-    TooManyChannels
-  ])
-}).annotate(OpenApi.Summary, "Create a channel and join it as its owner")
+  errors: [ChannelExists, ChannelForbidden, VoiceTooLarge, TooManyChannels]
+})
 
 /** Leaves a channel. Succeeds for a channel that the connection is not in. */
-export const channelLeave = Rpc.make("channelLeave", {
+export const channelLeave = frame("channelLeave", "Leave a channel", {
   payload: { channel: ChannelReference },
   success: Done,
-  error: Schema.Union([...commonFrameErrors])
-}).annotate(OpenApi.Summary, "Leave a channel")
+  errors: []
+})
 
 /** Sends a message to every member, including the sender; at most ten a second, in bursts of twenty. */
-export const channelSend = Rpc.make("channelSend", {
+export const channelSend = frame("channelSend", "Send a message to every member of the channel", {
   payload: { channel: ChannelReference, ...ChannelMessage.fields },
   success: Done,
-  error: Schema.Union([...commonFrameErrors, NotInChannel, Muted, SendForbidden, PayloadTooLarge])
-}).annotate(OpenApi.Summary, "Send a message to every member of the channel")
+  errors: [NotInChannel, Muted, SendForbidden, PayloadTooLarge]
+})
 
 /** Moderates a player, as the channel's owner. The player need not be a member. */
-export const channelModerate = Rpc.make("channelModerate", {
-  payload: Schema.Struct({ channel: ChannelReference, ...moderation }).check(muteInBounds),
-  success: Done,
-  error: Schema.Union([...commonFrameErrors, OwnerOnly, ChannelListFull])
-}).annotate(OpenApi.Summary, "Invite, mute, kick or ban a player, as the owner")
+export const channelModerate = frame(
+  "channelModerate",
+  "Invite, mute, kick or ban a player, as the owner",
+  {
+    payload: Schema.Struct({ channel: ChannelReference, ...moderation }).check(muteInBounds),
+    success: Done,
+    errors: [OwnerOnly, ChannelListFull]
+  }
+)
 
 export class ChannelFrames extends RpcGroup.make(
   channelJoin,
@@ -230,11 +220,6 @@ export const ChannelCloseReason = Schema.Literals([
   "lost"
 ])
 export type ChannelCloseReason = typeof ChannelCloseReason.Type
-
-const event = <const T extends string, const Fields extends Schema.Struct.Fields>(
-  t: T,
-  fields: Fields
-) => Schema.Struct({ t: Schema.Literal(t), ...fields })
 
 const Channel = { channel: Schema.String }
 

@@ -12,7 +12,7 @@ import { keyParams, type MountParams, projectParams, underKey, underProject } fr
 import { operation, readBy } from "../operations.ts"
 import { PageLimit } from "../pages.ts"
 import { Identity } from "../players.ts"
-import { PublicRoom } from "../rooms.ts"
+import { PublicRoom } from "../rooms/api.ts"
 import { SaveItem } from "../saves.ts"
 import { StatsRead } from "../stats.ts"
 import { Timestamp } from "../text.ts"

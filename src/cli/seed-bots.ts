@@ -6,7 +6,7 @@ import { Effect, Random, Schedule, Schema } from "effect"
 import { type EnvironmentConfig } from "#rpc/config-document/document"
 import { modesOf } from "#rpc/config-document/multiplayer"
 import { Reply } from "#rpc/realtime"
-import { RoomRef } from "#rpc/rooms"
+import { RoomRef } from "#rpc/rooms/frames"
 import { exitCodes, Failure } from "./failures.ts"
 import {
   createGuest,

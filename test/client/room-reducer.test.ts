@@ -1,6 +1,6 @@
 /** The client's view of a room: a pure function of the snapshot and the later events. */
 import { assert, describe, it } from "@effect/vitest"
-import type { RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
+import type { RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms/events"
 import { applyEvent } from "#client/room-reducer"
 
 const player = (id: string): RoomPlayer => ({

@@ -12,7 +12,8 @@ import type * as peersApi from "#rpc/peers"
 import type * as playersApi from "#rpc/players"
 import { ClientFrames } from "#rpc/realtime"
 import type * as realtimeApi from "#rpc/realtime"
-import type * as roomsApi from "#rpc/rooms"
+import type { PublicRoom } from "#rpc/rooms/api"
+import type { RoomEvent, RoomSnapshot } from "#rpc/rooms/events"
 import type * as savesApi from "#rpc/saves"
 import type * as sessionsApi from "#rpc/sessions"
 import type * as statsApi from "#rpc/stats"
@@ -43,9 +44,9 @@ type FrameChecks = {
 }
 
 interface ValueChecks {
-  RoomEvent: Same<wire.RoomEvent, typeof roomsApi.RoomEvent.Encoded>
-  RoomSnapshot: Same<wire.RoomSnapshot, typeof roomsApi.RoomSnapshot.Encoded>
-  PublicRoom: Same<wire.PublicRoom, typeof roomsApi.PublicRoom.Encoded>
+  RoomEvent: Same<wire.RoomEvent, typeof RoomEvent.Encoded>
+  RoomSnapshot: Same<wire.RoomSnapshot, typeof RoomSnapshot.Encoded>
+  PublicRoom: Same<wire.PublicRoom, typeof PublicRoom.Encoded>
   ChannelEvent: Same<wire.ChannelEvent, typeof channelsApi.ChannelEvent.Encoded>
   Moderation: Same<wire.Moderation, typeof channelsApi.Moderation.Encoded>
   IceServers: Same<wire.IceServers, typeof peersApi.IceServers.Encoded>

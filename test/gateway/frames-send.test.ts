@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { rooms } from "#rpc/limits"
-import { send } from "#rpc/rooms"
+import { send } from "#rpc/rooms/frames"
 import { issuesOf, sendPayload } from "#server/gateway/frames"
 
 const decode = Schema.decodeUnknownResult(send.payloadSchema, { errors: "all" })

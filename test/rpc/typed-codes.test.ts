@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
 import * as fc from "fast-check"
-import { create, join } from "#rpc/rooms"
+import { create, join } from "#rpc/rooms/frames"
 import { ChosenRoomCode, TypedCode, typedCode } from "#rpc/typed-codes"
 
 const decodeTyped = Schema.decodeUnknownOption(TypedCode)

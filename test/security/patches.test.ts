@@ -5,7 +5,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
-import { JsonObject } from "#rpc/rooms"
+import { JsonObject } from "#rpc/json"
 import { emptyJsonState, patchJsonState, toJsonObject } from "#entities/room/json-state"
 import { TestApp } from "#testing/app"
 import { at, newPlayer, type OnlinePlayer } from "#testing/players"

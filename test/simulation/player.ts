@@ -5,7 +5,7 @@
 import { Option, Schema } from "effect"
 import { ChannelEvent } from "#rpc/channels/frames"
 import { ClientFrames, Reply, Warn, Welcome } from "#rpc/realtime"
-import { RoomEvent, type RoomSnapshot } from "#rpc/rooms"
+import { RoomEvent, type RoomSnapshot } from "#rpc/rooms/events"
 import { VoiceEvent } from "#rpc/voice"
 import { applyEvent } from "../support/room-harness.ts"
 import { ChannelClient, type ChannelTranscript } from "./channel-client.ts"

@@ -3,7 +3,7 @@
  * transcripts of the players with it.
  */
 import { Layer, Schema } from "effect"
-import { JsonObject } from "#rpc/rooms"
+import { JsonObject } from "#rpc/json"
 import type { RoomActor } from "#entities/room/actor"
 import { LocalRooms } from "#entities/room/entity"
 import type { RoomState } from "#entities/room/model"

@@ -1,7 +1,7 @@
 /** Generators for the property tests of rooms, channels, queues and sessions. Few players, so that steps collide. */
 import { Schema } from "effect"
 import * as fc from "fast-check"
-import { JsonObject } from "#rpc/rooms"
+import { JsonObject } from "#rpc/json"
 import type { QueueMode } from "#entities/matchmaking-queue/state"
 import type { Reservation, SessionCommand } from "#entities/player-session/state"
 import type { RoomSettings } from "#entities/room/model"

@@ -1,7 +1,7 @@
 /** Opens rooms for tests over the socket. */
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { RoomRef } from "#rpc/rooms"
+import { RoomRef } from "#rpc/rooms/frames"
 import type { OnlinePlayer } from "#testing/players"
 
 type Seated = Pick<OnlinePlayer, "socket">

@@ -5,7 +5,7 @@
  */
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { type CloseReason, RoomEvent, type RoomSnapshot } from "#rpc/rooms"
+import { type CloseReason, RoomEvent, type RoomSnapshot } from "#rpc/rooms/events"
 import { RoomActor } from "#entities/room/actor"
 import type { RoomRuntime } from "#entities/room/runtime"
 import type { JoiningPlayer, RoomSettings, RoomState } from "#entities/room/model"

@@ -7,7 +7,8 @@ import { isDeepStrictEqual } from "node:util"
 import { assert } from "@effect/vitest"
 import { Result } from "effect"
 import { graces, rooms } from "#rpc/limits"
-import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
+import type { JsonObject } from "#rpc/json"
+import type { RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms/events"
 import {
   type Decision,
   type JoiningPlayer,

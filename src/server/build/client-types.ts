@@ -23,7 +23,8 @@ import { NativeProvider, NativeRequest, SignInError, SignInMode } from "#rpc/oau
 import { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
 import { itemsOf, pascalCase, refName } from "#rpc/openapi/json"
 import { ClientFrames, EventsError, HeldSeat, Warn, Welcome } from "#rpc/realtime"
-import { RoomEvent, RoomPlayer, RoomRef, RoomSnapshot, SignalKind } from "#rpc/rooms"
+import { RoomEvent, RoomPlayer, RoomSnapshot, SignalKind } from "#rpc/rooms/events"
+import { RoomRef } from "#rpc/rooms/frames"
 import { VoiceEvent, VoiceMember } from "#rpc/voice"
 import { TypePrinter } from "./type-text.ts"
 

@@ -9,7 +9,7 @@ import { type CodedError, InvalidFrame, UnknownType } from "#rpc/errors/codes"
 import { changedNumberOf, exceedsDepth, numberRule } from "#rpc/json"
 import { rooms, socket } from "#rpc/limits"
 import { ClientFrames, featureOfFrame } from "#rpc/realtime"
-import { send } from "#rpc/rooms"
+import { send } from "#rpc/rooms/frames"
 import type { ReplyCallback } from "#server/links/entity-link"
 import {
   type FrameData,

@@ -4,7 +4,7 @@
  */
 import { Effect, Stream } from "effect"
 import { type CodedError, fromWire, RoomNotFound, Unavailable } from "#rpc/errors/codes"
-import type { JsonObject } from "#rpc/rooms"
+import type { JsonObject } from "#rpc/json"
 import { LocalRooms } from "#entities/room/entity"
 import { type RemoteRoomOutputs, RemoteRooms } from "#entities/room/remote"
 import type { RoomInput, RoomOutput } from "#entities/room/messages"

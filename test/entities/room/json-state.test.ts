@@ -4,7 +4,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
-import { create, join, JsonObject, send, setState } from "#rpc/rooms"
+import { create, join, send, setState } from "#rpc/rooms/frames"
+import { JsonObject } from "#rpc/json"
 import { jsonBytes, emptyJsonState, patchJsonState, toJsonObject } from "#entities/room/json-state"
 import { hostilePatch } from "../../support/generators.ts"
 

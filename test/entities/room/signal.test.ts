@@ -1,7 +1,7 @@
 /** Signals of peer-to-peer rooms: delivery, and the removal of addresses for relayed players. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import type { RoomEvent } from "#rpc/rooms"
+import type { RoomEvent } from "#rpc/rooms/events"
 import type { RoomSettings } from "#entities/room/model"
 import { RoomHarness, roomOf } from "../../support/room-harness.ts"
 

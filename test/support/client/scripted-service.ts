@@ -2,7 +2,7 @@
 import { Effect, Fiber, Predicate, Queue, type Scope } from "effect"
 import { type WebSocket, WebSocketServer } from "ws"
 import type { ServerEvent, Welcome } from "#rpc/realtime"
-import type { RoomSnapshot } from "#rpc/rooms"
+import type { RoomSnapshot } from "#rpc/rooms/events"
 import { type Client, type ClientOptions, memoryStorage } from "#client/client"
 import { makeClient } from "#testing/client"
 import { FakeAuth } from "./fake-auth.ts"

@@ -1,6 +1,6 @@
 /** Rooms, as the service composes them. */
 import { Effect } from "effect"
-import { roomsFeature } from "#rpc/rooms"
+import { roomsFeature } from "#rpc/rooms/feature"
 import { RoomRepository } from "#sql/rooms"
 import { playerPart, type StoredPlayer } from "#server/platform/player-parts"
 import { RoomsHttp } from "./handlers.ts"

@@ -13,7 +13,7 @@ import {
   RoomNotFound
 } from "#rpc/errors/codes"
 import { rooms as limits, throttles as throttleLimits } from "#rpc/limits"
-import type { JsonObject } from "#rpc/rooms"
+import type { JsonObject } from "#rpc/json"
 import { RoomRepository } from "#sql/rooms"
 import type { OpenRoom, PlayerCommand } from "#entities/room/messages"
 import { jsonBytes } from "#entities/room/json-state"
