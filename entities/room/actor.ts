@@ -322,13 +322,14 @@ export class RoomActor {
     this.activation.wakeAt(Math.min(nextDeadline(this.state), this.activation.refreshAt))
   }
 
-  #emit(before: RoomState, { event, except, to, membership }: Emission): void {
+  #emit(before: RoomState, { event, except, to, membership, without = [] }: Emission): void {
     const frame = JSON.stringify(event)
     if (membership === "enter" && to !== null) {
       for (const id of to) this.#enter(id, frame)
       return
     }
-    const output: RoomOutput = { kind: "event", to, except, frame }
+    const withheld = without.length === 0 ? {} : { without }
+    const output: RoomOutput = { kind: "event", to, except, ...withheld, frame }
     if (to === null) this.watchers.broadcast(output)
     else for (const node of this.#nodesOf(to, before)) this.watchers.push(node, output)
     if (membership === "exit" && except !== null) {

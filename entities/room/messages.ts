@@ -80,6 +80,8 @@ export const RoomOutput = Schema.Union([
   output("event", {
     to: Schema.NullOr(Schema.Array(Schema.String)),
     except: Schema.NullOr(Schema.String),
+    /** The members besides `except` who do not receive it. Older versions do not read it. */
+    without: Schema.optionalKey(Schema.Array(Schema.String)),
     frame: Schema.String
   }),
   output("enter", { player: Schema.String, connection: Schema.String, frame: Schema.String }),
@@ -93,6 +95,17 @@ export const RoomOutput = Schema.Union([
   output("end", {})
 ])
 export type RoomOutput = typeof RoomOutput.Type
+
+/** Whether an event of a room reaches this player. */
+export const receives = (
+  {
+    except,
+    to,
+    without
+  }: Pick<Extract<RoomOutput, { kind: "event" }>, "to" | "except" | "without">,
+  playerId: string
+): boolean =>
+  to === null ? playerId !== except && without?.includes(playerId) !== true : to.includes(playerId)
 
 export const RoomBatch = batchOf(RoomOutput)
 export type RoomBatch = typeof RoomBatch.Type

@@ -50,6 +50,8 @@ export interface JoiningPlayer extends Returning {
 export interface Member {
   readonly id: string
   readonly displayName: string
+  /** The players whom the member has blocked; absent without any. Snapshots leave it out. */
+  readonly blocks?: ReadonlySet<string>
   /** Whether peers reach the member through a relay only, regardless of the mode. */
   readonly relayOnly: boolean
   /** Time of joining, Unix milliseconds. */
@@ -188,6 +190,8 @@ export interface Emission {
   readonly event: RoomEvent
   readonly to: ReadonlyArray<string> | null
   readonly except: string | null
+  /** The members besides `except` whom an event for all does not reach. */
+  readonly without?: ReadonlyArray<string>
   /** The member whose connection starts (`enter`) or stops (`exit`) receiving with this event. */
   readonly membership: "enter" | "exit" | null
 }

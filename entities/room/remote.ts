@@ -26,7 +26,8 @@ const isEvent = (value: unknown): boolean =>
   value["kind"] === "event" &&
   isString(value["frame"]) &&
   (value["to"] === null || (Array.isArray(value["to"]) && value["to"].every(isString))) &&
-  (value["except"] === null || isString(value["except"]))
+  (value["except"] === null || isString(value["except"])) &&
+  !Object.hasOwn(value, "without")
 
 /** Returns whether the value is a message to all others, the most frequent input. */
 const isSend = (value: unknown): boolean =>

@@ -92,6 +92,7 @@ const memberFrom = (member: StoredMember): Member => {
 const toStoredMember = ({
   absence,
   arrived,
+  blocks: _,
   playerState,
   seenAt,
   ...member

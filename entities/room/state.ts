@@ -12,43 +12,37 @@ import type { CloseReason, RoomEvent } from "#rpc/rooms/events"
 import {
   type Decision,
   decided,
-  isReachable,
   type Member,
   nameChange,
   type RoomCommand,
   type RoomError,
   type RoomState,
   toAll,
-  toOthers,
   withMember
 } from "./model.ts"
 import { disconnect, drop, expect } from "./absences.ts"
+import { deliveries, recipients } from "./delivery.ts"
 import { join, leave, resume, seat, tick } from "./seats.ts"
 import { iceTransport, signal } from "./signal.ts"
 import { patchJsonState } from "./json-state.ts"
 
 const send = (
   state: RoomState,
+  sender: Member,
   command: Extract<RoomCommand, { t: "send" }>,
   now: number
-): Result.Result<Decision, NotInRoom> => {
+): Result.Result<Decision, never> => {
   const event: RoomEvent = {
     t: "message",
-    from: command.playerId,
+    from: sender.id,
     type: command.type,
     ...("data" in command ? { data: command.data } : {}),
     at: now
   }
-  if (command.to === undefined) {
-    return decided(state, [toOthers(event, command.playerId)])
-  }
-  const targets = Array.from(new Set(command.to)).filter((id) => {
-    const member = state.members.get(id)
-    return member !== undefined && isReachable(member)
-  })
-  const emissions =
-    targets.length === 0 ? [] : [{ event, to: targets, except: null, membership: null } as const]
-  return decided(state, emissions, { delivered: targets.length })
+  const receivers = recipients(state, sender, command)
+  const { delivered } = receivers
+  const emissions = deliveries(event, sender, receivers)
+  return decided(state, emissions, command.to === undefined ? {} : { delivered })
 }
 
 const setState = (
@@ -150,7 +144,7 @@ export const decide = (
     case "leave":
       return leave(state, member, command)
     case "send":
-      return send(state, command, now)
+      return send(state, member, command, now)
     case "setState":
       return setState(state, command)
     case "setMyState":

@@ -16,6 +16,7 @@ const item = fc.record(
     kind: mostly(fc.constantFrom("event", "event", "exit", "end")),
     to: fc.oneof(fc.constant(null), listed),
     except: fc.oneof(fc.constant(null), mostly(fc.string())),
+    without: listed,
     frame: mostly(fc.string()),
     player: mostly(fc.string())
   },

@@ -6,6 +6,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Exit } from "effect"
 import { rooms } from "#rpc/limits"
+import { receives } from "#entities/room/messages"
 import type { RoomState } from "#entities/room/model"
 import { roomView } from "#entities/room/model"
 import { checkRoom } from "../support/room-harness.ts"
@@ -57,8 +58,7 @@ const receivedFrom = ({ index, log }: Entry, playerId: string): ReadonlyArray<st
     } else if (item.kind === "exit" && item.player === playerId) {
       break
     } else if (item.kind === "event") {
-      const { except, frame, to } = item
-      if (to === null ? except !== playerId : to.includes(playerId)) frames.push(frame)
+      if (receives(item, playerId)) frames.push(item.frame)
     }
   }
   return frames

@@ -9,7 +9,12 @@ import { type CloseReason, RoomEvent, type RoomSnapshot } from "#rpc/rooms/event
 import { RoomActor } from "#entities/room/actor"
 import type { RoomRuntime } from "#entities/room/runtime"
 import type { JoiningPlayer, RoomSettings, RoomState } from "#entities/room/model"
-import type { PlayerCommand, RoomInput, RoomOutput } from "#entities/room/messages"
+import {
+  type PlayerCommand,
+  receives,
+  type RoomInput,
+  type RoomOutput
+} from "#entities/room/messages"
 import { decodeSnapshot, toRow, wakeFrom } from "#entities/room/snapshot"
 import type { Watcher } from "#entities/watchers"
 import { connectionOf, emptyRoom, applyEvent, start } from "./room-harness.ts"
@@ -67,8 +72,7 @@ export class Gateway {
     switch (item.kind) {
       case "event":
         for (const player of this.members.keys()) {
-          const isReceiver = item.to === null ? player !== item.except : item.to.includes(player)
-          if (isReceiver) this.#deliver(player, decodeFrame(item.frame))
+          if (receives(item, player)) this.#deliver(player, decodeFrame(item.frame))
         }
         return
       case "enter": {

@@ -19,6 +19,7 @@ import {
   roomView
 } from "#entities/room/model"
 import type { Absence } from "#entities/absence"
+import { receives } from "#entities/room/messages"
 import { nextDeadline } from "#entities/room/seats"
 import { decide } from "#entities/room/state"
 
@@ -220,14 +221,15 @@ export class RoomHarness {
 
   #apply({ emissions, state }: Decision): void {
     this.state = state
-    for (const { event, except, to, membership } of emissions) {
+    for (const emission of emissions) {
+      const { event, except, membership } = emission
       if (membership === "enter" && event.t === "room_joined") {
         this.views.set(event.playerId, event.room)
         this.#record(event.playerId, event)
         continue
       }
       for (const [id, view] of this.views) {
-        if (to === null ? id === except : !to.includes(id)) continue
+        if (!receives(emission, id)) continue
         this.#record(id, event)
         const next = applyEvent(view, event)
         if (next === undefined) this.views.delete(id)

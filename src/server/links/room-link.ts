@@ -7,7 +7,7 @@ import { type CodedError, fromWire, RoomNotFound, Unavailable } from "#rpc/error
 import type { JsonObject } from "#rpc/json"
 import { LocalRooms } from "#entities/room/entity"
 import { type RemoteRoomOutputs, RemoteRooms } from "#entities/room/remote"
-import type { RoomInput, RoomOutput } from "#entities/room/messages"
+import { receives, type RoomInput, type RoomOutput } from "#entities/room/messages"
 import { Room } from "#entities/room/protocol"
 import { Frame } from "#server/platform/socket-outbox"
 import type { Connections } from "./connections.ts"
@@ -126,7 +126,7 @@ export class RoomLink
     for (const output of outputs) {
       switch (output.kind) {
         case "event":
-          this.#deliver(output.to, output.except, output.frame)
+          this.#deliver(output)
           break
         case "enter":
           this.#enter(output.player, output.connection, output.frame)
@@ -162,14 +162,14 @@ export class RoomLink
   }
 
   /** Sends an event to its members on this node. It encodes the frame once for all of them. */
-  #deliver(to: ReadonlyArray<string> | null, except: string | null, text: string): void {
-    const frame = new Frame(text)
-    if (to !== null) {
-      for (const id of to) this.#members.get(id)?.sink.push(frame)
+  #deliver(event: Extract<RoomOutput, { kind: "event" }>): void {
+    const frame = new Frame(event.frame)
+    if (event.to !== null) {
+      for (const id of event.to) this.#members.get(id)?.sink.push(frame)
       return
     }
     for (const [id, member] of this.#members) {
-      if (id !== except) member.sink.push(frame)
+      if (receives(event, id)) member.sink.push(frame)
     }
   }
 

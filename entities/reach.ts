@@ -1,0 +1,29 @@
+/**
+ * The reach rule: whether what one player does may touch another. Every path that hands something from
+ * one player to another asks this function, so that a block counts everywhere.
+ */
+
+/** What the rule reads of a player. */
+export interface Reachable {
+  readonly id: string
+  /** The players whom this player has blocked; absent without any. */
+  readonly blocks?: ReadonlySet<string> | undefined
+}
+
+/**
+ * - `send`: content from one player to another, such as a message, a signal or a voice.
+ * - `join`: the way into something whose host is the other player.
+ */
+export type Verb = "send" | "join"
+
+const hasBlocked = ({ blocks }: Reachable, { id }: Reachable): boolean => blocks?.has(id) === true
+
+/** Whether `from` reaches `to`. Content passes in neither direction of a block. */
+export const reach = (from: Reachable, to: Reachable, verb: Verb): boolean => {
+  switch (verb) {
+    case "send":
+      return !hasBlocked(to, from) && !hasBlocked(from, to)
+    case "join":
+      return !hasBlocked(to, from)
+  }
+}

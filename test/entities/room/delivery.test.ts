@@ -1,0 +1,55 @@
+/** Receivers of a message in a room. */
+import { assert, describe, it } from "@effect/vitest"
+import { deliveries, recipients } from "#entities/room/delivery"
+import { type Member, type RoomState, withMember } from "#entities/room/model"
+import { roomOf } from "../../support/room-harness.ts"
+
+const memberOf = (state: RoomState, id: string): Member => {
+  const member = state.members.get(id)
+  assert.isDefined(member)
+  return member
+}
+
+/** A room in which the first player has blocked the second. */
+const roomWithBlock = (): RoomState => {
+  const { state } = roomOf(["ann", "ben", "cat"])
+  return withMember(state, { ...memberOf(state, "ann"), blocks: new Set(["ben"]) })
+}
+
+describe("`recipients`", () => {
+  it("withholds a message to all from who has blocked the sender", () => {
+    const state = roomWithBlock()
+    assert.deepStrictEqual(recipients(state, memberOf(state, "ben"), { type: "hi" }), {
+      to: null,
+      without: ["ann"],
+      delivered: 0
+    })
+  })
+
+  it("withholds a message to all from those whom the sender has blocked", () => {
+    const state = roomWithBlock()
+    assert.deepStrictEqual(recipients(state, memberOf(state, "ann"), { type: "hi" }).without, [
+      "ben"
+    ])
+  })
+
+  it("counts who has blocked the sender among the receivers, as one who ignores the message", () => {
+    const state = roomWithBlock()
+    const message = { type: "hi", to: ["ann", "cat", "nobody"] }
+    assert.deepStrictEqual(recipients(state, memberOf(state, "ben"), message), {
+      to: ["cat"],
+      without: [],
+      delivered: 2
+    })
+  })
+})
+
+describe("`deliveries`", () => {
+  it("emits nothing for a message that everybody has blocked", () => {
+    const state = roomWithBlock()
+    const ben = memberOf(state, "ben")
+    const receivers = recipients(state, ben, { type: "hi", to: ["ann"] })
+    const event = { t: "message", from: "ben", type: "hi", at: 1 } as const
+    assert.deepStrictEqual(deliveries(event, ben, receivers), [])
+  })
+})
