@@ -3,6 +3,7 @@ import { render } from "preact"
 import { useEffect } from "preact/hooks"
 import { ErrorBoundary, LocationProvider, useLocation } from "preact-iso"
 import { addressOf, CurrentViewProvider, type CurrentView } from "./parts/current-view.ts"
+import { Button } from "./parts/basics.tsx"
 import { Empty, Skeleton } from "./parts/load-states.tsx"
 import { Frame } from "./shell/frame.tsx"
 import { views } from "./shell/navigation.ts"
@@ -92,16 +93,15 @@ const Toasts = () => (
       <div class="toast" key={id}>
         <span>{text}</span>
         {action !== undefined && (
-          <button
-            type="button"
-            class="button small"
+          <Button
+            kind="small"
             onClick={() => {
               dismiss(id)
               action.run()
             }}
           >
             {action.label}
-          </button>
+          </Button>
         )}
       </div>
     ))}

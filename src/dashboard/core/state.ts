@@ -152,11 +152,6 @@ export const start = async (): Promise<void> => {
   if (developer.value === undefined) developer.value = null
 }
 
-export const signOut = async (): Promise<void> => {
-  await ask("DELETE /dashboard/session")
-  developer.value = null
-}
-
 const tickMillis = 5000
 
 /** Grows every few seconds. What shows the distance to a time reads it, to be drawn again. */

@@ -1,5 +1,5 @@
 /** Basic parts of views: titles, times, ids to copy, code to copy, badges, panels. */
-import type { ComponentChildren } from "preact"
+import { type ComponentChildren, Fragment } from "preact"
 import { useState } from "preact/hooks"
 import { notify, tick } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
@@ -49,6 +49,56 @@ export const Panel = ({
   </section>
 )
 
+/** Terms with their values; an entry that does not apply is left out. */
+export const Facts = ({
+  bare = false,
+  of
+}: {
+  /** Whether the place has its own distances. */
+  readonly bare?: boolean
+  readonly of: ReadonlyArray<readonly [term: string, value: ComponentChildren] | false>
+}) => (
+  <dl class={bare ? "facts" : "facts body"}>
+    {of.map(
+      (fact) =>
+        fact !== false && (
+          <Fragment key={fact[0]}>
+            <dt>{fact[0]}</dt>
+            <dd>{fact[1]}</dd>
+          </Fragment>
+        )
+    )}
+  </dl>
+)
+
+/** A button that does something here; `kind` is how it looks, `label` what a screen reader says. */
+export const Button = ({
+  children,
+  disabled,
+  kind = "",
+  label,
+  onClick,
+  pressed
+}: {
+  readonly children: ComponentChildren
+  readonly onClick: () => unknown
+  readonly kind?: string
+  readonly label?: string
+  readonly disabled?: boolean
+  readonly pressed?: boolean
+}) => (
+  <button
+    type="button"
+    class={`button ${kind}`}
+    aria-label={label}
+    aria-pressed={pressed}
+    disabled={disabled}
+    onClick={() => void onClick()}
+  >
+    {children}
+  </button>
+)
+
 export const Time = ({ at }: { readonly at: string | null }) => {
   if (at === null) return <span class="soft">{texts.never}</span>
   void tick.value
@@ -72,14 +122,9 @@ const copyText = async (text: string): Promise<void> => {
 export const Copyable = ({ label, text }: { readonly text: string; readonly label: string }) => (
   <span class="copy">
     <code>{text}</code>
-    <button
-      type="button"
-      class="button quiet small"
-      aria-label={`${texts.copy} ${label}`}
-      onClick={() => void copyText(text)}
-    >
+    <Button kind="quiet small" label={`${texts.copy} ${label}`} onClick={() => copyText(text)}>
       <Icon name="copy" />
-    </button>
+    </Button>
   </span>
 )
 
@@ -89,10 +134,10 @@ export const Snippet = ({ label, text }: { readonly text: string; readonly label
     <pre tabIndex={0} role="region" aria-label={label}>
       {text}
     </pre>
-    <button type="button" class="button small" onClick={() => void copyText(text)}>
+    <Button kind="small" onClick={() => copyText(text)}>
       <Icon name="copy" />
       {texts.copy}
-    </button>
+    </Button>
   </div>
 )
 

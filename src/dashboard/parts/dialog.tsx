@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useId, useRef, useState } from "preact/hooks"
 import { texts } from "../core/texts.ts"
+import { Button } from "./basics.tsx"
 import { Field, Form } from "./form.tsx"
 
 export const Dialog = ({
@@ -72,7 +73,5 @@ export const Confirm = ({
 }
 
 export const Cancel = ({ close }: { readonly close: () => void }) => (
-  <button type="button" class="button" onClick={close}>
-    {texts.cancel}
-  </button>
+  <Button onClick={close}>{texts.cancel}</Button>
 )

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact"
 import type { ApiError } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
+import { Button } from "./basics.tsx"
 import type { Load } from "./load.ts"
 
 /** Error message with its reason, the request id and the remedy. */
@@ -33,9 +34,9 @@ export const Failure = ({
       )}
     </p>
     {retry !== undefined && (
-      <button type="button" class="button small" onClick={retry}>
+      <Button kind="small" onClick={retry}>
         {texts.errors.retry}
-      </button>
+      </Button>
     )}
   </div>
 )
@@ -99,10 +100,3 @@ export const LiveMark = ({ of: { data, error } }: { readonly of: Load<unknown> }
     </span>
   )
 }
-
-/** The head of the column of buttons, which only a screen reader needs. */
-export const ActionsHead = () => (
-  <th scope="col" class="tight">
-    <span class="hidden-text">{texts.actions}</span>
-  </th>
-)

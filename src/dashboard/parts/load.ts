@@ -3,7 +3,8 @@
  * while the tab is hidden.
  */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks"
-import { ApiError } from "../core/api.ts"
+import { ApiError, ask } from "../core/api.ts"
+import { developer } from "../core/state.ts"
 
 export interface Load<T> {
   readonly data: T | undefined
@@ -22,8 +23,12 @@ const remember = (key: string, data: unknown): void => {
   if (cache.size > cachedMax && oldest !== undefined) cache.delete(oldest)
 }
 
-/** Removes all data, after a sign-out. */
-export const forgetAll = (): void => cache.clear()
+/** Signs out, and removes all data. */
+export const signOut = async (): Promise<void> => {
+  cache.clear()
+  await ask("DELETE /dashboard/session")
+  developer.value = null
+}
 
 const errorOf = (failure: unknown): ApiError =>
   failure instanceof ApiError ? failure : new ApiError(0, undefined, undefined)

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
 import { texts } from "../core/texts.ts"
+import { Button } from "./basics.tsx"
 import { useAction } from "./form.tsx"
 import { Failure } from "./load-states.tsx"
 
@@ -28,9 +29,9 @@ export const usePages = <Page, Cursor>(
       {error !== undefined && <Failure error={error} />}
       {cursor !== null && (
         <div class="more">
-          <button type="button" class="button" disabled={busy} onClick={() => void run()}>
+          <Button disabled={busy} onClick={run}>
             {texts.players.more}
-          </button>
+          </Button>
         </div>
       )}
     </>

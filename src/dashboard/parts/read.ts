@@ -1,4 +1,4 @@
-/** Reads of the environment that the address names. */
+/** Reads of the project or environment that the address names. */
 import { ask, type Response, type Route } from "../core/api.ts"
 import { type Load, useLoad } from "./load.ts"
 import { useCurrentView } from "./current-view.ts"
@@ -6,21 +6,27 @@ import { useCurrentView } from "./current-view.ts"
 /** Interval of what changes by itself, in milliseconds. */
 export const livePollMillis = 2000
 
-/** Reads an endpoint of the environment; with an interval, again and again. */
-export const useRead = <R extends Route & `GET /v1/projects/:projectId/environments/:env${string}`>(
+/** Reads an endpoint of the project; with an interval, again and again. */
+export const useRead = <R extends Route & `GET /v1/projects/:projectId/${string}`>(
   route: R,
   {
+    basis = "",
+    params,
     pollMillis,
     query = {}
   }: {
-    readonly pollMillis?: number
-    readonly query?: Readonly<Record<string, number | string>>
+    readonly params?: Readonly<Record<string, string>>
+    readonly query?: Readonly<Record<string, number | string | undefined>>
+    readonly pollMillis?: number | undefined
+    /** What the data depends on besides: another basis is another read. */
+    readonly basis?: string
   } = {}
 ): Load<Response<R>> => {
-  const { env, params, project } = useCurrentView()
+  const current = useCurrentView()
+  const all = { ...current.params, ...params }
   return useLoad(
-    `${project.id}/${env}/${route}`,
-    (signal) => ask(route, { params, query, signal }),
+    JSON.stringify([route, all, query, basis]),
+    (signal) => ask(route, { params: all, query, signal }),
     pollMillis
   )
 }

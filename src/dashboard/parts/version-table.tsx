@@ -3,8 +3,8 @@ import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
 import { texts } from "../core/texts.ts"
 import { Confirm } from "./dialog.tsx"
-import { ActionsHead } from "./load-states.tsx"
-import { Badge, bytes, count, Time } from "./basics.tsx"
+import { Badge, Button, bytes, count, Time } from "./basics.tsx"
+import { Table } from "./table.tsx"
 
 const { versions: own } = texts
 
@@ -21,46 +21,8 @@ export interface Version {
   readonly ready: boolean
 }
 
-const Row = ({
-  activate,
-  children,
-  version
-}: {
-  readonly version: Version
-  readonly activate: () => void
-  readonly children: ComponentChildren
-}) => (
-  <tr>
-    <td>
-      <strong>{version.version}</strong> {version.live && <Badge kind="green">{own.live}</Badge>}
-      {!version.ready && <Badge kind="amber">{own.uploading}</Badge>}
-      <div class="soft small">{version.message}</div>
-    </td>
-    <td>
-      <Time at={version.createdAt} />
-    </td>
-    <td class="number minor">{count(version.count)}</td>
-    <td class="number minor">{bytes(version.bytes)}</td>
-    <td class="tight">
-      <div class="row end">
-        {children}
-        {version.ready && !version.live && (
-          <button
-            type="button"
-            class="button small"
-            aria-label={own.activateTitle(version.version)}
-            onClick={activate}
-          >
-            {own.activate}
-          </button>
-        )}
-      </div>
-    </td>
-  </tr>
-)
-
 export const VersionTable = <V extends Version>({
-  actions,
+  actionsOf,
   activate,
   countHead,
   question,
@@ -73,33 +35,44 @@ export const VersionTable = <V extends Version>({
   /** Consequences of the change, for the confirmation. */
   readonly question: (version: V) => ComponentChildren
   /** Further actions on a version. */
-  readonly actions?: (version: V) => ComponentChildren
+  readonly actionsOf?: (version: V) => ComponentChildren
 }) => {
   const [chosen, setChosen] = useState<V | undefined>(undefined)
   return (
-    <div class="table-wrap" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{own.version}</th>
-            <th scope="col">{texts.players.created}</th>
-            <th scope="col" class="number minor">
-              {countHead}
-            </th>
-            <th scope="col" class="number minor">
-              {own.size}
-            </th>
-            <ActionsHead />
-          </tr>
-        </thead>
-        <tbody>
-          {versions.map((version) => (
-            <Row key={version.version} version={version} activate={() => setChosen(version)}>
-              {actions?.(version)}
-            </Row>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <Table
+        rows={versions}
+        keyOf={({ version }) => version}
+        columns={[
+          {
+            head: own.version,
+            cell: ({ live, message, ready, version }) => (
+              <>
+                <strong>{version}</strong> {live && <Badge kind="green">{own.live}</Badge>}
+                {!ready && <Badge kind="amber">{own.uploading}</Badge>}
+                <div class="soft small">{message}</div>
+              </>
+            )
+          },
+          { head: texts.players.created, cell: ({ createdAt }) => <Time at={createdAt} /> },
+          { head: countHead, kind: "number minor", cell: (version) => count(version.count) },
+          { head: own.size, kind: "number minor", cell: (version) => bytes(version.bytes) }
+        ]}
+        actions={(version) => (
+          <div class="row end">
+            {actionsOf?.(version)}
+            {version.ready && !version.live && (
+              <Button
+                kind="small"
+                label={own.activateTitle(version.version)}
+                onClick={() => setChosen(version)}
+              >
+                {own.activate}
+              </Button>
+            )}
+          </div>
+        )}
+      />
       {chosen !== undefined && (
         <Confirm
           title={own.activateTitle(chosen.version)}
@@ -110,6 +83,6 @@ export const VersionTable = <V extends Version>({
           {question(chosen)}
         </Confirm>
       )}
-    </div>
+    </>
   )
 }

@@ -2,10 +2,12 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { useLocation } from "preact-iso"
-import { forgetAll } from "../parts/load.ts"
+import { Button } from "../parts/basics.tsx"
+import { signOut } from "../parts/load.ts"
 import { Icon } from "../parts/icon.tsx"
+import { Tabs } from "../parts/tabs.tsx"
 import { addressOf, type EnvironmentName, useCurrentView } from "../parts/current-view.ts"
-import { developer, projects, setTheme, signOut, type Theme, theme } from "../core/state.ts"
+import { developer, projects, setTheme, type Theme, theme } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { groups, ownPages } from "./navigation.ts"
 import { Palette } from "./palette.tsx"
@@ -89,18 +91,13 @@ export const UserMenu = () => {
         <p class="small">
           {texts.shell.signedInAs} <strong>{developer.value?.email}</strong>
         </p>
-        <div class="segment" role="group" aria-label={texts.shell.theme}>
-          {themes.map((name) => (
-            <button
-              key={name}
-              type="button"
-              aria-pressed={theme.value === name}
-              onClick={() => setTheme(name)}
-            >
-              {texts.themes[name]}
-            </button>
-          ))}
-        </div>
+        <Tabs
+          label={texts.shell.theme}
+          names={themes}
+          texts={texts.themes}
+          chosen={theme.value}
+          choose={setTheme}
+        />
         {ownPages.map(({ href, text }) => (
           <a key={href} class="button quiet" href={href} onClick={close}>
             {text}
@@ -109,16 +106,9 @@ export const UserMenu = () => {
         <a class="button quiet" href="/docs" target="_self">
           {texts.shell.docs}
         </a>
-        <button
-          type="button"
-          class="button quiet"
-          onClick={() => {
-            forgetAll()
-            void signOut()
-          }}
-        >
+        <Button kind="quiet" onClick={signOut}>
           {texts.shell.signOut}
-        </button>
+        </Button>
       </div>
     </details>
   )
@@ -197,15 +187,10 @@ export const Frame = ({ children }: { readonly children: ComponentChildren }) =>
         <ProjectSwitch />
         <EnvironmentSwitch />
         <span class="grow" />
-        <button
-          type="button"
-          class="button"
-          aria-label={texts.shell.search}
-          onClick={() => setSearching(true)}
-        >
+        <Button label={texts.shell.search} onClick={() => setSearching(true)}>
           <Icon name="search" />
           <span class="wide">{texts.shell.search}</span>
-        </button>
+        </Button>
         <UserMenu />
       </header>
       <aside class={`side ${open ? "open" : ""}`} aria-label={texts.shell.side}>

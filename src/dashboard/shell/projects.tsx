@@ -7,7 +7,7 @@ import { Field, Form } from "../parts/form.tsx"
 import { useLoad } from "../parts/load.ts"
 import { addressOf } from "../parts/current-view.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
-import { Copyable, Panel, Time, Title } from "../parts/basics.tsx"
+import { Button, Copyable, Panel, Time, Title } from "../parts/basics.tsx"
 import { notify, refreshProjects } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { OwnPage } from "./own-page.tsx"
@@ -65,9 +65,9 @@ const DeletedProjects = ({
                 {own.removedIn} <Time at={restorableUntil} />
               </span>
               <span class="grow" />
-              <button type="button" class="button small" onClick={() => void restore(id)}>
+              <Button kind="small" onClick={() => restore(id)}>
                 {own.restore}
-              </button>
+              </Button>
             </div>
           </li>
         ))}

@@ -1,6 +1,7 @@
 /** Sign-in and sign-up. In production the first account needs the setup token. */
 import { signal } from "@preact/signals"
 import { ask } from "../core/api.ts"
+import { Button } from "../parts/basics.tsx"
 import { Field, Form, useAction, type Values } from "../parts/form.tsx"
 import { Failure } from "../parts/load-states.tsx"
 import { enter, leaveFor, linkProblem, platform } from "../core/state.ts"
@@ -84,15 +85,9 @@ const Providers = () => {
   return (
     <>
       {oauthProviders.map((provider) => (
-        <button
-          key={provider}
-          type="button"
-          class="button"
-          disabled={busy}
-          onClick={() => void run(provider)}
-        >
+        <Button key={provider} disabled={busy} onClick={() => run(provider)}>
           {welcome.with(welcome.providers[provider] ?? provider)}
-        </button>
+        </Button>
       ))}
       {error !== undefined && <Failure error={error} />}
     </>
@@ -118,15 +113,14 @@ export const Welcome = () => {
           {!isNew && isLocal && <p class="soft small">{welcome.signInNote}</p>}
         </section>
         {(isNew || signups !== "closed" || setupTokenRequired) && (
-          <button
-            type="button"
-            class="button quiet"
+          <Button
+            kind="quiet"
             onClick={() => {
               registering.value = !isNew
             }}
           >
             {isNew ? welcome.toSignIn : welcome.toSignUp}
-          </button>
+          </Button>
         )}
       </div>
     </main>

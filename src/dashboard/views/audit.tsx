@@ -2,8 +2,8 @@
 import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { Choice } from "../parts/form.tsx"
-import { useLoad } from "../parts/load.ts"
 import { usePages } from "../parts/pages.tsx"
+import { useRead } from "../parts/read.ts"
 import { useCurrentView, useQueryValue } from "../parts/current-view.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
 import { Title } from "../parts/basics.tsx"
@@ -19,11 +19,11 @@ type Query = Readonly<Record<string, string | number | undefined>>
 const pageSize = 50
 
 const More = ({ first, query }: { readonly first: Page; readonly query: Query }) => {
-  const { project } = useCurrentView()
+  const { params } = useCurrentView()
   const { more, pages } = usePages(
     first,
     ({ nextBefore }) => nextBefore,
-    (before) => ask(route, { params: { projectId: project.id }, query: { ...query, before } })
+    (before) => ask(route, { params, query: { ...query, before } })
   )
   return (
     <>
@@ -52,7 +52,7 @@ const actions = [
 ]
 
 const Audit = () => {
-  const { env, project } = useCurrentView()
+  const { env } = useCurrentView()
   const [action, setAction] = useQueryValue("action")
   const [scope, setScope] = useQueryValue("scope")
   const query: Query = {
@@ -60,10 +60,7 @@ const Audit = () => {
     limit: pageSize,
     ...(scope === "all" ? {} : { env })
   }
-  const key = `${project.id}/audit?${action}&${scope}&${env}`
-  const load = useLoad(key, (signal) =>
-    ask(route, { params: { projectId: project.id }, query, signal })
-  )
+  const load = useRead(route, { query })
   return (
     <div class="stack">
       <Title text={own.title} lead={own.lead}>
@@ -91,7 +88,7 @@ const Audit = () => {
             first.entries.length === 0 ? (
               <Empty title={own.none} text={own.noneText} />
             ) : (
-              <More key={key} first={first} query={query} />
+              <More key={JSON.stringify(query)} first={first} query={query} />
             )
           }
         </Loaded>

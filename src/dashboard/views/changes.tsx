@@ -10,7 +10,7 @@ import { Diff } from "../parts/diff.tsx"
 import { useLoad } from "../parts/load.ts"
 import { useCurrentView } from "../parts/current-view.ts"
 import { Loaded } from "../parts/load-states.tsx"
-import { JsonText } from "../parts/basics.tsx"
+import { Button, JsonText } from "../parts/basics.tsx"
 
 const { audit: own } = texts
 
@@ -66,14 +66,9 @@ const ConfigChange = ({ env, version }: { readonly env: string; readonly version
   const [open, setOpen] = useState(false)
   return (
     <div>
-      <button
-        type="button"
-        class="button small"
-        aria-label={own.showVersion(version)}
-        onClick={() => setOpen(true)}
-      >
+      <Button kind="small" label={own.showVersion(version)} onClick={() => setOpen(true)}>
         {own.show}
-      </button>
+      </Button>
       {open && (
         <Dialog title={own.showVersion(version)} wide close={() => setOpen(false)}>
           <ConfigDifference env={env} version={version} />

@@ -1,7 +1,7 @@
 /** Features as switches. Each edits the same document as the editor, and shows the difference first. */
-import { ask, type Response } from "../core/api.ts"
+import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
-import { useLoad } from "../parts/load.ts"
+import { useRead } from "../parts/read.ts"
 import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { Loaded } from "../parts/load-states.tsx"
 import { Badge, Panel } from "../parts/basics.tsx"
@@ -75,11 +75,8 @@ export const Features = ({
   readonly text: string
   readonly offer: (text: string) => void
 }) => {
-  const { env, params, project } = useCurrentView()
-  // What is on depends on the document, so its text is part of the key.
-  const load = useLoad(`${project.id}/${env}/features/${text}`, (signal) =>
-    ask(route, { params, signal })
-  )
+  // What is on depends on the document.
+  const load = useRead(route, { basis: text })
   return (
     <Panel title={own.tabs.features} lead={own.featuresLead}>
       <Loaded of={load}>

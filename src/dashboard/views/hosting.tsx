@@ -5,7 +5,7 @@ import { texts } from "../core/texts.ts"
 import { useCurrentView } from "../parts/current-view.ts"
 import { useRead } from "../parts/read.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
-import { bytes, Panel, Snippet, Title } from "../parts/basics.tsx"
+import { bytes, Facts, Panel, Snippet, Title } from "../parts/basics.tsx"
 import { VersionTable } from "../parts/version-table.tsx"
 import type { ViewEntry } from "../parts/view-entry.ts"
 
@@ -19,26 +19,27 @@ type State = Response<typeof stateRoute>
 
 const Addresses = ({ state }: { readonly state: State }) => (
   <Panel title={own.addresses}>
-    <dl class="facts body">
-      <dt>{own.live}</dt>
-      <dd>{state.live === null ? own.nothingLive : own.version(state.live.version)}</dd>
-      <dt>{own.urls}</dt>
-      <dd>
-        {state.urls.length === 0
-          ? own.noDomain
-          : state.urls.map((url) => (
-              <div key={url}>
-                <a href={url} target="_blank" rel="noreferrer">
-                  {url}
-                </a>
-              </div>
-            ))}
-      </dd>
-      <dt>{own.storage}</dt>
-      <dd>
-        {bytes(state.usedBytes)} {texts.overview.ofLimit(bytes(state.limitBytes))}
-      </dd>
-    </dl>
+    <Facts
+      of={[
+        [own.live, state.live === null ? own.nothingLive : own.version(state.live.version)],
+        [
+          own.urls,
+          state.urls.length === 0
+            ? own.noDomain
+            : state.urls.map((url) => (
+                <div key={url}>
+                  <a href={url} target="_blank" rel="noreferrer">
+                    {url}
+                  </a>
+                </div>
+              ))
+        ],
+        [
+          own.storage,
+          `${bytes(state.usedBytes)} ${texts.overview.ofLimit(bytes(state.limitBytes))}`
+        ]
+      ]}
+    />
   </Panel>
 )
 
@@ -68,7 +69,7 @@ const Versions = ({
         notify(texts.versions.activated(version))
       }}
       question={() => <p>{own.activateText}</p>}
-      actions={({ url }) =>
+      actionsOf={({ url }) =>
         url !== null && (
           <a class="button small" href={url} target="_blank" rel="noreferrer">
             {own.open}

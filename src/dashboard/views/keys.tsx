@@ -6,8 +6,9 @@ import { texts } from "../core/texts.ts"
 import { Confirm, Dialog } from "../parts/dialog.tsx"
 import { useAction } from "../parts/form.tsx"
 import { useCurrentView } from "../parts/current-view.ts"
-import { ActionsHead, Empty, Failure } from "../parts/load-states.tsx"
-import { Badge, Copyable, Panel, Snippet, Time, Title } from "../parts/basics.tsx"
+import { Empty, Failure } from "../parts/load-states.tsx"
+import { Table } from "../parts/table.tsx"
+import { Badge, Button, Copyable, Panel, Snippet, Time, Title } from "../parts/basics.tsx"
 import type { ViewEntry } from "../parts/view-entry.ts"
 import { clientSnippet, curlSnippet, publishableKeyOf } from "./connect.ts"
 
@@ -24,55 +25,34 @@ const Rows = ({
   readonly keys: ReadonlyArray<Key>
   readonly revoke: (key: Key) => void
 }) => (
-  <div class="table-wrap" tabIndex={0}>
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">{own.kind}</th>
-          <th scope="col">{own.key}</th>
-          <th scope="col">{own.used}</th>
-          <th scope="col" class="minor">
-            {own.created}
-          </th>
-          <ActionsHead />
-        </tr>
-      </thead>
-      <tbody>
-        {keys.map((key) => (
-          <tr key={key.id}>
-            <td>
-              <Badge kind={key.kind === "secret" ? "amber" : "blue"}>
-                {texts.keyKinds[key.kind]}
-              </Badge>
-            </td>
-            <td>
-              {key.plain === null ? (
-                <code>{key.prefix}…</code>
-              ) : (
-                <Copyable text={key.plain} label={texts.keyKinds[key.kind]} />
-              )}
-            </td>
-            <td>
-              <Time at={key.lastUsedAt} />
-            </td>
-            <td class="minor">
-              <Time at={key.createdAt} />
-            </td>
-            <td class="tight">
-              <button
-                type="button"
-                class="button danger small"
-                aria-label={`${own.revoke} ${key.prefix}`}
-                onClick={() => revoke(key)}
-              >
-                {own.revoke}
-              </button>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <Table
+    rows={keys}
+    keyOf={({ id }) => id}
+    columns={[
+      {
+        head: own.kind,
+        cell: ({ kind }) => (
+          <Badge kind={kind === "secret" ? "amber" : "blue"}>{texts.keyKinds[kind]}</Badge>
+        )
+      },
+      {
+        head: own.key,
+        cell: ({ kind, plain, prefix }) =>
+          plain === null ? (
+            <code>{prefix}…</code>
+          ) : (
+            <Copyable text={plain} label={texts.keyKinds[kind]} />
+          )
+      },
+      { head: own.used, cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+      { head: own.created, kind: "minor", cell: ({ createdAt }) => <Time at={createdAt} /> }
+    ]}
+    actions={(key) => (
+      <Button kind="danger small" label={`${own.revoke} ${key.prefix}`} onClick={() => revoke(key)}>
+        {own.revoke}
+      </Button>
+    )}
+  />
 )
 
 const Keys = () => {
@@ -90,15 +70,9 @@ const Keys = () => {
     <div class="stack">
       <Title text={own.title} lead={own.lead}>
         {(["publishable", "secret"] as const).map((kind) => (
-          <button
-            key={kind}
-            type="button"
-            class="button"
-            disabled={busy}
-            onClick={() => void run(kind)}
-          >
+          <Button key={kind} disabled={busy} onClick={() => run(kind)}>
             {own.create} {texts.keyKinds[kind]}
-          </button>
+          </Button>
         ))}
       </Title>
       {error !== undefined && <Failure error={error} />}

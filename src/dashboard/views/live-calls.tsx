@@ -5,6 +5,7 @@ import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { livePollMillis, useRead } from "../parts/read.ts"
 import { Loaded } from "../parts/load-states.tsx"
 import { Badge, Panel, Time } from "../parts/basics.tsx"
+import { Table } from "../parts/table.tsx"
 
 const { live } = texts
 const { calls: own } = live
@@ -30,41 +31,29 @@ const Member = ({ member }: { readonly member: Call["members"][number] }) => {
 }
 
 const Rows = ({ calls }: { readonly calls: ReadonlyArray<Call> }) => (
-  <div class="table-wrap" tabIndex={0}>
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">{live.channel}</th>
-          <th scope="col">{own.mode}</th>
-          <th scope="col">{live.members}</th>
-          <th scope="col" class="minor">
-            {own.started}
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {calls.map(({ channel, members, mode, relayOnly, startedAt }) => (
-          <tr key={channel}>
-            <td class="mono">{channel}</td>
-            <td>
-              {own.modes[mode]}
-              {relayOnly && `, ${own.relayOnly}`}
-            </td>
-            <td>
-              <ul class="plain">
-                {members.map((member) => (
-                  <Member key={member.playerId} member={member} />
-                ))}
-              </ul>
-            </td>
-            <td class="minor">
-              <Time at={startedAt} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <Table
+    rows={calls}
+    none={own.none}
+    keyOf={({ channel }) => channel}
+    columns={[
+      { head: live.channel, cell: ({ channel }) => <span class="mono">{channel}</span> },
+      {
+        head: own.mode,
+        cell: ({ mode, relayOnly }) => own.modes[mode] + (relayOnly ? `, ${own.relayOnly}` : "")
+      },
+      {
+        head: live.members,
+        cell: ({ members }) => (
+          <ul class="plain">
+            {members.map((member) => (
+              <Member key={member.playerId} member={member} />
+            ))}
+          </ul>
+        )
+      },
+      { head: own.started, kind: "minor", cell: ({ startedAt }) => <Time at={startedAt} /> }
+    ]}
+  />
 )
 
 export const Calls = () => {
@@ -75,7 +64,7 @@ export const Calls = () => {
         {({ calls, truncated }) => (
           <>
             {truncated && <p class="notice">{own.truncated}</p>}
-            {calls.length === 0 ? <p class="body soft">{own.none}</p> : <Rows calls={calls} />}
+            <Rows calls={calls} />
           </>
         )}
       </Loaded>

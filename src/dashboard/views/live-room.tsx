@@ -1,10 +1,12 @@
 /** One live room: its members, and its state as a tree, read every two seconds. */
-import { ask, type Response } from "../core/api.ts"
+import type { Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
-import { type Load, useLoad } from "../parts/load.ts"
+import type { Load } from "../parts/load.ts"
+import { livePollMillis, useRead } from "../parts/read.ts"
 import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { Empty, LiveMark, Loaded } from "../parts/load-states.tsx"
-import { Badge, Copyable, Panel, Time, Title } from "../parts/basics.tsx"
+import { Badge, Copyable, Facts, Panel, Time, Title } from "../parts/basics.tsx"
+import { Table } from "../parts/table.tsx"
 import { Tree, useBefore } from "../parts/tree.tsx"
 
 const { live } = texts
@@ -14,40 +16,20 @@ const route = "GET /v1/projects/:projectId/environments/:env/realtime/rooms/:roo
 type Room = Response<typeof route>["room"]
 type Member = Room["members"][number]
 
-const pollMillis = 2000
-
-const Facts = ({ room }: { readonly room: Room }) => (
+const About = ({ room }: { readonly room: Room }) => (
   <Panel title={own.facts}>
-    <dl class="facts body">
-      <dt>{own.id}</dt>
-      <dd>
-        <Copyable text={room.id} label={own.id} />
-      </dd>
-      <dt>{live.code}</dt>
-      <dd>
-        <Copyable text={room.code} label={live.code} />
-      </dd>
-      <dt>{live.mode}</dt>
-      <dd>{room.mode}</dd>
-      <dt>{live.seats}</dt>
-      <dd>
-        {room.players} / {room.maxPlayers}
-      </dd>
-      <dt>{live.opened}</dt>
-      <dd>
-        <Time at={room.createdAt} />
-      </dd>
-      <dt>{own.transport}</dt>
-      <dd>{own.transports[room.transport]}</dd>
-      <dt>{own.grace}</dt>
-      <dd>{own.seconds(room.graceSeconds)}</dd>
-      {room.runner !== null && (
-        <>
-          <dt>{own.runner}</dt>
-          <dd class="mono">{room.runner}</dd>
-        </>
-      )}
-    </dl>
+    <Facts
+      of={[
+        [own.id, <Copyable text={room.id} label={own.id} />],
+        [live.code, <Copyable text={room.code} label={live.code} />],
+        [live.mode, room.mode],
+        [live.seats, `${room.players} / ${room.maxPlayers}`],
+        [live.opened, <Time at={room.createdAt} />],
+        [own.transport, own.transports[room.transport]],
+        [own.grace, own.seconds(room.graceSeconds)],
+        room.runner !== null && [own.runner, <span class="mono">{room.runner}</span>]
+      ]}
+    />
   </Panel>
 )
 
@@ -61,63 +43,40 @@ const Connection = ({ member }: { readonly member: Member }) => {
   )
 }
 
-const MemberRow = ({ isHost, member }: { readonly member: Member; readonly isHost: boolean }) => {
-  const { env, project } = useCurrentView()
-  const before = useBefore(member.state)
-  return (
-    <tr>
-      <td>
-        <span class="row">
-          <a class="name" href={addressOf(project, env, "players", member.id)}>
-            {member.displayName}
-          </a>
-          {isHost && <Badge kind="blue">{own.host}</Badge>}
-        </span>
-      </td>
-      <td>
-        <Connection member={member} />
-      </td>
-      <td class="minor">
-        <Time at={member.joinedAt} />
-      </td>
-      <td>
-        {Object.keys(member.state).length === 0 ? (
-          <span class="soft">–</span>
-        ) : (
-          <Tree value={member.state} before={before} />
-        )}
-      </td>
-    </tr>
-  )
+const MemberState = ({ state }: { readonly state: Member["state"] }) => {
+  const before = useBefore(state)
+  if (Object.keys(state).length === 0) return <span class="soft">–</span>
+  return <Tree value={state} before={before} />
 }
 
-const Members = ({ room }: { readonly room: Room }) => (
-  <Panel title={live.members}>
-    {room.members.length === 0 ? (
-      <p class="body soft">{own.nobody}</p>
-    ) : (
-      <div class="table-wrap" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{own.player}</th>
-              <th scope="col">{own.connection}</th>
-              <th scope="col" class="minor">
-                {own.joined}
-              </th>
-              <th scope="col">{own.ownState}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {room.members.map((member) => (
-              <MemberRow key={member.id} member={member} isHost={member.id === room.hostId} />
-            ))}
-          </tbody>
-        </table>
-      </div>
-    )}
-  </Panel>
-)
+const Members = ({ room }: { readonly room: Room }) => {
+  const { env, project } = useCurrentView()
+  return (
+    <Panel title={live.members}>
+      <Table
+        rows={room.members}
+        none={own.nobody}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            head: own.player,
+            cell: ({ displayName, id }) => (
+              <span class="row">
+                <a class="name" href={addressOf(project, env, "players", id)}>
+                  {displayName}
+                </a>
+                {id === room.hostId && <Badge kind="blue">{own.host}</Badge>}
+              </span>
+            )
+          },
+          { head: own.connection, cell: (member) => <Connection member={member} /> },
+          { head: own.joined, kind: "minor", cell: ({ joinedAt }) => <Time at={joinedAt} /> },
+          { head: own.ownState, cell: ({ state }) => <MemberState state={state} /> }
+        ]}
+      />
+    </Panel>
+  )
+}
 
 const Values = ({
   lead,
@@ -142,7 +101,7 @@ const Values = ({
   )
 }
 
-const Details = ({ load, room }: { readonly room: Room; readonly load: Load<Room> }) => (
+const Details = ({ load, room }: { readonly room: Room; readonly load: Load<unknown> }) => (
   <>
     <Title text={own.title(room.code)}>
       {room.private && <Badge kind="amber">{live.private}</Badge>}
@@ -154,7 +113,7 @@ const Details = ({ load, room }: { readonly room: Room; readonly load: Load<Room
     <div class="grid">
       <Values title={own.state} lead={own.stateLead(room.version)} value={room.state} />
       <div class="stack">
-        <Facts room={room} />
+        <About room={room} />
         <Values title={live.metadata} value={room.metadata} />
       </div>
     </div>
@@ -162,12 +121,8 @@ const Details = ({ load, room }: { readonly room: Room; readonly load: Load<Room
 )
 
 export const LiveRoom = ({ id }: { readonly id: string }) => {
-  const { env, params, project } = useCurrentView()
-  const load = useLoad(
-    `${project.id}/${env}/rooms/${id}`,
-    async (signal) => (await ask(route, { params: { ...params, roomId: id }, signal })).room,
-    pollMillis
-  )
+  const { env, project } = useCurrentView()
+  const load = useRead(route, { params: { roomId: id }, pollMillis: livePollMillis })
   const list = addressOf(project, env, "live")
   const isGone = load.error?.code === "room_not_found"
   return (
@@ -184,7 +139,7 @@ export const LiveRoom = ({ id }: { readonly id: string }) => {
         </>
       ) : (
         <Loaded of={isGone ? { ...load, error: undefined } : load}>
-          {(room) => <Details room={room} load={load} />}
+          {({ room }) => <Details room={room} load={load} />}
         </Loaded>
       )}
     </div>

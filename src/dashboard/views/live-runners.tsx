@@ -4,6 +4,7 @@ import { texts } from "../core/texts.ts"
 import { livePollMillis, useRead } from "../parts/read.ts"
 import { Loaded } from "../parts/load-states.tsx"
 import { Badge, bytes, count, Panel, Time } from "../parts/basics.tsx"
+import { Table } from "../parts/table.tsx"
 
 const { runners: own } = texts.live
 
@@ -29,63 +30,28 @@ const Load = ({ value }: { readonly value: number }) => {
   )
 }
 
-const Row = ({ latest, runner }: { readonly runner: Runner; readonly latest: number }) => (
-  <tr>
-    <td class="mono">{runner.address ?? own.alone}</td>
-    <td>
-      <State runner={runner} latest={latest} />
-    </td>
-    <td>
-      <Load value={runner.load} />
-    </td>
-    <td class="number">{count(runner.rooms)}</td>
-    <td class="number">{count(runner.players)}</td>
-    <td class="number minor">{count(runner.connections)}</td>
-    <td class="number minor">{bytes(runner.memoryBytes)}</td>
-    <td class="minor">{runner.release}</td>
-    <td class="minor">
-      <Time at={runner.startedAt} />
-    </td>
-  </tr>
-)
-
 const Rows = ({ runners }: { readonly runners: ReadonlyArray<Runner> }) => {
   const latest = Math.max(...runners.map(({ reportedAt }) => Date.parse(reportedAt)))
   return (
-    <div class="table-wrap" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{own.runner}</th>
-            <th scope="col">{own.state}</th>
-            <th scope="col">{own.load}</th>
-            <th scope="col" class="number">
-              {own.rooms}
-            </th>
-            <th scope="col" class="number">
-              {own.players}
-            </th>
-            <th scope="col" class="number minor">
-              {own.connections}
-            </th>
-            <th scope="col" class="number minor">
-              {own.memory}
-            </th>
-            <th scope="col" class="minor">
-              {own.release}
-            </th>
-            <th scope="col" class="minor">
-              {own.started}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {runners.map((runner) => (
-            <Row key={runner.node} runner={runner} latest={latest} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      rows={runners}
+      none={own.none}
+      keyOf={({ node }) => node}
+      columns={[
+        {
+          head: own.runner,
+          cell: ({ address }) => <span class="mono">{address ?? own.alone}</span>
+        },
+        { head: own.state, cell: (runner) => <State runner={runner} latest={latest} /> },
+        { head: own.load, cell: ({ load }) => <Load value={load} /> },
+        { head: own.rooms, kind: "number", cell: ({ rooms }) => count(rooms) },
+        { head: own.players, kind: "number", cell: ({ players }) => count(players) },
+        { head: own.connections, kind: "number minor", cell: (it) => count(it.connections) },
+        { head: own.memory, kind: "number minor", cell: (it) => bytes(it.memoryBytes) },
+        { head: own.release, kind: "minor", cell: ({ release }) => release },
+        { head: own.started, kind: "minor", cell: ({ startedAt }) => <Time at={startedAt} /> }
+      ]}
+    />
   )
 }
 
@@ -94,11 +60,7 @@ export const Runners = () => {
   if (load.error?.code === "not_found") return null
   return (
     <Panel title={own.title} lead={own.lead}>
-      <Loaded of={load}>
-        {({ runners }) =>
-          runners.length === 0 ? <p class="body soft">{own.none}</p> : <Rows runners={runners} />
-        }
-      </Loaded>
+      <Loaded of={load}>{({ runners }) => <Rows runners={runners} />}</Loaded>
     </Panel>
   )
 }

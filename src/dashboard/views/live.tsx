@@ -9,6 +9,7 @@ import { Runners } from "./live-runners.tsx"
 import { livePollMillis, useRead } from "../parts/read.ts"
 import { Empty, LiveMark, Loaded } from "../parts/load-states.tsx"
 import { Badge, count, JsonText, Panel, Time, Title } from "../parts/basics.tsx"
+import { Table } from "../parts/table.tsx"
 import type { ViewEntry } from "../parts/view-entry.ts"
 
 const { live: own } = texts
@@ -39,118 +40,70 @@ const Fill = ({ room }: { readonly room: Room }) => (
 const Rooms = ({ rooms }: { readonly rooms: ReadonlyArray<Room> }) => {
   const { env, project } = useCurrentView()
   return (
-    <div class="table-wrap" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{own.code}</th>
-            <th scope="col">{own.mode}</th>
-            <th scope="col">{own.seats}</th>
-            <th scope="col">{own.state}</th>
-            <th scope="col" class="minor">
-              {own.host}
-            </th>
-            <th scope="col" class="minor">
-              {own.opened}
-            </th>
-            <th scope="col" class="minor">
-              {own.metadata}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rooms.map((room) => (
-            <tr key={room.id}>
-              <td>
-                <a class="mono name" href={addressOf(project, env, "live", room.id)}>
-                  {room.code}
-                </a>
-              </td>
-              <td>{room.mode}</td>
-              <td>
-                <Fill room={room} />
-              </td>
-              <td>
-                <Flags room={room} />
-              </td>
-              <td class="minor">
-                {room.hostId === null ? (
-                  <span class="soft">–</span>
-                ) : (
-                  <a class="mono" href={addressOf(project, env, "players", room.hostId)}>
-                    {room.hostId.slice(-6)}
-                  </a>
-                )}
-              </td>
-              <td class="minor">
-                <Time at={room.createdAt} />
-              </td>
-              <td class="minor">
-                <JsonText label={own.show} value={room.metadata} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      rows={rooms}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: own.code,
+          cell: ({ code, id }) => (
+            <a class="mono name" href={addressOf(project, env, "live", id)}>
+              {code}
+            </a>
+          )
+        },
+        { head: own.mode, cell: ({ mode }) => mode },
+        { head: own.seats, cell: (room) => <Fill room={room} /> },
+        { head: own.state, cell: (room) => <Flags room={room} /> },
+        {
+          head: own.host,
+          kind: "minor",
+          cell: ({ hostId }) =>
+            hostId === null ? (
+              <span class="soft">–</span>
+            ) : (
+              <a class="mono" href={addressOf(project, env, "players", hostId)}>
+                {hostId.slice(-6)}
+              </a>
+            )
+        },
+        { head: own.opened, kind: "minor", cell: ({ createdAt }) => <Time at={createdAt} /> },
+        {
+          head: own.metadata,
+          kind: "minor",
+          cell: ({ metadata }) => <JsonText label={own.show} value={metadata} />
+        }
+      ]}
+    />
   )
 }
 
 const Queues = ({ queues }: { readonly queues: View["queues"] }) => (
   <Panel title={own.queues} lead={own.queuesLead}>
-    {queues.length === 0 ? (
-      <p class="body soft">{own.noQueues}</p>
-    ) : (
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{own.mode}</th>
-            <th scope="col" class="number">
-              {own.waiting}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {queues.map(({ mode, waiting }) => (
-            <tr key={mode}>
-              <td>{mode}</td>
-              <td class="number">{count(waiting)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    )}
+    <Table
+      rows={queues}
+      none={own.noQueues}
+      keyOf={({ mode }) => mode}
+      columns={[
+        { head: own.mode, cell: ({ mode }) => mode },
+        { head: own.waiting, kind: "number", cell: ({ waiting }) => count(waiting) }
+      ]}
+    />
   </Panel>
 )
 
 const Channels = ({ channels }: { readonly channels: View["channels"] }) => (
   <Panel title={own.channels} lead={own.channelsLead}>
-    {channels.length === 0 ? (
-      <p class="body soft">{own.noChannels}</p>
-    ) : (
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{own.channel}</th>
-            <th scope="col" class="number">
-              {own.members}
-            </th>
-            <th scope="col" class="number">
-              {own.inCall}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {channels.map(({ members, name, voice }) => (
-            <tr key={name}>
-              <td class="mono">{name}</td>
-              <td class="number">{count(members)}</td>
-              <td class="number">{count(voice)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    )}
+    <Table
+      rows={channels}
+      none={own.noChannels}
+      keyOf={({ name }) => name}
+      columns={[
+        { head: own.channel, cell: ({ name }) => <span class="mono">{name}</span> },
+        { head: own.members, kind: "number", cell: ({ members }) => count(members) },
+        { head: own.inCall, kind: "number", cell: ({ voice }) => count(voice) }
+      ]}
+    />
   </Panel>
 )
 

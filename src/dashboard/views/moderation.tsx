@@ -4,10 +4,10 @@ import { ask, type Response } from "../core/api.ts"
 import { notify } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { Choice, TextField, useAction } from "../parts/form.tsx"
-import { useLoad } from "../parts/load.ts"
+import { useRead } from "../parts/read.ts"
 import { addressOf, useCurrentView, useQueryValue } from "../parts/current-view.ts"
 import { Empty, Failure, Loaded } from "../parts/load-states.tsx"
-import { Badge, Time, Title } from "../parts/basics.tsx"
+import { Badge, Button, Time, Title } from "../parts/basics.tsx"
 import type { ViewEntry } from "../parts/view-entry.ts"
 
 const { moderation: own } = texts
@@ -39,12 +39,12 @@ const Decision = ({ appeal, refresh }: { readonly appeal: Item; readonly refresh
       />
       {error !== undefined && <Failure error={error} />}
       <div class="row end">
-        <button type="button" class="button danger" disabled={busy} onClick={() => void run(false)}>
+        <Button kind="danger" disabled={busy} onClick={() => run(false)}>
           {own.reject}
-        </button>
-        <button type="button" class="button primary" disabled={busy} onClick={() => void run(true)}>
+        </Button>
+        <Button kind="primary" disabled={busy} onClick={() => run(true)}>
           {own.accept}
-        </button>
+        </Button>
       </div>
     </>
   )
@@ -79,11 +79,9 @@ const Appeal = ({ appeal, refresh }: { readonly appeal: Item; readonly refresh: 
 }
 
 const Moderation = () => {
-  const { env, params, project } = useCurrentView()
+  const { env, project } = useCurrentView()
   const [status, setStatus] = useQueryValue("status")
-  const load = useLoad(`${project.id}/${env}/appeals?${status}`, (signal) =>
-    ask(route, { params, query: { status, limit: 100 }, signal })
-  )
+  const load = useRead(route, { query: { status, limit: 100 } })
   return (
     <div class="stack">
       <Title text={own.title} lead={own.lead}>

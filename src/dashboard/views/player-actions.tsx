@@ -8,6 +8,7 @@ import { Cancel, Confirm, Dialog } from "../parts/dialog.tsx"
 import { saveFile } from "../parts/file.ts"
 import { Field, Form, TextField, useAction } from "../parts/form.tsx"
 import { addressOf, useCurrentView } from "../parts/current-view.ts"
+import { Button } from "../parts/basics.tsx"
 import { Failure } from "../parts/load-states.tsx"
 
 const { player: own } = texts
@@ -88,20 +89,18 @@ export const PlayerActions = ({ player, refresh }: Given) => {
   return (
     <div class="row">
       {error !== undefined && <Failure error={error} />}
-      <button type="button" class="button" disabled={busy} onClick={() => void run(download)}>
+      <Button disabled={busy} onClick={() => run(download)}>
         {own.export}
-      </button>
+      </Button>
       {player.banned && (
-        <button type="button" class="button" disabled={busy} onClick={() => void run(unban)}>
+        <Button disabled={busy} onClick={() => run(unban)}>
           {own.unban}
-        </button>
+        </Button>
       )}
-      <button type="button" class="button" onClick={() => setOpen("ban")}>
-        {player.banned ? own.banRefresh : own.ban}
-      </button>
-      <button type="button" class="button danger" onClick={() => setOpen("delete")}>
+      <Button onClick={() => setOpen("ban")}>{player.banned ? own.banRefresh : own.ban}</Button>
+      <Button kind="danger" onClick={() => setOpen("delete")}>
         {own.delete}
-      </button>
+      </Button>
       {open === "ban" && <BanDialog player={player} close={close} ban={ban} />}
       {open === "delete" && (
         <Confirm

@@ -3,10 +3,12 @@ import { ask, type Response } from "../core/api.ts"
 import { notify } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { Choice } from "../parts/form.tsx"
-import { type Load, useLoad } from "../parts/load.ts"
+import type { Load } from "../parts/load.ts"
+import { useRead } from "../parts/read.ts"
 import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
-import { Badge, bytes, Copyable, count, Panel, Time, Title } from "../parts/basics.tsx"
+import { Badge, bytes, Copyable, count, Facts, Panel, Time, Title } from "../parts/basics.tsx"
+import { Table } from "../parts/table.tsx"
 import { Entries } from "./entries.tsx"
 import { PlayerActions } from "./player-actions.tsx"
 
@@ -37,43 +39,38 @@ const Account = ({
   }
   return (
     <Panel title={own.facts}>
-      <dl class="facts body">
-        <dt>{own.id}</dt>
-        <dd>
-          <Copyable text={player.id} label={own.id} />
-        </dd>
-        <dt>{own.email}</dt>
-        <dd>
-          {player.email ?? <span class="soft">–</span>}{" "}
-          {player.email !== null && !player.emailVerified && (
-            <Badge kind="amber">{own.unverified}</Badge>
-          )}
-        </dd>
-        <dt>{own.identities}</dt>
-        <dd>
-          {player.isGuest
-            ? own.noIdentities
-            : player.identities.map(({ provider }) => provider).join(", ")}
-        </dd>
-        <dt>{list.created}</dt>
-        <dd>
-          <Time at={player.createdAt} />
-        </dd>
-        <dt>{list.seen}</dt>
-        <dd>
-          <Time at={player.lastSeenAt} />
-        </dd>
-        <dt>{own.age}</dt>
-        <dd>
-          <Choice
-            label={own.age}
-            hideLabel
-            value={player.age.ageBand}
-            options={bands.map((band) => [band, own.ages[band]])}
-            onChoose={(band) => void setAge(band)}
-          />
-        </dd>
-      </dl>
+      <Facts
+        of={[
+          [own.id, <Copyable text={player.id} label={own.id} />],
+          [
+            own.email,
+            <>
+              {player.email ?? <span class="soft">–</span>}{" "}
+              {player.email !== null && !player.emailVerified && (
+                <Badge kind="amber">{own.unverified}</Badge>
+              )}
+            </>
+          ],
+          [
+            own.identities,
+            player.isGuest
+              ? own.noIdentities
+              : player.identities.map(({ provider }) => provider).join(", ")
+          ],
+          [list.created, <Time at={player.createdAt} />],
+          [list.seen, <Time at={player.lastSeenAt} />],
+          [
+            own.age,
+            <Choice
+              label={own.age}
+              hideLabel
+              value={player.age.ageBand}
+              options={bands.map((band) => [band, own.ages[band]])}
+              onChoose={(band) => void setAge(band)}
+            />
+          ]
+        ]}
+      />
     </Panel>
   )
 }
@@ -118,38 +115,17 @@ const Sanctions = ({ player }: { readonly player: Detail }) => (
 
 const Saves = ({ player }: { readonly player: Detail }) => (
   <Panel title={own.saves}>
-    {player.saves.length === 0 ? (
-      <p class="body soft">{own.noSaves}</p>
-    ) : (
-      <div class="table-wrap" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{own.key}</th>
-              <th scope="col" class="number">
-                {own.version}
-              </th>
-              <th scope="col" class="number">
-                {own.size}
-              </th>
-              <th scope="col">{own.updated}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {player.saves.map(({ key, size, updatedAt, version }) => (
-              <tr key={key}>
-                <td class="mono">{key}</td>
-                <td class="number">{version}</td>
-                <td class="number">{bytes(size)}</td>
-                <td>
-                  <Time at={updatedAt} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    )}
+    <Table
+      rows={player.saves}
+      none={own.noSaves}
+      keyOf={({ key }) => key}
+      columns={[
+        { head: own.key, cell: ({ key }) => <span class="mono">{key}</span> },
+        { head: own.version, kind: "number", cell: ({ version }) => version },
+        { head: own.size, kind: "number", cell: ({ size }) => bytes(size) },
+        { head: own.updated, cell: ({ updatedAt }) => <Time at={updatedAt} /> }
+      ]}
+    />
   </Panel>
 )
 
@@ -160,14 +136,7 @@ const Stats = ({ player }: { readonly player: Detail }) => {
       {stats.length === 0 ? (
         <p class="body soft">{own.noStats}</p>
       ) : (
-        <dl class="facts body">
-          {stats.map(([key, value]) => (
-            <>
-              <dt class="mono">{key}</dt>
-              <dd>{count(value)}</dd>
-            </>
-          ))}
-        </dl>
+        <Facts of={stats.map(([key, value]) => [key, count(value)])} />
       )}
     </Panel>
   )
@@ -197,14 +166,7 @@ const Sessions = ({ player }: { readonly player: Detail }) => (
 
 /** The audit log's entries about the player. */
 const History = ({ id }: { readonly id: string }) => {
-  const { params, project } = useCurrentView()
-  const load = useLoad(`${project.id}/audit/${id}`, (signal) =>
-    ask("GET /v1/projects/:projectId/audit", {
-      params,
-      query: { target: id, limit: 20 },
-      signal
-    })
-  )
+  const load = useRead("GET /v1/projects/:projectId/audit", { query: { target: id, limit: 20 } })
   return (
     <Panel title={own.history}>
       <Loaded of={load}>
@@ -242,10 +204,8 @@ const Content = ({ load, player }: { readonly player: Detail; readonly load: Loa
 )
 
 export const Player = ({ id }: { readonly id: string }) => {
-  const { env, params, project } = useCurrentView()
-  const load = useLoad(`${project.id}/${env}/players/${id}`, (signal) =>
-    ask(route, { params: { ...params, playerId: id }, signal })
-  )
+  const { env, project } = useCurrentView()
+  const load = useRead(route, { params: { playerId: id } })
   const all = addressOf(project, env, "players")
   if (load.data === undefined && load.error?.code === "player_not_found") {
     return (

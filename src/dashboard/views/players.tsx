@@ -6,7 +6,8 @@ import { useLoad } from "../parts/load.ts"
 import { usePages } from "../parts/pages.tsx"
 import { addressOf, useCurrentView, useQueryValue } from "../parts/current-view.ts"
 import { Empty, Loaded } from "../parts/load-states.tsx"
-import { Badge, Snippet, Time, Title } from "../parts/basics.tsx"
+import { Badge, Button, Snippet, Time, Title } from "../parts/basics.tsx"
+import { Table } from "../parts/table.tsx"
 import { Choice } from "../parts/form.tsx"
 import { Tabs, useTab } from "../parts/tabs.tsx"
 import type { ViewEntry } from "../parts/view-entry.ts"
@@ -48,50 +49,34 @@ const NoPlayers = () => {
 const Rows = ({ list }: { readonly list: ReadonlyArray<Listed> }) => {
   const { env, project } = useCurrentView()
   return (
-    <div class="table-wrap" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{own.name}</th>
-            <th scope="col" class="minor">
-              {own.kind}
-            </th>
-            <th scope="col">{own.status}</th>
-            <th scope="col">{own.seen}</th>
-            <th scope="col" class="minor">
-              {own.created}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {list.map(({ banned, createdAt, displayName, id, identities, isGuest, lastSeenAt }) => (
-            <tr key={id}>
-              <td>
-                <a class="name" href={addressOf(project, env, "players", id)}>
-                  {displayName}
-                </a>
-              </td>
-              <td class="minor">
-                {isGuest ? own.guest : identities.map(({ provider }) => provider).join(", ")}
-              </td>
-              <td>
-                {banned ? (
-                  <Badge kind="red">{own.banned}</Badge>
-                ) : (
-                  <Badge kind="green">{own.active}</Badge>
-                )}
-              </td>
-              <td>
-                <Time at={lastSeenAt} />
-              </td>
-              <td class="minor">
-                <Time at={createdAt} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      rows={list}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: own.name,
+          cell: ({ displayName, id }) => (
+            <a class="name" href={addressOf(project, env, "players", id)}>
+              {displayName}
+            </a>
+          )
+        },
+        {
+          head: own.kind,
+          kind: "minor",
+          cell: ({ identities, isGuest }) =>
+            isGuest ? own.guest : identities.map(({ provider }) => provider).join(", ")
+        },
+        {
+          head: own.status,
+          cell: ({ banned }) => (
+            <Badge kind={banned ? "red" : "green"}>{banned ? own.banned : own.active}</Badge>
+          )
+        },
+        { head: own.seen, cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+        { head: own.created, kind: "minor", cell: ({ createdAt }) => <Time at={createdAt} /> }
+      ]}
+    />
   )
 }
 
@@ -141,9 +126,7 @@ const Nobody = ({
       title={q === "" ? own.noneShown : own.noMatch}
       text={q === "" ? own.noneShownText : own.noMatchText}
     >
-      <button type="button" class="button" onClick={showAll}>
-        {own.showAll}
-      </button>
+      <Button onClick={showAll}>{own.showAll}</Button>
     </Empty>
   )
 }

@@ -7,7 +7,7 @@ import { texts } from "../core/texts.ts"
 import { Confirm } from "../parts/dialog.tsx"
 import { Field, Form } from "../parts/form.tsx"
 import { useCurrentView } from "../parts/current-view.ts"
-import { Copyable, Panel, Time, Title } from "../parts/basics.tsx"
+import { Button, Copyable, Facts, Panel, Time, Title } from "../parts/basics.tsx"
 import type { ViewEntry } from "../parts/view-entry.ts"
 
 const { settings: own } = texts
@@ -21,20 +21,13 @@ const Settings = () => {
     <div class="stack">
       <Title text={own.title} lead={own.lead} />
       <Panel title={own.project}>
-        <dl class="facts body">
-          <dt>{own.id}</dt>
-          <dd>
-            <Copyable text={project.id} label={own.id} />
-          </dd>
-          <dt>{own.slug}</dt>
-          <dd>
-            <Copyable text={project.slug} label={own.slug} />
-          </dd>
-          <dt>{texts.players.created}</dt>
-          <dd>
-            <Time at={project.createdAt} />
-          </dd>
-        </dl>
+        <Facts
+          of={[
+            [own.id, <Copyable text={project.id} label={own.id} />],
+            [own.slug, <Copyable text={project.slug} label={own.slug} />],
+            [texts.players.created, <Time at={project.createdAt} />]
+          ]}
+        />
       </Panel>
       <Panel title={own.rename} lead={own.renameLead}>
         <div class="body">
@@ -52,9 +45,9 @@ const Settings = () => {
       </Panel>
       <Panel title={own.delete} lead={own.deleteLead}>
         <div class="body row end">
-          <button type="button" class="button danger" onClick={() => setDeleting(true)}>
+          <Button kind="danger" onClick={() => setDeleting(true)}>
             {own.delete}
-          </button>
+          </Button>
         </div>
       </Panel>
       {deleting && (

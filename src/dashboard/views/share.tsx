@@ -4,11 +4,12 @@ import { ask, type Response } from "../core/api.ts"
 import { texts } from "../core/texts.ts"
 import { Dialog } from "../parts/dialog.tsx"
 import { Field, Form } from "../parts/form.tsx"
-import { useLoad } from "../parts/load.ts"
+import { useRead } from "../parts/read.ts"
 import { useCurrentView } from "../parts/current-view.ts"
 import { DayBars } from "../parts/plot.tsx"
 import { Empty, Loaded } from "../parts/load-states.tsx"
 import { Copyable, count, Panel, Title } from "../parts/basics.tsx"
+import { Table } from "../parts/table.tsx"
 import type { ViewEntry } from "../parts/view-entry.ts"
 
 const { share: own } = texts
@@ -18,9 +19,11 @@ type Stats = Response<typeof route>
 
 const linkRoute = "POST /v1/projects/:projectId/environments/:env/share/links"
 
+const counted = ["visits", "newPlayers", "plays"] as const
+
 const Totals = ({ totals }: { readonly totals: Stats["totals"] }) => (
   <div class="cards">
-    {(["visits", "newPlayers", "plays"] as const).map((name) => (
+    {counted.map((name) => (
       <div class="card-figure" key={name}>
         <div class="label">{own.counts[name]}</div>
         <div class="value">{count(totals[name])}</div>
@@ -33,36 +36,25 @@ const Links = ({ links }: { readonly links: Stats["links"] }) =>
   links.length === 0 ? (
     <Empty title={own.none} text={own.noneText} />
   ) : (
-    <div class="table-wrap" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{own.link}</th>
-            <th scope="col" class="number">
-              {own.counts.visits}
-            </th>
-            <th scope="col" class="number">
-              {own.counts.newPlayers}
-            </th>
-            <th scope="col" class="number">
-              {own.counts.plays}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {links.map(({ id, kind, label, newPlayers, plays, visits }) => (
-            <tr key={id}>
-              <td>
-                {label ?? own.kinds[kind]} <code class="soft">{id}</code>
-              </td>
-              <td class="number">{count(visits)}</td>
-              <td class="number">{count(newPlayers)}</td>
-              <td class="number">{count(plays)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      rows={links}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: own.link,
+          cell: ({ id, kind, label }) => (
+            <>
+              {label ?? own.kinds[kind]} <code class="soft">{id}</code>
+            </>
+          )
+        },
+        ...counted.map((name) => ({
+          head: own.counts[name],
+          kind: "number" as const,
+          cell: (link: Stats["links"][number]) => count(link[name])
+        }))
+      ]}
+    />
   )
 
 const NewLink = () => {
@@ -92,8 +84,7 @@ const NewLink = () => {
 }
 
 const Share = () => {
-  const { env, params, project } = useCurrentView()
-  const load = useLoad(`${project.id}/${env}/share`, (signal) => ask(route, { params, signal }))
+  const load = useRead(route)
   return (
     <div class="stack">
       <Title text={own.title} lead={own.lead} />

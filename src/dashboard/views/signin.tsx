@@ -5,10 +5,10 @@ import { notify } from "../core/state.ts"
 import { texts } from "../core/texts.ts"
 import { Cancel, Confirm, Dialog } from "../parts/dialog.tsx"
 import { Field, Form, TextField, type Values } from "../parts/form.tsx"
-import { useLoad } from "../parts/load.ts"
+import { useRead } from "../parts/read.ts"
 import { addressOf, useCurrentView } from "../parts/current-view.ts"
 import { Loaded } from "../parts/load-states.tsx"
-import { Badge, Copyable, Panel, Title } from "../parts/basics.tsx"
+import { Badge, Button, Copyable, Facts, Panel, Title } from "../parts/basics.tsx"
 import type { ViewEntry } from "../parts/view-entry.ts"
 
 const { signin: own } = texts
@@ -109,9 +109,7 @@ const Status = ({ state }: { readonly state: State }) => {
 const Provider = ({ name }: { readonly name: (typeof providers)[number] }) => {
   const { env, params, project } = useCurrentView()
   const [open, setOpen] = useState<"edit" | "remove" | undefined>(undefined)
-  const load = useLoad(`${project.id}/${env}/providers/${name}`, (signal) =>
-    ask(route, { params: { ...params, provider: name }, signal })
-  )
+  const load = useRead(route, { params: { provider: name } })
   const close = () => setOpen(undefined)
   return (
     <Panel
@@ -121,14 +119,13 @@ const Provider = ({ name }: { readonly name: (typeof providers)[number] }) => {
       <Loaded of={load}>
         {(state) => (
           <div class="body stack">
-            <dl class="facts">
-              <dt>{own.callback}</dt>
-              <dd>
-                <Copyable text={state.callbackUrl} label={own.callback} />
-              </dd>
-              <dt>{own.clientId}</dt>
-              <dd>{state.clientId ?? <span class="soft">{own.notSet}</span>}</dd>
-            </dl>
+            <Facts
+              bare
+              of={[
+                [own.callback, <Copyable text={state.callbackUrl} label={own.callback} />],
+                [own.clientId, state.clientId ?? <span class="soft">{own.notSet}</span>]
+              ]}
+            />
             {!state.enabled && (
               <p class="soft small">
                 {own.turnOn(`auth.providers.${name}.enabled`)}{" "}
@@ -137,13 +134,13 @@ const Provider = ({ name }: { readonly name: (typeof providers)[number] }) => {
             )}
             <div class="row end">
               {state.configured && (
-                <button type="button" class="button danger" onClick={() => setOpen("remove")}>
+                <Button kind="danger" onClick={() => setOpen("remove")}>
                   {own.remove}
-                </button>
+                </Button>
               )}
-              <button type="button" class="button" onClick={() => setOpen("edit")}>
+              <Button onClick={() => setOpen("edit")}>
                 {state.configured ? own.replace : own.enter}
-              </button>
+              </Button>
             </div>
             {open === "edit" && <Credentials state={state} close={close} refresh={load.refresh} />}
             {open === "remove" && (

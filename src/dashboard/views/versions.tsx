@@ -5,10 +5,10 @@ import { texts } from "../core/texts.ts"
 import { Dialog } from "../parts/dialog.tsx"
 import { Diff } from "../parts/diff.tsx"
 import { useAction } from "../parts/form.tsx"
-import { useLoad } from "../parts/load.ts"
+import { useRead } from "../parts/read.ts"
 import { useCurrentView } from "../parts/current-view.ts"
 import { Empty, Failure, Loaded } from "../parts/load-states.tsx"
-import { Badge, Panel, Time } from "../parts/basics.tsx"
+import { Badge, Button, Panel, Time } from "../parts/basics.tsx"
 
 const { config: own } = texts
 
@@ -37,14 +37,13 @@ const List = ({
           <Time at={createdAt} />
           <code class="soft small">{pushedBy}</code>
           <span class="grow" />
-          <button
-            type="button"
-            class="button small"
-            aria-label={`${own.compare} ${configVersion}`}
+          <Button
+            kind="small"
+            label={`${own.compare} ${configVersion}`}
             onClick={() => compare(configVersion)}
           >
             {own.compare}
-          </button>
+          </Button>
         </div>
       </li>
     ))}
@@ -58,11 +57,9 @@ export const Versions = ({
   readonly text: string
   readonly offer: (text: string) => void
 }) => {
-  const { env, params, project } = useCurrentView()
+  const { params } = useCurrentView()
   const [opened, setOpened] = useState<Opened | undefined>(undefined)
-  const load = useLoad(`${project.id}/${env}/versions/${text}`, (signal) =>
-    ask(route, { params, query: { limit: 50 }, signal })
-  )
+  const load = useRead(route, { query: { limit: 50 }, basis: text })
   const { error, run } = useAction(async (version: number) => {
     const document = await ask(
       "GET /v1/projects/:projectId/environments/:env/config/versions/:version",
@@ -90,16 +87,15 @@ export const Versions = ({
             <>
               <Diff before={text} after={opened.text} label={own.difference} />
               <div class="row end">
-                <button
-                  type="button"
-                  class="button primary"
+                <Button
+                  kind="primary"
                   onClick={() => {
                     setOpened(undefined)
                     offer(opened.text)
                   }}
                 >
                   {own.restore}
-                </button>
+                </Button>
               </div>
             </>
           )}

@@ -1,13 +1,14 @@
 /** Account page: the developer's own data and sign-in methods. */
 import { useState } from "preact/hooks"
 import { ask } from "../../core/api.ts"
-import { developer, linkProblem, notify, platform, signOut } from "../../core/state.ts"
+import { developer, linkProblem, notify, platform } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
 import { cents } from "../../parts/amounts.ts"
 import { Field, Form, useAction } from "../../parts/form.tsx"
-import { forgetAll } from "../../parts/load.ts"
+
+import { signOut } from "../../parts/load.ts"
 import { Failure } from "../../parts/load-states.tsx"
-import { Badge, Copyable, Panel, Time, Title } from "../../parts/basics.tsx"
+import { Badge, Button, Copyable, Facts, Panel, Time, Title } from "../../parts/basics.tsx"
 import { Identities } from "./identities.tsx"
 import { Password } from "./password.tsx"
 
@@ -24,9 +25,9 @@ const Confirmation = () => {
     <>
       <Badge kind="amber">{own.unconfirmed}</Badge>{" "}
       {!isSent && (
-        <button type="button" class="button small" disabled={busy} onClick={() => void run()}>
+        <Button kind="small" disabled={busy} onClick={run}>
           {own.confirm}
-        </button>
+        </Button>
       )}
       {error !== undefined && <Failure error={error} />}
     </>
@@ -38,23 +39,24 @@ const Profile = () => {
   if (account === null || account === undefined) return null
   return (
     <Panel title={own.profile}>
-      <dl class="facts body">
-        <dt>{own.email}</dt>
-        <dd>
-          {account.email}{" "}
-          {account.emailVerified ? <Badge kind="green">{own.confirmed}</Badge> : <Confirmation />}
-        </dd>
-        <dt>{own.name}</dt>
-        <dd>{account.name ?? <span class="soft">{own.noName}</span>}</dd>
-        <dt>{texts.settings.id}</dt>
-        <dd>
-          <Copyable text={account.id} label={texts.settings.id} />
-        </dd>
-        <dt>{own.since}</dt>
-        <dd>
-          <Time at={account.createdAt} />
-        </dd>
-      </dl>
+      <Facts
+        of={[
+          [
+            own.email,
+            <>
+              {account.email}{" "}
+              {account.emailVerified ? (
+                <Badge kind="green">{own.confirmed}</Badge>
+              ) : (
+                <Confirmation />
+              )}
+            </>
+          ],
+          [own.name, account.name ?? <span class="soft">{own.noName}</span>],
+          [texts.settings.id, <Copyable text={account.id} label={texts.settings.id} />],
+          [own.since, <Time at={account.createdAt} />]
+        ]}
+      />
     </Panel>
   )
 }
@@ -80,16 +82,7 @@ const InviteCode = () => (
 const Session = () => (
   <Panel title={own.session} lead={own.sessionLead}>
     <div class="body row end">
-      <button
-        type="button"
-        class="button"
-        onClick={() => {
-          forgetAll()
-          void signOut()
-        }}
-      >
-        {own.signOut}
-      </button>
+      <Button onClick={signOut}>{own.signOut}</Button>
     </div>
   </Panel>
 )

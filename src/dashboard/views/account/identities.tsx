@@ -6,7 +6,7 @@ import { texts } from "../../core/texts.ts"
 import { Cancel, Dialog } from "../../parts/dialog.tsx"
 import { Form, useAction } from "../../parts/form.tsx"
 import { Failure, Loaded } from "../../parts/load-states.tsx"
-import { Badge, Panel, Time } from "../../parts/basics.tsx"
+import { Badge, Button, Panel, Time } from "../../parts/basics.tsx"
 import { hasProof, type identitiesRoute, ProofFields, proofOf, useIdentities } from "./proof.tsx"
 
 const { account: own } = texts
@@ -64,9 +64,9 @@ const Linked = ({
       <span>{identity.email ?? identity.username}</span>
       <Time at={identity.linkedAt} />
       <span class="grow" />
-      <button type="button" class="button danger small" onClick={unlink}>
+      <Button kind="danger small" onClick={unlink}>
         {own.unlink(nameOf(identity.provider))}
-      </button>
+      </Button>
     </div>
   </li>
 )
@@ -79,9 +79,9 @@ const Unlinked = ({ provider }: { readonly provider: string }) => {
         <strong>{nameOf(provider)}</strong>
         <Badge>{own.notLinked}</Badge>
         <span class="grow" />
-        <button type="button" class="button small" disabled={busy} onClick={() => void run()}>
+        <Button kind="small" disabled={busy} onClick={run}>
           {own.link(nameOf(provider))}
-        </button>
+        </Button>
       </div>
       {error !== undefined && <Failure error={error} />}
     </li>

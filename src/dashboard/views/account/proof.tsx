@@ -5,6 +5,7 @@
 import { ask } from "../../core/api.ts"
 import { developer, leaveFor, proof } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
+import { Button } from "../../parts/basics.tsx"
 import { Field, useAction, type Values } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
 import { Failure } from "../../parts/load-states.tsx"
@@ -32,15 +33,9 @@ const Providers = () => {
       <p>{own.prove}</p>
       <div class="row">
         {data?.identities.map(({ provider }) => (
-          <button
-            key={provider}
-            type="button"
-            class="button"
-            disabled={busy}
-            onClick={() => void run(provider)}
-          >
+          <Button key={provider} disabled={busy} onClick={() => run(provider)}>
             {own.proveWith(texts.welcome.providers[provider] ?? provider)}
-          </button>
+          </Button>
         ))}
       </div>
       {error !== undefined && <Failure error={error} />}

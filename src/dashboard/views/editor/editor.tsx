@@ -1,7 +1,7 @@
 /** The config document in an editor that knows its schema: completion, hovers and problems while one types. */
 import { useEffect, useRef, useState } from "preact/hooks"
 import { texts } from "../../core/texts.ts"
-import { Panel } from "../../parts/basics.tsx"
+import { Button, Panel } from "../../parts/basics.tsx"
 import { type ConfigEditor, makeEditor, type Problem } from "./code.ts"
 
 const { config: own } = texts
@@ -43,22 +43,16 @@ const Editor = ({
       lead={own.editorLead}
       actions={
         <>
-          <button
-            type="button"
-            class="button small"
-            disabled={!changed}
-            onClick={() => editor.current?.reset(text)}
-          >
+          <Button kind="small" disabled={!changed} onClick={() => editor.current?.reset(text)}>
             {own.discard}
-          </button>
-          <button
-            type="button"
-            class="button primary small"
+          </Button>
+          <Button
+            kind="primary small"
             disabled={!changed || !isValid}
             onClick={() => editor.current !== undefined && offer(editor.current.text())}
           >
             {own.review}
-          </button>
+          </Button>
         </>
       }
     >

@@ -8,11 +8,11 @@ import { notify } from "../../core/state.ts"
 import { texts } from "../../core/texts.ts"
 import { Confirm } from "../../parts/dialog.tsx"
 import { Choice, useAction } from "../../parts/form.tsx"
-import { useLoad } from "../../parts/load.ts"
 import { usePages } from "../../parts/pages.tsx"
+import { useRead } from "../../parts/read.ts"
 import { useCurrentView, useQueryValue } from "../../parts/current-view.ts"
 import { Empty, Failure, Loaded } from "../../parts/load-states.tsx"
-import { Badge, Panel, Snippet, Time } from "../../parts/basics.tsx"
+import { Badge, Button, Panel, Snippet, Time } from "../../parts/basics.tsx"
 
 const { functions: own } = texts
 
@@ -57,23 +57,12 @@ const Item = ({
         <Badge>{own.failedKinds[kind]}</Badge>
         <code class="soft">{id}</code>
         <span class="grow" />
-        <button
-          type="button"
-          class="button small"
-          aria-label={own.retryTitle(id)}
-          disabled={busy}
-          onClick={() => void run()}
-        >
+        <Button kind="small" label={own.retryTitle(id)} disabled={busy} onClick={run}>
           {own.retry}
-        </button>
-        <button
-          type="button"
-          class="button danger small"
-          aria-label={own.deleteFailedTitle(id)}
-          onClick={remove}
-        >
+        </Button>
+        <Button kind="danger small" label={own.deleteFailedTitle(id)} onClick={remove}>
           {own.deleteFailed}
-        </button>
+        </Button>
       </div>
       <p class="small soft">
         {own.attempts(attempts)} <Time at={sentAt} />, {own.failedAt} <Time at={failedAt} />
@@ -143,11 +132,9 @@ const List = ({
 }
 
 export const DeadLetters = ({ queues }: { readonly queues: ReadonlyArray<string> }) => {
-  const { env, params, project } = useCurrentView()
   const [name, setName] = useQueryValue("queue")
   const [, showTab] = useQueryValue("tab")
-  const key = `${project.id}/${env}/dead-letters?${name}`
-  const load = useLoad(key, (signal) => ask(route, { params, query: { name }, signal }))
+  const load = useRead(route, { query: { name } })
   const names = [...new Set([...queues, ...hooks, ...(name === "" ? [] : [name])])]
   return (
     <Panel
@@ -167,12 +154,10 @@ export const DeadLetters = ({ queues }: { readonly queues: ReadonlyArray<string>
         {(first) =>
           first.deadLetters.length === 0 ? (
             <Empty title={own.noFailed} text={own.noFailedText}>
-              <button type="button" class="button" onClick={() => showTab("logs")}>
-                {own.toLogs}
-              </button>
+              <Button onClick={() => showTab("logs")}>{own.toLogs}</Button>
             </Empty>
           ) : (
-            <List key={key} first={first} name={name} refreshFirst={load.refresh} />
+            <List key={name} first={first} name={name} refreshFirst={load.refresh} />
           )
         }
       </Loaded>

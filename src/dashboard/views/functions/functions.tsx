@@ -8,7 +8,7 @@ import { useAction } from "../../parts/form.tsx"
 import { useCurrentView } from "../../parts/current-view.ts"
 import { useRead } from "../../parts/read.ts"
 import { Empty, Failure, Loaded } from "../../parts/load-states.tsx"
-import { Snippet, Title } from "../../parts/basics.tsx"
+import { Button, Snippet, Title } from "../../parts/basics.tsx"
 import { Tabs, useTab } from "../../parts/tabs.tsx"
 import type { ViewEntry } from "../../parts/view-entry.ts"
 import { Database } from "./database.tsx"
@@ -40,13 +40,11 @@ const Switch = ({ refresh, status }: { readonly status: Status; readonly refresh
   return (
     <>
       {status.enabled ? (
-        <button type="button" class="button" onClick={() => setClosing(true)}>
-          {own.disable}
-        </button>
+        <Button onClick={() => setClosing(true)}>{own.disable}</Button>
       ) : (
-        <button type="button" class="button primary" disabled={busy} onClick={() => void run()}>
+        <Button kind="primary" disabled={busy} onClick={run}>
           {own.enable}
-        </button>
+        </Button>
       )}
       {error !== undefined && <Failure error={error} />}
       {closing && (

@@ -7,7 +7,7 @@ import { exactTime } from "../../core/time.ts"
 import { Choice, Field } from "../../parts/form.tsx"
 import { useCurrentView } from "../../parts/current-view.ts"
 import { Empty, Failure, Skeleton } from "../../parts/load-states.tsx"
-import { Panel } from "../../parts/basics.tsx"
+import { Button, Panel } from "../../parts/basics.tsx"
 
 const { functions: own } = texts
 
@@ -143,14 +143,9 @@ export const Logs = () => {
               onChoose={setLevel}
             />
             <Field label={own.filter} value={filter} onValue={setFilter} autocomplete="off" />
-            <button
-              type="button"
-              class="button"
-              aria-pressed={paused}
-              onClick={() => setPaused(!paused)}
-            >
+            <Button pressed={paused} onClick={() => setPaused(!paused)}>
               {paused ? own.resume : own.pause}
-            </button>
+            </Button>
           </div>
           <Lines lines={shown ?? []} />
         </>

@@ -7,8 +7,9 @@ import { Confirm } from "../../parts/dialog.tsx"
 import { Field, Form } from "../../parts/form.tsx"
 import { useCurrentView } from "../../parts/current-view.ts"
 import { useRead } from "../../parts/read.ts"
-import { ActionsHead, Empty, Loaded } from "../../parts/load-states.tsx"
-import { Panel, Time } from "../../parts/basics.tsx"
+import { Empty, Loaded } from "../../parts/load-states.tsx"
+import { Button, Panel, Time } from "../../parts/basics.tsx"
+import { Table } from "../../parts/table.tsx"
 
 const { functions: own } = texts
 
@@ -27,38 +28,24 @@ const List = ({
   const { params } = useCurrentView()
   const [chosen, setChosen] = useState<string | undefined>(undefined)
   return (
-    <div class="table-wrap" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{own.secretName}</th>
-            <th scope="col">{own.updated}</th>
-            <ActionsHead />
-          </tr>
-        </thead>
-        <tbody>
-          {secrets.map(({ name, updatedAt }) => (
-            <tr key={name}>
-              <td>
-                <code>{name}</code>
-              </td>
-              <td>
-                <Time at={updatedAt} />
-              </td>
-              <td class="tight">
-                <button
-                  type="button"
-                  class="button danger small"
-                  aria-label={own.deleteSecretTitle(name)}
-                  onClick={() => setChosen(name)}
-                >
-                  {own.deleteSecret}
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <Table
+        rows={secrets}
+        keyOf={({ name }) => name}
+        columns={[
+          { head: own.secretName, cell: ({ name }) => <code>{name}</code> },
+          { head: own.updated, cell: ({ updatedAt }) => <Time at={updatedAt} /> }
+        ]}
+        actions={({ name }) => (
+          <Button
+            kind="danger small"
+            label={own.deleteSecretTitle(name)}
+            onClick={() => setChosen(name)}
+          >
+            {own.deleteSecret}
+          </Button>
+        )}
+      />
       {chosen !== undefined && (
         <Confirm
           title={own.deleteSecretTitle(chosen)}
@@ -73,7 +60,7 @@ const List = ({
           <p>{own.deleteSecretText}</p>
         </Confirm>
       )}
-    </div>
+    </>
   )
 }
 

@@ -8,7 +8,8 @@ import { texts } from "../../core/texts.ts"
 import { Cancel, Confirm, Dialog } from "../../parts/dialog.tsx"
 import { Field, Form } from "../../parts/form.tsx"
 import { useCurrentView } from "../../parts/current-view.ts"
-import { Badge, bytes, Copyable, count, Panel } from "../../parts/basics.tsx"
+import { Badge, Button, bytes, Copyable, count, Facts, Panel } from "../../parts/basics.tsx"
+import { Table } from "../../parts/table.tsx"
 
 const { functions: own } = texts
 
@@ -68,28 +69,28 @@ const LimitsDialog = ({
 }
 
 /** What the environment has used, and what follows. */
-const Used = ({ usage }: { readonly usage: NonNullable<Status["usage"]> }) => {
-  const { cpu, storage } = usage
-  return (
-    <>
-      <dt>{own.cpuMinute}</dt>
-      <dd>
+const used = ({ cpu, storage }: NonNullable<Status["usage"]>) =>
+  [
+    [
+      own.cpuMinute,
+      <>
         {own.cpuUsed(cpu.usedMs, cpu.maxMs)}{" "}
         {cpu.waitMs > 0 && <Badge kind="red">{own.cpuWait(cpu.waitMs)}</Badge>}
-      </dd>
-      <dt>{own.storage}</dt>
-      <dd>
+      </>
+    ],
+    [
+      own.storage,
+      <>
         {own.storageUsed(
           bytes(storage.bytes),
           storage.maxBytes === 0 ? "" : bytes(storage.maxBytes)
         )}{" "}
         {storage.state !== "free" && <Badge kind="red">{own.storageStates[storage.state]}</Badge>}
-      </dd>
-    </>
-  )
-}
+      </>
+    ]
+  ] as const
 
-const Facts = ({
+const Live = ({
   actions,
   refresh,
   status
@@ -105,38 +106,22 @@ const Facts = ({
       title={own.state}
       actions={
         <>
-          <button type="button" class="button" onClick={() => setEditing(true)}>
-            {own.changeLimits}
-          </button>
+          <Button onClick={() => setEditing(true)}>{own.changeLimits}</Button>
           {actions}
         </>
       }
     >
-      <dl class="facts body">
-        <dt>{own.status}</dt>
-        <dd>
-          <StatusBadge status={status} />
-        </dd>
-        <dt>{own.live}</dt>
-        <dd>{version === null ? own.nothingLive : own.version(version)}</dd>
-        <dt>{own.url}</dt>
-        <dd>
-          <Copyable text={url} label={own.url} />
-        </dd>
-        <dt>{own.cpu}</dt>
-        <dd>{own.millis(limits.cpuMs)}</dd>
-        <dt>{own.subRequests}</dt>
-        <dd>{count(limits.subRequests)}</dd>
-        {usage !== undefined && usage !== null && <Used usage={usage} />}
-        {durableObjects.length > 0 && (
-          <>
-            <dt>{own.objects}</dt>
-            <dd>
-              <code>{durableObjects.join(", ")}</code>
-            </dd>
-          </>
-        )}
-      </dl>
+      <Facts
+        of={[
+          [own.status, <StatusBadge status={status} />],
+          [own.live, version === null ? own.nothingLive : own.version(version)],
+          [own.url, <Copyable text={url} label={own.url} />],
+          [own.cpu, own.millis(limits.cpuMs)],
+          [own.subRequests, count(limits.subRequests)],
+          ...(usage === undefined || usage === null ? [] : used(usage)),
+          durableObjects.length > 0 && [own.objects, <code>{durableObjects.join(", ")}</code>]
+        ]}
+      />
       {editing && (
         <LimitsDialog status={status} refresh={refresh} close={() => setEditing(false)} />
       )}
@@ -183,38 +168,26 @@ const rowsOf = ({ resources }: Status) => [
 ]
 
 const Resources = ({ status }: { readonly status: Status }) => {
-  const rows = rowsOf(status)
   return (
     <Panel title={own.resources} lead={own.resourcesLead}>
-      {rows.length === 0 ? (
-        <p class="body soft">{own.noResources}</p>
-      ) : (
-        <div class="table-wrap" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{own.binding}</th>
-                <th scope="col">{own.kind}</th>
-                <th scope="col" class="number">
-                  {own.stored}
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(({ binding, bound, kind, text }) => (
-                <tr key={kind + binding}>
-                  <td>
-                    <code>{binding}</code>
-                    {!bound && <div class="soft small">{own.unbound}</div>}
-                  </td>
-                  <td>{own.kinds[kind]}</td>
-                  <td class="number">{text}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <Table
+        rows={rowsOf(status)}
+        none={own.noResources}
+        keyOf={({ binding, kind }) => kind + binding}
+        columns={[
+          {
+            head: own.binding,
+            cell: ({ binding, bound }) => (
+              <>
+                <code>{binding}</code>
+                {!bound && <div class="soft small">{own.unbound}</div>}
+              </>
+            )
+          },
+          { head: own.kind, cell: ({ kind }) => own.kinds[kind] },
+          { head: own.stored, kind: "number", cell: ({ text }) => text }
+        ]}
+      />
     </Panel>
   )
 }
@@ -226,12 +199,12 @@ const Removal = ({ refresh }: { readonly refresh: () => void }) => {
   return (
     <Panel title={own.remove} lead={own.removeLead}>
       <div class="body row end">
-        <button type="button" class="button danger" onClick={() => setChosen("code")}>
+        <Button kind="danger" onClick={() => setChosen("code")}>
           {own.removeCode}
-        </button>
-        <button type="button" class="button danger" onClick={() => setChosen("purge")}>
+        </Button>
+        <Button kind="danger" onClick={() => setChosen("purge")}>
           {own.purge}
-        </button>
+        </Button>
       </div>
       {chosen !== undefined && (
         <Confirm
@@ -266,7 +239,7 @@ export const State = ({
   readonly refresh: () => void
 }) => (
   <>
-    <Facts status={status} refresh={refresh} actions={actions} />
+    <Live status={status} refresh={refresh} actions={actions} />
     <div class="grid">
       <Crons status={status} />
       <Resources status={status} />

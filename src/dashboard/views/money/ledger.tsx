@@ -6,6 +6,7 @@ import { useLoad } from "../../parts/load.ts"
 import { usePages } from "../../parts/pages.tsx"
 import { Empty, Loaded } from "../../parts/load-states.tsx"
 import { Panel, Time } from "../../parts/basics.tsx"
+import { Table } from "../../parts/table.tsx"
 
 const { money: own } = texts
 
@@ -14,42 +15,26 @@ type Page = Response<typeof route>
 
 const pageSize = 20
 
-const Table = ({ entries }: { readonly entries: Page["entries"] }) => (
-  <div class="table-wrap" tabIndex={0}>
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">{own.when}</th>
-          <th scope="col">{own.entry}</th>
-          <th scope="col" class="minor">
-            {own.accountHead}
-          </th>
-          <th scope="col" class="number">
-            {own.change}
-          </th>
-          <th scope="col" class="number minor">
-            {own.after}
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {entries.map(({ account, amount, balanceAfter, createdAt, description, id, kind }) => (
-          <tr key={id}>
-            <td>
-              <Time at={createdAt} />
-            </td>
-            <td>
-              {own.kinds[kind]}
-              <div class="soft small">{description}</div>
-            </td>
-            <td class="minor">{own.accounts[account]}</td>
-            <td class="number">{cents(amount)}</td>
-            <td class="number minor">{cents(balanceAfter)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+const Entries = ({ entries }: { readonly entries: Page["entries"] }) => (
+  <Table
+    rows={entries}
+    keyOf={({ id }) => id}
+    columns={[
+      { head: own.when, cell: ({ createdAt }) => <Time at={createdAt} /> },
+      {
+        head: own.entry,
+        cell: ({ description, kind }) => (
+          <>
+            {own.kinds[kind]}
+            <div class="soft small">{description}</div>
+          </>
+        )
+      },
+      { head: own.accountHead, kind: "minor", cell: ({ account }) => own.accounts[account] },
+      { head: own.change, kind: "number", cell: ({ amount }) => cents(amount) },
+      { head: own.after, kind: "number minor", cell: ({ balanceAfter }) => cents(balanceAfter) }
+    ]}
+  />
 )
 
 const Pages = ({ first }: { readonly first: Page }) => {
@@ -60,7 +45,7 @@ const Pages = ({ first }: { readonly first: Page }) => {
   )
   return (
     <>
-      <Table entries={pages.flatMap(({ entries }) => entries)} />
+      <Entries entries={pages.flatMap(({ entries }) => entries)} />
       {more}
     </>
   )

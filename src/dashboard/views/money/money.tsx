@@ -8,7 +8,7 @@ import { aboutCents, cents } from "../../parts/amounts.ts"
 import { Failure, Empty, Loaded } from "../../parts/load-states.tsx"
 import { useAction } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
-import { Title } from "../../parts/basics.tsx"
+import { Button, Title } from "../../parts/basics.tsx"
 import { Ledger } from "./ledger.tsx"
 import { TopUp } from "./top-up.tsx"
 import { Usage, usageRoute } from "./usage.tsx"
@@ -73,9 +73,9 @@ const Pending = ({ amount }: { readonly amount: number }) => {
     <div class="notice amber">
       <p>{own.pendingNotice(cents(amount))}</p>
       {!isSent && (
-        <button type="button" class="button small" disabled={busy} onClick={() => void run()}>
+        <Button kind="small" disabled={busy} onClick={run}>
           {own.confirmEmail}
-        </button>
+        </Button>
       )}
       {error !== undefined && <Failure error={error} />}
     </div>

@@ -9,7 +9,7 @@ import { Dialog } from "../../parts/dialog.tsx"
 import { Field, Form } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
 import { Failure } from "../../parts/load-states.tsx"
-import { Panel } from "../../parts/basics.tsx"
+import { Button, Panel } from "../../parts/basics.tsx"
 
 const { money: own } = texts
 
@@ -65,9 +65,7 @@ const Payment = ({
       )}
       {error !== undefined && <Failure error={error} retry={refresh} />}
       <div class="row end">
-        <button type="button" class="button" onClick={close}>
-          {own.close}
-        </button>
+        <Button onClick={close}>{own.close}</Button>
       </div>
     </Dialog>
   )

@@ -7,7 +7,8 @@ import { Choice, useAction } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
 import { useQueryValue } from "../../parts/current-view.ts"
 import { Failure, Loaded } from "../../parts/load-states.tsx"
-import { bytes, count, Panel, Time } from "../../parts/basics.tsx"
+import { Button, bytes, count, Panel, Time } from "../../parts/basics.tsx"
+import { Table } from "../../parts/table.tsx"
 
 const { money: own } = texts
 
@@ -20,29 +21,16 @@ const monthsShown = 12
 const quantityOf = ({ quantity, unit }: Component): string =>
   unit === "bytes" ? bytes(quantity) : `${count(quantity)} ${unit}`
 
-const Table = ({ report }: { readonly report: Report }) => (
-  <div class="table-wrap" tabIndex={0}>
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">{own.component}</th>
-          <th scope="col" class="number">
-            {own.quantity}
-          </th>
-          <th scope="col" class="number">
-            {own.cost}
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {report.components.map((component) => (
-          <tr key={component.component}>
-            <td>{own.components[component.component] ?? component.component}</td>
-            <td class="number">{quantityOf(component)}</td>
-            <td class="number">{microUsd(component.microUsd)}</td>
-          </tr>
-        ))}
-      </tbody>
+const Costs = ({ report }: { readonly report: Report }) => (
+  <Table
+    rows={report.components}
+    keyOf={({ component }) => component}
+    columns={[
+      { head: own.component, cell: ({ component }) => own.components[component] ?? component },
+      { head: own.quantity, kind: "number", cell: quantityOf },
+      { head: own.cost, kind: "number", cell: (component) => microUsd(component.microUsd) }
+    ]}
+    foot={
       <tfoot>
         <tr>
           <th scope="row">{own.total}</th>
@@ -70,8 +58,8 @@ const Table = ({ report }: { readonly report: Report }) => (
           </td>
         </tr>
       </tfoot>
-    </table>
-  </div>
+    }
+  />
 )
 
 export const Usage = () => {
@@ -97,9 +85,9 @@ export const Usage = () => {
             options={[["", current], ...before.map((month) => [month, month] as const)]}
             onChoose={setPeriod}
           />
-          <button type="button" class="button" disabled={busy} onClick={() => void run()}>
+          <Button disabled={busy} onClick={run}>
             {own.refresh}
-          </button>
+          </Button>
         </>
       }
     >
@@ -110,7 +98,7 @@ export const Usage = () => {
             <p class="body soft">{own.noUsage}</p>
           ) : (
             <>
-              <Table report={report} />
+              <Costs report={report} />
               <p class="body rule soft small">
                 {own.asOf} <Time at={report.refreshedAt} />
               </p>

@@ -1,6 +1,7 @@
 /** The frames of a player, with a filter, and a form for each frame that a client may send. */
 import { useEffect, useRef, useState } from "preact/hooks"
 import { texts } from "../../core/texts.ts"
+import { Button } from "../../parts/basics.tsx"
 import { Choice, Field, TextField } from "../../parts/form.tsx"
 import { Tree } from "../../parts/tree.tsx"
 import { useExamples } from "./examples.ts"
@@ -116,9 +117,7 @@ const AnyFrame = ({ log }: { readonly log: FrameLog }) => {
             options={types.map((it) => [it, it])}
             onChoose={choose}
           />
-          <button type="button" class="button" onClick={send}>
-            {own.sendFrame}
-          </button>
+          <Button onClick={send}>{own.sendFrame}</Button>
         </div>
         <TextField
           mono
@@ -146,19 +145,15 @@ export const Frames = ({
     <>
       <div class="body row frame-tools">
         <Field label={own.filter} value={filter} onValue={setFilter} autocomplete="off" />
-        <button
-          type="button"
-          class="button"
-          aria-pressed={log.paused.value}
+        <Button
+          pressed={log.paused.value}
           onClick={() => {
             log.paused.value = !log.paused.value
           }}
         >
           {log.paused.value ? own.resume : own.pause}
-        </button>
-        <button type="button" class="button" onClick={() => log.clear()}>
-          {own.clear}
-        </button>
+        </Button>
+        <Button onClick={() => log.clear()}>{own.clear}</Button>
       </div>
       <Lines log={log} filter={filter} name={name} names={names} />
       <AnyFrame log={log} />

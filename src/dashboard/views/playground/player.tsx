@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks"
 import { type Client, createClient, isError, type Room, type SessionStorage } from "#client/client"
 import { texts } from "../../core/texts.ts"
 import { Choice, Field } from "../../parts/form.tsx"
-import { Badge } from "../../parts/basics.tsx"
+import { Badge, Button } from "../../parts/basics.tsx"
 import { Tree, useBefore } from "../../parts/tree.tsx"
 import { Frames } from "./frame-list.tsx"
 import { FrameLog } from "./frames.ts"
@@ -112,31 +112,24 @@ const Outside = ({
           options={modes.map((it) => [it, it])}
           onChoose={setMode}
         />
-        <button
-          type="button"
-          class="button primary"
+        <Button
+          kind="primary"
           onClick={() => run(async ({ rooms }) => setRoom(await rooms.quickMatch(mode)))}
         >
           {own.match}
-        </button>
-        <button
-          type="button"
-          class="button"
-          onClick={() => run(async ({ rooms }) => setRoom(await rooms.create({ mode })))}
-        >
+        </Button>
+        <Button onClick={() => run(async ({ rooms }) => setRoom(await rooms.create({ mode })))}>
           {own.create}
-        </button>
+        </Button>
       </div>
       <div class="row frame-tools">
         <Field label={own.code} value={joined} onValue={setTyped} autocomplete="off" />
-        <button
-          type="button"
-          class="button"
+        <Button
           disabled={joined === ""}
           onClick={() => run(async ({ rooms }) => setRoom(await rooms.join(joined)))}
         >
           {own.join}
-        </button>
+        </Button>
       </div>
     </div>
   )
@@ -163,20 +156,12 @@ const Inside = ({ playing, room }: { readonly playing: Playing; readonly room: R
       </ul>
       <div class="row frame-tools">
         <Field label={own.message} value={text} onValue={setText} />
-        <button type="button" class="button" onClick={() => room.send("chat", text)}>
-          {own.send}
-        </button>
+        <Button onClick={() => room.send("chat", text)}>{own.send}</Button>
       </div>
       <div class="row">
-        <button type="button" class="button" onClick={() => room.setState({ round: round + 1 })}>
-          {own.round(round + 1)}
-        </button>
-        <button type="button" class="button" onClick={() => room.setMyState({ ready: true })}>
-          {own.ready}
-        </button>
-        <button
-          type="button"
-          class="button"
+        <Button onClick={() => room.setState({ round: round + 1 })}>{own.round(round + 1)}</Button>
+        <Button onClick={() => room.setMyState({ ready: true })}>{own.ready}</Button>
+        <Button
           onClick={() =>
             run(async () => {
               await room.leave()
@@ -185,7 +170,7 @@ const Inside = ({ playing, room }: { readonly playing: Playing; readonly room: R
           }
         >
           {own.leave}
-        </button>
+        </Button>
       </div>
       <details>
         <summary class="small">{own.view}</summary>
@@ -209,19 +194,18 @@ export const Player = (given: Given) => {
         <Badge kind={status === "online" ? "green" : "amber"}>{own.states[status]}</Badge>
         {latency !== null && <span class="soft small">{own.latency(latency)}</span>}
         <span class="grow break" />
-        <button type="button" class="button small" onClick={() => playing.run((it) => it.ping())}>
+        <Button kind="small" onClick={() => playing.run((it) => it.ping())}>
           {own.ping}
-        </button>
-        <button type="button" class="button small" onClick={() => log.drop()}>
+        </Button>
+        <Button kind="small" onClick={() => log.drop()}>
           {own.drop}
-        </button>
-        <button
-          type="button"
-          class="button small"
+        </Button>
+        <Button
+          kind="small"
           onClick={() => playing.run(({ sessions }) => sessions.guest({ displayName: given.name }))}
         >
           {own.newGuest}
-        </button>
+        </Button>
       </header>
       <div class="body">
         {room === undefined ? (

@@ -1,8 +1,8 @@
 /** Two to four players of the environment, each with its own session, which ends with the page. */
 import { useState } from "preact/hooks"
-import { ask } from "../../core/api.ts"
 import { texts } from "../../core/texts.ts"
-import { useLoad } from "../../parts/load.ts"
+import { Button } from "../../parts/basics.tsx"
+import { useRead } from "../../parts/read.ts"
 import { addressOf, useCurrentView } from "../../parts/current-view.ts"
 import { Empty, Loaded } from "../../parts/load-states.tsx"
 import { Player } from "./player.tsx"
@@ -48,26 +48,16 @@ const Side = ({
         ))}
       </div>
       <div class="row">
-        {shown < names.length && (
-          <button type="button" class="button" onClick={() => setShown(shown + 1)}>
-            {own.more}
-          </button>
-        )}
-        {shown > 1 && (
-          <button type="button" class="button" onClick={() => setShown(shown - 1)}>
-            {own.fewer}
-          </button>
-        )}
+        {shown < names.length && <Button onClick={() => setShown(shown + 1)}>{own.more}</Button>}
+        {shown > 1 && <Button onClick={() => setShown(shown - 1)}>{own.fewer}</Button>}
       </div>
     </>
   )
 }
 
 const Players = () => {
-  const { env, params, project } = useCurrentView()
-  const load = useLoad(`${project.id}/${env}/config`, (signal) =>
-    ask("GET /v1/projects/:projectId/environments/:env/config", { params, signal })
-  )
+  const { env, project } = useCurrentView()
+  const load = useRead("GET /v1/projects/:projectId/environments/:env/config")
   const { keys = [] } = project.environments.find(({ name }) => name === env) ?? {}
   const key = keys.find(({ kind, plain }) => kind === "publishable" && plain !== null)?.plain
   if (key === undefined || key === null) {
