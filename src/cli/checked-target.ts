@@ -3,11 +3,11 @@
  * nothing, so the CLI asks the service what the key opens, and refuses a key that opens something else.
  */
 import { Config, Effect, Option, Redacted } from "effect"
-import { HttpClientRequest } from "effect/http"
+
 import type { EnvironmentName } from "#rpc/auth"
 import { KeyDescription } from "#rpc/projects/projects"
 import { exitCodes, Failure } from "./failures.ts"
-import { sendAndRead } from "./service.ts"
+import { call } from "./service.ts"
 import { findKey, type KeySource, localService, type Target } from "./target.ts"
 
 /** The names beside a key. A project is compared if its name is the id of a project. */
@@ -20,8 +20,7 @@ const mismatch = (message: string, ...hints: ReadonlyArray<string>) =>
   new Failure({ exitCode: exitCodes.refused, code: "wrong_key", message, hints })
 
 /** Reads what a key opens. */
-export const describeKey = (source: KeySource) =>
-  sendAndRead(source, HttpClientRequest.get("/v1/key"), KeyDescription)
+export const describeKey = (source: KeySource) => call(source, "GET /v1/key", KeyDescription)
 
 /** Fails unless the key of `kind` opens what its label says. */
 export const checkKey = Effect.fnUntraced(function* (

@@ -1,12 +1,12 @@
 /** `svc config`: works on the config of an environment as a file, `svc.config.json`. */
 import { Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { changedPaths } from "#rpc/config-document/changes"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
 import { diffLines } from "#rpc/config-document/diff"
 import { withoutSchema } from "./document.ts"
 import { Exit, exitCodes } from "./failures.ts"
-import { environmentFlag, fileArgument, forceFlag, openConfig, openValid } from "./files.ts"
+import { environmentFlag, fileArgument, openConfig, openValid, switchFlag } from "./files.ts"
 import { printJson, printResult, Json, styled, warn } from "./output.ts"
 import { pull } from "./pull.ts"
 import { push } from "./push.ts"
@@ -22,7 +22,7 @@ const pullCommand = Command.make(
   {
     file: fileArgument,
     env: environmentFlag,
-    force: forceFlag("Overwrite edits of the file that were never pushed")
+    force: switchFlag("force", "Overwrite edits of the file that were never pushed")
   },
   pull
 ).pipe(
@@ -40,11 +40,8 @@ const pushCommand = Command.make(
   {
     file: fileArgument,
     env: environmentFlag,
-    dryRun: Flag.Boolean("dry-run").pipe(
-      Flag.withDescription("Show what would change, without changing it"),
-      Flag.withDefault(false)
-    ),
-    force: forceFlag("Overwrite changes made since your last pull, diff or push")
+    dryRun: switchFlag("dry-run", "Show what would change, without changing it"),
+    force: switchFlag("force", "Overwrite changes made since your last pull, diff or push")
   },
   push
 ).pipe(
@@ -70,10 +67,7 @@ const diffCommand = Command.make(
   {
     file: fileArgument,
     env: environmentFlag,
-    exitCode: Flag.Boolean("exit-code").pipe(
-      Flag.withDescription("Exit with 1 when there are differences, as git diff does"),
-      Flag.withDefault(false)
-    )
+    exitCode: switchFlag("exit-code", "Exit with 1 when there are differences, as git diff does")
   },
   Effect.fn(function* ({ env, exitCode, file }) {
     const { document } = yield* openConfig(file)

@@ -1,11 +1,11 @@
 /** `svc deploy`, `svc rollback` and `svc deployments`. */
 import { Effect, Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
 import type { Deployment } from "#rpc/hosting/api"
 import { type AppFile, readAppFiles } from "./app-files.ts"
 import { Failure } from "./failures.ts"
-import { environmentFlag } from "./files.ts"
+import { environmentFlag, switchFlag } from "./files.ts"
 import {
   activateDeployment,
   createDeployment,
@@ -14,8 +14,8 @@ import {
   readHosting,
   uploadFile
 } from "./hosting-service.ts"
-import { makeProgress, printResult, styled, table } from "./output.ts"
-import { describeRollback, rollbackFlags, versionToActivate } from "./rollback.ts"
+import { makeProgress, printResult, stateStyle, styled, table } from "./output.ts"
+import { describeRollback, messageFlag, rollbackFlags, versionToActivate } from "./rollback.ts"
 import { resolveTarget } from "./checked-target.ts"
 import { nameOf, type Target } from "./target.ts"
 
@@ -131,15 +131,8 @@ const deployCommand = Command.make(
       Argument.withDefault("dist")
     ),
     env: environmentFlag,
-    message: Flag.String("message").pipe(
-      Flag.withAlias("m"),
-      Flag.withDescription("What is new, for the history"),
-      Flag.optional
-    ),
-    activate: Flag.Boolean("activate").pipe(
-      Flag.withDescription("Make the version live; --no-activate only uploads it"),
-      Flag.withDefault(true)
-    )
+    message: messageFlag,
+    activate: switchFlag("activate", "Make the version live; --no-activate only uploads it", true)
   },
   deploy
 ).pipe(
@@ -175,8 +168,6 @@ const rollbackCommand = Command.make(
 
 const stateOf = ({ live, status }: Deployment): string => (live ? "live" : status)
 
-const stateColumn = 1
-
 const deploymentsCommand = Command.make(
   "deployments",
   { env: environmentFlag },
@@ -194,10 +185,7 @@ const deploymentsCommand = Command.make(
     const headings = ["VERSION", "STATE", "CREATED (UTC)", "FILES", "SIZE", "MESSAGE"]
     yield* printResult(
       { environment: target.place.environment, deployments },
-      table(headings, rows, (cell, column, padded) => {
-        if (column !== stateColumn) return padded
-        return out(cell === "live" ? "green" : "dim", padded)
-      })
+      table(headings, rows, stateStyle("live"))
     )
   })
 ).pipe(Command.withDescription("List the versions of the app, newest first"))

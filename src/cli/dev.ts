@@ -8,6 +8,7 @@ import { Duration, Effect, Option, Path } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type * as Vite from "vite"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"
+import { switchFlag } from "./files.ts"
 import { note } from "./output.ts"
 import { servicePortKey } from "./service-port.ts"
 
@@ -97,7 +98,8 @@ const failed = (cause: unknown) =>
     message: cause instanceof Error ? cause.message : String(cause)
   })
 
-const portFlag = (name: string) => Flag.Int(name)
+const portFlag = (name: string, description: string) =>
+  Flag.Int(name).pipe(Flag.withDescription(description), Flag.optional)
 
 export const devCommand = Command.make(
   "dev",
@@ -106,20 +108,12 @@ export const devCommand = Command.make(
       Argument.withDescription("The folder of the game (default: this one)"),
       Argument.withDefault(".")
     ),
-    port: portFlag("port").pipe(
-      Flag.withDescription("The port of the game (default: 5173, or the next free one)"),
-      Flag.optional
+    port: portFlag("port", "The port of the game (default: 5173, or the next free one)"),
+    servicePort: portFlag(
+      "service-port",
+      "The port of the service (default: that in vite.config, else 8080 or the next free one)"
     ),
-    servicePort: portFlag("service-port").pipe(
-      Flag.withDescription(
-        "The port of the service (default: that in vite.config, else 8080 or the next free one)"
-      ),
-      Flag.optional
-    ),
-    open: Flag.Boolean("open").pipe(
-      Flag.withDescription("Open the browser; --no-open does not"),
-      Flag.withDefault(true)
-    )
+    open: switchFlag("open", "Open the browser; --no-open does not", true)
   },
   Effect.fn(function* (options) {
     const path = yield* Path.Path

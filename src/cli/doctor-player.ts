@@ -5,8 +5,9 @@
 import { Effect, Schema } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { IceServers } from "#rpc/peers"
-import { Reply } from "#rpc/realtime"
-import { read, send } from "./service.ts"
+
+import { openPlayerSocket } from "./player-socket.ts"
+import { read, requestOf, send } from "./service.ts"
 import { type Check, failed, ok, warning } from "./doctor-checks.ts"
 import { checkIceServers } from "./ice-servers.ts"
 
@@ -19,9 +20,10 @@ const Session = Schema.Struct({ accessToken: Schema.String, refreshToken: Schema
 type Session = typeof Session.Type
 
 const signIn = Effect.fnUntraced(function* ({ publishableKey, url }: PlayerTarget) {
-  const request = HttpClientRequest.post(`${url}/v1/auth/guest`).pipe(
-    HttpClientRequest.setHeader("x-svc-key", publishableKey),
-    HttpClientRequest.bodyJsonUnsafe({ displayName: "svc doctor" })
+  const body = { displayName: "svc doctor" }
+  const request = requestOf("POST /v1/auth/guest", { body }).pipe(
+    HttpClientRequest.prependUrl(url),
+    HttpClientRequest.setHeader("x-svc-key", publishableKey)
   )
   return yield* read(url, Session, yield* send(url, request))
 })
@@ -30,68 +32,13 @@ const signIn = Effect.fnUntraced(function* ({ publishableKey, url }: PlayerTarge
 const remove = ({ publishableKey, url }: PlayerTarget, { accessToken, refreshToken }: Session) =>
   send(
     url,
-    HttpClientRequest.delete(`${url}/v1/players/me`).pipe(
-      HttpClientRequest.bodyJsonUnsafe({ refreshToken }),
-      HttpClientRequest.setHeaders({
-        "x-svc-key": publishableKey,
-        authorization: `Bearer ${accessToken}`
-      })
+    requestOf("DELETE /v1/players/me", { body: { refreshToken }, token: accessToken }).pipe(
+      HttpClientRequest.prependUrl(url),
+      HttpClientRequest.setHeader("x-svc-key", publishableKey)
     )
   ).pipe(
     Effect.map(({ response }) => response.status === 200),
     Effect.orElseSucceed(() => false)
-  )
-
-const EventName = Schema.Struct({ t: Schema.String })
-const decodeEvent = Schema.decodeUnknownOption(Schema.fromJsonString(EventName))
-const decodeReply = Schema.decodeUnknownOption(Schema.fromJsonString(Reply))
-
-/** Frames of the conversation, each sent after the answer to the one before. */
-const framesOf = (mode: string) => [
-  { t: "create", rid: "1", mode, private: true },
-  { t: "iceServers", rid: "2" }
-]
-
-/** Signs in on the socket and sends the frames; returns the data of the last reply, or why there is none. */
-const converse = (
-  socket: WebSocket,
-  { publishableKey }: PlayerTarget,
-  token: string,
-  mode: string
-) =>
-  Effect.callback<unknown, string>((resume) => {
-    const frames = framesOf(mode)
-    const transmit = (frame: unknown) => socket.send(JSON.stringify(frame))
-    socket.addEventListener("open", () => transmit({ t: "auth", key: publishableKey, token }))
-    socket.addEventListener("error", () => resume(Effect.fail("the socket does not open")))
-    socket.addEventListener("close", ({ code, reason }) =>
-      resume(Effect.fail(`the socket was closed with ${code} ${reason}`.trim()))
-    )
-    socket.addEventListener("message", ({ data }) => {
-      const text = String(data)
-      const event = decodeEvent(text)
-      const reply = decodeReply(text)
-      if (reply._tag === "Some" && !reply.value.ok) {
-        const { code = "no code", message = "" } = reply.value.error ?? {}
-        return resume(Effect.fail(`${message} (${code})`))
-      }
-      const isWelcome = event._tag === "Some" && event.value.t === "welcome"
-      if (!isWelcome && reply._tag === "None") return
-      const next = frames.shift()
-      if (next !== undefined) return transmit(next)
-      if (reply._tag === "Some") resume(Effect.succeed(reply.value.data))
-    })
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: "20 seconds",
-      orElse: () => Effect.fail("the socket gave no answer within 20 seconds")
-    })
-  )
-
-const openSocket = ({ url }: PlayerTarget) =>
-  Effect.acquireRelease(
-    Effect.sync(() => new WebSocket(`${url.replace(/^http/, "ws")}/v1/realtime`)),
-    (socket) => Effect.sync(() => socket.close())
   )
 
 const socketRemedy =
@@ -107,7 +54,10 @@ const refused = (reason: string): Check => {
 
 const askForServers = Effect.fnUntraced(
   function* (target: PlayerTarget, accessToken: string, mode: string) {
-    const answer = yield* converse(yield* openSocket(target), target, accessToken, mode)
+    const { publishableKey: key, url } = target
+    const { call } = yield* openPlayerSocket({ url, key, token: accessToken })
+    yield* call({ t: "create", mode, private: true })
+    const answer = yield* call({ t: "iceServers" })
     const { iceServers } = yield* Schema.decodeUnknownEffect(IceServers)(answer)
     return iceServers
   },

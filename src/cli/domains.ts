@@ -1,12 +1,12 @@
 /** `svc domains`: custom domains of the hosted app. */
 import { Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
-import { HttpClientRequest } from "effect/http"
+
 import { CustomDomain } from "#rpc/hosting/domains"
 import { Deleted } from "#rpc/responses"
 import { environmentFlag } from "./files.ts"
 import { printResult, styled, table } from "./output.ts"
-import { sendAndRead } from "./service.ts"
+import { call } from "./service.ts"
 import { resolveTarget } from "./checked-target.ts"
 import { nameOf, type Target } from "./target.ts"
 
@@ -18,8 +18,7 @@ const domain = Argument.String("domain").pipe(
   Argument.withDescription("The domain, like play.example.com")
 )
 
-const path = (name: string, suffix = ""): string =>
-  `/v1/hosting/domains/${encodeURIComponent(name)}${suffix}`
+const path = (name: string) => `/v1/hosting/domains/${encodeURIComponent(name)}` as const
 
 const unknownDomain = (target: Target, name: string) => ({
   missing: `${name} is no domain of ${nameOf(target)}. svc domains list lists them.`
@@ -42,17 +41,13 @@ const listCommand = Command.make(
   { env: environmentFlag },
   Effect.fn(function* ({ env }) {
     const target = yield* resolveTarget(env)
-    const listed = yield* sendAndRead(target, HttpClientRequest.get("/v1/hosting/domains"), List)
+    const listed = yield* call(target, "GET /v1/hosting/domains", List)
     const rows = listed.domains.map((it) => [
       it.domain,
       it.status,
       it.status === "verified" ? it.url : `${it.record.name} TXT ${it.record.value}`
     ])
-    const headings = ["DOMAIN", "STATE", "ADDRESS OR RECORD TO ADD"]
-    yield* printResult(
-      listed,
-      table(headings, rows, (_cell, _column, padded) => padded)
-    )
+    yield* printResult(listed, table(["DOMAIN", "STATE", "ADDRESS OR RECORD TO ADD"], rows))
   })
 ).pipe(Command.withDescription("List the custom domains of the app"))
 
@@ -61,10 +56,8 @@ const addCommand = Command.make(
   { env: environmentFlag, domain },
   Effect.fn(function* ({ domain: name, env }) {
     const target = yield* resolveTarget(env)
-    const request = HttpClientRequest.post("/v1/hosting/domains").pipe(
-      HttpClientRequest.bodyJsonUnsafe({ domain: name })
-    )
-    const added = yield* sendAndRead(target, request, CustomDomain)
+    const body = { domain: name }
+    const added = yield* call(target, "POST /v1/hosting/domains", CustomDomain, { body })
     yield* printResult(
       added,
       added.status === "verified"
@@ -79,8 +72,8 @@ const verifyCommand = Command.make(
   { env: environmentFlag, domain },
   Effect.fn(function* ({ domain: name, env }) {
     const target = yield* resolveTarget(env)
-    const request = HttpClientRequest.post(path(name, "/verify"))
-    const verified = yield* sendAndRead(target, request, CustomDomain, unknownDomain(target, name))
+    const route = `POST ${path(name)}/verify` as const
+    const verified = yield* call(target, route, CustomDomain, unknownDomain(target, name))
     yield* printResult(verified, [`${name} is verified.`, out("cyan", verified.url)])
   })
 ).pipe(Command.withDescription("Look for the DNS record of a domain, and serve the app there"))
@@ -90,8 +83,8 @@ const removeCommand = Command.make(
   { env: environmentFlag, domain },
   Effect.fn(function* ({ domain: name, env }) {
     const target = yield* resolveTarget(env)
-    const request = HttpClientRequest.delete(path(name))
-    const removed = yield* sendAndRead(target, request, Deleted, unknownDomain(target, name))
+    const route = `DELETE ${path(name)}` as const
+    const removed = yield* call(target, route, Deleted, unknownDomain(target, name))
     yield* printResult(removed, [`${name} is removed.`])
   })
 ).pipe(Command.withDescription("Remove a custom domain"))

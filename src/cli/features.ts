@@ -3,18 +3,14 @@ import { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { FeatureState } from "#rpc/config"
 import { environmentFlag } from "./files.ts"
-import { printResult, styled, table } from "./output.ts"
+import { printResult, stateStyle, table } from "./output.ts"
 import { readFeatures } from "./service.ts"
 import { resolveTarget } from "./checked-target.ts"
-
-const out = styled("stdout")
 
 const stateOf = ({ enabled, offered }: FeatureState): string => {
   if (!offered) return "not offered"
   return enabled ? "on" : "off"
 }
-
-const stateColumn = 1
 
 /** `svc features`. */
 export const featuresCommand = Command.make(
@@ -31,10 +27,7 @@ export const featuresCommand = Command.make(
     ])
     yield* printResult(
       { environment: target.place.environment, features },
-      table(["FEATURE", "STATE", "SWITCH", "TITLE"], rows, (cell, column, padded) => {
-        if (column !== stateColumn) return padded
-        return out(cell === "on" ? "green" : "dim", padded)
-      })
+      table(["FEATURE", "STATE", "SWITCH", "TITLE"], rows, stateStyle("on"))
     )
   })
 ).pipe(Command.withDescription("List the features of an environment with their state"))

@@ -28,9 +28,9 @@ export const environmentFlag = environment.pipe(
   Flag.optional
 )
 
-/** `--force`. */
-export const forceFlag = (description: string) =>
-  Flag.Boolean("force").pipe(Flag.withDescription(description), Flag.withDefault(false))
+/** A flag that is on or off. */
+export const switchFlag = (name: string, description: string, isOn = false) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(isOn))
 
 /** The failure for a config file with problems. */
 export const invalidConfig = (file: string, issues: ReadonlyArray<LocatedIssue>): Failure =>

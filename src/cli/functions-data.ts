@@ -20,10 +20,7 @@ const listCommand = Command.make(
   Effect.fn(function* ({ env }) {
     const secrets = yield* listSecrets(yield* resolveTarget(env))
     const rows = secrets.map(({ name, updatedAt }) => [name, updatedAt.slice(0, 16)])
-    yield* printResult(
-      { secrets },
-      table(["NAME", "UPDATED (UTC)"], rows, (_cell, _column, padded) => padded)
-    )
+    yield* printResult({ secrets }, table(["NAME", "UPDATED (UTC)"], rows))
   })
 ).pipe(Command.withDescription("List the names of secrets"))
 
@@ -86,7 +83,7 @@ const queryCommand = Command.make(
     const { columns, rows, rowsAffected } = answer
     if (columns.length === 0) return yield* print(`${rowsAffected} rows changed.`)
     const cells = rows.map((row) => row.map(cellText))
-    yield* print(...table(columns, cells, (_cell, _column, padded) => padded))
+    yield* print(...table(columns, cells))
     if (answer.truncated === true) {
       yield* note(`Only the first ${rows.length} rows: add limit and offset.`)
     }

@@ -1,11 +1,10 @@
 /** `svc functions deploy` and `svc functions rollback`. */
 import { Effect, Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
-import type { EnvironmentName } from "#rpc/auth"
+import { Argument, Command } from "effect/cli"
 import { exitCodes, Failure } from "./failures.ts"
-import { environmentFlag } from "./files.ts"
+import { environmentFlag, switchFlag } from "./files.ts"
 import { note, printResult, styled } from "./output.ts"
-import { describeRollback, rollbackFlags, versionToActivate } from "./rollback.ts"
+import { describeRollback, messageFlag, rollbackFlags, versionToActivate } from "./rollback.ts"
 import { resolveTarget } from "./checked-target.ts"
 import { nameOf, type Target } from "./target.ts"
 import { readDeployment } from "./functions-project.ts"
@@ -48,22 +47,10 @@ export const deployCommand = Command.make(
   {
     folder: folderArgument,
     env: environmentFlag,
-    message: Flag.String("message").pipe(
-      Flag.withAlias("m"),
-      Flag.withDescription("What is new, for the history"),
-      Flag.optional
-    ),
-    enable: Flag.Boolean("enable").pipe(
-      Flag.withDescription("Turn Functions on first"),
-      Flag.withDefault(false)
-    )
+    message: messageFlag,
+    enable: switchFlag("enable", "Turn Functions on first")
   },
-  Effect.fn(function* (options: {
-    readonly folder: string
-    readonly env: Option.Option<EnvironmentName>
-    readonly message: Option.Option<string>
-    readonly enable: boolean
-  }) {
+  Effect.fn(function* (options) {
     const target = yield* resolveTarget(options.env)
     const message = Option.getOrUndefined(options.message)
     const {

@@ -43,10 +43,7 @@ const listCommand = ({ kind, one }: Words) =>
         kind === "files" ? String(sizeBytes) : (expiresAt ?? "").slice(0, 16)
       ])
       const columns = ["NAME", kind === "files" ? "BYTES" : "EXPIRES (UTC)"]
-      yield* printResult(
-        { entries, nextCursor },
-        table(columns, rows, (_cell, _column, padded) => padded)
-      )
+      yield* printResult({ entries, nextCursor }, table(columns, rows))
       if (nextCursor !== null) {
         yield* note(`There are more: give a --prefix, or --cursor ${nextCursor}`)
       }

@@ -2,7 +2,7 @@
 import { Effect, Schedule, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { FunctionsLogLine } from "#rpc/functions/responses"
-import { environmentFlag } from "./files.ts"
+import { environmentFlag, switchFlag } from "./files.ts"
 import { Json, print, printJson, styled } from "./output.ts"
 import { plainLines } from "./terminal-text.ts"
 import { resolveTarget } from "./checked-target.ts"
@@ -47,11 +47,7 @@ export const logsCommand = Command.make(
   "logs",
   {
     env: environmentFlag,
-    follow: Flag.Boolean("follow").pipe(
-      Flag.withAlias("f"),
-      Flag.withDescription("Print new lines until Ctrl-C"),
-      Flag.withDefault(false)
-    )
+    follow: switchFlag("follow", "Print new lines until Ctrl-C").pipe(Flag.withAlias("f"))
   },
   Effect.fn(function* ({ env, follow }) {
     const target = yield* resolveTarget(env)

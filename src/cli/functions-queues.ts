@@ -34,14 +34,8 @@ const deadCommand = Command.make(
       String(attempts),
       excerpt(body)
     ])
-    yield* printResult(
-      { deadLetters },
-      table(
-        ["ID", "NAME", "FAILED (UTC)", "ATTEMPTS", "BODY"],
-        rows,
-        (_cell, _column, padded) => padded
-      )
-    )
+    const headings = ["ID", "NAME", "FAILED (UTC)", "ATTEMPTS", "BODY"]
+    yield* printResult({ deadLetters }, table(headings, rows))
   })
 ).pipe(Command.withDescription("List what failed for good, newest first; --json has whole bodies"))
 

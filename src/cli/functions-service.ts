@@ -13,102 +13,79 @@ import {
   QueryResult
 } from "#rpc/functions/responses"
 import { exitCodes, Failure } from "./failures.ts"
-import { read, sendAndRead, sendOk } from "./service.ts"
+import { call, requestOf } from "./service.ts"
 import { nameOf, type Target } from "./target.ts"
 
 const base = "/v1/admin/functions"
 
-const post = (path: string, body: unknown) =>
-  HttpClientRequest.post(`${base}${path}`).pipe(HttpClientRequest.bodyJsonUnsafe(body))
-
 /** A bundle of 10 MB on a slow line, and its start on a busy machine. */
 const deployTimeout = Duration.minutes(5)
 
-export const readStatus = (target: Target) =>
-  sendAndRead(target, HttpClientRequest.get(base), FunctionsStatus)
+export const readStatus = (target: Target) => call(target, `GET ${base}`, FunctionsStatus)
 
-export const enable = (target: Target) => sendAndRead(target, post("/enable", {}), FunctionsStatus)
+export const enable = (target: Target) =>
+  call(target, `POST ${base}/enable`, FunctionsStatus, { body: {} })
 
 export const disable = (target: Target) =>
-  sendAndRead(target, post("/disable", {}), FunctionsStatus)
+  call(target, `POST ${base}/disable`, FunctionsStatus, { body: {} })
 
-export const deploy = Effect.fnUntraced(function* (
-  target: Target,
-  deployment: NewFunctionsDeployment
-) {
-  const request = post("/deployments", deployment)
-  const answer = yield* sendOk(target, request, { timeout: deployTimeout })
-  return yield* read(target.url, FunctionsDeployment, answer)
-})
+export const deploy = (target: Target, body: NewFunctionsDeployment) =>
+  call(target, `POST ${base}/deployments`, FunctionsDeployment, { body, timeout: deployTimeout })
 
 export const activate = (target: Target, version: number) =>
-  sendAndRead(target, post(`/deployments/${version}/activate`, {}), FunctionsDeployment)
+  call(target, `POST ${base}/deployments/${version}/activate`, FunctionsDeployment, { body: {} })
 
 const Page = Schema.Struct({ deployments: Schema.Array(FunctionsDeployment) })
 
 /** The kept versions, newest first. */
-export const listDeployments = Effect.fnUntraced(function* (target: Target) {
-  const request = HttpClientRequest.get(`${base}/deployments?limit=100`)
-  return (yield* sendAndRead(target, request, Page)).deployments
-})
+export const listDeployments = (target: Target) =>
+  Effect.map(call(target, `GET ${base}/deployments?limit=100`, Page), (page) => page.deployments)
 
-export const listSecrets = Effect.fnUntraced(function* (target: Target) {
-  const request = HttpClientRequest.get(`${base}/secrets`)
-  return (yield* sendAndRead(target, request, FunctionsSecrets)).secrets
-})
+export const listSecrets = (target: Target) =>
+  Effect.map(call(target, `GET ${base}/secrets`, FunctionsSecrets), ({ secrets }) => secrets)
 
-const secretPath = (name: string): string => `${base}/secrets/${encodeURIComponent(name)}`
+const secretPath = (name: string) => `${base}/secrets/${encodeURIComponent(name)}` as const
 
 export const putSecret = (target: Target, name: string, value: string) =>
-  sendAndRead(
-    target,
-    HttpClientRequest.put(secretPath(name)).pipe(HttpClientRequest.bodyJsonUnsafe({ value })),
-    FunctionsSecretName
-  )
+  call(target, `PUT ${secretPath(name)}`, FunctionsSecretName, { body: { value } })
 
 export const deleteSecret = (target: Target, name: string) =>
-  sendAndRead(target, HttpClientRequest.delete(secretPath(name)), FunctionsSecretName)
+  call(target, `DELETE ${secretPath(name)}`, FunctionsSecretName)
 
 const unknownStore = (target: Target, binding: string) => ({
   missing: `The live version in ${nameOf(target)} does not bind ${binding} in this way: see svc.functions.json.`
 })
 
 export const query = (target: Target, binding: string, sql: string) =>
-  sendAndRead(
-    target,
-    post(`/db/${encodeURIComponent(binding)}/query`, { sql }),
-    QueryResult,
-    unknownStore(target, binding)
-  )
+  call(target, `POST ${base}/db/${encodeURIComponent(binding)}/query`, QueryResult, {
+    body: { sql },
+    ...unknownStore(target, binding)
+  })
 
 export const migrate = (
   target: Target,
   binding: string,
   migrations: ReadonlyArray<{ readonly name: string; readonly sql: string }>
 ) =>
-  sendAndRead(
-    target,
-    post(`/db/${encodeURIComponent(binding)}/migrate`, { migrations }),
-    MigrationResult,
-    unknownStore(target, binding)
-  )
+  call(target, `POST ${base}/db/${encodeURIComponent(binding)}/migrate`, MigrationResult, {
+    body: { migrations },
+    ...unknownStore(target, binding)
+  })
 
 /** Store of entries, as in the path of its endpoints. */
 export type EntryKind = "files" | "kv"
 
 type EntryQuery = Readonly<Record<string, string | undefined>>
 
-const entriesPath = (kind: EntryKind, binding: string): string =>
-  `${base}/${kind}/${encodeURIComponent(binding)}`
+const entriesPath = (kind: EntryKind, binding: string) =>
+  `${base}/${kind}/${encodeURIComponent(binding)}` as const
 
 /** Lists the first page of keys or files. */
 export const listEntries = (target: Target, kind: EntryKind, binding: string, query: EntryQuery) =>
-  sendAndRead(
-    target,
-    HttpClientRequest.get(entriesPath(kind, binding)).pipe(HttpClientRequest.setUrlParams(query)),
-    FunctionsEntryPage,
-    unknownStore(target, binding)
-  )
+  call(target, `GET ${entriesPath(kind, binding)}`, FunctionsEntryPage, {
+    query,
+    ...unknownStore(target, binding)
+  })
 
 /** Deletes keys or files, page after page; returns how many. */
 export const deleteEntries = Effect.fnUntraced(function* (
@@ -117,17 +94,11 @@ export const deleteEntries = Effect.fnUntraced(function* (
   binding: string,
   query: EntryQuery
 ) {
-  const request = HttpClientRequest.delete(entriesPath(kind, binding)).pipe(
-    HttpClientRequest.setUrlParams(query)
-  )
+  const route = `DELETE ${entriesPath(kind, binding)}` as const
+  const options = { query, ...unknownStore(target, binding) }
   let deleted = 0
   for (;;) {
-    const answer = yield* sendAndRead(
-      target,
-      request,
-      FunctionsEntriesDeleted,
-      unknownStore(target, binding)
-    )
+    const answer = yield* call(target, route, FunctionsEntriesDeleted, options)
     deleted += answer.deleted
     if (!answer.more) return deleted
   }
@@ -144,33 +115,27 @@ export const listDeadLetters = Effect.fnUntraced(function* (
   name: string | undefined
 ) {
   const all: Array<DeadLetter> = []
-  let cursor: string | null | undefined
+  let cursor: string | undefined
   do {
-    const request = HttpClientRequest.get(deadLetters).pipe(
-      HttpClientRequest.setUrlParams({ name, cursor })
-    )
-    const page = yield* sendAndRead(target, request, DeadLetterPage)
+    const query = { name, cursor }
+    const page = yield* call(target, `GET ${deadLetters}`, DeadLetterPage, { query })
     all.push(...page.deadLetters)
-    cursor = page.nextCursor
-  } while (cursor !== null)
+    cursor = page.nextCursor ?? undefined
+  } while (cursor !== undefined)
   return all
 })
 
-const deadLetterPath = (id: string): string => `${deadLetters}/${encodeURIComponent(id)}`
+const deadLetterPath = (id: string) => `${deadLetters}/${encodeURIComponent(id)}` as const
 
 const unknownDeadLetter = (target: Target, id: string) => ({
   missing: `There is no dead letter ${id} in ${nameOf(target)}. svc functions queues dead lists them.`
 })
 
-export const retryDeadLetter = (target: Target, id: string) => {
-  const request = HttpClientRequest.post(`${deadLetterPath(id)}/retry`)
-  return sendAndRead(target, request, DeadLetterId, unknownDeadLetter(target, id))
-}
+export const retryDeadLetter = (target: Target, id: string) =>
+  call(target, `POST ${deadLetterPath(id)}/retry`, DeadLetterId, unknownDeadLetter(target, id))
 
-export const deleteDeadLetter = (target: Target, id: string) => {
-  const request = HttpClientRequest.delete(deadLetterPath(id))
-  return sendAndRead(target, request, DeadLetterId, unknownDeadLetter(target, id))
-}
+export const deleteDeadLetter = (target: Target, id: string) =>
+  call(target, `DELETE ${deadLetterPath(id)}`, DeadLetterId, unknownDeadLetter(target, id))
 
 const decodeLine = Schema.decodeUnknownOption(Schema.fromJsonString(FunctionsLogLine))
 
@@ -190,8 +155,8 @@ export const streamLogs = (
     Effect.gen(function* () {
       const client = yield* HttpClient.HttpClient
       const { after, follow } = options
-      const request = HttpClientRequest.get(`${base}/logs`).pipe(
-        HttpClientRequest.setUrlParams({ after, follow: follow ? "true" : "false" }),
+      const query = { after, follow: follow ? "true" : "false" }
+      const request = requestOf(`GET ${base}/logs`, { query }).pipe(
         HttpClientRequest.prependUrl(target.url),
         HttpClientRequest.setHeader("x-svc-key", Redacted.value(target.secretKey))
       )

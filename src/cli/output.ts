@@ -129,11 +129,17 @@ export const report = Effect.fnUntraced(function* (failure: Failure, json: boole
   )
 })
 
+/** Styles the second column, of states: one state is good. */
+export const stateStyle =
+  (good: string) =>
+  (cell: string, column: number, padded: string): string =>
+    column === 1 ? out(cell === good ? "green" : "dim", padded) : padded
+
 /** Formats rows under headings in aligned columns. `style` runs after padding. */
 export const table = (
   headings: ReadonlyArray<string>,
   cells: ReadonlyArray<ReadonlyArray<string>>,
-  style: (cell: string, column: number, padded: string) => string
+  style = (_cell: string, _column: number, padded: string): string => padded
 ): ReadonlyArray<string> => {
   const rows = cells.map((row) => row.map(plainLine))
   const widths = headings.map((heading, column) =>

@@ -1,6 +1,6 @@
-/** Choice of the version that `svc rollback` or `svc functions rollback` makes live. */
+/** Versions of apps and functions: their message, and which one a rollback makes live. */
 import { Effect, Option } from "effect"
-import { Argument, Command } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import { exitCodes, Failure } from "./failures.ts"
 import { environmentFlag } from "./files.ts"
 
@@ -8,6 +8,13 @@ interface Version {
   readonly version: number
   readonly live: boolean
 }
+
+/** `--message` of a deployment. */
+export const messageFlag = Flag.String("message").pipe(
+  Flag.withAlias("m"),
+  Flag.withDescription("What is new, for the history"),
+  Flag.optional
+)
 
 /** `[version] --env`. */
 export const rollbackFlags = {

@@ -5,9 +5,10 @@
 import { Effect, Random, Schedule, Schema } from "effect"
 import { type EnvironmentConfig } from "#rpc/config-document/document"
 import { modesOf } from "#rpc/config-document/multiplayer"
-import { Reply } from "#rpc/realtime"
+
 import { RoomRef } from "#rpc/rooms/frames"
 import { exitCodes, Failure } from "./failures.ts"
+import { openPlayerSocket, type PlayerSocket } from "./player-socket.ts"
 import {
   createGuest,
   deletePlayer,
@@ -29,7 +30,6 @@ export const roomCount = rooms.length
 const chat = ["gg", "nice one", "wait for me", "again?", "over here", "so close"]
 
 const step = "1 second"
-const replyTimeout = "30 seconds"
 
 const lost = (what: string) =>
   new Failure({
@@ -39,95 +39,8 @@ const lost = (what: string) =>
     hints: ["Check with svc doctor, then run svc seed --play again."]
   })
 
-/** The frames that the bots send and await. */
-interface BotSocket {
-  readonly send: (frame: object) => void
-  /** Sends a frame and returns the data of its reply. */
-  readonly call: (frame: object) => Effect.Effect<unknown, Failure>
-  /** Fails when the socket closes. */
-  readonly closed: Effect.Effect<never, Failure>
-}
-
-const decodeEvent = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Struct({ t: Schema.String }))
-)
-const decodeReply = Schema.decodeUnknownOption(Schema.fromJsonString(Reply))
-
-/** Waits for a frame that `read` accepts, after `start` has run. */
-const awaitFrame = <A>(
-  socket: WebSocket,
-  start: () => void,
-  read: (text: string) => Effect.Effect<A, Failure> | undefined
-) =>
-  Effect.callback<A, Failure>((resume) => {
-    const onMessage = ({ data }: MessageEvent) => {
-      const result = read(String(data))
-      if (result !== undefined) resume(result)
-    }
-    const onClose = ({ code, reason }: CloseEvent) =>
-      resume(Effect.fail(lost(`the socket closed with ${code} ${reason}`.trim())))
-    socket.addEventListener("message", onMessage)
-    socket.addEventListener("close", onClose)
-    start()
-    return Effect.sync(() => {
-      socket.removeEventListener("message", onMessage)
-      socket.removeEventListener("close", onClose)
-    })
-  })
-
-const isWelcome = (text: string) => {
-  const event = decodeEvent(text)
-  return event._tag === "Some" && event.value.t === "welcome" ? Effect.void : undefined
-}
-
-const inTime = Effect.timeoutOrElse({
-  duration: replyTimeout,
-  orElse: () => Effect.fail(lost("no reply within 30 seconds"))
-})
-
-/** Opens the socket of a player. */
-const openSocket = Effect.fnUntraced(function* (
-  { players }: SeedTarget,
-  token: string,
-  key: string
-) {
-  const socket = yield* Effect.acquireRelease(
-    Effect.sync(() => new WebSocket(`${players.url.replace(/^http/, "ws")}/v1/realtime`)),
-    (opened) => Effect.sync(() => opened.close())
-  )
-  const send = (frame: object) => socket.send(JSON.stringify(frame))
-  const authenticate = () =>
-    socket.addEventListener("open", () => send({ t: "auth", key, token }), { once: true })
-  yield* awaitFrame(socket, authenticate, isWelcome).pipe(inTime)
-  let calls = 0
-  const call = (frame: object) =>
-    Effect.suspend(() => {
-      calls += 1
-      const rid = String(calls)
-      return awaitFrame(
-        socket,
-        () => send({ ...frame, rid }),
-        (text) => {
-          const reply = decodeReply(text)
-          if (reply._tag === "None" || reply.value.rid !== rid) return undefined
-          const { data, error, ok } = reply.value
-          return ok
-            ? Effect.succeed(data)
-            : Effect.fail(lost(error?.message ?? "a frame was refused"))
-        }
-      ).pipe(inTime)
-    })
-  const closed = awaitFrame<never>(
-    socket,
-    () => undefined,
-    () => undefined
-  )
-  const opened: BotSocket = { send, call, closed }
-  return opened
-})
-
 interface Bot {
-  readonly socket: BotSocket
+  readonly socket: PlayerSocket
   readonly player: SignedIn
 }
 
@@ -138,7 +51,9 @@ const makeBot = Effect.fnUntraced(function* (
   const player = yield* Effect.acquireRelease(pace(createGuest(target, name)), (guest) =>
     Effect.ignore(deletePlayer(target, guest))
   )
-  const bot: Bot = { player, socket: yield* openSocket(target, player.accessToken, key) }
+  const { url } = target.players
+  const socket = yield* openPlayerSocket({ url, key, token: player.accessToken })
+  const bot: Bot = { player, socket }
   return bot
 })
 
@@ -153,7 +68,7 @@ const playStep = Effect.fnUntraced(function* ({ socket }: Bot, isHost: boolean, 
   })
   socket.send({ t: "send", type: "move", data: { x, y } })
   if (luck > 0.9) {
-    const text = yield* Random.choice(chat)
+    const text = yield* Effect.orDie(Random.choice(chat))
     socket.send({ t: "send", type: "chat", data: { text } })
   }
   if (isHost && round % 10 === 0) socket.send({ t: "setState", patch: { round: round / 10 } })
@@ -172,30 +87,34 @@ const play = (bot: Bot, isHost: boolean) => {
 const decodeRoom = Schema.decodeUnknownEffect(RoomRef)
 
 /** Opens the rooms with their bots; returns the codes of the rooms, and the bots' play. */
-export const openRooms = Effect.fnUntraced(function* (
-  target: SeedTarget,
-  config: EnvironmentConfig,
-  options: { readonly key: string; readonly pace: Pace }
-) {
-  const modes = modesOf(config)
-  const playing: Array<ReturnType<typeof play>> = []
-  const codes: Array<string> = []
-  for (const [index, names] of rooms.entries()) {
-    const mode = modes[index % modes.length]
-    if (mode === undefined) continue
-    const bots = yield* Effect.forEach(names.slice(0, mode.maxPlayers), (name) =>
-      makeBot(target, { ...options, name })
-    )
-    const [host, ...others] = bots
-    if (host === undefined) continue
-    const opened = yield* host.socket.call({ t: "create", mode: mode.key })
-    const { code, roomId } = yield* decodeRoom(opened).pipe(
-      Effect.mapError(() => lost("the reply to create has no room"))
-    )
-    codes.push(code)
-    for (const { socket } of others) yield* socket.call({ t: "join", roomId })
-    host.socket.send({ t: "setState", patch: { round: 1, map: "harbour" } })
-    playing.push(...bots.map((bot) => play(bot, bot === host)))
-  }
-  return { codes, playing: Effect.all(playing, { concurrency: "unbounded", discard: true }) }
-})
+export const openRooms = Effect.fnUntraced(
+  function* (
+    target: SeedTarget,
+    config: EnvironmentConfig,
+    options: { readonly key: string; readonly pace: Pace }
+  ) {
+    const modes = modesOf(config)
+    const playing: Array<ReturnType<typeof play>> = []
+    const codes: Array<string> = []
+    for (const [index, names] of rooms.entries()) {
+      const mode = modes[index % modes.length]
+      if (mode === undefined) continue
+      const bots = yield* Effect.forEach(names.slice(0, mode.maxPlayers), (name) =>
+        makeBot(target, { ...options, name })
+      )
+      const [host, ...others] = bots
+      if (host === undefined) continue
+      const opened = yield* host.socket.call({ t: "create", mode: mode.key })
+      const { code, roomId } = yield* decodeRoom(opened).pipe(
+        Effect.mapError(() => "the reply to create has no room")
+      )
+      codes.push(code)
+      for (const { socket } of others) yield* socket.call({ t: "join", roomId })
+      host.socket.send({ t: "setState", patch: { round: 1, map: "harbour" } })
+      playing.push(...bots.map((bot) => play(bot, bot === host)))
+    }
+    const all = Effect.all(playing, { concurrency: "unbounded", discard: true })
+    return { codes, playing: Effect.mapError(all, lost) }
+  },
+  Effect.mapError((error) => (typeof error === "string" ? lost(error) : error))
+)

@@ -3,11 +3,11 @@
  * publishable key acts as one.
  */
 import { Effect, Redacted, Schema, Semaphore } from "effect"
-import { HttpClientRequest } from "effect/http"
+
 import { paths } from "#rpc/paths"
 import { exitCodes, Failure } from "./failures.ts"
 import { type AppealDecision, type SeededBan } from "./seed-players.ts"
-import { read, sendOk } from "./service.ts"
+import { call, requestOf, type Route, sendOk } from "./service.ts"
 import type { Target } from "./target.ts"
 
 /** The service with both keys of an environment. */
@@ -32,10 +32,11 @@ const quiet = { quiet: true }
  */
 const limitedPause = "2 seconds"
 
-const post = (path: string, body: object) =>
-  HttpClientRequest.post(path).pipe(HttpClientRequest.bodyJsonUnsafe(body))
-
-const as = ({ accessToken }: SignedIn) => HttpClientRequest.bearerToken(accessToken)
+/** Sends a request whose response says nothing of interest. */
+const act = (target: Target, route: Route, body: object, player?: SignedIn) => {
+  const token = player === undefined ? {} : { token: player.accessToken }
+  return sendOk(target, requestOf(route, { body, ...token }), quiet)
+}
 
 // As the operator ------------------------------------------------------------------------------
 
@@ -48,9 +49,8 @@ const ToolAnswer = Schema.Struct({
 
 /** Calls a tool of `/mcp`, which reads what has no endpoint for secret keys. */
 const callTool = Effect.fnUntraced(function* (target: Target, name: string, args: object) {
-  const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } }
-  const answer = yield* sendOk(target, post(paths.mcp, message), quiet)
-  const { result } = yield* read(target.url, ToolAnswer, answer)
+  const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } }
+  const { result } = yield* call(target, `POST ${paths.mcp}`, ToolAnswer, { body, ...quiet })
   return { isError: result.isError === true, text: result.content[0]?.text ?? "" }
 })
 
@@ -82,8 +82,7 @@ export const banPlayer = (
   { durationHours, publicNote, reason }: SeededBan
 ) => {
   const duration = durationHours === undefined ? {} : { durationHours }
-  const ban = { reason, publicNote, ...duration }
-  return sendOk(operator, post(`/v1/admin/players/${id}/ban`, ban), quiet)
+  return act(operator, `POST /v1/admin/players/${id}/ban`, { reason, publicNote, ...duration })
 }
 
 const Appeals = Schema.Struct({
@@ -98,13 +97,11 @@ export const resolveAppeal = Effect.fnUntraced(function* (
   { id }: SignedIn,
   { accept, response }: AppealDecision
 ) {
-  const request = HttpClientRequest.get("/v1/admin/appeals?status=open&limit=100")
-  const answer = yield* sendOk(operator, request, quiet)
-  const { appeals } = yield* read(operator.url, Appeals, answer)
+  const route = "GET /v1/admin/appeals?status=open&limit=100"
+  const { appeals } = yield* call(operator, route, Appeals, quiet)
   const found = appeals.find(({ player }) => player.id === id)
   if (found === undefined) return
-  const path = `/v1/admin/appeals/${found.id}/resolve`
-  yield* sendOk(operator, post(path, { accept, response }), quiet)
+  yield* act(operator, `POST /v1/admin/appeals/${found.id}/resolve`, { accept, response })
 })
 
 // As a player ----------------------------------------------------------------------------------
@@ -137,59 +134,43 @@ export const makePace = (onWait: Effect.Effect<void>) =>
       )
   })
 
-/** Signs a player in, and checks that it belongs to the environment of the secret key. */
-const signIn = Effect.fnUntraced(function* (
-  target: SeedTarget,
-  request: HttpClientRequest.HttpClientRequest
-) {
-  const answer = yield* sendOk(target.players, request, quiet)
-  const { player, ...tokens } = yield* read(target.players.url, Session, answer)
+const signIn = Effect.fnUntraced(function* ({ players }: SeedTarget, route: Route, body: object) {
+  const { player, ...tokens } = yield* call(players, route, Session, { body, ...quiet })
   const signedIn: SignedIn = { id: player.id, ...tokens }
   return signedIn
 })
 
 /** Creates a guest. */
 export const createGuest = (target: SeedTarget, displayName: string) =>
-  signIn(target, post("/v1/auth/guest", { displayName }))
+  signIn(target, "POST /v1/auth/guest", { displayName })
 
 /** Creates an account. */
 export const createAccount = (
   target: SeedTarget,
   account: { readonly email: string; readonly displayName: string; readonly password: string }
-) => signIn(target, post("/v1/auth/email/signup", account))
+) => signIn(target, "POST /v1/auth/email/signup", account)
 
 /** Writes a save. */
 export const writeSave = (
   { players }: SeedTarget,
   player: SignedIn,
-  save: { readonly key: string; readonly data: object }
-) => {
-  const request = HttpClientRequest.put(`/v1/saves/${save.key}`).pipe(
-    HttpClientRequest.bodyJsonUnsafe({ data: save.data }),
-    as(player)
-  )
-  return sendOk(players, request, quiet)
-}
+  { data, key }: { readonly key: string; readonly data: object }
+) => act(players, `PUT /v1/saves/${key}`, { data }, player)
 
 /** Reports stats. */
 export const reportStats = (
   { players }: SeedTarget,
   player: SignedIn,
   stats: Readonly<Record<string, number>>
-) => sendOk(players, post("/v1/stats", { stats }).pipe(as(player)), quiet)
+) => act(players, "POST /v1/stats", { stats }, player)
 
 /** Appeals against the player's ban. */
 export const appeal = ({ players }: SeedTarget, { refreshToken }: SignedIn, message: string) =>
-  sendOk(players, post("/v1/auth/appeal", { refreshToken, message }), quiet)
+  act(players, "POST /v1/auth/appeal", { refreshToken, message })
 
 /** Deletes the player. */
-export const deletePlayer = ({ players }: SeedTarget, player: SignedIn) => {
-  const request = HttpClientRequest.delete("/v1/players/me").pipe(
-    HttpClientRequest.bodyJsonUnsafe({ refreshToken: player.refreshToken }),
-    as(player)
-  )
-  return sendOk(players, request, quiet)
-}
+export const deletePlayer = ({ players }: SeedTarget, player: SignedIn) =>
+  act(players, "DELETE /v1/players/me", { refreshToken: player.refreshToken }, player)
 
 /** The publishable key as the key of requests. */
 export const asPlayers = (operator: Target, publishableKey: string): Target => ({

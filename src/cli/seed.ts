@@ -10,7 +10,7 @@ import { decodeConfig, type EnvironmentConfig } from "#rpc/config-document/docum
 import type { FeatureName } from "#rpc/config-document/features"
 import { stats as statLimits, throttles } from "#rpc/limits"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"
-import { environmentFlag } from "./files.ts"
+import { environmentFlag, switchFlag } from "./files.ts"
 import { Json, makeProgress, note, printResult } from "./output.ts"
 import { openRooms, roomCount } from "./seed-bots.ts"
 import { type SeededPlayer, seededPlayers, statValue } from "./seed-players.ts"
@@ -331,14 +331,12 @@ export const seedCommand = Command.make(
       Flag.withSchema(between(1, playSecondsMax)),
       Flag.withDefault(0)
     ),
-    defineStats: Flag.Boolean("define-stats").pipe(
-      Flag.withDescription("Add wins, high_score and best_lap to a config that defines no stats"),
-      Flag.withDefault(false)
+    defineStats: switchFlag(
+      "define-stats",
+      "Add wins, high_score and best_lap to a config that defines no stats"
     )
   },
-  Effect.fn(function* (options) {
-    yield* seed(options)
-  })
+  seed
 ).pipe(
   Command.withDescription(
     "Fill a development environment with players, saves, stats, bans and appeals, for trying things out"

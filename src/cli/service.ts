@@ -2,7 +2,7 @@
  * HTTP client of the CLI, with the secret key of one environment. It never follows redirects, because a
  * key belongs to one address, and it turns every error into a message.
  */
-import { Duration, Effect, Option, Redacted, Schema } from "effect"
+import { Duration, Effect, identity, Option, Redacted, Schema } from "effect"
 import {
   FetchHttpClient,
   HttpClient,
@@ -81,6 +81,26 @@ const notConnected = (url: string) => (error: HttpClientError.HttpClientError) =
     `Failed to reach ${url}: ${reasonOf(error)}.`,
     "Check that the service runs there. npm start starts one on this machine."
   )
+
+interface RequestParts {
+  readonly body?: object
+  readonly query?: Readonly<Record<string, string | undefined>>
+  /** Access token of the player who asks. */
+  readonly token?: string
+}
+
+/** A request of `METHOD /path`. */
+export const requestOf = (route: Route, { body, query = {}, token }: RequestParts = {}) => {
+  const [method = "", path = ""] = route.split(" ")
+  return HttpClientRequest.make(method as Method)(path).pipe(
+    HttpClientRequest.setUrlParams(query),
+    body === undefined ? identity : HttpClientRequest.bodyJsonUnsafe(body),
+    token === undefined ? identity : HttpClientRequest.bearerToken(token)
+  )
+}
+
+type Method = "DELETE" | "GET" | "POST" | "PUT"
+export type Route = `${Method} /${string}`
 
 /** Options of a request: how it is sent. */
 interface SendOptions {
@@ -211,19 +231,19 @@ export const sendOk = Effect.fnUntraced(function* (
   return yield* requestRefused(target, answer.response.status, answer.error.value)
 })
 
-/** Sends a request that must succeed, and decodes its response. */
-export const sendAndRead = Effect.fnUntraced(function* <A>(
+/** Calls an endpoint that must succeed, and decodes its response. */
+export const call = Effect.fnUntraced(function* <A>(
   target: KeySource,
-  request: HttpClientRequest.HttpClientRequest,
+  route: Route,
   schema: Schema.Codec<A, unknown>,
-  options: SendOptions = {}
+  options: RequestParts & SendOptions = {}
 ) {
-  return yield* read(target.url, schema, yield* sendOk(target, request, options))
+  return yield* read(target.url, schema, yield* sendOk(target, requestOf(route, options), options))
 })
 
 /** `GET /v1/config`. */
 export const readConfig = Effect.fnUntraced(function* (target: Target) {
-  const answer = yield* sendOk(target, HttpClientRequest.get("/v1/config"))
+  const answer = yield* sendOk(target, requestOf("GET /v1/config"))
   const document = yield* read(target.url, Schema.Json, answer)
   const version = Number(/^"(\d+)"$/.exec(answer.response.headers["etag"] ?? "")?.[1])
   if (!Number.isInteger(version))
@@ -239,10 +259,10 @@ const recentMax = 10
 
 /** Documents of the newest pushes, newest first. */
 export const recentConfigs = Effect.fnUntraced(function* (target: Target) {
-  const path = "/v1/config/versions"
-  const { versions } = yield* sendAndRead(target, HttpClientRequest.get(path), Versions)
+  const route = "GET /v1/config/versions"
+  const { versions } = yield* call(target, route, Versions)
   return yield* Effect.forEach(versions.slice(0, recentMax), ({ configVersion }) =>
-    sendAndRead(target, HttpClientRequest.get(`${path}/${configVersion}`), Schema.Json)
+    call(target, `${route}/${configVersion}`, Schema.Json)
   )
 })
 
@@ -283,11 +303,8 @@ export const pushConfig = Effect.fnUntraced(function* (
 })
 
 /** `GET /v1/admin/features`. */
-export const readFeatures = Effect.fnUntraced(function* (target: Target) {
-  const answer = yield* sendOk(target, HttpClientRequest.get("/v1/admin/features"))
-  const { features } = yield* read(target.url, Features, answer)
-  return features
-})
+export const readFeatures = (target: Target) =>
+  Effect.map(call(target, "GET /v1/admin/features", Features), ({ features }) => features)
 
 const Healthy = Schema.Struct({ status: Schema.Literal("ok") })
 

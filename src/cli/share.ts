@@ -1,11 +1,11 @@
 /** `svc share stats` and `svc share link`: counts of share links, and labelled links. */
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { HttpClientRequest } from "effect/http"
+
 import { LabelledLink, ShareStats } from "#rpc/share/api"
 import { environmentFlag } from "./files.ts"
 import { printResult, styled, table } from "./output.ts"
-import { sendAndRead } from "./service.ts"
+import { call } from "./service.ts"
 import { resolveTarget } from "./checked-target.ts"
 
 const out = styled("stdout")
@@ -28,7 +28,7 @@ const textOf = ({ days, from, links, to, totals }: ShareStats): ReadonlyArray<st
     `${from} to ${to}: visits ${totals.visits}, new players ${totals.newPlayers}, ` +
       `plays ${totals.plays}`,
     ...(bars.length === 0 ? [] : ["", ...bars.map((bar) => out("cyan", bar))]),
-    ...(rows.length === 0 ? [] : ["", ...table(columns, rows, (_cell, _column, padded) => padded)])
+    ...(rows.length === 0 ? [] : ["", ...table(columns, rows)])
   ]
 }
 
@@ -50,10 +50,7 @@ const statsCommand = Command.make(
       to: Option.getOrUndefined(to),
       shareId: Option.getOrUndefined(link)
     }
-    const request = HttpClientRequest.get("/v1/admin/share/stats").pipe(
-      HttpClientRequest.setUrlParams(query)
-    )
-    const stats = yield* sendAndRead(target, request, ShareStats)
+    const stats = yield* call(target, "GET /v1/admin/share/stats", ShareStats, { query })
     yield* printResult(stats, textOf(stats))
   })
 ).pipe(Command.withDescription("Count visits, new players and plays of share links"))
@@ -68,10 +65,8 @@ const linkCommand = Command.make(
   },
   Effect.fn(function* ({ env, label }) {
     const target = yield* resolveTarget(env)
-    const request = HttpClientRequest.post("/v1/admin/share/links").pipe(
-      HttpClientRequest.bodyJsonUnsafe({ label })
-    )
-    const made = yield* sendAndRead(target, request, LabelledLink)
+    const route = "POST /v1/admin/share/links"
+    const made = yield* call(target, route, LabelledLink, { body: { label } })
     yield* printResult(made, [made.url])
   })
 ).pipe(Command.withDescription("Make a labelled share link and print its address"))

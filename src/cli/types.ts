@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"
-import { defaultFile, fileArgument, openValid, readText, writeText } from "./files.ts"
+import { defaultFile, fileArgument, openValid, readText, switchFlag, writeText } from "./files.ts"
 import { gameTypes } from "./game-types.ts"
 import { printResult } from "./output.ts"
 
@@ -23,9 +23,9 @@ export const typesCommand = Command.make(
       Flag.withDescription("The file to write, ending in .d.ts (default: svc.types.d.ts)"),
       Flag.withDefault("svc.types.d.ts")
     ),
-    check: Flag.Boolean("check").pipe(
-      Flag.withDescription("Write nothing, and exit with 1 if the file does not match the config"),
-      Flag.withDefault(false)
+    check: switchFlag(
+      "check",
+      "Write nothing, and exit with 1 if the file does not match the config"
     )
   },
   Effect.fn(function* ({ check, file, out }) {
