@@ -32,7 +32,7 @@ export const makeActivations = Effect.fnUntraced(function* <
   const { shardId } = yield* Entity.CurrentAddress
   const context = yield* Effect.context<Exclude<R, Scope.Scope>>()
   const activations = yield* ScopedRef.make<Actor | undefined>(() => undefined)
-  const exclusive = (yield* Semaphore.make(1)).withPermits(1)
+  const withLock = (yield* Semaphore.make(1)).withPermits(1)
 
   const create = Effect.gen(function* () {
     yield* lease.confirmed
@@ -46,7 +46,7 @@ export const makeActivations = Effect.fnUntraced(function* <
     const actor = ScopedRef.getUnsafe(activations)
     if (actor?.fenced === false) return Effect.succeed(actor)
     return Effect.andThen(
-      exclusive(
+      withLock(
         Effect.suspend(() =>
           ScopedRef.getUnsafe(activations)?.fenced === false ? Effect.void : create
         )

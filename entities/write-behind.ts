@@ -31,14 +31,14 @@ export class SnapshotStats {
   }
 }
 
-type Exclusively = <A>(step: Effect.Effect<A>) => Effect.Effect<A>
+type WithLock = <A>(step: Effect.Effect<A>) => Effect.Effect<A>
 
 /** A flush that callers share until it begins: entities that stop together wait for the same one. */
 const makeShared =
-  (exclusive: Exclusively) =>
+  (withLock: WithLock) =>
   (flush: Effect.Effect<void>): Effect.Effect<void> => {
     let next: Deferred.Deferred<void> | undefined
-    const begin = exclusive(Effect.sync(() => (next = undefined)))
+    const begin = withLock(Effect.sync(() => (next = undefined)))
     return Effect.suspend(() => {
       if (next !== undefined) return Deferred.await(next)
       const done = Deferred.makeUnsafe<void>()
@@ -70,7 +70,7 @@ export const makeWriteBehind = Effect.fnUntraced(function* <
   const stats = new SnapshotStats()
   const warn = makeWarn(entities)
   /** Serializes writes: an older snapshot must not arrive after a newer one or after a removal. */
-  const exclusive = (yield* Semaphore.make(1)).withPermits(1)
+  const withLock = (yield* Semaphore.make(1)).withPermits(1)
 
   /** Runs the write of a batch; if it fails, the entities are dirty again. */
   const attempt = <A, E, R>(batch: ReadonlyArray<Actor>, write: Effect.Effect<A, E, R>) =>
@@ -104,8 +104,8 @@ export const makeWriteBehind = Effect.fnUntraced(function* <
       const [first = [], ...others] = Array.chunksOf(from, size)
       return Effect.as(handleRest(first), others)
     })
-    return Effect.flatMap(exclusive(handleFirst), (others) =>
-      Effect.forEach(others, (batch) => exclusive(handleRest(batch)), { discard: true })
+    return Effect.flatMap(withLock(handleFirst), (others) =>
+      Effect.forEach(others, (batch) => withLock(handleRest(batch)), { discard: true })
     )
   }
 
@@ -117,11 +117,11 @@ export const makeWriteBehind = Effect.fnUntraced(function* <
     dirty.add(actor)
   }
 
-  const shared = makeShared(exclusive)
+  const shared = makeShared(withLock)
   return {
     dirty,
     stats,
-    exclusive,
+    withLock,
     attempt,
     inBatches,
     warn,

@@ -96,8 +96,8 @@ export class CurrentPlayer extends Context.Service<CurrentPlayer, PlayerCaller>(
 ) {}
 
 /** Player of {@link OptionalPlayerToken}, if the request has one. */
-export class PlayerIfAny extends Context.Service<PlayerIfAny, PlayerCaller | undefined>()(
-  "rpc/auth/PlayerIfAny"
+export class OptionalPlayer extends Context.Service<OptionalPlayer, PlayerCaller | undefined>()(
+  "rpc/auth/OptionalPlayer"
 ) {}
 
 /** The developer of a session (`kds_`). */
@@ -170,7 +170,7 @@ export class PlayerToken extends HttpApiMiddleware.Service<
  */
 export class OptionalPlayerToken extends HttpApiMiddleware.Service<
   OptionalPlayerToken,
-  { provides: PlayerIfAny; requires: CurrentEnvironment }
+  { provides: OptionalPlayer; requires: CurrentEnvironment }
 >()("rpc/auth/OptionalPlayerToken", {
   error: [wire(Unauthorized), wire(TokenExpired), wire(PlayerBanned), wire(RateLimited)]
 }) {}
@@ -220,9 +220,10 @@ export class DeveloperSession extends HttpApiMiddleware.Service<
 }) {}
 
 /** Developer of {@link OptionalDeveloperSession}, if the request has one. */
-export class DeveloperIfAny extends Context.Service<DeveloperIfAny, DeveloperCaller | undefined>()(
-  "rpc/auth/DeveloperIfAny"
-) {}
+export class OptionalDeveloper extends Context.Service<
+  OptionalDeveloper,
+  DeveloperCaller | undefined
+>()("rpc/auth/OptionalDeveloper") {}
 
 /**
  * Optional {@link DeveloperSession}, for endpoints that also work without one. Without a valid
@@ -230,14 +231,14 @@ export class DeveloperIfAny extends Context.Service<DeveloperIfAny, DeveloperCal
  */
 export class OptionalDeveloperSession extends HttpApiMiddleware.Service<
   OptionalDeveloperSession,
-  { provides: DeveloperIfAny }
+  { provides: OptionalDeveloper }
 >()("rpc/auth/OptionalDeveloperSession") {}
 
 /**
  * Middleware for paths of the developer alone. A caller with a key of an environment and without a
  * developer session gets 404 `not_found`, as if there were no such path.
  */
-export class KeysRefused extends HttpApiMiddleware.Service<KeysRefused>()("rpc/auth/KeysRefused", {
+export class SessionOnly extends HttpApiMiddleware.Service<SessionOnly>()("rpc/auth/SessionOnly", {
   error: wire(NotFound)
 }) {}
 

@@ -7,7 +7,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, OpenApi } from "effect/http-api"
-import { BodyMaxBytes, DeveloperSession, KeepsBodyText, KeysRefused, Requests } from "./auth.ts"
+import { BodyMaxBytes, DeveloperSession, KeepsBodyText, SessionOnly, Requests } from "./auth.ts"
 import {
   IdempotencyInProgress,
   IdempotencyKeyReused,
@@ -206,7 +206,7 @@ export class MoneyApi extends group(
   .prefix("/v1/money")
   .middleware(Requests)
   .middleware(DeveloperSession)
-  .middleware(KeysRefused) {}
+  .middleware(SessionOnly) {}
 
 /** An event of the payment provider. */
 const ProviderEvent = Schema.Record(Schema.String, Schema.Json).annotate({

@@ -231,7 +231,7 @@ export const voice = {
   forwardsPerSecond: 60_000,
   /** Joins and memory after which an empty media process is replaced: each join keeps some memory. */
   joinsPerProcess: 5000,
-  processSpentBytes: 512 * MiB,
+  processReplacedBytes: 512 * MiB,
   /** Maximum memory of a media process. One with more ends, and its members join again. */
   processMaxBytes: 1536 * MiB,
   /** A media process that reports nothing for so long ends, and its members join again. */

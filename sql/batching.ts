@@ -238,8 +238,8 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Result>(
     Effect.withFiber(({ cache }) =>
       Effect.callback((resume) => {
         waiting.push({ request, span: cache.span, resume })
-        const inFlightMost = waiting.length < fullBatch ? inFlightMax : fullInFlightMax
-        if (inFlight >= inFlightMost) return
+        const inFlightLimit = waiting.length < fullBatch ? inFlightMax : fullInFlightMax
+        if (inFlight >= inFlightLimit) return
         inFlight += 1
         runFork(Effect.forkIn(work, scope))
       })

@@ -1,5 +1,5 @@
 /**
- * Sanctions: one row per ban, with its optional appeal. A change of a player's sanctions first locks
+ * Bans (`sanctions`): one row per ban, with its optional appeal. A change of a player's bans first locks
  * the player's row, so concurrent changes serialize and each sees the previous one.
  */
 import { Context, Effect, Layer, Schema } from "effect"

@@ -50,9 +50,9 @@ const Write = Schema.Struct({
   /** The number of saves that the player may have. */
   maxSaves: Schema.Int,
   /** The bytes that all saves of the player may have while it is a guest. */
-  guestBytesMost: Schema.Int,
+  guestBytesMax: Schema.Int,
   /** The bytes by which the saves of the environment may grow; null: more than a save can have. */
-  environmentRoom: Schema.NullOr(Schema.Int)
+  environmentBytesLeft: Schema.NullOr(Schema.Int)
 })
 
 const VersionRow = Schema.Struct({ version: Schema.Int })
@@ -81,8 +81,8 @@ const upserts = (sql: SqlClient.SqlClient) => {
   const upsert = ({
     data,
     environmentId,
-    environmentRoom,
-    guestBytesMost,
+    environmentBytesLeft,
+    guestBytesMax,
     key,
     maxSaves,
     now,
@@ -94,7 +94,7 @@ const upserts = (sql: SqlClient.SqlClient) => {
         growth, guest_bytes_most, environment_room)
       values (${environmentId}, ${playerId}, ${key}, 1 + coalesce((select floor from save_counts
           where player_id = ${playerId} and environment_id = ${environmentId}), 0),
-        ${data}, ${size}, ${now}, true, ${size}, ${guestBytesMost}, ${environmentRoom})
+        ${data}, ${size}, ${now}, true, ${size}, ${guestBytesMax}, ${environmentBytesLeft})
       on conflict (player_id, environment_id, key) do update set ${overwritten}`,
     // Only a new save counts. A violated `too_many_saves` constraint rolls the whole statement back.
     counted: sql`
@@ -139,9 +139,9 @@ const manyUpserts = (sql: SqlClient.SqlClient) => ({
     execute: (writes) => sql`
       with requested as (
         select r."environmentId" as environment_id, r."playerId" as player_id, r.key, r.data, r.size,
-          r.now, r."maxSaves" as most, r."guestBytesMost" as guest_bytes_most
+          r.now, r."maxSaves" as most, r."guestBytesMax" as guest_bytes_most
         from json_to_recordset(${writes}::text::json) as r("environmentId" text, "playerId" text,
-          key text, data text, size int, now timestamptz, "maxSaves" int, "guestBytesMost" bigint)
+          key text, data text, size int, now timestamptz, "maxSaves" int, "guestBytesMax" bigint)
       ), put as (
         insert into saves as s
           (environment_id, player_id, key, version, data, size, updated_at, fresh, growth,
@@ -170,7 +170,7 @@ const updates = (sql: SqlClient.SqlClient) => ({
     execute: ({ ifVersion, ...write }) => sql`
         update saves set version = version + 1, data = ${write.data}, size = ${write.size},
           updated_at = ${write.now}, fresh = false, growth = ${write.size} - size,
-          guest_bytes_most = ${write.guestBytesMost}, environment_room = ${write.environmentRoom}
+          guest_bytes_most = ${write.guestBytesMax}, environment_room = ${write.environmentBytesLeft}
         where player_id = ${write.playerId} and environment_id = ${write.environmentId}
           and key = ${write.key} and data is not null and version = ${ifVersion}::bigint
         returning version, growth`
@@ -373,7 +373,7 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
       /** Writes a save if its version is `ifVersion`; 0 requires that the save does not exist. */
       put: (write: typeof Write.Type, ifVersion: number | undefined) => {
         // A full environment must not have the batches of the others refused.
-        if (ifVersion === undefined && write.environmentRoom === null) return batched(write)
+        if (ifVersion === undefined && write.environmentBytesLeft === null) return batched(write)
         if (ifVersion === undefined) return runWrite(put(write))
         return runWrite(ifVersion === 0 ? create(write) : replace({ ...write, ifVersion }))
       },

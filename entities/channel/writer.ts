@@ -23,7 +23,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
       const repository = yield* ChannelRepository
       const node = yield* ThisNode
       const writeBehind = yield* makeWriteBehind<ChannelActor>("channels")
-      const { attempt, dirty, exclusive, inBatches, nextWriteNumber, stats, warn } = writeBehind
+      const { attempt, dirty, withLock, inBatches, nextWriteNumber, stats, warn } = writeBehind
 
       /** With `isLast`, the row of a channel that leaves this runner. */
       const rowOf = (
@@ -50,7 +50,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
         return yield* new Unavailable()
       })
 
-      const save = (actor: ChannelActor) => exclusive(attempt([actor], write(actor)))
+      const save = (actor: ChannelActor) => withLock(attempt([actor], write(actor)))
 
       /** Skips a channel that another write has written meanwhile. */
       const flush = inBatches(dirty, batchSize, (batch) =>
@@ -74,10 +74,10 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
         flush: writeBehind.shared(flush),
         /** Inserts the row of a new channel; false if the name is taken. */
         insert: (state: ChannelState, epoch: number) =>
-          exclusive(Effect.flatMap(rowOf(state, epoch, [], false), repository.insert)),
+          withLock(Effect.flatMap(rowOf(state, epoch, [], false), repository.insert)),
         /** Removes the row of a closed channel. */
         remove: (environmentId: string, name: string, epoch: number) =>
-          exclusive(repository.remove(environmentId, name, epoch))
+          withLock(repository.remove(environmentId, name, epoch))
       }
     })
   }

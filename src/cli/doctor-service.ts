@@ -39,7 +39,7 @@ const failureCheck = (name: string, { hints = [], message }: Failure): Check =>
 const clockRounding = 1
 
 /** Calls the service without a key; undefined if it is unreachable. */
-const meet = Effect.fnUntraced(function* (url: string) {
+const probeService = Effect.fnUntraced(function* (url: string) {
   const clock = yield* Clock.Clock
   const startedAt = clock.currentTimeMillisUnsafe()
   const answer = yield* send(url, HttpClientRequest.get(`${url}/v1/platform/info`))
@@ -134,7 +134,7 @@ export const checkService = Effect.fnUntraced(function* <R>(
   { cli, installed, url }: ServiceOptions,
   resolved: Effect.Effect<Target, Failure, R>
 ) {
-  const met = yield* Effect.result(meet(url))
+  const met = yield* Effect.result(probeService(url))
   if (met._tag === "Failure") return [...addressCheck(url), failureCheck("service", met.failure)]
   const keyed = yield* resolved.pipe(
     Effect.flatMap(keyedChecks),

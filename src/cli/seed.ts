@@ -133,7 +133,7 @@ const enter = Effect.fnUntraced(function* (run: Run, { email, name }: SeededPlay
   return yield* asGuest
 })
 
-const sanction = Effect.fnUntraced(function* (
+const banSeeded = Effect.fnUntraced(function* (
   { counts, target }: Run,
   player: SignedIn,
   ban: NonNullable<SeededPlayer["ban"]>
@@ -160,7 +160,7 @@ const fill = Effect.fnUntraced(function* (run: Run, seeded: SeededPlayer) {
     yield* reportStats(target, player, stats)
     counts.stats += 1
   }
-  if (seeded.ban !== undefined) yield* sanction(run, player, seeded.ban)
+  if (seeded.ban !== undefined) yield* banSeeded(run, player, seeded.ban)
 })
 
 const switchHint = (feature: string) => `features.${feature} is off: svc feature on ${feature}`

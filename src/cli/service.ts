@@ -309,7 +309,7 @@ export const readFeatures = (target: Target) =>
 const Healthy = Schema.Struct({ status: Schema.Literal("ok") })
 
 /** Fails unless this service answers at the address. */
-export const meet = Effect.fnUntraced(function* (url: string) {
+export const probeService = Effect.fnUntraced(function* (url: string) {
   const request = HttpClientRequest.get(`${url}/healthz`)
   yield* read(url, Healthy, yield* withProgress(`Waiting for ${url}`, send(url, request)))
 })

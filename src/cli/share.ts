@@ -13,11 +13,11 @@ const out = styled("stdout")
 const dayFlag = (name: string, description: string) =>
   Flag.optional(Flag.String(name).pipe(Flag.withDescription(description)))
 
-/** The links with the most visits, a bar for each day with visits, and the sums. */
+/** The links with the max visits, a bar for each day with visits, and the sums. */
 const textOf = ({ days, from, links, to, totals }: ShareStats): ReadonlyArray<string> => {
-  const most = Math.max(1, ...days.map(({ visits }) => visits))
+  const max = Math.max(1, ...days.map(({ visits }) => visits))
   const bars = days.flatMap(({ date, visits }) =>
-    visits === 0 ? [] : [`${date}  ${"█".repeat(Math.ceil((visits / most) * barCells))} ${visits}`]
+    visits === 0 ? [] : [`${date}  ${"█".repeat(Math.ceil((visits / max) * barCells))} ${visits}`]
   )
   const rows = links.map((link) => [
     link.label ?? link.kind,

@@ -11,7 +11,7 @@ import { checkKey, describeKey } from "./checked-target.ts"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"
 import { storedEnvironmentFlag, writeText } from "./files.ts"
 import { printResult, note } from "./output.ts"
-import { meet } from "./service.ts"
+import { probeService } from "./service.ts"
 import { plainLine } from "./terminal-text.ts"
 import { Store } from "./store.ts"
 import {
@@ -85,7 +85,7 @@ const linkCommand = Command.make(
   Effect.fn(function* (options) {
     const path = yield* Path.Path
     const url = yield* urlToLink(options.url)
-    yield* meet(url)
+    yield* probeService(url)
     const here = Option.getOrUndefined(yield* localService)
     const name = here?.baseUrl === url ? here.project : nameOf(path.basename(path.resolve(".")))
     const link: Link = { url, project: Option.getOrElse(options.project, () => name) }

@@ -10,7 +10,7 @@ const modules = ["membership", "pause-detector", "runner-link", "runner-links", 
 
 describe("the architecture page", () => {
   it("says how many lines stand beside the cluster engine at most", () => {
-    const [, most = ""] =
+    const [, max = ""] =
       /beside the cluster engine[^.]*at most (\d+)\s+lines/.exec(textOf("docs/architecture.md")) ??
       []
     const counts = modules.map((name) => ({
@@ -18,7 +18,7 @@ describe("the architecture page", () => {
       lines: textOf(`src/server/cluster/${name}.ts`).trimEnd().split("\n").length
     }))
     const total = counts.reduce((sum, { lines }) => sum + lines, 0)
-    assert.isAtMost(total, Number.parseInt(most, 10), JSON.stringify(counts))
-    assert.strictEqual(most, "800")
+    assert.isAtMost(total, Number.parseInt(max, 10), JSON.stringify(counts))
+    assert.strictEqual(max, "800")
   })
 })

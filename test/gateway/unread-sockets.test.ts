@@ -41,7 +41,7 @@ layer(App, live)("sockets that do not read", (it) => {
         const padding = "x".repeat(16_000)
         const hasLeft = () => flooded.sender.received.some(({ t }) => t === "player_disconnected")
         const sent: Array<number> = []
-        let most = 0
+        let max = 0
         const quiet = yield* Effect.forkChild(
           Effect.gen(function* () {
             for (let n = 0; !hasLeft(); n++) {
@@ -59,10 +59,10 @@ layer(App, live)("sockets that do not read", (it) => {
             flooded.sender.request({ t: "send", type: "flood", data: { n, padding } }),
             "12 millis"
           )
-          most = Math.max(most, yield* readMetric(app.url, "svc_socket_unsent_bytes"))
+          max = Math.max(max, yield* readMetric(app.url, "svc_socket_unsent_bytes"))
         }
-        assert.isAtMost(most, budget)
-        assert.isBelow(most, limits.outboxMaxBytes)
+        assert.isAtMost(max, budget)
+        assert.isBelow(max, limits.outboxMaxBytes)
         yield* Fiber.join(quiet)
         flooded.receiver.ws.resume()
         const { code } = yield* flooded.receiver.closed

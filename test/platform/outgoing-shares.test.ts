@@ -16,7 +16,7 @@ describe("shares of tenants", () => {
         headers: {},
         timeoutMillis: 20_000,
         answerMaxBytes: 16,
-        reach: "anywhere",
+        targets: "anywhere",
         ...options
       })
     )

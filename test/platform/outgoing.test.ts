@@ -332,7 +332,7 @@ describe("requests to an address of the operator", () => {
         headers: {},
         timeoutMillis: 2000,
         answerMaxBytes: 16,
-        reach: "public",
+        targets: "public",
         ...options
       })
     ).pipe(Effect.provide(Outgoing.layerWith(resolveTo("127.0.0.1")), { local: true }))
@@ -345,14 +345,14 @@ describe("requests to an address of the operator", () => {
         response.writeHead(403, { "content-type": "text/plain" }).end("no")
       })
       const url = `http://127.0.0.1:${port}/who`
-      const answer = yield* ask({ url, reach: "anywhere" })
+      const answer = yield* ask({ url, targets: "anywhere" })
       assert.deepInclude(answer, { status: 403, body: "no" })
       assert.strictEqual(answer.headers["content-type"], "text/plain")
-      yield* ask({ url, reach: "loopback" })
+      yield* ask({ url, targets: "loopback" })
       assert.match((yield* Effect.flip(ask({ url }))).message, /not https/)
       const named = yield* Effect.flip(ask({ url: `https://provider.example:${port}/` }))
       assert.match(named.message, /not public/)
-      const broken = yield* Effect.flip(ask({ url: "nowhere", reach: "anywhere" }))
+      const broken = yield* Effect.flip(ask({ url: "nowhere", targets: "anywhere" }))
       assert.match(broken.message, /not a URL/)
       assert.deepStrictEqual(received, ["GET /who", "GET /who"])
     })
@@ -362,7 +362,7 @@ describe("requests to an address of the operator", () => {
     Effect.gen(function* () {
       const { port } = yield* startServer((_, response) => response.end("x".repeat(17)))
       const url = `http://127.0.0.1:${port}/`
-      const error = yield* Effect.flip(ask({ url, reach: "anywhere" }))
+      const error = yield* Effect.flip(ask({ url, targets: "anywhere" }))
       assert.match(error.message, /over 16 bytes/)
     })
   )

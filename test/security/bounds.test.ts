@@ -30,7 +30,7 @@ describe("outgoing requests", () => {
           headers: {},
           timeoutMillis: 20_000,
           answerMaxBytes: 1024,
-          reach: "loopback"
+          targets: "loopback"
         })
       const fork = (tenant: string) => Effect.forkChild(sendOf(tenant), { startImmediately: true })
       const underWay = yield* Effect.forEach(

@@ -37,12 +37,12 @@ const heldUntil = (count: number) =>
   })
 
 /**
- * Rejects everything, at first when there is a report of each player. `most` is the largest number of
+ * Rejects everything, at first when there is a report of each player. `max` is the largest number of
  * reports of one player at a time.
  */
 const rejection = (players: number) => {
   const open = new Map<string, Array<() => void>>()
-  const seen = { most: 0, isOpen: false }
+  const seen = { max: 0, isOpen: false }
   const reply: Reply = (response, { body }) => {
     const player = String(at(JSON.parse(body), "playerId"))
     const ofPlayer = open.get(player) ?? []
@@ -54,7 +54,7 @@ const rejection = (players: number) => {
       const index = ofPlayer.indexOf(answer)
       if (index >= 0) ofPlayer.splice(index, 1)
     })
-    seen.most = Math.max(seen.most, ofPlayer.length)
+    seen.max = Math.max(seen.max, ofPlayer.length)
     seen.isOpen ||= open.size === players
     if (!seen.isOpen) return
     for (const waiting of open.values()) for (const reject of waiting.splice(0)) reject()
@@ -86,7 +86,7 @@ layer(Node, { excludeTestServices: true })("webhooks", (it) => {
         // A machine that is too busy to verify a report refuses it, too.
         codes.delete("unavailable")
         assert.deepStrictEqual([...codes], ["rate_limited"])
-        assert.strictEqual(seen.most, 1, "reports of one player at a time")
+        assert.strictEqual(seen.max, 1, "reports of one player at a time")
       }),
     { tags: "long" }
   )

@@ -252,10 +252,10 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
             from(network(index))
           )
         )
-        const most = limit * siteFactor
+        const max = limit * siteFactor
         assert.deepStrictEqual(counts, {
-          "400 invalid_code": most,
-          "429 rate_limited": times - most
+          "400 invalid_code": max,
+          "429 rate_limited": times - max
         })
         // Another site is not affected.
         const body = { code: "66666666" }

@@ -66,9 +66,9 @@ export class QueueHarness {
   #wakeAt = Number.POSITIVE_INFINITY
   #seq = 0
 
-  constructor(mode: QueueMode, prompt = true) {
+  constructor(mode: QueueMode, immediateListing = true) {
     this.mode = mode
-    this.instantListing = prompt
+    this.instantListing = immediateListing
     this.actor = new QueueActor(1, this.#runtime)
     this.watch("n1")
     this.watch("n2")

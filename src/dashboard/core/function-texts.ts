@@ -54,8 +54,7 @@ export const functionTexts = {
     subRequests: "Requests of a call",
     changeLimits: "Change limits",
     cpuLabel: "CPU time of a call, in milliseconds",
-    cpuHint: (most: number) =>
-      `1 to ${most.toLocaleString("en")}. A call that takes more is ended.`,
+    cpuHint: (max: number) => `1 to ${max.toLocaleString("en")}. A call that takes more is ended.`,
     subRequestsLabel: "Requests that a call may send",
     subRequestsHint: "0 to 1,000.",
     save: "Save",

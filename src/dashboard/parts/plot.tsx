@@ -28,11 +28,11 @@ const leastHeight = 3
 
 const Stacked = ({
   bar,
-  most,
+  max,
   x
 }: {
   readonly bar: Bar
-  readonly most: number
+  readonly max: number
   readonly x: number
 }) => {
   let top = height
@@ -41,7 +41,7 @@ const Stacked = ({
       <title>{bar.title}</title>
       <rect class="rest" x={x} y={0} width={barWidth} height={height} />
       {bar.parts.map(({ tone, value }, index) => {
-        const size = value === 0 ? 0 : Math.max(leastHeight, (value / most) * height)
+        const size = value === 0 ? 0 : Math.max(leastHeight, (value / max) * height)
         top -= size
         return <rect key={index} class={tone} x={x} y={top} width={barWidth} height={size} />
       })}
@@ -64,7 +64,7 @@ export const Bars = ({
   readonly middle?: string
   readonly to: string
 }) => {
-  const most = Math.max(1, ...bars.map(sumOf))
+  const max = Math.max(1, ...bars.map(sumOf))
   return (
     <figure style={{ margin: 0 }}>
       <svg
@@ -76,7 +76,7 @@ export const Bars = ({
         aria-label={label}
       >
         {bars.map((bar, index) => (
-          <Stacked key={bar.key} bar={bar} most={most} x={index * (barWidth + barGap)} />
+          <Stacked key={bar.key} bar={bar} max={max} x={index * (barWidth + barGap)} />
         ))}
       </svg>
       <figcaption class="plot-labels">
@@ -137,9 +137,9 @@ export const Course = ({
   readonly values: ReadonlyArray<number>
   readonly label: string
 }) => {
-  const most = Math.max(1, ...values)
+  const max = Math.max(1, ...values)
   const points = values.map(
-    (value, index) => `${(index / (samplesMax - 1)) * 100},${36 - (value / most) * 34}`
+    (value, index) => `${(index / (samplesMax - 1)) * 100},${36 - (value / max) * 34}`
   )
   return (
     <svg

@@ -10,7 +10,7 @@ import {
   AnyKey,
   DeveloperSession,
   EnvironmentMember,
-  KeysRefused,
+  SessionOnly,
   OpenToBanned,
   OptionalPlayerToken,
   PlayerToken,
@@ -139,7 +139,7 @@ const accessOf = (endpoint: HttpApiEndpoint.Top): Access => {
   if (behind(SecretKey)) return "secret"
   if (behind(AnyKey)) return "anyKey"
   if (behind(ProjectMember, EnvironmentMember)) return "member"
-  if (behind(KeysRefused)) return "developerOnly"
+  if (behind(SessionOnly)) return "developerOnly"
   return behind(DeveloperSession) ? "developer" : "anyone"
 }
 

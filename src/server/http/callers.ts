@@ -19,7 +19,7 @@ import {
   OpenToBanned,
   OptionalPlayerToken,
   type PlayerCaller,
-  PlayerIfAny,
+  OptionalPlayer,
   PlayerInPath,
   PlayerRate,
   PlayerToken,
@@ -228,11 +228,11 @@ const OptionalPlayerTokenLive = Layer.effect(
       Effect.fnUntraced(function* (answer, { endpoint }) {
         const { authorization } = (yield* HttpServerRequest.HttpServerRequest).headers
         if (authorization === undefined) {
-          return yield* Effect.provideService(answer, PlayerIfAny, undefined)
+          return yield* Effect.provideService(answer, OptionalPlayer, undefined)
         }
         const { check, player } = yield* byToken(bearer.exec(authorization)?.[1] ?? "", endpoint)
         return yield* answer.pipe(
-          Effect.provideService(PlayerIfAny, player),
+          Effect.provideService(OptionalPlayer, player),
           provideCredentials(check, watchPlayer(player))
         )
       })

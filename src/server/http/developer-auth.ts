@@ -11,11 +11,11 @@ import {
   CurrentEnvironment,
   CurrentProject,
   type DeveloperCaller,
-  DeveloperIfAny,
+  OptionalDeveloper,
   DeveloperSession,
   EnvironmentMember,
   EnvironmentName,
-  KeysRefused,
+  SessionOnly,
   OpenToDeleted,
   OptionalDeveloperSession,
   ProjectMember
@@ -82,7 +82,7 @@ const OptionalDeveloperSessionLive = Layer.effect(
         const developer = yield* Effect.option(sessions.verify(token ?? ""))
         return yield* Effect.provideService(
           answer,
-          DeveloperIfAny,
+          OptionalDeveloper,
           Option.getOrUndefined(developer)
         )
       })
@@ -93,9 +93,9 @@ const OptionalDeveloperSessionLive = Layer.effect(
 const keyForm = /^[ps]k_[A-Za-z0-9_-]{43}$/
 
 /** Refuses a key of an environment, unless a developer session comes with it. */
-const KeysRefusedLive = Layer.succeed(
-  KeysRefused,
-  KeysRefused.of(
+const SessionOnlyLive = Layer.succeed(
+  SessionOnly,
+  SessionOnly.of(
     Effect.fnUntraced(function* (answer) {
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       const hasKey = keyForm.test(headers["x-svc-key"] ?? "")
@@ -158,7 +158,7 @@ const EnvironmentMemberLive = Layer.effect(
 export const DeveloperAuthLive = Layer.mergeAll(
   DeveloperSessionLive,
   OptionalDeveloperSessionLive,
-  KeysRefusedLive,
+  SessionOnlyLive,
   ProjectMemberLive,
   EnvironmentMemberLive
 )

@@ -103,7 +103,7 @@ const overBudget = (all: ReadonlyArray<Share>, maxBytes: number): ReadonlyArray<
   let left = ranked.reduce((sum, { bytes }) => sum + bytes, 0)
   const chosen: Array<Share> = []
   while (left > maxBytes) {
-    const largest = ranked.reduce((most, tenant) => (tenant.bytes > most.bytes ? tenant : most))
+    const largest = ranked.reduce((max, tenant) => (tenant.bytes > max.bytes ? tenant : max))
     const share = largest.shares.pop()
     if (share === undefined) break
     largest.bytes -= share.bytes

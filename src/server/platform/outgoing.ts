@@ -38,7 +38,7 @@ export class OutgoingError extends Data.TaggedError("OutgoingError")<{
  * Permitted targets of a request. `public`: the internet, by `https`. `loopback`: also this
  * machine. `anywhere`: any address, since the operator has set it.
  */
-export type Reach = "public" | "loopback" | "anywhere"
+export type TargetPolicy = "public" | "loopback" | "anywhere"
 
 /** Shared bound against which a request counts; tenants share each. */
 export type OutgoingPurpose = "webhooks" | "signIns"
@@ -54,7 +54,7 @@ export interface OutgoingRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMillis: number
   readonly answerMaxBytes: number
-  readonly reach: Reach
+  readonly targets: TargetPolicy
 }
 
 /** A response with its whole body. */
@@ -160,9 +160,9 @@ export const guardedLookup =
     )
 
 /** Returns the parsed URL of a request, if the request is allowed. */
-const urlOf = ({ reach, url }: OutgoingRequest): Result.Result<URL, OutgoingError> => {
+const urlOf = ({ targets, url }: OutgoingRequest): Result.Result<URL, OutgoingError> => {
   const parsed = URL.parse(url)
-  if (reach !== "anywhere") return checkUrl(url, reach === "loopback")
+  if (targets !== "anywhere") return checkUrl(url, targets === "loopback")
   return parsed === null ? refused("is not a URL") : Result.succeed(parsed)
 }
 
@@ -183,7 +183,7 @@ export class Outgoing extends Context.Service<
     Layer.effect(
       Outgoing,
       Effect.gen(function* () {
-        const paths: Readonly<Record<Reach, Path>> = {
+        const paths: Readonly<Record<TargetPolicy, Path>> = {
           public: yield* makePath((signal) => guardedLookup(resolvePublic, false, signal)),
           loopback: yield* makePath((signal) => guardedLookup(resolveLocal, true, signal)),
           anywhere: yield* makePath(undefined)
@@ -195,7 +195,7 @@ export class Outgoing extends Context.Service<
         const request = Effect.fnUntraced(function* (options: OutgoingRequest) {
           const url = yield* Effect.fromResult(urlOf(options))
           const tenant = options.tenant ?? (yield* currentTenant)
-          const send = withTimeout(exchange(url, options, paths[options.reach]), options)
+          const send = withTimeout(exchange(url, options, paths[options.targets]), options)
           return yield* shares[options.purpose].withPermit(tenant)(send)
         })
         return Outgoing.of({ request, post: (options) => postBy(request, options) })
@@ -230,7 +230,7 @@ const withTimeout = <A>(
 /** Idle time after which this process closes a connection, before the server: many close after 5 s. */
 const idleMillis = 4000
 
-/** Path of requests of one reach: how they find and connect to servers. */
+/** Path of requests of one policy: how they find and connect to servers. */
 interface Path {
   readonly http: HttpAgent
   readonly https: HttpsAgent
@@ -268,7 +268,7 @@ const postBy = Effect.fnUntraced(function* (
     headers: { "content-type": "application/json", ...headers },
     timeoutMillis,
     answerMaxBytes,
-    reach: allowLoopback ? "loopback" : "public"
+    targets: allowLoopback ? "loopback" : "public"
   })
   if (answer.status >= 200 && answer.status <= 299) return answer.body
   return yield* new OutgoingError({ message: `The answer was ${answer.status}` })

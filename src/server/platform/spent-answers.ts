@@ -46,7 +46,7 @@ export interface SpendingRequest {
 export type Keep<A> = (value: A, playerId?: PlayerId) => Effect.Effect<void>
 
 /** Both ways to an answer. */
-interface Ways<K, A, E, R, E2, R2> {
+interface Resolution<K, A, E, R, E2, R2> {
   /** Spends the secret. It calls `keep` within the transaction that does so. */
   readonly spend: (keep: Keep<K>) => Effect.Effect<A, E, R>
   /** Makes the answer again. It fails if what the answer gave has ended. */
@@ -62,7 +62,7 @@ export class SpentAnswers extends Context.Service<
     readonly once: <K, I, A, E, R, E2, R2>(
       request: SpendingRequest,
       kept: Schema.Codec<K, I>,
-      ways: Ways<K, A, E, R, E2, R2>
+      ways: Resolution<K, A, E, R, E2, R2>
     ) => Effect.Effect<A, E | E2 | RepeatError, R | R2>
   }
 >()("server/platform/spent-answers/SpentAnswers") {
@@ -109,7 +109,7 @@ const makeOnce = (
   Effect.fnUntraced(function* <K, I, A, E, R, E2, R2>(
     { body, key, path, secret, tenant }: SpendingRequest,
     kept: Schema.Codec<K, I>,
-    { repeat, spend }: Ways<K, A, E, R, E2, R2>
+    { repeat, spend }: Resolution<K, A, E, R, E2, R2>
   ) {
     if (key === undefined) return yield* spend(() => Effect.void)
     yield* checkRepeatKey(key)

@@ -124,8 +124,8 @@ layer(Node)("batched writes", (it) => {
       yield* reportAll
       const answers = yield* reportAll
       for (const [index, answer] of answers.entries()) {
-        const most = index + 1
-        const best = { all: most, daily: most, weekly: most, monthly: most }
+        const highest = index + 1
+        const best = { all: highest, daily: highest, weekly: highest, monthly: highest }
         const sum = index * 6
         const kills = { all: sum, daily: sum, weekly: sum, monthly: sum }
         const stats = index * 3 > 50 ? { best } : { best, kills }

@@ -110,10 +110,10 @@ layer(Node)("a share link", (it) => {
       assert.deepStrictEqual(at((yield* read(target, `links/${id}`)).body, "link", "data"), data)
       const without = yield* share(target, ada, { kind: "plain" })
       assert.isNull(at((yield* read(target, `links/${without.id}`)).body, "link", "data"))
-      const most = { a: "x".repeat(1024 - '{"a":""}'.length) }
-      yield* share(target, ada, { kind: "plain", data: most })
+      const largest = { a: "x".repeat(1024 - '{"a":""}'.length) }
+      yield* share(target, ada, { kind: "plain", data: largest })
       for (const bad of [
-        { a: `${most.a}x` },
+        { a: `${largest.a}x` },
         { a: 1 },
         { a: "\u0000" },
         { a: { b: "c" } },

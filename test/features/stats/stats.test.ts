@@ -247,36 +247,36 @@ layer(Node)("sums out of range", (it) => {
         ...game,
         stats: [{ key: "sum" }, { key: "other" }, { key: "last", aggregation: "latest" }]
       })
-      const most = Number.MAX_VALUE
-      yield* report(player, { sum: most, last: most })
-      const { body } = yield* report(player, { sum: 1e300, other: 1, last: most })
+      const largest = Number.MAX_VALUE
+      yield* report(player, { sum: largest, last: largest })
+      const { body } = yield* report(player, { sum: 1e300, other: 1, last: largest })
       assert.deepStrictEqual(at(body, "rejected"), [
         { stat: "sum", value: 1e300, reason: "overflow" }
       ])
-      assert.deepStrictEqual(yield* allTime(player), { sum: most, other: 1, last: most })
+      assert.deepStrictEqual(yield* allTime(player), { sum: largest, other: 1, last: largest })
       assert.deepStrictEqual(
         yield* sql`select stat, reason from stat_signals where player_id = ${player.id}`,
         [{ stat: "sum", reason: "overflow" }]
       )
       // Sums that round to the largest double, and one that leads away from it.
-      for (const sum of [1, Number.MIN_VALUE, -0, 9e291, -most]) {
+      for (const sum of [1, Number.MIN_VALUE, -0, 9e291, -largest]) {
         assert.deepStrictEqual(at((yield* report(player, { sum })).body, "rejected"), [], `${sum}`)
       }
-      assert.deepStrictEqual(yield* allTime(player), { sum: 0, other: 1, last: most })
+      assert.deepStrictEqual(yield* allTime(player), { sum: 0, other: 1, last: largest })
     })
   )
 
   it.effect("rejects a value whose sum of the day no double holds", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame({ ...game, stats: [{ key: "sum" }] })
-      const most = Number.MAX_VALUE
-      yield* report(player, { sum: -most })
+      const largest = Number.MAX_VALUE
+      yield* report(player, { sum: -largest })
       const sql = yield* SqlClient.SqlClient
       yield* sql`update stats set day = day - 1 where player_id = ${player.id}`
-      assert.deepStrictEqual(at((yield* report(player, { sum: most })).body, "rejected"), [])
-      const { body } = yield* report(player, { sum: most })
+      assert.deepStrictEqual(at((yield* report(player, { sum: largest })).body, "rejected"), [])
+      const { body } = yield* report(player, { sum: largest })
       assert.deepStrictEqual(at(body, "rejected"), [
-        { stat: "sum", value: most, reason: "overflow" }
+        { stat: "sum", value: largest, reason: "overflow" }
       ])
     })
   )

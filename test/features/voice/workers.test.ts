@@ -79,7 +79,7 @@ describe("the media processes of a runner", () => {
 
   it.live("replaces one that has grown, as soon as it is empty", () =>
     Effect.gen(function* () {
-      const mebibytes = limits.processSpentBytes / 2 ** 20
+      const mebibytes = limits.processReplacedBytes / 2 ** 20
       const first = yield* startCall
       const pid = yield* first.open(`heavy-${mebibytes}`)
       first.call.end()

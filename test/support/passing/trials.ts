@@ -65,7 +65,7 @@ const bodyOf = (kind: Trial["kind"], chance: Chance): readonly [ReadonlyArray<st
 }
 
 /** Milliseconds between almost none and the most, short ones as likely as long ones. */
-const spread = (chance: Chance, most: number): number => 0.5 * (most * 2) ** chance.fraction()
+const spread = (chance: Chance, max: number): number => 0.5 * (max * 2) ** chance.fraction()
 
 export interface TrialWorld {
   readonly ways: ReadonlyArray<Way>

@@ -1,7 +1,7 @@
 /** `/v1/developers/oauth`: sign-in of developers with a provider. */
 import { Effect, Option } from "effect"
 import { Api } from "#rpc/api"
-import { DeveloperIfAny } from "#rpc/auth"
+import { OptionalDeveloper } from "#rpc/auth"
 import { throttles as limits } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
 import { makeThrottleAddress } from "#server/platform/throttle-guard"
@@ -17,7 +17,7 @@ export const DeveloperOAuthHttp = apiGroup(
     return handlers.handleAll({
       start: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
         yield* throttleAddress(limits.oauthStartPerAddress, "developer-oauth-start", request)
-        return { url: yield* oauth.start(provider, yield* DeveloperIfAny, payload) }
+        return { url: yield* oauth.start(provider, yield* OptionalDeveloper, payload) }
       }),
       callback: Effect.fnUntraced(function* ({ params: { provider }, query, request }) {
         yield* throttleAddress(limits.oauthReturnPerAddress, "developer-oauth-return", request)

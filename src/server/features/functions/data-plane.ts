@@ -27,7 +27,7 @@ import { PlayerStatusCache } from "../players/status-cache.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { uploadMillis } from "./host/call-deadline.ts"
 import { sendError } from "./host/exchange.ts"
-import type { CallFacts } from "./host/headers.ts"
+import type { CallMetadata } from "./host/headers.ts"
 import { refuseSocket } from "./host/socket.ts"
 import { allowRequest, isPreflight, makePageAccess } from "./page-access.ts"
 import { type CallerEnded, PlayerCalls } from "./player-calls.ts"
@@ -82,7 +82,7 @@ const makeWatch = Effect.gen(function* () {
   })
 })
 
-/** Finds the host of a request, and the facts of the call that the function sees. */
+/** Finds the host of a request, and what the function sees of the call. */
 const makePrepare = Effect.gen(function* () {
   const { baseUrl, trustedProxies } = yield* Settings
   const access = yield* makePageAccess
@@ -102,13 +102,13 @@ const makePrepare = Effect.gen(function* () {
     const allowed = yield* access.check(environment, request.headers.origin)
     const host = mount === "service" ? ownHost : (request.headers.host ?? ownHost)
     const caller = yield* playerOf(environmentId, request)
-    const facts: Omit<CallFacts, "callHeaders"> = {
+    const metadata: Omit<CallMetadata, "callHeaders"> = {
       mount,
       url: `${protocol}//${host}${path}`,
       clientAddress: addressOf(request, trustedProxies),
       playerId: caller?.playerId
     }
-    return { facts, environmentId, access: allowed, unwatch: yield* watch(caller, cut) }
+    return { metadata, environmentId, access: allowed, unwatch: yield* watch(caller, cut) }
   })
 })
 
@@ -179,12 +179,12 @@ export class FunctionDataPlane extends Context.Service<
           const onBegin = (): void => askForBody(request, response)
           const refuse = (error: Refusal | Unavailable): void =>
             isPreflight(request) ? allowRequest(request, response) : sendError(response, error)
-          run(request, refuse, refuse, ({ access, environmentId, facts }) => {
+          run(request, refuse, refuse, ({ access, environmentId, metadata }) => {
             if (access !== undefined && isPreflight(request)) {
               return Effect.sync(() => allowRequest(request, response))
             }
             response.once("finish", () => counts.add(environmentId, response.statusCode))
-            return routes.serve(environmentId, { request, response, access, onBegin, ...facts })
+            return routes.serve(environmentId, { request, response, access, onBegin, ...metadata })
           })
         },
         upgrade: (request, socket, head) => {
@@ -194,8 +194,8 @@ export class FunctionDataPlane extends Context.Service<
             request,
             (error) => refuseSocket(socket, error),
             () => socket.destroy(),
-            ({ environmentId, facts }) =>
-              routes.upgrade(environmentId, { request, socket, head, ...facts })
+            ({ environmentId, metadata }) =>
+              routes.upgrade(environmentId, { request, socket, head, ...metadata })
           )
         }
       })

@@ -12,14 +12,14 @@ import { makeValueCache } from "#server/platform/value-cache"
 import { hostOf } from "../hosting/addresses.ts"
 import { HostedApps } from "../hosting/apps.ts"
 import { makeAppOfLabel } from "../hosting/labels.ts"
-import type { CallFacts } from "./host/headers.ts"
+import type { CallMetadata } from "./host/headers.ts"
 
 const servicePrefix = "/fn/"
 const appPrefix = "/.fn/"
 
 /** Target of a request: an environment by label, key or host, and the path within its function. */
 export interface Target {
-  readonly mount: CallFacts["mount"]
+  readonly mount: CallMetadata["mount"]
   /** Label or key of the base URL, or host of an app. */
   readonly name: string
   readonly path: string

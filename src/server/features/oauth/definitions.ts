@@ -5,7 +5,7 @@
 import { Context, Effect, Record } from "effect"
 import type { Provider } from "#rpc/identities"
 import type { DeveloperProvider } from "#rpc/oauth/developers"
-import type { Reach } from "#server/platform/outgoing"
+import type { TargetPolicy } from "#server/platform/outgoing"
 
 /** A provider at which players or developers sign in. */
 export type SignInProvider = Provider | DeveloperProvider
@@ -106,7 +106,7 @@ export const ProviderBaseUrls = Context.Reference<
 /** A definition with its base URL applied. */
 export interface ResolvedDefinition extends ProviderDefinition {
   readonly provider: SignInProvider
-  readonly reach: Reach
+  readonly targets: TargetPolicy
   /** Whether the base URL is plain `http`. */
   readonly insecure: boolean
 }
@@ -117,7 +117,7 @@ export const definitionOf = (
   base: string | undefined
 ): ResolvedDefinition => {
   const definition: ProviderDefinition = definitions[provider]
-  if (base === undefined) return { ...definition, provider, reach: "public", insecure: false }
+  if (base === undefined) return { ...definition, provider, targets: "public", insecure: false }
   const rebase = (url: string) => {
     const { pathname, search } = new URL(url)
     return `${base}${pathname}${search}`
@@ -126,7 +126,7 @@ export const definitionOf = (
   return {
     ...definition,
     provider,
-    reach: "anywhere",
+    targets: "anywhere",
     insecure: base.startsWith("http:"),
     authorize: rebase(authorize),
     token: rebase(token),

@@ -2,7 +2,7 @@
 import { Effect, Layer, Option, Schema } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { Api } from "#rpc/api"
-import { CurrentEnvironment, type PlayerCaller, PlayerIfAny } from "#rpc/auth"
+import { CurrentEnvironment, type PlayerCaller, OptionalPlayer } from "#rpc/auth"
 import { Unauthorized } from "#rpc/errors/codes"
 import { Provider } from "#rpc/identities"
 import { throttles as limits } from "#rpc/limits"
@@ -46,7 +46,7 @@ const Handlers = apiGroup(
     return handlers.handleAll({
       start: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
         const environment = yield* CurrentEnvironment
-        const player = yield* PlayerIfAny
+        const player = yield* OptionalPlayer
         yield* throttleAddress(
           limits.oauthStartPerAddress,
           `oauthStart:${environment.environmentId}`,
@@ -84,7 +84,7 @@ const Handlers = apiGroup(
       }),
       native: Effect.fnUntraced(function* ({ headers, params: { provider }, payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
-        const player = yield* PlayerIfAny
+        const player = yield* OptionalPlayer
         yield* throttleAddress(
           limits.oauthNativePerAddress,
           `oauthNative:${environmentId}`,

@@ -32,14 +32,14 @@ export const makeVerifyIdToken = ({ definitions, fetchWithin }: ProviderHttp) =>
     SignInProvider,
     { readonly issuer: string; readonly keys: RemoteJWKSet }
   >()
-  for (const { profile, provider, reach } of Object.values(definitions)) {
+  for (const { profile, provider, targets } of Object.values(definitions)) {
     if (profile.source !== "id-token") continue
     const keys = createRemoteJWKSet(new URL(profile.jwks), {
       timeoutDuration: limits.requestMillis,
       cacheMaxAge: keySetMillis,
       cooldownDuration: keySetRetryMillis,
       // All tenants share the key sets.
-      [customFetch]: fetchWithin(reach, undefined)
+      [customFetch]: fetchWithin(targets, undefined)
     })
     keySets.set(provider, { issuer: profile.issuer, keys })
   }

@@ -6,7 +6,7 @@ import { Clock, Data, Effect } from "effect"
 import { importPKCS8, SignJWT } from "jose"
 import * as oauth from "oauth4webapi"
 import { oauth as limits } from "#rpc/limits"
-import { Outgoing, type Reach } from "#server/platform/outgoing"
+import { Outgoing, type TargetPolicy } from "#server/platform/outgoing"
 import { Settings } from "#server/platform/settings/settings"
 import { currentTenant } from "#server/platform/tenant"
 import { providerDefinitions, type SignInProvider } from "./definitions.ts"
@@ -50,7 +50,7 @@ interface FetchOptions {
 const makeFetch = Effect.gen(function* () {
   const outgoing = yield* Outgoing
   const runPromise = Effect.runPromiseWith(yield* Effect.context())
-  return (reach: Reach, tenant: string | undefined) =>
+  return (targets: TargetPolicy, tenant: string | undefined) =>
     (url: string, { body, headers, method, signal }: FetchOptions): Promise<Response> => {
       const sent = outgoing.request({
         purpose: "signIns",
@@ -61,7 +61,7 @@ const makeFetch = Effect.gen(function* () {
         headers: Object.fromEntries(new Headers(headers)),
         timeoutMillis: limits.requestMillis,
         answerMaxBytes: limits.answerMaxBytes,
-        reach
+        targets
       })
       const response = Effect.map(
         sent,
@@ -125,8 +125,8 @@ export const oauthClientOf = Effect.fnUntraced(function* (
   credentials: Credentials,
   clientId: string
 ) {
-  const { clientAuth, insecure, profile, reach, revoke, token } = definitions[provider]
-  const fetchOfTenant = fetchWithin(reach, yield* currentTenant)
+  const { clientAuth, insecure, profile, targets, revoke, token } = definitions[provider]
+  const fetchOfTenant = fetchWithin(targets, yield* currentTenant)
   const issuer = profile.issuer ?? new URL(token).origin
   const secret = yield* clientSecretOf(credentials, clientId, issuer)
   const server: oauth.AuthorizationServer = {

@@ -51,7 +51,7 @@ export const makeFetchProfile = ({ definitions, outgoing }: ProviderHttp) => {
         },
         timeoutMillis: limits.requestMillis,
         answerMaxBytes: limits.answerMaxBytes,
-        reach: definitions[provider].reach
+        targets: definitions[provider].targets
       }),
       ({ message }) => new ProviderError({ reason: message })
     )

@@ -26,7 +26,7 @@ const fill = (
 }
 
 /** Reads the request counts of an environment over time. */
-export const makeRequestCourse = Effect.map(RequestCountRepository, (repository) =>
+export const requestHistory = Effect.map(RequestCountRepository, (repository) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     const now = yield* DateTime.now
     const { hours, minutes } = limits

@@ -31,7 +31,7 @@ import { Configs } from "../config/service.ts"
 import { banView, operatorView } from "../moderation/views.ts"
 import { playerView } from "../players/view.ts"
 import { playerStatusOf } from "../players/status-cache.ts"
-import { makeRequestCourse } from "./request-counts.ts"
+import { requestHistory } from "./request-counts.ts"
 import { Projects } from "./service.ts"
 
 const isPlayerId = Schema.is(PlayerId)
@@ -238,7 +238,7 @@ const makeOverview = Effect.gen(function* () {
   const projects = yield* Projects
   const reportsOf = yield* makeReports
   const saves = yield* SaveRepository
-  const requests = yield* makeRequestCourse
+  const requests = yield* requestHistory
   const limitBytes = (yield* Settings).saves.environmentBytes
   return Effect.fn("ProjectViews.overview")(function* (environment: EnvironmentCaller) {
     const { environmentId, name, projectId } = environment

@@ -26,12 +26,12 @@ export const makeEnvironmentQuota = Effect.gen(function* () {
   )
   return {
     /**
-     * Returns the bytes in use, and the room for a save to grow. Null means enough room for any save.
+     * Returns the bytes in use, and the bytes left for a save to grow. Null means enough for any save.
      */
     usageOf: (environmentId: EnvironmentId) =>
       Effect.map(Cache.get(sums, environmentId), ({ bytes }) => {
-        const room = environmentBytes - bytes
-        return { used: bytes, room: room >= maxBytes ? null : room }
+        const bytesLeft = environmentBytes - bytes
+        return { used: bytes, bytesLeft: bytesLeft >= maxBytes ? null : bytesLeft }
       }),
     /** Adds the growth of a written or deleted save to the sum, if a sum exists. */
     add: (environmentId: EnvironmentId, growth: number) =>

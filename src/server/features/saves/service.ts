@@ -40,8 +40,12 @@ export const makePutSave = Effect.fnUntraced(function* (quota: EnvironmentQuota)
   ) {
     const { environmentId, key } = saveRef
     const now = yield* DateTime.now
-    const { room, used } = yield* quota.usageOf(environmentId)
-    const bounds = { maxSaves: perPlayer, guestBytesMost: guestBytes, environmentRoom: room }
+    const { bytesLeft, used } = yield* quota.usageOf(environmentId)
+    const bounds = {
+      maxSaves: perPlayer,
+      guestBytesMax: guestBytes,
+      environmentBytesLeft: bytesLeft
+    }
     const result = yield* repository.put({ ...saveRef, data, size, now, ...bounds }, ifVersion)
     switch (result) {
       case "version_conflict":

@@ -2,7 +2,7 @@
 import { Effect, Layer } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Api } from "#rpc/api"
-import { CurrentEnvironment, CurrentPlayer, PlayerIfAny } from "#rpc/auth"
+import { CurrentEnvironment, CurrentPlayer, OptionalPlayer } from "#rpc/auth"
 import { throttles as buckets } from "#rpc/limits"
 import { apiGroup, mounted } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
@@ -70,7 +70,7 @@ const ShareGroup = apiGroup(
       }),
       visit: Effect.fnUntraced(function* ({ payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
-        const player = yield* PlayerIfAny
+        const player = yield* OptionalPlayer
         const address = clientAddress(request, trustedProxies)
         const key = `visits:${environmentId}:${address}`
         yield* takeToken(throttles, buckets.shareVisitsPerAddress, key)

@@ -83,9 +83,9 @@ export class MediaWorker {
   }
 
   /** Whether the process is empty and has grown, so that the pool should replace it. */
-  get isSpent(): boolean {
+  get needsReplacement(): boolean {
     const hasGrown =
-      this.#joins >= limits.joinsPerProcess || this.#residentBytes >= limits.processSpentBytes
+      this.#joins >= limits.joinsPerProcess || this.#residentBytes >= limits.processReplacedBytes
     return this.#calls.size === 0 && hasGrown
   }
 

@@ -52,7 +52,7 @@ export class WorkerPool {
       )
       .toSorted((a, b) => (a.worker?.forwards ?? 0) - (b.worker?.forwards ?? 0))
     if (slot === undefined) return undefined
-    if (slot.worker?.isSpent === true) {
+    if (slot.worker?.needsReplacement === true) {
       slot.worker.stop()
       slot.worker = undefined
     }

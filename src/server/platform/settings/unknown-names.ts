@@ -5,7 +5,7 @@ import { editDistance } from "#rpc/edit-distance"
 const prefix = "SVC"
 
 /** Maximum edit distance of a suggested name. */
-const suggestedMost = 4
+const suggestedStepsMax = 4
 
 /** Returns the names of the variables that start with `SVC_` and that the service does not know. */
 export const unknownNames = Effect.fnUntraced(function* (known: ReadonlyArray<string>) {
@@ -33,6 +33,6 @@ export const unknownWarning = (name: string, known: ReadonlyArray<string>): stri
     .toSorted((a, b) => a.steps - b.steps)
   const [best] = ranked
   const hint =
-    best !== undefined && best.steps <= suggestedMost ? `; did you mean ${best.word}?` : "."
+    best !== undefined && best.steps <= suggestedStepsMax ? `; did you mean ${best.word}?` : "."
   return `${name} is no setting of this service and has no effect${hint}`
 }

@@ -11,7 +11,7 @@ export interface CpuAccount {
 }
 
 /** CPU time without a result that is never too much: several calls may begin before one of them ends. */
-const fruitlessMillis = 2000
+const unaccountedCpuMillis = 2000
 /** Calls that may use all of their CPU time before one of them ends. */
 const heavyCallsAtOnce = 4
 
@@ -21,7 +21,7 @@ export class CpuAccounts {
    * CPU time that no call that has ended explains. Beside many calls that wait, a call that never ends has
    * a small share only.
    */
-  #fruitless = 0
+  #unaccounted = 0
   /** CPU time outside calls: sockets, alarms, work after the response. It is repaid with time. */
   #background = 0
 
@@ -37,20 +37,20 @@ export class CpuAccounts {
 
   close(account: CpuAccount): void {
     this.#open.delete(account)
-    this.#fruitless = Math.max(0, this.#fruitless - account.limit)
+    this.#unaccounted = Math.max(0, this.#unaccounted - account.limit)
   }
 
   /** Records that the process has written output, so the work before it has ended. */
   progressed(): void {
     this.#background = 0
-    this.#fruitless = 0
+    this.#unaccounted = 0
   }
 
   /** Removes all accounts of a process that has ended. */
   clear(): void {
     this.#open.clear()
     this.#background = 0
-    this.#fruitless = 0
+    this.#unaccounted = 0
   }
 
   /**
@@ -74,8 +74,8 @@ export class CpuAccounts {
     const repaid = (elapsedMillis * backgroundLimit) / 1000
     this.#background = Math.max(0, this.#background - repaid) + (hasBackground ? share : 0)
     // Without calls the background is all there is.
-    this.#fruitless = this.#open.size === 0 ? 0 : this.#fruitless + cpuMillis
-    const fruitlessMax = Math.max(fruitlessMillis, backgroundLimit * heavyCallsAtOnce)
-    return isOver || this.#background > backgroundLimit || this.#fruitless > fruitlessMax
+    this.#unaccounted = this.#open.size === 0 ? 0 : this.#unaccounted + cpuMillis
+    const unaccountedMax = Math.max(unaccountedCpuMillis, backgroundLimit * heavyCallsAtOnce)
+    return isOver || this.#background > backgroundLimit || this.#unaccounted > unaccountedMax
   }
 }

@@ -12,10 +12,10 @@ export const readLines = (
   let parts: Array<Buffer> = []
   let bytes = 0
   const keep = (part: Buffer): void => {
-    const room = maxBytes - bytes
-    if (room <= 0 || part.length === 0) return
-    parts.push(part.subarray(0, room))
-    bytes += Math.min(room, part.length)
+    const bytesLeft = maxBytes - bytes
+    if (bytesLeft <= 0 || part.length === 0) return
+    parts.push(part.subarray(0, bytesLeft))
+    bytes += Math.min(bytesLeft, part.length)
   }
   const flush = (): void => {
     const line = Buffer.concat(parts).toString("utf8")

@@ -9,7 +9,7 @@ import { CallEnded, CallRefused, CallUnanswered } from "./call-end.ts"
 import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { framingOf, refusalOf } from "./framing.ts"
 import {
-  type CallFacts,
+  type CallMetadata,
   type PageAccess,
   requestHeaders,
   responseHeaders,
@@ -25,8 +25,8 @@ import {
 } from "./outgoing-request.ts"
 import { isClosedByPeer, ProcessAgent } from "./process-agent.ts"
 
-/** Client's request and its facts for the function. */
-export interface Exchange extends CallFacts {
+/** Client's request and its metadata for the function. */
+export interface Exchange extends CallMetadata {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   /** What the response says to pages of other origins; undefined if the function says it. */
@@ -84,7 +84,7 @@ export const sendError = (response: ServerResponse, error: Sendable): void => {
 }
 
 /** Request in progress to a function. */
-class Passage {
+class ProxiedCall {
   readonly #host: FunctionHost
   readonly #exchange: Exchange
   readonly #call: FunctionCall
@@ -207,12 +207,12 @@ const readJson = async (answer: IncomingMessage): Promise<unknown> => {
 }
 
 /** Whether the host ended permanently before the call began, without reading or answering anything. */
-export const hasLeft = (error: unknown): boolean =>
+export const isHostStopped = (error: unknown): boolean =>
   error instanceof GateClosed && error.reason === "stopped"
 
 /**
  * Answers a request with a function. Returns a fault of the service, or the reason why the host {@link
- * hasLeft}.
+ * isHostStopped}.
  */
 export const passRequest = async (host: FunctionHost, exchange: Exchange): Promise<unknown> => {
   const { request: incoming, response } = exchange
@@ -230,13 +230,13 @@ export const passRequest = async (host: FunctionHost, exchange: Exchange): Promi
   try {
     call = await host.supervisor.enter("call")
   } catch (error) {
-    return hasLeft(error) ? error : fail(host, response, error)
+    return isHostStopped(error) ? error : fail(host, response, error)
   }
   // While the call waited, its client may have gone, or its player may have lost the right to it.
   if (isOver(exchange)) return call.end()
   try {
     exchange.onBegin?.()
-    await new Passage(host, exchange, call).run()
+    await new ProxiedCall(host, exchange, call).run()
     return undefined
   } catch (error) {
     if (error instanceof BodyTooLarge) return sendError(response, tooLarge())

@@ -31,8 +31,8 @@ const reserved = /^(?:mf-|x-svc-|cf-|svc-player$)/
  */
 const ofService = new Set(["cookie", "cookie2"])
 
-/** Facts about a call that the service knows, and its function learns. */
-export interface CallFacts {
+/** Metadata of a call that the service hands to the function. */
+export interface CallMetadata {
   readonly mount: Mount
   readonly url: string
   readonly clientAddress: string
@@ -56,7 +56,7 @@ export const forwardedHeaders = (headers: IncomingHttpHeaders): OutgoingHttpHead
 /** Returns the client's headers that its function gets. */
 export const requestHeaders = (
   headers: IncomingHttpHeaders,
-  { mount }: Pick<CallFacts, "mount">
+  { mount }: Pick<CallMetadata, "mount">
 ): OutgoingHttpHeaders => {
   const passed = forwardedHeaders(headers)
   if (mount === "service") for (const name of ofService) delete passed[name]

@@ -16,7 +16,7 @@ import { hasAlarms } from "./alarms.ts"
 import { CallEnded, CallFailures } from "./call-end.ts"
 import { CallTokens } from "./call-tokens.ts"
 import type { Framing } from "./framing.ts"
-import type { CallFacts } from "./headers.ts"
+import type { CallMetadata } from "./headers.ts"
 import { DiskFailure, warm, writing } from "./disk.ts"
 import type { HostContext } from "./host-context.ts"
 import { type HostHandler, listenForBindings } from "./host-socket.ts"
@@ -234,7 +234,7 @@ export class FunctionHost {
   fetchHeaders(
     { seal }: RunningFunction,
     { method, framing }: { readonly method: string; readonly framing: Framing },
-    { clientAddress, playerId, url }: Omit<CallFacts, "mount">
+    { clientAddress, playerId, url }: Omit<CallMetadata, "mount">
   ): Record<string, string> {
     const facts = { url, address: clientAddress, player: playerId }
     return seal.headersOf({ ...this.#facts("fetch"), method, framing, ...facts })

@@ -26,7 +26,7 @@ const lowDisk =
   "The disk of SVC_DATA_DIR has less space than SVC_FUNCTIONS_DISK_RESERVE_MB: functions store no more"
 
 /** Counts the kills and crashes of an environment's process within a minute. */
-class Kills {
+class KillCounter {
   readonly #at = new Map<string, Array<number>>()
 
   add(environmentId: string, now: number): number {
@@ -50,7 +50,7 @@ const makeReports = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
   const runFork = Effect.runForkWith(context)
   const runPromise = Effect.runPromiseWith(context)
-  const kills = new Kills()
+  const kills = new KillCounter()
   const warn = (what: string) => (cause: unknown) => Effect.logWarning(`Failed to ${what}`, cause)
   return (
     environmentId: EnvironmentId,

@@ -32,12 +32,12 @@ export const counting = (
   { length, maxBytes = Infinity }: { readonly length?: number; readonly maxBytes?: number } = {}
 ): Transform => {
   let passed = 0
-  const most = Math.min(maxBytes, length ?? Infinity)
+  const bytesMax = Math.min(maxBytes, length ?? Infinity)
   const counter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       passed += chunk.length
       onBytes(chunk.length)
-      if (passed <= most) done(null, chunk)
+      if (passed <= bytesMax) done(null, chunk)
       else done(passed > maxBytes ? new BodyTooLarge() : new BodyLengthDiffers())
     },
     flush(done) {

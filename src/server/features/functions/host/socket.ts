@@ -6,15 +6,15 @@ import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { closeWithLinger } from "#server/platform/cut-connection"
 import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { framingOf, refusalOf } from "./framing.ts"
-import { type CallFacts, requestHeaders } from "./headers.ts"
-import { hasLeft } from "./exchange.ts"
+import { type CallMetadata, requestHeaders } from "./headers.ts"
+import { isHostStopped } from "./exchange.ts"
 import { CallEnded, CallRefused, CallUnanswered } from "./call-end.ts"
 import type { FunctionProgram } from "../program.ts"
 import type { FunctionCall, FunctionHost } from "./host.ts"
 import { type Answer, OutgoingRequest } from "./outgoing-request.ts"
 
 /** Client's handshake. */
-export interface Handshake extends CallFacts {
+export interface Handshake extends CallMetadata {
   readonly request: IncomingMessage
   readonly socket: Duplex
   readonly head: Buffer
@@ -117,7 +117,7 @@ export const connectSocket = async (
 const open = async (
   host: FunctionHost,
   call: FunctionCall,
-  { request, socket, ...facts }: Handshake
+  { request, socket, ...metadata }: Handshake
 ): Promise<Answer> => {
   const { sockets } = call.process
   const framing = framingOf(request)
@@ -128,8 +128,8 @@ const open = async (
     path: "/",
     framing,
     headers: {
-      ...requestHeaders(request.headers, facts),
-      ...host.fetchHeaders(call.process, { method: "GET", framing }, facts),
+      ...requestHeaders(request.headers, metadata),
+      ...host.fetchHeaders(call.process, { method: "GET", framing }, metadata),
       connection: "upgrade",
       upgrade: "websocket"
     }
@@ -215,7 +215,7 @@ export const passSocket = async (host: FunctionHost, handshake: Handshake): Prom
     return undefined
   } catch (error) {
     if (socket.destroyed) return undefined
-    if (hasLeft(error)) return error
+    if (isHostStopped(error)) return error
     const end = call === undefined ? error : await host.failures.endOf(call, error)
     const known = callError(end)
     refuseSocket(socket, known ?? new Unavailable())

@@ -20,36 +20,36 @@ import { RunnerLease, type Times } from "./lease.ts"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 
-export interface Here {
-  readonly kind: "here"
+export interface LocalHost {
+  readonly kind: "local"
   /** Returns the host; throws while this runner stops. */
   readonly host: () => FunctionHost
 }
 
-export interface There {
-  readonly kind: "there"
+export interface RemoteHost {
+  readonly kind: "remote"
   /** Address of the runner, as in the runner list. */
   readonly address: string
   /** Callbacks for the moment when that runner has certainly lost the environment. */
   readonly watchers: Set<() => void>
 }
 
-export type Placed = Here | There
+export type Placement = LocalHost | RemoteHost
 
 /** State that this runner knows of an environment. */
 class Entry {
   /** Place of the environment; undefined during a look-up, takeover or handover. */
-  placed: Placed | undefined
+  placement: Placement | undefined
   lease: RunnerLease | undefined
   readonly changed = Deferred.makeUnsafe<void>()
   readonly since: number
   /** Last place of the environment on another runner. */
-  readonly before: There | undefined
+  readonly before: RemoteHost | undefined
   waiting = 0
 
   constructor(since: number, replaced: Entry | undefined) {
     this.since = since
-    this.before = replaced?.placed?.kind === "there" ? replaced.placed : replaced?.before
+    this.before = replaced?.placement?.kind === "remote" ? replaced.placement : replaced?.before
   }
 
   /** Notifies calls that wait for the previous runner that it has lost the environment. */
@@ -74,7 +74,7 @@ const makeEntries = Effect.gen(function* () {
       return entry
     },
     /** Wakes the calls that wait for the entry, which then look again. */
-    settle: (entry: Entry) => Deferred.succeed(entry.changed, undefined),
+    wake: (entry: Entry) => Deferred.succeed(entry.changed, undefined),
     /** Removes the entry, unless a newer one has replaced it. */
     forget: (environmentId: EnvironmentId, entry: Entry) =>
       Effect.suspend(() => {
@@ -88,7 +88,7 @@ type Entries = Effect.Success<typeof makeEntries>
 
 /** Finds the holder of an environment, or takes the lease and prepares its data. */
 const makeFind = Effect.fnUntraced(function* (
-  { forget, settle, times }: Entries,
+  { forget, wake, times }: Entries,
   { context: { directories }, hosts }: LocalFunctions,
   address: string
 ) {
@@ -103,7 +103,7 @@ const makeFind = Effect.fnUntraced(function* (
       const isSame = entry.before?.address === holder.address
       const watchers = isSame ? entry.before?.watchers : undefined
       if (!isSame) entry.dismiss()
-      entry.placed = { kind: "there", address: holder.address, watchers: watchers ?? new Set() }
+      entry.placement = { kind: "remote", address: holder.address, watchers: watchers ?? new Set() }
       return
     }
     entry.dismiss()
@@ -116,11 +116,11 @@ const makeFind = Effect.fnUntraced(function* (
       )
     )
     if (entry.lease !== lease || lease.isOver(times())) return
-    entry.placed = { kind: "here", host: () => hosts.of(environmentId) }
+    entry.placement = { kind: "local", host: () => hosts.of(environmentId) }
   })
   return Effect.fnUntraced(function* (environmentId: EnvironmentId, entry: Entry) {
     const exit = yield* Effect.exit(takeOver(environmentId, entry))
-    if (Exit.isSuccess(exit) && entry.placed !== undefined) return yield* settle(entry)
+    if (Exit.isSuccess(exit) && entry.placement !== undefined) return yield* wake(entry)
     entry.lease = undefined
     if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)) {
       yield* Effect.logWarning("Failed to take over functions", exit.cause).pipe(
@@ -135,7 +135,7 @@ const makeFind = Effect.fnUntraced(function* (
 
 /** Releases an environment: after a last snapshot of its data, or at once if the lease may be over. */
 const makeLeave = Effect.fnUntraced(function* (
-  { entries, forget, replace, settle }: Entries,
+  { entries, forget, replace, wake }: Entries,
   { hosts }: LocalFunctions
 ) {
   const repository = yield* FunctionHostRepository
@@ -165,14 +165,14 @@ const makeLeave = Effect.fnUntraced(function* (
      * keeps the lease on data that it failed to store.
      */
     leave: Effect.fnUntraced(function* (environmentId: EnvironmentId, isStopping: boolean) {
-      const { lease, placed } = entries.get(environmentId) ?? {}
-      if (placed?.kind !== "here" || lease === undefined) return
+      const { lease, placement } = entries.get(environmentId) ?? {}
+      if (placement?.kind !== "local" || lease === undefined) return
       const entry = replace(environmentId)
       entry.lease = lease
       const isStored = yield* store(environmentId, entry, lease.epoch)
       if (!isStored && !isStopping && entry.lease === lease) {
-        entry.placed = placed
-        return yield* settle(entry)
+        entry.placement = placement
+        return yield* wake(entry)
       }
       yield* snapshots.close(environmentId)
       yield* Effect.ignoreCause(repository.release({ environmentId, node, epoch: lease.epoch }))
@@ -182,7 +182,7 @@ const makeLeave = Effect.fnUntraced(function* (
     fence: Effect.fnUntraced(function* (environmentId: EnvironmentId, before: Entry) {
       if (entries.get(environmentId) !== before) return
       before.lease = undefined
-      if (before.placed === undefined) {
+      if (before.placement === undefined) {
         // It is about to start, or to end.
         hosts.known(environmentId)?.supervisor.process?.kill()
         return
@@ -230,11 +230,11 @@ const keepLeases = Effect.fnUntraced(function* (
   })
   /** Removes locations of other runners, and releases environments that get no calls. */
   const tidy = Effect.gen(function* () {
-    for (const [environmentId, { placed, since }] of entries) {
+    for (const [environmentId, { placement, since }] of entries) {
       const age = now() - since
-      const isOld = placed?.kind === "there" && placed.watchers.size === 0
+      const isOld = placement?.kind === "remote" && placement.watchers.size === 0
       if (isOld && age > limits.foundMillis) entries.delete(environmentId)
-      const isUnused = placed?.kind === "here" && hosts.known(environmentId) === undefined
+      const isUnused = placement?.kind === "local" && hosts.known(environmentId) === undefined
       if (isUnused && age > functionRuntime.idleMillis) {
         yield* Effect.forkIn(leave(environmentId, false), scope)
       }
@@ -257,10 +257,10 @@ const makeElsewhere = Effect.fnUntraced(function* ({ entries }: Entries) {
     return holder === undefined || holder.node === node ? undefined : holder.address
   })
   const look = Effect.suspend(() =>
-    Effect.forEach([...entries], ([environmentId, { placed }]) => {
-      if (placed?.kind !== "there" || placed.watchers.size === 0) return Effect.void
+    Effect.forEach([...entries], ([environmentId, { placement }]) => {
+      if (placement?.kind !== "remote" || placement.watchers.size === 0) return Effect.void
       return Effect.map(elsewhere(environmentId), (address) => {
-        if (address !== placed.address) for (const leave of placed.watchers) leave()
+        if (address !== placement.address) for (const leave of placement.watchers) leave()
       })
     })
   ).pipe(
@@ -295,10 +295,8 @@ export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, ad
 
   const open = (environmentId: EnvironmentId, delayMillis: number) => {
     const entry = replace(environmentId)
-    return Effect.as(
-      Effect.forkIn(Effect.delay(find(environmentId, entry), delayMillis), scope),
-      entry
-    )
+    const found = Effect.delay(find(environmentId, entry), delayMillis)
+    return Effect.as(Effect.forkIn(found, scope), entry)
   }
   /**
    * Assigns the data of an earlier single-process deployment to this runner. Others have no snapshot of
@@ -309,15 +307,16 @@ export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, ad
     if (openedBy(directories.snapshotsOf(environmentId)) === undefined)
       yield* open(environmentId, 0)
   }
-  const isSure = ({ lease, placed }: Entry): boolean =>
-    placed?.kind === "there" || (placed?.kind === "here" && lease?.isOver(times()) === false)
+  const isSure = ({ lease, placement }: Entry): boolean =>
+    placement?.kind === "remote" ||
+    (placement?.kind === "local" && lease?.isOver(times()) === false)
 
   const place = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     const deadline = now() + functionRuntime.callWaitMillis
     while (!state.isStopping && now() < deadline) {
       const entry = entries.get(environmentId) ?? (yield* open(environmentId, 0))
-      if (entry.placed !== undefined && isSure(entry)) return entry.placed
-      if (entry.placed !== undefined) yield* leaving.fence(environmentId, entry)
+      if (entry.placement !== undefined && isSure(entry)) return entry.placement
+      if (entry.placement !== undefined) yield* leaving.fence(environmentId, entry)
       if (entry.waiting >= limits.passedMax) break
       entry.waiting += 1
       yield* Effect.timeoutOption(Deferred.await(entry.changed), deadline - now()).pipe(
@@ -330,15 +329,16 @@ export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, ad
   return {
     place,
     elsewhere: yield* makeElsewhere(known),
-    moved: Effect.fnUntraced(function* (environmentId: EnvironmentId, placed: Placed) {
+    moved: Effect.fnUntraced(function* (environmentId: EnvironmentId, placement: Placement) {
       const entry = entries.get(environmentId)
-      if (entry?.placed !== placed) return
-      if (placed.kind === "here") yield* Effect.sleep(limits.retryMillis)
+      if (entry?.placement !== placement) return
+      if (placement.kind === "local") yield* Effect.sleep(limits.retryMillis)
       else yield* open(environmentId, limits.retryMillis)
     }),
     here: (environmentId: EnvironmentId) => {
       const entry = entries.get(environmentId)
-      return entry?.placed?.kind === "here" && isSure(entry) ? entry.placed.host() : undefined
+      if (entry?.placement?.kind !== "local" || !isSure(entry)) return undefined
+      return entry.placement.host()
     }
   }
 })

@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { GateClosed } from "#server/platform/workerd/supervisor"
-import { hasLeft } from "../host/exchange.ts"
+import { isHostStopped } from "../host/exchange.ts"
 import { callError } from "../host/failures.ts"
 import type { FunctionHost } from "../host/host.ts"
 import type { LocalFunctions } from "../host/local.ts"
@@ -22,18 +22,18 @@ import { FunctionsQueues, FunctionsSource } from "../control-plane.ts"
 import { Failure, type Operation } from "./operations.ts"
 
 /** Error: the environment left this runner before the operation began. */
-export class Left {
+export class HostStopped {
   readonly _tag = "Left"
 }
 
 const isFailure = Schema.is(Failure)
 
 /** Runs a call of a host. */
-const attempt = (run: () => Promise<unknown>): Effect.Effect<unknown, Failure | Left> =>
+const attempt = (run: () => Promise<unknown>): Effect.Effect<unknown, Failure | HostStopped> =>
   Effect.catch(
     Effect.tryPromise({ try: run, catch: (error) => error }),
-    (error): Effect.Effect<never, Failure | Left> => {
-      if (hasLeft(error)) return Effect.fail(new Left())
+    (error): Effect.Effect<never, Failure | HostStopped> => {
+      if (isHostStopped(error)) return Effect.fail(new HostStopped())
       const known = isFailure(error) ? error : callError(error)
       return known === undefined ? Effect.die(error) : Effect.fail(known)
     }
@@ -87,7 +87,7 @@ export const makePerform = Effect.fnUntraced(function* ({ context, hosts }: Loca
     environmentId: EnvironmentId,
     host: () => FunctionHost | undefined,
     operation: Operation
-  ): Effect.Effect<unknown, Failure | Left> => {
+  ): Effect.Effect<unknown, Failure | HostStopped> => {
     if (operation.kind === "resources") return resources(environmentId)
     if (operation.kind === "purge") return purge(environmentId)
     return attempt(async () => {

@@ -11,7 +11,7 @@ import type { RunnerConnections } from "./connections.ts"
 import { isMoved, isRefused, receiverOf } from "./proxy-protocol.ts"
 
 /** Runner that receives a call. */
-export interface Way {
+export interface RunnerTarget {
   readonly connections: RunnerConnections
   readonly address: string
   /** Callbacks for the moment when that runner has certainly lost the environment. */
@@ -19,7 +19,7 @@ export interface Way {
 }
 
 /** Error: the other runner has not taken the call. */
-export class Moved extends Error {}
+export class NotAccepted extends Error {}
 
 /** Error: the other runner does not take the call for one of its cluster. It logs that. */
 export class SealRefused extends Error {}
@@ -28,13 +28,16 @@ export class SealRefused extends Error {}
 class Unmet extends Error {}
 
 /** Throws unless an answer comes from a runner that has taken the call. */
-export const requireTaken = ({ address, connections }: Way, answer: IncomingMessage): void => {
+export const requireAccepted = (
+  { address, connections }: RunnerTarget,
+  answer: IncomingMessage
+): void => {
   const receiver = receiverOf(answer)
   if (receiver !== undefined) {
     connections.met(address, receiver)
     throw new Unmet()
   }
-  if (isMoved(answer)) throw new Moved()
+  if (isMoved(answer)) throw new NotAccepted()
   if (isRefused(answer)) throw new SealRefused()
 }
 
@@ -46,7 +49,7 @@ export const meeting = async <A>(run: () => Promise<A>): Promise<A> => {
     if (!(error instanceof Unmet)) throw error
   }
   return run().catch((error: unknown) => {
-    throw error instanceof Unmet ? new Moved() : error
+    throw error instanceof Unmet ? new NotAccepted() : error
   })
 }
 
@@ -61,20 +64,20 @@ export interface CallOptions {
 }
 
 export class OutgoingCall {
-  readonly #way: Way
+  readonly #target: RunnerTarget
   readonly #outgoing: OutgoingRequest
   readonly #deadline: CallDeadline
   #hasBegun = false
   /** Ends the call. */
   readonly end = (): void => {
     this.#deadline.end()
-    this.#way.watchers.delete(this.end)
+    this.#target.watchers.delete(this.end)
     this.#outgoing.end()
   }
 
-  constructor(way: Way, { call, headers, onBegin, uploadMillis = 0 }: CallOptions) {
-    this.#way = way
-    const { address, connections, watchers } = way
+  constructor(target: RunnerTarget, { call, headers, onBegin, uploadMillis = 0 }: CallOptions) {
+    this.#target = target
+    const { address, connections, watchers } = target
     const { framing, method, path } = call
     this.#outgoing = new OutgoingRequest({
       to: connections.to(address),
@@ -98,18 +101,18 @@ export class OutgoingCall {
     this.#deadline.progressed()
   }
 
-  /** Returns the answer; fails with {@link Moved} if the call has not begun. */
+  /** Returns the answer; fails with {@link NotAccepted} if the call has not begun. */
   async answer(): Promise<IncomingMessage> {
     try {
       const { answer } = await this.#outgoing.answered
       this.#deadline.end()
-      this.#way.watchers.delete(this.end)
-      requireTaken(this.#way, answer)
+      this.#target.watchers.delete(this.end)
+      requireAccepted(this.#target, answer)
       return answer
     } catch (error) {
-      if (error instanceof Unmet || error instanceof Moved || error instanceof SealRefused)
+      if (error instanceof Unmet || error instanceof NotAccepted || error instanceof SealRefused)
         throw error
-      throw this.#hasBegun ? error : new Moved()
+      throw this.#hasBegun ? error : new NotAccepted()
     }
   }
 }

@@ -6,7 +6,7 @@ import { functionLeases as limits } from "#rpc/function-runtime-limits"
 import { RunnerStreams } from "#server/cluster/runner-port"
 import type { FunctionHost } from "../host/host.ts"
 import { FunctionHosts, type LocalFunctions } from "../host/local.ts"
-import { makeLeases, type Placed } from "./leases.ts"
+import { makeLeases, type Placement } from "./leases.ts"
 
 export class FunctionPlacement extends Context.Service<
   FunctionPlacement,
@@ -14,9 +14,9 @@ export class FunctionPlacement extends Context.Service<
     /** Returns the place of an environment; takes the environment over if no runner has it. */
     readonly place: (
       environmentId: EnvironmentId
-    ) => Effect.Effect<Placed, FeatureUnavailable | Unavailable>
+    ) => Effect.Effect<Placement, FeatureUnavailable | Unavailable>
     /** Reports that a place did not take a call. The next {@link place} looks again after a moment. */
-    readonly moved: (environmentId: EnvironmentId, placed: Placed) => Effect.Effect<void>
+    readonly moved: (environmentId: EnvironmentId, placement: Placement) => Effect.Effect<void>
     /** Returns the host, unless another runner may have the environment. */
     readonly here: (environmentId: EnvironmentId) => FunctionHost | undefined
     /** Returns the address of the other runner that has the environment, if any. */
@@ -49,7 +49,8 @@ const unavailableHere = (reason: string) => {
 /** Placement of a single process, which has all environments. */
 const singleNode = ({ hosts }: LocalFunctions) =>
   FunctionPlacement.of({
-    place: (environmentId) => Effect.succeed({ kind: "here", host: () => hosts.of(environmentId) }),
+    place: (environmentId) =>
+      Effect.succeed({ kind: "local", host: () => hosts.of(environmentId) }),
     moved: () => Effect.sleep(limits.retryMillis),
     here: (environmentId) => hosts.of(environmentId),
     elsewhere: () => Effect.undefined

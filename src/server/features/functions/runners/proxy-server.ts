@@ -7,7 +7,7 @@ import type { Duplex } from "node:stream"
 import { functionRuntime as limits, functionLeases } from "#rpc/function-runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
 import { closeWithLinger } from "#server/platform/cut-connection"
-import { hasLeft, passRequest } from "../host/exchange.ts"
+import { isHostStopped, passRequest } from "../host/exchange.ts"
 import type { FunctionHost } from "../host/host.ts"
 import { passSocket } from "../host/socket.ts"
 import { digestOf } from "../host/process-seal.ts"
@@ -77,7 +77,7 @@ const makeServe = (options: ReceiveOptions) => {
       playerId: forwarded.playerId,
       onBegin: () => response.writeContinue()
     })
-    if (hasLeft(fault)) send(response, movedAnswer)
+    if (isHostStopped(fault)) send(response, movedAnswer)
     else if (fault !== undefined) onFault(fault)
   }
   const operation = async (
@@ -120,9 +120,9 @@ const makeUpgrade =
     const { environmentId, forwarded } = call
     const host = forwarded === undefined ? undefined : here(environmentId)
     if (forwarded === undefined || host === undefined) return answer(movedAnswer)
-    const facts = { ...forwarded, playerId: forwarded.playerId }
-    const fault = await passSocket(host, { request, socket, head, ...facts })
-    if (hasLeft(fault)) answer(movedAnswer)
+    const metadata = { ...forwarded, playerId: forwarded.playerId }
+    const fault = await passSocket(host, { request, socket, head, ...metadata })
+    if (isHostStopped(fault)) answer(movedAnswer)
     else if (fault !== undefined) onFault(fault)
   }
 

@@ -18,11 +18,11 @@ import {
 import type { RunnerCall, SealedCall } from "./call-seal.ts"
 import {
   meeting,
-  Moved,
+  NotAccepted,
   OutgoingCall,
-  requireTaken,
+  requireAccepted,
   SealRefused,
-  type Way
+  type RunnerTarget
 } from "./outgoing-call.ts"
 import { paths } from "./proxy-protocol.ts"
 
@@ -53,11 +53,15 @@ const copy = async (
   response.end()
 }
 
-/** Sends a request and returns its response; fails with {@link Moved} if the call has not begun. */
-const send = async (way: Way, exchange: ProxiedExchange, runnerCall: RunnerCall): Promise<void> => {
+/** Sends a request and returns its response; fails with {@link NotAccepted} if the call has not begun. */
+const send = async (
+  target: RunnerTarget,
+  exchange: ProxiedExchange,
+  runnerCall: RunnerCall
+): Promise<void> => {
   const { onBegin, request, response } = exchange
   if (isOver({ request, response })) return
-  const call = new OutgoingCall(way, {
+  const call = new OutgoingCall(target, {
     call: sealedCall(request, runnerCall),
     uploadMillis: uploadMillis(request),
     headers: forwardedHeaders(request.headers),
@@ -78,30 +82,30 @@ const send = async (way: Way, exchange: ProxiedExchange, runnerCall: RunnerCall)
 
 /** Answers a request with the function on another runner. */
 export const proxyRequest = async (
-  way: Way,
+  target: RunnerTarget,
   exchange: ProxiedExchange,
   call: RunnerCall
 ): Promise<Proxied> => {
   const { request, response } = exchange
   const refusal = refusalOf(request)
   try {
-    if (refusal === undefined) await meeting(() => send(way, exchange, call))
+    if (refusal === undefined) await meeting(() => send(target, exchange, call))
     else sendError(response, refusal)
   } catch (error) {
     if (isOver(exchange)) return "answered"
-    if (error instanceof Moved) return "moved"
+    if (error instanceof NotAccepted) return "moved"
     sendError(response, new Unavailable())
   }
   return "answered"
 }
 
-/** Opens a WebSocket; fails with {@link Moved} if the other runner does not take it. */
+/** Opens a WebSocket; fails with {@link NotAccepted} if the other runner does not take it. */
 const openSocket = async (
-  way: Way,
+  target: RunnerTarget,
   handshake: Pick<Handshake, "head" | "request" | "socket">,
   runnerCall: RunnerCall
 ): Promise<void> => {
-  const { address, connections, watchers } = way
+  const { address, connections, watchers } = target
   const { request, socket } = handshake
   const to = await connections.open(address)
   const call = { ...sealedCall(request, runnerCall), method: "GET" }
@@ -128,7 +132,7 @@ const openSocket = async (
     const answer = await outgoing.answered
     clearTimeout(deadline)
     watchers.delete(end)
-    if (answer.upgraded === undefined) requireTaken(way, answer.answer)
+    if (answer.upgraded === undefined) requireAccepted(target, answer.answer)
     await connectSocket(handshake, answer, {})
   } finally {
     clearTimeout(deadline)
@@ -140,7 +144,7 @@ const openSocket = async (
 
 /** Opens a WebSocket of a function on another runner. */
 export const proxySocket = async (
-  way: Way,
+  target: RunnerTarget,
   handshake: Pick<Handshake, "head" | "request" | "socket">,
   call: RunnerCall
 ): Promise<Proxied> => {
@@ -149,7 +153,7 @@ export const proxySocket = async (
   const refusal = handshakeRefusal(request)
   try {
     if (refusal !== undefined) refuseSocket(socket, refusal)
-    else if (!socket.destroyed) await meeting(() => openSocket(way, handshake, call))
+    else if (!socket.destroyed) await meeting(() => openSocket(target, handshake, call))
   } catch (error) {
     if (socket.destroyed) return "answered"
     if (!(error instanceof SealRefused)) return "moved"

@@ -10,7 +10,7 @@ import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
 import { RunnerStreams } from "#server/cluster/runner-port"
 import { monotonicMillis } from "#entities/monotonic"
-import { type Exchange, hasLeft, passRequest } from "../host/exchange.ts"
+import { type Exchange, isHostStopped, passRequest } from "../host/exchange.ts"
 import type { FunctionHost } from "../host/host.ts"
 import { FunctionHosts } from "../host/local.ts"
 import { digestOf } from "../host/process-seal.ts"
@@ -18,7 +18,7 @@ import { type Handshake, passSocket } from "../host/socket.ts"
 import { RunnerConnections } from "./connections.ts"
 import { CallSeal, type RunnerCall } from "./call-seal.ts"
 import { paths } from "./proxy-protocol.ts"
-import type { There } from "./leases.ts"
+import type { RemoteHost } from "./leases.ts"
 import {
   decodeOperation,
   decodeReply,
@@ -27,9 +27,9 @@ import {
   type Failure,
   type Operation
 } from "./operations.ts"
-import { meeting, Moved, OutgoingCall, type Way } from "./outgoing-call.ts"
+import { meeting, NotAccepted, OutgoingCall, type RunnerTarget } from "./outgoing-call.ts"
 import { proxyRequest, proxySocket, type Proxied } from "./proxy.ts"
-import { Left, makePerform } from "./operation-handlers.ts"
+import { HostStopped, makePerform } from "./operation-handlers.ts"
 import { FunctionPlacement } from "./placement.ts"
 import { receiveFrom } from "./proxy-server.ts"
 
@@ -69,26 +69,26 @@ export class FunctionRoutes extends Context.Service<
       return FunctionRoutes.of({
         operate: (environmentId, operation) =>
           route<unknown, Failure>(environmentId, {
-            here: (host) => perform(environmentId, host, operation),
-            there: (way) => operateOn(way, environmentId, operation)
+            local: (host) => perform(environmentId, host, operation),
+            remote: (target) => operateOn(target, environmentId, operation)
           }),
         serve: (environmentId, exchange) =>
           route(environmentId, {
-            here: (host) => begun(() => passRequest(host(), exchange)),
-            there: (way) =>
-              answered(proxyRequest(way, exchange, runnerCall(environmentId, exchange)))
+            local: (host) => runLocal(() => passRequest(host(), exchange)),
+            remote: (target) =>
+              runRemote(proxyRequest(target, exchange, runnerCall(environmentId, exchange)))
           }),
         upgrade: (environmentId, handshake) =>
           route(environmentId, {
-            here: (host) => begun(() => passSocket(host(), handshake)),
-            there: (way) =>
-              answered(proxySocket(way, handshake, runnerCall(environmentId, handshake)))
+            local: (host) => runLocal(() => passSocket(host(), handshake)),
+            remote: (target) =>
+              runRemote(proxySocket(target, handshake, runnerCall(environmentId, handshake)))
           }),
         settled: Effect.fnUntraced(function* (environmentId) {
           const address = yield* placement.elsewhere(environmentId)
           if (address === undefined || connections === undefined) return
-          const way = { connections, address, watchers: new Set<() => void>() }
-          yield* Effect.ignore(operateOn(way, environmentId, { kind: "settle" }))
+          const target = { connections, address, watchers: new Set<() => void>() }
+          yield* Effect.ignore(operateOn(target, environmentId, { kind: "settle" }))
         })
       })
     })
@@ -104,18 +104,18 @@ const runnerCall = (
   return { environmentId, forwarded: { ...forwarded, playerId } }
 }
 
-/** Runs a call of a host; fails with {@link Left} if the host ended before the call began. */
-const begun = (run: () => Promise<unknown>): Effect.Effect<unknown, Left> =>
+/** Runs a call of a host; fails with {@link HostStopped} if the host ended before the call began. */
+const runLocal = (run: () => Promise<unknown>): Effect.Effect<unknown, HostStopped> =>
   Effect.flatMap(
     // The host may end at any time.
     Effect.promise(async () => run().catch((error: unknown) => error)),
-    (fault) => (hasLeft(fault) ? Effect.fail(new Left()) : Effect.succeed(fault))
+    (fault) => (isHostStopped(fault) ? Effect.fail(new HostStopped()) : Effect.succeed(fault))
   )
 
-const answered = (proxied: Promise<Proxied>): Effect.Effect<undefined, Left> =>
+const runRemote = (proxied: Promise<Proxied>): Effect.Effect<undefined, HostStopped> =>
   Effect.flatMap(
     Effect.promise(() => proxied),
-    (outcome) => (outcome === "moved" ? Effect.fail(new Left()) : Effect.undefined)
+    (outcome) => (outcome === "moved" ? Effect.fail(new HostStopped()) : Effect.undefined)
   )
 
 const readAll = async (answer: IncomingMessage): Promise<string> => {
@@ -130,10 +130,14 @@ const readAll = async (answer: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-const askRunner = async (way: Way, environmentId: EnvironmentId, text: string): Promise<string> => {
+const askRunner = async (
+  target: RunnerTarget,
+  environmentId: EnvironmentId,
+  text: string
+): Promise<string> => {
   const framing = String(Buffer.byteLength(text))
   const digest = digestOf(text)
-  const call = new OutgoingCall(way, {
+  const call = new OutgoingCall(target, {
     call: { environmentId, digest, method: "POST", path: paths.operation, framing },
     onBegin: ({ sent }) => void sent.end(text)
   })
@@ -146,16 +150,16 @@ const askRunner = async (way: Way, environmentId: EnvironmentId, text: string): 
 
 /** Runs an operation on another runner. */
 const operateOn = (
-  way: Way,
+  target: RunnerTarget,
   environmentId: EnvironmentId,
   operation: Operation
-): Effect.Effect<unknown, Failure | Left> =>
+): Effect.Effect<unknown, Failure | HostStopped> =>
   Effect.tryPromise({
     try: async () => {
       const text = encodeOperation(operation)
-      return decodeReply(await meeting(() => askRunner(way, environmentId, text)))
+      return decodeReply(await meeting(() => askRunner(target, environmentId, text)))
     },
-    catch: (error) => (error instanceof Moved ? new Left() : new Unavailable())
+    catch: (error) => (error instanceof NotAccepted ? new HostStopped() : new Unavailable())
   }).pipe(
     Effect.flatMap((reply) =>
       "failure" in reply ? Effect.fail(reply.failure) : Effect.succeed(reply.value)
@@ -183,14 +187,14 @@ type Perform = Effect.Success<ReturnType<typeof makePerform>>
 
 const makePerformHere = Effect.gen(function* () {
   const { local } = yield* FunctionHosts
-  if (typeof local === "string") return () => Effect.fail(new Left())
+  if (typeof local === "string") return () => Effect.fail(new HostStopped())
   return yield* makePerform(local)
 })
 
 /** Implementations of a call for each place. */
-interface Ways<A, E> {
-  readonly here: (host: () => FunctionHost) => Effect.Effect<A, E | Left>
-  readonly there: (way: Way) => Effect.Effect<A, E | Left>
+interface CallRoutes<A, E> {
+  readonly local: (host: () => FunctionHost) => Effect.Effect<A, E | HostStopped>
+  readonly remote: (target: RunnerTarget) => Effect.Effect<A, E | HostStopped>
 }
 
 /**
@@ -201,28 +205,34 @@ const makeRoute = Effect.fnUntraced(function* (connections: RunnerConnections | 
   const now = monotonicMillis(yield* Clock.Clock)
   const onOther = <A, E>(
     environmentId: EnvironmentId,
-    { address, watchers }: There,
-    run: Ways<A, E>["there"]
-  ): Effect.Effect<A, E | Left | Unavailable> =>
+    { address, watchers }: RemoteHost,
+    run: CallRoutes<A, E>["remote"]
+  ): Effect.Effect<A, E | HostStopped | Unavailable> =>
     Effect.gen(function* () {
       const leave = connections?.enter(environmentId)
       if (connections === undefined || leave === undefined) return yield* new Unavailable()
       return yield* Effect.ensuring(run({ connections, address, watchers }), Effect.sync(leave))
     })
-  return Effect.fnUntraced(function* <A, E>(environmentId: EnvironmentId, ways: Ways<A, E>) {
+  return Effect.fnUntraced(function* <A, E>(
+    environmentId: EnvironmentId,
+    routes: CallRoutes<A, E>
+  ) {
     const deadline = now() + limits.callWaitMillis
     for (;;) {
-      const placed = yield* placement.place(environmentId)
+      const found = yield* placement.place(environmentId)
       const run =
-        placed.kind === "here" ? ways.here(placed.host) : onOther(environmentId, placed, ways.there)
+        found.kind === "local"
+          ? routes.local(found.host)
+          : onOther(environmentId, found, routes.remote)
       const outcome = yield* Effect.catchIf(
         run,
-        (error): error is Extract<E | Left | Unavailable, Left> => error instanceof Left,
-        () => Effect.succeed(new Left())
+        (error): error is Extract<E | HostStopped | Unavailable, HostStopped> =>
+          error instanceof HostStopped,
+        () => Effect.succeed(new HostStopped())
       )
-      if (!(outcome instanceof Left)) return outcome
+      if (!(outcome instanceof HostStopped)) return outcome
       if (now() > deadline) return yield* new Unavailable()
-      yield* placement.moved(environmentId, placed)
+      yield* placement.moved(environmentId, found)
     }
   })
 })
@@ -240,7 +250,7 @@ const receive = Effect.fnUntraced(function* (perform: Perform) {
     return perform(environmentId, host, decodeOperation(text)).pipe(
       Effect.map((value = null) => encodeReply({ value })),
       Effect.catch((failure) =>
-        Effect.succeed(failure instanceof Left ? undefined : encodeReply({ failure }))
+        Effect.succeed(failure instanceof HostStopped ? undefined : encodeReply({ failure }))
       )
     )
   }

@@ -1,6 +1,6 @@
 /**
- * Copies the changed data of an environment to a directory of the service, while its process may run. A
- * cut pauses the process for milliseconds only.
+ * Copies the changed data of an environment to a directory of the service, while its process may run. Pinning
+ * the files pauses the process for milliseconds only.
  */
 import { mkdirSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -8,13 +8,13 @@ import { backup } from "node:sqlite"
 import { setTimeout as delay } from "node:timers/promises"
 import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
 import {
-  type Cut,
-  cut,
-  type CutFolders,
+  type PinnedFiles,
+  pinFiles,
+  type PinFolders,
   type Known,
-  type Marks,
+  type FileVersions,
   type PinnedDatabase
-} from "./cut.ts"
+} from "./pinned-files.ts"
 import { NotPaused } from "./pause.ts"
 
 /** Data directory, and a staging directory on the same file system. */
@@ -28,7 +28,7 @@ export type Writer = () => number | "starting" | undefined
 
 /** Data of an environment, and copies of the files that the last snapshot lacks. */
 export interface Copied {
-  readonly marks: Marks
+  readonly versions: FileVersions
   readonly blobs: ReadonlySet<string>
   /** Copies by the path of their original. */
   readonly copies: ReadonlyMap<string, string>
@@ -38,11 +38,15 @@ export interface Copied {
 const isBusy = (error: unknown): boolean =>
   error instanceof NotPaused || (error instanceof Error && /database is locked/.test(error.message))
 
-const cutWhenPossible = async (folders: CutFolders, writer: Writer, known: Known): Promise<Cut> => {
+const pinWhenPossible = async (
+  folders: PinFolders,
+  writer: Writer,
+  known: Known
+): Promise<PinnedFiles> => {
   for (let tries = 1; ; tries += 1) {
     const pid = writer()
     try {
-      if (pid !== "starting") return cut(folders, pid, known)
+      if (pid !== "starting") return pinFiles(folders, pid, known)
       throw new NotPaused("the process is starting")
     } catch (error) {
       if (!isBusy(error) || tries >= limits.triesMax) throw error
@@ -69,22 +73,26 @@ const copyAll = async (
   }
 }
 
-/** Copies the databases that differ from the marks, and links the blobs without a stored copy. */
+/** Copies the databases that differ from the versions, and links the blobs without a stored copy. */
 export const copyChanged = async (
   { data, staging }: CopyFolders,
   writer: Writer,
-  { hasBlob, marks }: Omit<Known, "copied">
+  { hasBlob, versions }: Omit<Known, "copied">
 ): Promise<Copied> => {
   rmSync(staging, { recursive: true, force: true })
   const folders = { data, links: join(staging, "blobs") }
   const copies = new Map<string, string>()
-  let last: Cut | undefined
-  for (let cuts = 0; last === undefined || last.left > 0; cuts += 1) {
+  let last: PinnedFiles | undefined
+  for (let tries = 0; last === undefined || last.left > 0; tries += 1) {
     const copied = new Set(copies.keys())
-    last = await cutWhenPossible(folders, writer, { hasBlob, copied, marks: last?.marks ?? marks })
-    const files = await copyAll(last.changed, join(staging, `databases${cuts}`))
+    last = await pinWhenPossible(folders, writer, {
+      hasBlob,
+      copied,
+      versions: last?.versions ?? versions
+    })
+    const files = await copyAll(last.changed, join(staging, `databases${tries}`))
     for (const [path, file] of files) copies.set(path, file)
   }
   for (const path of last.blobs) if (!hasBlob(path)) copies.set(path, join(folders.links, path))
-  return { marks: last.marks, blobs: last.blobs, copies }
+  return { versions: last.versions, blobs: last.blobs, copies }
 }

@@ -7,7 +7,7 @@ import { SnapshotRepository } from "#sql/functions/snapshots"
 import { attempt } from "#server/platform/blobs/store"
 import { makeTransaction } from "#server/platform/database"
 import type { DataDirectories } from "../host/directories.ts"
-import { marksOf } from "./cut.ts"
+import { versionsOf } from "./pinned-files.ts"
 import { noFiles } from "./manifest.ts"
 import { openedBy, setOpenedBy } from "./marker.ts"
 import type { Objects } from "./objects.ts"
@@ -20,7 +20,7 @@ import { type Base, loadManifest } from "./snapshot-writer.ts"
  */
 export type FoundData = "local" | "restored" | "empty"
 
-export interface Opening {
+export interface OpenedData {
   readonly found: FoundData
   readonly base: Base | undefined
 }
@@ -58,7 +58,7 @@ export const makeOpen = Effect.fnUntraced(function* (
     const directory = directories.snapshotsOf(environmentId)
     const owned = yield* own(environmentId, epoch, directory)
     if (owned === "refused") return owned
-    if (owned.isNewest) return { found: "local", base: undefined } satisfies Opening
+    if (owned.isNewest) return { found: "local", base: undefined } satisfies OpenedData
     const newest = yield* rows.newest(environmentId)
     const manifest =
       newest === undefined ? noFiles : yield* loadManifest(objects, environmentId, newest.manifest)
@@ -69,10 +69,10 @@ export const makeOpen = Effect.fnUntraced(function* (
       await directories.replace(environmentId, files)
       setOpenedBy(directory, epoch)
     })
-    const marks = marksOf(directories.dataOf(environmentId))
+    const versions = versionsOf(directories.dataOf(environmentId))
     return {
       found: newest === undefined ? "empty" : "restored",
-      base: { number: owned.number, manifest, marks }
-    } satisfies Opening
+      base: { number: owned.number, manifest, versions }
+    } satisfies OpenedData
   }, Effect.uninterruptible)
 })

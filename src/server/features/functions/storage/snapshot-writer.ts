@@ -11,7 +11,7 @@ import { attempt } from "#server/platform/blobs/store"
 import { makeTransaction } from "#server/platform/database"
 import type { DataDirectories } from "../host/directories.ts"
 import { copyChanged, type Copied, type Writer } from "./copy.ts"
-import { isChanged, type Marks } from "./cut.ts"
+import { isChanged, type FileVersions } from "./pinned-files.ts"
 import {
   bytesOf,
   decodeManifest,
@@ -28,8 +28,8 @@ import type { Objects } from "./objects.ts"
 export interface Base {
   readonly number: number
   readonly manifest: Manifest
-  /** Marks of the databases in the snapshot; empty if unknown. */
-  readonly marks: Marks
+  /** Versions of the databases in the snapshot; empty if unknown. */
+  readonly versions: FileVersions
 }
 
 /** Data that this runner has opened. */
@@ -61,12 +61,12 @@ export const loadManifest = Effect.fnUntraced(function* (
   )
 })
 
-/** Returns the files of the base that need no new copy, and the marks of databases among them. */
-const knownOf = ({ manifest, marks }: Base) => {
+/** Returns the files of the base that need no new copy, and the versions of databases among them. */
+const knownOf = ({ manifest, versions }: Base) => {
   const files = reusable(manifest, () => true)
   return {
     files,
-    marks: new Map([...marks].filter(([path]) => files.has(path))),
+    versions: new Map([...versions].filter(([path]) => files.has(path))),
     hasBlob: (path: string) => files.has(path)
   }
 }
@@ -74,9 +74,9 @@ const knownOf = ({ manifest, marks }: Base) => {
 /** Returns the files that a snapshot keeps of its base. */
 const keptOf = (
   known: ReadonlyMap<string, SnapshotFile>,
-  { blobs, copies, marks }: Copied
+  { blobs, copies, versions }: Copied
 ): ReadonlyArray<SnapshotFile> =>
-  [...blobs, ...marks.keys()]
+  [...blobs, ...versions.keys()]
     .filter((path) => !copies.has(path))
     .map((path) => {
       const file = known.get(path)
@@ -148,7 +148,7 @@ const makeLoadBase = Effect.fnUntraced(function* (objects: Objects) {
       newest?.number === number
         ? yield* loadManifest(objects, environmentId, newest.manifest)
         : noFiles
-    return { number, manifest, marks: new Map() } satisfies Base
+    return { number, manifest, versions: new Map() } satisfies Base
   })
 })
 
@@ -166,7 +166,7 @@ export const makeTake = Effect.fnUntraced(function* (
     const staging = join(directories.snapshotsOf(environmentId), "copies")
     const base = opened.base ?? (yield* loadBase(environmentId))
     opened.base = base
-    if (!isChanged(data, base.marks)) return undefined
+    if (!isChanged(data, base.versions)) return undefined
     const known = knownOf(base)
     const copied = yield* attempt("copy the data of functions", () =>
       copyChanged({ data, staging }, writer, known)
@@ -186,7 +186,7 @@ export const makeTake = Effect.fnUntraced(function* (
       opened.base = undefined
       return taken
     }
-    opened.base = { number: taken.number, manifest, marks: copied.marks }
+    opened.base = { number: taken.number, manifest, versions: copied.versions }
     yield* Effect.catch(collect(opened, taken.number), (error) =>
       Effect.logWarning("Failed to remove old snapshots of functions", error)
     )

@@ -12,12 +12,12 @@ import type { FontDetails } from "@takumi-rs/core"
  * Whether a font lacks a range of characters that it claims. The file and the first character name the
  * range.
  */
-type Lacks = (file: string, first: number) => boolean
+type FontFilter = (file: string, first: number) => boolean
 
 interface Family {
   readonly name: string
   readonly module: string
-  readonly lacks?: Lacks
+  readonly isMissing?: FontFilter
   /** The name of a file for a range, without `.woff2`. */
   readonly files: (
     range: string
@@ -25,12 +25,13 @@ interface Family {
 }
 
 const symbolFiles = ["math", "symbols"]
-const lacksSymbols: Lacks = (file) => symbolFiles.includes(file)
-const lacksHangul: Lacks = (_file, first) => /\p{Script=Hangul}/u.test(String.fromCodePoint(first))
+const withoutSymbols: FontFilter = (file) => symbolFiles.includes(file)
+const withoutHangul: FontFilter = (_file, first) =>
+  /\p{Script=Hangul}/u.test(String.fromCodePoint(first))
 
-const variable = (name: string, script: string, lacks: Lacks = () => false): Family => ({
+const variable = (name: string, script: string, isMissing: FontFilter = () => false): Family => ({
   name,
-  lacks,
+  isMissing,
   module: `@fontsource-variable/noto-sans-${script}`,
   files: (range) => [{ file: `noto-sans-${script}-${range}-wght-normal` }]
 })
@@ -42,12 +43,12 @@ const families: ReadonlyArray<Family> = [
     files: (range) =>
       [400, 700].map((weight) => ({ file: `inter-${range}-${weight}-normal`, weight }))
   },
-  variable("Noto Sans Arabic", "arabic", lacksSymbols),
+  variable("Noto Sans Arabic", "arabic", withoutSymbols),
   variable("Noto Sans Hebrew", "hebrew"),
   variable("Noto Sans Thai", "thai"),
   variable("Noto Sans Devanagari", "devanagari"),
   variable("Noto Sans JP", "jp"),
-  variable("Noto Sans SC", "sc", lacksHangul),
+  variable("Noto Sans SC", "sc", withoutHangul),
   variable("Noto Sans KR", "kr")
 ]
 
@@ -72,14 +73,14 @@ const parseRanges = (ranges: string): ReadonlyArray<readonly [number, number]> =
     return [Number.parseInt(first, 16), Number.parseInt(last, 16)] as const
   })
 
-const filesOf = ({ files, lacks, module, name }: Family): ReadonlyArray<FontFile> => {
+const filesOf = ({ files, isMissing, module, name }: Family): ReadonlyArray<FontFile> => {
   const folder = folderOf(module)
   const ranges: Record<string, string> = JSON.parse(
     readFileSync(join(folder, "unicode.json"), "utf8")
   )
   return Object.entries(ranges).flatMap(([key, text]) => {
     const file = key.replace(/^\[(.*)\]$/, "$1")
-    const unicodeRange = parseRanges(text).filter(([first]) => lacks?.(file, first) !== true)
+    const unicodeRange = parseRanges(text).filter(([first]) => isMissing?.(file, first) !== true)
     const covers = (codePoint: number) =>
       unicodeRange.some(([first, last]) => first <= codePoint && codePoint <= last)
     return files(file).map(({ file: id, weight }) => ({

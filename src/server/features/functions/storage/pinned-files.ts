@@ -1,7 +1,7 @@
 /**
  * Pins the files of an environment at one moment. A read transaction pins a database against later
- * writes. Hard links pin blobs against removal. A cut pins only data that changed since the last
- * snapshot.
+ * writes. Hard links pin blobs against removal. Only data that changed since the last
+ * snapshot is pinned.
  */
 import { closeSync, linkSync, mkdirSync, openSync, readdirSync, readSync, statSync } from "node:fs"
 import { join } from "node:path"
@@ -12,33 +12,33 @@ import { whilePaused } from "./pause.ts"
 /** Directories of the stored data of an environment. They exclude the cache. */
 const storages = ["d1", "kv", "r2", "do"] as const
 
-/** Marks of databases. An equal mark means that a database is unchanged. */
-export type Marks = ReadonlyMap<string, string>
+/** Versions of databases. An equal version means that a database is unchanged. */
+export type FileVersions = ReadonlyMap<string, string>
 
 interface Listed {
   readonly databases: ReadonlyArray<string>
   readonly blobs: ReadonlyArray<string>
 }
 
-/** Database at the moment of the cut. */
+/** Database at the moment of pinning. */
 export interface PinnedDatabase {
   readonly path: string
   readonly database: DatabaseSync
 }
 
 /** Data of an environment at one moment. */
-export interface Cut {
-  /** Marks of all databases but the changed ones beyond the limit of one cut. */
-  readonly marks: Marks
+export interface PinnedFiles {
+  /** Versions of all databases but the changed ones beyond `databasesPinned`. */
+  readonly versions: FileVersions
   readonly blobs: ReadonlySet<string>
   /** Changed databases. The copy step closes each. */
   readonly changed: ReadonlyArray<PinnedDatabase>
-  /** Number of changed databases beyond the limit of one cut. They need another cut. */
+  /** Number of changed databases beyond `databasesPinned`. They need another run. */
   readonly left: number
 }
 
 /** Data directory, and the directory for links to its blobs. */
-export interface CutFolders {
+export interface PinFolders {
   readonly data: string
   readonly links: string
 }
@@ -89,10 +89,10 @@ const indexHeader = (file: string): string => {
 }
 
 /**
- * Returns the mark of a database. A process may be paused after a commit is in the log and before the index
+ * Returns the version of a database. A process may be paused after a commit is in the log and before the index
  * shows it. The commit then changes the header of the index later, and neither size nor time of the log.
  */
-const markOf = (file: string): string => {
+const versionOf = (file: string): string => {
   const [database, log] = [file, `${file}-wal`].map((path) =>
     statSync(path, { bigint: true, throwIfNoEntry: false })
   )
@@ -103,9 +103,9 @@ const markOf = (file: string): string => {
     .join(" ")
 }
 
-/** Returns the current marks of all databases. */
-export const marksOf = (data: string): Marks =>
-  new Map(list(data).databases.map((path) => [path, markOf(join(data, path))]))
+/** Returns the current versions of all databases. */
+export const versionsOf = (data: string): FileVersions =>
+  new Map(list(data).databases.map((path) => [path, versionOf(join(data, path))]))
 
 const pin = (file: string): DatabaseSync => {
   const database = new DatabaseSync(file, { readOnly: true })
@@ -120,26 +120,28 @@ const pin = (file: string): DatabaseSync => {
   }
 }
 
-const link = ({ data, links }: CutFolders, blobs: Iterable<string>): void => {
+const link = ({ data, links }: PinFolders, blobs: Iterable<string>): void => {
   for (const path of blobs) {
     mkdirSync(join(links, path, ".."), { recursive: true })
     try {
       linkSync(join(data, path), join(links, path))
     } catch (error) {
       const code = codeOf(error)
-      // It is linked already, or the process has removed it before the cut.
+      // It is linked already, or the process has removed it before.
       if (code !== "EEXIST" && code !== "ENOENT") throw error
     }
   }
 }
 
-/** Whether a database differs from the marks or no longer exists. Does not pause the process. */
-export const isChanged = (data: string, marks: Marks): boolean => {
-  const now = marksOf(data)
-  return now.size !== marks.size || [...now].some(([path, mark]) => marks.get(path) !== mark)
+/** Whether a database differs from the versions or no longer exists. Does not pause the process. */
+export const isChanged = (data: string, versions: FileVersions): boolean => {
+  const now = versionsOf(data)
+  return (
+    now.size !== versions.size || [...now].some(([path, version]) => versions.get(path) !== version)
+  )
 }
 
-const changedPaths = (before: Marks, now: Marks): ReadonlyArray<string> =>
+const changedPaths = (before: FileVersions, now: FileVersions): ReadonlyArray<string> =>
   // Databases, KV and files before durable objects, of which there may be many.
   [...now.keys()]
     .filter((path) => before.get(path) !== now.get(path))
@@ -147,16 +149,20 @@ const changedPaths = (before: Marks, now: Marks): ReadonlyArray<string> =>
 
 /** Data that needs no pinning. */
 export interface Known {
-  /** Marks of databases that the last snapshot has, or that an earlier cut copied. */
-  readonly marks: Marks
-  /** Durable objects that an earlier cut copied. Each is consistent by itself. */
+  /** Versions of databases that the last snapshot has, or that an earlier run copied. */
+  readonly versions: FileVersions
+  /** Durable objects that an earlier run copied. Each is consistent by itself. */
   readonly copied: ReadonlySet<string>
   /** Whether the store has a blob. Blobs never change. */
   readonly hasBlob: (path: string) => boolean
 }
 
-/** Makes a cut while the process is paused. */
-export const cut = (folders: CutFolders, pid: number | undefined, known: Known): Cut => {
+/** Pins the changed files while the process is paused. */
+export const pinFiles = (
+  folders: PinFolders,
+  pid: number | undefined,
+  known: Known
+): PinnedFiles => {
   const unknown = (blobs: Iterable<string>) => [...blobs].filter((path) => !known.hasBlob(path))
   // Most links are made before the pause.
   link(folders, unknown(list(folders.data).blobs))
@@ -164,19 +170,21 @@ export const cut = (folders: CutFolders, pid: number | undefined, known: Known):
   try {
     return whilePaused(pid, () => {
       const { blobs, databases } = list(folders.data)
-      const markNow = (path: string): string => {
+      const versionNow = (path: string): string => {
         const isWhole = known.copied.has(path) && path.startsWith("do/")
-        return (isWhole ? known.marks.get(path) : undefined) ?? markOf(join(folders.data, path))
+        return (
+          (isWhole ? known.versions.get(path) : undefined) ?? versionOf(join(folders.data, path))
+        )
       }
-      const marks = new Map(databases.map((path) => [path, markNow(path)]))
-      const paths = changedPaths(known.marks, marks)
+      const versions = new Map(databases.map((path) => [path, versionNow(path)]))
+      const paths = changedPaths(known.versions, versions)
       for (const path of paths.slice(0, limits.databasesPinned)) {
         changed.push({ path, database: pin(join(folders.data, path)) })
       }
       link(folders, unknown(blobs))
       const left = paths.slice(limits.databasesPinned)
-      for (const path of left) marks.delete(path)
-      return { marks, blobs: new Set(blobs), changed, left: left.length }
+      for (const path of left) versions.delete(path)
+      return { versions, blobs: new Set(blobs), changed, left: left.length }
     })
   } catch (error) {
     for (const { database } of changed) database.close()

@@ -1,4 +1,4 @@
-/** Marks by which a snapshot of functions knows which databases have changed. */
+/** Versions by which a snapshot of functions knows which databases have changed. */
 import {
   closeSync,
   mkdirSync,
@@ -13,12 +13,12 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { isChanged, marksOf } from "#server/features/functions/storage/cut"
+import { isChanged, versionsOf } from "#server/features/functions/storage/pinned-files"
 
 /** A database as a process writes it: in a data directory, with a write-ahead log. */
 const writtenDatabase = Effect.gen(function* () {
   const data = yield* Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "marks-"))),
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "versions-"))),
     (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
   )
   mkdirSync(join(data, "do"))
@@ -38,9 +38,9 @@ const writeHeader = (index: string, header: Uint8Array) => {
   closeSync(descriptor)
 }
 
-describe("marks of databases", () => {
+describe("versions of databases", () => {
   it.effect(
-    "notices a commit whose log was written before the mark, and which shows only later",
+    "notices a commit whose log was written before the version, and which shows only later",
     () =>
       Effect.gen(function* () {
         const { data, database, index } = yield* writtenDatabase
@@ -50,24 +50,24 @@ describe("marks of databases", () => {
         const after = Buffer.from(header())
         // As if the process had been paused between the two steps of this commit.
         writeHeader(index, before)
-        const marks = marksOf(data)
-        assert.isFalse(isChanged(data, marks))
+        const versions = versionsOf(data)
+        assert.isFalse(isChanged(data, versions))
         writeHeader(index, after)
-        assert.isTrue(isChanged(data, marks))
+        assert.isTrue(isChanged(data, versions))
       })
   )
 
   it.effect("notices a write, and neither a read nor a reader that has gone", () =>
     Effect.gen(function* () {
       const { data, database } = yield* writtenDatabase
-      const marks = marksOf(data)
+      const versions = versionsOf(data)
       const reader = new DatabaseSync(join(data, "do/room.sqlite"), { readOnly: true })
       assert.deepStrictEqual({ ...reader.prepare("select n from t").get() }, { n: 1 })
-      assert.isFalse(isChanged(data, marks))
+      assert.isFalse(isChanged(data, versions))
       reader.close()
-      assert.isFalse(isChanged(data, marks))
+      assert.isFalse(isChanged(data, versions))
       database.exec("insert into t values (2)")
-      assert.isTrue(isChanged(data, marks))
+      assert.isTrue(isChanged(data, versions))
     })
   )
 })
