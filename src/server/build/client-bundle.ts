@@ -1,12 +1,21 @@
 /** The client as one minified module with its source map, for pages without a bundler. */
 import { fileURLToPath } from "node:url"
-import { rolldown } from "rolldown"
+import { type LogLevel, rolldown, type RolldownLog } from "rolldown"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 
-/** Returns the content of `src/server/http/sdk/bundle.json`. */
-export const clientBundleText = async (): Promise<string> => {
-  const build = await rolldown({ input: "src/client/client.ts", cwd: root, platform: "browser" })
+/** Fails for a module that is missing. The bundler would leave its import to the browser, which has none. */
+export const refuseMissing = (_level: LogLevel, log: RolldownLog): void => {
+  if (log.code === "UNRESOLVED_IMPORT") throw new Error(log.message)
+}
+
+export const clientBundle = async () => {
+  const build = await rolldown({
+    input: "src/client/client.ts",
+    cwd: root,
+    platform: "browser",
+    onLog: refuseMissing
+  })
   const { output } = await build.generate({
     file: "client.js",
     format: "esm",
@@ -16,5 +25,5 @@ export const clientBundleText = async (): Promise<string> => {
   })
   await build.close()
   const [{ code, map }] = output
-  return `${JSON.stringify({ code, map: map?.toString() ?? "" }, null, 2)}\n`
+  return { code, map: map?.toString() ?? "" }
 }

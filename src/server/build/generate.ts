@@ -3,7 +3,6 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Path } from "effect"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
-import { clientBundleText } from "./client-bundle.ts"
 import { clientTypesText } from "./client-types.ts"
 import { settingsPageText } from "./settings-page.ts"
 import { asyncapiText } from "../http/asyncapi.ts"
@@ -23,8 +22,6 @@ const generate = Effect.gen(function* () {
   yield* write("rpc/config.schema.json", configJsonSchemaText())
   yield* write("docs/operations/settings.md", settingsPageText())
   yield* write("src/client/wire.ts", clientTypesText())
-  const bundle = yield* Effect.promise(clientBundleText)
-  yield* write("src/server/http/sdk/bundle.json", bundle)
 })
 
 generate.pipe(Effect.provide(NodeServices.layer), NodeRuntime.runMain)

@@ -326,11 +326,7 @@ const build = async (pkg: GamePackage): Promise<string> => {
     cpSync(join(root, path), join(folder, path), { recursive: true })
   }
   if (pkg.needsPrograms) {
-    run(
-      process.execPath,
-      "src/server/build/dashboard-bundle.ts",
-      join(folder, "dist/dashboard.json")
-    )
+    run(process.execPath, "src/server/build/browser-bundle.ts", join(folder, "dist/browser.json"))
   }
   cpSync(join(root, `docs/packages/${pkg.name}.md`), join(folder, "README.md"))
   writeManifest(pkg, folder, imports)

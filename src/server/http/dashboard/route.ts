@@ -2,16 +2,14 @@
  * `GET /dashboard`: one page for all views, and its files. The policy allows nothing of another origin
  * and nothing inline, so a text that reaches the page cannot become a script.
  */
-import { gunzipSync } from "node:zlib"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { NotFound } from "#rpc/errors/codes"
 import { paths } from "#rpc/paths"
-import { Settings } from "#server/platform/settings/settings"
+import { BrowserBundle, servedFile } from "../browser-bundle/bundle.ts"
+import type { BundleContent } from "../browser-bundle/sources.ts"
 import { makeDashboardSession } from "../dashboard-session.ts"
 import { errorResponse } from "../errors.ts"
-import { loadBundle } from "./bundle.ts"
-import type { BundledFile, DashboardBundle } from "./sources.ts"
 
 const policy =
   // The editor marks problems with images of its own style sheet.
@@ -22,7 +20,7 @@ const pageHeaders = { "content-security-policy": policy, "referrer-policy": "no-
 
 const files = `${paths.dashboard}/files` as const
 
-const pageOf = ({ names }: DashboardBundle): string =>
+const pageOf = ({ names }: BundleContent["dashboard"]): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Dashboard</title>` +
   `<meta name="viewport" content="width=device-width, initial-scale=1">` +
   `<meta name="color-scheme" content="light dark">` +
@@ -48,49 +46,36 @@ const failedPage =
   `restart the service.</p></body></html>`
 
 /** Headers of files. Names contain the hash of the content, so a browser may keep the file. */
-const fileHeaders = {
-  "cache-control": "public, max-age=31536000, immutable",
-  vary: "accept-encoding"
-}
-
-const fileOf = ({ gzip, type }: BundledFile) => {
-  const small = Buffer.from(gzip, "base64")
-  const contentType = `${type}; charset=utf-8`
-  return {
-    small: HttpServerResponse.uint8Array(small, {
-      contentType,
-      headers: { ...fileHeaders, "content-encoding": "gzip" }
-    }),
-    plain: () =>
-      HttpServerResponse.uint8Array(gunzipSync(small), { contentType, headers: fileHeaders })
-  }
-}
+const fileHeaders = { "cache-control": "public, max-age=31536000, immutable" }
 
 const notFound = errorResponse(NotFound, new NotFound())
 
-/**
- * Serves the page and its files. It logs a failed build once, and answers with a page that reports
- * it.
- */
-const makeSite = Effect.cached(
-  Effect.map(loadBundle, (bundle) => ({
-    page: html(pageOf(bundle)),
-    files: new Map(Object.entries(bundle.files).map(([name, file]) => [name, fileOf(file)]))
-  })).pipe(
-    Effect.tapError(({ message }) => Effect.logWarning("Failed to build the dashboard", message)),
-    Effect.orElseSucceed(() => ({
-      page: html(failedPage, 503),
-      files: new Map<string, ReturnType<typeof fileOf>>()
-    }))
+/** The page and its files. After a failed build, a page that reports it. */
+const makeSite = Effect.flatMap(BrowserBundle, ({ content }) =>
+  Effect.cached(
+    content.pipe(
+      Effect.map(({ dashboard }) => ({
+        page: html(pageOf(dashboard)),
+        files: new Map(
+          Object.entries(dashboard.files).map(([name, file]) => [
+            name,
+            servedFile(file, fileHeaders)
+          ])
+        )
+      })),
+      Effect.orElseSucceed(() => ({
+        page: html(failedPage, 503),
+        files: new Map<string, ReturnType<typeof servedFile>>()
+      }))
+    )
   )
 )
 
 /** The routes of the dashboard, which answer only where it is served. */
 export const DashboardPages = Layer.unwrap(
   Effect.gen(function* () {
-    const settings = yield* Settings
     const { isServed } = yield* makeDashboardSession
-    const site = Effect.provideService(yield* makeSite, Settings, settings)
+    const site = yield* makeSite
     const page = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
       isServed(request) ? Effect.map(site, ({ page }) => page) : Effect.succeed(notFound)
     )
@@ -98,10 +83,7 @@ export const DashboardPages = Layer.unwrap(
       const request = yield* HttpServerRequest.HttpServerRequest
       if (!isServed(request)) return notFound
       const { name = "" } = yield* HttpRouter.params
-      const found = (yield* site).files.get(name)
-      if (found === undefined) return notFound
-      const isSmall = /\bgzip\b/.test(request.headers["accept-encoding"] ?? "")
-      return isSmall ? found.small : found.plain()
+      return (yield* site).files.get(name)?.(request) ?? notFound
     })
     return Layer.mergeAll(
       HttpRouter.add("GET", `${files}/:name`, file),

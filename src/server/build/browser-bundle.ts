@@ -1,6 +1,6 @@
 /**
- * Bundles the dashboard into one file: `node src/server/build/dashboard-bundle.ts <file>`. The service runs it
- * in a process of its own, so that the bundler's memory and time are not the service's.
+ * Bundles the dashboard and the client into one file: `node src/server/build/browser-bundle.ts <file>`. The
+ * service runs it in a process of its own, so that the bundler's memory and time are not the service's.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -8,7 +8,8 @@ import { fileURLToPath } from "node:url"
 import { createHash } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import { rolldown } from "rolldown"
-import { type BundledFile, type DashboardBundle, sourceHash } from "../http/dashboard/sources.ts"
+import { type BundleContent, type BundledFile, sourceHash } from "../http/browser-bundle/sources.ts"
+import { clientBundle, refuseMissing } from "./client-bundle.ts"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const styles = ["tokens.css", "base.css", "parts.css", "views.css"]
@@ -32,7 +33,7 @@ const scripts = async (): Promise<ReadonlyMap<string, string>> => {
     transform: { jsx: { runtime: "automatic", importSource: "preact" } },
     // The editor's JSON service is published as UMD beside ESM; the bundler must take the latter.
     resolve: { mainFields: ["browser", "module", "main"] },
-    logLevel: "silent"
+    onLog: refuseMissing
   })
   const { output } = await build.generate({
     format: "esm",
@@ -46,7 +47,7 @@ const scripts = async (): Promise<ReadonlyMap<string, string>> => {
   )
 }
 
-const bundle = async (): Promise<DashboardBundle> => {
+const dashboard = async (): Promise<BundleContent["dashboard"]> => {
   const read = (name: string) => readFileSync(join(root, "src/dashboard", name), "utf8")
   const code = await scripts()
   const style = styles.map((name) => read(`style/${name}`)).join("\n")
@@ -59,15 +60,30 @@ const bundle = async (): Promise<DashboardBundle> => {
     icon: hashed("icon.svg", icon)
   }
   const files = new Map([
-    ...Array.from(code, ([name, text]) => [name, compressed("text/javascript", text)] as const),
-    [names.style, compressed("text/css", style)],
-    [names.theme, compressed("text/javascript", theme)],
-    [names.icon, compressed("image/svg+xml", icon)]
+    ...Array.from(
+      code,
+      ([name, text]) => [name, compressed("text/javascript; charset=utf-8", text)] as const
+    ),
+    [names.style, compressed("text/css; charset=utf-8", style)],
+    [names.theme, compressed("text/javascript; charset=utf-8", theme)],
+    [names.icon, compressed("image/svg+xml; charset=utf-8", icon)]
   ])
-  return { hash: (await sourceHash()) ?? "", names, files: Object.fromEntries(files) }
+  return { names, files: Object.fromEntries(files) }
 }
 
-const target = process.argv[2] ?? join(root, "dist/dashboard.json")
+const bundle = async (): Promise<BundleContent> => {
+  const client = await clientBundle()
+  return {
+    hash: (await sourceHash()) ?? "",
+    client: {
+      code: compressed("text/javascript; charset=utf-8", client.code),
+      map: compressed("application/json", client.map)
+    },
+    dashboard: await dashboard()
+  }
+}
+
+const target = process.argv[2] ?? join(root, "dist/browser.json")
 const unfinished = `${target}.${process.pid}`
 mkdirSync(dirname(target), { recursive: true })
 writeFileSync(unfinished, JSON.stringify(await bundle()))
