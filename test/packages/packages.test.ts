@@ -270,6 +270,8 @@ describe("a game of svc init", () => {
       const browser = await launch()
       try {
         await playInTwoTabs(browser, dev, game)
+        for (const path of ["dashboard", "sdk/client.js"])
+          assert.isTrue(await isUp(`http://127.0.0.1:${servicePort}/${path}`), path)
       } finally {
         await browser.close()
         await dev.stop()
