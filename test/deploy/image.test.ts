@@ -38,7 +38,7 @@ describe("The image", () => {
     assert.match(String(at(bundle, "dashboard", "names", "main")), /^main-.+\.js$/)
   })
 
-  it("is not built without the contracts, which browsers would miss", async () => {
+  it("fails to build without the contracts, which browsers would miss", async () => {
     const failure: unknown = await bundleOf(copied.filter((path) => path !== "rpc")).catch(
       (error: unknown) => error
     )
