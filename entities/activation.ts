@@ -1,13 +1,14 @@
 /**
- * Activation of a live entity that nodes watch: its epoch, its fence, its watchers, and the commands that
- * it has executed. The actor of the entity holds it beside the state.
+ * Activation of an entity that nodes watch: its epoch, its fence and its watchers. That of an entity with
+ * members and a row also has the commands that it has executed, and the times of its writes. The actor of
+ * the entity holds it beside the state.
  */
 import { ExecutedCommands, type StoredLink } from "./executed-commands.ts"
 import type { MemberReports } from "./local-actors.ts"
 import { refreshMillis } from "./overdue.ts"
 import { type Watcher, Watchers } from "./watchers.ts"
 
-/** Dependencies of such an actor on its process. */
+/** Dependencies of an actor with members and a row on its process. */
 export interface ActivationRuntime extends MemberReports {
   readonly now: () => number
   /** Whether this process surely still owns the entity's shard. */
@@ -23,10 +24,43 @@ export interface ActivationRuntime extends MemberReports {
 export class Activation<Output> {
   readonly epoch: number
   readonly watchers = new Watchers<Output>()
-  /** Commands that the state contains, written with it. */
-  readonly executed: ExecutedCommands
   /** Whether a newer activation owns the entity. A fenced one ignores commands and sends nothing. */
   fenced = false
+  readonly #hasLease: () => boolean
+
+  constructor(epoch: number, hasLease: () => boolean) {
+    this.epoch = epoch
+    this.#hasLease = hasLease
+  }
+
+  /** Whether this activation still acts for the entity. One without a lease is fenced for good. */
+  get isActive(): boolean {
+    if (!this.fenced && !this.#hasLease()) this.fence()
+    return !this.fenced
+  }
+
+  /** Starts an attachment of a node; false for a repeated one. An older release does not number it. */
+  admit(node: string, watch: number | undefined): boolean {
+    return watch === undefined || this.watchers.admit(node, watch)
+  }
+
+  /** Whether the node may send commands through this attachment; those of another come too late. */
+  accepts(node: string, watch: number | undefined): boolean {
+    if (this.fenced) return false
+    return watch === undefined ? this.watchers.has(node) : this.watchers.isAttached(node, watch)
+  }
+
+  /** Fences this activation: a newer one owns the entity. */
+  fence(): void {
+    this.fenced = true
+    this.watchers.end()
+  }
+}
+
+/** Activation of an entity with members and a row. */
+export class StoredActivation<Output> extends Activation<Output> {
+  /** Commands that the state contains, written with it. */
+  readonly executed: ExecutedCommands
   /** Whether the activation ends: it ignores commands and sends nothing. Its state can still be written. */
   retired = false
   /** Time of the last request to write the state. */
@@ -40,28 +74,19 @@ export class Activation<Output> {
     links: ReadonlyArray<StoredLink> = [],
     onFenced: () => void = () => undefined
   ) {
-    this.epoch = epoch
+    super(epoch, runtime.hasLease)
     this.#runtime = runtime
     this.#onFenced = onFenced
     this.changedAt = runtime.now()
     this.executed = new ExecutedCommands(links, this.changedAt)
   }
 
-  /** Whether this activation still acts for the entity. One without a lease is fenced for good. */
-  get isActive(): boolean {
-    if (!this.fenced && !this.#runtime.hasLease()) this.fence()
-    return !this.fenced && !this.retired
+  override get isActive(): boolean {
+    return super.isActive && !this.retired
   }
 
-  /** Whether the node may send commands through this attachment; those of another come too late. */
-  accepts(node: string, watch: number): boolean {
-    return !this.fenced && this.watchers.isAttached(node, watch)
-  }
-
-  /** Fences this activation: a newer one owns the entity. */
-  fence(): void {
-    this.fenced = true
-    this.watchers.end()
+  override fence(): void {
+    super.fence()
     this.#onFenced()
   }
 

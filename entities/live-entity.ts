@@ -1,6 +1,6 @@
 /**
- * Live entity that nodes watch: lists its actor on this node while it lives here, and handles the calls
- * `Input`, `Watch` and `Wake`, which are the same for all of them.
+ * Entity that nodes watch: lists its actor on this node while it lives here, and handles the calls `Input`,
+ * `Watch` and `Wake`, which are the same for all of them.
  */
 import { Effect, Stream } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
@@ -29,16 +29,14 @@ export const listActor = <Actor, Output>(
       })
   )
 
-/** An actor with members, which nodes watch. */
-interface LiveActor<Output> {
+/** An actor with members. */
+interface Group {
   readonly id: string
-  readonly activation: Activation<Output>
-  readonly state: unknown
   readonly memberIds: Iterable<string>
 }
 
 /** Lists such an actor, also by its members, between the steps that begin and end its life here. */
-export const listLiveActor = <Actor extends LiveActor<Output>, Output>(
+export const listGroup = <Actor extends Group, Output>(
   local: LocalGroups<Actor, Output>,
   actor: Actor,
   life: {
@@ -63,61 +61,77 @@ export const listLiveActor = <Actor extends LiveActor<Output>, Output>(
 /** The attachment of a node that calls. */
 interface Attachment {
   readonly node: string
-  readonly watch: number
+  readonly watch?: number
 }
 
 interface InputCall<Input> extends Attachment {
-  readonly call: number
+  /** Number of the call, where an entity is sent the same commands again. */
+  readonly call?: number
   readonly inputs: ReadonlyArray<Input>
 }
 
-interface Executes<Input> {
+/** An actor that nodes watch, and whose commands they send. */
+export interface WatchedActor<Input, Output> {
+  readonly activation: Activation<Output>
   readonly submit: (node: string, inputs: ReadonlyArray<Input>) => void
+}
+
+/** An activation without state ends, so that the next one reads the row again. */
+export const wake = ({
+  activation,
+  state
+}: {
+  readonly activation: Pick<Activation<never>, "fence">
+  readonly state: unknown
+}): void => {
+  if (state === undefined) activation.fence()
 }
 
 /** Makes the calls of an entity from the effect that returns its active actor. */
 export const makeLiveCalls = Effect.fnUntraced(function* <
-  Actor extends LiveActor<Output>,
+  Actor extends WatchedActor<Input, Output>,
   Input,
   Output
->(active: Effect.Effect<Actor & Executes<Input>, Unavailable>, local: LocalGroups<Actor, Output>) {
+>(
+  id: string,
+  active: Effect.Effect<Actor & WatchedActor<Input, Output>, Unavailable>,
+  local: LocalActors<Actor, Output>
+) {
   const thisNode = yield* ThisNode
   return {
     Input: ({ payload: { call, inputs, node, watch } }: { readonly payload: InputCall<Input> }) =>
       Effect.flatMap(active, (actor) => {
-        if (!actor.activation.accepts(node, watch)) return Effect.fail(new Unavailable())
-        if (actor.activation.watchers.acceptCall(node, call)) actor.submit(node, inputs)
+        const { activation } = actor
+        if (!activation.accepts(node, watch)) return Effect.fail(new Unavailable())
+        const isNew = call === undefined || activation.watchers.acceptCall(node, call)
+        if (isNew) actor.submit(node, inputs)
         return Effect.void
       }),
-    /** An activation without state ends, so that the next one reads the row again. */
-    Wake: () =>
-      Effect.map(active, (actor) => {
-        if (actor.state === undefined) actor.activation.fence()
-      }),
     /** The stream of a node's attachment. */
-    watch: <E>(
+    watch: <E = never>(
       { node, watch }: Attachment,
       options: {
         /** Returns why the node cannot watch, or undefined. */
-        readonly errorOf: (actor: Actor) => E | undefined
+        readonly errorOf?: (actor: Actor) => E | undefined
         readonly attach: (actor: Actor, watcher: Watcher<Output>) => void
+        readonly detach: (actor: Actor, watcher: Watcher<Output>) => void
         /** The runner link to the node, where there is one. */
         readonly linkOf?: (actor: Actor) => SendByLink<Output> | undefined
       }
     ) =>
       Effect.gen(function* () {
         const actor = yield* active
-        const { activation, id } = actor
-        const error = options.errorOf(actor)
+        const { activation } = actor
+        const error = options.errorOf?.(actor)
         if (error !== undefined) return yield* Effect.fail(error)
-        if (!activation.watchers.admit(node, watch)) return yield* new Unavailable()
+        if (!activation.admit(node, watch)) return yield* new Unavailable()
         const queue = yield* makeOutputQueue({
           id,
           epoch: activation.epoch,
           local: node === thisNode.id ? local : undefined,
           remote: options.linkOf?.(actor),
           attach: (watcher) => options.attach(actor, watcher),
-          detach: (watcher) => activation.detach(node, watcher)
+          detach: (watcher) => options.detach(actor, watcher)
         })
         return Stream.fromQueue(queue)
       }).pipe(Stream.unwrap)

@@ -17,7 +17,7 @@ import {
 } from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels/frames"
 import { channels as limits } from "#rpc/limits"
-import { Activation } from "../activation.ts"
+import { StoredActivation } from "../activation.ts"
 import { Sink } from "../local-actors.ts"
 import type { Watcher, Watchers } from "../watchers.ts"
 import { holding } from "./absences.ts"
@@ -52,7 +52,7 @@ type Decide<E> = (state: ChannelState, now: number) => Result.Result<Decision, E
 
 export class ChannelActor {
   readonly id: string
-  readonly activation: Activation<ChannelOutput>
+  readonly activation: StoredActivation<ChannelOutput>
   readonly watchers: Watchers<ChannelOutput>
   state: ChannelState | undefined
   /** Signal after each step and after the fencing: the voice call follows the channel. */
@@ -74,7 +74,7 @@ export class ChannelActor {
     this.#runtime = options.runtime
     this.#presence = new Presence(options.name)
     const { epoch, links, runtime } = options
-    this.activation = new Activation(epoch, runtime, links, () => this.steps.send())
+    this.activation = new StoredActivation(epoch, runtime, links, () => this.steps.send())
     this.watchers = this.activation.watchers
   }
 

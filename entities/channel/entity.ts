@@ -11,7 +11,7 @@ import { channels as limits } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { GraceHolds } from "../grace-holds.ts"
 import { Lease, makeActivations } from "../lease.ts"
-import { listLiveActor, makeLiveCalls } from "../live-entity.ts"
+import { listGroup, makeLiveCalls, wake } from "../live-entity.ts"
 import { type LocalGroups, makeLocalGroups } from "../local-actors.ts"
 import { makeTimer } from "../timer.ts"
 import { ChannelActor } from "./actor.ts"
@@ -87,7 +87,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
     if (actor.state !== undefined && actor.state.graceAt !== null) writer.markDirty(actor)
   }
   const { activation } = actor
-  yield* listLiveActor(local, actor, {
+  yield* listGroup(local, actor, {
     begin: () => {
       writeAbsent()
       actor.reschedule()
@@ -168,7 +168,7 @@ export const ChannelLive = Channel.toLayer(
     const { entityId } = yield* Entity.CurrentAddress
     const identity = identityOf(entityId)
     const active = yield* makeActivations(makeActor(identity))
-    const { Input, Wake, watch } = yield* makeLiveCalls(active, yield* LocalChannels)
+    const { Input, watch } = yield* makeLiveCalls(entityId, active, yield* LocalChannels)
     return Channel.of({
       Create: ({ payload }) =>
         Effect.flatMap(active, (actor) => create(identity, actor, payload.create)),
@@ -176,7 +176,7 @@ export const ChannelLive = Channel.toLayer(
         Effect.flatMap(active, (actor) => put(identity, actor, payload.changes)),
       Get: () => Effect.flatMap(active, report),
       Delete: () => Effect.flatMap(active, (actor) => remove(identity, actor)),
-      Wake,
+      Wake: () => Effect.map(active, wake),
       Publish: ({ payload }) =>
         Effect.flatMap(active, (actor) => Effect.fromResult(actor.publish(payload))),
       Moderate: ({ payload }) => Effect.flatMap(active, (actor) => moderate(actor, payload)),
@@ -186,7 +186,8 @@ export const ChannelLive = Channel.toLayer(
         const { epoch, link, listeners, node, players } = payload
         return watch(payload, {
           errorOf: ({ state }) => (state === undefined ? new ChannelNotFound() : undefined),
-          attach: (actor, watcher) => actor.attach(node, watcher, epoch, players, listeners, link)
+          attach: (actor, watcher) => actor.attach(node, watcher, epoch, players, listeners, link),
+          detach: ({ activation }, watcher) => activation.detach(node, watcher)
         })
       }
     })

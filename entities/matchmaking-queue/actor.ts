@@ -3,7 +3,8 @@
  * the nodes that hold the tickets. It decides synchronously; its runtime opens and fills the rooms.
  */
 import { matchmaking } from "#rpc/limits"
-import { type Watcher, Watchers } from "../watchers.ts"
+import { Activation } from "../activation.ts"
+import type { Watcher, Watchers } from "../watchers.ts"
 import type { QueueInput, QueueOutput, QueueSettings } from "./protocol.ts"
 import {
   cancel,
@@ -52,10 +53,10 @@ const { openRoomsRefreshMillis: refreshMillis } = matchmaking
 const memoryMillis = matchmaking.matchMemorySeconds * 1000
 
 export class QueueActor {
-  readonly epoch: number
+  readonly activation: Activation<QueueOutput>
   readonly #runtime: QueueRuntime
   readonly #state: QueueState = emptyQueue({ minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0 })
-  readonly #watchers = new Watchers<QueueOutput>()
+  readonly #watchers: Watchers<QueueOutput>
   /**
    * Outcomes of recent tickets, for a gateway that repeats its `enqueue` afterwards. They age in two
    * generations, dropped as a whole. Deleting the oldest entries one by one would be slow: a new Map
@@ -73,22 +74,14 @@ export class QueueActor {
   #listing = false
 
   constructor(epoch: number, runtime: QueueRuntime) {
-    this.epoch = epoch
+    // A queue has no row that two activations could write.
+    this.activation = new Activation(epoch, () => true)
+    this.#watchers = this.activation.watchers
     this.#runtime = runtime
   }
 
   get waiting(): number {
     return waiting(this.#state)
-  }
-
-  /** Whether the node watches through this attachment; only then can it hold tickets. */
-  watches(node: string, watch: number | undefined): boolean {
-    return watch === undefined ? this.#watchers.has(node) : this.#watchers.isAttached(node, watch)
-  }
-
-  /** Starts an attachment of a node; false for a repeated one, whose replies may be lost. */
-  admit(node: string, watch: number | undefined): boolean {
-    return watch === undefined || this.#watchers.admit(node, watch)
   }
 
   submit(node: string, inputs: ReadonlyArray<QueueInput>): void {
@@ -118,11 +111,6 @@ export class QueueActor {
   /** Drops the tickets of a node whose stream broke. The node enqueues them again if it can. */
   detach(node: string, watcher: Watcher<QueueOutput>): void {
     if (this.#watchers.remove(node, watcher)) dropNode(this.#state, node)
-  }
-
-  /** Ends all streams: the nodes attach to the next activation and enqueue their tickets again. */
-  end(): void {
-    this.#watchers.end()
   }
 
   /** Forms all possible matches, and sets the timer for the next. */

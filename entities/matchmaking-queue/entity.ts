@@ -2,17 +2,15 @@
  * Behaviour of the matchmaking queue entity: runs the actor's timers, and opens and fills its rooms.
  * Rooms never call a queue. A room's decision is final: if it is full or locked, its tickets wait on.
  */
-import { Clock, Context, Effect, Layer, Metric, Schedule, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Schedule } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
-import { Unavailable } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { matchmaking } from "#rpc/limits"
 import { RoomRepository } from "#sql/rooms"
-import { listActor } from "../live-entity.ts"
-import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
+import { listActor, makeLiveCalls } from "../live-entity.ts"
+import { type LocalActors, makeLocalActors } from "../local-actors.ts"
 import { Room } from "../room/protocol.ts"
-import { makeOutputQueue } from "../output-queue.ts"
 import { makeTimer } from "../timer.ts"
 import { QueueActor, type QueueRuntime, type SeatedMatch } from "./actor.ts"
 import { MatchmakingQueue, type QueueOutput, type QueueSettings } from "./protocol.ts"
@@ -118,7 +116,7 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     local,
     entityId,
     actor,
-    Effect.sync(() => actor.end())
+    Effect.sync(() => actor.activation.fence())
   )
   return actor
 })
@@ -128,29 +126,15 @@ export const MatchmakingQueueLive = MatchmakingQueue.toLayer(
   Effect.gen(function* () {
     const { entityId } = yield* Entity.CurrentAddress
     const actor = yield* makeActor(entityId)
-    const local = yield* LocalQueues
-    const node = yield* ThisNode
+    const active = Effect.succeed(actor)
+    const { Input, watch } = yield* makeLiveCalls(entityId, active, yield* LocalQueues)
     return MatchmakingQueue.of({
-      Input: ({ payload }) =>
-        Effect.suspend(() => {
-          if (!actor.watches(payload.node, payload.watch)) return Effect.fail(new Unavailable())
-          actor.submit(payload.node, payload.inputs)
-          return Effect.void
-        }),
+      Input,
       Watch: ({ payload }) =>
-        Stream.unwrap(
-          Effect.suspend(() => {
-            if (!actor.admit(payload.node, payload.watch)) return Effect.fail(new Unavailable())
-            const queue = makeOutputQueue({
-              id: entityId,
-              epoch: actor.epoch,
-              local: payload.node === node.id ? local : undefined,
-              attach: (watcher) => actor.attach(payload.node, watcher),
-              detach: (watcher) => actor.detach(payload.node, watcher)
-            })
-            return Effect.map(queue, Stream.fromQueue)
-          })
-        )
+        watch(payload, {
+          attach: (_, watcher) => actor.attach(payload.node, watcher),
+          detach: (_, watcher) => actor.detach(payload.node, watcher)
+        })
     })
   }),
   { concurrency: "unbounded", maxIdleTime: "5 minutes", mailboxCapacity: 100_000 }

@@ -9,7 +9,8 @@
 import { Result } from "effect"
 import { toWire, Unauthorized, Unavailable } from "#rpc/errors/codes"
 import { playerSessions as limits } from "#rpc/limits"
-import { type Watcher, Watchers } from "../watchers.ts"
+import { Activation } from "../activation.ts"
+import type { Watcher, Watchers } from "../watchers.ts"
 import type { PlayerSessionCommand, Present, SessionInput, SessionOutput } from "./protocol.ts"
 import { decide, noReservation, type Reservation, type SessionState } from "./state.ts"
 
@@ -41,22 +42,23 @@ interface Session {
 }
 
 export class SessionsActor {
-  readonly epoch: number
-  /**
-   * Whether another process may own the bucket. A fenced bucket ignores commands and sends nothing.
-   */
-  fenced = false
+  readonly activation: Activation<SessionOutput>
   readonly #runtime: SessionsRuntime
   readonly #sessions = new Map<string, Session>()
   /** Players without a connection, with the start of their idle time; the longest idle first. */
   readonly #idle = new Map<string, number>()
-  readonly #watchers = new Watchers<SessionOutput>()
+  readonly #watchers: Watchers<SessionOutput>
   /** Players whose look-up starts with the end of this step. */
   #toLoad: Array<string> = []
 
   constructor(epoch: number, runtime: SessionsRuntime) {
-    this.epoch = epoch
+    this.activation = new Activation(epoch, runtime.hasLease)
+    this.#watchers = this.activation.watchers
     this.#runtime = runtime
+  }
+
+  get fenced(): boolean {
+    return this.activation.fenced
   }
 
   /** Number of sessions in memory. */
@@ -69,19 +71,9 @@ export class SessionsActor {
     return this.#sessions.get(playerId)?.state
   }
 
-  /** Starts an attachment of a node; false for a repeated or older one. */
-  admit(node: string, watch: number): boolean {
-    return this.#watchers.admit(node, watch)
-  }
-
-  /** Whether the node watches through this attachment; only then can it send commands. */
-  watches(node: string, watch: number): boolean {
-    return this.#isActive && this.#watchers.isAttached(node, watch)
-  }
-
-  /** Executes the commands of one node; ignores those of an earlier attachment. */
-  submit(node: string, watch: number, inputs: ReadonlyArray<SessionInput>): void {
-    if (!this.watches(node, watch)) return
+  /** Executes the commands of one node. */
+  submit(node: string, inputs: ReadonlyArray<SessionInput>): void {
+    if (!this.activation.isActive || !this.#watchers.has(node)) return
     for (const { command, seq } of inputs) {
       if (this.#watchers.acceptCall(node, seq)) this.#handle({ node, seq, command })
     }
@@ -90,7 +82,7 @@ export class SessionsActor {
 
   /** Applies the result of a look-up; players missing in `seats` have no seat. */
   loaded(playerIds: ReadonlyArray<string>, seats: ReadonlyMap<string, string>): void {
-    if (!this.#isActive) return
+    if (!this.activation.isActive) return
     for (const playerId of playerIds) {
       const session = this.#sessions.get(playerId)
       if (session?.waiting === undefined) continue
@@ -107,14 +99,8 @@ export class SessionsActor {
   }
 
   /** Attaches a node with the connections that it holds. */
-  attach(
-    node: string,
-    watch: number,
-    watcher: Watcher<SessionOutput>,
-    present: ReadonlyArray<Present>
-  ): void {
-    if (!this.#isActive) return watcher.end()
-    this.#watchers.admit(node, watch)
+  attach(node: string, watcher: Watcher<SessionOutput>, present: ReadonlyArray<Present>): void {
+    if (!this.activation.isActive) return watcher.end()
     this.#watchers.add(node, watcher)
     watcher.send([])
     this.#detachExcept(node, new Set(present.map(({ connectionId }) => connectionId)))
@@ -129,12 +115,6 @@ export class SessionsActor {
     if (this.#watchers.remove(node, watcher)) this.#detachExcept(node, new Set())
   }
 
-  /** Fences this activation: the bucket moves, or may have moved. */
-  fence(): void {
-    this.fenced = true
-    this.#watchers.end()
-  }
-
   /** Removes sessions whose idle time has passed. */
   tick(): void {
     const before = this.#runtime.now() - this.#runtime.idleMillis
@@ -142,12 +122,6 @@ export class SessionsActor {
       if (since > before) return this.#runtime.wakeAt(since + this.#runtime.idleMillis)
       this.#forget(playerId)
     }
-  }
-
-  /** Whether this activation still acts for the bucket. One without a lease is fenced for good. */
-  get #isActive(): boolean {
-    if (!this.fenced && !this.#runtime.hasLease()) this.fence()
-    return !this.fenced
   }
 
   #handle(request: Request): void {

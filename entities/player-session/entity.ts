@@ -3,16 +3,15 @@
  * calls, and looks up the seats of players. On the gateway's own node, outputs go through
  * {@link LocalSessions}.
  */
-import { Clock, Context, Effect, Layer, Schedule, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { Entity } from "effect/cluster"
 import { Unavailable } from "#rpc/errors/codes"
 import { type Find, batchReads } from "#sql/batching"
 import { RoomRepository } from "#sql/rooms"
 import { IdleMillis } from "../idle-time.ts"
 import { Lease, makeActivations } from "../lease.ts"
-import { listActor } from "../live-entity.ts"
-import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
-import { makeOutputQueue } from "../output-queue.ts"
+import { listActor, makeLiveCalls } from "../live-entity.ts"
+import { type LocalActors, makeLocalActors } from "../local-actors.ts"
 import { makeTimer } from "../timer.ts"
 import { SessionsActor, type SessionsRuntime } from "./actor.ts"
 import { PlayerSessions, type SessionOutput } from "./protocol.ts"
@@ -65,7 +64,7 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     local,
     entityId,
     actor,
-    Effect.sync(() => actor.fence())
+    Effect.sync(() => actor.activation.fence())
   )
   return actor
 })
@@ -75,29 +74,14 @@ export const PlayerSessionsLive = PlayerSessions.toLayer(
   Effect.gen(function* () {
     const { entityId } = yield* Entity.CurrentAddress
     const active = yield* makeActivations(makeActor(entityId))
-    const local = yield* LocalSessions
-    const thisNode = yield* ThisNode
+    const { Input, watch } = yield* makeLiveCalls(entityId, active, yield* LocalSessions)
     return PlayerSessions.of({
-      Input: ({ payload: { inputs, node, watch } }) =>
-        Effect.flatMap(active, (actor) => {
-          if (!actor.watches(node, watch)) return Effect.fail(new Unavailable())
-          actor.submit(node, watch, inputs)
-          return Effect.void
-        }),
-      Watch: ({ payload: { node, present, watch } }) =>
-        Stream.unwrap(
-          Effect.flatMap(active, (actor) => {
-            if (!actor.admit(node, watch)) return Effect.fail(new Unavailable())
-            const queue = makeOutputQueue({
-              id: entityId,
-              epoch: actor.epoch,
-              local: node === thisNode.id ? local : undefined,
-              attach: (watcher) => actor.attach(node, watch, watcher, present),
-              detach: (watcher) => actor.detach(node, watcher)
-            })
-            return Effect.map(queue, Stream.fromQueue)
-          })
-        )
+      Input,
+      Watch: ({ payload }) =>
+        watch(payload, {
+          attach: (actor, watcher) => actor.attach(payload.node, watcher, payload.present),
+          detach: (actor, watcher) => actor.detach(payload.node, watcher)
+        })
     })
   }),
   { concurrency: "unbounded", mailboxCapacity: 100_000 }

@@ -9,7 +9,7 @@ import { rooms } from "#rpc/limits"
 import type { HeldSeat } from "#rpc/realtime"
 import type { CloseReason, RoomEvent } from "#rpc/rooms/events"
 import type { JsonObject } from "#rpc/json"
-import { Activation } from "../activation.ts"
+import { StoredActivation } from "../activation.ts"
 import type { LinkCommands, StoredLink } from "../executed-commands.ts"
 import type { Watcher, Watchers } from "../watchers.ts"
 import { heldSeat } from "./held-seat.ts"
@@ -32,7 +32,7 @@ import { decide } from "./state.ts"
 
 export class RoomActor {
   readonly id: string
-  readonly activation: Activation<RoomOutput>
+  readonly activation: StoredActivation<RoomOutput>
   readonly watchers: Watchers<RoomOutput>
   state: RoomState | undefined
   /** Epoch after which the room had a row, or would have one if it lived. */
@@ -49,7 +49,7 @@ export class RoomActor {
     since = epoch
   ) {
     this.id = id
-    this.activation = new Activation(epoch, runtime, links)
+    this.activation = new StoredActivation(epoch, runtime, links)
     this.watchers = this.activation.watchers
     this.since = since
     this.state = state

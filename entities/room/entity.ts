@@ -11,7 +11,7 @@ import { rooms } from "#rpc/limits"
 import { RoomRepository } from "#sql/rooms"
 import { GraceHolds } from "../grace-holds.ts"
 import { Lease, makeActivations } from "../lease.ts"
-import { listLiveActor, makeLiveCalls } from "../live-entity.ts"
+import { listGroup, makeLiveCalls, wake } from "../live-entity.ts"
 import { type LocalGroups, makeLocalGroups, Sink, ThisNode } from "../local-actors.ts"
 import { durationClocks } from "../monotonic.ts"
 import { makeTimer } from "../timer.ts"
@@ -88,7 +88,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     memberRemoved: (playerId) => local.byPlayer.delete(playerId, actor)
   }
   const actor: RoomActor = new RoomActor(id, epoch, state, runtime, links, since)
-  yield* listLiveActor(local, actor, {
+  yield* listGroup(local, actor, {
     begin: () => {
       writer.activated(actor)
       actor.expectNodes()
@@ -166,9 +166,9 @@ const watchError = (actor: RoomActor, environmentId: string, lastEpoch: number) 
 /** The room's behaviour. */
 export const RoomLive = Room.toLayer(
   Effect.gen(function* () {
-    const address = yield* Entity.CurrentAddress
-    const active = yield* makeActivations(makeActor(address.entityId))
-    const { Input, Wake, watch } = yield* makeLiveCalls(active, yield* LocalRooms)
+    const { entityId } = yield* Entity.CurrentAddress
+    const active = yield* makeActivations(makeActor(entityId))
+    const { Input, watch } = yield* makeLiveCalls(entityId, active, yield* LocalRooms)
     const remoteRooms = yield* RemoteRooms
     return Room.of({
       Open: ({ payload }) => Effect.flatMap(active, (actor) => open(actor, payload.open)),
@@ -184,6 +184,7 @@ export const RoomLive = Room.toLayer(
             const members = present.map((member) => ({ ...member, node }))
             actor.attach(node, watcher, epoch, members, link)
           },
+          detach: ({ activation }, watcher) => activation.detach(node, watcher),
           linkOf: ({ activation, id }) =>
             to === null || from === null
               ? undefined
@@ -195,7 +196,7 @@ export const RoomLive = Room.toLayer(
       },
       Close: ({ payload }) => Effect.map(active, (actor) => actor.close(payload.reason)),
       Peek: ({ payload }) => Effect.flatMap(active, (actor) => peekSeat(actor, payload.playerId)),
-      Wake
+      Wake: () => Effect.map(active, wake)
     })
   }),
   { concurrency: "unbounded", mailboxCapacity: 100_000 }

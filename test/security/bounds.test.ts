@@ -59,12 +59,8 @@ describe("a bucket of player sessions", () => {
     }
     const actor = new SessionsActor(1, { ...runtime, load: (players) => void loads.push(players) })
     const outputs: Array<SessionOutput> = []
-    actor.attach(
-      "n1",
-      1,
-      { send: (items) => void outputs.push(...items), end: () => undefined },
-      []
-    )
+    actor.activation.admit("n1", 1)
+    actor.attach("n1", { send: (items) => void outputs.push(...items), end: () => undefined }, [])
     const attach = (seq: number) => ({
       seq,
       command: {
@@ -74,8 +70,8 @@ describe("a bucket of player sessions", () => {
         reservation: noReservation
       } as const
     })
-    const submit = (...inputs: Parameters<typeof actor.submit>[2]) => {
-      actor.submit("n1", 1, inputs)
+    const submit = (...inputs: Parameters<typeof actor.submit>[1]) => {
+      actor.submit("n1", inputs)
       for (const players of loads.splice(0)) actor.loaded(players, new Map())
     }
     const full = playerSessions.perBucket

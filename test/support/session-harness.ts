@@ -90,7 +90,7 @@ export class SessionHarness {
     gateway.seq += 1
     gateway.pending.set(gateway.seq, { command })
     if (gateway.watcher === undefined) gateway.pending.delete(gateway.seq)
-    else this.actor.submit(node, gateway.watch, [{ seq: gateway.seq, command }])
+    else this.actor.submit(node, [{ seq: gateway.seq, command }])
   }
 
   /** Attaches the node (again) with its connections. */
@@ -107,7 +107,8 @@ export class SessionHarness {
       }
     }
     gateway.watcher = watcher
-    this.actor.attach(node, gateway.watch, watcher, Array.from(gateway.connections.values()))
+    this.actor.activation.admit(node, gateway.watch)
+    this.actor.attach(node, watcher, Array.from(gateway.connections.values()))
   }
 
   /** Breaks the stream of a node. */
@@ -119,7 +120,7 @@ export class SessionHarness {
 
   /** Moves the bucket to another runner; nodes must watch it again. */
   move(): void {
-    this.actor.fence()
+    this.actor.activation.fence()
     this.hasLease = true
     this.pendingLoads = []
     this.#epoch += 1

@@ -11,12 +11,7 @@ import { endsVoice, voiceClosed } from "#entities/voice-session/closed-event"
 import { retryAfter } from "#entities/voice-session/model"
 import { Frame } from "#server/platform/socket-outbox"
 import type { ChannelMembership } from "./channel-memberships.ts"
-import {
-  type DirectTarget,
-  EntityLink,
-  type LinkOptions,
-  type ReplyCallback
-} from "./entity-link.ts"
+import { EntityLink, type LinkOptions, type ReplyCallback } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
 import type { NodeContexts } from "./node-contexts.ts"
 import type {
@@ -119,12 +114,6 @@ export class ChannelLink
     }
     const drained = end === "drained"
     this.send({ t: "disconnect", playerId, connectionId, drained }, () => this.closeIfIdle())
-  }
-
-  protected override directTarget(): DirectTarget<GatewayCommand> | undefined {
-    const actor = this.options.local.actors.get(this.options.id)
-    const isHere = actor?.activation.accepts(this.context.node, this.attachment) === true
-    return isHere ? actor : undefined
   }
 
   protected override call(inputs: ReadonlyArray<ChannelInput>, call: number) {

@@ -10,6 +10,7 @@
 import { Cause, Clock, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { type CodedError, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
+import type { WatchedActor } from "#entities/live-entity"
 import type { OutputBatch } from "#entities/output-queue"
 import type { FlushScheduler } from "#server/platform/flush"
 import { monotonicMillis } from "#entities/monotonic"
@@ -70,7 +71,10 @@ export abstract class EntityLink<
   Command,
   Output,
   Data,
-  Options extends LinkOptions<unknown, unknown>
+  Options extends LinkOptions<
+    unknown,
+    { readonly actors: ReadonlyMap<string, WatchedActor<Numbered<Command>, Output>> }
+  >
 > {
   protected readonly options: Options
   protected readonly context: NodeContext
@@ -100,7 +104,11 @@ export abstract class EntityLink<
   }
 
   /** The entity, if it lives on this node or a runner link leads to it. */
-  protected abstract directTarget(): DirectTarget<Command> | undefined
+  protected directTarget(): DirectTarget<Command> | undefined {
+    const actor = this.options.local.actors.get(this.options.id)
+    const isHere = actor?.activation.accepts(this.context.node, this.attachment) === true
+    return isHere ? actor : undefined
+  }
 
   /** Sends commands in a call; its number is greater than that of the call before. */
   protected abstract call(

@@ -12,7 +12,7 @@ import {
   type QueueInput,
   type QueueOutput
 } from "#entities/matchmaking-queue/protocol"
-import { type DirectTarget, EntityLink, type LinkOptions } from "./entity-link.ts"
+import { EntityLink, type LinkOptions } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
 import type { NodeContexts } from "./node-contexts.ts"
 
@@ -80,11 +80,6 @@ export class QueueLink extends EntityLink<
       this.send({ t: "cancel", ticketId }, () => this.closeIfIdle())
       this.#fail(ticketId, error)
     }
-  }
-
-  protected override directTarget(): DirectTarget<QueueCommand> | undefined {
-    const actor = this.options.local.actors.get(this.options.id)
-    return actor?.watches(this.context.node, this.attachment) === true ? actor : undefined
   }
 
   protected override call(inputs: ReadonlyArray<QueueInput>) {

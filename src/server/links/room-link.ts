@@ -73,9 +73,7 @@ export class RoomLink
   }
 
   protected override directTarget(): DirectTarget<Command> | undefined {
-    const actor = this.options.local.actors.get(this.roomId)
-    const isHere = actor?.activation.accepts(this.context.node, this.attachment) === true
-    return isHere ? actor : this.#runnerLink()
+    return super.directTarget() ?? this.#runnerLink()
   }
 
   protected override call(inputs: ReadonlyArray<RoomInput>, call: number) {

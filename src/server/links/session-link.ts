@@ -14,7 +14,7 @@ import {
   type SessionOutput,
   sessionsId
 } from "#entities/player-session/protocol"
-import { type DirectTarget, EntityLink, type LinkOptions } from "./entity-link.ts"
+import { EntityLink, type LinkOptions } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
 import type { NodeContexts } from "./node-contexts.ts"
 import { makeReplyDeadlines, noReply, type ReplyDeadline } from "./reply-deadlines.ts"
@@ -86,12 +86,6 @@ export class SessionLink extends EntityLink<
         this.closeIfIdle()
       })
     })
-  }
-
-  protected override directTarget(): DirectTarget<PlayerSessionCommand> | undefined {
-    const actor = this.options.local.actors.get(this.options.id)
-    if (actor === undefined || !actor.watches(this.context.node, this.attachment)) return undefined
-    return { submit: (node, inputs) => actor.submit(node, this.attachment, inputs) }
   }
 
   protected override call(inputs: ReadonlyArray<SessionInput>) {

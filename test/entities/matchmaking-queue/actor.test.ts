@@ -28,19 +28,19 @@ describe("a matchmaking queue", () => {
 
   it("refuses an attachment that the cluster repeats, since replies are lost between the two", () => {
     const { actor } = new QueueHarness(mode)
-    assert.isTrue(actor.admit("n1", 1))
-    assert.isTrue(actor.watches("n1", 1))
-    assert.isFalse(actor.admit("n1", 1))
-    assert.isTrue(actor.admit("n1", 2))
-    assert.isFalse(actor.watches("n1", 1))
+    assert.isTrue(actor.activation.admit("n1", 1))
+    assert.isTrue(actor.activation.accepts("n1", 1))
+    assert.isFalse(actor.activation.admit("n1", 1))
+    assert.isTrue(actor.activation.admit("n1", 2))
+    assert.isFalse(actor.activation.accepts("n1", 1))
   })
 
   it("takes matchmaking tickets of an older release, which does not name its attachments", () => {
     const { actor } = new QueueHarness(mode)
-    assert.isTrue(actor.admit("n1", undefined))
-    assert.isTrue(actor.admit("n1", undefined))
-    assert.isTrue(actor.watches("n1", undefined))
-    assert.isFalse(actor.watches("n3", undefined))
+    assert.isTrue(actor.activation.admit("n1", undefined))
+    assert.isTrue(actor.activation.admit("n1", undefined))
+    assert.isTrue(actor.activation.accepts("n1", undefined))
+    assert.isFalse(actor.activation.accepts("n3", undefined))
   })
 
   it("starts a match exactly at the fill timeout", () => {
@@ -207,7 +207,7 @@ describe("a matchmaking queue", () => {
   it("ends the streams of a matchmaking queue that moves, and sends nothing afterwards", () => {
     const queue = new QueueHarness(mode)
     for (const ticket of ["a", "b"]) queue.enqueue(ticket)
-    queue.actor.end()
+    queue.actor.activation.fence()
     assert.deepStrictEqual(queue.endedStreams, ["n1", "n2"])
     queue.seat()
     assert.strictEqual(queue.outcomes.size, 0)

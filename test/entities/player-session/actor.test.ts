@@ -99,13 +99,15 @@ describe("a bucket of sessions", () => {
     harness.completeLoad()
     const { seq, watch } = harness.gateways.n1
     const claim = { t: "claim", playerId, connectionId, reservation: ticket("t1") } as const
-    harness.actor.submit("n1", watch, [{ seq, command: claim }])
-    harness.actor.submit("n1", watch - 1, [{ seq: seq + 1, command: claim }])
+    harness.actor.submit("n1", [{ seq, command: claim }])
     assert.deepStrictEqual(harness.actor.stateOf("p1")?.reservation, { kind: "none" })
-    assert.isFalse(harness.actor.admit("n3", 0))
-    assert.isTrue(harness.actor.admit("n3", 2))
-    assert.isFalse(harness.actor.admit("n3", 2))
-    assert.isFalse(harness.actor.admit("n3", 1))
+    const { activation } = harness.actor
+    assert.isTrue(activation.accepts("n1", watch))
+    assert.isFalse(activation.accepts("n1", watch - 1))
+    assert.isFalse(activation.admit("n3", 0))
+    assert.isTrue(activation.admit("n3", 2))
+    assert.isFalse(activation.admit("n3", 2))
+    assert.isFalse(activation.admit("n3", 1))
   })
 
   it("grants nothing and ends its streams once a bucket of sessions has lost its lease", () => {
