@@ -17,14 +17,16 @@ const ReservationSchema = Schema.Union([
 
 const player = { playerId: Schema.String }
 const connection = { ...player, connectionId: Schema.String }
+const confirmation = { ...connection, ticketId: Schema.String, roomId: Schema.String }
 
 /** A command of the state machine, with its player. */
 export const PlayerSessionCommand = Schema.Union([
   command("attach", { ...connection, reservation: ReservationSchema }),
   command("detach", connection),
   command("claim", { ...connection, reservation: ReservationSchema }),
-  // `ReservationManager.confirm` sends it. Renaming the tag takes two releases.
-  command("settle", { ...connection, ticketId: Schema.String, roomId: Schema.String }),
+  command("confirm", confirmation),
+  // The name of `confirm` in release 0.1, which does not know the new one: 0.2 still sends this one.
+  command("settle", confirmation),
   command("release", { ...player, reservation: ReservationSchema })
 ])
 export type PlayerSessionCommand = typeof PlayerSessionCommand.Type

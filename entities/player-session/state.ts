@@ -24,12 +24,9 @@ export type SessionCommand =
   | { readonly t: "attach"; readonly connectionId: string; readonly reservation: Reservation }
   | { readonly t: "detach"; readonly connectionId: string }
   | { readonly t: "claim"; readonly connectionId: string; readonly reservation: Reservation }
-  /**
-   * The queue found a room for a ticket of this connection. {@link confirm} decides it; the tag is a part
-   * of the calls between runners, so renaming it takes two releases.
-   */
+  /** The queue found a room for a ticket of this connection. Release 0.1 names it `settle`. */
   | {
-      readonly t: "settle"
+      readonly t: "confirm" | "settle"
       readonly connectionId: string
       readonly ticketId: string
       readonly roomId: string
@@ -93,7 +90,7 @@ const claim = (
  */
 const confirm = (
   state: SessionState,
-  command: Extract<SessionCommand, { t: "settle" }>
+  command: Extract<SessionCommand, { ticketId: string }>
 ): Result.Result<SessionDecision, Unavailable> => {
   const { connectionId, roomId, ticketId } = command
   const seat: Reservation = { kind: "seat", roomId }
@@ -122,6 +119,7 @@ export const decide = (
       })
     case "claim":
       return claim(state, command.connectionId, command.reservation)
+    case "confirm":
     case "settle":
       return confirm(state, command)
     case "release":

@@ -179,7 +179,7 @@ export const sessionSteps: fc.Arbitrary<ReadonlyArray<SessionCommand>> = fc.arra
       reservation: heldReservation
     }),
     fc.record({
-      t: fc.constant("settle" as const),
+      t: fc.constantFrom("confirm" as const, "settle" as const),
       connectionId: connection,
       ticketId: ticket,
       roomId: room

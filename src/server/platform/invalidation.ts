@@ -31,7 +31,8 @@ import { orDieWithTimeout } from "#sql/database"
  * - `runners`: the list of runners;
  * - `functions`: the functions of the environment `id`;
  * - `everything`: any of them;
- * - `asked` and `heard`: a request for acknowledgements, and an acknowledgement.
+ * - `ackRequest` and `ack`: a request for acknowledgements, and an acknowledgement. Release 0.1 knows them
+ *   as `asked` and `heard` only, which this release therefore sends.
  */
 const Change = Schema.Struct({
   kind: Schema.Literals([
@@ -42,6 +43,8 @@ const Change = Schema.Struct({
     "runners",
     "functions",
     "everything",
+    "ackRequest",
+    "ack",
     "asked",
     "heard"
   ]),
@@ -144,8 +147,9 @@ const makeAcknowledgements = (sql: SqlClient.SqlClient, publish: Listener) => {
     )
   }).pipe(Effect.raceFirst(acknowledgementsOverdue), Effect.ignoreCause)
   const acknowledge: Listener = ({ id, kind }) => {
-    if (kind === "asked") return Effect.asVoid(Effect.forkDetach(publish({ kind: "heard", id })))
-    const request = kind === "heard" ? pending.get(id) : undefined
+    if (kind === "asked" || kind === "ackRequest")
+      return Effect.asVoid(Effect.forkDetach(publish({ kind: "heard", id })))
+    const request = kind === "heard" || kind === "ack" ? pending.get(id) : undefined
     if (request === undefined || --request.missing > 0) return Effect.void
     return Effect.asVoid(Deferred.succeed(request.all, undefined))
   }

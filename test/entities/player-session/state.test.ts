@@ -138,7 +138,7 @@ describe("the reservation of a session", () => {
     session.attach("c2")
     assert.deepStrictEqual(session.state.reservation, noReservation)
     assert.strictEqual(
-      session.run({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
+      session.run({ t: "confirm", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
       "unavailable"
     )
   })
@@ -156,30 +156,28 @@ describe("the reservation of a session", () => {
 })
 
 describe("a match of a session's ticket", () => {
-  it("turns a matched ticket into a seat, also when the match is repeated", () => {
-    const session = new Session().attach("c1")
-    session.claim("c1", ticket("t1"))
-    const confirm: SessionCommand = {
-      t: "settle",
-      connectionId: "c1",
-      ticketId: "t1",
-      roomId: "r1"
+  it.each(["confirm", "settle"] as const)(
+    "turns a matched ticket into a seat by %s, also when the match is repeated",
+    (t) => {
+      const session = new Session().attach("c1")
+      session.claim("c1", ticket("t1"))
+      const confirm: SessionCommand = { t, connectionId: "c1", ticketId: "t1", roomId: "r1" }
+      assert.strictEqual(session.run(confirm), "granted")
+      assert.strictEqual(session.run(confirm), "granted")
+      assert.deepStrictEqual(session.state.reservation, seat("r1"))
     }
-    assert.strictEqual(session.run(confirm), "granted")
-    assert.strictEqual(session.run(confirm), "granted")
-    assert.deepStrictEqual(session.state.reservation, seat("r1"))
-  })
+  )
 
   it("refuses a match for a foreign ticket, and for a second room", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t2"))
     assert.strictEqual(
-      session.run({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
+      session.run({ t: "confirm", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
       "unavailable"
     )
-    session.run({ t: "settle", connectionId: "c1", ticketId: "t2", roomId: "r2" })
+    session.run({ t: "confirm", connectionId: "c1", ticketId: "t2", roomId: "r2" })
     assert.strictEqual(
-      session.run({ t: "settle", connectionId: "c1", ticketId: "t2", roomId: "r3" }),
+      session.run({ t: "confirm", connectionId: "c1", ticketId: "t2", roomId: "r3" }),
       "unavailable"
     )
     assert.deepStrictEqual(session.state.reservation, seat("r2"))
