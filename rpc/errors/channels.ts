@@ -83,3 +83,10 @@ export class ChannelListFull extends detailed<ChannelListFull>()(
   "The channel's list is full.",
   { limit: Schema.Int }
 ) {}
+
+/** The environment has no such channel. */
+export class ChannelNotFound extends coded<ChannelNotFound>()(
+  "channel_not_found",
+  404,
+  "There is no such channel."
+) {}

@@ -16,3 +16,10 @@ export class PaymentsUnavailable extends coded<PaymentsUnavailable>()(
   503,
   "Payments are not available."
 ) {}
+
+/** Functions need prepaid credit. Add credit and retry. */
+export class PrepaidRequired extends coded<PrepaidRequired>()(
+  "prepaid_required",
+  402,
+  "Functions need prepaid credit."
+) {}

@@ -24,3 +24,10 @@ export class VoiceUnavailable extends coded<VoiceUnavailable>()(
   503,
   "The voice call cannot be joined now."
 ) {}
+
+/** The voice settings cannot change during a call. Retry after it has ended. */
+export class VoiceInUse extends coded<VoiceInUse>()(
+  "voice_in_use",
+  409,
+  "Someone is in this channel's voice call."
+) {}

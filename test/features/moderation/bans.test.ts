@@ -4,7 +4,8 @@ import { DateTime, Result } from "effect"
 import * as fc from "fast-check"
 import { AppealId, EnvironmentId, PlayerId, SanctionId } from "#rpc/ids"
 import type { SanctionRow } from "#sql/moderation"
-import { closeExpiredAppeal, appeal, ban, lift, resolve } from "#server/features/moderation/bans"
+import { appeal, closeExpiredAppeal, resolve } from "#server/features/moderation/appeal-rules"
+import { ban, lift } from "#server/features/moderation/bans"
 import { isActive } from "#server/features/players/active-ban"
 
 const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, "0")}`

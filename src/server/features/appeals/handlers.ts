@@ -1,4 +1,4 @@
-/** A player's own bans and appeals over HTTP. The rules are those of moderation. */
+/** A player's own bans and appeals over HTTP. The rules are in `../moderation/appeal-rules.ts`. */
 import { Effect, Layer } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"

@@ -12,7 +12,7 @@ import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { countFailures, withRetryAfter, takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { makeRedirectUrlCheck } from "../hosting/redirect-urls.ts"
+import { makeRedirectUrlCheck } from "../oauth/redirect-urls.ts"
 import { EmailLinks } from "./links.ts"
 import { EmailAccounts, type LinkTarget } from "./service.ts"
 

@@ -19,7 +19,8 @@ import type { AppealItem, Ban, BanResult } from "#rpc/moderation"
 import { type AppealsPage, type SanctionRow, SanctionRepository } from "#sql/moderation"
 import { Invalidation } from "#server/platform/invalidation"
 import { PlayerStatusCache } from "../players/status-cache.ts"
-import { appeal, ban, lift, resolve } from "./bans.ts"
+import { appeal, resolve } from "./appeal-rules.ts"
+import { ban, lift } from "./bans.ts"
 import { appealItem, banResult, sanctionView } from "./views.ts"
 
 const millisPerHour = 3_600_000

@@ -5,7 +5,7 @@ import type { PlayerId } from "#rpc/ids"
 import type { AppealItem, BanResult, OperatorSanction } from "#rpc/moderation"
 import type { SanctionRow } from "#sql/moderation"
 import { isActive } from "../players/active-ban.ts"
-import { closeExpiredAppeal } from "./bans.ts"
+import { closeExpiredAppeal } from "./appeal-rules.ts"
 
 const iso = DateTime.formatIso
 

@@ -24,7 +24,7 @@ import type { ProviderReturn, ProviderSession, StartRequest } from "#rpc/oauth/s
 import { makeTransaction } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
-import { makeRedirectUrlCheck } from "../hosting/redirect-urls.ts"
+import { makeRedirectUrlCheck } from "./redirect-urls.ts"
 import { Sessions } from "../sessions/service.ts"
 import type { ProviderSignIn } from "./clients.ts"
 import { type FlowContext, FlowStore } from "./flow-store.ts"

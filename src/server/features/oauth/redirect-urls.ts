@@ -5,7 +5,7 @@ import { redirectUrlAllowed } from "#rpc/config-document/auth"
 import { invalidField } from "#server/platform/invalid-request"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
-import { HostedApps } from "./apps.ts"
+import { HostedApps } from "../hosting/apps.ts"
 
 /**
  * Fails with `invalid_request` when the environment does not allow a redirect URL. `path` is the JSON

@@ -10,7 +10,7 @@ import { FunctionsRepository } from "#sql/functions/settings"
 import { apiGroup, mounted } from "#server/platform/api-group"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
-import { FunctionsRuntime } from "./runtime.ts"
+import { FunctionsRuntime } from "../functions/runtime.ts"
 
 /** State of Functions. A deployment offers them where its machine can run them. */
 const makeFunctions = Effect.gen(function* () {
