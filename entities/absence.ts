@@ -8,7 +8,26 @@
  *
  * Both are bounded, counted from the drop. A leave, a kick and a ban remove the member, who has none.
  */
-import { graces } from "#rpc/limits"
+
+/** Graces of seats and memberships while players cannot return, counted from the drop. */
+export const graces = {
+  /** Time for which a grace stands still while players of its environment wait for admission. */
+  waitingSeconds: 120,
+  /** Longest absence, whatever the reasons for which the grace stood still. */
+  absenceSeconds: 600,
+  /** A connection that waits longer than this for its admission holds the graces of its environment. */
+  admissionMillis: 1000,
+  /** Interval at which a node looks for environments whose players wait, here and on other nodes. */
+  lookMillis: 500,
+  readMillis: 2000,
+  /**
+   * Time for which a hold outlasts the last wait that was seen: the longest delay of a client between two
+   * attempts. Those whose attempts failed because of the others come back within it.
+   */
+  holdMillis: 15_000,
+  /** Environments whose waiting players one node reports. Beyond it, those that wait longest. */
+  reportedEnvironmentsMax: 1000
+} as const
 
 const waitingMillis = graces.waitingSeconds * 1000
 const absenceMillis = graces.absenceSeconds * 1000

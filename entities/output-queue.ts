@@ -5,9 +5,10 @@
  */
 import { Cause, Effect, Queue, type Scope } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
-import { rooms } from "#rpc/limits"
 import type { LocalActors } from "./local-actors.ts"
 import type { Watcher } from "./watchers.ts"
+
+export const watchBufferItems = 16_384
 
 /** Outputs of one step, with the epoch of the activation that sent them. */
 export interface OutputBatch<Output> {
@@ -33,7 +34,7 @@ export const makeOutputQueue = Effect.fnUntraced(function* <Actor, Output>(optio
   readonly detach: (watcher: Watcher<Output>) => void
 }): Effect.fn.Return<Queue.Dequeue<OutputBatch<Output>, Unavailable>, never, Scope.Scope> {
   const { epoch, id, local, remote } = options
-  const queue = yield* Queue.bounded<OutputBatch<Output>, Unavailable>(rooms.watchBufferItems)
+  const queue = yield* Queue.bounded<OutputBatch<Output>, Unavailable>(watchBufferItems)
   let ended = false
   const end = (): void => {
     ended = true

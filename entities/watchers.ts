@@ -3,7 +3,12 @@
  * when an expected node is absent. The cluster repeats a call when its connection breaks, so
  * attachments and calls carry numbers, and a repeated number is ignored.
  */
-import { rooms } from "#rpc/limits"
+
+/** Absence of a gateway's watch after which its members count as disconnected. */
+const watchAbsenceSeconds = 5
+
+/** Nodes whose last attachment an entity remembers, to ignore a repeated older one. */
+export const watchersRememberedMax = 256
 
 /** Receiver of an entity's outputs to one node. */
 export interface Watcher<Output> {
@@ -17,7 +22,7 @@ interface Watching<Output> {
   batch: Array<Output>
 }
 
-const absenceMillis = rooms.watchAbsenceSeconds * 1000
+const absenceMillis = watchAbsenceSeconds * 1000
 
 export class Watchers<Output> {
   readonly #watching = new Map<string, Watching<Output>>()
@@ -133,7 +138,7 @@ export class Watchers<Output> {
    */
   #forgetOldest(): void {
     for (const node of this.#attachments.keys()) {
-      if (this.#attachments.size <= rooms.watchersRememberedMax) return
+      if (this.#attachments.size <= watchersRememberedMax) return
       if (!this.#watching.has(node)) this.#attachments.delete(node)
     }
   }

@@ -4,7 +4,12 @@
  * the number of entities bounds the backlog while the database is away.
  */
 import { Array, Clock, Deferred, Effect, Schedule, Semaphore } from "effect"
-import { rooms } from "#rpc/limits"
+
+/** Longest planned time between a change and its snapshot. The guarantee is one second. */
+export const snapshotMillis = 400
+
+/** Wait of a change for its snapshot, in a cluster, after which the room withholds replies. */
+export const snapshotDeadlineMillis = 1000
 
 /** Monotonic counters of one node's snapshot writes. */
 export class SnapshotStats {
@@ -111,7 +116,7 @@ export const makeWriteBehind = Effect.fnUntraced(function* <
 
   /** Flushes in the background until the scope closes. */
   const flushPeriodically = <A, E, R>(flush: Effect.Effect<A, E, R>) =>
-    warn(flush).pipe(Effect.repeat(Schedule.spaced(rooms.snapshotMillis)), Effect.forkScoped)
+    warn(flush).pipe(Effect.repeat(Schedule.spaced(snapshotMillis)), Effect.forkScoped)
 
   const markDirty = (actor: Actor): void => {
     dirty.add(actor)

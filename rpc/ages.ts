@@ -8,7 +8,8 @@ import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import type { EnvironmentConfig } from "./config-document/document.ts"
 import { AgeChangeNotAllowed, NotFound, wire } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
-import { ages as limits } from "./limits.ts"
+
+const yearsMax = 150
 
 /** Age bands, the strictest first: under 13, under 18, and older. */
 export const AgeBand = Schema.Literals(["child", "teen", "adult"])
@@ -75,7 +76,7 @@ export const ageProfileOf = (
   return { ageBand, declaredAgeBand, capabilities: capabilitiesOf(ageBand) }
 }
 
-const Years = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limits.yearsMax }))
+const Years = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: yearsMax }))
 
 /**
  * An age report of the device's platform: Play Age Signals or Declared Age Range. The bounds are in

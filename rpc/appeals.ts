@@ -15,9 +15,14 @@ import {
 } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
 import { SanctionId } from "./ids.ts"
-import { moderation, rateWindows } from "./limits.ts"
 import { RefreshToken } from "./sessions.ts"
 import { textUpTo, Timestamp } from "./text.ts"
+import { secondsPerHour } from "./units.ts"
+
+const appealMaxCharacters = 2000
+
+/** Appeals of one player, or of one session. */
+export const appealWindow = { limit: 5, seconds: secondsPerHour } as const
 
 export const AppealStatus = Schema.Literals(["open", "accepted", "rejected"])
 export type AppealStatus = typeof AppealStatus.Type
@@ -49,7 +54,7 @@ export const Sanction = Schema.Struct({
 })
 export type Sanction = typeof Sanction.Type
 
-const Message = textUpTo(moderation.appealMaxCharacters)
+const Message = textUpTo(appealMaxCharacters)
 
 const Appealed = Schema.Struct({ sanction: Sanction })
   .annotate({ identifier: "Appealed", description: "The ban with its appeal." })
@@ -76,7 +81,7 @@ export class SanctionsApi extends group(
       error: [wire(NotFound), wire(AlreadyAppealed), wire(SanctionInactive)]
     })
       .annotate(OpenToBanned, true)
-      .annotate(PlayerRate, { ...rateWindows.appeals, name: "appeal" })
+      .annotate(PlayerRate, { ...appealWindow, name: "appeal" })
       .annotate(OpenApi.Summary, "Appeal against a ban")
   )
   .prefix("/v1/players/me")

@@ -34,7 +34,7 @@ import type {
   ProjectId,
   SessionId
 } from "./ids.ts"
-import { http, type RateWindow, type Throttle } from "./limits.ts"
+import { http } from "./limits.ts"
 
 /** The two environments of every project. */
 export const EnvironmentName = Schema.Literals(["development", "production"])
@@ -183,6 +183,18 @@ export class PlayerInPath extends HttpApiMiddleware.Service<
   PlayerInPath,
   { provides: CurrentPlayer; requires: CurrentEnvironment }
 >()("rpc/auth/PlayerInPath", { error: wire(PlayerNotFound) }) {}
+
+/** One token bucket: `burst` requests at once, refilled evenly over `seconds`. */
+export interface Throttle {
+  readonly burst: number
+  readonly seconds: number
+}
+
+/** One sliding window: no `seconds` ever contain more than `limit` requests. */
+export interface RateWindow {
+  readonly limit: number
+  readonly seconds: number
+}
 
 /** A rate limit of one player's calls of an endpoint; `name` is the word of its key. */
 export type PlayerLimit = (Throttle | RateWindow) & { readonly name: string }

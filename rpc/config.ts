@@ -13,6 +13,7 @@ import {
   SecretKey
 } from "./auth.ts"
 import { Definitions } from "./config-document/definitions.ts"
+import { configLimits } from "./config-document/limits.ts"
 import {
   ConfigConflict,
   FeatureUnavailable,
@@ -23,7 +24,6 @@ import {
 } from "./errors/codes.ts"
 import { feature, group, tagMount } from "./feature.ts"
 import { exceedsDepth } from "./json.ts"
-import { config } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
 import { operation, type OperationFacts } from "./operations.ts"
 import { PageLimit } from "./pages.ts"
@@ -43,8 +43,8 @@ export type ConfigPushed = typeof ConfigPushed.Type
 /** Payload of a push: JSON of bounded depth. The service checks the schema of the config later. */
 const Pushed = Schema.Unknown.check(
   Schema.makeFilter((document) =>
-    exceedsDepth(document, config.documentDepthMax)
-      ? `Expected at most ${config.documentDepthMax} levels of nesting`
+    exceedsDepth(document, configLimits.documentDepthMax)
+      ? `Expected at most ${configLimits.documentDepthMax} levels of nesting`
       : undefined
   )
 ).pipe(Schema.decodeTo(Schema.Json))
@@ -102,7 +102,7 @@ const documents = <Id extends string, P extends MountParams>(id: Id, params: P) 
     })
       .annotateMerge(operation("Validate a whole config document and apply it", operations.push))
       .annotate(CallerRate, pushRate)
-      .annotate(BodyMaxBytes, config.bodyMaxBytes),
+      .annotate(BodyMaxBytes, configLimits.bodyMaxBytes),
     HttpApiEndpoint.get("versions", "/config/versions", {
       params,
       query: { limit: Schema.optionalKey(PageLimit), cursor: Schema.optionalKey(VersionText) },
@@ -202,7 +202,7 @@ export class ConfigExchangeApi extends underKey(
         )
         .annotate(CallerRate, pushRate)
     )
-    .annotateEndpoints(BodyMaxBytes, config.bodyMaxBytes)
+    .annotateEndpoints(BodyMaxBytes, configLimits.bodyMaxBytes)
 ) {}
 
 /**

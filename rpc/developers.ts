@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DeveloperSession, Requests } from "./auth.ts"
 import { featureTable } from "./config-document/features.ts"
-import { Email, GivenEmail, GivenPassword, NewPassword } from "./email.ts"
+import { Email, emailLimits, GivenEmail, GivenPassword, NewPassword } from "./email.ts"
 import {
   AlreadyRedeemed,
   EmailTaken,
@@ -23,9 +23,11 @@ import {
 } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
 import { DeveloperId } from "./ids.ts"
-import { developers, email as emails } from "./limits.ts"
 import { repeatable, repeatErrors } from "./spent-secrets.ts"
 import { nameUpTo, Timestamp } from "./text.ts"
+
+export const developerNameMaxCharacters = 80
+const inviteCodeMaxCharacters = 128
 
 /** A developer's own account. */
 export const Developer = Schema.Struct({
@@ -87,13 +89,11 @@ export const DeveloperIdentity = Schema.Struct({
 })
 export type DeveloperIdentity = typeof DeveloperIdentity.Type
 
-const DeveloperName = nameUpTo(developers.nameMaxCharacters)
+const DeveloperName = nameUpTo(developerNameMaxCharacters)
 
 /** Fields that admit a new account where sign-up is not open. */
 export const invitation = {
-  inviteCode: Schema.optionalKey(
-    Schema.String.check(Schema.isMaxLength(developers.inviteCodeMaxCharacters))
-  ),
+  inviteCode: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(inviteCodeMaxCharacters))),
   /**
    * Setup token, required for the first account of a production deployment. That account needs no
    * invite code.
@@ -151,7 +151,7 @@ export class DeveloperSignInApi extends group(
     HttpApiEndpoint.post("verifyEmail", "/email/verify", {
       headers: repeatable,
       payload: Schema.Struct({
-        token: Schema.String.check(Schema.isBetweenLength(1, emails.tokenMaxCharacters))
+        token: Schema.String.check(Schema.isBetweenLength(1, emailLimits.tokenMaxCharacters))
       }),
       success: DeveloperResponse,
       error: [wire(InvalidToken).pipe(HttpApiSchema.status(400)), ...repeatErrors]
@@ -197,7 +197,7 @@ export class DevelopersApi extends group(
     HttpApiEndpoint.post("redeemInvite", "/me/invite-code", {
       headers: repeatable,
       payload: Schema.Struct({
-        code: Schema.String.check(Schema.isMaxLength(developers.inviteCodeMaxCharacters))
+        code: Schema.String.check(Schema.isMaxLength(inviteCodeMaxCharacters))
       }),
       success: InviteCredit,
       error: [

@@ -24,10 +24,31 @@ import {
   wire
 } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
-import { email as limits, sessions } from "./limits.ts"
 import { DisplayName, PlayerResponse } from "./players.ts"
-import { RefreshToken, Session } from "./sessions.ts"
+import { RefreshToken, Session, sessionLimits } from "./sessions.ts"
 import { repeatable, repeatErrors } from "./spent-secrets.ts"
+import { secondsPerHour } from "./units.ts"
+
+/** Email addresses and the links in mails. */
+export const emailLimits = {
+  addressMaxCharacters: 254,
+  redirectUrlMaxCharacters: 2048,
+  tokenMaxCharacters: 128
+} as const
+
+/** Sign-ups and sign-ins of players and of developers, by email address. */
+export const signInThrottles = {
+  signupPerAddress: { burst: 10, seconds: 3600 },
+  /**
+   * Failed sign-ins: of one account from one address, of one account from anywhere, and from one
+   * address to any account. NIST SP 800-63B allows at most 100 attempts for each account.
+   */
+  loginPerAccount: { burst: 10, seconds: 900 },
+  loginPerAccountAnywhere: { burst: 100, seconds: secondsPerHour },
+  loginPerAddress: { burst: 60, seconds: 900 },
+  /** Reset links requested from one IP address, for any account. */
+  forgotPerAddress: { burst: 30, seconds: secondsPerHour }
+} as const
 
 /** Excludes every character with a meaning in mail headers. */
 const addressForm = /^[^\s@"(),:;<>[\]\\\p{C}]+@[^\s@"(),:;<>[\]\\\p{C}]+$/u
@@ -67,12 +88,12 @@ const isAddress = (text: string): boolean => {
   return asciiDomain(address.slice(address.lastIndexOf("@") + 1)) !== undefined
 }
 
-const addressIssue = `Expected an email address of at most ${limits.addressMaxCharacters} characters`
+const addressIssue = `Expected an email address of at most ${emailLimits.addressMaxCharacters} characters`
 
 const addressOf = (isValid: (text: string) => boolean) =>
   Schema.String.check(
     Schema.makeFilter((text: string) =>
-      isValid(text) && normalizeEmail(text).length <= limits.addressMaxCharacters
+      isValid(text) && normalizeEmail(text).length <= emailLimits.addressMaxCharacters
         ? undefined
         : addressIssue
     )
@@ -95,30 +116,30 @@ export const isGivenEmail = Schema.is(GivenEmail)
 
 /** A new password: 8 to 256 characters. Characters beyond the basic plane count as one. */
 export const NewPassword = Schema.String.check(
-  Schema.isBetweenLength(sessions.passwordMinCharacters, sessions.passwordMaxCharacters),
+  Schema.isBetweenLength(sessionLimits.passwordMinCharacters, sessionLimits.passwordMaxCharacters),
   Schema.makeFilter((text: string) => {
     if (!text.isWellFormed()) return "Expected no lone surrogates"
     // The check above names a text that is too short in any count.
-    const min = sessions.passwordMinCharacters
+    const min = sessionLimits.passwordMinCharacters
     return text.length < min || [...text].length >= min
       ? undefined
-      : `Expected at least ${sessions.passwordMinCharacters} characters`
+      : `Expected at least ${sessionLimits.passwordMinCharacters} characters`
   })
 )
 
 /** An existing password that the service verifies. */
 export const GivenPassword = Schema.String.check(
-  Schema.isBetweenLength(1, sessions.passwordMaxCharacters)
+  Schema.isBetweenLength(1, sessionLimits.passwordMaxCharacters)
 )
 
 /**
  * Target of the link in the mail. It must match `auth.redirectUrls`, else 400 `invalid_request`.
  */
 const redirectUrl = Schema.optionalKey(
-  Schema.String.check(Schema.isMaxLength(limits.redirectUrlMaxCharacters))
+  Schema.String.check(Schema.isMaxLength(emailLimits.redirectUrlMaxCharacters))
 )
 
-const Token = Schema.String.check(Schema.isBetweenLength(1, limits.tokenMaxCharacters))
+const Token = Schema.String.check(Schema.isBetweenLength(1, emailLimits.tokenMaxCharacters))
 
 /** 400 for a link that was used, has expired or never existed. */
 const invalidToken = wire(InvalidToken).pipe(HttpApiSchema.status(400))

@@ -1,6 +1,6 @@
 /** JSON that players send: its schemas, its depth, and numbers that change on their way. */
 import { Schema } from "effect"
-import { rooms } from "./limits.ts"
+import { roomLimits } from "./rooms/limits.ts"
 import { isStorable } from "./text.ts"
 
 /**
@@ -23,7 +23,8 @@ const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | und
     return `The text at ${path.join(".")} must not have NUL characters or lone surrogates`
   }
   if (typeof value !== "object" || value === null) return undefined
-  if (path.length > rooms.stateDepthMax) return `Expected at most ${rooms.stateDepthMax} levels`
+  if (path.length > roomLimits.stateDepthMax)
+    return `Expected at most ${roomLimits.stateDepthMax} levels`
   for (const [key, member] of Object.entries(value)) {
     if (!isStorable(key)) return "Keys must not have NUL characters or lone surrogates"
     if (prototypeKeys.has(key)) return `The key ${[...path, key].join(".")} is not allowed`
@@ -48,8 +49,8 @@ export const AcceptedJsonObject = Schema.Record(Schema.String, Schema.Unknown)
 /** JSON value of at most 64 levels. Deeper nesting would overflow the stack of the encoder. */
 export const MessageData = Schema.Unknown.check(
   Schema.makeFilter((data) =>
-    exceedsDepth(data, rooms.dataDepthMax)
-      ? `Expected at most ${rooms.dataDepthMax} levels`
+    exceedsDepth(data, roomLimits.dataDepthMax)
+      ? `Expected at most ${roomLimits.dataDepthMax} levels`
       : undefined
   )
 )

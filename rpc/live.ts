@@ -11,6 +11,20 @@ import { AcceptedJsonObject } from "./json.ts"
 import { PublicRoom } from "./rooms/api.ts"
 import { Timestamp } from "./text.ts"
 
+/** Bounds of the live view, and of the reports of nodes that it shows. */
+export const liveLimits = {
+  /** Rooms, and channels, that the live view lists. */
+  listedMax: 500,
+  /** Voice calls that the live view lists. */
+  callsMax: 100,
+  /**
+   * Interval at which a node reports its live rooms and channels. A report is valid for
+   * `trustMillis`.
+   */
+  reportMillis: 2000,
+  trustMillis: 10_000
+} as const
+
 const LiveMember = Schema.Struct({
   id: Schema.String,
   displayName: Schema.String,

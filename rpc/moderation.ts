@@ -16,11 +16,17 @@ import {
 } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
 import { AppealId, PlayerId, SanctionId } from "./ids.ts"
-import { moderation as limits } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
 import { operation, type OperationFacts } from "./operations.ts"
 import { PageLimit } from "./pages.ts"
 import { textUpTo, Timestamp } from "./text.ts"
+
+const reasonMaxCharacters = 500
+const noteMaxCharacters = 500
+
+/** 366 days. */
+const banHoursMax = 8784
+const responseMaxCharacters = 2000
 
 /** A player after a ban or unban. `revokedSessions` counts the sessions that this call revoked. */
 export const BanResult = Schema.Struct({
@@ -44,10 +50,10 @@ export type BanResult = typeof BanResult.Type
  * ban lasts until it is lifted; only a secret key may set it.
  */
 export const Ban = Schema.Struct({
-  reason: Schema.optionalKey(textUpTo(limits.reasonMaxCharacters)),
-  publicNote: Schema.optionalKey(textUpTo(limits.noteMaxCharacters)),
+  reason: Schema.optionalKey(textUpTo(reasonMaxCharacters)),
+  publicNote: Schema.optionalKey(textUpTo(noteMaxCharacters)),
   durationHours: Schema.optionalKey(
-    Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(limits.banHoursMax))
+    Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(banHoursMax))
   )
 })
 export type Ban = typeof Ban.Type
@@ -181,7 +187,7 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
       params: { ...params, appealId: Schema.String },
       payload: Schema.Struct({
         accept: Schema.Boolean,
-        response: Schema.optionalKey(textUpTo(limits.responseMaxCharacters))
+        response: Schema.optionalKey(textUpTo(responseMaxCharacters))
       }),
       success: ResolvedAppeal,
       error: [wire(NotFound), wire(AlreadyResolved)]

@@ -19,9 +19,14 @@ import {
 } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
 import { CheckoutId, LedgerEntryId } from "./ids.ts"
-import { money as limits } from "./limits.ts"
 import { PageLimit } from "./pages.ts"
 import { Timestamp } from "./text.ts"
+import { KiB } from "./units.ts"
+
+const returnUrlMaxCharacters = 2048
+
+/** An event of the payment provider. */
+const eventMaxBytes = 256 * KiB
 
 /** The only currency of balances and prices. */
 export const Currency = Schema.Literal("usd")
@@ -83,7 +88,7 @@ const CheckoutResponse = Schema.Struct({ checkout: Checkout }).annotate({
 
 /** A page to return to: `https`, or `http` on the developer's own machine. */
 const ReturnUrl = Schema.String.check(
-  Schema.isMaxLength(limits.returnUrlMaxCharacters),
+  Schema.isMaxLength(returnUrlMaxCharacters),
   Schema.makeFilter(
     (text) => {
       // A parser ignores spaces around a URL; the payment provider does not.
@@ -232,7 +237,7 @@ export class PaymentsApi extends group(
       error: [wire(PaymentsUnavailable), wire(NotFound)]
     })
       .annotate(OpenApi.Summary, "Receive an event of Stripe")
-      .annotate(BodyMaxBytes, limits.eventMaxBytes)
+      .annotate(BodyMaxBytes, eventMaxBytes)
       .annotate(KeepsBodyText, true)
   )
   .prefix("/v1/payments")

@@ -7,16 +7,15 @@ import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { PlayerRate, PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { InvalidCredentials, NotFound, PlayerNotFound, wire } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
-import { sessions as limits } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
 import { Deleted } from "./responses.ts"
-import { RefreshToken } from "./sessions.ts"
+import { RefreshToken, sessionLimits } from "./sessions.ts"
 import { Timestamp } from "./text.ts"
 
 /** Confirms a deletion: the password for a player with an email, otherwise the refresh token. */
 const DeletionProof = Schema.Struct({
   password: Schema.optionalKey(
-    Schema.String.check(Schema.isMaxLength(limits.passwordMaxCharacters))
+    Schema.String.check(Schema.isMaxLength(sessionLimits.passwordMaxCharacters))
   ),
   refreshToken: Schema.optionalKey(RefreshToken.fields.refreshToken)
 }).check(

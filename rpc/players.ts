@@ -5,13 +5,14 @@ import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { NotFound, PlayerNotFound, wire } from "./errors/codes.ts"
 import { feature, group } from "./feature.ts"
 import { PlayerId } from "./ids.ts"
-import { sessions } from "./limits.ts"
 import { forPlayer, playerParams } from "./mounts.ts"
 import { operation } from "./operations.ts"
 import { nameUpTo, Timestamp } from "./text.ts"
 
+export const displayNameMaxCharacters = 32
+
 /** Name that others see: 1 to 32 characters. It need not be unique. */
-export const DisplayName = nameUpTo(sessions.displayNameMaxCharacters)
+export const DisplayName = nameUpTo(displayNameMaxCharacters)
 
 /** A sign-in method; a guest has the single entry `guest`. */
 export const Identity = Schema.Struct({ provider: Schema.String }).annotate({

@@ -22,7 +22,6 @@ import {
   Unavailable,
   WireError
 } from "./errors/codes.ts"
-import { socket } from "./limits.ts"
 import { MatchmakingFrames } from "./matchmaking.ts"
 import { PeerFrames } from "./peers.ts"
 import { frame } from "./frames.ts"
@@ -31,12 +30,14 @@ import { RoomFrames } from "./rooms/frames.ts"
 import { Timestamp } from "./text.ts"
 import { VoiceEvent, VoiceFrames } from "./voice.ts"
 
+export const ridMaxCharacters = 64
+
 // Opening --------------------------------------------------------------------------------------
 
 /** The first frame of a socket, within five seconds. Later, `{ t: "auth", token }` renews the token. */
 export const AuthFrame = Schema.Struct({
   t: Schema.Literal("auth"),
-  rid: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(socket.ridMaxCharacters))),
+  rid: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(ridMaxCharacters))),
   key: Schema.optionalKey(Schema.String),
   token: Schema.optionalKey(Schema.String),
   anon: Schema.optionalKey(Schema.Boolean)

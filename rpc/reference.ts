@@ -6,7 +6,7 @@
 import { Context, Schema, SchemaAST } from "effect"
 import type { Rpc } from "effect/rpc"
 import { OpenApi } from "effect/http-api"
-import { channels } from "./limits.ts"
+import { channelLimits } from "./channels/limits.ts"
 import { isJson, member, refName } from "./openapi/json.ts"
 import { ClientFrames, type CloseCode, closeCodes, ServerEvent } from "./realtime.ts"
 import { commonFrameErrors } from "./frames.ts"
@@ -112,7 +112,7 @@ ${table(
 
 ${table(["`t`", "fields"], ServerEvent.members.map(eventRow))}
 
-In a channel of more than ${channels.largeAudience} sockets (anonymous ones included) the service sends
+In a channel of more than ${channelLimits.largeAudience} sockets (anonymous ones included) the service sends
 joins and leaves in batches, at most once a second: \`channel_players\` instead of
 \`channel_player_joined\` and \`channel_player_left\`. Apply \`left\` before \`joined\`. Ignore a join of
 a known player and a leave of an unknown one. \`player_updated\` carries a new display name, in channels

@@ -27,17 +27,33 @@ import {
   wire
 } from "./errors/codes.ts"
 import { feature, group, tag } from "./feature.ts"
-import { saves as limits } from "./limits.ts"
 import { forPlayer, keyParams, type PlayerMountParams, playerParams } from "./mounts.ts"
 import { operation, type OperationFacts } from "./operations.ts"
 import { Deleted } from "./responses.ts"
 import { Timestamp } from "./text.ts"
+import { MiB, GiB } from "./units.ts"
+
+/** Cloud saves. `dataMaxBytes`, `perPlayer`, `guestBytes` and `environmentBytes` are defaults of settings. */
+export const saveLimits = {
+  dataMaxBytes: MiB,
+  perPlayer: 100,
+  /** Bytes of all saves of a guest. */
+  guestBytes: 16 * MiB,
+  /** Bytes of all saves of an environment. */
+  environmentBytes: 50 * GiB,
+  keyMaxCharacters: 64,
+  /** Deleted saves of a player whose version is remembered, for at least a day. */
+  deletedKept: 1000
+} as const
 
 /** Key of a save: 1 to 64 letters, digits, `_`, `.` and `-`; the first is a letter or digit. */
 export const SaveKey = Schema.String.check(
-  Schema.isPattern(new RegExp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,${limits.keyMaxCharacters - 1}}$`), {
-    message: "Expected 1 to 64 letters, digits, _ . or -, the first a letter or digit"
-  })
+  Schema.isPattern(
+    new RegExp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,${saveLimits.keyMaxCharacters - 1}}$`),
+    {
+      message: "Expected 1 to 64 letters, digits, _ . or -, the first a letter or digit"
+    }
+  )
 )
 
 /** The version that the writer has read; 0 means that no such save exists. */

@@ -20,6 +20,16 @@ import { DisplayName, Player } from "./players.ts"
 import { repeatableRefresh } from "./spent-secrets.ts"
 import { Timestamp } from "./text.ts"
 
+export const sessionLimits = {
+  passwordMinCharacters: 8,
+  passwordMaxCharacters: 256
+} as const
+
+export const sessionThrottles = {
+  guestPerAddress: { burst: 30, seconds: 60 },
+  refreshPerSession: { burst: 30, seconds: 60 }
+} as const
+
 /** A signed-in player and its tokens. `expiresIn` is the access token's lifetime in seconds. */
 export const Session = Schema.Struct({
   player: Player,

@@ -6,7 +6,19 @@
  */
 import { Schema } from "effect"
 import { IdempotencyKeyReused, InvalidIdempotencyKey, wire } from "./errors/codes.ts"
-import { spentAnswers } from "./spent-secret-limits.ts"
+
+/** Answers of requests that spend a secret, kept for a repeat with the same `Idempotency-Key`. */
+export const spentAnswers = {
+  keptSeconds: 600,
+  /**
+   * Stored answers of an environment, and of all developers together. Beyond it, an answer is not
+   * stored, and its repeat gets the error of a spent secret.
+   */
+  maxPerTenant: 10_000,
+  /** The fewest characters of the key's alphabet that hold 128 bits. */
+  keyMinCharacters: 22,
+  keyMaxCharacters: 128
+} as const
 
 const { keptSeconds, keyMaxCharacters, keyMinCharacters } = spentAnswers
 

@@ -16,7 +16,6 @@ import {
   wire
 } from "./errors/codes.ts"
 import { feature, group, tag } from "./feature.ts"
-import { stats as limits } from "./limits.ts"
 import {
   forPlayer,
   keyParams,
@@ -29,6 +28,8 @@ import {
 } from "./mounts.ts"
 import { operation } from "./operations.ts"
 import { Timestamp } from "./text.ts"
+
+export const statKeysPerReport = 64
 
 /** A stat's value for all time, today, this week (from Monday) and this month. */
 export const PeriodValues = Schema.Struct({
@@ -82,7 +83,7 @@ export type StatsReported = typeof StatsReported.Type
 export const StatsReport = Schema.Struct({
   stats: Schema.Record(Schema.String, Schema.Finite).check(
     Schema.isMinProperties(1),
-    Schema.isMaxProperties(limits.keysPerReport)
+    Schema.isMaxProperties(statKeysPerReport)
   )
 })
 

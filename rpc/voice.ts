@@ -13,14 +13,16 @@ import {
   VoiceUnavailable
 } from "./errors/codes.ts"
 import { feature } from "./feature.ts"
-import { voice as limits } from "./limits.ts"
 import { IceServers } from "./peers.ts"
 import { Done, frame } from "./frames.ts"
 import { MessageData } from "./json.ts"
 import { SignalKind } from "./rooms/events.ts"
+import { KiB } from "./units.ts"
+
+export const sdpMaxCharacters = 32 * KiB
 
 const SessionReference = Schema.String.check(Schema.isMaxLength(64))
-const Sdp = Schema.String.check(Schema.isMaxLength(limits.sdpMaxCharacters))
+const Sdp = Schema.String.check(Schema.isMaxLength(sdpMaxCharacters))
 
 const callErrors = [NotInChannel, VoiceUnavailable] as const
 

@@ -7,7 +7,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { saves as limits } from "#rpc/limits"
+import { saveLimits } from "#rpc/saves"
 import { violatedConstraint, isRefused, orDieWithTimeout } from "./database.ts"
 import { batchReads, batchWrites } from "./batching.ts"
 
@@ -280,7 +280,7 @@ const cleanup = (sql: SqlClient.SqlClient) => ({
           select max(s.version) from saves s
           where s.player_id = c.player_id and s.environment_id = c.environment_id
             and s.data is null and s.updated_at < ${before}), 0))
-      where c.deleted > ${limits.deletedKept}::int`
+      where c.deleted > ${saveLimits.deletedKept}::int`
   })
 })
 

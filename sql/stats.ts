@@ -6,10 +6,11 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { stats as limits } from "#rpc/limits"
 import { isPlayerGone, isRefused, orDieWithTimeout } from "./database.ts"
 import { batchWrites } from "./batching.ts"
 import { insertEvents } from "./functions/events.ts"
+
+export const signalsPerEnvironment = 10_000
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -134,7 +135,7 @@ const sweepSignals = (sql: SqlClient.SqlClient) =>
           select id from (
             select id, row_number() over (partition by environment_id order by id desc) as nth
             from stat_signals) as numbered
-          where nth > ${limits.signalsPerEnvironment}::int)`
+          where nth > ${signalsPerEnvironment}::int)`
   })
 
 const writes = (sql: SqlClient.SqlClient) => {

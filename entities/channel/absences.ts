@@ -4,13 +4,13 @@
  * channel's state machine.
  */
 import { HashMap, Result } from "effect"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { type Absence, absent, afterGap, afterHold, graceDeadline, graceEnd } from "../absence.ts"
 import { removeMembers, withListeners, withMember } from "./membership.ts"
 import { type ChannelState, type Decision, decided, type Member, memberOf } from "./model.ts"
 
-const graceMillis = limits.graceSeconds * 1000
-const emptyMillis = limits.emptySeconds * 1000
+const graceMillis = channelLimits.graceSeconds * 1000
+const emptyMillis = channelLimits.emptySeconds * 1000
 /** Grid in milliseconds on which graces end, so that many members leave in one step. */
 const gridMillis = 250
 

@@ -16,7 +16,7 @@ import {
   type WireError
 } from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels/frames"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { StoredActivation } from "../activation.ts"
 import { Sink } from "../local-actors.ts"
 import type { Watcher, Watchers } from "../watchers.ts"
@@ -360,7 +360,8 @@ export class ChannelActor {
     const { state } = this
     if (state !== undefined && this.#presence.dueAt !== never) this.reschedule()
     this.steps.send()
-    if (state !== undefined && audienceOf(state) > limits.largeAudience) this.#runtime.flushSoon()
+    if (state !== undefined && audienceOf(state) > channelLimits.largeAudience)
+      this.#runtime.flushSoon()
     else this.watchers.flush()
   }
 

@@ -7,7 +7,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { Entity } from "effect/cluster"
 import { ChannelExists, ChannelNotFound, Unavailable } from "#rpc/errors/codes"
 import type { ChannelChanges } from "#rpc/channels/frames"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { ChannelRepository } from "#sql/channels"
 import { GraceHolds } from "../grace-holds.ts"
 import { Lease, makeActivations } from "../lease.ts"
@@ -75,7 +75,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
     hasLease: lease.hasLease,
     heldFrom,
     wakeAt,
-    flushSoon: () => flushAt(now() + limits.flushMillis),
+    flushSoon: () => flushAt(now() + channelLimits.flushMillis),
     changed: () => writer.markDirty(actor),
     closed: () => runFork(forget),
     memberAdded: (playerId) => local.byPlayer.add(playerId, actor),

@@ -10,7 +10,7 @@ import {
   Unavailable
 } from "#rpc/errors/codes"
 import type { ChannelCloseReason, ChannelLeaveReason } from "#rpc/channels/frames"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { absent } from "../absence.ts"
 import {
   type Attachment,
@@ -29,7 +29,7 @@ import {
   settingsView
 } from "./model.ts"
 
-const emptyMillis = limits.emptySeconds * 1000
+const emptyMillis = channelLimits.emptySeconds * 1000
 
 export const withMember = (state: ChannelState, member: Member): ChannelState => ({
   ...state,
@@ -193,6 +193,6 @@ export const listen = (
 ): Result.Result<Decision, ChannelFull | PlayerRequired> => {
   const { connectionId, listeners, node } = command
   if (!state.options.open) return Result.fail(new PlayerRequired())
-  if (listenersOf(state) >= limits.listenersMax) return Result.fail(new ChannelFull())
+  if (listenersOf(state) >= channelLimits.listenersMax) return Result.fail(new ChannelFull())
   return decided(withListeners(state, node, listeners), [{ kind: "listen", node, connectionId }])
 }

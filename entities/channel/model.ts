@@ -28,10 +28,10 @@ import type {
   ChannelVoice,
   ModerateOp
 } from "#rpc/channels/frames"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { type Absence, absent } from "../absence.ts"
 
-const emptyMillis = limits.emptySeconds * 1000
+const emptyMillis = channelLimits.emptySeconds * 1000
 
 /** The connection of a member, and the node that holds it. */
 export interface Attachment {

@@ -3,8 +3,8 @@
  */
 import { Result } from "effect"
 import type { ModerateOp } from "#rpc/channels/frames"
+import { channelLimits } from "#rpc/channels/limits"
 import { ChannelListFull, InvalidFrame, OwnerOnly } from "#rpc/errors/codes"
-import { channels as limits } from "#rpc/limits"
 import { removeMembers } from "./membership.ts"
 import {
   type ModerationAct,
@@ -21,7 +21,7 @@ import {
 /** Operations that take a right from a player which an owner needs. */
 const removing: ReadonlySet<ModerateOp> = new Set(["mute", "kick", "ban"])
 
-const listFull = Result.fail(new ChannelListFull({ details: { limit: limits.listMax } }))
+const listFull = Result.fail(new ChannelListFull({ details: { limit: channelLimits.listMax } }))
 
 /** Returns `channel_self` for members whose permissions changed, one per group of equal ones. */
 export const selfChanges = (
@@ -59,7 +59,7 @@ const addToList = (
   store: (list: ReadonlySet<string>) => Lists
 ): Changed => {
   if (list.has(player)) return Result.succeed(store(list))
-  if (list.size >= limits.listMax) return listFull
+  if (list.size >= channelLimits.listMax) return listFull
   return Result.succeed(store(new Set(list).add(player)))
 }
 
@@ -77,7 +77,7 @@ const setExpiry = (
   store: (list: Expirations) => Lists
 ): Changed => {
   const next = unexpired(list, now)
-  if (!next.has(target) && next.size >= limits.listMax) return listFull
+  if (!next.has(target) && next.size >= channelLimits.listMax) return listFull
   return Result.succeed(
     store(next.set(target, seconds === undefined ? null : now + seconds * 1000))
   )

@@ -4,7 +4,7 @@
 import { Result } from "effect"
 import { VoiceInUse, VoiceTooLarge } from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelVoice } from "#rpc/channels/frames"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import type { ChannelState, Lists, ChannelOptions } from "./model.ts"
 
 type RequestedVoice = Exclude<ChannelChanges["voice"], undefined>
@@ -16,7 +16,7 @@ export const voiceOf = (
 ): Result.Result<ChannelVoice | null, VoiceTooLarge> => {
   if (requested === null) return Result.succeed(null)
   const { mode, relayOnly = true } = requested === true ? {} : requested
-  const defaultMode = maxMembers <= limits.voicePeersMax ? "p2p" : "sfu"
+  const defaultMode = maxMembers <= channelLimits.voicePeersMax ? "p2p" : "sfu"
   return checkVoiceLimit({ mode: mode ?? defaultMode, relayOnly }, maxMembers)
 }
 
@@ -24,7 +24,7 @@ const checkVoiceLimit = (
   voice: ChannelVoice,
   maxMembers: number
 ): Result.Result<ChannelVoice, VoiceTooLarge> => {
-  const limit = voice.mode === "p2p" ? limits.voicePeersMax : limits.voiceMembersMax
+  const limit = voice.mode === "p2p" ? channelLimits.voicePeersMax : channelLimits.voiceMembersMax
   return maxMembers > limit
     ? Result.fail(new VoiceTooLarge({ details: { limit } }))
     : Result.succeed(voice)
@@ -43,7 +43,7 @@ export const defaultOptions = (
   join: "anyone",
   send: "anyone",
   open: false,
-  maxMembers: limits.membersDefault,
+  maxMembers: channelLimits.membersDefault,
   voice: null,
   createdAt
 })

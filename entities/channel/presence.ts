@@ -4,7 +4,7 @@
  * leave even if it sent no join: a player who joined in between may know of the member.
  */
 import type { ChannelEvent, ChannelLeaveReason } from "#rpc/channels/frames"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { type ChannelState, type Emission, type Member, memberOf, playerView } from "./model.ts"
 
 type Change =
@@ -45,7 +45,7 @@ export class Presence {
   get dueAt(): number {
     return this.#changes.size === 0
       ? Number.POSITIVE_INFINITY
-      : this.#sentAt + limits.presenceMillis
+      : this.#sentAt + channelLimits.presenceMillis
   }
 
   /** Returns the combined event, if it is due, with the members as they are by now. */
@@ -69,7 +69,7 @@ export class Presence {
   }
 
   #combines(audience: number): boolean {
-    return audience > limits.largeAudience || this.#changes.size > 0
+    return audience > channelLimits.largeAudience || this.#changes.size > 0
   }
 
   #record(playerId: string, change: Change): undefined {

@@ -2,7 +2,7 @@
  * Wait after a move, in which the nodes bring their members back. Until it ends, the list of members is not
  * whole: the channel sends no snapshots to nodes that attach, and no presence events.
  */
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 
 export class RejoinWait {
   #hasBegun = false
@@ -12,7 +12,7 @@ export class RejoinWait {
   begin(now: number): boolean {
     if (this.#hasBegun) return false
     this.#hasBegun = true
-    this.#endsAt = now + limits.rejoinMillis
+    this.#endsAt = now + channelLimits.rejoinMillis
     return true
   }
 

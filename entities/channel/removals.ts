@@ -4,7 +4,7 @@
  * to that, and who stayed away for longer than its grace may come back.
  */
 import type { ChannelLeaveReason } from "#rpc/channels/frames"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import type { Emission } from "./model.ts"
 
 export type RemovalReason = Exclude<ChannelLeaveReason, "left" | "timeout">
@@ -19,7 +19,7 @@ export class Removals {
     if (reason === "left" || reason === "timeout") return
     this.#reasons.set(playerId, reason)
     const [oldest] = this.#reasons.keys()
-    if (this.#reasons.size > limits.removalsMax && oldest !== undefined) {
+    if (this.#reasons.size > channelLimits.removalsMax && oldest !== undefined) {
       this.#reasons.delete(oldest)
     }
   }

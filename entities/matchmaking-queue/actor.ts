@@ -2,7 +2,6 @@
  * A live matchmaking queue: takes tickets, forms matches as soon as they are possible, and notifies
  * the nodes that hold the tickets. It decides synchronously; its runtime opens and fills the rooms.
  */
-import { matchmaking } from "#rpc/limits"
 import { Activation } from "../activation.ts"
 import type { Watcher, Watchers } from "../watchers.ts"
 import type { QueueInput, QueueOutput, QueueSettings } from "./protocol.ts"
@@ -14,11 +13,12 @@ import {
   enqueue,
   isWaiting,
   type Match,
+  matchmaking,
   nextDeadline,
   nextMatch,
-  setFreeSeats,
-  requeue,
   type QueueState,
+  requeue,
+  setFreeSeats,
   type Ticket,
   waiting
 } from "./state.ts"

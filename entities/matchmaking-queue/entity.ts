@@ -6,7 +6,6 @@ import { Clock, Context, Effect, Layer, Metric, Schedule } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
 import { newId } from "#rpc/ids"
-import { matchmaking } from "#rpc/limits"
 import { RoomRepository } from "#sql/rooms"
 import { listActor, makeLiveCalls } from "../live-entity.ts"
 import { type LocalActors, makeLocalActors } from "../local-actors.ts"
@@ -15,6 +14,7 @@ import { makeTimer } from "../timer.ts"
 import { QueueActor, type QueueRuntime, type SeatedMatch } from "./actor.ts"
 import { MatchmakingQueue, type QueueOutput, type QueueSettings } from "./protocol.ts"
 import type { Match, Ticket } from "./state.ts"
+import { matchmaking } from "./state.ts"
 
 /** The queues that live on this node. */
 export class LocalQueues extends Context.Service<

@@ -6,8 +6,23 @@
  * cancellation; tickets leave in order of arrival; no room is opened for a ticket that fits into one
  * that is being opened.
  */
-import { matchmaking } from "#rpc/limits"
 import type { JoiningPlayer } from "../room/model.ts"
+
+/** Matchmaking queues. */
+export const matchmaking = {
+  ticketsPerQueue: 200_000,
+  /** Interval at which a queue with tickets looks for rooms that have free seats. */
+  openRoomsRefreshMillis: 1000,
+  openRoomsMax: 200,
+  /**
+   * Time for which tickets wait for a room that is being opened. After it another room opens for them: the
+   * runner of the first may have died.
+   */
+  openingMillis: 3000,
+  /** Time for which a queue remembers a match, for a gateway that asks again. */
+  matchMemorySeconds: 60,
+  matchMemoryMax: 50_000
+} as const
 
 export interface Ticket {
   readonly ticketId: string

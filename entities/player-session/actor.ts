@@ -8,10 +8,10 @@
  */
 import { Result } from "effect"
 import { toWire, Unauthorized, Unavailable } from "#rpc/errors/codes"
-import { playerSessions as limits } from "#rpc/limits"
 import { Activation } from "../activation.ts"
 import type { Watcher, Watchers } from "../watchers.ts"
 import type { PlayerSessionCommand, Present, SessionInput, SessionOutput } from "./protocol.ts"
+import { playerSessions } from "./protocol.ts"
 import { decide, noReservation, type Reservation, type SessionState } from "./state.ts"
 
 /** Dependencies of a sessions actor on its process. */
@@ -128,7 +128,8 @@ export class SessionsActor {
     const session = this.#sessions.get(request.command.playerId)
     if (session === undefined) this.#open(request)
     else if (session.waiting === undefined) this.#decide(session, request)
-    else if (session.waiting.length < limits.waitingPerSession) session.waiting.push(request)
+    else if (session.waiting.length < playerSessions.waitingPerSession)
+      session.waiting.push(request)
     else this.#refuse(request, new Unavailable())
   }
 
@@ -158,7 +159,7 @@ export class SessionsActor {
 
   /** Whether the bucket has space for one more session; forgets an idle one if need be. */
   #hasSpace(): boolean {
-    if (this.#sessions.size < limits.perBucket) return true
+    if (this.#sessions.size < playerSessions.perBucket) return true
     const [longestIdle] = this.#idle.keys()
     if (longestIdle === undefined) return false
     this.#forget(longestIdle)
@@ -222,8 +223,8 @@ export class SessionsActor {
   #finishStep(): void {
     const playerIds = this.#toLoad
     this.#toLoad = []
-    for (let at = 0; at < playerIds.length; at += limits.seatsPerStatement) {
-      this.#runtime.load(playerIds.slice(at, at + limits.seatsPerStatement))
+    for (let at = 0; at < playerIds.length; at += playerSessions.seatsPerStatement) {
+      this.#runtime.load(playerIds.slice(at, at + playerSessions.seatsPerStatement))
     }
     this.#watchers.flush()
   }

@@ -6,8 +6,24 @@ import { Hash, Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Unavailable, WireError } from "#rpc/errors/codes"
-import { playerSessions } from "#rpc/limits"
 import { batchOf, command, output } from "../messages.ts"
+
+/** Player sessions: the newest connection of each player, and its room or ticket. */
+export const playerSessions = {
+  /**
+   * Buckets of an environment: enough to spread it over the runners, and few enough for one node to
+   * watch all of them.
+   */
+  buckets: 64,
+  /**
+   * Sessions of one bucket. Beyond it the bucket removes the longest idle session; without an idle
+   * one, it admits no new player.
+   */
+  perBucket: 100_000,
+  /** Requests that may wait while a session is loaded. */
+  waitingPerSession: 32,
+  seatsPerStatement: 500
+} as const
 
 const ReservationSchema = Schema.Union([
   Schema.Struct({ kind: Schema.Literal("none") }),

@@ -3,7 +3,7 @@
  * moves its end. Pure; part of the room's state machine.
  */
 import { Result } from "effect"
-import { rooms } from "#rpc/limits"
+import { roomLimits } from "#rpc/rooms/limits"
 import {
   absent,
   afterGap,
@@ -134,7 +134,7 @@ export const disconnect = (
 ): Result.Result<Decision, never> => {
   const member = state.members.get(command.playerId)
   if (member?.attachment?.connectionId !== command.connectionId) return decided(state)
-  const quietSeconds = command.replaced ? rooms.replacedQuietSeconds : 0
+  const quietSeconds = command.replaced ? roomLimits.replacedQuietSeconds : 0
   const byService = command.drained === true
   return Result.succeed(leaveConnection(state, member, now, { byService, quietSeconds }))
 }
@@ -165,7 +165,10 @@ export const expect = (
   let next = state
   for (const member of state.members.values()) {
     if (member.attachment?.node !== node || member.joinDeadline !== null) continue
-    next = withMember(next, { ...member, joinDeadline: now + rooms.joinDeadlineSeconds * seconds })
+    next = withMember(next, {
+      ...member,
+      joinDeadline: now + roomLimits.joinDeadlineSeconds * seconds
+    })
   }
   return decided(next)
 }

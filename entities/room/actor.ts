@@ -5,13 +5,13 @@
  */
 import { Result } from "effect"
 import { NotInRoom, RoomNotFound, toWire, Unavailable } from "#rpc/errors/codes"
-import { rooms } from "#rpc/limits"
 import type { HeldSeat } from "#rpc/realtime"
 import type { CloseReason, RoomEvent } from "#rpc/rooms/events"
 import type { JsonObject } from "#rpc/json"
 import { StoredActivation } from "../activation.ts"
 import type { LinkCommands, StoredLink } from "../executed-commands.ts"
 import type { Watcher, Watchers } from "../watchers.ts"
+import { snapshotDeadlineMillis } from "../write-behind.ts"
 import { heldSeat } from "./held-seat.ts"
 import { isElsewhere, isRestorable } from "./late-commands.ts"
 import type { RoomInput, RoomOutput } from "./messages.ts"
@@ -79,7 +79,7 @@ export class RoomActor {
     const now = this.#runtime.now()
     this.activation.expect(node, now)
     const link = this.activation.executed.of(node)
-    const isLate = this.#pendingWrites.delayMillis > rooms.snapshotDeadlineMillis
+    const isLate = this.#pendingWrites.delayMillis > snapshotDeadlineMillis
     for (const input of inputs) {
       const { command, seq } = input
       const isNew = link === undefined || link.accept(seq)
@@ -149,7 +149,7 @@ export class RoomActor {
    */
   retire(): void {
     this.activation.retired = true
-    const isOld = this.#runtime.now() > this.activation.changedAt + rooms.snapshotDeadlineMillis
+    const isOld = this.#runtime.now() > this.activation.changedAt + snapshotDeadlineMillis
     if (isOld && this.state?.closed === null && hasDropped(this.state)) this.#runtime.changed()
   }
 

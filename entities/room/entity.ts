@@ -7,7 +7,7 @@ import { Clock, Context, Effect, Layer, Result } from "effect"
 import { Entity } from "effect/cluster"
 import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import { readableCode } from "#rpc/ids"
-import { rooms } from "#rpc/limits"
+import { roomLimits } from "#rpc/rooms/limits"
 import { RoomRepository } from "#sql/rooms"
 import { GraceHolds } from "../grace-holds.ts"
 import { Lease, makeActivations } from "../lease.ts"
@@ -120,7 +120,7 @@ const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
   const node = yield* ThisNode
   const now = yield* Clock.currentTimeMillis
   for (let attempt = 0; attempt < codeAttempts; attempt++) {
-    const code = request.code ?? (yield* readableCode(rooms.codeCharacters))
+    const code = request.code ?? (yield* readableCode(roomLimits.codeCharacters))
     const state = seatedRoom(request, actor.id, code, now)
     const inserted = repository.insert(toRow(state, actor.epoch, node.id, now))
     // After an error the row may exist: the next activation reads it.

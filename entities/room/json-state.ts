@@ -5,8 +5,8 @@
  */
 import { Result } from "effect"
 import { StateTooLarge } from "#rpc/errors/codes"
-import { rooms } from "#rpc/limits"
 import type { JsonObject } from "#rpc/json"
+import { roomLimits } from "#rpc/rooms/limits"
 
 interface Entry {
   readonly value: unknown
@@ -41,8 +41,8 @@ export const patchJsonState = (
   const entries = new Map(state.entries)
   let bytes = state.bytes
   for (const [key, value] of Object.entries(patch)) {
-    if (key.length > rooms.stateKeyMaxCharacters) {
-      return tooLarge(rooms.stateKeyMaxCharacters, "keyCharacters")
+    if (key.length > roomLimits.stateKeyMaxCharacters) {
+      return tooLarge(roomLimits.stateKeyMaxCharacters, "keyCharacters")
     }
     bytes -= entries.get(key)?.bytes ?? 0
     if (value === null) {
@@ -53,7 +53,7 @@ export const patchJsonState = (
       bytes += size
     }
   }
-  if (entries.size > rooms.stateKeysMax) return tooLarge(rooms.stateKeysMax, "keys")
+  if (entries.size > roomLimits.stateKeysMax) return tooLarge(roomLimits.stateKeysMax, "keys")
   if (bytes + enclosingBytes > maxBytes) return tooLarge(maxBytes, "bytes")
   return Result.succeed({ entries, bytes })
 }

@@ -11,8 +11,8 @@ import {
   RoomLocked,
   Unavailable
 } from "#rpc/errors/codes"
-import { rooms } from "#rpc/limits"
 import type { LeaveReason, RoomEvent } from "#rpc/rooms/events"
+import { roomLimits } from "#rpc/rooms/limits"
 import {
   type Decision,
   decided,
@@ -55,7 +55,9 @@ const earliestConnected = (state: RoomState): Member | undefined => {
 
 /** Time at which an absent host loses its role, some seconds after the room is awake at least. */
 const hostUntil = ({ wokenAt }: RoomState, { absence }: Member): number | null =>
-  absence === null ? null : Math.max(absence.droppedAt, wokenAt) + rooms.hostGraceSeconds * seconds
+  absence === null
+    ? null
+    : Math.max(absence.droppedAt, wokenAt) + roomLimits.hostGraceSeconds * seconds
 
 const hostIsOverdue = (state: RoomState, now: number): boolean => {
   const host = state.hostId === null ? undefined : state.members.get(state.hostId)
@@ -195,7 +197,7 @@ export const seat = (
   for (const joiningPlayer of joiningPlayers) {
     if (next.members.has(joiningPlayer.playerId)) continue
     if (next.members.size >= next.settings.maxPlayers) break
-    next = admit(next, joiningPlayer, now, now + rooms.joinDeadlineSeconds * seconds)
+    next = admit(next, joiningPlayer, now, now + roomLimits.joinDeadlineSeconds * seconds)
     seated.push(joiningPlayer.playerId)
   }
   for (const id of seated) {
@@ -315,8 +317,8 @@ export const tick = (state: RoomState, now: number): Result.Result<Decision, nev
 
 const roomEnd = (state: RoomState): number =>
   Math.min(
-    state.lastFrameAt + rooms.idleSeconds * seconds,
-    state.settings.createdAt + rooms.lifetimeSeconds * seconds
+    state.lastFrameAt + roomLimits.idleSeconds * seconds,
+    state.settings.createdAt + roomLimits.lifetimeSeconds * seconds
   )
 
 /** Time of the next deadline that `tick` handles, Unix milliseconds. */

@@ -7,8 +7,8 @@
  */
 import { Result } from "effect"
 import { HostOnly, NotInRoom, type StateTooLarge } from "#rpc/errors/codes"
-import { rooms } from "#rpc/limits"
 import type { CloseReason, RoomEvent } from "#rpc/rooms/events"
+import { roomLimits } from "#rpc/rooms/limits"
 import {
   type Decision,
   decided,
@@ -53,7 +53,7 @@ const setState = (
     return Result.fail(new HostOnly())
   }
   return Result.map(
-    patchJsonState(state.sharedState, command.patch, rooms.stateMaxBytes),
+    patchJsonState(state.sharedState, command.patch, roomLimits.stateMaxBytes),
     (sharedState) => {
       const version = state.version + 1
       return {
@@ -71,7 +71,7 @@ const setMyState = (
   command: Extract<RoomCommand, { t: "setMyState" }>
 ): Result.Result<Decision, StateTooLarge> =>
   Result.map(
-    patchJsonState(member.playerState, command.patch, rooms.playerStateMaxBytes),
+    patchJsonState(member.playerState, command.patch, roomLimits.playerStateMaxBytes),
     (playerState) => ({
       state: withMember(state, { ...member, playerState }),
       emissions: [toAll({ t: "player_state", playerId: member.id, patch: command.patch })],

@@ -8,17 +8,18 @@
  * activation owns it, because until then no other node could write its row again.
  */
 import { Array, Clock, Context, Effect, Latch, Layer, Schedule } from "effect"
-import { rooms } from "#rpc/limits"
 import { violatedConstraint, isRefused } from "#sql/database"
 import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
-import { makeWriteBehind, type WriteBehind } from "../write-behind.ts"
+import { makeWriteBehind, snapshotMillis, type WriteBehind } from "../write-behind.ts"
 import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
+export const snapshotsPerStatement = 200
+
 type Repository = RoomRepository["Service"]
 
-const batchSize = rooms.snapshotsPerStatement
+const batchSize = snapshotsPerStatement
 
 /**
  * Writes one batch and fences the rooms that belong to a newer activation. Returns the epoch at which
@@ -164,7 +165,7 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/wri
       Effect.andThen(requested.close),
       Effect.andThen(flush(urgent)),
       // A failed room is dirty: the periodic flush retries it.
-      Effect.tapError(() => Effect.sleep(rooms.snapshotMillis)),
+      Effect.tapError(() => Effect.sleep(snapshotMillis)),
       warn,
       Effect.forever,
       Effect.forkScoped

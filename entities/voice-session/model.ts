@@ -2,9 +2,24 @@
 import { Result } from "effect"
 import type { ChannelVoice } from "#rpc/channels/frames"
 import type { NotInChannel, VoiceUnavailable } from "#rpc/errors/codes"
-import { voice as limits } from "#rpc/limits"
 import type { SignalKind } from "#rpc/rooms/events"
+import { secondsPerHour } from "#rpc/units"
 import type { VoiceCloseReason, VoiceEvent } from "#rpc/voice"
+
+export const voiceCalls = {
+  /** Duration of a call; then its members join again. */
+  callSeconds: 4 * secondsPerHour,
+  /** Time for which a member whose connection closed stays in the call. */
+  graceSeconds: 10,
+  /** Minimum interval between two lists of members. */
+  stateMillis: 250,
+  /**
+   * Delay after which a member of a lost call may join again. It is random, so that not all come at
+   * once.
+   */
+  retryMinMillis: 200,
+  retryMaxMillis: 1500
+} as const
 
 export interface CallMember {
   readonly id: string
@@ -116,14 +131,15 @@ export const openCall = (
 ): CallState => ({
   ...options,
   members: new Map(),
-  endsAt: now + limits.callSeconds * 1000,
+  endsAt: now + voiceCalls.callSeconds * 1000,
   listedAt: Number.NEGATIVE_INFINITY,
   changed: false
 })
 
 /** Delay after which a member of a lost call may join again. The fraction is random, in [0, 1). */
 export const retryAfter = (fraction: number): number =>
-  limits.retryMinMillis + Math.floor(fraction * (limits.retryMaxMillis - limits.retryMinMillis + 1))
+  voiceCalls.retryMinMillis +
+  Math.floor(fraction * (voiceCalls.retryMaxMillis - voiceCalls.retryMinMillis + 1))
 
 /** The id of a session, unique over all activations of the channel. */
 export const sessionId = (epoch: number, count: number): string => `${epoch}-${count}`

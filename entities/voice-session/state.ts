@@ -6,8 +6,8 @@
  * `closed`.
  */
 import { Result } from "effect"
+import { channelLimits } from "#rpc/channels/limits"
 import { NotInChannel, VoiceUnavailable } from "#rpc/errors/codes"
-import { channels, voice as limits } from "#rpc/limits"
 import type { VoiceEvent } from "#rpc/voice"
 import { relayed } from "../relayed-signal.ts"
 import { voiceClosed } from "./closed-event.ts"
@@ -20,10 +20,11 @@ import {
   type CallState,
   type ChannelMember,
   decided,
-  memberWith
+  memberWith,
+  voiceCalls
 } from "./model.ts"
 
-const graceMillis = limits.graceSeconds * 1000
+const graceMillis = voiceCalls.graceSeconds * 1000
 
 type Command<T extends CallCommand["t"]> = Extract<CallCommand, { t: T }>
 
@@ -50,7 +51,7 @@ const removed = (state: CallState, gone: ReadonlyArray<CallMember>): CallDecisio
 }
 
 const membersMax = ({ voice }: CallState): number =>
-  voice.mode === "p2p" ? channels.voicePeersMax : channels.voiceMembersMax
+  voice.mode === "p2p" ? channelLimits.voicePeersMax : channelLimits.voiceMembersMax
 
 const isRelayed = ({ voice }: CallState, { relayOnly }: Pick<CallMember, "relayOnly">): boolean =>
   voice.relayOnly || relayOnly
@@ -202,7 +203,7 @@ const end = (
 
 const listDueAt = (state: CallState): number =>
   state.changed && state.members.size > 0
-    ? state.listedAt + limits.stateMillis
+    ? state.listedAt + voiceCalls.stateMillis
     : Number.POSITIVE_INFINITY
 
 /** Emits the list of members where it is due. */

@@ -19,10 +19,10 @@ import {
   wire
 } from "../errors/codes.ts"
 import { group, tagMount } from "../feature.ts"
-import { channels as limits } from "../limits.ts"
 import { operation } from "../operations.ts"
 import { Deleted } from "../responses.ts"
 import { ChannelChanges, ChannelMessage, ChannelName, ChannelReport, Moderation } from "./frames.ts"
+import { channelLimits } from "./limits.ts"
 
 const named = { params: { name: Schema.String } }
 
@@ -108,7 +108,7 @@ export class ChannelsApi extends tagMount(
       .annotate(CallerRate, managementRate)
   )
   .annotateEndpoints(RequiredFeature, "realtimeChannels")
-  .annotateEndpoints(BodyMaxBytes, limits.bodyMaxBytes)
+  .annotateEndpoints(BodyMaxBytes, channelLimits.bodyMaxBytes)
   .prefix("/v1/realtime/channels")
   .middleware(Requests)
   .middleware(FeatureGate)

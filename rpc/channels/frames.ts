@@ -22,11 +22,11 @@ import {
   VoiceTooLarge
 } from "../errors/codes.ts"
 import { PlayerIdText } from "../ids.ts"
-import { channels as limits } from "../limits.ts"
 import { Done, event, frame } from "../frames.ts"
 import { MessageData } from "../json.ts"
 import { PlayerName } from "../rooms/events.ts"
 import { Timestamp } from "../text.ts"
+import { channelLimits } from "./limits.ts"
 
 // Values ---------------------------------------------------------------------------------------
 
@@ -57,7 +57,7 @@ export type ChannelSend = typeof ChannelSend.Type
 
 /** The most members of a channel; anonymous listeners do not count. */
 export const MaxMembers = Schema.Int.check(
-  Schema.isBetween({ minimum: 1, maximum: limits.membersMax })
+  Schema.isBetween({ minimum: 1, maximum: channelLimits.membersMax })
 )
 
 /** Path of a call's media: between players, or through the relay server. */
@@ -115,14 +115,14 @@ const moderation = {
    * it is undone.
    */
   seconds: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: limits.banSecondsMax }))
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: channelLimits.banSecondsMax }))
   )
 }
 
 const muteInBounds = Schema.makeFilter(
   ({ op, seconds = 1 }: { readonly op: ModerateOp; readonly seconds?: number }) =>
-    op === "mute" && seconds > limits.muteSecondsMax
-      ? { path: ["seconds"], issue: `Expected at most ${limits.muteSecondsMax} for a mute` }
+    op === "mute" && seconds > channelLimits.muteSecondsMax
+      ? { path: ["seconds"], issue: `Expected at most ${channelLimits.muteSecondsMax} for a mute` }
       : undefined
 )
 
@@ -132,7 +132,7 @@ export type Moderation = typeof Moderation.Type
 
 /** A message; `data` is any JSON of at most 16 KiB. */
 export const ChannelMessage = Schema.Struct({
-  type: Schema.String.check(Schema.isBetweenLength(1, limits.typeMaxCharacters)),
+  type: Schema.String.check(Schema.isBetweenLength(1, channelLimits.typeMaxCharacters)),
   data: Schema.optionalKey(MessageData)
 })
 export type ChannelMessage = typeof ChannelMessage.Type
@@ -271,7 +271,7 @@ export type ChannelEvent = typeof ChannelEvent.Type
 
 // Management -----------------------------------------------------------------------------------
 
-const PlayerList = Schema.Array(PlayerIdText).check(Schema.isMaxLength(limits.listMax))
+const PlayerList = Schema.Array(PlayerIdText).check(Schema.isMaxLength(channelLimits.listMax))
 
 /** Changes that the service has accepted: what runners say to each other. */
 export const AcceptedChannelChanges = Schema.Struct({

@@ -4,8 +4,8 @@
  * addresses. So it rejects a URL that is not in its normal form, instead of repairing it.
  */
 import { Schema } from "effect"
-import { config } from "../limits.ts"
 import { list, optional, section, string, toggle } from "./fields.ts"
+import { configLimits } from "./limits.ts"
 import { isLoopback } from "./origins.ts"
 
 /** Printable ASCII except `#` (starts a fragment) and `\` (parsers read it as a slash). */
@@ -67,7 +67,7 @@ export const Auth = section("Sign-in.", {
     "Return addresses for email links and OAuth: an exact URL (any query), or a trailing * for a" +
       " path prefix. In development, localhost is always allowed.",
     RedirectUrl,
-    config.redirectUrlsMax
+    configLimits.redirectUrlsMax
   ),
   providers: optional(Providers)
 })

@@ -5,11 +5,11 @@
  */
 import { Result, Schema, SchemaAST, SchemaIssue } from "effect"
 import { InvalidConfig, type Issue } from "../errors/codes.ts"
-import { config as limits } from "../limits.ts"
 import { Auth } from "./auth.ts"
 import { withFewOthers, withShortLists } from "./excerpt.ts"
 import { Features } from "./features.ts"
 import { choice, optional, section, string, toggle, withDefault } from "./fields.ts"
+import { configLimits } from "./limits.ts"
 import { Multiplayer } from "./multiplayer.ts"
 import { Web } from "./origins.ts"
 import { jsonPath } from "./paths.ts"
@@ -107,14 +107,14 @@ const shortPath = ({ message, path }: Issue): Issue => ({
 })
 
 /**
- * The error with the issues of a document, at most {@link limits.issuesMax}. Two checks of one field with
+ * The error with the issues of a document, at most {@link configLimits.issuesMax}. Two checks of one field with
  * one message are one issue.
  */
 export const invalidConfig = (all: ReadonlyArray<Issue>): InvalidConfig => {
   const distinct = Array.from(new Map(all.map((issue) => [issueText(issue), issue])).values())
   distinct.sort((a, b) => positionOf(a) - positionOf(b))
   const issues = distinct
-    .slice(0, limits.issuesMax)
+    .slice(0, configLimits.issuesMax)
     .map((issue) => shortPath(withSuggestion(issue)))
   if (distinct.length > issues.length) {
     issues.push({ path: "", message: "has more problems: correct these first" })
@@ -130,7 +130,7 @@ export const decodeConfig = (
   const short = withShortLists(document)
   const decoded = decode(short)
   if (Result.isFailure(decoded)) {
-    const excerpt = withFewOthers(short, fieldNames, limits.issuesMax + 1)
+    const excerpt = withFewOthers(short, fieldNames, configLimits.issuesMax + 1)
     const all = decodeAll(excerpt)
     const issues = Result.isFailure(all) ? issuesOf(all.failure) : issuesOf(decoded.failure)
     return Result.fail(invalidConfig([...issues, ...ruleIssues(excerpt, production)]))

@@ -3,10 +3,10 @@
  * thousand problems. A document from which an excerpt drops entries of a list is invalid in any case.
  */
 import { Predicate } from "effect"
-import { config } from "../limits.ts"
+import { configLimits } from "./limits.ts"
 
 /** Entries of a list in the excerpt, one more than any list may have: it is still too long. */
-const entriesMax = Math.max(config.statsMax, config.integrityRulesMax) + 1
+const entriesMax = Math.max(configLimits.statsMax, configLimits.integrityRulesMax) + 1
 
 /** Returns the document with the first entries of each list. */
 export const withShortLists = (value: unknown): unknown => {

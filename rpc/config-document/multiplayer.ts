@@ -3,17 +3,17 @@
  * one built-in mode; with any, only the defined modes exist.
  */
 import { Schema, SchemaGetter } from "effect"
-import { config, rooms } from "../limits.ts"
 import { choice, integer, list, optional, section, toggle } from "./fields.ts"
+import { configLimits } from "./limits.ts"
 import { key, text } from "./text.ts"
 
 const players = (value: number, description: string) =>
-  integer(description, { minimum: 1, maximum: rooms.playersMax, default: value })
+  integer(description, { minimum: 1, maximum: configLimits.playersMax, default: value })
 
 const PeerToPeer = section('Settings of a mode whose transport is "p2p".', {
   maxPlayers: integer(
     "Mesh size limit: the mode's maxPlayers is capped to it, minPlayers must not exceed it.",
-    { minimum: config.p2pPlayersMin, maximum: config.p2pPlayersMax, default: 4 }
+    { minimum: configLimits.p2pPlayersMin, maximum: configLimits.p2pPlayersMax, default: 4 }
   ),
   relayOnly: toggle(
     "Route everyone through a relay, so that players never see an IP address.",
@@ -29,7 +29,7 @@ export const ModeFields = section("A mode.", {
   maxPlayers: players(4, "The seats of a room; must be >= minPlayers."),
   fillTimeoutSeconds: integer("Start with fewer players after this time; 0 = wait forever.", {
     minimum: 0,
-    maximum: config.fillTimeoutSecondsMax,
+    maximum: configLimits.fillTimeoutSecondsMax,
     default: 15
   }),
   transport: choice("p2p: players exchange game messages directly (WebRTC); no referee.", [
@@ -42,8 +42,8 @@ export const ModeFields = section("A mode.", {
   ),
   reconnectSeconds: integer("How long a dropped player's seat is kept, in seconds.", {
     minimum: 0,
-    maximum: rooms.graceSecondsMax,
-    default: rooms.graceSeconds
+    maximum: configLimits.graceSecondsMax,
+    default: configLimits.graceSecondsDefault
   })
 })
 
@@ -65,7 +65,7 @@ export const Multiplayer = section("Rooms and matchmaking.", {
   modes: list(
     "The modes that a room is created in; with none, there is a mode named default.",
     Mode,
-    config.modesMax
+    configLimits.modesMax
   )
 })
 

@@ -4,8 +4,8 @@
  * what a browser sends: scheme, ASCII host and port.
  */
 import { Function, Schema } from "effect"
-import { config } from "../limits.ts"
 import { list, section, string } from "./fields.ts"
+import { configLimits } from "./limits.ts"
 
 const originPattern =
   /^[a-z][a-z0-9+.-]*:\/\/(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::[1-9][0-9]{0,4})?$/i
@@ -46,7 +46,7 @@ export const Web = section("The pages that use the service.", {
     "Origins whose pages may use the service; empty = any. https://*.example.com: any subdomain." +
       " In development, localhost is always allowed.",
     AllowedOrigin,
-    config.allowedOriginsMax
+    configLimits.allowedOriginsMax
   )
 })
 

@@ -6,8 +6,8 @@
  */
 import { Option, Predicate, Schema } from "effect"
 import type { Issue } from "../errors/codes.ts"
-import { config } from "../limits.ts"
 import { featureDependencies } from "./features.ts"
+import { configLimits } from "./limits.ts"
 import { ModeFields } from "./multiplayer.ts"
 import { isLoopback } from "./origins.ts"
 import { shownTextIssues } from "./shown-texts.ts"
@@ -119,16 +119,16 @@ export const ruleIssues = (document: unknown, production: boolean): ReadonlyArra
   const { hashtags } = members(members(share)["links"])
   return [
     ...featureIssues(members(features)),
-    ...lengthIssues(stats, "stats", config.statsMax),
+    ...lengthIssues(stats, "stats", configLimits.statsMax),
     ...duplicateKeys(stats, "stats"),
-    ...lengthIssues(modes, "multiplayer.modes", config.modesMax),
+    ...lengthIssues(modes, "multiplayer.modes", configLimits.modesMax),
     ...duplicateKeys(modes, "multiplayer.modes"),
     ...entries(modes).flatMap(modeIssues),
-    ...lengthIssues(redirectUrls, "auth.redirectUrls", config.redirectUrlsMax),
-    ...lengthIssues(allowedOrigins, "web.allowedOrigins", config.allowedOriginsMax),
-    ...lengthIssues(hashtags, "share.links.hashtags", config.hashtagsMax),
+    ...lengthIssues(redirectUrls, "auth.redirectUrls", configLimits.redirectUrlsMax),
+    ...lengthIssues(allowedOrigins, "web.allowedOrigins", configLimits.allowedOriginsMax),
+    ...lengthIssues(hashtags, "share.links.hashtags", configLimits.hashtagsMax),
     ...shareIssues(members(share)),
-    ...lengthIssues(rules, "integrity.stats.rules", config.integrityRulesMax),
+    ...lengthIssues(rules, "integrity.stats.rules", configLimits.integrityRulesMax),
     ...entries(rules).flatMap(rangeIssues),
     ...webhookIssues(members(webhook)["url"], production),
     ...shownTextIssues(document)

@@ -1,7 +1,7 @@
 /** Section `share` of the environment config; everything is off by default. */
 import { Schema } from "effect"
-import { config } from "../limits.ts"
 import { list, optional, section, string, toggle, withDefault } from "./fields.ts"
+import { configLimits } from "./limits.ts"
 import { deploymentPath, imageSource, text } from "./text.ts"
 
 const color = (value: string, description: string) =>
@@ -14,7 +14,7 @@ const color = (value: string, description: string) =>
 
 const Images = section("Rendered card images.", {
   enabled: toggle("Render card images of 1200 by 600 pixels."),
-  title: text("The app's name drawn on the card.", config.cardTitleMaxCharacters),
+  title: text("The app's name drawn on the card.", configLimits.cardTitleMaxCharacters),
   background: deploymentPath("PNG or JPEG in the deployment, up to 2 MB; 2:1 works best."),
   font: deploymentPath("TTF or OTF in the deployment, up to 10 MB; built in is Latin only."),
   theme: optional(
@@ -45,15 +45,18 @@ const Tags = section("Card texts. Card tags need an image: tags.image or images.
 })
 
 const Hashtag = string("A hashtag without the #.").check(
-  Schema.isPattern(new RegExp(`^[\\p{L}\\p{M}\\p{N}_]{1,${config.textMaxCharacters}}$`, "u"), {
-    message: "must consist of letters, digits and underscores, without the #"
-  })
+  Schema.isPattern(
+    new RegExp(`^[\\p{L}\\p{M}\\p{N}_]{1,${configLimits.textMaxCharacters}}$`, "u"),
+    {
+      message: "must consist of letters, digits and underscores, without the #"
+    }
+  )
 )
 
 const Links = section("Share links.", {
   enabled: toggle("Issue share ids (query parameter ks) and let challenges be restored."),
-  text: text("The default post text; {score} is replaced.", config.linksTextMaxCharacters),
-  hashtags: list("Added to the post.", Hashtag, config.hashtagsMax),
+  text: text("The default post text; {score} is replaced.", configLimits.linksTextMaxCharacters),
+  hashtags: list("Added to the post.", Hashtag, configLimits.hashtagsMax),
   via: handle("A handle added to the post.", "")
 })
 

@@ -1,7 +1,7 @@
 /** Sections `stats` and `integrity.stats` of the environment config. */
 import { Schema } from "effect"
-import { config } from "../limits.ts"
 import { choice, integer, list, optional, section, string } from "./fields.ts"
+import { configLimits } from "./limits.ts"
 import { isLoopback } from "./origins.ts"
 import { key, text } from "./text.ts"
 
@@ -23,7 +23,7 @@ const Stat = section("A stat.", {
 })
 
 /** Section `stats`. */
-export const Stats = list("The stats that players may report.", Stat, config.statsMax)
+export const Stats = list("The stats that players may report.", Stat, configLimits.statsMax)
 
 const Rule = section("The range of values that a stat may take in a report.", {
   stat: key("The key of a stat."),
@@ -51,9 +51,9 @@ const Webhook = section("Asks the developer's server before a stat is stored.", 
     )
   ),
   timeoutMs: integer("Timeout of the developer's server, in milliseconds.", {
-    minimum: config.webhookTimeoutMillisMin,
-    maximum: config.webhookTimeoutMillisMax,
-    default: config.webhookTimeoutMillisDefault
+    minimum: configLimits.webhookTimeoutMillisMin,
+    maximum: configLimits.webhookTimeoutMillisMax,
+    default: configLimits.webhookTimeoutMillisDefault
   }),
   onFailure: choice("What happens to values when the developer's server is down or slow.", [
     "accept",
@@ -68,12 +68,12 @@ export const Integrity = section("Checks against cheating.", {
       rules: list(
         "The allowed value ranges of stats; they need features.statsVerification.",
         Rule,
-        config.integrityRulesMax
+        configLimits.integrityRulesMax
       ),
       maxSubmitsPerMinute: integer("Reports per player per minute; always applies.", {
         minimum: 1,
-        maximum: config.submitsPerMinuteMax,
-        default: config.submitsPerMinuteDefault
+        maximum: configLimits.submitsPerMinuteMax,
+        default: configLimits.submitsPerMinuteDefault
       }),
       webhook: optional(Webhook)
     })

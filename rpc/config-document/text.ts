@@ -3,15 +3,15 @@
  * deployed files. Lengths count Unicode code points.
  */
 import { Schema } from "effect"
-import { config } from "../limits.ts"
 import { string } from "./fields.ts"
+import { configLimits } from "./limits.ts"
 
 /** An identifier in lowercase snake_case, unique within its section. */
 export const key = (description: string) =>
   string(description).check(
-    Schema.isPattern(new RegExp(`^[a-z][a-z0-9_]{0,${config.keyMaxCharacters - 1}}$`, "u"), {
+    Schema.isPattern(new RegExp(`^[a-z][a-z0-9_]{0,${configLimits.keyMaxCharacters - 1}}$`, "u"), {
       message:
-        `must be lowercase snake_case of at most ${config.keyMaxCharacters} characters` +
+        `must be lowercase snake_case of at most ${configLimits.keyMaxCharacters} characters` +
         " that starts with a letter, like high_score"
     })
   )
@@ -21,7 +21,7 @@ const LanguageCode = Schema.String.check(
 )
 
 /** A display text: one string, or one per language code (`en`, `ja`, `pt-BR`). */
-export const text = (description: string, max: number = config.textMaxCharacters) => {
+export const text = (description: string, max: number = configLimits.textMaxCharacters) => {
   const one = Schema.String.annotate({ message: "must be a string" }).check(
     Schema.isBetweenCodePoints(1, max, {
       message: `must be 1 to ${max} characters long`,

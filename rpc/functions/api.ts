@@ -15,7 +15,7 @@ import {
   wire
 } from "../errors/codes.ts"
 import { group } from "../feature.ts"
-import { functionLogs, functions as limits, http } from "../limits.ts"
+import { http } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
 import { operation, type OperationFacts } from "../operations.ts"
 import { integerText } from "../pages.ts"
@@ -33,6 +33,7 @@ import {
   FunctionsEntryPage
 } from "./entries.ts"
 import { FunctionsGate, RequiresFunctions } from "./gate.ts"
+import { functionLogs, functions } from "./limits.ts"
 import {
   ChangedLimits,
   FunctionsDeleted,
@@ -135,7 +136,7 @@ const deployments = <P extends MountParams>(params: P) =>
       error: wire(FunctionInvalid)
     })
       .annotate(RequiresFunctions, true)
-      .annotate(BodyMaxBytes, limits.deploymentBodyMaxBytes)
+      .annotate(BodyMaxBytes, functions.deploymentBodyMaxBytes)
       .annotate(CallerRate, deploymentRate)
       .annotate(OpenApi.Summary, "Deploy a version and make it live"),
     HttpApiEndpoint.get("deployments", "/functions/deployments", {
@@ -168,7 +169,7 @@ const secrets = <P extends MountParams>(params: P) =>
       success: FunctionsSecretName
     })
       .annotate(RequiresFunctions, true)
-      .annotate(BodyMaxBytes, limits.secretBodyMaxBytes)
+      .annotate(BodyMaxBytes, functions.secretBodyMaxBytes)
       .annotate(OpenApi.Summary, "Set a secret; it is stored encrypted and never returned"),
     HttpApiEndpoint.delete("deleteSecret", "/functions/secrets/:name", {
       params: { ...params, name: Schema.String },
@@ -186,7 +187,7 @@ const databases = <P extends MountParams>(params: P) =>
       error: [wire(SqlError), ...called]
     })
       .annotate(RequiresFunctions, true)
-      .annotate(BodyMaxBytes, limits.databaseBodyMaxBytes)
+      .annotate(BodyMaxBytes, functions.databaseBodyMaxBytes)
       .annotate(OpenApi.Summary, "Run one statement on a database of the live version"),
     HttpApiEndpoint.post("migrate", "/functions/db/:binding/migrate", {
       params: { ...params, binding: Schema.String },
@@ -195,7 +196,7 @@ const databases = <P extends MountParams>(params: P) =>
       error: called
     })
       .annotate(RequiresFunctions, true)
-      .annotate(BodyMaxBytes, limits.databaseBodyMaxBytes)
+      .annotate(BodyMaxBytes, functions.databaseBodyMaxBytes)
       .annotate(OpenApi.Summary, "Apply migrations, each once and in a transaction of its own")
   ] as const
 

@@ -1,8 +1,8 @@
 /** Dead letters of Functions: messages of queues, and events for hooks, that the service has given up. */
 import { Schema } from "effect"
-import { functionDeliveries as limits } from "../limits.ts"
 import { PageLimit } from "../pages.ts"
 import { Timestamp } from "../text.ts"
+import { functionDeliveries } from "./limits.ts"
 
 export const DeadLetter = Schema.Struct({
   id: Schema.String,
@@ -27,7 +27,7 @@ export const DeadLetterPage = Schema.Struct({
   nextCursor: Schema.NullOr(Schema.String)
 }).annotate({
   identifier: "FunctionsDeadLetterPage",
-  description: `Dead letters, newest first. They are kept for ${limits.deadDays} days.`
+  description: `Dead letters, newest first. They are kept for ${functionDeliveries.deadDays} days.`
 })
 
 /** The `id` of a dead letter. */

@@ -4,8 +4,8 @@
  */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import { functions as limits } from "../limits.ts"
 import { isDay, isStorable, textUpTo, Timestamp } from "../text.ts"
+import { functions } from "./limits.ts"
 
 /** Formats in which the runtime loads a module. */
 export const ModuleType = Schema.Literals(["esm", "cjs", "text", "data", "json", "wasm"])
@@ -42,16 +42,21 @@ const CompatibilityDate = Schema.String.check(
 /** A new version. `crons` are in UTC. */
 export const NewFunctionsDeployment = Schema.Struct({
   mainModule: Schema.String,
-  modules: Schema.Array(Module).check(Schema.isMinLength(1), Schema.isMaxLength(limits.modulesMax)),
+  modules: Schema.Array(Module).check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(functions.modulesMax)
+  ),
   bindings: Schema.optionalKey(
-    Schema.Array(FunctionsBinding).check(Schema.isMaxLength(limits.bindingsMax))
+    Schema.Array(FunctionsBinding).check(Schema.isMaxLength(functions.bindingsMax))
   ),
   vars: Schema.optionalKey(Schema.Record(Schema.String, Variable)),
-  crons: Schema.optionalKey(Schema.Array(Schema.String).check(Schema.isMaxLength(limits.cronsMax))),
+  crons: Schema.optionalKey(
+    Schema.Array(Schema.String).check(Schema.isMaxLength(functions.cronsMax))
+  ),
   compatibilityDate: Schema.optionalKey(CompatibilityDate),
   /** False: the code answers pages of other origins itself. */
   cors: Schema.optionalKey(Schema.Boolean),
-  message: Schema.optionalKey(textUpTo(limits.messageMaxCharacters))
+  message: Schema.optionalKey(textUpTo(functions.messageMaxCharacters))
 })
 export type NewFunctionsDeployment = typeof NewFunctionsDeployment.Type
 

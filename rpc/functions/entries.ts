@@ -1,7 +1,7 @@
 /** Entries of the stores of Functions, which are keys of key-value storage and files: their list and deletion. */
 import { Schema } from "effect"
-import { functions as limits } from "../limits.ts"
 import { integerText } from "../pages.ts"
+import { functions } from "./limits.ts"
 
 /** An entry. Key-value storage knows when a key expires, a store of files how large a file is. */
 const Entry = Schema.Struct({
@@ -26,12 +26,12 @@ export const FunctionsEntriesDeleted = Schema.Struct({
   more: Schema.Boolean
 }).annotate({
   identifier: "FunctionsEntriesDeleted",
-  description: `How many entries are deleted, at most ${limits.entriesPerDelete}, and whether there are more.`
+  description: `How many entries are deleted, at most ${functions.entriesPerDelete}, and whether there are more.`
 })
 export type FunctionsEntriesDeleted = typeof FunctionsEntriesDeleted.Type
 
 /** A name, or the beginning of names. A file may have an empty name; an empty prefix is that of all. */
-const EntryName = Schema.String.check(Schema.isMaxLength(limits.entryNameMaxCharacters))
+const EntryName = Schema.String.check(Schema.isMaxLength(functions.entryNameMaxCharacters))
 
 const Cursor = Schema.String.check(
   Schema.isPattern(/^[\w+/=.-]{1,4096}$/, {
@@ -42,7 +42,7 @@ const Cursor = Schema.String.check(
 export const entryQuery = {
   prefix: Schema.optionalKey(EntryName),
   cursor: Schema.optionalKey(Cursor),
-  limit: Schema.optionalKey(integerText(1, limits.entriesPerPage))
+  limit: Schema.optionalKey(integerText(1, functions.entriesPerPage))
 }
 
 /** Exactly one of both: a deletion of everything has to be said. */

@@ -1,9 +1,9 @@
 /** Issues of a deployment of Functions, by rules that concern names and several fields. */
 import { Cron, Result } from "effect"
 import type { Issue } from "../errors/requests.ts"
-import { functions as limits } from "../limits.ts"
 import { isStorable } from "../text.ts"
 import type { NewFunctionsDeployment } from "./deployment.ts"
+import { functions } from "./limits.ts"
 
 const secretForm = /^[A-Z][A-Z0-9_]{0,63}$/
 
@@ -45,8 +45,8 @@ const bindingNameIssue = (name: string): string | undefined => {
 
 /** Returns the reason why a module cannot have this name, or undefined. */
 export const moduleNameIssue = (name: string): string | undefined => {
-  if (name.length > limits.moduleNameMaxCharacters) {
-    return `Expected at most ${limits.moduleNameMaxCharacters} characters`
+  if (name.length > functions.moduleNameMaxCharacters) {
+    return `Expected at most ${functions.moduleNameMaxCharacters} characters`
   }
   if (!isStorable(name) || /[\p{Cc}\\:?#%]/u.test(name)) {
     return "Expected a path without control characters, backslashes, and the characters : ? # %"
@@ -69,8 +69,8 @@ const fires = (cron: Cron.Cron): boolean => {
 
 /** Returns the reason why a cron is refused, or undefined. */
 export const cronIssue = (cron: string): string | undefined => {
-  if (cron.length > limits.cronMaxCharacters) {
-    return `Expected at most ${limits.cronMaxCharacters} characters`
+  if (cron.length > functions.cronMaxCharacters) {
+    return `Expected at most ${functions.cronMaxCharacters} characters`
   }
   if (cron.split(" ").length !== 5) {
     return "Expected five fields: minute, hour, day of the month, month, day of the week"
@@ -124,16 +124,16 @@ function* variableIssues(
   names: ReadonlySet<string>
 ): Generator<Issue> {
   const entries = Object.entries(vars)
-  if (entries.length > limits.varsMax) {
-    yield { path: "vars", message: `Expected at most ${limits.varsMax} variables` }
+  if (entries.length > functions.varsMax) {
+    yield { path: "vars", message: `Expected at most ${functions.varsMax} variables` }
   }
   for (const [name, value] of entries) {
-    const path = `vars.${name.slice(0, limits.nameMaxCharacters)}`
+    const path = `vars.${name.slice(0, functions.nameMaxCharacters)}`
     const message = bindingNameIssue(name)
     if (message !== undefined) yield { path, message }
     if (names.has(name)) yield { path, message: "A binding has this name" }
-    if (new TextEncoder().encode(value).length > limits.varMaxBytes) {
-      yield { path, message: `Expected at most ${limits.varMaxBytes} bytes` }
+    if (new TextEncoder().encode(value).length > functions.varMaxBytes) {
+      yield { path, message: `Expected at most ${functions.varMaxBytes} bytes` }
     }
   }
 }
@@ -155,5 +155,5 @@ export const deploymentIssues = (deployment: NewFunctionsDeployment): ReadonlyAr
     ...bindingIssues(deployment, names),
     ...variableIssues(deployment, names),
     ...cronIssues(deployment)
-  ].slice(0, limits.issuesMax)
+  ].slice(0, functions.issuesMax)
 }

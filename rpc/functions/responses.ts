@@ -1,7 +1,7 @@
 /** Requests and responses of Functions beside deployments: status, secrets, databases and logs. */
 import { Schema } from "effect"
-import { functions as limits } from "../limits.ts"
 import { isStorable, Timestamp } from "../text.ts"
+import { functions } from "./limits.ts"
 
 const Stored = Schema.Struct({
   binding: Schema.String,
@@ -60,10 +60,10 @@ export type FunctionsStatus = typeof FunctionsStatus.Type
 /** Limits of one call: CPU time in milliseconds, and requests that it sends. */
 export const ChangedLimits = Schema.Struct({
   cpuMs: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: limits.cpuMillisMax }))
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: functions.cpuMillisMax }))
   ),
   subRequests: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limits.subRequestsMax }))
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: functions.subRequestsMax }))
   )
 })
 export type ChangedLimits = typeof ChangedLimits.Type
@@ -100,7 +100,7 @@ const bytesUpTo = (maxBytes: number) =>
     })
   )
 
-export const SecretValue = Schema.Struct({ value: bytesUpTo(limits.secretMaxBytes) })
+export const SecretValue = Schema.Struct({ value: bytesUpTo(functions.secretMaxBytes) })
 
 /** A value of a row or a parameter; a blob is an array of its bytes. */
 const SqlValue = Schema.Union([
@@ -120,9 +120,9 @@ const SqlParameter = SqlValue.check(
 )
 
 export const Query = Schema.Struct({
-  sql: bytesUpTo(limits.sqlMaxBytes),
+  sql: bytesUpTo(functions.sqlMaxBytes),
   params: Schema.optionalKey(
-    Schema.Array(SqlParameter).check(Schema.isMaxLength(limits.sqlParametersMax))
+    Schema.Array(SqlParameter).check(Schema.isMaxLength(functions.sqlParametersMax))
   )
 })
 export type Query = typeof Query.Type
@@ -136,7 +136,7 @@ export const QueryResult = Schema.Struct({
 }).annotate({
   identifier: "FunctionsQueryResult",
   description:
-    `The result of a statement, at most ${limits.rowsMax} rows; \`truncated\` says that there were more. ` +
+    `The result of a statement, at most ${functions.rowsMax} rows; \`truncated\` says that there were more. ` +
     "A blob is an array of bytes, an integer beyond 2^53 - 1 a text."
 })
 
@@ -146,13 +146,13 @@ const Migration = Schema.Struct({
       message: "Expected up to 128 letters, digits, dots, dashes and underscores"
     })
   ),
-  sql: bytesUpTo(limits.sqlMaxBytes)
+  sql: bytesUpTo(functions.sqlMaxBytes)
 })
 
 export const Migrations = Schema.Struct({
   migrations: Schema.Array(Migration).check(
     Schema.isMinLength(1),
-    Schema.isMaxLength(limits.migrationsMax),
+    Schema.isMaxLength(functions.migrationsMax),
     Schema.makeFilter((all: ReadonlyArray<typeof Migration.Type>) =>
       new Set(all.map(({ name }) => name)).size === all.length
         ? undefined

@@ -24,13 +24,13 @@ import {
 } from "../errors/codes.ts"
 import { group, tagMount } from "../feature.ts"
 import { DeploymentId } from "../ids.ts"
-import { hosting as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underProject } from "../mounts.ts"
 import { operation, type OperationFacts } from "../operations.ts"
 import { PageLimit } from "../pages.ts"
 import { Deleted } from "../responses.ts"
 import { textUpTo, Timestamp } from "../text.ts"
 import { CustomDomain, DomainList, DomainName } from "./domains.ts"
+import { hosting } from "./limits.ts"
 
 /** SHA-256 of a file's bytes, in lower-case hexadecimal digits. */
 export const Sha256 = Schema.String.check(
@@ -43,7 +43,7 @@ export const Sha256 = Schema.String.check(
 export const DeployedFile = Schema.Struct({
   path: Schema.String,
   sha256: Sha256,
-  size: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limits.blobMaxBytes }))
+  size: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: hosting.blobMaxBytes }))
 }).annotate({
   identifier: "DeployedFile",
   description: "A file of a deployment. `path` is relative, `size` is in bytes."
@@ -54,9 +54,9 @@ export type DeployedFile = typeof DeployedFile.Type
 const NewDeployment = Schema.Struct({
   files: Schema.Array(DeployedFile).check(
     Schema.isMinLength(1),
-    Schema.isMaxLength(limits.filesMax)
+    Schema.isMaxLength(hosting.filesMax)
   ),
-  message: Schema.optionalKey(textUpTo(limits.messageMaxCharacters))
+  message: Schema.optionalKey(textUpTo(hosting.messageMaxCharacters))
 })
 export type NewDeployment = typeof NewDeployment.Type
 
@@ -173,7 +173,7 @@ const writes = <P extends MountParams>(params: P) =>
       error: wire(StorageQuotaExceeded)
     })
       .annotate(RequiredFeature, feature)
-      .annotate(BodyMaxBytes, limits.manifestMaxBytes)
+      .annotate(BodyMaxBytes, hosting.manifestMaxBytes)
       .annotate(CallerRate, deploymentRate)
       .annotate(OpenApi.Summary, "Create a deployment; the response lists what to upload"),
     HttpApiEndpoint.put("upload", "/blobs/:sha256", {
@@ -245,7 +245,7 @@ const domains = <P extends MountParams>(params: P) =>
       params: { ...params, domain: Schema.String },
       success: Deleted,
       error: wire(NotFound)
-    }).annotate(OpenApi.Summary, `Remove a custom domain; an app has at most ${limits.domainsMax}`)
+    }).annotate(OpenApi.Summary, `Remove a custom domain; an app has at most ${hosting.domainsMax}`)
   ] as const
 
 const endpoints = <Id extends string, P extends MountParams>(id: Id, params: P) =>

@@ -1,5 +1,5 @@
 /** Paths of files in a deployment: which are refused, and why. */
-import { hosting } from "../limits.ts"
+import { hosting } from "./limits.ts"
 
 /** Paths of every hosted app that the service answers itself. */
 export const reservedPaths = {

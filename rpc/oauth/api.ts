@@ -7,16 +7,16 @@ import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { BodyMaxBytes } from "../auth.ts"
 import { group } from "../feature.ts"
 import { Provider } from "../identities.ts"
-import { oauth as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
 import { operation, type OperationFacts } from "../operations.ts"
+import { oauthLimits } from "./limits.ts"
 
 /** Providers that need the id and secret of an OAuth client. */
 const ClientProvider = Schema.Literals(["google", "discord", "x"])
 
 const Field = Schema.String.check(
-  Schema.isPattern(new RegExp(`^[!-~]{1,${limits.credentialMaxCharacters}}$`), {
-    message: `Expected 1 to ${limits.credentialMaxCharacters} printable characters, no spaces`
+  Schema.isPattern(new RegExp(`^[!-~]{1,${oauthLimits.credentialMaxCharacters}}$`), {
+    message: `Expected 1 to ${oauthLimits.credentialMaxCharacters} printable characters, no spaces`
   })
 )
 
@@ -30,7 +30,7 @@ const AppleId = Schema.String.check(
  * Client ids of native apps. The service accepts their id tokens beside those of the main client.
  */
 const NativeClientIds = Schema.optionalKey(
-  Schema.Array(Field).check(Schema.isMaxLength(limits.nativeClientIdsMax))
+  Schema.Array(Field).check(Schema.isMaxLength(oauthLimits.nativeClientIdsMax))
 )
 
 /** An OAuth client. `nativeClientIds`: those of the Android and iOS apps, for `google`. */
@@ -50,7 +50,7 @@ export const AppleCredentials = Schema.Struct({
   nativeClientIds: NativeClientIds,
   teamId: AppleId,
   keyId: AppleId,
-  privateKey: Schema.String.check(Schema.isMaxLength(limits.privateKeyMaxCharacters))
+  privateKey: Schema.String.check(Schema.isMaxLength(oauthLimits.privateKeyMaxCharacters))
 })
 export type AppleCredentials = typeof AppleCredentials.Type
 
@@ -88,7 +88,7 @@ const providers = <Id extends string, P extends MountParams>(id: Id, params: P) 
       success: ProviderState
     })
       .annotateMerge(operation("Set the credentials of Sign in with Apple", operations.put))
-      .annotate(BodyMaxBytes, limits.bodyMaxBytes),
+      .annotate(BodyMaxBytes, oauthLimits.bodyMaxBytes),
     HttpApiEndpoint.put("put", "/auth/providers/:provider", {
       params: { ...params, provider: ClientProvider },
       payload: ClientCredentials,

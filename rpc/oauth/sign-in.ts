@@ -33,9 +33,9 @@ import {
 } from "../errors/codes.ts"
 import { group } from "../feature.ts"
 import { Provider } from "../identities.ts"
-import { oauth as limits } from "../limits.ts"
 import { Session } from "../sessions.ts"
 import { repeatable, repeatErrors } from "../spent-secrets.ts"
+import { oauthLimits } from "./limits.ts"
 
 /**
  * Mode in which the app opens the provider. Both modes return to `redirectUrl`; a popup then posts
@@ -67,10 +67,10 @@ export const Challenge = Schema.String.check(
 
 const upTo = (characters: number) => Schema.String.check(Schema.isMaxLength(characters))
 
-export const RedirectUrl = upTo(limits.redirectUrlMaxCharacters)
+export const RedirectUrl = upTo(oauthLimits.redirectUrlMaxCharacters)
 
 /** A code from the fragment of the redirect URL. */
-export const SignInCode = upTo(limits.returnMaxCharacters)
+export const SignInCode = upTo(oauthLimits.returnMaxCharacters)
 
 /** `mode` defaults to `popup`. */
 export const StartRequest = Schema.Struct({
@@ -85,11 +85,11 @@ export type StartRequest = typeof StartRequest.Type
  * text.
  */
 export const ProviderReturn = Schema.Struct({
-  state: Schema.optionalKey(upTo(limits.returnMaxCharacters)),
-  code: Schema.optionalKey(upTo(limits.returnMaxCharacters)),
-  error: Schema.optionalKey(upTo(limits.returnMaxCharacters)),
-  iss: Schema.optionalKey(upTo(limits.returnMaxCharacters)),
-  user: Schema.optionalKey(upTo(limits.returnMaxCharacters))
+  state: Schema.optionalKey(upTo(oauthLimits.returnMaxCharacters)),
+  code: Schema.optionalKey(upTo(oauthLimits.returnMaxCharacters)),
+  error: Schema.optionalKey(upTo(oauthLimits.returnMaxCharacters)),
+  iss: Schema.optionalKey(upTo(oauthLimits.returnMaxCharacters)),
+  user: Schema.optionalKey(upTo(oauthLimits.returnMaxCharacters))
 })
 export type ProviderReturn = typeof ProviderReturn.Type
 
@@ -123,12 +123,12 @@ export type NativeProvider = typeof NativeProvider.Type
  * revoke its access when the player is deleted, which the App Store requires.
  */
 export const NativeRequest = Schema.Struct({
-  idToken: upTo(limits.idTokenMaxCharacters),
+  idToken: upTo(oauthLimits.idTokenMaxCharacters),
   nonce: Schema.String.check(Schema.isBetweenLength(16, 128)),
   platform: Schema.Literals(["ios", "android", "web"]),
   link: Schema.optionalKey(Schema.Boolean),
-  name: Schema.optionalKey(upTo(limits.nameMaxCharacters)),
-  authorizationCode: Schema.optionalKey(upTo(limits.returnMaxCharacters))
+  name: Schema.optionalKey(upTo(oauthLimits.nameMaxCharacters)),
+  authorizationCode: Schema.optionalKey(upTo(oauthLimits.returnMaxCharacters))
 })
 export type NativeRequest = typeof NativeRequest.Type
 
@@ -200,7 +200,7 @@ export class OAuthApi extends group(
     })
       .middleware(Requests)
       .annotate(OpenApi.Summary, "Callback of Apple, as a form post")
-      .annotate(BodyMaxBytes, limits.returnBodyMaxBytes),
+      .annotate(BodyMaxBytes, oauthLimits.returnBodyMaxBytes),
     HttpApiEndpoint.post("exchange", "/exchange", {
       headers: repeatable,
       payload: Schema.Struct({ code: SignInCode, verifier: Verifier }),
@@ -228,6 +228,6 @@ export class OAuthApi extends group(
       .middleware(OptionalPlayerToken)
       .middleware(PublishableKey)
       .annotate(OpenApi.Summary, "Sign in or link with the id token of a native app")
-      .annotate(BodyMaxBytes, limits.bodyMaxBytes)
+      .annotate(BodyMaxBytes, oauthLimits.bodyMaxBytes)
   )
   .prefix("/v1/auth/oauth") {}

@@ -6,7 +6,6 @@ import { KeyKind } from "../auth.ts"
 import { PlayerNotFound, TooManyKeys, wire } from "../errors/codes.ts"
 import { group } from "../feature.ts"
 import { PlayerId } from "../ids.ts"
-import { projects } from "../limits.ts"
 import { OperatorSanction } from "../moderation.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
 import { operation, readBy } from "../operations.ts"
@@ -16,6 +15,7 @@ import { PublicRoom } from "../rooms/api.ts"
 import { SaveItem } from "../saves.ts"
 import { StatsRead } from "../stats.ts"
 import { Timestamp } from "../text.ts"
+import { projectLimits } from "./limits.ts"
 import { ProjectKey } from "./projects.ts"
 
 /**
@@ -142,7 +142,7 @@ const Search = {
   sort: Schema.optionalKey(PlayerOrder),
   q: Schema.optionalKey(
     Schema.String.check(
-      Schema.isMaxLength(projects.searchMaxCharacters),
+      Schema.isMaxLength(projectLimits.searchMaxCharacters),
       Schema.isPattern(/^\P{Cc}*$/u, { message: "Expected no control characters" })
     )
   ),

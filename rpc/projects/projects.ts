@@ -8,13 +8,13 @@ import { AnyKey, DeveloperSession, EnvironmentName, KeyKind, Requests } from "..
 import { NameReserved, NotFound, RateLimited, TooManyProjects, wire } from "../errors/codes.ts"
 import { group } from "../feature.ts"
 import { KeyId, ProjectId } from "../ids.ts"
-import { projects } from "../limits.ts"
 import { memberParams, underMember } from "../mounts.ts"
 import { Deleted } from "../responses.ts"
 import { nameUpTo, Timestamp } from "../text.ts"
+import { projectLimits } from "./limits.ts"
 
 /** A project's name: 1 to 80 characters. */
-export const ProjectName = nameUpTo(projects.nameMaxCharacters)
+export const ProjectName = nameUpTo(projectLimits.nameMaxCharacters)
 
 /** The host name label of a project's apps. Two hyphens in a row would name a version. */
 const Slug = Schema.String.check(

@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { RpcGroup } from "effect/rpc"
+import { configLimits } from "../config-document/limits.ts"
 import {
   AlreadyInRoom,
   AlreadyMatching,
@@ -21,8 +22,8 @@ import {
 } from "../errors/codes.ts"
 import { Done, frame } from "../frames.ts"
 import { JsonObject, MessageData } from "../json.ts"
-import { rooms } from "../limits.ts"
 import { ChosenRoomCode, TypedCode } from "../typed-codes.ts"
+import { roomLimits } from "./limits.ts"
 
 const ShortText = Schema.String.check(Schema.isBetweenLength(1, 64))
 
@@ -36,7 +37,7 @@ export const create = frame("create", "Open a room and become its host", {
     mode: ShortText,
     private: Schema.optionalKey(Schema.Boolean),
     maxPlayers: Schema.optionalKey(
-      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: rooms.playersMax }))
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: configLimits.playersMax }))
     ),
     metadata: Schema.optionalKey(JsonObject),
     code: Schema.optionalKey(ChosenRoomCode),
@@ -78,10 +79,10 @@ export const resume = frame("resume", "Return to the reserved seat after a disco
 /** Sends a message to all other members, or only to those in `to`. */
 export const send = frame("send", "Send a message to all other members, or only to those in `to`", {
   payload: {
-    type: Schema.String.check(Schema.isBetweenLength(1, rooms.typeMaxCharacters)),
+    type: Schema.String.check(Schema.isBetweenLength(1, roomLimits.typeMaxCharacters)),
     data: Schema.optionalKey(MessageData),
     to: Schema.optionalKey(
-      Schema.Array(Schema.String).check(Schema.isMaxLength(rooms.sendTargetsMax))
+      Schema.Array(Schema.String).check(Schema.isMaxLength(roomLimits.sendTargetsMax))
     )
   },
   success: Schema.Struct({ delivered: Schema.optionalKey(Schema.Int) }),

@@ -15,20 +15,20 @@ import {
 } from "../auth.ts"
 import { NotFound, ShareImagesDisabled, ShareTagsDisabled, wire } from "../errors/codes.ts"
 import { group } from "../feature.ts"
-import { share as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
 import { operation, type OperationFacts } from "../operations.ts"
 import { PageLimit } from "../pages.ts"
 import { isDay, isStorable, nameUpTo, Timestamp } from "../text.ts"
 import { ShareLinksGate, ShareStatsGate, ShareTrackingGate } from "./gates.ts"
+import { share } from "./limits.ts"
 
 export const ShareKind = Schema.Literals(["plain", "score", "challenge"])
 export type ShareKind = typeof ShareKind.Type
 
 /** The id of a link. */
 export const ShareId = Schema.String.check(
-  Schema.isPattern(new RegExp(`^[0-9A-Za-z]{${limits.idCharacters}}$`), {
-    message: `Expected the id of a link: ${limits.idCharacters} letters and digits`
+  Schema.isPattern(new RegExp(`^[0-9A-Za-z]{${share.idCharacters}}$`), {
+    message: `Expected the id of a link: ${share.idCharacters} letters and digits`
   })
 )
 
@@ -45,8 +45,8 @@ export const ShareData = Schema.Record(Schema.String, Schema.String)
   .check(
     Schema.makeFilter((data) => {
       const size = new TextEncoder().encode(JSON.stringify(data)).length
-      if (size > limits.dataMaxBytes) {
-        return `Expected at most ${limits.dataMaxBytes} bytes of JSON, got ${size}`
+      if (size > share.dataMaxBytes) {
+        return `Expected at most ${share.dataMaxBytes} bytes of JSON, got ${size}`
       }
       const isSound = Object.entries(data).flat().every(isStorable)
       return isSound ? undefined : "Expected well-formed text without NUL"
@@ -287,7 +287,7 @@ const operators = <Id extends string, P extends MountParams>(id: Id, params: P) 
       ),
     HttpApiEndpoint.post("link", "/share/links", {
       params,
-      payload: Schema.Struct({ label: nameUpTo(limits.labelMaxCharacters) }),
+      payload: Schema.Struct({ label: nameUpTo(share.labelMaxCharacters) }),
       success: LabelledLink.pipe(HttpApiSchema.status(201)),
       error: wire(NotFound)
     })

@@ -7,7 +7,7 @@ import { HttpApiEndpoint, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "../auth.ts"
 import { IdentityNotLinked, NotFound, wire } from "../errors/codes.ts"
 import { group } from "../feature.ts"
-import { share as limits } from "../limits.ts"
+import { share } from "./limits.ts"
 
 const profile = {
   username: Schema.NullOr(Schema.String),
@@ -25,8 +25,8 @@ export type XProfile = typeof XProfile.Type
 /** Ids of players, separated by commas. */
 const PlayerIds = Schema.String.check(
   Schema.makeFilter((ids) =>
-    ids.split(",").length > limits.xProfilesMax
-      ? `Expected at most ${limits.xProfilesMax} ids`
+    ids.split(",").length > share.xProfilesMax
+      ? `Expected at most ${share.xProfilesMax} ids`
       : undefined
   )
 )

@@ -3,8 +3,8 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName } from "#rpc/auth"
 import { FunctionsBinding } from "#rpc/functions/deployment"
+import { functions } from "#rpc/functions/limits"
 import { EnvironmentId } from "#rpc/ids"
-import { functions as limits } from "#rpc/limits"
 import { orDieWithTimeout } from "../database.ts"
 import { SuspendedReason } from "./settings.ts"
 
@@ -190,7 +190,7 @@ const resources = (sql: SqlClient.SqlClient) => {
               union all
               select resource, 2 from (${bound(environmentId)}) b) known
             group by resource order by min(place), resource
-            limit ${limits.keptResourcesMax}) kept)
+            limit ${functions.keptResourcesMax}) kept)
         where f.environment_id = ${environmentId}`
     })
   }

@@ -3,7 +3,7 @@
  * happens without the other, and only where the live code exports the hook.
  */
 import type { SqlClient, Statement } from "effect/sql"
-import { functionDeliveries as limits } from "#rpc/limits"
+import { functionDeliveries } from "#rpc/functions/limits"
 
 type Hook = "onPlayerCreated" | "onRoomClosed" | "onStats"
 
@@ -25,4 +25,5 @@ export const insertEvents = (sql: SqlClient.SqlClient, hook: Hook, rows: Stateme
     select count(*) from (
       select from function_deliveries d
       where d.environment_id = f.environment_id and d.due_at is not null
-      limit ${sql.literal(`${limits.eventsMax}`)}) as waiting) < ${sql.literal(`${limits.eventsMax}`)}`
+      limit ${sql.literal(`${functionDeliveries.eventsMax}`)}) as waiting)
+     < ${sql.literal(`${functionDeliveries.eventsMax}`)}`

@@ -6,8 +6,8 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
+import { functionLeases } from "#rpc/functions/runtime-limits"
 import { EnvironmentId } from "#rpc/ids"
-import { functionLeases as limits } from "#rpc/function-runtime-limits"
 import { failOnTimeout } from "../database.ts"
 
 const Runner = Schema.Struct({
@@ -26,7 +26,7 @@ export type HeldFunctions = typeof Held.Type
 const Release = Schema.Struct({ ...Held.fields, node: Schema.String })
 
 const statements = (sql: SqlClient.SqlClient) => {
-  const until = sql`clock_timestamp() + make_interval(secs => ${limits.leaseMillis / 1000})`
+  const until = sql`clock_timestamp() + make_interval(secs => ${functionLeases.leaseMillis / 1000})`
   const isOver = sql`h.lease_until <= clock_timestamp()`
   return {
     acquire: SqlSchema.findAll({

@@ -5,8 +5,8 @@
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName } from "#rpc/auth"
+import { functions } from "#rpc/functions/limits"
 import { EnvironmentId, ProjectId } from "#rpc/ids"
-import { functions as limits } from "#rpc/limits"
 import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -29,8 +29,8 @@ export type FunctionsSettings = typeof SettingsRow.Type
 const unused: FunctionsSettings = {
   enabled: false,
   suspendedReason: null,
-  cpuMs: limits.cpuMillisDefault,
-  subRequests: limits.subRequestsDefault,
+  cpuMs: functions.cpuMillisDefault,
+  subRequests: functions.subRequestsDefault,
   lastVersion: 0,
   liveVersion: null
 }
@@ -79,7 +79,7 @@ const statements = (sql: SqlClient.SqlClient) => {
       Result: SettingsRow,
       execute: (environmentId) => sql`
         insert into functions as f (environment_id, cpu_ms, sub_requests)
-        values (${environmentId}, ${limits.cpuMillisDefault}, ${limits.subRequestsDefault})
+        values (${environmentId}, ${functions.cpuMillisDefault}, ${functions.subRequestsDefault})
         on conflict (environment_id) do update set enabled = f.enabled
         returning ${columns}`
     }),
@@ -111,7 +111,7 @@ const statements = (sql: SqlClient.SqlClient) => {
       execute: ({ environmentId, reason }) => sql`
         with suspended as (
           insert into functions (environment_id, cpu_ms, sub_requests, suspended_reason)
-          select id, ${limits.cpuMillisDefault}, ${limits.subRequestsDefault}, ${reason}
+          select id, ${functions.cpuMillisDefault}, ${functions.subRequestsDefault}, ${reason}
           from environments where id = ${environmentId}
           on conflict (environment_id) do update set suspended_reason = ${reason}
           returning environment_id)

@@ -3,8 +3,8 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { AgeBand } from "#rpc/ages"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { share as limits } from "#rpc/limits"
 import { ShareData, ShareKind } from "#rpc/share/api"
+import { share } from "#rpc/share/limits"
 import { isPlayerGone, orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -50,7 +50,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
         delete from share_links where id in (
           select id from share_links
           where player_id = ${playerId} and environment_id = ${environmentId}
-          order by created_at desc, id offset ${limits.linksPerPlayer})`
+          order by created_at desc, id offset ${share.linksPerPlayer})`
   }),
   find: SqlSchema.findOneOption({
     Request: LinkKey,

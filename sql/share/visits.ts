@@ -6,8 +6,8 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
-import { share as limits } from "#rpc/limits"
 import { ShareKind } from "#rpc/share/api"
+import { share } from "#rpc/share/limits"
 import { orDieWithTimeout } from "../database.ts"
 
 /** One report of a visitor. */
@@ -62,7 +62,7 @@ const counting = (sql: SqlClient.SqlClient) => ({
         where coalesce((
           select visitors from share_addresses where environment_id = ${environmentId}
             and day = ${day}::date and link_id = ${linkId} and event = ${event}
-            and address = ${address}), 0) < ${limits.visitorsPerAddress}
+            and address = ${address}), 0) < ${share.visitorsPerAddress}
         on conflict do nothing returning 1
       ), numbered as (
         insert into share_addresses as a (environment_id, day, link_id, event, address, visitors)
@@ -71,7 +71,7 @@ const counting = (sql: SqlClient.SqlClient) => ({
           set visitors = a.visitors + 1
         returning visitors
       ), admitted as (
-        select from numbered where visitors <= ${limits.visitorsPerAddress}
+        select from numbered where visitors <= ${share.visitorsPerAddress}
       ), arrived as (
         insert into share_visitors (environment_id, day, link_id, event, visitor)
         select ${environmentId}, ${arrival?.day ?? day}::date, '', 'arrived',

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { pipeline } from "node:stream/promises"
 import { Effect } from "effect"
 import ignore from "ignore"
-import { hosting as limits } from "#rpc/limits"
+import { hosting } from "#rpc/hosting/limits"
 import { pathIssue } from "#rpc/hosting/paths"
 import { usageFailure } from "./failures.ts"
 
@@ -64,7 +64,7 @@ const describe = async (folder: string, name: string): Promise<AppFile> => {
 const issueOf = ({ path, size }: AppFile): string | undefined => {
   const issue = pathIssue(path)
   if (issue !== undefined) return `${path}: ${issue}`
-  return size > limits.blobMaxBytes ? `${path}: Expected at most 50 MB` : undefined
+  return size > hosting.blobMaxBytes ? `${path}: Expected at most 50 MB` : undefined
 }
 
 /** Names that differ only in case are one file on some machines; the service refuses them. */
@@ -89,9 +89,9 @@ export const readAppFiles = Effect.fnUntraced(function* (folder: string) {
     )
   const names = yield* Effect.tryPromise({ try: () => listFiles(folder), catch: unreadable })
   if (names.length === 0) return yield* usageFailure(`${folder} has no files to deploy.`)
-  if (names.length > limits.filesMax) {
+  if (names.length > hosting.filesMax) {
     return yield* usageFailure(
-      `${folder} has ${names.length} files; a deployment has at most ${limits.filesMax}.`,
+      `${folder} has ${names.length} files; a deployment has at most ${hosting.filesMax}.`,
       `Name folders to leave out in ${folder}/${ignoreFile}`
     )
   }

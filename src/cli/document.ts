@@ -6,10 +6,10 @@
 import { parse, type AnyNode } from "@humanwhocodes/momoa"
 import { Result, type Schema } from "effect"
 import { decodeConfig, type EnvironmentConfig } from "#rpc/config-document/document"
+import { configLimits } from "#rpc/config-document/limits"
 import { memberPath } from "#rpc/config-document/paths"
 import { configWarnings } from "#rpc/config-document/warnings"
 import type { Issue } from "#rpc/errors/codes"
-import { config as limits } from "#rpc/limits"
 import type { LocatedIssue } from "./failures.ts"
 
 interface Position {
@@ -128,8 +128,8 @@ export const validateConfig = (
 ): Result.Result<ValidConfig, ReadonlyArray<LocatedIssue>> => {
   const { document, place, repeated } = text
   const bytes = Buffer.byteLength(JSON.stringify(withoutSchema(document)))
-  if (bytes > limits.documentMaxBytes) {
-    const message = `is too large: ${bytes} bytes, the limit is ${limits.documentMaxBytes}`
+  if (bytes > configLimits.documentMaxBytes) {
+    const message = `is too large: ${bytes} bytes, the limit is ${configLimits.documentMaxBytes}`
     return Result.fail([place({ path: "", message })])
   }
   return decodeConfig(document).pipe(

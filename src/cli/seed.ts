@@ -8,7 +8,9 @@ import { Command, Flag } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
 import { decodeConfig, type EnvironmentConfig } from "#rpc/config-document/document"
 import type { FeatureName } from "#rpc/config-document/features"
-import { stats as statLimits, throttles } from "#rpc/limits"
+import { signInThrottles } from "#rpc/email"
+import { sessionThrottles } from "#rpc/sessions"
+import { statKeysPerReport } from "#rpc/stats"
 import { exitCodes, Failure, usageFailure } from "./failures.ts"
 import { environmentFlag, switchFlag } from "./files.ts"
 import { Json, makeProgress, note, printResult } from "./output.ts"
@@ -82,7 +84,7 @@ type Progress = (text: string) => Effect.Effect<void>
 /** Reports once that the service limits the run. */
 const makeOnWait = Effect.fnUntraced(function* (progress: Progress) {
   const isJson = yield* Json
-  const { burst } = throttles.guestPerAddress
+  const { burst } = sessionThrottles.guestPerAddress
   const said = note(
     `The service lets about ${burst} guests a minute in from one address: svc seed waits and goes on.`,
     "  A service of your own goes faster when started with SVC_THROTTLES=off npm start."
@@ -103,7 +105,7 @@ const statsOf = ({ config }: Run, skill: number) => {
   }
   return Object.fromEntries(
     config.stats
-      .slice(0, statLimits.keysPerReport)
+      .slice(0, statKeysPerReport)
       .map((stat) => [stat.key, inRange(stat.key, statValue(stat, skill))])
   )
 }
@@ -125,7 +127,7 @@ const enter = Effect.fnUntraced(function* (run: Run, { email, name }: SeededPlay
   // An account of an earlier run keeps its email under another name.
   if (code === "email_taken") return yield* asGuest
   if (code !== "rate_limited") return yield* entered.failure
-  const { burst } = throttles.signupPerAddress
+  const { burst } = signInThrottles.signupPerAddress
   skipped.set(
     "accounts",
     `sign-ups are limited to ${burst} an hour from one address: guests instead`

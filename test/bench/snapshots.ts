@@ -12,7 +12,6 @@ import { NodeServices } from "@effect/platform-node"
 import { Clock, Context, Effect, Layer, type Redacted, Result } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { rooms as limits } from "#rpc/limits"
 import { poolLayer } from "#sql/database"
 import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "#entities/local-actors"
@@ -23,6 +22,7 @@ import { toRow } from "#entities/room/snapshot"
 import { decide } from "#entities/room/state"
 import { RoomWriter } from "#entities/room/writer"
 import { refreshMillis } from "#entities/overdue"
+import { snapshotMillis } from "#entities/write-behind"
 import { cloneDatabase, testServer } from "#testing/database"
 
 const { values } = parseArgs({
@@ -184,7 +184,7 @@ const run = Effect.gen(function* () {
   for (let pass = 0; pass < passCount; pass++) {
     for (const side of sides) {
       side.millis.push(yield* side.pass)
-      yield* Effect.promise(() => delay(limits.snapshotMillis))
+      yield* Effect.promise(() => delay(snapshotMillis))
     }
   }
   yield* Effect.promise(() => delay(statisticsMillis))

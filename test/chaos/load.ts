@@ -4,8 +4,8 @@
  */
 import { setTimeout as delay } from "node:timers/promises"
 import { Effect } from "effect"
+import { snapshotDeadlineMillis } from "#entities/write-behind"
 import type { Client, Room } from "#client/client"
-import { rooms } from "#rpc/limits"
 import type { TestTarget } from "#testing/players"
 import { type App, appClient, drive, retryPassing } from "./apps.ts"
 import { StatApp, SaveApp } from "./data-apps.ts"
@@ -47,7 +47,7 @@ export interface LoadOptions {
 }
 
 /** The promise of the service; a room counts in whole milliseconds. */
-export const forgettableMillis = rooms.snapshotDeadlineMillis + 1
+export const forgettableMillis = snapshotDeadlineMillis + 1
 
 const patienceMillis = 60_000
 const lookMillis = 20

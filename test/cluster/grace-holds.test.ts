@@ -1,8 +1,8 @@
 /** Which environments' graces a node holds: those whose players wait for admission, here or elsewhere. */
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
-import { graces } from "#rpc/limits"
 import type { NodeReport } from "#sql/live/nodes"
+import { graces } from "#entities/absence"
 import { type Elsewhere, elsewhereOf, Holds } from "#server/cluster/grace-holds"
 import { WaitingConnections } from "#server/cluster/waiting-players"
 

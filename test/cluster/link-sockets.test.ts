@@ -3,12 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, Option, Queue, Scope } from "effect"
 import { ShardingConfig } from "effect/cluster"
 import { RpcSerialization, RpcServer } from "effect/rpc"
-import { runnerPort } from "#rpc/limits"
 import { LocalRooms } from "#entities/room/entity"
 import { RemoteRooms } from "#entities/room/remote"
 import { NodeFlush } from "#server/platform/flush"
 import { ClientProtocol } from "#server/cluster/runner-client"
 import { LinkHandlers, LinkRpcs, RunnerLinksLive } from "#server/cluster/runner-links"
+import { runnerPort } from "#server/cluster/runner-port-limits"
 import { host, makePorts } from "../support/runner-ports.ts"
 
 const mebibyte = 1024 * 1024

@@ -1,10 +1,16 @@
 /** Link to another node: batching, reports of lost batches, heartbeats, closing and reopening. */
 import { assert, describe, it } from "@effect/vitest"
-import { rooms, runnerPort, socket } from "#rpc/limits"
+import {
+  linkCallsMax,
+  linkWaitingMaxCharacters,
+  type RunnerConnection,
+  RunnerLink
+} from "#server/cluster/runner-link"
+import { runnerPort } from "#server/cluster/runner-port-limits"
 import { FlushScheduler } from "#server/platform/flush"
-import { type RunnerConnection, RunnerLink } from "#server/cluster/runner-link"
+import { socketLimits } from "#server/platform/socket-limits"
 
-const { coalesceMillis, loadMeasuredMillis } = socket
+const { coalesceMillis, loadMeasuredMillis } = socketLimits
 const batchMaxCharacters = runnerPort.frameMaxBytes / 4
 
 interface Call {
@@ -141,12 +147,12 @@ describe("a runner link", () => {
 
   it("holds batches back while too many have no reply", () => {
     const { runTimers, submit, reply, connection } = makeOpenLink()
-    const names = Array.from({ length: rooms.linkCallsMax + 2 }, (_, i) => `r${i}`)
+    const names = Array.from({ length: linkCallsMax + 2 }, (_, i) => `r${i}`)
     for (const name of names) {
       submit(name)
       runTimers()
     }
-    assert.lengthOf(connection().sent, rooms.linkCallsMax)
+    assert.lengthOf(connection().sent, linkCallsMax)
     reply()
     assert.deepStrictEqual(roomsOf(connection().sent.at(-1) ?? ""), names.slice(-2))
   })
@@ -267,7 +273,7 @@ describe("a runner link", () => {
     while (ends.length === 0) {
       submit("a", text)
       sent += 1
-      assert.isAtMost(sent, 2 * (rooms.linkWaitingMaxCharacters / text.length), "no bound")
+      assert.isAtMost(sent, 2 * (linkWaitingMaxCharacters / text.length), "no bound")
     }
     assert.lengthOf(lost, sent)
   })

@@ -1,14 +1,14 @@
 /** The rule of graces, against a plain count of the time in which the player could return. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { graces } from "#rpc/limits"
 import {
   type Absence,
   absent,
   afterGap,
   afterHold,
   graceDeadline,
-  graceEnd
+  graceEnd,
+  graces
 } from "#entities/absence"
 
 const start = 1_800_000_000_000

@@ -1,15 +1,14 @@
 /** What an entity remembers of the nodes that watch it, and of those that are gone. */
 import { assert, describe, it } from "@effect/vitest"
-import { rooms } from "#rpc/limits"
 import { ExecutedCommands } from "#entities/executed-commands"
-import { type Watcher, Watchers } from "#entities/watchers"
+import { type Watcher, Watchers, watchersRememberedMax } from "#entities/watchers"
 
 const watcher: Watcher<string> = { send: () => undefined, end: () => undefined }
 
 describe("the watchers of an entity", () => {
   it("remembers a bounded number of absent nodes, and every node that watches", () => {
     const watchers = new Watchers<string>()
-    const nodes = Array.from({ length: 2 * rooms.watchersRememberedMax }, (_, n) => `node_${n}`)
+    const nodes = Array.from({ length: 2 * watchersRememberedMax }, (_, n) => `node_${n}`)
     watchers.admit("staying", 1)
     watchers.add("staying", watcher)
     for (const node of nodes) {

@@ -5,10 +5,11 @@
 import { Duplex } from "node:stream"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { socket as limits } from "#rpc/limits"
+import { outboxMaxBytes } from "#rpc/client-limits"
 import { OutboxBudget } from "#server/platform/outbox-budget"
 import { Frame, Outbox, WriteStats } from "#server/platform/socket-outbox"
 import { FrameBucket } from "#server/platform/frame-bucket"
+import { socketLimits } from "#server/platform/socket-limits"
 import { TestApp } from "#testing/app"
 import { at, guest, newPlayer } from "#testing/players"
 import { connectNative } from "../support/native-socket.ts"
@@ -25,7 +26,7 @@ const ownerThat = (closeSlow: () => void) => ({
 
 describe("an outbox", () => {
   const frame = new Frame("x".repeat(16_000))
-  const fits = Math.floor(limits.outboxMaxBytes / frame.bytes.length)
+  const fits = Math.floor(outboxMaxBytes / frame.bytes.length)
 
   const fill = (flushEvery: number) => {
     const socket = stuck()
@@ -73,7 +74,7 @@ describe("an outbox whose client does not read", () => {
       outbox.push(frame)
       outbox.flush()
     }
-    const waiting = 100 * frame.bytes.length + 99 * limits.queuedWriteBytes
+    const waiting = 100 * frame.bytes.length + 99 * socketLimits.queuedWriteBytes
     assert.strictEqual(outbox.waitingBytes, waiting)
     for (let n = 0; n < 100; n++) completions[n]?.()
     assert.strictEqual(outbox.waitingBytes, 0)
@@ -82,7 +83,7 @@ describe("an outbox whose client does not read", () => {
 
 describe("an outbox that gets a frame larger than its limit", () => {
   const small = new Frame("x".repeat(16_000))
-  const huge = new Frame("x".repeat(limits.outboxMaxBytes + 100_000))
+  const huge = new Frame("x".repeat(outboxMaxBytes + 100_000))
 
   it("sends one frame over the limit with those that follow, and overflows at a second", () => {
     const overflows: Array<string> = []
@@ -104,17 +105,17 @@ describe("an outbox that gets a frame larger than its limit", () => {
 describe("a bucket of tokens for frames", () => {
   it("drops frames beyond the burst, and reports abuse at its bound", () => {
     const bucket = new FrameBucket(0)
-    for (let i = 0; i < limits.framesBurst; i++) assert.isTrue(bucket.take(0))
-    for (let i = 1; i <= limits.dropsUntilAbuse; i++) {
+    for (let i = 0; i < socketLimits.framesBurst; i++) assert.isTrue(bucket.take(0))
+    for (let i = 1; i <= socketLimits.dropsUntilAbuse; i++) {
       assert.isFalse(bucket.take(0))
-      assert.strictEqual(bucket.drop(0), i === limits.dropsUntilAbuse)
+      assert.strictEqual(bucket.drop(0), i === socketLimits.dropsUntilAbuse)
     }
   })
 
   it("forgets drops of an earlier window, and refills", () => {
     const bucket = new FrameBucket(0, 1, 1)
-    for (let i = 1; i < limits.dropsUntilAbuse; i++) bucket.drop(0)
-    const later = limits.dropsWindowSeconds * 1000 + 1
+    for (let i = 1; i < socketLimits.dropsUntilAbuse; i++) bucket.drop(0)
+    const later = socketLimits.dropsWindowSeconds * 1000 + 1
     assert.isFalse(bucket.drop(later))
     assert.isTrue(bucket.take(later))
     assert.isFalse(bucket.take(later + 999))
@@ -181,7 +182,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("back-pres
       })
       yield* native.call("join", { roomId })
       const data = "x".repeat(16_000)
-      const fits = Math.floor(limits.outboxMaxBytes / data.length)
+      const fits = Math.floor(outboxMaxBytes / data.length)
       const hasLeft = () => ada.socket.received.some((frame) => frame.t === "player_disconnected")
       for (let n = 0; !hasLeft(); n++) {
         assert.isBelow(n, 2 * fits, "the client is still in")
@@ -214,11 +215,11 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("back-pres
         const replies = bob.received.filter((frame) => frame.t === "reply" && "rid" in frame)
         const limited = replies.filter((reply) => at(reply, "error", "code") === "rate_limited")
         assert.isAtLeast(limited.length, 1)
-        assert.isBelow(limited.length, limits.dropsUntilAbuse)
+        assert.isBelow(limited.length, socketLimits.dropsUntilAbuse)
         assert.isNumber(at(limited[0], "error", "details", "retryAfterSeconds"))
         const flood = receivedFrom(bobId)
-        assert.isAtLeast(flood.length, limits.framesBurst - 2)
-        assert.isBelow(flood.length, 1000 - limits.dropsUntilAbuse)
+        assert.isAtLeast(flood.length, socketLimits.framesBurst - 2)
+        assert.isBelow(flood.length, 1000 - socketLimits.dropsUntilAbuse)
         const inOrder = flood.toSorted((a, b) => a - b)
         assert.deepStrictEqual(flood, inOrder)
       })

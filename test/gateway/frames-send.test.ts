@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
-import { rooms } from "#rpc/limits"
 import { send } from "#rpc/rooms/frames"
+import { roomLimits } from "#rpc/rooms/limits"
 import { issuesOf, sendPayload } from "#server/gateway/frames"
 
 const decode = Schema.decodeUnknownResult(send.payloadSchema, { errors: "all" })
@@ -17,7 +17,7 @@ const type = fc.oneof(
   {
     weight: 1,
     arbitrary: fc
-      .constantFrom(rooms.typeMaxCharacters, rooms.typeMaxCharacters + 1)
+      .constantFrom(roomLimits.typeMaxCharacters, roomLimits.typeMaxCharacters + 1)
       .map((length) => "x".repeat(length))
   },
   { weight: 1, arbitrary: fc.jsonValue() }
@@ -27,7 +27,7 @@ const data = fc.oneof(
   { weight: 3, arbitrary: fc.jsonValue() },
   {
     weight: 1,
-    arbitrary: fc.constantFrom(rooms.dataDepthMax, rooms.dataDepthMax + 1).map(nested)
+    arbitrary: fc.constantFrom(roomLimits.dataDepthMax, roomLimits.dataDepthMax + 1).map(nested)
   }
 )
 

@@ -9,7 +9,8 @@ import { text as readText } from "node:stream/consumers"
 import { deflateRawSync } from "node:zlib"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { socket as limits } from "#rpc/limits"
+import { frameMaxBytes } from "#rpc/client-limits"
+import { socketLimits } from "#server/platform/socket-limits"
 import { TestApp } from "#testing/app"
 import { goOnline, guest } from "#testing/players"
 import { FaultProxy } from "../chaos/fault-proxy.ts"
@@ -50,10 +51,7 @@ const bomb = deflateRawSync(Buffer.alloc(10_000_000))
 const cases: Readonly<Record<string, readonly [bytes: Buffer, code: number]>> = {
   "a frame of a terabyte": [frame(opcodes.text, "x", { size: 2 ** 40 }), 1009],
   "a frame whose length is no safe integer": [frame(opcodes.text, "x", { size: 2 ** 60 }), 1009],
-  "a frame that is a byte too large": [
-    frame(opcodes.text, "x".repeat(limits.frameMaxBytes + 1)),
-    1009
-  ],
+  "a frame that is a byte too large": [frame(opcodes.text, "x".repeat(frameMaxBytes + 1)), 1009],
   "fragments that are too large together": [
     Buffer.concat([frame(opcodes.text, large, open), frame(continuation, large, open)]),
     1009
@@ -169,7 +167,10 @@ layer(serviceWith())("misbehaving sockets", (it) => {
           const slow = yield* openRawConnection(url)
           slow.send(realtime)
           yield* upgraded(slow)
-          yield* slow.trickle(frame(opcodes.text, "x".repeat(2 * limits.bufferedChunksMax)), 1)
+          yield* slow.trickle(
+            frame(opcodes.text, "x".repeat(2 * socketLimits.bufferedChunksMax)),
+            1
+          )
           yield* closed(slow, 1008, "a byte at a time")
           const flooding = yield* openRawConnection(url)
           flooding.send(realtime)
@@ -178,7 +179,7 @@ layer(serviceWith())("misbehaving sockets", (it) => {
           const early = yield* openRawConnection(url)
           early.send(realtime)
           early.send(text({ t: "auth", key: publishableKey, token: accessToken }))
-          early.send(many(limits.earlyFramesMax + 1, text({ t: "ping" })))
+          early.send(many(socketLimits.earlyFramesMax + 1, text({ t: "ping" })))
           yield* closed(early, 4029, "frames before admission")
           const notReading = yield* admitted
           notReading.stopReading()
@@ -206,7 +207,7 @@ layer(serviceWith())("misbehaving sockets", (it) => {
           )
           yield* Effect.forEach(players, (player) => goOnline({ ...app, url }, player))
           proxy.block()
-          yield* pass(limits.idleSeconds + 4)
+          yield* pass(socketLimits.idleSeconds + 4)
         })
       ),
     { timeout: testTimeoutMillis, tags: "long" }
@@ -253,10 +254,10 @@ layer(serviceWith())("misbehaving sockets", (it) => {
             (received) => received.includes("welcome"),
             "the event stream is open"
           )
-          yield* pass(limits.admitSeconds + 2)
+          yield* pass(socketLimits.admitSeconds + 2)
           player.send(text({ _tag: "Ping" }))
           yield* until(player, (received) => received.includes("Pong"), "the player is still there")
-          yield* pass(limits.idleSeconds + 2)
+          yield* pass(socketLimits.idleSeconds + 2)
         })
       ),
     { timeout: testTimeoutMillis, tags: "long" }

@@ -4,7 +4,9 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
-import { socket as limits, throttles } from "#rpc/limits"
+import { frameMaxBytes } from "#rpc/client-limits"
+import { roomCodeThrottles } from "#server/features/rooms/frames"
+import { socketLimits } from "#server/platform/socket-limits"
 import { TestApp } from "#testing/app"
 import { at, guest, newPlayer, request } from "#testing/players"
 import { connectSocket } from "#testing/socket-client"
@@ -47,11 +49,13 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
         const key = app.publishableKey
         const auth = { t: "auth", key, token: accessToken }
         const many = yield* connectSocket(app.socketUrl)
-        const frames = Array.from({ length: limits.earlyFramesMax + 1 }, () => ({ t: "ping" }))
+        const frames = Array.from({ length: socketLimits.earlyFramesMax + 1 }, () => ({
+          t: "ping"
+        }))
         yield* Effect.forEach([auth, ...frames], many.send, { discard: true })
         assert.strictEqual((yield* many.closed).code, 4029)
         const large = yield* connectSocket(app.socketUrl)
-        const half = { t: "send", type: "x", data: "x".repeat(limits.frameMaxBytes / 2) }
+        const half = { t: "send", type: "x", data: "x".repeat(frameMaxBytes / 2) }
         yield* Effect.forEach([auth, half, half], large.send, { discard: true })
         assert.strictEqual((yield* large.closed).code, 4029)
       })
@@ -112,7 +116,7 @@ layer(Throttled, { timeout: "120 seconds", excludeTestServices: true })("room co
     Effect.gen(function* () {
       const app = yield* TestApp
       const { socket } = yield* newPlayer(app)
-      const { burst, seconds } = throttles.roomCodesPerPlayer
+      const { burst, seconds } = roomCodeThrottles.roomCodesPerPlayer
       const started = yield* Clock.currentTimeMillis
       // While the answers are slow, the bucket refills: then more codes than `burst` get one.
       let wrong = 0

@@ -5,7 +5,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
-import { socket as limits } from "#rpc/limits"
+import { outboxMaxBytes } from "#rpc/client-limits"
 import { OutboxesMaxBytes } from "#server/gateway/gateway"
 import { TestApp } from "#testing/app"
 import { configure, newPlayer, type TestTarget } from "#testing/players"
@@ -62,7 +62,7 @@ layer(App, live)("sockets that do not read", (it) => {
           max = Math.max(max, yield* readMetric(app.url, "svc_socket_unsent_bytes"))
         }
         assert.isAtMost(max, budget)
-        assert.isBelow(max, limits.outboxMaxBytes)
+        assert.isBelow(max, outboxMaxBytes)
         yield* Fiber.join(quiet)
         flooded.receiver.ws.resume()
         const { code } = yield* flooded.receiver.closed

@@ -6,7 +6,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ProjectId } from "#rpc/ids"
-import { http as limits } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import { type Door, doors } from "#rpc/operations"
 import { Environments } from "#server/features/projects/environments"
 import { type Endpoint, endpoints, inProcessEndpoints } from "#server/http/authorization"
@@ -104,7 +104,7 @@ layer(Node, { timeout: "60 seconds" })("calls in the process", (it) => {
       const made = yield* make
       const outcomes = yield* Effect.forEach(
         [
-          JSON.stringify({ reason: "x".repeat(limits.bodyMaxBytes) }),
+          JSON.stringify({ reason: "x".repeat(http.bodyMaxBytes) }),
           Buffer.from([0x7b, 0xff, 0x7d]),
           '{"durationHours":12345678901234567890}',
           "{"
@@ -118,7 +118,7 @@ layer(Node, { timeout: "60 seconds" })("calls in the process", (it) => {
         outcomes.map(({ outcome }) => outcome),
         ["413 payload_too_large", "400 invalid_json", "400 invalid_request", "400 invalid_json"]
       )
-      assert.strictEqual(at(outcomes[0]?.body, "error", "details", "limit"), limits.bodyMaxBytes)
+      assert.strictEqual(at(outcomes[0]?.body, "error", "details", "limit"), http.bodyMaxBytes)
     })
   )
 

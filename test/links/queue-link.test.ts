@@ -3,7 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Layer, Queue, Stream } from "effect"
 import { TestRunner } from "effect/cluster"
 import { Unavailable } from "#rpc/errors/codes"
-import { rooms } from "#rpc/limits"
 import { makeLocalActors } from "#entities/local-actors"
 import type { QueueActor } from "#entities/matchmaking-queue/actor"
 import {
@@ -12,6 +11,7 @@ import {
   type QueueInput,
   type QueueOutput
 } from "#entities/matchmaking-queue/protocol"
+import { detachedInputsMax } from "#server/links/entity-link"
 import { QueueLink } from "#server/links/queue-link"
 import { makeNodeContext } from "../support/node-context.ts"
 import { queueSettings } from "../support/queue-harness.ts"
@@ -108,7 +108,7 @@ describe("the link to a matchmaking queue", () => {
       yield* replies.open
       yield* Effect.gen(function* () {
         const link = yield* makeLink
-        const ids = Array.from({ length: rooms.detachedInputsMax + 500 }, (_, i) => `tic_${i}`)
+        const ids = Array.from({ length: detachedInputsMax + 500 }, (_, i) => `tic_${i}`)
         const waiting = yield* Effect.forEach(ids, (ticketId) =>
           Effect.forkChild(Effect.exit(link.wait({ ...ticket, ticketId })), {
             startImmediately: true

@@ -4,8 +4,7 @@ import { Effect, HashRing } from "effect"
 import { EntityId, RunnerAddress, type ShardId, Sharding, TestRunner } from "effect/cluster"
 import { SecureRandom } from "effect/crypto"
 import { RoomId } from "#rpc/ids"
-import { rooms as limits } from "#rpc/limits"
-import { localRoomId } from "#server/links/room-ids"
+import { idTriesMax, localRoomId } from "#server/links/room-ids"
 
 const shardCount = 300
 const perRunner = 200
@@ -61,7 +60,7 @@ describe("the id of a new room", () => {
         const { asked, ids, shards } = yield* drawOn(() => false, perRunner)
         for (const id of ids) assert.strictEqual(RoomId.make(id), id)
         assert.isAbove(new Set(shards).size, shardCount / 4)
-        assert.isAtMost(asked, perRunner * limits.idTriesMax)
+        assert.isAtMost(asked, perRunner * idTriesMax)
       })
     )
   )

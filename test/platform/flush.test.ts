@@ -1,10 +1,10 @@
 /** When a node flushes: at once while it has time to spare, less often the busier its event loop is. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { socket } from "#rpc/limits"
 import { FlushInterval, flushIntervalMillis, FlushScheduler } from "#server/platform/flush"
+import { socketLimits } from "#server/platform/socket-limits"
 
-const { busyShare, coalesceMillis, fullShare, loadMeasuredMillis } = socket
+const { busyShare, coalesceMillis, fullShare, loadMeasuredMillis } = socketLimits
 
 /** An event loop that is busy for a share of the time, as its clock says. */
 const makeLoop = () => {

@@ -8,10 +8,10 @@ import { Clock, Context, Effect, Exit, flow, Layer, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { mail as limits } from "#rpc/limits"
 import { poolLayer } from "#sql/database"
 import { renderMail } from "#server/platform/mail/templates"
 import { Environments } from "#server/features/projects/environments"
+import { mailLimits } from "#server/platform/mail/transport"
 import { at, request } from "#testing/players"
 import {
   callsOf,
@@ -104,7 +104,7 @@ describe("an accepted mail", () => {
         yield* inbox.policy("accept")
         // The state that a killed process leaves: claimed until `claimSeconds` have passed.
         const now = (yield* Clock.currentTimeMillis) / 1000
-        const claimEnds = now + limits.claimSeconds
+        const claimEnds = now + mailLimits.claimSeconds
         const claimed = Effect.flatMap(
           SqlClient.SqlClient,
           (sql) => sql`update mails set due_at = to_timestamp(${claimEnds})`
@@ -184,7 +184,7 @@ describe("an accepted mail", () => {
         Effect.andThen(TestClock.adjust("1 minute"), waiting),
         (rows) => rows.length === 0
       )
-      assert.isBelow(inbox.countAttempts("eve@example.com"), limits.attemptsMax)
+      assert.isBelow(inbox.countAttempts("eve@example.com"), mailLimits.attemptsMax)
       yield* inbox.policy("accept")
     }).pipe(withOwnServers)
   )
@@ -320,9 +320,9 @@ layer(LocalNode)("without a mail server in development", (it) => {
         insert into mails (id, environment_id, purpose, sealed, attempts, created_at, expires_at)
         select 'mail_' || lpad(n::text, 26, '0'), environment_id, purpose, sealed, 1, created_at,
           expires_at
-        from (select * from mails limit 1) m, generate_series(1, ${limits.storedMax}) n`
+        from (select * from mails limit 1) m, generate_series(1, ${mailLimits.storedMax}) n`
       yield* signUp("newest@example.com")
-      yield* eventually(sql`select id from mails`, (found) => found.length === limits.storedMax)
+      yield* eventually(sql`select id from mails`, (found) => found.length === mailLimits.storedMax)
       const { body } = yield* page
       assert.include(String(body), "newest@example.com")
     })
@@ -368,7 +368,7 @@ describe("the outbox", () => {
         insert into mails (id, environment_id, purpose, sealed, attempts, created_at, expires_at,
           due_at)
         select 'mail_' || lpad(n::text, 26, '0'), ${project.environmentId}, 'reset', 'x', 0, now(),
-          'infinity', 'infinity' from generate_series(1, ${limits.waitingMax}) n`
+          'infinity', 'infinity' from generate_series(1, ${mailLimits.waitingMax}) n`
       const answer = yield* project.post("email/resend", {}, player)
       assert.deepStrictEqual([answer.status, codeOf(answer)], [503, "mail_unavailable"])
       const signedUp = yield* project.post("email/signup", { email: "bea@example.com", password })

@@ -2,8 +2,7 @@
 import { pbkdf2Sync } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { outgoing as limits } from "#rpc/limits"
-import { Outgoing, type OutgoingRequest } from "#server/platform/outgoing"
+import { Outgoing, outgoingLimits, type OutgoingRequest } from "#server/platform/outgoing"
 import { startServer } from "../support/local-server.ts"
 
 describe("shares of tenants", () => {
@@ -35,7 +34,7 @@ describe("shares of tenants", () => {
       for (let n = 0; n < 20; n++) {
         yield* fork(100, { purpose: "webhooks", tenant: `hooks ${n}`, url })
       }
-      const { permitsPerKey, waitingPerKey } = limits.signIns
+      const { permitsPerKey, waitingPerKey } = outgoingLimits.signIns
       yield* fork(permitsPerKey + waitingPerKey, { tenant: "a", url })
       assert.strictEqual((yield* Effect.flip(ask({ tenant: "a", url })))._tag, "unavailable")
       const answer = yield* ask({ tenant: "b", url: `http://127.0.0.1:${port}/` })

@@ -4,7 +4,7 @@ import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { EnvironmentId } from "#rpc/ids"
-import { spentAnswers as limits } from "#rpc/spent-secret-limits"
+import { spentAnswers } from "#rpc/spent-secrets"
 import { makeTransaction } from "#server/platform/database"
 import { SpentAnswers, type SpendingRequest } from "#server/platform/spent-answers"
 import { coreOfNode, makeTenants, SharedDatabase } from "../support/http-stack.ts"
@@ -146,7 +146,7 @@ layer(Core)("a request that spends a secret", (it) => {
       yield* sql`
         insert into spent_answers (hash, tenant, fingerprint, sealed, expires_at)
         select 'filler ' || n, ${full.tenant}, '', '', now() + interval '100 years'
-        from generate_series(1, ${limits.maxPerTenant}::int) n`
+        from generate_series(1, ${spentAnswers.maxPerTenant}::int) n`
       assert.strictEqual(yield* ask(full), "first")
       assert.strictEqual(yield* Effect.flip(ask(full)), "spent")
       assert.strictEqual(yield* ask(other), "first")

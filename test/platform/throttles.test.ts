@@ -3,8 +3,9 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
-import { siteFactor, type Throttle, throttles as limits } from "#rpc/limits"
-import { Throttles } from "#server/platform/throttles"
+import { type Throttle } from "#rpc/auth"
+import { callerThrottles } from "#server/http/callers"
+import { siteFactor, Throttles } from "#server/platform/throttles"
 import { at, request } from "#testing/players"
 import {
   buildAnother,
@@ -151,7 +152,7 @@ layer(Node)("throttles", (it) => {
       const playerId = String(at(body, "player", "id"))
       const me = request(`${url}/v1/players/me`, { headers: { ...key, authorization } })
       assert.strictEqual((yield* me).status, 200)
-      yield* attempt(limits.playerApi, `player:${playerId}`, 300)
+      yield* attempt(callerThrottles.playerApi, `player:${playerId}`, 300)
       const refused = yield* me
       assert.strictEqual(refused.status, 429)
       assert.strictEqual(refused.headers.get("retry-after"), "1")

@@ -5,12 +5,12 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { outgoing, playerSessions, stats } from "#rpc/limits"
-import { StatRepository } from "#sql/stats"
+import { signalsPerEnvironment, StatRepository } from "#sql/stats"
 import { SessionsActor } from "#entities/player-session/actor"
 import type { SessionOutput } from "#entities/player-session/protocol"
+import { playerSessions } from "#entities/player-session/protocol"
 import { noReservation } from "#entities/player-session/state"
-import { Outgoing } from "#server/platform/outgoing"
+import { Outgoing, outgoingLimits } from "#server/platform/outgoing"
 import { nodeWith, SharedDatabase } from "../support/http-stack.ts"
 import { startServer } from "../support/local-server.ts"
 import { newGame } from "../support/players.ts"
@@ -20,7 +20,7 @@ describe("outgoing requests", () => {
     Effect.gen(function* () {
       const { port } = yield* startServer(() => undefined)
       const service = yield* Outgoing
-      const { permitsPerKey, waitingPerKey } = outgoing.webhooks
+      const { permitsPerKey, waitingPerKey } = outgoingLimits.webhooks
       const sendOf = (tenant: string) =>
         service.request({
           purpose: "webhooks",
@@ -110,10 +110,10 @@ layer(Node)("rejected stats", (it) => {
           select count(*)::int as count, min(value)::int as oldest from stat_signals
           where environment_id = ${environmentId}`
       })
-      const many = yield* reject(stats.signalsPerEnvironment + 50)
+      const many = yield* reject(signalsPerEnvironment + 50)
       const few = yield* reject(10)
       yield* repository.sweep(DateTime.makeUnsafe(0))
-      const max = stats.signalsPerEnvironment
+      const max = signalsPerEnvironment
       assert.deepStrictEqual(yield* many, [{ count: max, oldest: 51 }])
       assert.deepStrictEqual(yield* few, [{ count: 10, oldest: 1 }])
     })

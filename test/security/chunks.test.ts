@@ -1,7 +1,8 @@
 /** Bodies in very many small chunks: each chunk takes the service time, however few bytes it has. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { http as limits } from "#rpc/limits"
+import { fineBodiesMax } from "#server/http/client-connections"
+import { bodyPieces } from "#server/http/compact-message"
 import { TestApp } from "#testing/app"
 import { openRawConnection, responsesIn } from "../support/malformed/raw-connection.ts"
 import { live } from "../support/security/security-harness.ts"
@@ -36,10 +37,10 @@ layer(App, live)("bodies in small chunks", (it) => {
           yield* connection.ended
           return responsesIn(connection.received)
         }, Effect.scoped)
-        const fine = blanks(limits.bodyPiecesMax + 100, 1)
-        const coarse = blanks(200, limits.bodyPieceMeanBytes)
+        const fine = blanks(bodyPieces.bodyPiecesMax + 100, 1)
+        const coarse = blanks(200, bodyPieces.bodyPieceMeanBytes)
         assert.deepStrictEqual(yield* send("192.0.2.1", blanks(500, 1)), [[200]])
-        for (let n = 0; n < limits.fineBodiesMax; n++) {
+        for (let n = 0; n < fineBodiesMax; n++) {
           assert.deepStrictEqual(yield* send("192.0.2.1", fine), [])
         }
         assert.deepStrictEqual(yield* send("192.0.2.1", coarse), [[429, "rate_limited"]])

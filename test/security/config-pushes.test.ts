@@ -5,7 +5,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { decodeConfig } from "#rpc/config-document/document"
-import { config as limits } from "#rpc/limits"
+import { configLimits } from "#rpc/config-document/limits"
 import { duplicateNames } from "#server/features/config/duplicate-names"
 import { at, request } from "#testing/players"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http-stack.ts"
@@ -40,7 +40,7 @@ const cpuMillis = Effect.sync(() => {
 describe("an invalid config document", () => {
   for (const [name, document] of Object.entries(worst)) {
     it.live(
-      `refuses an invalid config at once with at most ${limits.issuesMax + 1} problems: ${name}`,
+      `refuses an invalid config at once with at most ${configLimits.issuesMax + 1} problems: ${name}`,
       () =>
         Effect.gen(function* () {
           const refuse = Effect.flip(
@@ -55,7 +55,7 @@ describe("an invalid config document", () => {
           )
           assert.isBelow(Math.min(...times), slowMillis)
           const { details, message } = yield* refuse
-          assert.isAtMost(details.issues.length, limits.issuesMax + 1)
+          assert.isAtMost(details.issues.length, configLimits.issuesMax + 1)
           assert.isBelow(JSON.stringify({ details, message }).length, 64 * 1024)
         })
     )
@@ -66,7 +66,7 @@ describe("an invalid config document", () => {
     const { details } = Result.getOrThrow(Result.flip(decodeConfig(document)))
     const paths = details.issues.map(({ path }) => path)
     assert.include(paths, "stats[0].junk99")
-    assert.strictEqual(paths.length, limits.issuesMax + 1)
+    assert.strictEqual(paths.length, configLimits.issuesMax + 1)
     const few = Result.getOrThrow(Result.flip(decodeConfig({ stats: [{ ...junk(3) }] })))
     assert.sameMembers(
       few.details.issues.map(({ path }) => path),

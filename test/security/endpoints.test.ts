@@ -5,7 +5,8 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { socket as limits, throttles } from "#rpc/limits"
+import { roomCodeThrottles } from "#server/features/rooms/frames"
+import { socketLimits } from "#server/platform/socket-limits"
 import { TestApp } from "#testing/app"
 import { at, configure, guest, newPlayer } from "#testing/players"
 import { connectSocket, pause, type SocketClient } from "#testing/socket-client"
@@ -14,7 +15,8 @@ import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 import { AppLive } from "../support/service.ts"
 
 /** Calls beyond the burst, the refill of ten seconds and the drops that are abuse. */
-const flood = limits.framesBurst + 10 * limits.framesPerSecond + 2 * limits.dropsUntilAbuse
+const flood =
+  socketLimits.framesBurst + 10 * socketLimits.framesPerSecond + 2 * socketLimits.dropsUntilAbuse
 
 const answersOf = ({ received }: SocketClient, code: string) =>
   received.filter((message) => at(message, "exit", "cause", 0, "error", "_tag") === code).length
@@ -27,9 +29,12 @@ layer(SecurityAppLive(), live)("both endpoints", (it) => {
       for (let i = 0; i < flood; i++) yield* send("ping")
       const closed = yield* socket.closed
       assert.deepStrictEqual([closed.code, closed.reason], [4029, "rate_limited"])
-      assert.isAtLeast(answersOf(socket, "unauthorized"), limits.framesBurst)
-      assert.isBelow(answersOf(socket, "unauthorized"), limits.framesBurst + limits.dropsUntilAbuse)
-      assert.isAtMost(answersOf(socket, "rate_limited"), limits.dropsUntilAbuse)
+      assert.isAtLeast(answersOf(socket, "unauthorized"), socketLimits.framesBurst)
+      assert.isBelow(
+        answersOf(socket, "unauthorized"),
+        socketLimits.framesBurst + socketLimits.dropsUntilAbuse
+      )
+      assert.isAtMost(answersOf(socket, "rate_limited"), socketLimits.dropsUntilAbuse)
     })
   )
 
@@ -53,7 +58,7 @@ layer(SecurityAppLive(), live)("both endpoints", (it) => {
         yield* socket.send(Array.from({ length: 100 }, (_, index) => call(from + index)))
       }
       assert.strictEqual((yield* socket.closed).code, 4029)
-      assert.isAtMost(answersOf(socket, "rate_limited"), limits.dropsUntilAbuse)
+      assert.isAtMost(answersOf(socket, "rate_limited"), socketLimits.dropsUntilAbuse)
     })
   )
 
@@ -120,8 +125,8 @@ layer(SecurityAppLive({ SVC_THROTTLES: "on" }), live)("guesses of room codes", (
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, { features: { multiplayer: true } })
-      const { burst } = throttles.wrongRoomCodesPerAddress
-      const perPlayer = throttles.roomCodesPerPlayer.burst - 5
+      const { burst } = roomCodeThrottles.wrongRoomCodesPerAddress
+      const perPlayer = roomCodeThrottles.roomCodesPerPlayer.burst - 5
       const codes: Array<string> = []
       for (let sent = 0; sent <= burst; sent += perPlayer) {
         const player = yield* guest(app)

@@ -5,9 +5,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { outgoing, passwords } from "#rpc/limits"
 import { at, type TestResponse } from "#testing/players"
 import { orDieWithTimeout } from "#sql/database"
+import { outgoingLimits } from "#server/platform/outgoing"
+import { passwordHashes } from "#server/platform/passwords"
 import { Tenant } from "#server/platform/tenant"
 import { callsOf, emailConfig } from "../support/email/email-harness.ts"
 import {
@@ -93,7 +94,7 @@ layer(Node, { excludeTestServices: true })("webhooks", (it) => {
 
   it.effect("answers 503, and does not accept, beyond the reports that one game may verify", () =>
     Effect.gen(function* () {
-      const { permitsPerKey } = outgoing.webhooks
+      const { permitsPerKey } = outgoingLimits.webhooks
       const { reached, reply } = yield* heldUntil(permitsPerKey)
       const { url } = yield* developersServer(reply)
       const { newPlayer } = yield* newGame(gameWith({ url, timeoutMs: 5000 }))
@@ -155,7 +156,7 @@ layer(Node, { excludeTestServices: true })("password hashing", (it) => {
         yield* flooded.signUp("a@example.com")
         yield* other.signUp("b@example.com")
         const done = { count: 0 }
-        const attempts = 4 * (passwords.concurrency + passwords.waitingPerTenant)
+        const attempts = 4 * (passwordHashes.concurrency + passwordHashes.waitingPerTenant)
         const flood = yield* Effect.forkChild(
           Effect.forEach(
             Array.from({ length: attempts }),

@@ -3,8 +3,11 @@
  * another one a place at once, or the next turn.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { functionSnapshots } from "#rpc/function-runtime-limits"
-import { functionLogs, functions, hosting, shareCards, voice } from "#rpc/limits"
+import { functionLogs, functions } from "#rpc/functions/limits"
+import { functionSnapshots } from "#rpc/functions/runtime-limits"
+import { hosting } from "#rpc/hosting/limits"
+import { shareCards } from "#rpc/share/limits"
+import { mediaLimits } from "#server/features/voice/media-limits"
 import { FairShares, type FairSharesOptions } from "#server/platform/fair-semaphore"
 
 const bounds: Readonly<Record<string, FairSharesOptions>> = {
@@ -17,8 +20,8 @@ const bounds: Readonly<Record<string, FairSharesOptions>> = {
   "starts of new code": functions.validations,
   "snapshots of functions": functionSnapshots.work,
   "followed logs": functionLogs.followers,
-  "joins of voice calls": { ...voice.joinsUnderWay, waitingPerKey: 0 },
-  "answers in voice calls": { ...voice.processAnswers, waitingPerKey: 0 },
+  "joins of voice calls": { ...mediaLimits.joinsUnderWay, waitingPerKey: 0 },
+  "answers in voice calls": { ...mediaLimits.processAnswers, waitingPerKey: 0 },
   "drawing of cards": { permits: 1, waitingPerKey: shareCards.waitingPerEnvironment }
 }
 

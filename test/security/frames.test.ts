@@ -1,7 +1,10 @@
 /** Limits of realtime frames: each is tested at n - 1, n and n + 1. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { channels, rooms, socket as sockets } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
+import { frameMaxBytes } from "#rpc/client-limits"
+import { ridMaxCharacters } from "#rpc/realtime"
+import { roomLimits } from "#rpc/rooms/limits"
 import { TestApp } from "#testing/app"
 import { at, configure, newPlayer } from "#testing/players"
 import { AppLive } from "../support/service.ts"
@@ -55,7 +58,7 @@ const limits: ReadonlyArray<Limit> = [
   },
   {
     name: "the receivers of send",
-    n: rooms.sendTargetsMax,
+    n: roomLimits.sendTargetsMax,
     code: invalid,
     frame: (size, { other }) => ({
       t: "send",
@@ -89,25 +92,25 @@ const limits: ReadonlyArray<Limit> = [
   },
   {
     name: "the bytes of a player's state",
-    n: rooms.playerStateMaxBytes,
+    n: roomLimits.playerStateMaxBytes,
     code: stateFull,
     frame: (size) => ({ t: "setMyState", patch: object(size) })
   },
   {
     name: "the keys of a patch's outcome",
-    n: rooms.stateKeysMax - 1,
+    n: roomLimits.stateKeysMax - 1,
     code: stateFull,
     frame: (size) => ({ t: "setMyState", patch: { ...members(size), a: 1 } })
   },
   {
     name: "the characters of a key",
-    n: rooms.stateKeyMaxCharacters,
+    n: roomLimits.stateKeyMaxCharacters,
     code: stateFull,
     frame: (size) => ({ t: "setMyState", patch: { ["k".repeat(size)]: null } })
   },
   {
     name: "the seconds of a mute",
-    n: channels.muteSecondsMax,
+    n: channelLimits.muteSecondsMax,
     code: invalid,
     frame: (seconds, { channel, other }) => ({
       t: "channelModerate",
@@ -119,7 +122,7 @@ const limits: ReadonlyArray<Limit> = [
   },
   {
     name: "the seconds of a ban",
-    n: channels.banSecondsMax,
+    n: channelLimits.banSecondsMax,
     code: invalid,
     frame: (seconds, { channel }) => ({
       t: "channelModerate",
@@ -170,12 +173,12 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a frame",
       const app = yield* TestApp
       for (const size of [-1, 0, 1]) {
         const { socket } = yield* newPlayer(app)
-        const rid = "r".repeat(sockets.ridMaxCharacters + size)
+        const rid = "r".repeat(ridMaxCharacters + size)
         yield* socket.send({ t: "ping", rid })
         const answer = yield* socket.next(size > 0 ? "warn" : "reply")
         assert.strictEqual(answer["rid"], size > 0 ? undefined : rid)
         const head = '{"t":"ping","rid":"r","pad":"'
-        const pad = "x".repeat(sockets.frameMaxBytes + size - head.length - 2)
+        const pad = "x".repeat(frameMaxBytes + size - head.length - 2)
         yield* socket.sendText(`${head}${pad}"}`)
         if (size > 0) assert.strictEqual((yield* socket.closed).code, 1009)
         else yield* socket.next("reply", (frame) => frame["rid"] === "r")

@@ -6,7 +6,12 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { rateWindows, siteFactor, throttles, transfer } from "#rpc/limits"
+import { signInThrottles } from "#rpc/email"
+import { sessionThrottles } from "#rpc/sessions"
+import { roomCodeThrottles } from "#server/features/rooms/frames"
+import { redeemPerAddress } from "#server/features/transfer/handlers"
+import { transferCodeCharacters } from "#server/features/transfer/service"
+import { siteFactor } from "#server/platform/throttles"
 import { TestApp } from "#testing/app"
 import { at, configure, newPlayer, request, type TestResponse } from "#testing/players"
 import { inAppBrowser } from "../support/devices.ts"
@@ -106,7 +111,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
             from("9.9.9.9")
           )
         )
-        const { burst } = throttles.loginPerAccount
+        const { burst } = signInThrottles.loginPerAccount
         assert.deepStrictEqual(counts, {
           "401 invalid_credentials": burst,
           "429 rate_limited": times - burst
@@ -143,7 +148,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
             from(addressOf(index))
           )
         )
-        const { burst } = throttles.loginPerAccountAnywhere
+        const { burst } = signInThrottles.loginPerAccountAnywhere
         assert.deepStrictEqual(counts, {
           "401 invalid_credentials": burst,
           "429 rate_limited": times - burst
@@ -164,7 +169,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
         const sql = yield* SqlClient.SqlClient
         yield* request(`${url}/v1/developers/signup`, { body: { email, password } })
         yield* sql`update developers set password_hash = ${weakHash(password)}`
-        const { burst } = throttles.loginPerAccountAnywhere
+        const { burst } = signInThrottles.loginPerAccountAnywhere
         const counts = yield* guessing(burst + 50, (index) =>
           request(`${url}/v1/developers/login`, {
             body: { email, password: `guess ${index}` },
@@ -179,7 +184,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
   it.effect("many accounts from one address get sixty tries", () =>
     Effect.gen(function* () {
       const { post, signUp } = yield* makeFixture
-      const { burst } = throttles.loginPerAddress
+      const { burst } = signInThrottles.loginPerAddress
       const victims = Array.from({ length: 7 }, (_, index) => `victim-${index}@example.com`)
       yield* Effect.forEach(victims, signUp, { concurrency: 2 })
       const counts = yield* guessing(burst + 100, (index) =>
@@ -199,8 +204,8 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
     () =>
       Effect.gen(function* () {
         const { post } = yield* makeFixture
-        assert.isAtLeast(alphabetSize ** transfer.codeCharacters, 25e9)
-        const { limit } = rateWindows.redeemPerAddress
+        assert.isAtLeast(alphabetSize ** transferCodeCharacters, 25e9)
+        const { limit } = redeemPerAddress
         const times = sampleSize(10_000)
         const counts = yield* guessing(times, (index) =>
           post("transfer/redeem", { code: `${index}`.padStart(8, "6") }, undefined, from("9.9.9.1"))
@@ -217,7 +222,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
   it.effect("ten spellings of one IPv6 network share one bucket", () =>
     Effect.gen(function* () {
       const { target } = yield* makeFixture
-      const { burst } = throttles.guestPerAddress
+      const { burst } = sessionThrottles.guestPerAddress
       assert.lengthOf(new Set(ipv6Spellings), 10)
       const signUpFrom = (address: string) =>
         request(`${target.url}/v1/auth/guest`, {
@@ -243,7 +248,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
         const { post, signUp } = yield* makeFixture
         const network = (index: number) => `2001:db8:7:${index.toString(16)}::1`
         const times = sampleSize(10_000, 400)
-        const { limit } = rateWindows.redeemPerAddress
+        const { limit } = redeemPerAddress
         const counts = yield* guessing(times, (index) =>
           post(
             "transfer/redeem",
@@ -269,7 +274,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
             undefined,
             from(address)
           )
-        const { burst } = throttles.loginPerAccount
+        const { burst } = signInThrottles.loginPerAccount
         const logins = yield* guessing(burst * siteFactor + 50, (index) => email(network(index)))
         assert.isAtMost(logins["401 invalid_credentials"] ?? 0, burst * siteFactor)
       }),
@@ -283,7 +288,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
       )
       const url = yield* Effect.provideContext(addressOfNode, other)
       const { development } = yield* makeTenants
-      const { burst } = throttles.guestPerAddress
+      const { burst } = sessionThrottles.guestPerAddress
       const counts = yield* guessing(burst + 5, (index) =>
         request(`${url}/v1/auth/guest`, {
           headers: {
@@ -308,8 +313,8 @@ layer(SecurityAppLive({ SVC_THROTTLES: "on" }), live)("room codes (API6)", (it) 
       const host = yield* newPlayer(app)
       const made = yield* host.socket.request({ t: "create", mode: "default" })
       const code = at(made, "data", "code")
-      const { burst } = throttles.wrongRoomCodesPerAddress
-      const perPlayer = throttles.roomCodesPerPlayer.burst - 5
+      const { burst } = roomCodeThrottles.wrongRoomCodesPerAddress
+      const perPlayer = roomCodeThrottles.roomCodesPerPlayer.burst - 5
       const codes: Array<unknown> = []
       for (let sent = 0; sent < burst + 20; sent += perPlayer) {
         const { socket } = yield* newPlayer(app)

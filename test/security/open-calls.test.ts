@@ -9,7 +9,7 @@ import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { WebSocket } from "ws"
-import { voice } from "#rpc/limits"
+import { voiceCalls } from "#entities/voice-session/model"
 import { at, configure, guest, request, type TestPlayer, type TestTarget } from "#testing/players"
 import { manage } from "../support/channel-calls.ts"
 import { stealSession } from "../support/devices.ts"
@@ -217,7 +217,7 @@ layer(Layer.merge(Runners, Reactivity.layer), live)("calls under way on two runn
           yield* end(bob)
           const millis = yield* millisOf(awaitCall(ada, [ada]))
           // Whose connection only breaks has this time to come back.
-          assert.isBelow(millis, voice.graceSeconds * 1000 - 2000, channel)
+          assert.isBelow(millis, voiceCalls.graceSeconds * 1000 - 2000, channel)
         }
       })
   )

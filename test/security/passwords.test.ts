@@ -2,8 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { passwords as limits } from "#rpc/limits"
-import { Passwords } from "#server/platform/passwords"
+import { passwordHashes, Passwords } from "#server/platform/passwords"
 import { at, request, type TestResponse } from "#testing/players"
 import { callsOf, emailConfig } from "../support/email/email-harness.ts"
 import {
@@ -159,7 +158,7 @@ layer(Node, { timeout: "120 seconds", excludeTestServices: true })("passwords (A
   it.effect("hashes with bounded concurrency, and answers 503 unavailable beyond the queue", () =>
     Effect.gen(function* () {
       const passwords = yield* Passwords
-      const capacity = limits.concurrency + limits.waitingPerTenant
+      const capacity = passwordHashes.concurrency + passwordHashes.waitingPerTenant
       const hash = weakHash("another password")
       const outcomes = yield* Effect.forEach(
         Array.from({ length: capacity + 40 }),

@@ -6,8 +6,7 @@ import { isIPv6 } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Clock, ConfigProvider, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { turn } from "#rpc/limits"
-import { TurnServers } from "#server/features/peers/turn-servers"
+import { credentialSeconds, TurnServers } from "#server/features/peers/turn-servers"
 import { Settings } from "#server/platform/settings/settings"
 import { allocate, type Credentials, grantPeer } from "../support/turn-client.ts"
 import {
@@ -107,12 +106,12 @@ layer(RelaysLive, { timeout: "30 seconds" })("a TURN relay", (it) => {
         ["a wrong password", { ...good, credential: "x" }],
         ["a later expiry", { ...good, username: good.username.replace(/^\d/, "9") }],
         ["no expiry", { ...good, username: "env.ann" }],
-        ["expired five seconds ago", yield* issue("env.ann", turn.credentialSeconds + 5)]
+        ["expired five seconds ago", yield* issue("env.ann", credentialSeconds + 5)]
       ]
       for (const [name, credentials] of cases) {
         assert.strictEqual(yield* relayTo("9.9.9.9", credentials), 401, name)
       }
-      const almost = yield* issue("env.ann", turn.credentialSeconds - 30)
+      const almost = yield* issue("env.ann", credentialSeconds - 30)
       assert.strictEqual(yield* relayTo("9.9.9.9", almost), "granted")
     })
   )

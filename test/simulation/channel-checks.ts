@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import { HashMap } from "effect"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import {
   type ChannelState,
   activeEntry,
@@ -49,7 +49,7 @@ export const checkChannels = (
   for (const { sockets } of runners) {
     for (const { connection } of sockets) {
       const size = connection?.channels.size ?? 0
-      if (size > limits.perConnection) simulator.fault(`a connection is in ${size} channels`)
+      if (size > channelLimits.perConnection) simulator.fault(`a connection is in ${size} channels`)
     }
   }
 }

@@ -3,7 +3,7 @@
  * transcripts of the members with it.
  */
 import { HashMap, Layer } from "effect"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import type { ChannelActor } from "#entities/channel/actor"
 import { LocalChannels } from "#entities/channel/entity"
 import { makeLocalGroups } from "#entities/local-actors"
@@ -87,7 +87,7 @@ export class ChannelRecord {
         activation.live = false
         // A clock that is set at the moment of the last leave makes one of them seem shorter.
         const empty = Math.max(...now.map((time, i) => time - (activation.occupiedAt[i] ?? 0)))
-        const early = empty < limits.emptySeconds * 1000
+        const early = empty < channelLimits.emptySeconds * 1000
         if (early) process.simulator.fault(`${actor.id} ends while there are members, or too early`)
       }
     }

@@ -5,10 +5,10 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Exit } from "effect"
-import { rooms } from "#rpc/limits"
 import { receives } from "#entities/room/messages"
 import type { RoomState } from "#entities/room/model"
 import { roomView } from "#entities/room/model"
+import { snapshotDeadlineMillis } from "#entities/write-behind"
 import { checkRoom } from "../support/room-harness.ts"
 import { type Cluster, type Outage, stepMillis } from "./faults.ts"
 import type { PlayerRecords } from "./player-records.ts"
@@ -268,7 +268,7 @@ export const checkSpan = (
 ): void => {
   const last = Math.max(...forgotten.map(({ sentAt }) => sentAt))
   const millis = last - Math.min(...forgotten.map(({ at }) => at))
-  if (millis > rooms.snapshotDeadlineMillis)
+  if (millis > snapshotDeadlineMillis)
     simulator.fault(`${roomId} has forgotten ${millis} ms of writes`)
 }
 

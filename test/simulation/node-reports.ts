@@ -1,6 +1,6 @@
 /** The reports of simulated nodes about themselves: which serve, and whose players wait for admission. */
 import { DateTime, Effect, Layer, Schedule } from "effect"
-import { projects } from "#rpc/limits"
+import { liveLimits } from "#rpc/live"
 import { type NodeReport, NodeRepository } from "#sql/live/nodes"
 import { ThisNode } from "#entities/local-actors"
 import { WaitingPlayers } from "#server/cluster/waiting-players"
@@ -57,7 +57,7 @@ export const SimulatedReports = Layer.effectDiscard(
       repository.write({ node, reportedAt, document: reportOf(waiting.environments) })
     )
     yield* Effect.exit(write).pipe(
-      Effect.repeat(Schedule.spaced(projects.liveReportMillis)),
+      Effect.repeat(Schedule.spaced(liveLimits.reportMillis)),
       Effect.forkScoped
     )
     waiting.serve()

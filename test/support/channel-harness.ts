@@ -6,7 +6,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { ChannelEvent, type ModerateOp } from "#rpc/channels/frames"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { absentOf } from "#entities/channel/absences"
 import { ChannelActor } from "#entities/channel/actor"
 import {
@@ -179,7 +179,7 @@ export class ChannelHarness {
         this.#wakeAt = Math.min(this.#wakeAt, millis)
       },
       flushSoon: () => {
-        this.#flushAt = Math.min(this.#flushAt, this.now + limits.flushMillis)
+        this.#flushAt = Math.min(this.#flushAt, this.now + channelLimits.flushMillis)
       },
       changed: () => void (this.writes += 1),
       closed: () => void (this.closed = true),
@@ -323,7 +323,7 @@ export class ChannelHarness {
 
   /** Flushes the outputs that a large channel delays for the flush window. */
   flush(): void {
-    if (this.#flushAt > this.now + limits.flushMillis) return
+    if (this.#flushAt > this.now + channelLimits.flushMillis) return
     this.#flushAt = Number.POSITIVE_INFINITY
     this.actor.watchers.flush()
   }

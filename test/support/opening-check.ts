@@ -2,8 +2,8 @@
  * Check of a matchmaking queue: it opens no room while the seats of rooms that are being opened would do.
  * It counts seats itself, from the matches that the queue makes and completes.
  */
-import { matchmaking } from "#rpc/limits"
 import type { Match } from "#entities/matchmaking-queue/state"
+import { matchmaking } from "#entities/matchmaking-queue/state"
 
 interface Pending {
   /** Seats that the match does not take. */

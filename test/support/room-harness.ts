@@ -6,9 +6,9 @@
 import { isDeepStrictEqual } from "node:util"
 import { assert } from "@effect/vitest"
 import { Result } from "effect"
-import { graces, rooms } from "#rpc/limits"
 import type { JsonObject } from "#rpc/json"
 import type { RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms/events"
+import { roomLimits } from "#rpc/rooms/limits"
 import {
   type Decision,
   type JoiningPlayer,
@@ -19,6 +19,7 @@ import {
   roomView
 } from "#entities/room/model"
 import type { Absence } from "#entities/absence"
+import { graces } from "#entities/absence"
 import { receives } from "#entities/room/messages"
 import { nextDeadline } from "#entities/room/seats"
 import { decide } from "#entities/room/state"
@@ -288,5 +289,5 @@ export const checkRoom = (state: RoomState, now: number, punctual: boolean): voi
   assert.isDefined(host, "a room with a connected member has a host")
   const droppedAt = host?.absence?.droppedAt
   if (droppedAt === undefined) return
-  assert.isBelow(now, Math.max(droppedAt, state.wokenAt) + rooms.hostGraceSeconds * 1000)
+  assert.isBelow(now, Math.max(droppedAt, state.wokenAt) + roomLimits.hostGraceSeconds * 1000)
 }

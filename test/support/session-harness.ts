@@ -4,7 +4,7 @@
  * player has at most one seat.
  */
 import { assert } from "@effect/vitest"
-import { playerSessions } from "#rpc/limits"
+import { idleSeconds } from "#entities/idle-time"
 import { SessionsActor, type SessionsRuntime } from "#entities/player-session/actor"
 import type { PlayerSessionCommand, SessionOutput } from "#entities/player-session/protocol"
 import { noReservation, type Reservation } from "#entities/player-session/state"
@@ -196,7 +196,7 @@ export class SessionHarness {
     return {
       now: () => this.now,
       hasLease: () => this.hasLease,
-      idleMillis: playerSessions.idleSeconds * 1000,
+      idleMillis: idleSeconds * 1000,
       wakeAt: (millis) => {
         this.#wakeAt = Math.min(this.#wakeAt, millis)
       },

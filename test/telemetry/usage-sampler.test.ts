@@ -4,7 +4,6 @@ import { ConfigProvider, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { TestClock } from "effect/testing"
 import { EnvironmentId } from "#rpc/ids"
-import { money as limits } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { RoomRepository } from "#sql/rooms"
 import { LocalChannels } from "#entities/channel/entity"
@@ -12,7 +11,7 @@ import { ThisNode } from "#entities/local-actors"
 import { LocalEntities } from "#entities/registry"
 import { VoiceCalls } from "#entities/voice-session/calls"
 import { Gateway } from "#server/gateway/gateway"
-import { Meter } from "#server/platform/meter"
+import { Meter, meterMillis } from "#server/platform/meter"
 import { Settings } from "#server/platform/settings/settings"
 import { UsageSampler } from "#server/telemetry/usage-sampler"
 import { ChannelHarness } from "../support/channel-harness.ts"
@@ -54,8 +53,8 @@ it.effect("counts the seconds of each member of a call, for its environment", ()
       }
     })
     yield* Layer.build(UsageSampler.pipe(Layer.provide(meter)))
-    const sampled = Effect.as(TestClock.adjust(limits.meterMillis), counted)
-    const seconds = limits.meterMillis / 1000
+    const sampled = Effect.as(TestClock.adjust(meterMillis), counted)
+    const seconds = meterMillis / 1000
     const key = `${environmentId} voiceSeconds`
     const ann = join("ann")
     assert.strictEqual((yield* sampled).get(key), seconds)

@@ -2,7 +2,6 @@
 import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
 import { Effect } from "effect"
-import { runnerPort } from "#rpc/limits"
 import { randomSecret } from "#server/platform/secrets"
 import {
   commonKey,
@@ -21,6 +20,7 @@ import {
   streamUses,
   type Transcript
 } from "./handshake.ts"
+import { runnerPort } from "./runner-port-limits.ts"
 
 const headBytes = 2
 const sessionBytes = 32

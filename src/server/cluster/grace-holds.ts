@@ -3,8 +3,9 @@
  * that reports it. Before any node serves, nobody can return, so all graces are held.
  */
 import { Clock, Context, DateTime, Effect, Layer, Schedule } from "effect"
-import { graces, projects } from "#rpc/limits"
+import { liveLimits } from "#rpc/live"
 import { type NodeReport, NodeRepository } from "#sql/live/nodes"
+import { graces } from "#entities/absence"
 import { GraceHolds } from "#entities/grace-holds"
 import { ThisNode } from "#entities/local-actors"
 import { localGroups } from "#entities/registry"
@@ -77,7 +78,7 @@ const makeElsewhere = Effect.gen(function* () {
   const { id: node } = yield* ThisNode
   return Effect.gen(function* () {
     const now = yield* DateTime.now
-    const since = DateTime.subtract(now, { milliseconds: projects.liveTrustMillis })
+    const since = DateTime.subtract(now, { milliseconds: liveLimits.trustMillis })
     return elsewhereOf(node, yield* repository.read(since))
   }).pipe(
     Effect.tapDefect((defect) => Effect.logDebug("Failed to read the reports of nodes", defect)),

@@ -7,9 +7,14 @@
  * for every message without a reply. So messages arrive in order, and without a gap until `onLost`
  * reports one.
  */
-import { rooms, runnerPort } from "#rpc/limits"
+import { MiB } from "#rpc/units"
 import type { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/remote"
 import type { FlushScheduler } from "#server/platform/flush"
+import { runnerPort } from "./runner-port-limits.ts"
+
+/** Calls of a runner link without a reply at which it waits, and characters at which it closes. */
+export const linkCallsMax = 8
+export const linkWaitingMaxCharacters = 32 * MiB
 
 /** A connection to the other node. */
 export interface RunnerConnection {
@@ -106,7 +111,7 @@ export class RunnerLink {
       this.#queued.push(message)
       this.#queuedCharacters += message.text.length
     }
-    if (this.#queuedCharacters > rooms.linkWaitingMaxCharacters) {
+    if (this.#queuedCharacters > linkWaitingMaxCharacters) {
       this.#end("the other node does not keep up")
     } else {
       this.#options.scheduler.scheduleLink(this)
@@ -140,7 +145,7 @@ export class RunnerLink {
   flush(): void {
     const connection = this.#connection
     if (connection === undefined || !this.#hasReplied) return
-    while (this.#queued.length > 0 && this.#calls.size < rooms.linkCallsMax) {
+    while (this.#queued.length > 0 && this.#calls.size < linkCallsMax) {
       const messages = this.#takeBatch()
       this.#call(connection, batchOf(messages), messages)
     }

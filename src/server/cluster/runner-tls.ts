@@ -7,9 +7,9 @@
 import type { Socket } from "node:net"
 import { connect, createSecureContext, createServer, type TLSSocket } from "node:tls"
 import { Effect, FileSystem } from "effect"
-import { runnerPort } from "#rpc/limits"
 import { Settings, SettingsError } from "#server/platform/settings/settings"
 import { emptyConnection, HandshakeError } from "./handshake.ts"
+import { runnerPort } from "./runner-port-limits.ts"
 
 export interface TlsFiles {
   readonly cert: string

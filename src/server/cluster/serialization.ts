@@ -4,7 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import { RpcSerialization } from "effect/rpc"
-import { runnerPort } from "#rpc/limits"
+import { runnerPort } from "./runner-port-limits.ts"
 
 /** Makes an error on whose tag the engine's server closes a connection. */
 const closing = (error: unknown) => ({

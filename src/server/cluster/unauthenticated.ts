@@ -1,6 +1,6 @@
 /** Connections on the runner port that have not authenticated yet: a bounded number, in total and per address. */
 import type { Socket } from "node:net"
-import { runnerPort } from "#rpc/limits"
+import { runnerPort } from "./runner-port-limits.ts"
 
 /**
  * Closes the oldest connection when a further one exceeds a bound. A runner authenticates within

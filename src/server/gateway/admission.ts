@@ -8,7 +8,6 @@ import type { KeyCaller, PlayerCaller } from "#rpc/auth"
 import { PlayerRequired, Unauthorized, Unavailable } from "#rpc/errors/codes"
 import type { FeatureErrors } from "#rpc/config-document/feature-errors"
 import { type EnvironmentId, newId, PlayerId } from "#rpc/ids"
-import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
 import { isUnreachable } from "#sql/database"
 import { sha256 } from "#server/platform/secrets"
@@ -27,6 +26,7 @@ import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
 import { AccessTokens } from "#server/features/sessions/tokens"
 import { AcceptDelay } from "#server/http/accept-delay"
+import { socketLimits } from "#server/platform/socket-limits"
 import { applyAgeBand } from "./age-restrictions.ts"
 
 /** The credentials of a connection. */
@@ -247,7 +247,7 @@ export const welcome = Effect.fnUntraced(function* (options: {
     connectionId: options.connectionId,
     playerId: options.player?.playerId ?? null,
     serverTime: yield* Clock.currentTimeMillis,
-    heartbeatSeconds: limits.heartbeatSeconds,
+    heartbeatSeconds: socketLimits.heartbeatSeconds,
     tokenExpiresAt: options.tokenExpiresAt,
     rooms: options.seat === null ? [] : [options.seat]
   }

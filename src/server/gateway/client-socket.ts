@@ -10,7 +10,6 @@ import type { PlayerCaller } from "#rpc/auth"
 import type { FeatureErrors } from "#rpc/config-document/feature-errors"
 import type { CodedError } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
-import { socket as limits } from "#rpc/limits"
 import { authTimeout } from "#rpc/close-codes"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
 import { cutConnection } from "#server/platform/cut-connection"
@@ -28,6 +27,7 @@ import { socketFeatureError } from "./frames.ts"
 import type { Listener } from "#server/links/listener"
 import type { PlayerConnection } from "#server/links/player-connection"
 import type { ConnectionEnd, FrameSink } from "#server/links/subscriber"
+import { socketLimits } from "#server/platform/socket-limits"
 
 /** Identity for which an admitted socket acts. */
 export interface Admission {
@@ -228,10 +228,10 @@ export abstract class ClientSocket<A extends Admission = Admission>
       if (now - this.#closedAt >= closeMillis) this.cut()
     } else if (this.#admission === undefined) {
       this.#sweepWaiting(now - this.#waitingSince)
-    } else if (now - this.#receivedAt >= limits.idleSeconds * second) {
+    } else if (now - this.#receivedAt >= socketLimits.idleSeconds * second) {
       this.close(closeCodes.idle, "idle")
     } else {
-      if (now - this.#pingedAt >= limits.heartbeatSeconds * second) {
+      if (now - this.#pingedAt >= socketLimits.heartbeatSeconds * second) {
         this.#pingedAt = now
         this.outbox.push(pingFrame)
       }
@@ -242,8 +242,9 @@ export abstract class ClientSocket<A extends Admission = Admission>
   #sweepWaiting(waited: number): void {
     // While the credentials are checked, the service is late, not the client.
     if (this.#checking) {
-      if (waited >= limits.admitSeconds * second) this.close(closeCodes.draining, "unavailable")
-    } else if (waited >= limits.authFrameSeconds * second) {
+      if (waited >= socketLimits.admitSeconds * second)
+        this.close(closeCodes.draining, "unavailable")
+    } else if (waited >= socketLimits.authFrameSeconds * second) {
       this.close(closeCodes.unauthorized, authTimeout)
     }
   }
@@ -258,7 +259,7 @@ export abstract class ClientSocket<A extends Admission = Admission>
     this.#checking = false
     this.#admission = admission
     if (admission.player === undefined) {
-      const { anonymousFramesBurst, anonymousFramesPerSecond } = limits
+      const { anonymousFramesBurst, anonymousFramesPerSecond } = socketLimits
       this.#bucket = new FrameBucket(
         this.#host.now(),
         anonymousFramesPerSecond,
@@ -293,7 +294,7 @@ export abstract class ClientSocket<A extends Admission = Admission>
    * Consumes the tokens of a frame that could not be decoded; it costs many times those of a valid
    * one.
    */
-  protected takeInvalid(now: number, cost: number = limits.malformedFrameCost): boolean {
+  protected takeInvalid(now: number, cost: number = socketLimits.malformedFrameCost): boolean {
     this.#host.frameStats.invalid += 1
     return this.#bucket.take(now, cost)
   }

@@ -3,8 +3,8 @@
  * in bytes as the outbox of a socket is: a client that does not acknowledge reads too slowly.
  */
 import { Cause, Effect, Option, Queue, Schema, Stream } from "effect"
-import { rooms } from "#rpc/limits"
 import { type EventsError, ServerEvent } from "#rpc/realtime"
+import { watchBufferItems } from "#entities/output-queue"
 import type { Backlog, OutboxBudget } from "#server/platform/outbox-budget"
 import { type Frame, OutboxBound, type OutboxOwner } from "#server/platform/socket-outbox"
 
@@ -38,7 +38,7 @@ export class EventQueue implements Backlog {
   static readonly make = (budget: OutboxBudget, owner: OutboxOwner) =>
     Effect.acquireRelease(
       Effect.map(
-        Queue.bounded<Waiting, EventError>(rooms.watchBufferItems),
+        Queue.bounded<Waiting, EventError>(watchBufferItems),
         (queue) => new EventQueue(queue, budget, owner)
       ),
       (queue) => Effect.sync(() => budget.release(queue))

@@ -7,9 +7,9 @@ import { Result, Schema, SchemaIssue } from "effect"
 import type { FeatureError, FeatureErrors } from "#rpc/config-document/feature-errors"
 import { type CodedError, InvalidFrame, UnknownType } from "#rpc/errors/codes"
 import { changedNumberOf, exceedsDepth, numberRule } from "#rpc/json"
-import { rooms, socket } from "#rpc/limits"
-import { ClientFrames, featureOfFrame } from "#rpc/realtime"
+import { ClientFrames, featureOfFrame, ridMaxCharacters } from "#rpc/realtime"
 import { send } from "#rpc/rooms/frames"
+import { roomLimits } from "#rpc/rooms/limits"
 import type { ReplyCallback } from "#server/links/entity-link"
 import {
   type FrameData,
@@ -83,12 +83,12 @@ export const sendPayload: Decoder<"send"> = (input) => {
   if (
     !isObject(input) ||
     Object.hasOwn(input, "to") ||
-    exceedsDepth(input["data"], rooms.dataDepthMax)
+    exceedsDepth(input["data"], roomLimits.dataDepthMax)
   ) {
     return decodeSend(input)
   }
   const { data, type } = input
-  if (typeof type !== "string" || type.length === 0 || type.length > rooms.typeMaxCharacters) {
+  if (typeof type !== "string" || type.length === 0 || type.length > roomLimits.typeMaxCharacters) {
     return decodeSend(input)
   }
   return Result.succeed(Object.hasOwn(input, "data") ? { type, data } : { type })
@@ -143,13 +143,13 @@ export const parseFrame = (text: string): Result.Result<FrameMembers, FrameError
 }
 
 const isRid = (rid: unknown): rid is string | undefined =>
-  rid === undefined || (typeof rid === "string" && rid.length <= socket.ridMaxCharacters)
+  rid === undefined || (typeof rid === "string" && rid.length <= ridMaxCharacters)
 
 /** The type of a frame, and the `rid` that its reply carries. */
 export const frameHead = (members: FrameMembers): Result.Result<FrameHead, FrameError> => {
   const { rid, t } = members
   if (!isRid(rid)) {
-    const limit = socket.ridMaxCharacters
+    const limit = ridMaxCharacters
     return Result.fail(
       invalid(undefined, "rid", `Expected a string of at most ${limit} characters`)
     )

@@ -9,7 +9,6 @@ import { WebSocketServer } from "ws"
 import type { FeatureErrors } from "#rpc/config-document/feature-errors"
 import type { CodedError } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
-import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes } from "#rpc/realtime"
 import { Multimap } from "#entities/multimap"
 import { makeTimer } from "#entities/timer"
@@ -29,6 +28,7 @@ import { Environments } from "#server/features/projects/environments"
 import { makeLeaveCalls } from "#server/features/voice/service"
 import { refuse } from "#server/http/raw-response"
 import { HttpServerHandle, webSocketBounds } from "#server/http/server"
+import { socketLimits } from "#server/platform/socket-limits"
 import { featureErrorsById, featureErrorsOf } from "./admission.ts"
 import {
   type ClientSocket,
@@ -50,7 +50,7 @@ const evictionChecks = 4
 
 /** Unread bytes of all sockets of a process. */
 export const OutboxesMaxBytes = Context.Reference("server/gateway/gateway/OutboxesMaxBytes", {
-  defaultValue: (): number => limits.outboxesMaxBytes
+  defaultValue: (): number => socketLimits.outboxesMaxBytes
 })
 
 /** Monotonic counters of sockets. */
@@ -197,7 +197,7 @@ class Sockets {
   open(socket: ClientSocket): void {
     this.all.add(socket)
     this.stats.accepted += 1
-    const dueAt = this.#timer.now() + limits.authFrameSeconds * second
+    const dueAt = this.#timer.now() + socketLimits.authFrameSeconds * second
     this.#due.set(socket, dueAt)
     if (this.#due.size === 1) this.#timer.set(dueAt)
   }

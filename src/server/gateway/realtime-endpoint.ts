@@ -2,7 +2,6 @@
 import { Clock, DateTime, Effect, Layer, Result, Schema } from "effect"
 import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
-import { socket as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { AuthFrame } from "#rpc/realtime"
 import { waitingSince, WaitingPlayers } from "#server/cluster/waiting-players"
@@ -15,6 +14,7 @@ import { Hub } from "#server/links/hub"
 import { Listener } from "#server/links/listener"
 import { ListenerFrames } from "#server/features/channels/frames"
 import { AccessTokens } from "#server/features/sessions/tokens"
+import { socketLimits } from "#server/platform/socket-limits"
 import {
   admit,
   type AdmissionServices,
@@ -46,7 +46,7 @@ class AnonymousCount {
   /** Counts one more; false when the address has too many. */
   take({ address }: RealtimeSocket): boolean {
     const open = this.#byAddress.get(address) ?? 0
-    if (open >= limits.anonymousPerAddress) return false
+    if (open >= socketLimits.anonymousPerAddress) return false
     this.#byAddress.set(address, open + 1)
     return true
   }

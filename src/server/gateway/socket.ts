@@ -4,8 +4,8 @@
  */
 import { DateTime, Effect, Fiber, Result } from "effect"
 import type { PlayerCaller } from "#rpc/auth"
+import { tokenWarningSeconds, frameMaxBytes } from "#rpc/client-limits"
 import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
-import { socket as limits } from "#rpc/limits"
 import { closeCodes, type HeldSeat } from "#rpc/realtime"
 import { Frame } from "#server/platform/socket-outbox"
 import type { FrameHandlers } from "#server/links/frame-handler"
@@ -20,6 +20,7 @@ import {
 } from "./frames.ts"
 import type { Listener } from "#server/links/listener"
 import { replyFrame, warnFrame } from "#server/links/reply-frames"
+import { socketLimits } from "#server/platform/socket-limits"
 import {
   type Admission,
   ClientSocket,
@@ -78,10 +79,10 @@ export class RealtimeSocket extends ClientSocket<RealtimeAdmission> {
   protected sweepAdmitted({ player }: RealtimeAdmission): void {
     if (player === undefined) return
     const time = this.#endpoint.time()
-    if (time >= player.expiresAt + limits.tokenGraceSeconds * second) {
+    if (time >= player.expiresAt + socketLimits.tokenGraceSeconds * second) {
       return this.close(closeCodes.tokenExpired, "token_expired")
     }
-    if (!this.#warnedOfExpiry && time >= player.expiresAt - limits.tokenWarningSeconds * second) {
+    if (!this.#warnedOfExpiry && time >= player.expiresAt - tokenWarningSeconds * second) {
       this.#warnOfExpiry(player)
     }
   }
@@ -131,14 +132,14 @@ export class RealtimeSocket extends ClientSocket<RealtimeAdmission> {
       connection !== undefined
         ? dispatch(handlers, head, members, connection, frameBytes)
         : listener && dispatch(listenerHandlers, head, members, listener, frameBytes)
-    if (error !== undefined) this.#refuseInvalid(error, now, limits.malformedFrameCost - 1)
+    if (error !== undefined) this.#refuseInvalid(error, now, socketLimits.malformedFrameCost - 1)
   }
 
   /** Holds a frame that arrives before the first one is checked. */
   #hold(data: Buffer): void {
     this.#early.push(data)
     this.#earlyBytes += data.length
-    if (this.#early.length > limits.earlyFramesMax || this.#earlyBytes > limits.frameMaxBytes) {
+    if (this.#early.length > socketLimits.earlyFramesMax || this.#earlyBytes > frameMaxBytes) {
       this.close(closeCodes.abuse, "rate_limited")
     }
   }

@@ -30,7 +30,6 @@ import {
 } from "#rpc/auth"
 import { PlayerNotFound, Unauthorized } from "#rpc/errors/codes"
 import { PlayerId } from "#rpc/ids"
-import { throttles as limits } from "#rpc/limits"
 import { PlayerRepository } from "#sql/players"
 import { provideCredentials, type WatchCredentials } from "#server/platform/credential-check"
 import { KnownCaller } from "#server/platform/in-process"
@@ -46,6 +45,11 @@ import { AccessTokens } from "#server/features/sessions/tokens"
 import { takeCallerRate } from "./caller-rate.ts"
 import { CompactMessage } from "./compact-message.ts"
 import { DeveloperAuthLive } from "./developer-auth.ts"
+
+export const callerThrottles = {
+  playerApi: { burst: 300, seconds: 60 },
+  secretKey: { burst: 6000, seconds: 60 }
+} as const
 
 /** Provides a key as the credential of the request. */
 const provideKey = ({ findByKey }: Environments["Service"], key: Redacted.Redacted) =>
@@ -123,7 +127,7 @@ const SecretKeyLive = Layer.effect(
           )
         }
         const environment = yield* byKey(credential)
-        yield* takeToken(throttles, limits.secretKey, `key:${environment.keyId}`)
+        yield* takeToken(throttles, callerThrottles.secretKey, `key:${environment.keyId}`)
         const { environmentId, keyId } = environment
         yield* takeCallerRate(throttles, endpoint, environmentId, keyId)
         return yield* answer.pipe(
@@ -166,7 +170,7 @@ const makeByPlayerToken = Effect.gen(function* () {
     const { environmentId } = yield* CurrentEnvironment
     if (token === "") return yield* new Unauthorized()
     const player = yield* tokens.verify(token, environmentId)
-    yield* takeToken(throttles, limits.playerApi, `player:${player.playerId}`)
+    yield* takeToken(throttles, callerThrottles.playerApi, `player:${player.playerId}`)
     const rate = Context.get(endpoint.annotations, PlayerRate)
     if (rate !== undefined) yield* takeToken(throttles, rate, `${rate.name}:${player.playerId}`)
     const { method } = yield* HttpServerRequest.HttpServerRequest

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Schedule } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { http as limits } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import { clientAddress } from "#server/platform/client-address"
 import { readings } from "#server/platform/metrics"
 import { monotonicMillis } from "#entities/monotonic"
@@ -41,7 +41,7 @@ export const makeClientBudget = Effect.fnUntraced(function* (options: {
     Effect.forkScoped
   )
   const open: OpenHolding = (request, bytes, cut) => {
-    const millis = options.timeout + (bytes / limits.slowestBytesPerSecond) * second
+    const millis = options.timeout + (bytes / http.slowestBytesPerSecond) * second
     return budget.open(clientAddress(request, trustedProxies), now() + millis, cut)
   }
   return open

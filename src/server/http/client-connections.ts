@@ -7,8 +7,10 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { IpNetwork } from "effect/net"
-import { http as limits } from "#rpc/limits"
 import { ownAddress } from "#server/platform/client-address"
+
+export const fineBodiesMax = 8
+const fineBodiesSeconds = 60
 
 /** The addresses of which fine bodies are remembered. */
 const offendersMax = 10_000
@@ -47,7 +49,7 @@ export class ClientConnections {
       known.bodies += 1
       return
     }
-    const until = this.#now() + limits.fineBodiesSeconds * second
+    const until = this.#now() + fineBodiesSeconds * second
     this.#offenders.set(client, { bodies: 1, until })
     const [oldest] = this.#offenders.keys()
     if (this.#offenders.size > offendersMax && oldest !== undefined) this.#offenders.delete(oldest)
@@ -80,7 +82,7 @@ export class ClientConnections {
   #take(client: string | undefined, whenDone: (release: () => void) => void): boolean {
     if (client === undefined) return true
     const open = this.#open.get(client) ?? 0
-    const isOffender = (this.#offenderOf(client)?.bodies ?? 0) >= limits.fineBodiesMax
+    const isOffender = (this.#offenderOf(client)?.bodies ?? 0) >= fineBodiesMax
     if (open >= this.#max || isOffender) {
       this.refused += 1
       return false

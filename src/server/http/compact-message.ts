@@ -5,8 +5,16 @@
  * the service gives up a body in very many small ones.
  */
 import type { EnvironmentId } from "#rpc/ids"
-import { http as limits } from "#rpc/limits"
 import { TimedMessage } from "#server/platform/body-deadlines"
+
+export const bodyPieces = {
+  /**
+   * Pieces of a body beside one for each `bodyPieceMeanBytes`. A connection with more is cut, and after
+   * `fineBodiesMax` such bodies within `fineBodiesSeconds` its address is refused for as long.
+   */
+  bodyPiecesMax: 1024,
+  bodyPieceMeanBytes: 64
+} as const
 
 /** Size from which a piece is passed on as it is. */
 const smallBytes = 1024
@@ -89,7 +97,7 @@ export class CompactMessage extends TimedMessage {
   #isTooFine(bytes: number): boolean {
     this.#pieces += 1
     this.#bytes += bytes
-    return this.#pieces > limits.bodyPiecesMax + this.#bytes / limits.bodyPieceMeanBytes
+    return this.#pieces > bodyPieces.bodyPiecesMax + this.#bytes / bodyPieces.bodyPieceMeanBytes
   }
 
   #flush(): boolean {

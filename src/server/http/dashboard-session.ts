@@ -6,7 +6,7 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Effect } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { dashboardHeader } from "#rpc/dashboard"
-import { developers } from "#rpc/limits"
+import { developerSessions } from "#server/features/developers/sessions"
 import { Settings } from "#server/platform/settings/settings"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -45,7 +45,7 @@ export const makeDashboardSession = Effect.map(Settings, ({ baseUrl, dashboard, 
     withToken: (response: HttpServerResponse.HttpServerResponse, token: string) =>
       HttpServerResponse.setCookieUnsafe(response, name, token, {
         ...options,
-        maxAge: `${developers.sessionSeconds} seconds`
+        maxAge: `${developerSessions.sessionSeconds} seconds`
       }),
     withoutToken: (response: HttpServerResponse.HttpServerResponse) =>
       HttpServerResponse.setCookieUnsafe(response, name, "", { ...options, maxAge: 0 })

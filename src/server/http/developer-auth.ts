@@ -22,7 +22,6 @@ import {
 } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import { ProjectId } from "#rpc/ids"
-import { throttles as limits } from "#rpc/limits"
 import { MemberRepository } from "#sql/projects/repository"
 import { provideCredentials } from "#server/platform/credential-check"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -30,6 +29,9 @@ import { Throttles } from "#server/platform/throttles"
 import { DeveloperSessions } from "#server/features/developers/sessions"
 import { takeCallerRate } from "./caller-rate.ts"
 import { makeDashboardSession } from "./dashboard-session.ts"
+
+/** Requests of one developer session (`kds_`). */
+const developerApi = { burst: 600, seconds: 60 } as const
 
 const isProjectId = Schema.is(ProjectId)
 const isEnvironmentName = Schema.is(EnvironmentName)
@@ -54,7 +56,7 @@ const DeveloperSessionLive = Layer.effect(
         const token = bearer === "" ? dashboard.tokenOf(request) : bearer
         const verified = sessions.verify(token ?? "")
         const developer = yield* verified
-        yield* takeToken(throttles, limits.developerApi, `developer:${developer.developerId}`)
+        yield* takeToken(throttles, developerApi, `developer:${developer.developerId}`)
         return yield* answer.pipe(
           Effect.provideService(CurrentDeveloper, developer),
           Effect.provideService(CurrentActor, actorOf(developer)),

@@ -15,7 +15,7 @@ import { HttpApi, HttpApiBuilder, type HttpApiEndpoint } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { NotFound } from "#rpc/errors/codes"
 import { InProcessApi } from "#rpc/in-process"
-import { http as limits } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import { isOpenTo } from "#rpc/operations"
 import { InProcess, KnownCaller } from "#server/platform/in-process"
 import { answerFailure, errorResponse } from "./errors.ts"
@@ -29,7 +29,7 @@ const boundBody = (request: Request): void => {
   const received = request.arrayBuffer
   const text = Effect.withFiber<string, HttpServerError.HttpServerError>((fiber) => {
     const max = fiber.getRef(HttpIncomingMessage.MaxBodySize)
-    const limit = max === undefined ? limits.bodyMaxBytes : ByteSize.toNumberUnsafe(max)
+    const limit = max === undefined ? http.bodyMaxBytes : ByteSize.toNumberUnsafe(max)
     const checksNumbers = fiber.getRef(ChecksNumbers)
     return Effect.flatMap(received, (body) => {
       const refusal =

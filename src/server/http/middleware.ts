@@ -11,7 +11,7 @@ import {
   HttpServerRequest,
   HttpServerResponse
 } from "effect/http"
-import { http as limits } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import { RequestCounts } from "#server/platform/request-counts"
 import { givenRequestId } from "#server/platform/request-errors"
 import { makeAccessLog } from "./access-log.ts"
@@ -40,7 +40,7 @@ const cors = HttpMiddleware.cors({
   ],
   allowedMethods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
   exposedHeaders: ["x-request-id", "retry-after", "etag"],
-  maxAge: limits.corsMaxAgeSeconds
+  maxAge: http.corsMaxAgeSeconds
 })
 
 /** Wraps the whole router. */

@@ -5,7 +5,9 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
-import { http as limits } from "#rpc/limits"
+
+/** Requests that a connection may send before the response to the first one. */
+const pipelinedMax = 32
 
 interface Connection {
   /** Response to the latest request, until it is sent: it keeps its whole body alive. */
@@ -26,7 +28,7 @@ export class Pipeline {
       if (connection.newest === response) connection.newest = undefined
     })
     if (before === undefined || before.writableFinished) return run()
-    if (connection.waiting >= limits.pipelinedMax) return void socket.destroy()
+    if (connection.waiting >= pipelinedMax) return void socket.destroy()
     connection.waiting += 1
     before.once("close", () => {
       connection.waiting -= 1

@@ -9,13 +9,17 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { ByteSize, Context, Data, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerError, type HttpServerRequest } from "effect/http"
 import { changedNumberOf } from "#rpc/json"
-import { http as limits } from "#rpc/limits"
+import { http } from "#rpc/limits"
+import { MiB } from "#rpc/units"
 import { hasBody } from "#server/platform/body-deadlines"
 import { requireCredentials } from "#server/platform/credential-check"
 import type { CutReason, Holding } from "./byte-budget.ts"
 import { makeClientBudget } from "./client-budget.ts"
 import { ReceivedBytes } from "./received-bytes.ts"
 import { HttpBounds } from "./server.ts"
+
+/** Bodies that one process holds together, from the first byte of each to the end of its response. */
+const bodiesMaxBytes = 48 * MiB
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -113,7 +117,7 @@ export const makeBoundBody = Effect.gen(function* () {
   const open = yield* makeClientBudget({
     metric: "svc_http_body_bytes",
     description: "Bytes of request bodies that are read or processed.",
-    maxBytes: limits.bodiesMaxBytes,
+    maxBytes: bodiesMaxBytes,
     timeout: bodyTimeout
   })
 
@@ -151,7 +155,7 @@ export const makeBoundBody = Effect.gen(function* () {
     const arrayBuffer = Effect.withFiber<ArrayBuffer, HttpServerError.HttpServerError>((fiber) => {
       if (whole !== undefined) return Effect.succeed(whole)
       const max = fiber.getRef(HttpIncomingMessage.MaxBodySize)
-      const maxBytes = max === undefined ? limits.bodyMaxBytes : ByteSize.toNumberUnsafe(max)
+      const maxBytes = max === undefined ? http.bodyMaxBytes : ByteSize.toNumberUnsafe(max)
       const checksNumbers = fiber.getRef(ChecksNumbers)
       return read(request, maxBytes).pipe(
         // The credentials were checked before the body was read, which may have taken long.

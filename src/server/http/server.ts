@@ -7,15 +7,19 @@ import type { Socket } from "node:net"
 import { Duplex } from "node:stream"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Clock, Context, Effect, Layer } from "effect"
-import { http as limits, socket } from "#rpc/limits"
+import { frameMaxBytes } from "#rpc/client-limits"
 import { monotonicMillis } from "#entities/monotonic"
 import { hasBody } from "#server/platform/body-deadlines"
 import { closeWithLinger, cutConnection } from "#server/platform/cut-connection"
 import { Settings } from "#server/platform/settings/settings"
+import { socketLimits } from "#server/platform/socket-limits"
 import { ClientConnections } from "./client-connections.ts"
 import { CompactMessage } from "./compact-message.ts"
 import { Pipeline } from "./pipeline.ts"
 import { refuse } from "./raw-response.ts"
+
+/** New connections that the system keeps while the event loop is busy; it drops those beyond it. */
+const acceptBacklogMax = 4096
 
 /** Handles an upgrade request; the handler owns the socket from then on. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -63,9 +67,9 @@ const maxHeadersCount = 100
 /** Limits of a WebSocket on `/v1/realtime` and `/v1/rpc`. */
 export const webSocketBounds = {
   perMessageDeflate: false,
-  maxPayload: socket.frameMaxBytes,
-  maxFragments: socket.fragmentsMax,
-  maxBufferedChunks: socket.bufferedChunksMax,
+  maxPayload: frameMaxBytes,
+  maxFragments: socketLimits.fragmentsMax,
+  maxBufferedChunks: socketLimits.bufferedChunksMax,
   /** Time in which the client has to answer a close frame, in milliseconds. */
   closeTimeout: 2000
 }
@@ -313,7 +317,7 @@ export class HttpServerHandle extends Context.Service<
       const { connectionsPerAddress, maxConnections, trustedProxies } = yield* Settings
       const now = monotonicMillis(yield* Clock.Clock)
       const clients = new ClientConnections(connectionsPerAddress, trustedProxies, now)
-      const socketsMax = maxConnections * socket.shareOfConnections
+      const socketsMax = maxConnections * socketLimits.shareOfConnections
       const upgrades = new Map<string, UpgradeHandler>()
       const server = new UpgradingServer(upgrades, maxConnections, clients, yield* HttpBounds)
       return HttpServerHandle.of({
@@ -349,7 +353,7 @@ export const HttpServerLive = Layer.unwrap(
         host,
         port,
         // Linux keeps `net.core.somaxconn` at most. A client that is dropped tries again after 1, 3 and 7 seconds.
-        backlog: limits.acceptBacklogMax,
+        backlog: acceptBacklogMax,
         gracefulShutdownTimeout: shutdownMillis,
         websocket: webSocketBounds
       })

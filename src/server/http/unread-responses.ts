@@ -6,11 +6,14 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Stream } from "effect"
 import { HttpBody, type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { http as limits } from "#rpc/limits"
+import { MiB } from "#rpc/units"
 import { cutConnection } from "#server/platform/cut-connection"
 import type { Holding } from "./byte-budget.ts"
 import { makeClientBudget } from "./client-budget.ts"
 import { HttpBounds } from "./server.ts"
+
+/** Responses of one process that clients have not read yet. */
+const unreadMaxBytes = 48 * MiB
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
@@ -28,7 +31,7 @@ export const makeBoundResponse = Effect.gen(function* () {
   const open = yield* makeClientBudget({
     metric: "svc_http_unread_bytes",
     description: "Bytes of responses that clients have not read yet.",
-    maxBytes: limits.unreadMaxBytes,
+    maxBytes: unreadMaxBytes,
     timeout: responseTimeout
   })
 

@@ -17,7 +17,7 @@ import { HttpIncomingMessage, HttpServerRequest, type HttpServerResponse } from 
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api"
 import { BodyMaxBytes, KeepsBodyText, Requests } from "#rpc/auth"
 import { InvalidJson, type InvalidRequest, UnsupportedMediaType } from "#rpc/errors/codes"
-import { http as limits } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import { invalidRequest } from "#server/platform/invalid-request"
 import { ChecksNumbers } from "./request-bodies.ts"
 
@@ -54,7 +54,7 @@ const withBodyRules = <A, E, R>(
 ) => {
   const max = Context.get(annotations, BodyMaxBytes)
   const limited =
-    max === limits.bodyMaxBytes
+    max === http.bodyMaxBytes
       ? answer
       : Effect.provideService(answer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(max))
   return method === "GET" || Context.get(annotations, KeepsBodyText)

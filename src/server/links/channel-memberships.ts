@@ -1,8 +1,14 @@
 /** The channels of one connection, with what the gateway keeps for each: rate limits and a lock. */
 import { Effect, Semaphore } from "effect"
-import { channels as limits, voice } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { FrameBucket } from "#server/platform/frame-bucket"
 import { VoiceMembership } from "./voice-membership.ts"
+
+export const voiceFrames = {
+  /** Frames of one connection to the call of one channel; a join counts as `joinFrames`. */
+  framesPerSecond: 6,
+  framesBurst: 60
+} as const
 
 /** A channel that the connection has joined, or has asked to join. */
 export interface ChannelMembership<Link> {
@@ -97,13 +103,13 @@ export class ChannelMemberships<Link> {
   #bucketsFor(name: string, now: number): Buckets {
     const buckets = this.#buckets
     const known = buckets.get(name) ?? {
-      bucket: new FrameBucket(now, limits.messagesPerSecond, limits.messagesBurst),
-      voiceBucket: new FrameBucket(now, voice.framesPerSecond, voice.framesBurst)
+      bucket: new FrameBucket(now, channelLimits.messagesPerSecond, channelLimits.messagesBurst),
+      voiceBucket: new FrameBucket(now, voiceFrames.framesPerSecond, voiceFrames.framesBurst)
     }
     buckets.delete(name)
     buckets.set(name, known)
     const [oldest] = buckets.keys()
-    if (buckets.size > limits.rateLimitersPerConnection && oldest !== undefined)
+    if (buckets.size > channelLimits.rateLimitersPerConnection && oldest !== undefined)
       buckets.delete(oldest)
     return known
   }

@@ -9,12 +9,14 @@
  */
 import { Cause, Clock, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { type CodedError, Unavailable } from "#rpc/errors/codes"
-import { rooms } from "#rpc/limits"
 import type { WatchedActor } from "#entities/live-entity"
 import type { OutputBatch } from "#entities/output-queue"
 import type { FlushScheduler } from "#server/platform/flush"
 import { monotonicMillis } from "#entities/monotonic"
 import * as State from "./link-state.ts"
+
+const inputBatchMax = 4096
+export const detachedInputsMax = 1024
 
 /** The outcome of a command. */
 export type CommandResult<Data> =
@@ -133,7 +135,7 @@ export abstract class EntityLink<
 
   /** Most commands that may wait to be sent. */
   protected get waitingMax(): number {
-    return rooms.detachedInputsMax
+    return detachedInputsMax
   }
 
   /** Handles an attachment. The link may call it twice for one attachment. */
@@ -203,7 +205,7 @@ export abstract class EntityLink<
   flush(): void {
     const state = this.#state
     if (state.tag !== "attached" || state.calling || this.#queued.length === 0) return
-    const batch = this.#queued.splice(0, rooms.inputBatchMax)
+    const batch = this.#queued.splice(0, inputBatchMax)
     const target = this.directTarget()
     if (target === undefined) return this.#callWith(batch)
     target.submit(this.context.node, batch)

@@ -7,7 +7,6 @@ import { type DateTime, Effect, Semaphore } from "effect"
 import type { AgeBand } from "#rpc/ages"
 import type { CodedError } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
-import { socket as limits } from "#rpc/limits"
 import type { CloseCode } from "#rpc/realtime"
 import { ChannelMemberships } from "./channel-memberships.ts"
 import { ConnectionWork, type RunFork } from "./connection-work.ts"
@@ -22,6 +21,9 @@ import type {
   RoomHandle,
   RoomSubscriber
 } from "./subscriber.ts"
+
+/** Frames for a room that wait while the connection takes its seat there. */
+const framesAfterEntryMax = 16
 
 /** The session behind a player's token; a secret key acts for a player without one. */
 export interface ConnectionSession {
@@ -212,7 +214,7 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
 
   /** Runs a frame for the room once a seat has been taken; false if none is, or too many wait. */
   afterEntry(run: () => void): boolean {
-    if (this.#entering === 0 || this.#afterEntry.length >= limits.framesAfterEntryMax) return false
+    if (this.#entering === 0 || this.#afterEntry.length >= framesAfterEntryMax) return false
     this.#afterEntry.push(run)
     return true
   }

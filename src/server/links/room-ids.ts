@@ -7,8 +7,10 @@
 import { Effect } from "effect"
 import { EntityId, Sharding } from "effect/cluster"
 import { newId, RoomId, variantsOf } from "#rpc/ids"
-import { rooms as limits } from "#rpc/limits"
 import { Room } from "#entities/room/protocol"
+
+/** Room ids that a node tries until one maps to a shard of its own. */
+export const idTriesMax = 256
 
 /**
  * Generates the id of a room that lives on this node. A node that owns no shards or shuts down, or
@@ -24,7 +26,7 @@ export const localRoomId = Effect.map(Sharding.Sharding, (sharding) => {
     for (const variant of variantsOf(drawn)) {
       if (isLocal(variant)) return RoomId.make(variant)
       tries += 1
-      if (tries >= limits.idTriesMax) break
+      if (tries >= idTriesMax) break
     }
     return drawn
   })

@@ -3,15 +3,17 @@ import { Console, DateTime, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
 import { newId } from "#rpc/ids"
-import { developers as limits } from "#rpc/limits"
 import { type InviteCodeRow, InviteRepository } from "#sql/developers/invites"
 import { OperatorError } from "./error.ts"
 import { record } from "./record.ts"
 import { randomSecret, sha256 } from "../platform/secrets.ts"
 
+/** Accounts that one invite code lets in. */
+const inviteUsesMax = 1_000_000
+
 const create = Effect.fnUntraced(function* (uses: number, note: string) {
-  if (uses < 1 || uses > limits.inviteUsesMax) {
-    const message = `Expected --uses from 1 to ${limits.inviteUsesMax}.`
+  if (uses < 1 || uses > inviteUsesMax) {
+    const message = `Expected --uses from 1 to ${inviteUsesMax}.`
     return yield* new OperatorError({ message })
   }
   const invites = yield* InviteRepository

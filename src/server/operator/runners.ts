@@ -1,7 +1,7 @@
 /** `operator/main.ts runners`: lists the runners of the cluster, as the live view does outside production. */
 import { Console, DateTime, Effect } from "effect"
 import { Command } from "effect/cli"
-import { projects as limits } from "#rpc/limits"
+import { liveLimits } from "#rpc/live"
 import { type NodeReport, NodeRepository } from "#sql/live/nodes"
 
 const bytesPerMebibyte = 2 ** 20
@@ -38,7 +38,7 @@ export const runnersCommand = Command.make(
   {},
   Effect.fnUntraced(function* () {
     const nodes = yield* NodeRepository
-    const since = DateTime.subtract(yield* DateTime.now, { milliseconds: limits.liveTrustMillis })
+    const since = DateTime.subtract(yield* DateTime.now, { milliseconds: liveLimits.trustMillis })
     const reports = yield* nodes.read(since)
     yield* Console.log(
       reports.length === 0

@@ -4,11 +4,19 @@
  */
 import { Effect, Layer } from "effect"
 import { SqlError } from "effect/sql"
-import { databasePool as limits } from "#rpc/limits"
 import { type ConnectionPermit, ConnectionShares } from "#sql/connection-shares"
 import { type DatabaseOptions, poolLayer } from "#sql/database"
 import { FairSemaphore } from "./fair-semaphore.ts"
 import { tenantOf } from "./tenant.ts"
+
+/** Statements of one process that wait for a connection. The pool's size is a setting. */
+const databasePool = {
+  /** Connections of an environment for each free one: one gets at most 80 %, two get 44 % each. */
+  share: 4,
+  /** Waiting statements and transactions of one environment; beyond it 503 `unavailable`. */
+  waitingPerKey: 1000,
+  waitMillis: 5000
+} as const
 
 /** Counts as an unreachable database: HTTP answers 503 `unavailable`. */
 const tooManyStatements = Effect.fail(
@@ -22,7 +30,7 @@ const tooManyStatements = Effect.fail(
 
 const makeShares = (connections: number): ConnectionPermit => {
   const semaphore = new FairSemaphore({
-    ...limits,
+    ...databasePool,
     permits: connections,
     refuse: tooManyStatements
   })

@@ -6,8 +6,8 @@
  */
 import { performance } from "node:perf_hooks"
 import { Clock, Context, Effect, Layer } from "effect"
-import { socket } from "#rpc/limits"
 import { monotonicMillis } from "#entities/monotonic"
+import { socketLimits } from "./socket-limits.ts"
 
 /**
  * Timers of flushes: at the end of the event loop's iteration, or after milliseconds if it is busy.
@@ -30,7 +30,7 @@ const processTimers: FlushTimers = {
  * pays only where it keeps the node from saturation; below half of a core nothing waits.
  */
 export const flushIntervalMillis = (busy: number): number => {
-  const { busyShare, coalesceMillis, fullShare } = socket
+  const { busyShare, coalesceMillis, fullShare } = socketLimits
   const share = (busy - busyShare) / (fullShare - busyShare)
   return coalesceMillis * Math.min(1, Math.max(0, share))
 }
@@ -51,7 +51,7 @@ export class FlushInterval {
   /** The interval in milliseconds. `now` in monotonic milliseconds. */
   at(now: number): number {
     const elapsed = now - this.#measuredAt
-    if (elapsed >= socket.loadMeasuredMillis) {
+    if (elapsed >= socketLimits.loadMeasuredMillis) {
       const busy = this.#busyMillis()
       this.#share = (this.#share + (busy - this.#busy) / elapsed) / 2
       this.#busy = busy

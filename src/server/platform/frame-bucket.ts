@@ -1,5 +1,5 @@
 /** Token bucket that limits the frames of one connection: a rate per second, with a burst. */
-import { socket as limits } from "#rpc/limits"
+import { socketLimits } from "./socket-limits.ts"
 
 export class FrameBucket {
   readonly #perMilli: number
@@ -11,8 +11,8 @@ export class FrameBucket {
 
   constructor(
     now: number,
-    perSecond: number = limits.framesPerSecond,
-    burst: number = limits.framesBurst
+    perSecond: number = socketLimits.framesPerSecond,
+    burst: number = socketLimits.framesBurst
   ) {
     this.#perMilli = perSecond / 1000
     this.#burst = burst
@@ -34,12 +34,12 @@ export class FrameBucket {
 
   /** Counts a dropped frame; true when so many were dropped lately that it is abuse. */
   drop(now: number): boolean {
-    if (now - this.#dropsSince > limits.dropsWindowSeconds * 1000) {
+    if (now - this.#dropsSince > socketLimits.dropsWindowSeconds * 1000) {
       this.#dropsSince = now
       this.#drops = 0
     }
     this.#drops++
-    return this.#drops >= limits.dropsUntilAbuse
+    return this.#drops >= socketLimits.dropsUntilAbuse
   }
 
   /** Seconds until there is a token for a frame, rounded up, at least 1. */

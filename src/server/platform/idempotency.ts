@@ -12,10 +12,13 @@ import {
   InvalidIdempotencyKey
 } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
-import { http, idempotency } from "#rpc/limits"
+import { secondsPerDay } from "#rpc/units"
 import { IdempotencyRepository, type StoredResponse } from "#sql/idempotency"
 import { sweepHourly } from "./database.ts"
 import { sha256 } from "./secrets.ts"
+
+const idempotencyKeyMaxCharacters = 128
+export const idempotencyKeptSeconds = secondsPerDay
 
 /** A request with its `Idempotency-Key`. */
 export interface KeyedRequest {
@@ -30,13 +33,13 @@ export interface KeyedRequest {
 
 type KeyError = InvalidIdempotencyKey | IdempotencyKeyReused | IdempotencyInProgress
 
-const keyForm = new RegExp(`^[A-Za-z0-9_.:-]{1,${http.idempotencyKeyMaxCharacters}}$`)
+const keyForm = new RegExp(`^[A-Za-z0-9_.:-]{1,${idempotencyKeyMaxCharacters}}$`)
 
 /** Fails unless the text is an `Idempotency-Key`. */
 export const checkKey = (key: string): Effect.Effect<void, InvalidIdempotencyKey> =>
   keyForm.test(key) ? Effect.void : Effect.fail(new InvalidIdempotencyKey())
 
-const oldest = (now: DateTime.Utc) => DateTime.subtract(now, { seconds: idempotency.keptSeconds })
+const oldest = (now: DateTime.Utc) => DateTime.subtract(now, { seconds: idempotencyKeptSeconds })
 
 /** Runs requests at most once. */
 export class Idempotency extends Context.Service<

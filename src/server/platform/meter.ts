@@ -6,13 +6,18 @@
 import { Array, Clock, Context, DateTime, Effect, Latch, Layer, Semaphore } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EnvironmentId } from "#rpc/ids"
-import { money as limits } from "#rpc/limits"
 import type { UsageComponent } from "#rpc/money"
 import { MeteringRepository, type UsageCount } from "#sql/money/usage"
 import { sweepDaily } from "./database.ts"
 import { oldestOpen, periodOf } from "./months.ts"
 import { randomSecret } from "./secrets.ts"
 import { Settings } from "./settings/settings.ts"
+
+/** Interval at which a node samples connections and calls, and stores its counts. */
+export const meterMillis = 20_000
+
+/** Counts of environments and components that a node holds; beyond it the service drops them. */
+const meterCountsMax = 100_000
 
 interface Batch {
   readonly id: string
@@ -61,7 +66,7 @@ export class Meter extends Context.Service<
       )
       yield* Effect.addFinalizer(() => tryFlush)
       yield* counts.nonEmpty.await.pipe(
-        Effect.andThen(Effect.sleep(limits.meterMillis)),
+        Effect.andThen(Effect.sleep(meterMillis)),
         Effect.andThen(tryFlush),
         Effect.forever,
         Effect.forkScoped
@@ -94,7 +99,7 @@ class Counts {
     const key = `${count.environmentId}/${count.period}/${count.component}`
     const known = this.#byKey.get(key)
     if (known !== undefined) known.quantity += count.quantity
-    else if (this.#byKey.size < limits.meterCountsMax) {
+    else if (this.#byKey.size < meterCountsMax) {
       this.#byKey.set(key, { of: count, quantity: count.quantity })
     }
     this.nonEmpty.openUnsafe()

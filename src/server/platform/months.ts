@@ -1,6 +1,9 @@
 /** Months in UTC, by which usage is counted and charged: `YYYY-MM`. */
 import { DateTime } from "effect"
-import { money as limits } from "#rpc/limits"
+import { secondsPerHour } from "#rpc/units"
+
+/** Time from the end of a month to its charge, in which all nodes store their counts. */
+const closingSeconds = secondsPerHour
 
 const monthCharacters = 7
 
@@ -10,4 +13,4 @@ export const periodOf = (time: DateTime.Utc): string =>
 
 /** The oldest month that is still counted: a month is, until a while after its end. */
 export const oldestOpen = (now: DateTime.Utc): string =>
-  periodOf(DateTime.subtract(now, { seconds: limits.closingSeconds }))
+  periodOf(DateTime.subtract(now, { seconds: closingSeconds }))

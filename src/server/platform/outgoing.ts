@@ -21,10 +21,29 @@ import { Context, Data, Effect, Layer, Record, Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import { isLoopback } from "#rpc/config-document/origins"
 import { Unavailable } from "#rpc/errors/codes"
-import { outgoing as limits } from "#rpc/limits"
+import { KiB } from "#rpc/units"
 import { FairSemaphore } from "./fair-semaphore.ts"
 import { type Resolve, resolveByDns, resolveBySystem } from "./name-resolution.ts"
 import { currentTenant } from "./tenant.ts"
+
+/**
+ * Requests from one process to servers of developers and to sign-in providers. The service divides
+ * both bounds between environments. A request that waits longer, or finds the queue of its
+ * environment full, gets 503 `unavailable`.
+ */
+export const outgoingLimits = {
+  answerMaxBytes: 64 * KiB,
+  webhooks: {
+    permits: 1024,
+    share: 1,
+    permitsPerKey: 64,
+    waitingPerKey: 256,
+    waitMillis: 2000
+  },
+  signIns: { permits: 256, share: 1, permitsPerKey: 64, waitingPerKey: 64, waitMillis: 5000 },
+  /** Reports of one player that are verified at a time; further ones wait, then 429. */
+  reportsPerPlayer: { permits: Infinity, permitsPerKey: 1, waitingPerKey: 4, waitMillis: 10_000 }
+} as const
 
 /**
  * Error when the other server is down, or its response is not usable; `message` is for the
@@ -188,7 +207,7 @@ export class Outgoing extends Context.Service<
           loopback: yield* makePath((signal) => guardedLookup(resolveLocal, true, signal)),
           anywhere: yield* makePath(undefined)
         }
-        const { signIns, webhooks } = limits
+        const { signIns, webhooks } = outgoingLimits
         const shares = Record.map({ signIns, webhooks }, (bounds) => {
           return new FairSemaphore({ ...bounds, refuse: Effect.fail(new Unavailable()) })
         })
@@ -259,7 +278,7 @@ const postBy = Effect.fnUntraced(function* (
   request: Outgoing["Service"]["request"],
   { allowLoopback, body, headers, timeoutMillis, url }: OutgoingPost
 ) {
-  const { answerMaxBytes } = limits
+  const { answerMaxBytes } = outgoingLimits
   const answer = yield* request({
     purpose: "webhooks",
     url,

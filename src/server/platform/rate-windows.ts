@@ -3,10 +3,13 @@
  * remembers a full window: retries within that time cost no statement.
  */
 import { type Clock, Effect } from "effect"
+import { type RateWindow } from "#rpc/auth"
 import { RateLimited } from "#rpc/errors/codes"
-import { caches, type RateWindow } from "#rpc/limits"
 import type { RateWindowRepository } from "#sql/rate-windows"
 import { monotonicMillis } from "#entities/monotonic"
+
+/** Windows of which a node remembers that they are full. */
+const fullWindowsMax = 50_000
 
 export const rateLimited = (millis: number): RateLimited =>
   new RateLimited({ details: { retryAfterSeconds: Math.max(1, Math.ceil(millis / 1000)) } })
@@ -24,7 +27,7 @@ export const makeRateWindows = (
     full.delete(key)
     full.set(key, { limit, until: now() + waitMillis })
     const [oldest] = full.keys()
-    if (full.size > caches.fullWindows && oldest !== undefined) full.delete(oldest)
+    if (full.size > fullWindowsMax && oldest !== undefined) full.delete(oldest)
   }
 
   /**

@@ -5,9 +5,26 @@
  */
 import { Array, Context, DateTime, Effect, Latch, Layer, Semaphore } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
-import { requestCounts as limits } from "#rpc/request-count-limits"
 import { RequestCountRepository, type RequestMinute } from "#sql/projects/requests"
 import { sweepHourly } from "./database.ts"
+
+/** Bounds of the counts of requests that the overview shows. */
+export const requestCounts = {
+  /** Interval at which a node adds its counts to the table. */
+  flushMillis: 5000,
+  /** Environments in one statement. */
+  perStatement: 1000,
+  /**
+   * Counts, by environment and minute, that a node holds while the database does not answer. Beyond
+   * it, the node does not count requests of further environments and minutes.
+   */
+  waitingMax: 20_000,
+  /**
+   * Minutes and hours that the overview shows, this one included. The service deletes older counts.
+   */
+  minutes: 60,
+  hours: 24
+} as const
 
 export class RequestCounts extends Context.Service<
   RequestCounts,
@@ -25,7 +42,7 @@ export class RequestCounts extends Context.Service<
       const counts = new Counts()
       const store = Effect.gen(function* () {
         counts.close(DateTime.startOf(yield* DateTime.now, "minute"))
-        const chunks = Array.chunksOf(counts.waiting, limits.perStatement)
+        const chunks = Array.chunksOf(counts.waiting, requestCounts.perStatement)
         const storeOne = (chunk: ReadonlyArray<RequestMinute>) =>
           Effect.andThen(
             repository.add(chunk),
@@ -41,13 +58,13 @@ export class RequestCounts extends Context.Service<
       )
       yield* Effect.addFinalizer(() => tryFlush)
       yield* counts.nonEmpty.await.pipe(
-        Effect.andThen(Effect.sleep(limits.flushMillis)),
+        Effect.andThen(Effect.sleep(requestCounts.flushMillis)),
         Effect.andThen(tryFlush),
         Effect.forever,
         Effect.forkScoped
       )
       yield* sweepHourly("Counts of requests", (now) =>
-        repository.sweep(DateTime.subtract(now, { hours: limits.hours }))
+        repository.sweep(DateTime.subtract(now, { hours: requestCounts.hours }))
       )
       return RequestCounts.of({
         add: (environmentId, status) => counts.add(environmentId, status),
@@ -78,7 +95,7 @@ class Counts {
   add(environmentId: EnvironmentId, status: number): void {
     let count = this.#open.get(environmentId)
     if (count === undefined) {
-      if (this.#open.size >= limits.waitingMax) return
+      if (this.#open.size >= requestCounts.waitingMax) return
       count = { requests: 0, clientErrors: 0, serverErrors: 0 }
       this.#open.set(environmentId, count)
       this.nonEmpty.openUnsafe()
@@ -95,7 +112,7 @@ class Counts {
     for (const [environmentId, count] of open) {
       const key = keyOf({ environmentId, minute })
       const known = this.#closed.get(key)
-      if (known === undefined && this.#closed.size >= limits.waitingMax) continue
+      if (known === undefined && this.#closed.size >= requestCounts.waitingMax) continue
       this.#closed.set(key, {
         environmentId,
         minute,

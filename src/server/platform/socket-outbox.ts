@@ -4,9 +4,10 @@
  * bounded: the node closes a consumer that reads too slowly.
  */
 import type { Duplex } from "node:stream"
-import { socket as limits } from "#rpc/limits"
+import { outboxMaxBytes } from "#rpc/client-limits"
 import type { FlushScheduler } from "./flush.ts"
 import type { Backlog, OutboxBudget } from "./outbox-budget.ts"
+import { socketLimits } from "./socket-limits.ts"
 
 /** Bytes for a socket, ready to be written. */
 export interface Sendable {
@@ -69,7 +70,7 @@ export class WriteStats {
  * Size above which a frame, such as the snapshot of a room at its limits, may exceed the bound
  * once. No consumer could read fast enough for a frame that fits no outbox.
  */
-const largeBytes = limits.outboxMaxBytes / 2
+const largeBytes = outboxMaxBytes / 2
 
 /** Decides how many bytes may wait for one consumer. */
 export class OutboxBound {
@@ -80,7 +81,7 @@ export class OutboxBound {
   fits(waiting: number, bytes: number): boolean {
     if (waiting === 0) this.#large = 0
     if (bytes > largeBytes) this.#large = Math.max(this.#large, bytes)
-    return waiting + bytes <= limits.outboxMaxBytes + this.#large
+    return waiting + bytes <= outboxMaxBytes + this.#large
   }
 }
 
@@ -139,7 +140,7 @@ export class Outbox implements Backlog {
 
   /** Bytes that the operating system has not taken, with what each write takes besides. */
   get waitingBytes(): number {
-    return this.#socket.writableLength + this.#queued * limits.queuedWriteBytes
+    return this.#socket.writableLength + this.#queued * socketLimits.queuedWriteBytes
   }
 
   get isClosing(): boolean {

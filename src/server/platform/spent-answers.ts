@@ -10,13 +10,12 @@ import { createHmac } from "node:crypto"
 import { Context, DateTime, Duration, Effect, Layer, Option, Queue, Schema } from "effect"
 import { IdempotencyKeyReused, InvalidIdempotencyKey } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
-import { spentAnswers as limits } from "#rpc/spent-secret-limits"
-import { repeatKeyForm } from "#rpc/spent-secrets"
+import { repeatKeyForm, spentAnswers } from "#rpc/spent-secrets"
 import { SpentAnswerRepository } from "#sql/spent-answers"
 import { sweepHourly } from "./database.ts"
 import { Secrets, sha256 } from "./secrets.ts"
 
-const { keyMaxCharacters, keyMinCharacters } = limits
+const { keyMaxCharacters, keyMinCharacters } = spentAnswers
 
 const keyForm = new RegExp(`^[A-Za-z0-9_.:-]{${keyMinCharacters},${keyMaxCharacters}}$`)
 
@@ -91,7 +90,7 @@ const sweepAfterStoring = Effect.fnUntraced(function* (
     Effect.tapDefect((defect) => Effect.logWarning(`Failed to sweep: ${what}`, defect)),
     Effect.exit
   )
-  const minutes = Math.ceil(limits.keptSeconds / 60)
+  const minutes = Math.ceil(spentAnswers.keptSeconds / 60)
   yield* Queue.take(wake).pipe(
     Effect.andThen(Effect.repeat(Effect.delay(sweep, Duration.minutes(1)), { times: minutes })),
     Effect.forever,
@@ -122,10 +121,10 @@ const makeOnce = (
     const keep: Keep<K> = Effect.fnUntraced(function* (value, playerId) {
       const plain = yield* Effect.orDie(Schema.encodeEffect(text)(value))
       const sealed = yield* secrets.seal(plain, purpose)
-      const expiresAt = DateTime.add(yield* DateTime.now, { seconds: limits.keptSeconds })
+      const expiresAt = DateTime.add(yield* DateTime.now, { seconds: spentAnswers.keptSeconds })
       const owner = { tenant, playerId: playerId ?? null }
       const row = { ...owner, hash, fingerprint, sealed, expiresAt }
-      yield* repository.insert({ ...row, max: limits.maxPerTenant })
+      yield* repository.insert({ ...row, max: spentAnswers.maxPerTenant })
       yield* stored
     })
 

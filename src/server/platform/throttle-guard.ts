@@ -1,8 +1,8 @@
 /** HTTP side of the throttles: a refusal becomes 429 `rate_limited` with a `Retry-After` header. */
 import { Cause, Effect, Exit, Option } from "effect"
 import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type RateWindow, type Throttle } from "#rpc/auth"
 import { RateLimited, Unavailable } from "#rpc/errors/codes"
-import type { RateWindow, Throttle } from "#rpc/limits"
 import { clientAddress } from "./client-address.ts"
 import { Settings } from "./settings/settings.ts"
 import { Throttles } from "./throttles.ts"

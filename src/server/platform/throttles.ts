@@ -5,13 +5,22 @@
  * refusal: retries within that time cost no statement.
  */
 import { Clock, Context, Effect, Layer, Metric, Schedule, Semaphore } from "effect"
+import { type RateWindow, type Throttle } from "#rpc/auth"
 import { RateLimited } from "#rpc/errors/codes"
-import { caches, type RateWindow, siteFactor, type Throttle } from "#rpc/limits"
 import { RateWindowRepository } from "#sql/rate-windows"
 import { ThrottleRepository } from "#sql/throttles"
 import { siteKey } from "./client-address.ts"
 import { makeRateWindows, rateLimited } from "./rate-windows.ts"
 import { Settings } from "./settings/settings.ts"
+
+/**
+ * Factor of the limit of a /48 network over that of an IPv6 client, which is one /64 network.
+ * Providers give one customer a /64 at least, and at most a /48, which has 65,536 of them.
+ */
+export const siteFactor = 16
+
+/** Buckets for which a node holds prefetched tokens. */
+const allowancesMax = 50_000
 
 /** Divisor of the burst: a node takes 1/20 of it at once. */
 const allowanceDivisor = 20
@@ -109,7 +118,7 @@ const makeBuckets = (repository: ThrottleRepository["Service"]) => {
     allowances.set(key, allowance)
     // The oldest one is evicted; its tokens are lost until the bucket refills.
     const [oldest] = allowances.keys()
-    if (allowances.size > caches.tokenAllowances && oldest !== undefined) allowances.delete(oldest)
+    if (allowances.size > allowancesMax && oldest !== undefined) allowances.delete(oldest)
     return allowance
   }
 

@@ -6,9 +6,18 @@
  */
 import { Array, Context, DateTime, Effect, Latch, Layer } from "effect"
 import type { EnvironmentId, KeyId, PlayerId } from "#rpc/ids"
-import { projects as limits } from "#rpc/limits"
 import { UsageRepository, type Visit } from "#sql/projects/usage"
 import { sweepDaily } from "./database.ts"
+
+/** Interval at which a node writes key usage and player visits, in one statement. */
+const usageMillis = 5000
+
+/** A node writes the visits of a player once in this time. */
+const seenMillis = 300_000
+
+/** Players that a node remembers as written. Beyond it, the node asks the database. */
+const seenPlayersMax = 200_000
+const visitsPerStatement = 1000
 
 /** Days of per-player records; more than one, since the clocks of nodes differ. */
 const keptDays = 2
@@ -37,7 +46,7 @@ export class Usage extends Context.Service<
           Effect.andThen(
             keys.length === 0 ? Effect.void : repository.useKeys(keys, now),
             Effect.forEach(
-              Array.chunksOf(visits, limits.visitsPerStatement),
+              Array.chunksOf(visits, visitsPerStatement),
               (some) =>
                 Effect.andThen(repository.countPlayers(some, today), repository.seePlayers(some)),
               { discard: true }
@@ -51,7 +60,7 @@ export class Usage extends Context.Service<
       )
       yield* Effect.addFinalizer(() => tryFlush)
       yield* buffer.nonEmpty.await.pipe(
-        Effect.andThen(Effect.sleep(limits.usageMillis)),
+        Effect.andThen(Effect.sleep(usageMillis)),
         Effect.andThen(tryFlush),
         Effect.forever,
         Effect.forkScoped
@@ -89,8 +98,8 @@ class UsageBuffer {
   playerSeen(visit: Visit): void {
     const { playerId, seenAt } = visit
     const millis = DateTime.toEpochMillis(seenAt)
-    if (this.#isFresh(playerId, millis) || this.#visits.size >= limits.seenPlayersMax) return
-    if (this.#seen.size >= limits.seenPlayersMax) this.#seen.clear()
+    if (this.#isFresh(playerId, millis) || this.#visits.size >= seenPlayersMax) return
+    if (this.#seen.size >= seenPlayersMax) this.#seen.clear()
     this.#seen.set(playerId, millis)
     this.#visits.set(playerId, visit)
     this.nonEmpty.openUnsafe()
@@ -111,7 +120,7 @@ class UsageBuffer {
   /** Whether the player was noted some minutes ago, and today. */
   #isFresh(playerId: PlayerId, now: number): boolean {
     const last = this.#seen.get(playerId)
-    if (last === undefined || Math.abs(now - last) >= limits.seenMillis) return false
+    if (last === undefined || Math.abs(now - last) >= seenMillis) return false
     return Math.floor(last / dayMillis) === Math.floor(now / dayMillis)
   }
 

@@ -4,7 +4,7 @@
  */
 import { DateTime, Effect, Layer, Schedule, Schema } from "effect"
 import { EnvironmentId } from "#rpc/ids"
-import { projects as limits } from "#rpc/limits"
+import { liveLimits } from "#rpc/live"
 import { type LiveCall, type LiveReport, LiveRepository } from "#sql/live/reports"
 import { ThisNode } from "#entities/local-actors"
 import { entitiesOnNode } from "#entities/registry"
@@ -41,9 +41,9 @@ class Drafts {
       const { calls, channels, connections, queues } = draft
       const document = {
         queues,
-        channels: channels.slice(0, limits.liveMax),
-        calls: calls.slice(0, limits.liveCallsMax),
-        truncated: channels.length > limits.liveMax || calls.length > limits.liveCallsMax
+        channels: channels.slice(0, liveLimits.listedMax),
+        calls: calls.slice(0, liveLimits.callsMax),
+        truncated: channels.length > liveLimits.listedMax || calls.length > liveLimits.callsMax
       }
       return [{ environmentId, connections, document }]
     })
@@ -86,7 +86,7 @@ export const LiveReports = Layer.effectDiscard(
     yield* report.pipe(
       Effect.tapDefect((defect) => Effect.logDebug("Failed to write the live report", defect)),
       Effect.exit,
-      Effect.repeat(Schedule.spaced(limits.liveReportMillis)),
+      Effect.repeat(Schedule.spaced(liveLimits.reportMillis)),
       Effect.forkScoped
     )
     yield* sweepDaily("Live reports", (now) =>

@@ -4,7 +4,7 @@
  */
 import { performance } from "node:perf_hooks"
 import { DateTime, Effect, Layer, Schedule } from "effect"
-import { projects as limits } from "#rpc/limits"
+import { liveLimits } from "#rpc/live"
 import { type NodeDocument, NodeRepository } from "#sql/live/nodes"
 import { ThisNode } from "#entities/local-actors"
 import { entitiesOnNode } from "#entities/registry"
@@ -71,7 +71,7 @@ export const NodeReports = Layer.effectDiscard(
       )
     yield* Effect.addFinalizer(() => Effect.timeoutOption(report(true), drainingMillis))
     yield* report(false).pipe(
-      Effect.repeat(Schedule.spaced(limits.liveReportMillis)),
+      Effect.repeat(Schedule.spaced(liveLimits.reportMillis)),
       Effect.forkScoped
     )
     yield* sweepDaily("Reports of nodes", (now) =>

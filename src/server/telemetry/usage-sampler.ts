@@ -4,11 +4,10 @@
  */
 import { Clock, Effect, Layer, Schedule, Schema } from "effect"
 import { EnvironmentId } from "#rpc/ids"
-import { money as limits } from "#rpc/limits"
 import { entitiesOnNode } from "#entities/registry"
-import { Meter } from "#server/platform/meter"
 import { Settings } from "#server/platform/settings/settings"
 import { Gateway } from "#server/gateway/gateway"
+import { Meter, meterMillis } from "#server/platform/meter"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 
@@ -37,7 +36,7 @@ export const UsageSampler = Layer.effectDiscard(
         if (isEnvironmentId(environmentId)) meter.add(environmentId, component, perSecond * elapsed)
       }
     })
-    yield* sample.pipe(Effect.repeat(Schedule.spaced(limits.meterMillis)), Effect.forkScoped)
+    yield* sample.pipe(Effect.repeat(Schedule.spaced(meterMillis)), Effect.forkScoped)
     yield* Effect.addFinalizer(() => sample)
   })
 )

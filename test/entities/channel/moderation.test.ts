@@ -1,7 +1,7 @@
 /** Moderation by the owner and the server API, and the permitted voice modes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { withChanges, voiceOf } from "#entities/channel/options"
 import { ChannelHarness, channelOf } from "../../support/channel-harness.ts"
 
@@ -58,7 +58,7 @@ describe("moderation of a channel", () => {
 
   it("refuses entries beyond the limit of a list, and removes expired ones first", () => {
     const harness = channelOf("ann")
-    for (let n = 0; n < limits.listMax; n++) harness.moderate("ann", "mute", `p${n}`, 10)
+    for (let n = 0; n < channelLimits.listMax; n++) harness.moderate("ann", "mute", `p${n}`, 10)
     assert.strictEqual(harness.moderate("ann", "mute", "ben"), "channel_list_full")
     harness.wait(10 * second)
     assert.strictEqual(harness.moderate("ann", "mute", "ben"), "ok")

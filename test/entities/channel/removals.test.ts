@@ -1,7 +1,7 @@
 /** Players whom a channel removes while what it sends to their node is lost. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { type ChannelHarness, channelOf, checkViews } from "../../support/channel-harness.ts"
 
 const second = 1000
@@ -67,7 +67,7 @@ describe("a node that attaches again to a channel", () => {
     const harness = channelOf("ann")
     harness.join("ben", "n2")
     harness.unwatch("n2")
-    harness.wait((limits.graceSeconds + 10) * second)
+    harness.wait((channelLimits.graceSeconds + 10) * second)
     assert.deepStrictEqual(harness.members, ["ann"])
     harness.watch("n2")
     assert.deepStrictEqual(harness.members, ["ann", "ben"])
@@ -76,7 +76,7 @@ describe("a node that attaches again to a channel", () => {
   it("brings a member back whose kick lies further back than a thousand others", () => {
     const harness = lossy()
     kick(harness)
-    for (let index = 0; index <= limits.removalsMax; index++) {
+    for (let index = 0; index <= channelLimits.removalsMax; index++) {
       harness.join(`p${index}`)
       Result.getOrThrow(harness.actor.moderate({ op: "kick", target: `p${index}` }))
     }

@@ -3,12 +3,13 @@
  * wait.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { channels as limits, graces } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
+import { graces } from "#entities/absence"
 import { type ChannelHarness, channelOf } from "../../support/channel-harness.ts"
 
 const second = 1000
 const minute = 60 * second
-const grace = limits.graceSeconds * second
+const grace = channelLimits.graceSeconds * second
 
 /** Asserts that the membership stays for this long, and ends on the next step of the grid. */
 const assertLasts = (channel: ChannelHarness, player: string, millis: number): void => {
@@ -111,7 +112,7 @@ describe("a membership while players of its environment wait for admission", () 
     channel.wait(minute)
     assert.isFalse(channel.closed)
     channel.hold(false)
-    channel.wait(limits.emptySeconds * second)
+    channel.wait(channelLimits.emptySeconds * second)
     assert.isTrue(channel.closed)
   })
 })

@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
 import type { ModerateOp } from "#rpc/channels/frames"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { decide } from "#entities/channel/state"
 import { ChannelHarness, checkViews, channelOf, type Node } from "../../support/channel-harness.ts"
 
@@ -125,7 +125,7 @@ describe("membership of a channel", () => {
     harness.listen()
     harness.listen("n2")
     assert.strictEqual(harness.actor.report()?.anonymousCount, 2)
-    const listeners = new Map([["n1", limits.listenersMax]])
+    const listeners = new Map([["n1", channelLimits.listenersMax]])
     const crowded = { ...harness.state, listeners }
     const late = { t: "listen", node: "n2", connectionId: "c9", listeners: 1 } as const
     const refused = decide(crowded, late, harness.now)
@@ -316,7 +316,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       w.watch("n2")
       w.wait(500)
       w.watch("n1")
-      w.wait(limits.rejoinMillis)
+      w.wait(channelLimits.rejoinMillis)
     })
   },
   {

@@ -4,8 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { matchmaking } from "#rpc/limits"
 import type { QueueMode } from "#entities/matchmaking-queue/state"
+import { matchmaking } from "#entities/matchmaking-queue/state"
 import { queueModes, queueSteps } from "../../support/generators.ts"
 import { QueueHarness } from "../../support/queue-harness.ts"
 

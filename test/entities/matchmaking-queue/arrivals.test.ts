@@ -4,8 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Random } from "effect"
-import { matchmaking } from "#rpc/limits"
 import type { QueueMode } from "#entities/matchmaking-queue/state"
+import { matchmaking } from "#entities/matchmaking-queue/state"
 import { QueueHarness } from "../../support/queue-harness.ts"
 
 /** A queue whose rooms take random time to open and to fill, and whose tickets arrive by a plan. */

@@ -3,7 +3,6 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { matchmaking } from "#rpc/limits"
 import {
   cancel,
   dropNode,
@@ -12,12 +11,13 @@ import {
   enqueue,
   fillDeadline,
   type Match,
+  matchmaking,
   nextDeadline,
   nextMatch,
-  type QueueState,
-  setFreeSeats,
-  requeue,
   type QueueMode,
+  type QueueState,
+  requeue,
+  setFreeSeats,
   type Ticket,
   waiting
 } from "#entities/matchmaking-queue/state"

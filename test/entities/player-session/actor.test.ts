@@ -4,7 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { playerSessions } from "#rpc/limits"
+import { idleSeconds } from "#entities/idle-time"
+import { playerSessions } from "#entities/player-session/protocol"
 import type { Reservation } from "#entities/player-session/state"
 import { bucketSteps } from "../../support/generators.ts"
 import { SessionHarness } from "../../support/session-harness.ts"
@@ -137,13 +138,13 @@ describe("a bucket of sessions", () => {
     const connection = harness.open("n1", "p1")
     harness.completeLoad()
     harness.close(connection)
-    harness.wait(playerSessions.idleSeconds * 1000 - 1)
+    harness.wait(idleSeconds * 1000 - 1)
     assert.strictEqual(harness.actor.size, 1)
     const again = harness.open("n1", "p1")
-    harness.wait(playerSessions.idleSeconds * 1000)
+    harness.wait(idleSeconds * 1000)
     assert.strictEqual(harness.actor.size, 1)
     harness.close(again)
-    harness.wait(playerSessions.idleSeconds * 1000)
+    harness.wait(idleSeconds * 1000)
     assert.strictEqual(harness.actor.size, 0)
   })
 })
@@ -163,7 +164,7 @@ describe("a bucket of sessions under random steps", () => {
           else if (step.kind === "move") harness.move()
           else if (step.kind === "freeze") harness.hasLease = false
           else if (step.kind === "load") harness.completeLoad()
-          else if (step.kind === "wait") harness.wait(playerSessions.idleSeconds * 500)
+          else if (step.kind === "wait") harness.wait(idleSeconds * 500)
           else if (connection === undefined) continue
           else if (step.kind === "close") harness.close(connection)
           else if (step.kind === "claim") harness.claim(connection, step.reservation)
@@ -177,7 +178,7 @@ describe("a bucket of sessions under random steps", () => {
           assert.strictEqual(state?.connectionId, connectionId)
           if (reservation.kind !== "none") assert.deepStrictEqual(state?.reservation, reservation)
         }
-        harness.wait(playerSessions.idleSeconds * 1000)
+        harness.wait(idleSeconds * 1000)
         assert.strictEqual(
           harness.actor.size,
           players.length,

@@ -5,8 +5,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import * as fc from "fast-check"
-import { rooms } from "#rpc/limits"
 import type { RoomEvent } from "#rpc/rooms/events"
+import { roomLimits } from "#rpc/rooms/limits"
 import { type RoomCommand, roomView } from "#entities/room/model"
 import { nextDeadline, tick } from "#entities/room/seats"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
@@ -124,7 +124,7 @@ describe("`setState`", () => {
     const room = roomOf(["ann"])
     room.act({ t: "setState", playerId: "ann", patch: { a: 1 } })
     const before = room.state
-    const patch = { a: null, b: "x".repeat(rooms.stateMaxBytes) }
+    const patch = { a: null, b: "x".repeat(roomLimits.stateMaxBytes) }
     assert.strictEqual(room.refusal({ t: "setState", playerId: "ann", patch }), "state_too_large")
     assert.strictEqual(room.state, before)
   })
@@ -158,8 +158,8 @@ describe("`setMyState`", () => {
     const fill = (bytes: number) => ({ a: "x".repeat(bytes - jsonBytes({ a: "" })) })
     const write = (bytes: number) =>
       room.refusal({ t: "setMyState", playerId: "ann", patch: fill(bytes) })
-    assert.strictEqual(write(rooms.playerStateMaxBytes), "granted")
-    assert.strictEqual(write(rooms.playerStateMaxBytes + 1), "state_too_large")
+    assert.strictEqual(write(roomLimits.playerStateMaxBytes), "granted")
+    assert.strictEqual(write(roomLimits.playerStateMaxBytes + 1), "state_too_large")
   })
 })
 

@@ -1,8 +1,8 @@
 /** Rooms and their members when streams break, nodes stop and the room moves to another runner. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { rooms } from "#rpc/limits"
 import { isReachable, roomView } from "#entities/room/model"
+import { snapshotDeadlineMillis } from "#entities/write-behind"
 import * as generators from "../../support/generators.ts"
 import type { NetworkStep, RoomStep } from "../../support/generators.ts"
 import {
@@ -80,7 +80,7 @@ describe("a reply", () => {
     const { n2 } = harness.gateways
     n2.outputs = []
     harness.writes = false
-    harness.wait(rooms.snapshotDeadlineMillis + 1)
+    harness.wait(snapshotDeadlineMillis + 1)
     write(harness, "ben", "n2", 1)
     harness.send("n2", { t: "leave", playerId: "ben", reason: "left" })
     assert.deepStrictEqual(replies(n2), ["reply", "reply"])
@@ -91,7 +91,7 @@ describe("a reply", () => {
     harness.save()
     harness.writes = false
     write(harness, "ann", "n1", 1)
-    harness.wait(rooms.snapshotDeadlineMillis)
+    harness.wait(snapshotDeadlineMillis)
     write(harness, "ann", "n1", 2)
     assert.deepStrictEqual(replies(harness.gateways.n1), ["reply", "reply"])
     harness.wait(1)

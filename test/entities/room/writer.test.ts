@@ -4,12 +4,11 @@ import { Effect, Fiber, Latch, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { rooms } from "#rpc/limits"
 import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "#entities/local-actors"
 import { RoomActor } from "#entities/room/actor"
 import type { RoomRuntime } from "#entities/room/runtime"
-import { RoomWriter } from "#entities/room/writer"
+import { RoomWriter, snapshotsPerStatement } from "#entities/room/writer"
 import { emptyRoom } from "../../support/room-harness.ts"
 
 const unused = () => Effect.die("not used in this test")
@@ -118,7 +117,7 @@ describe("the room writer", () => {
       const writer = yield* RoomWriter
       const settle = Effect.repeat(Effect.yieldNow, { times: 10 })
       yield* settle
-      for (let n = 0; n < 3 * rooms.snapshotsPerStatement; n++) writer.markDirty(room(`rm_${n}`))
+      for (let n = 0; n < 3 * snapshotsPerStatement; n++) writer.markDirty(room(`rm_${n}`))
       const pass = yield* Effect.forkChild(writer.flush, { startImmediately: true })
       const leaving = room("rm_leaving")
       writer.markDirty(leaving)

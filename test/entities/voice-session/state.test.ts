@@ -1,14 +1,14 @@
 /** Rules of voice calls that take time or are rare: grace, time limit, coalescing, media. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { voice as limits } from "#rpc/limits"
 import {
   type CallCommand,
   type CallEmission,
   type CallState,
   type ChannelMember,
   openCall,
-  retryAfter
+  retryAfter,
+  voiceCalls
 } from "#entities/voice-session/model"
 import { decide, listed, nextDeadline } from "#entities/voice-session/state"
 
@@ -75,7 +75,7 @@ describe("a voice call", () => {
     assert.lengthOf(eventsOf(call.take()), 1)
     for (const id of ["ben", "cat", "dan"]) call.join(id)
     assert.lengthOf(eventsOf(call.take()), 0)
-    call.wait(limits.stateMillis)
+    call.wait(voiceCalls.stateMillis)
     const [state, ...more] = eventsOf(call.take())
     assert.isEmpty(more)
     assert.lengthOf(state?.t === "voice_state" ? state.members : [], 4)
@@ -86,19 +86,19 @@ describe("a voice call", () => {
     call.join("ann")
     call.join("ben")
     call.follow("ben", { connectionId: undefined, canSpeak: true })
-    call.wait(limits.graceSeconds * 1000 - 1)
+    call.wait(voiceCalls.graceSeconds * 1000 - 1)
     assert.deepStrictEqual(call.members, ["ann", "ben"])
     call.wait(1)
     assert.deepStrictEqual(call.members, ["ann"])
     call.follow("ann", { connectionId: "cn_later", canSpeak: true })
-    call.wait(limits.graceSeconds * 1000)
+    call.wait(voiceCalls.graceSeconds * 1000)
     assert.deepStrictEqual(call.members, [])
   })
 
   it("ends a voice call after four hours with time_limit", () => {
     const call = new CallHarness()
     call.join("ann")
-    call.wait(limits.callSeconds * 1000 - 1)
+    call.wait(voiceCalls.callSeconds * 1000 - 1)
     assert.deepStrictEqual(call.members, ["ann"])
     call.take()
     call.wait(1)

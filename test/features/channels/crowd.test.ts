@@ -3,7 +3,7 @@
  * joins at once is linear.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { channels as limits } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { ChannelHarness, checkViews } from "../../support/channel-harness.ts"
 
 const names = (count: number, from = 0): ReadonlyArray<string> =>
@@ -11,9 +11,9 @@ const names = (count: number, from = 0): ReadonlyArray<string> =>
 
 /** A channel with this many players, who all know each other. */
 const crowd = (count: number): ChannelHarness => {
-  const harness = new ChannelHarness({ maxMembers: limits.membersMax })
+  const harness = new ChannelHarness({ maxMembers: channelLimits.membersMax })
   harness.send("n1", ...names(count).map((player) => harness.joinCommand(player)))
-  harness.wait(limits.presenceMillis)
+  harness.wait(channelLimits.presenceMillis)
   return harness
 }
 
@@ -33,7 +33,7 @@ describe("a channel of more than a hundred sockets", () => {
     const { n1 } = harness.gateways
     n1.frames.length = 0
     const reports = () => n1.kinds("p0000")
-    harness.wait(limits.presenceMillis)
+    harness.wait(channelLimits.presenceMillis)
     harness.join("ann")
     assert.deepStrictEqual(
       reports(),
@@ -44,7 +44,7 @@ describe("a channel of more than a hundred sockets", () => {
     harness.leave("ann")
     harness.leave("p0149")
     assert.lengthOf(reports(), 1)
-    harness.wait(limits.presenceMillis - 1)
+    harness.wait(channelLimits.presenceMillis - 1)
     assert.lengthOf(reports(), 1)
     harness.wait(1)
     assert.lengthOf(reports(), 2)
@@ -60,10 +60,10 @@ describe("a channel of more than a hundred sockets", () => {
 
   it("counts anonymous listeners as sockets", () => {
     const harness = new ChannelHarness({ open: true })
-    for (let n = 0; n <= limits.largeAudience; n++) harness.listen()
+    for (let n = 0; n <= channelLimits.largeAudience; n++) harness.listen()
     harness.join("ann")
     harness.join("ben")
-    harness.wait(limits.presenceMillis)
+    harness.wait(channelLimits.presenceMillis)
     assert.notInclude(harness.gateways.n1.kinds("ann"), "channel_player_joined")
     assert.include(harness.gateways.n1.kinds("ann"), "channel_players")
     checkViews(harness)
@@ -80,21 +80,21 @@ describe("a channel of more than a hundred sockets", () => {
   })
 
   it("sends many simultaneous joins one shared snapshot", () => {
-    const harness = new ChannelHarness({ maxMembers: limits.membersMax })
+    const harness = new ChannelHarness({ maxMembers: channelLimits.membersMax })
     const { n1 } = harness.gateways
     harness.send("n1", ...names(1000).map((player) => harness.joinCommand(player)))
     // One frame with a thousand members, and their joins, of which many members received a part before.
     assert.isBelow(n1.bytes, 1000 * 400)
     const first = n1.frames.find(({ to }) => to === "p0999")?.event
     assert.lengthOf(first?.t === "channel_joined" ? first.members : [], 1000)
-    harness.wait(2 * limits.presenceMillis)
+    harness.wait(2 * channelLimits.presenceMillis)
     assert.deepStrictEqual(n1.kinds("p0500"), ["channel_joined"], "there is no more news")
   })
 
   it("reports the members of a lost node once, after the grace period", () => {
     const harness = crowd(150)
     for (const player of names(150, 150)) harness.join(player, "n2")
-    harness.wait(2 * limits.presenceMillis)
+    harness.wait(2 * channelLimits.presenceMillis)
     const { n1 } = harness.gateways
     n1.frames.length = 0
     harness.unwatch("n2")
@@ -138,7 +138,7 @@ describe("a channel that moved", () => {
     assert.strictEqual(harness.sendMessage("ann"), "ok")
     harness.wait(1000)
     harness.watch("n2")
-    harness.wait(limits.rejoinMillis)
+    harness.wait(channelLimits.rejoinMillis)
     assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), ["channel_message", "channel_joined"])
     assert.deepStrictEqual(harness.gateways.n2.kinds("ben"), ["channel_joined"])
     checkViews(harness)
@@ -154,7 +154,7 @@ describe("a channel that moved", () => {
     harness.move()
     harness.watch("n2")
     assert.deepInclude(harness.gateways.n2.last("ben"), { t: "channel_closed", reason: "banned" })
-    harness.wait(limits.rejoinMillis)
+    harness.wait(channelLimits.rejoinMillis)
     assert.deepStrictEqual(harness.members, ["cat"])
     checkViews(harness)
   })

@@ -2,7 +2,7 @@
 import { IncomingMessage, type OutgoingHttpHeaders } from "node:http"
 import { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { functionLeases } from "#rpc/function-runtime-limits"
+import { functionLeases } from "#rpc/functions/runtime-limits"
 import { EnvironmentId } from "#rpc/ids"
 import { CallSeal, type SealedCall } from "#server/features/functions/runners/call-seal"
 

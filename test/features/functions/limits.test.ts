@@ -2,7 +2,7 @@
 import { connect } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { functionRuntime } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { FunctionHosts } from "#server/features/functions/host/local"
 import { FunctionsRuntime } from "#server/features/functions/runtime"
 import { FunctionsWorld, program, withFunctions } from "../../support/functions.ts"

@@ -1,7 +1,7 @@
 /** Results of statements on the databases of functions, on real workerd. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { functions as limits } from "#rpc/limits"
+import { functions } from "#rpc/functions/limits"
 import { FunctionsRuntime } from "#server/features/functions/runtime"
 import { FunctionsWorld, program, withFunctions } from "../../support/functions.ts"
 
@@ -49,11 +49,11 @@ layer(withFunctions(), live)("a query of a functions database", (it) => {
       const query = yield* queryOf
       const numbers = (count: number) =>
         `with recursive n(i) as (select 1 union all select i + 1 from n limit ${count}) select i from n`
-      const whole = yield* query(numbers(limits.rowsMax))
-      assert.lengthOf(whole.rows, limits.rowsMax)
+      const whole = yield* query(numbers(functions.rowsMax))
+      assert.lengthOf(whole.rows, functions.rowsMax)
       assert.isUndefined(whole.truncated)
-      const cut = yield* query(numbers(limits.rowsMax + 1))
-      assert.lengthOf(cut.rows, limits.rowsMax)
+      const cut = yield* query(numbers(functions.rowsMax + 1))
+      assert.lengthOf(cut.rows, functions.rowsMax)
       assert.isTrue(cut.truncated)
     })
   )

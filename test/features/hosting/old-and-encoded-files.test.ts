@@ -8,7 +8,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { hosting as limits } from "#rpc/limits"
+import { hosting } from "#rpc/hosting/limits"
 import { sendDecoded } from "#server/features/hosting/decoded"
 import { at, configure } from "#testing/players"
 import { call, deploy, visit } from "../../support/hosting.ts"
@@ -59,7 +59,7 @@ layer(Node, { timeout: "60 seconds" })("files of a hosted app", (it) => {
         sql`
           update deployments set deactivated_at = deactivated_at - ${seconds} * interval '1 second'
           where deactivated_at is not null`
-      yield* age(limits.staleDays * 86_400)
+      yield* age(hosting.staleDays * 86_400)
       assert.strictEqual((yield* open(first)).status, 200)
       yield* age(1)
       assert.strictEqual((yield* open(first)).status, 404)

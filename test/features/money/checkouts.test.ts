@@ -1,7 +1,7 @@
 /** Checkouts: how they are opened, and what their requests may ask for. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { throttles } from "#rpc/limits"
+import { checkoutThrottle } from "#server/features/money/checkouts"
 import { at, request } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
 import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
@@ -188,7 +188,7 @@ layer(appWith({ SVC_THROTTLES: "on" }), { timeout: "120 seconds", excludeTestSer
       Effect.gen(function* () {
         const developer = yield* makeDeveloper
         const first = yield* startCheckout(developer, {}, "first")
-        for (let opened = 1; opened < throttles.checkouts.burst; opened++) {
+        for (let opened = 1; opened < checkoutThrottle.burst; opened++) {
           assert.strictEqual((yield* startCheckout(developer)).status, 200)
         }
         const refused = yield* startCheckout(developer)

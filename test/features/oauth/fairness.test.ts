@@ -6,7 +6,7 @@
 import { createServer } from "node:http"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
-import { outgoing } from "#rpc/limits"
+import { outgoingLimits } from "#server/platform/outgoing"
 import { request } from "#testing/players"
 import {
   makeApp,
@@ -58,7 +58,7 @@ layer(Node, { excludeTestServices: true })("OAuth sign-ins of two games", (it) =
       const { discord } = yield* Providers
       const url = yield* addressOfNode
       const [flooded, other] = yield* Effect.all([makeApp, makeApp])
-      const { permitsPerKey, waitingPerKey } = outgoing.signIns
+      const { permitsPerKey, waitingPerKey } = outgoingLimits.signIns
       const arrive = Effect.gen(function* () {
         const state = new URL(yield* startFlow(flooded, "x")).searchParams.get("state") ?? ""
         const query = new URLSearchParams({ code: "code", state }).toString()

@@ -3,7 +3,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { throttles } from "#rpc/limits"
+import { oauthThrottles } from "#rpc/oauth/limits"
 import { displayNameOf, nameOfAppleUser, profileFromClaims } from "#server/features/oauth/profiles"
 import { codeOf } from "../../support/developer-requests.ts"
 import {
@@ -74,16 +74,12 @@ layer(OAuthNodeLive({ SVC_THROTTLES: "on" }), { timeout: "120 seconds" })(
           const app = yield* makeApp
           const native = { idToken: "x", nonce: "a-nonce-of-somebody", platform: "ios" }
           const calls = [
-            [
-              "google/start",
-              { redirectUrl, challenge: challengeOf(verifier) },
-              "oauthStartPerAddress"
-            ],
-            ["exchange", { code: "made-up", verifier }, "oauthExchangePerAddress"],
-            ["google/native", native, "oauthNativePerAddress"]
+            ["google/start", { redirectUrl, challenge: challengeOf(verifier) }, "startPerAddress"],
+            ["exchange", { code: "made-up", verifier }, "exchangePerAddress"],
+            ["google/native", native, "nativePerAddress"]
           ] as const
           for (const [path, body, name] of calls) {
-            for (let n = 0; n < throttles[name].burst; n += 1) {
+            for (let n = 0; n < oauthThrottles[name].burst; n += 1) {
               assert.notStrictEqual(
                 codeOf(yield* call(app, path, body)),
                 "rate_limited",

@@ -2,7 +2,8 @@
 import { createHmac } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
-import { rooms, turn } from "#rpc/limits"
+import { roomLimits } from "#rpc/rooms/limits"
+import { credentialSeconds } from "#server/features/peers/turn-servers"
 import { TestApp } from "#testing/app"
 import { at, configure, newPlayer, type OnlinePlayer } from "#testing/players"
 import { play } from "../../support/moderation-calls.ts"
@@ -88,7 +89,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
       assert.strictEqual(yield* refusal({ kind: "hello" }), "invalid_frame")
       assert.strictEqual(yield* refusal({ gen: 0.5 }), "invalid_frame")
       assert.strictEqual(yield* refusal({ to: "" }), "invalid_frame")
-      const limit = rooms.signalDataMaxBytes
+      const limit = roomLimits.signalDataMaxBytes
       assert.isUndefined(yield* refusal({ data: "x".repeat(limit - 2) }))
       assert.strictEqual(yield* refusal({ data: "x".repeat(limit - 1) }), "payload_too_large")
       yield* ada.socket.request({ t: "leave" })
@@ -113,7 +114,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
       assert.strictEqual(username.split(":")[0], String(Math.floor(expiresAt / 1000)))
       assert.isTrue(username.endsWith(`.${ada.id}`), username)
       const now = yield* Clock.currentTimeMillis
-      assert.isAtMost(Math.abs(expiresAt - now - turn.credentialSeconds * 1000), 60_000)
+      assert.isAtMost(Math.abs(expiresAt - now - credentialSeconds * 1000), 60_000)
       const credential = createHmac("sha1", secret).update(username).digest("base64")
       assert.strictEqual(at(servers, 0, "credential"), credential)
       const nowhere = yield* newPlayer(app)

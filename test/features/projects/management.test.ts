@@ -4,7 +4,7 @@ import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { HttpServer } from "effect/http"
 import { SqlClient } from "effect/sql"
-import { projects as limits } from "#rpc/limits"
+import { projectLimits } from "#rpc/projects/limits"
 import { Usage } from "#server/platform/usage"
 import { at, request } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
@@ -192,15 +192,17 @@ layer(Node)("projects", (it) => {
         const { developerId } = developer
         yield* sql`insert into projects (id, name, slug, created_at)
         select 'prj_' || lpad(n::text, 26, '0'), 'n', ${developerId} || n, now()
-        from generate_series(2, ${limits.perDeveloper}::int) n`
+        from generate_series(2, ${projectLimits.perDeveloper}::int) n`
         yield* sql`insert into project_members (project_id, developer_id, created_at)
         select id, ${developerId}, now() from projects where name = 'n'`
         const more = yield* ask(developer, "POST", "/v1/projects", { name: "More" })
         assert.strictEqual(codeOf(more), "too_many_projects")
-        assert.deepStrictEqual(at(more.body, "error", "details"), { limit: limits.perDeveloper })
+        assert.deepStrictEqual(at(more.body, "error", "details"), {
+          limit: projectLimits.perDeveloper
+        })
         const keys = `${path}/environments/production/keys`
         const made = yield* Effect.forEach(
-          Array.from({ length: limits.keysPerEnvironment }),
+          Array.from({ length: projectLimits.keysPerEnvironment }),
           () => Effect.map(ask(developer, "POST", keys, { kind: "secret" }), codeOf),
           { concurrency: 4 }
         )

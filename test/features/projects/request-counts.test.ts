@@ -4,9 +4,8 @@ import { Context, DateTime, Effect, Exit, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
-import { requestCounts as limits } from "#rpc/request-count-limits"
 import { RequestCountRepository, type RequestMinute } from "#sql/projects/requests"
-import { RequestCounts } from "#server/platform/request-counts"
+import { RequestCounts, requestCounts } from "#server/platform/request-counts"
 import { at, guest, request } from "#testing/players"
 import { ask } from "../../support/developer-requests.ts"
 import {
@@ -136,12 +135,12 @@ it.layer(Layer.empty)("a node", (test) => {
         counts.add(environmentOf(0), 200)
         assert.isTrue(Exit.isFailure(yield* Effect.exit(counts.flush)))
         yield* TestClock.adjust("1 minute")
-        for (let index = 0; index < limits.waitingMax; index++)
+        for (let index = 0; index < requestCounts.waitingMax; index++)
           counts.add(environmentOf(index), 500)
         isAway = false
         yield* counts.flush
         yield* counts.flush
-        assert.lengthOf(stored, limits.waitingMax)
+        assert.lengthOf(stored, requestCounts.waitingMax)
         const [first, second] = stored
         assert.deepInclude(first, { environmentId: environmentOf(0), requests: 1, serverErrors: 0 })
         assert.deepInclude(second, {

@@ -2,6 +2,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
+import { shareCards } from "#rpc/share/limits"
 import { at, request, type TestTarget } from "#testing/players"
 import {
   FailedAssets,
@@ -9,7 +10,6 @@ import {
   pictureProblem
 } from "#server/features/share/cards/asset-checks"
 import { DrawBudget } from "#server/features/share/cards/draw-budget"
-import { shareCards as bounds } from "#rpc/limits"
 import {
   addressOfNode,
   configure,
@@ -72,9 +72,9 @@ describe("files of an app on its cards", () => {
   it("remembers a bounded number of failed files for an hour", () => {
     const failed = new FailedAssets()
     failed.add("first", 0)
-    assert.isTrue(failed.has("first", bounds.failedAssetSeconds * 1000 - 1))
-    assert.isFalse(failed.has("first", bounds.failedAssetSeconds * 1000))
-    for (let index = 0; index < bounds.failedAssetsMax; index += 1) failed.add(`${index}`, 1)
+    assert.isTrue(failed.has("first", shareCards.failedAssetSeconds * 1000 - 1))
+    assert.isFalse(failed.has("first", shareCards.failedAssetSeconds * 1000))
+    for (let index = 0; index < shareCards.failedAssetsMax; index += 1) failed.add(`${index}`, 1)
     assert.isFalse(failed.has("first", 1))
     assert.isTrue(failed.has("0", 1))
   })
@@ -83,18 +83,18 @@ describe("files of an app on its cards", () => {
 describe("the time for drawing", () => {
   it("closes an environment that used more than its time while others draw, and only it", () => {
     const budget = new DrawBudget()
-    budget.use("greedy", bounds.drawBudgetMillis + 1000, 0)
+    budget.use("greedy", shareCards.drawBudgetMillis + 1000, 0)
     assert.isTrue(budget.isOpen("greedy", 0), "nobody else draws")
     budget.use("modest", 100, 1)
     assert.isFalse(budget.isOpen("greedy", 1))
     assert.isTrue(budget.isOpen("modest", 1))
-    assert.isTrue(budget.isOpen("greedy", bounds.waitMillis + 1), "the others have stopped")
+    assert.isTrue(budget.isOpen("greedy", shareCards.waitMillis + 1), "the others have stopped")
   })
 
   it("gives time back at its share", () => {
     const budget = new DrawBudget()
-    budget.use("greedy", bounds.drawBudgetMillis + 1000, 0)
-    const back = 1000 / bounds.drawBudgetShare
+    budget.use("greedy", shareCards.drawBudgetMillis + 1000, 0)
+    const back = 1000 / shareCards.drawBudgetShare
     budget.use("modest", 100, back)
     assert.isFalse(budget.isOpen("greedy", back - 100))
     assert.isTrue(budget.isOpen("greedy", back + 100))

@@ -1,7 +1,9 @@
 /** Calls through the media server, with WebRTC clients against the real service. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { voice } from "#rpc/limits"
+import { sdpMaxCharacters } from "#rpc/voice"
+import { voiceCalls } from "#entities/voice-session/model"
+import { mediaLimits } from "#server/features/voice/media-limits"
 import { TestApp } from "#testing/app"
 import { at, type OnlinePlayer } from "#testing/players"
 import { errorCode, moderate } from "../../support/channel-calls.ts"
@@ -127,7 +129,7 @@ layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("the media server", (it) =>
           const { received } = ada.player.socket
           let sent = 0
           yield* eventually(() => {
-            for (let i = 0; i < 2 * voice.packetsPerTick; i++) ada.peer.raw(packet(++sent))
+            for (let i = 0; i < 2 * mediaLimits.packetsPerTick; i++) ada.peer.raw(packet(++sent))
             return received.some(({ t }) => t === "voice_closed")
           }, "ada is cut off")
           bob.peer.speak()
@@ -151,7 +153,7 @@ layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("the media server", (it) =>
         socket.request({ t: "voiceAnswer", channel, session, gen, sdp })
       const video = `v=0\r\n${"m=video 9 UDP/TLS/RTP/SAVPF 96\r\n".repeat(9)}`
       const audio = `v=0\r\n${"m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n".repeat(9)}`
-      const bad = ["", video, audio].slice(0, voice.offersMax)
+      const bad = ["", video, audio].slice(0, mediaLimits.offersMax)
       for (const [i, sdp] of bad.entries()) {
         const offer = yield* socket.next("voice_sfu_offer")
         assert.strictEqual(offer["gen"], i + 1)
@@ -162,7 +164,7 @@ layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("the media server", (it) =>
       }
       const closed = yield* socket.next("voice_closed")
       assert.deepInclude(closed, { channel, reason: "unavailable" })
-      const large = yield* answer(1, "x".repeat(voice.sdpMaxCharacters + 1))
+      const large = yield* answer(1, "x".repeat(sdpMaxCharacters + 1))
       assert.strictEqual(errorCode(large), "invalid_frame")
       const gone = yield* answer(1, "v=0")
       assert.strictEqual(errorCode(gone), "not_in_channel")
@@ -181,7 +183,7 @@ layer(withVoice({ SVC_VOICE_UDP_PORTS: "0" }), live)("a media process that is ki
         for (const { player } of [ada, bob]) {
           const closed = yield* player.socket.next("voice_closed")
           assert.strictEqual(closed["reason"], "unavailable")
-          const { retryMaxMillis, retryMinMillis } = voice
+          const { retryMaxMillis, retryMinMillis } = voiceCalls
           assert.isTrue(Number.isInteger(closed["retryAfterMs"]))
           assert.isAtLeast(Number(closed["retryAfterMs"]), retryMinMillis)
           assert.isAtMost(Number(closed["retryAfterMs"]), retryMaxMillis)

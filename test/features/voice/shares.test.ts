@@ -1,7 +1,7 @@
 /** What one environment may take of a media process, while another one talks. */
 import { assert, describe, it } from "@effect/vitest"
-import { voice as limits } from "#rpc/limits"
 import type { MediaDriver } from "#server/features/voice/media-driver"
+import { mediaLimits } from "#server/features/voice/media-limits"
 import { MediaRooms } from "#server/features/voice/media-rooms"
 import { PacketShares } from "#server/features/voice/packet-shares"
 import { tonePacket } from "../../support/voice-peer.ts"
@@ -11,7 +11,7 @@ const tickMillis = 100
 const speech = 5
 
 /** An answer with the lines of every offer. */
-const sdp = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n".repeat(limits.slots + 1)
+const sdp = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n".repeat(mediaLimits.slots + 1)
 
 /** A media process without a network, on virtual time. */
 const makeProcess = () => {
@@ -119,7 +119,7 @@ describe("the packets of a media process", () => {
     const quiet = heardDuring(0)
     assert.isAbove(quiet.own[0] ?? 0, 50)
     // Each flooder stays below what cuts off a member of an environment within its share.
-    const flooded = heardDuring(limits.packetsPerTick - 1)
+    const flooded = heardDuring(mediaLimits.packetsPerTick - 1)
     assert.deepStrictEqual(flooded.own, quiet.own)
     assert.sameMembers(flooded.failed, flooded.flooders, "the flooders are cut off")
     assert.isAbove(flooded.other, 50, "the others of their environment go on")
@@ -131,7 +131,7 @@ describe("the packets of a media process", () => {
     const sessions = Array.from({ length: calls }, (_, call) =>
       process.join(call, "env_a", 100)
     ).flat()
-    const perTick = (limits.processPackets.perSecond * tickMillis) / 1000
+    const perTick = (mediaLimits.processPackets.perSecond * tickMillis) / 1000
     const counts = Array.from({ length: 10 }, () => {
       process.tick()
       for (const each of sessions) process.send(each, speech, 10)

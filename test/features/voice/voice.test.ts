@@ -3,8 +3,11 @@ import { createHmac } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { channels, voice } from "#rpc/limits"
+import { channelLimits } from "#rpc/channels/limits"
 import { poolLayer } from "#sql/database"
+import { signalDataMaxBytes } from "#server/features/voice/frames"
+import { credentialSeconds } from "#server/features/voice/service"
+import { voiceFrames } from "#server/links/channel-memberships"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, authenticate, configure, newPlayer, type OnlinePlayer } from "#testing/players"
 import { connectAnonymously, errorCode, manage, moderate } from "../../support/channel-calls.ts"
@@ -67,7 +70,7 @@ layer(RelayedLive, live)("peer-to-peer calls", (it) => {
       assert.deepInclude(joined, { mode: "p2p", relayOnly: true, iceTransportPolicy: "relay" })
       assert.isString(at(joined, "session"))
       const expiresAt = Date.parse(String(at(joined, "expiresAt")))
-      assert.closeTo(expiresAt - before, voice.credentialSeconds * 1000, 30_000)
+      assert.closeTo(expiresAt - before, credentialSeconds * 1000, 30_000)
       const username = String(at(joined, "iceServers", 0, "username"))
       assert.match(username, new RegExp(`^\\d+:.+\\.${ada.id}$`))
       const credential = createHmac("sha1", secret).update(username).digest("base64")
@@ -223,7 +226,7 @@ layer(RelayedLive, live)("peer-to-peer calls", (it) => {
 
   it.effect("refuses a change of voice during a call, and a call beyond eight", () =>
     Effect.gen(function* () {
-      const { app, channel } = yield* callOf(channels.voicePeersMax)
+      const { app, channel } = yield* callOf(channelLimits.voicePeersMax)
       const sfu = yield* manage(app, "PUT", channel, { voice: { mode: "sfu" } })
       assert.strictEqual(sfu.status, 409)
       assert.strictEqual(at(sfu.body, "error", "code"), "voice_in_use")
@@ -276,9 +279,9 @@ layer(RelayedLive, live)("peer-to-peer calls", (it) => {
     Effect.gen(function* () {
       const { ada, bob, channel } = yield* callOf(2)
       const signal = { t: "voiceSignal", channel, to: bob.id, kind: "restart" }
-      for (let i = 0; i < voice.framesBurst; i++) yield* ada.socket.send(signal)
+      for (let i = 0; i < voiceFrames.framesBurst; i++) yield* ada.socket.send(signal)
       assert.strictEqual(yield* refusal(ada, signal), "rate_limited")
-      const large = { ...signal, data: "x".repeat(voice.signalDataMaxBytes) }
+      const large = { ...signal, data: "x".repeat(signalDataMaxBytes) }
       assert.strictEqual(yield* refusal(bob, { ...large, to: ada.id }), "payload_too_large")
     })
   )

@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Deferred, Effect, Fiber, Layer, Schedule } from "effect"
 import { TestClock } from "effect/testing"
-import { voice as limits } from "#rpc/limits"
 import { type MediaCall, VoiceMedia } from "#entities/voice-session/media"
+import { mediaLimits } from "#server/features/voice/media-limits"
 import { mediaWorkers } from "#server/features/voice/media-workers"
 import { Settings } from "#server/platform/settings/settings"
 import { mediaProcesses } from "../../support/voice-peer.ts"
@@ -63,7 +63,7 @@ describe("the media processes of a runner", () => {
     Effect.gen(function* () {
       const first = yield* startCall
       const pid = yield* first.open("s0")
-      for (let joins = 1; joins < limits.joinsPerProcess; joins++) first.call.open(`s${joins}`)
+      for (let joins = 1; joins < mediaLimits.joinsPerProcess; joins++) first.call.open(`s${joins}`)
       const second = yield* startCall
       assert.strictEqual(yield* second.open("t0"), pid, "it is not empty")
       first.call.end()
@@ -79,7 +79,7 @@ describe("the media processes of a runner", () => {
 
   it.live("replaces one that has grown, as soon as it is empty", () =>
     Effect.gen(function* () {
-      const mebibytes = limits.processReplacedBytes / 2 ** 20
+      const mebibytes = mediaLimits.processReplacedBytes / 2 ** 20
       const first = yield* startCall
       const pid = yield* first.open(`heavy-${mebibytes}`)
       first.call.end()
@@ -126,7 +126,7 @@ describe("the media processes of a runner", () => {
     () =>
       Effect.gen(function* () {
         const { open } = yield* startCallOf("env_a")
-        yield* open(`sends-${limits.forwardsPerSecond}`)
+        yield* open(`sends-${mediaLimits.forwardsPerSecond}`)
         const refused = yield* Effect.flip(startCallOf("env_a"))
         assert.strictEqual(refused._tag, "voice_unavailable")
         const other = yield* startCallOf("env_b")
@@ -139,7 +139,7 @@ describe("the media processes of a runner", () => {
       const [one, other] = [yield* startCallOf("env_a"), yield* startCallOf("env_b")]
       const joins = one.flood("one")
       assert.isAtLeast(joins, 100, "a whole call joins at once")
-      assert.isBelow(joins, limits.joinsUnderWay.permits)
+      assert.isBelow(joins, mediaLimits.joinsUnderWay.permits)
       assert.isAtLeast(other.flood("other"), 10)
       const again = yield* startCallOf("env_a")
       assert.strictEqual(again.flood("again"), 0, "the share is of all calls together")
@@ -166,7 +166,7 @@ describe("the media processes of a runner", () => {
         )
         return sent.filter((fiber) => fiber.pollUnsafe() === undefined)
       })
-      const { permits } = limits.processAnswers
+      const { permits } = mediaLimits.processAnswers
       const waiting = yield* answer(one, permits)
       assert.isAtLeast(waiting.length, permits / 2)
       assert.isBelow(waiting.length, permits)
@@ -192,7 +192,7 @@ describe("the media processes of a runner", () => {
 
   for (const [session, why] of [
     ["stuck", "does not answer"],
-    [`heavy-${limits.processMaxBytes / 2 ** 20}`, "holds too much memory"]
+    [`heavy-${mediaLimits.processMaxBytes / 2 ** 20}`, "holds too much memory"]
   ] as const) {
     it.effect(`ends a media process that ${why}, and starts another`, () =>
       Effect.gen(function* () {

@@ -1,8 +1,8 @@
 /** A player's own bans and appeals over HTTP. The rules are in `../moderation/appeal-rules.ts`. */
 import { Effect, Layer } from "effect"
 import { Api } from "#rpc/api"
+import { appealWindow } from "#rpc/appeals"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
-import { rateWindows } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
@@ -43,13 +43,13 @@ const AppealsGroup = apiGroup(
         const { environmentId } = yield* CurrentEnvironment
         const { message, refreshToken } = payload
         const rateKey = sessions.sessionIdOf(refreshToken) ?? clientAddress(request, trustedProxies)
-        yield* takeToken(throttles, rateWindows.appeals, `appeal:${environmentId}:${rateKey}`)
+        yield* takeToken(throttles, appealWindow, `appeal:${environmentId}:${rateKey}`)
         const { playerId, ...revoked } = yield* sessions.authenticateAppellant(
           environmentId,
           refreshToken
         )
         // The player's other sessions, and appeals with an access token, count together.
-        yield* takeToken(throttles, rateWindows.appeals, `appeal:${playerId}`)
+        yield* takeToken(throttles, appealWindow, `appeal:${playerId}`)
         const sanctionId = payload.sanctionId ?? revoked.sanctionId ?? undefined
         const appeal = { environmentId, playerId, sanctionId, message }
         return { sanction: yield* sanctions.appeal(appeal) }

@@ -3,7 +3,7 @@ import { DateTime, Effect } from "effect"
 import { Api } from "#rpc/api"
 import type { AuditEntry } from "#rpc/audit"
 import { CurrentProject } from "#rpc/auth"
-import { http as pages } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import { type AuditRow, AuditRepository } from "#sql/audit"
 import { apiGroup } from "#server/platform/api-group"
 import { pageOf } from "#server/platform/pages"
@@ -28,7 +28,7 @@ export const AuditHttp = apiGroup(
     return handlers.handleAll({
       list: Effect.fnUntraced(function* ({ query }) {
         const { projectId } = yield* CurrentProject
-        const { action, actor, before, env, limit = pages.pageDefault, target } = query
+        const { action, actor, before, env, limit = http.pageDefault, target } = query
         const found = yield* repository.page({
           projectId,
           before: before ?? null,

@@ -14,12 +14,13 @@ import type { AuditAction } from "#rpc/audit"
 import { CurrentActor, CurrentEnvironment, type EnvironmentName } from "#rpc/auth"
 import { Unavailable } from "#rpc/errors/codes"
 import { newId, type ProjectId } from "#rpc/ids"
-import { audit as limits } from "#rpc/limits"
 import { Operation } from "#rpc/operations"
 import { AuditRepository } from "#sql/audit"
 import { clientAddress } from "#server/platform/client-address"
 import { sweepDaily } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
+
+const keptDays = 400
 
 /** Action, target and details of one change. */
 export interface AuditEvent {
@@ -86,7 +87,7 @@ export class Audit extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const record = yield* makeRecord
       yield* sweepDaily("Audit entries", (now) =>
-        repository.sweep(DateTime.subtract(now, { days: limits.keptDays }))
+        repository.sweep(DateTime.subtract(now, { days: keptDays }))
       )
       const recordChange: Audit["Service"]["recordChange"] = (scope, change, eventOf) => {
         const both = Effect.tap(change, (changed) => {

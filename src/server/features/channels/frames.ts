@@ -3,6 +3,7 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { SecureRandom } from "effect/crypto"
+import { channelLimits } from "#rpc/channels/limits"
 import {
   NotInChannel,
   OwnerOnly,
@@ -10,7 +11,6 @@ import {
   RateLimited,
   SendForbidden
 } from "#rpc/errors/codes"
-import { channels as limits } from "#rpc/limits"
 import type { ChannelRepository } from "#sql/channels"
 import type { Throttles } from "#server/platform/throttles"
 import type { ReplyCallback } from "#server/links/entity-link"
@@ -42,7 +42,7 @@ const send =
   (connection, { channel, ...message }, onReply, frameBytes) => {
     const membership = connection.channels.get(channel)
     if (membership === undefined) return refuse(connection, onReply, new NotInChannel())
-    const error = oversized(frameBytes, message.data, limits.dataMaxBytes)
+    const error = oversized(frameBytes, message.data, channelLimits.dataMaxBytes)
     if (error !== undefined) return refuse(connection, onReply, error)
     const { bucket, link } = membership
     if (!bucket.take(now())) {

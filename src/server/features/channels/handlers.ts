@@ -3,9 +3,9 @@ import { Effect, Schema } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { ChannelChanges, ModerateOp } from "#rpc/channels/frames"
+import { channelLimits } from "#rpc/channels/limits"
 import { PayloadTooLarge, PlayerNotFound } from "#rpc/errors/codes"
 import { PlayerId } from "#rpc/ids"
-import { channels as limits } from "#rpc/limits"
 import { jsonBytes } from "#entities/room/json-state"
 import { apiGroup } from "#server/platform/api-group"
 import { Audit, type AuditedEndpoint } from "../audit/service.ts"
@@ -80,8 +80,8 @@ export const ChannelsHttp = apiGroup(
         return { deleted: true as const }
       }),
       message: Effect.fnUntraced(function* ({ params, payload }) {
-        if (jsonBytes(payload.data) > limits.dataMaxBytes) {
-          return yield* new PayloadTooLarge({ details: { limit: limits.dataMaxBytes } })
+        if (jsonBytes(payload.data) > channelLimits.dataMaxBytes) {
+          return yield* new PayloadTooLarge({ details: { limit: channelLimits.dataMaxBytes } })
         }
         const channel = yield* find(params.name)
         return { delivered: yield* callChannel(channel.Publish(payload)) }

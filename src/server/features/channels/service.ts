@@ -6,6 +6,7 @@
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { ChannelName } from "#rpc/channels/frames"
+import { channelLimits } from "#rpc/channels/limits"
 import {
   ChannelForbidden,
   ChannelNotFound,
@@ -13,7 +14,6 @@ import {
   TooManyChannels,
   Unavailable
 } from "#rpc/errors/codes"
-import { channels as limits, throttles as throttleLimits } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { Channel, channelId } from "#entities/channel/protocol"
 import { voiceOf } from "#entities/channel/options"
@@ -24,6 +24,9 @@ import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import type { ChannelSubscriber } from "#server/links/subscriber"
 import { requireFeature } from "../config/service.ts"
+
+/** `channelCreate`, for each player. */
+const channelCreateThrottle = { burst: 20, seconds: 60 } as const
 
 type Client = ReturnType<Effect.Success<typeof Channel.client>>
 
@@ -43,9 +46,9 @@ export class Channels extends Context.Service<
 const isName = Schema.is(ChannelName)
 
 const checkLimit = ({ channels }: ChannelSubscriber): Effect.Effect<void, TooManyChannels> =>
-  channels.size < limits.perConnection
+  channels.size < channelLimits.perConnection
     ? Effect.void
-    : Effect.fail(new TooManyChannels({ details: { limit: limits.perConnection } }))
+    : Effect.fail(new TooManyChannels({ details: { limit: channelLimits.perConnection } }))
 
 /** Enters a channel that exists, or existed a moment ago. */
 const enter = Effect.fnUntraced(function* (connection: ChannelSubscriber, name: string) {
@@ -89,7 +92,7 @@ const nameAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
 const generatedName = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   let name = "@"
-  for (let i = 0; i < limits.generatedNameCharacters; i++) {
+  for (let i = 0; i < channelLimits.generatedNameCharacters; i++) {
     name += nameAlphabet.charAt(yield* random.intBetween(0, nameAlphabet.length - 1))
   }
   return name
@@ -105,12 +108,12 @@ export const createChannel = Effect.fnUntraced(function* (
   const hub = yield* Hub
   const throttles = yield* Throttles
   const { channels, environmentId, player, playerId } = connection
-  const { join = "anyone", maxMembers = limits.membersDefault, send = "anyone" } = frame
+  const { join = "anyone", maxMembers = channelLimits.membersDefault, send = "anyone" } = frame
   if (!player.openChat) return yield* new ChannelForbidden()
   if (frame.voice !== undefined) yield* requireFeature(environmentId, "voice")
   const voice = yield* Effect.fromResult(voiceOf(frame.voice ?? null, maxMembers))
   yield* checkLimit(connection)
-  yield* throttles.take(throttleLimits.channelCreate, `channel-create:${playerId}`)
+  yield* throttles.take(channelCreateThrottle, `channel-create:${playerId}`)
   const name = frame.channel ?? (yield* generatedName)
   const create = { ownerId: playerId, join, send, maxMembers, voice }
   const created = callEntity(hub.channel(environmentId, name).Create({ create }))

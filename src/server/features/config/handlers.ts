@@ -10,9 +10,10 @@ import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import type { ConfigPushed } from "#rpc/config"
 import { publicConfig } from "#rpc/config-document/definitions"
 import { diffLines } from "#rpc/config-document/diff"
+import { configLimits } from "#rpc/config-document/limits"
 import { NotFound } from "#rpc/errors/codes"
 import { InProcessApi } from "#rpc/in-process"
-import { config as configLimits, http as pages } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
 import { apiGroup, mounted } from "#server/platform/api-group"
 import { matchesTag } from "#server/platform/entity-tags"
@@ -124,7 +125,7 @@ const makeDocuments = Effect.gen(function* () {
     }),
     versions: Effect.fnUntraced(function* ({ query }: VersionsRequest) {
       const { environmentId } = yield* CurrentEnvironment
-      const { cursor = firstPageCursor, limit = pages.pageDefault } = query
+      const { cursor = firstPageCursor, limit = http.pageDefault } = query
       const page = yield* repository.history({ environmentId, before: cursor, limit })
       const versions = page.map(({ createdAt, pushedBy, version }) => ({
         configVersion: version,

@@ -28,6 +28,7 @@ import {
 } from "#rpc/config-document/document"
 import { type FeatureErrors, featureErrors } from "#rpc/config-document/feature-errors"
 import { type FeatureName, featureTable } from "#rpc/config-document/features"
+import { configLimits } from "#rpc/config-document/limits"
 import { memberPath } from "#rpc/config-document/paths"
 import { configWarnings } from "#rpc/config-document/warnings"
 import {
@@ -38,7 +39,6 @@ import {
   PayloadTooLarge
 } from "#rpc/errors/codes"
 import { EnvironmentId } from "#rpc/ids"
-import { caches, config as limits } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
 import { matchesTag } from "#server/platform/entity-tags"
 import { Invalidation } from "#server/platform/invalidation"
@@ -159,7 +159,7 @@ export const makeConfigCache = Effect.fnUntraced(function* (offered: ReadonlySet
   const invalidation = yield* Invalidation
   const changes = yield* PubSub.sliding<EnvironmentId>(changesCapacity)
   const cached = yield* makeValueCache({
-    capacity: caches.environments,
+    capacity: 1000,
     timeToLive: cacheTtl,
     lookup: Effect.fnUntraced(function* (environmentId: EnvironmentId) {
       const { document, version, voiceSuspended } = yield* newest(repository, environmentId)
@@ -247,8 +247,8 @@ const makePush = Effect.gen(function* () {
     duplicates = [],
     environment
   }: Pick<ConfigPush, "document" | "duplicates" | "environment">) {
-    if (Buffer.byteLength(JSON.stringify(document)) > limits.documentMaxBytes) {
-      return yield* new PayloadTooLarge({ details: { limit: limits.documentMaxBytes } })
+    if (Buffer.byteLength(JSON.stringify(document)) > configLimits.documentMaxBytes) {
+      return yield* new PayloadTooLarge({ details: { limit: configLimits.documentMaxBytes } })
     }
     const features = unavailableFeatures(document, settings.features)
     const config = yield* Effect.fromResult(

@@ -12,13 +12,13 @@ import {
   Unavailable
 } from "#rpc/errors/codes"
 import { DeveloperId, newId } from "#rpc/ids"
-import { mail as mailLimits, sessions as limits, throttles as paces } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { DeveloperEmailRepository } from "#sql/developers/emails"
 import { DeveloperRepository, type DeveloperRow } from "#sql/developers/repository"
 import { makeTransaction, sweepDaily } from "#server/platform/database"
-import { Mailer } from "#server/platform/mail/outbox"
-import { renderMail } from "#server/platform/mail/templates"
+import { Mailer, mailThrottles } from "#server/platform/mail/outbox"
+import { renderMail, verificationLinkSeconds } from "#server/platform/mail/templates"
+import { mailLimits } from "#server/platform/mail/transport"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
@@ -82,7 +82,7 @@ const makeEmailConfirmation = Effect.gen(function* () {
     function* ({ developerId, email }: DeveloperCaller) {
       const token = yield* randomSecret
       const expiresAt = DateTime.add(yield* DateTime.now, {
-        seconds: limits.verificationLinkSeconds
+        seconds: verificationLinkSeconds
       })
       yield* emails.insert({ hash: sha256(token), developerId, email, expiresAt })
       const fromName = new URL(baseUrl).host
@@ -114,8 +114,8 @@ const makeEmailConfirmation = Effect.gen(function* () {
       if (found === undefined || found.emailVerifiedAt !== null) return
       yield* mailer.available
       const key = `developer-mail:${caller.developerId}`
-      yield* throttles.take(paces.mailsPerMinute, `${key}:minute`)
-      yield* throttles.take(paces.mailsPerHour, `${key}:hour`)
+      yield* throttles.take(mailThrottles.mailsPerMinute, `${key}:minute`)
+      yield* throttles.take(mailThrottles.mailsPerHour, `${key}:hour`)
       const sent = yield* sending.withPermitsIfAvailable(1)(send(caller))
       if (Option.isNone(sent)) return yield* new Unavailable()
     }),

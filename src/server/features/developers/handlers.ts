@@ -4,7 +4,8 @@ import { apiGroup } from "#server/platform/api-group"
 import manifest from "../../../../package.json" with { type: "json" }
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, type DeveloperCaller } from "#rpc/auth"
-import { throttles as limits } from "#rpc/limits"
+import { oauthThrottles } from "#rpc/oauth/limits"
+import { signInThrottles } from "#rpc/email"
 import { countFailures, makeThrottleAddress } from "#server/platform/throttle-guard"
 import { Settings } from "#server/platform/settings/settings"
 import { Throttles } from "#server/platform/throttles"
@@ -31,7 +32,7 @@ const AccessHttp = apiGroup(
       signup: ({ headers, payload, request }) =>
         signIn.signup(request, payload, headers["idempotency-key"]),
       verifyEmail: Effect.fnUntraced(function* ({ headers, payload: { token }, request }) {
-        yield* throttleAddress(limits.oauthExchangePerAddress, "developer-verify", request)
+        yield* throttleAddress(oauthThrottles.exchangePerAddress, "developer-verify", request)
         return { developer: viewOf(yield* confirmation.confirm(token, headers["idempotency-key"])) }
       }),
       login: ({ payload, request }) => signIn.login(request, payload)
@@ -49,7 +50,9 @@ const AccountHttp = apiGroup(
     const throttles = yield* Throttles
     /** Limits failed proofs, so that a stolen session cannot guess the password. */
     const limitFailedProofs = ({ developerId }: DeveloperCaller) =>
-      countFailures(throttles, [[limits.loginPerAccount, `developer-proof:${developerId}`]])
+      countFailures(throttles, [
+        [signInThrottles.loginPerAccount, `developer-proof:${developerId}`]
+      ])
     return handlers.handleAll({
       logout: Effect.fnUntraced(function* () {
         const { sessionId } = yield* CurrentDeveloper
@@ -74,7 +77,7 @@ const AccountHttp = apiGroup(
         const caller = yield* CurrentDeveloper
         const redeem = accounts.redeemInvite(caller, code, headers["idempotency-key"])
         const key = `developer-invite:${caller.developerId}`
-        return yield* countFailures(throttles, [[limits.loginPerAccount, key]])(redeem)
+        return yield* countFailures(throttles, [[signInThrottles.loginPerAccount, key]])(redeem)
       }),
       identities: Effect.fnUntraced(function* () {
         return { identities: yield* accounts.identities(yield* CurrentDeveloper) }

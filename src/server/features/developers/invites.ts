@@ -10,12 +10,11 @@ import {
   InviteLimitReached
 } from "#rpc/errors/codes"
 import type { DeveloperId } from "#rpc/ids"
-import { money as limits } from "#rpc/limits"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { InviteRepository } from "#sql/developers/invites"
 import { makeTransaction } from "#server/platform/database"
 import { sha256 } from "#server/platform/secrets"
-import { Ledger } from "../money/ledger.ts"
+import { inviteCreditCents, Ledger } from "../money/ledger.ts"
 
 /** Currency of the credit. */
 const currency = "usd"
@@ -52,7 +51,7 @@ export const makeInvites = Effect.gen(function* () {
       yield* invites.redeem({ developerId, codeId: taken.id, redeemedAt })
       const pending = developer?.emailVerifiedAt === null
       yield* ledger.grantInvite({ developerId, pending })
-      return { credited: Number(limits.inviteCreditCents), currency, pending }
+      return { credited: Number(inviteCreditCents), currency, pending }
     }, transaction)
   }
 })

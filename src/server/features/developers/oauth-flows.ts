@@ -5,12 +5,16 @@
 import { Effect, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { DeveloperId, DeveloperSessionId } from "#rpc/ids"
-import { oauth as limits, sessions } from "#rpc/limits"
 import type { DeveloperIntent, DeveloperProvider } from "#rpc/oauth/developers"
 import { DeveloperFlowRepository } from "#sql/oauth/developer-flows"
 import { sweepHourly } from "#server/platform/database"
 import { randomSecret, sha256 } from "#server/platform/secrets"
-import { AuthorizationState, makeFlowSeal, type TakenFlow } from "../oauth/flow-store.ts"
+import {
+  AuthorizationState,
+  makeFlowSeal,
+  oauthFlows,
+  type TakenFlow
+} from "../oauth/flow-store.ts"
 import { ProviderProfile } from "../oauth/profiles.ts"
 
 /** The provider and intent of a flow. A link or a renewed proof names the session that started it. */
@@ -62,8 +66,8 @@ export const makeDeveloperFlows = Effect.gen(function* () {
   const repository = yield* DeveloperFlowRepository
   yield* sweepHourly("OAuth flows of developers", repository.sweep)
   return {
-    states: yield* makeStore("state", limits.stateSeconds, AuthorizationState),
-    results: yield* makeStore("code", sessions.oauthCodeSeconds, Result)
+    states: yield* makeStore("state", oauthFlows.stateSeconds, AuthorizationState),
+    results: yield* makeStore("code", oauthFlows.oauthCodeSeconds, Result)
   }
 })
 export type DeveloperFlows = Effect.Success<typeof makeDeveloperFlows>

@@ -2,7 +2,7 @@
 import { Effect, Option } from "effect"
 import { Api } from "#rpc/api"
 import { OptionalDeveloper } from "#rpc/auth"
-import { throttles as limits } from "#rpc/limits"
+import { oauthThrottles } from "#rpc/oauth/limits"
 import { apiGroup } from "#server/platform/api-group"
 import { makeThrottleAddress } from "#server/platform/throttle-guard"
 import { expiredPage, redirectTo } from "../oauth/pages.ts"
@@ -16,16 +16,20 @@ export const DeveloperOAuthHttp = apiGroup(
     const throttleAddress = yield* makeThrottleAddress
     return handlers.handleAll({
       start: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
-        yield* throttleAddress(limits.oauthStartPerAddress, "developer-oauth-start", request)
+        yield* throttleAddress(oauthThrottles.startPerAddress, "developer-oauth-start", request)
         return { url: yield* oauth.start(provider, yield* OptionalDeveloper, payload) }
       }),
       callback: Effect.fnUntraced(function* ({ params: { provider }, query, request }) {
-        yield* throttleAddress(limits.oauthReturnPerAddress, "developer-oauth-return", request)
+        yield* throttleAddress(oauthThrottles.returnPerAddress, "developer-oauth-return", request)
         const url = yield* oauth.callback(provider, query)
         return Option.match(url, { onNone: () => expiredPage, onSome: redirectTo })
       }),
       exchange: Effect.fnUntraced(function* ({ headers, payload, request }) {
-        yield* throttleAddress(limits.oauthExchangePerAddress, "developer-oauth-exchange", request)
+        yield* throttleAddress(
+          oauthThrottles.exchangePerAddress,
+          "developer-oauth-exchange",
+          request
+        )
         return yield* oauth.exchange(payload, headers["idempotency-key"])
       })
     })

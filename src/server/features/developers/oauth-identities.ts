@@ -5,6 +5,7 @@
  */
 import { DateTime, Effect, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { developerNameMaxCharacters } from "#rpc/developers"
 import { normalizeEmail } from "#rpc/email"
 import {
   IdentityAlreadyLinked,
@@ -14,7 +15,6 @@ import {
   Unauthorized
 } from "#rpc/errors/codes"
 import { type DeveloperId, newId } from "#rpc/ids"
-import { developers as limits } from "#rpc/limits"
 import type { DeveloperProvider } from "#rpc/oauth/developers"
 import type { SignInError } from "#rpc/oauth/sign-in"
 import { nameFrom } from "#rpc/text"
@@ -75,7 +75,7 @@ const makeSignUp = Effect.gen(function* () {
       const row: NewDeveloper = {
         id: yield* newId.developer,
         email: normalizeEmail(email),
-        name: nameFrom(name ?? "", limits.nameMaxCharacters) ?? null,
+        name: nameFrom(name ?? "", developerNameMaxCharacters) ?? null,
         passwordHash: null,
         createdAt
       }

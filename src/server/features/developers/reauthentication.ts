@@ -7,12 +7,14 @@ import { SecureRandom } from "effect/crypto"
 import type { DeveloperCaller } from "#rpc/auth"
 import { InvalidCredentials } from "#rpc/errors/codes"
 import type { DeveloperId, DeveloperSessionId } from "#rpc/ids"
-import { developers as limits } from "#rpc/limits"
 import type { DeveloperProvider } from "#rpc/oauth/developers"
 import type { DeveloperRow } from "#sql/developers/repository"
 import { DeveloperFlowRepository } from "#sql/oauth/developer-flows"
 import { Passwords } from "#server/platform/passwords"
 import { randomSecret, sha256 } from "#server/platform/secrets"
+
+/** Validity of the proof of a repeated external sign-in. */
+const reauthSeconds = 300
 
 /** Proof that the caller is the account's owner: the password, or a fresh external sign-in. */
 export interface Proof {
@@ -41,7 +43,7 @@ export const makeIssueReauthToken = Effect.gen(function* () {
       sessionId: DeveloperSessionId
     ) {
       const reauthToken = yield* randomSecret
-      const expiresAt = DateTime.add(yield* DateTime.now, { seconds: limits.reauthSeconds })
+      const expiresAt = DateTime.add(yield* DateTime.now, { seconds: reauthSeconds })
       const hash = hashOf(reauthToken)
       const row = { hash, provider, intent: "reauth", developerId, sessionId } as const
       yield* flows.insert({ ...row, sealed: "", expiresAt })

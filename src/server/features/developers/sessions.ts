@@ -8,16 +8,23 @@ import { SecureRandom } from "effect/crypto"
 import type { DeveloperCaller } from "#rpc/auth"
 import { Unauthorized } from "#rpc/errors/codes"
 import { type DeveloperId, type DeveloperSessionId, newId } from "#rpc/ids"
-import { developers as limits } from "#rpc/limits"
+import { secondsPerDay } from "#rpc/units"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { sweepDaily } from "#server/platform/database"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 
+export const developerSessions = {
+  /** Lifetime of a session after its last use. */
+  sessionSeconds: 30 * secondsPerDay,
+  /** Lifetime of a session after the sign-in, however often it is used. */
+  sessionSecondsMax: 180 * secondsPerDay
+} as const
+
 const tokenPattern = /^kds_[A-Za-z0-9_-]{43}$/
 
-const lifetime = Duration.seconds(limits.sessionSeconds)
+const lifetime = Duration.seconds(developerSessions.sessionSeconds)
 
-const longest = Duration.seconds(limits.sessionSecondsMax)
+const longest = Duration.seconds(developerSessions.sessionSecondsMax)
 
 /** Minimum interval between two extensions, because a dashboard sends many requests. */
 const extendInterval = Duration.hours(1)

@@ -6,7 +6,6 @@ import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { DeveloperSignedIn } from "#rpc/developers"
 import { InvalidCredentials } from "#rpc/errors/codes"
-import { developers as limits } from "#rpc/limits"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { SignInLinkRepository } from "#sql/developers/sign-in-links"
 import { makeTransaction } from "#server/platform/database"
@@ -17,6 +16,10 @@ import { Settings } from "#server/platform/settings/settings"
 import { KeptSession, keptSession, makeRepeatSession, spendingOf } from "./kept-session.ts"
 import { DeveloperSessions } from "./sessions.ts"
 import { viewOf } from "./view.ts"
+
+/** One-time links into the dashboard, in development: how long they work, and how many there are. */
+const signInLinkSeconds = 3600
+const signInLinksMax = 16
 
 /** The developer of the demo project. */
 export const demoEmail = "demo@localhost"
@@ -71,8 +74,8 @@ export class SignInLinks extends Context.Service<
         create: Effect.gen(function* () {
           if (production || Option.isNone(yield* demo)) return Option.none()
           const code = yield* randomSecret
-          const expiresAt = DateTime.add(yield* DateTime.now, { seconds: limits.signInLinkSeconds })
-          yield* links.insert({ hash: sha256(code), expiresAt }, limits.signInLinksMax)
+          const expiresAt = DateTime.add(yield* DateTime.now, { seconds: signInLinkSeconds })
+          yield* links.insert({ hash: sha256(code), expiresAt }, signInLinksMax)
           return Option.some(code)
         }).pipe(Effect.provideService(SecureRandom.SecureRandom, random)),
         use: Effect.fn("SignInLinks.use")(function* (code, key) {

@@ -2,8 +2,7 @@
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { Login, Signup } from "#rpc/developers"
-import { normalizeEmail } from "#rpc/email"
-import { throttles as limits } from "#rpc/limits"
+import { normalizeEmail, signInThrottles } from "#rpc/email"
 import { clientAddress } from "#server/platform/client-address"
 import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
@@ -25,16 +24,16 @@ export const makeDeveloperSignIn = Effect.gen(function* () {
       payload: Signup,
       repeatKey: string | undefined
     ) {
-      yield* throttleAddress(limits.signupPerAddress, "developer-signup", request)
+      yield* throttleAddress(signInThrottles.signupPerAddress, "developer-signup", request)
       return yield* accounts.signup(payload, repeatKey)
     }),
     login: Effect.fnUntraced(function* (request: Request, { email, password }: typeof Login.Type) {
       const addressKey = `developer-login:${clientAddress(request, trustedProxies)}`
       const account = sha256(normalizeEmail(email))
       const limitFailures = countFailures(throttles, [
-        [limits.loginPerAddress, addressKey],
-        [limits.loginPerAccount, `${addressKey}:${account}`],
-        [limits.loginPerAccountAnywhere, `developer-login:anywhere:${account}`]
+        [signInThrottles.loginPerAddress, addressKey],
+        [signInThrottles.loginPerAccount, `${addressKey}:${account}`],
+        [signInThrottles.loginPerAccountAnywhere, `developer-login:anywhere:${account}`]
       ])
       return yield* limitFailures(accounts.login(email, password))
     })

@@ -3,9 +3,8 @@ import { Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
-import { normalizeEmail } from "#rpc/email"
+import { normalizeEmail, signInThrottles } from "#rpc/email"
 import type { InvalidRequest } from "#rpc/errors/codes"
-import { throttles as limits } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { sha256 } from "#server/platform/secrets"
@@ -38,7 +37,11 @@ const makeThrottleSignup = Effect.gen(function* () {
   return Effect.fnUntraced(function* (request: Request) {
     const { environmentId } = yield* CurrentEnvironment
     const address = clientAddress(request, trustedProxies)
-    yield* takeToken(throttles, limits.signupPerAddress, `signup:${environmentId}:${address}`)
+    yield* takeToken(
+      throttles,
+      signInThrottles.signupPerAddress,
+      `signup:${environmentId}:${address}`
+    )
   })
 })
 
@@ -64,9 +67,9 @@ const PublicEmailHttp = apiGroup(
         const from = `login:${environmentId}:${clientAddress(request, trustedProxies)}`
         const account = sha256(normalizeEmail(payload.email))
         const guard = countFailures(throttles, [
-          [limits.loginPerAddress, from],
-          [limits.loginPerAccount, `${from}:${account}`],
-          [limits.loginPerAccountAnywhere, `login:${environmentId}:anywhere:${account}`]
+          [signInThrottles.loginPerAddress, from],
+          [signInThrottles.loginPerAccount, `${from}:${account}`],
+          [signInThrottles.loginPerAccountAnywhere, `login:${environmentId}:anywhere:${account}`]
         ])
         return yield* guard(accounts.login(environment, payload))
       }),
@@ -84,7 +87,7 @@ const PublicEmailHttp = apiGroup(
         const link = yield* linkTarget(request, payload)
         const address = clientAddress(request, trustedProxies)
         const key = `forgot:${environment.environmentId}:${address}`
-        const throttle = throttles.take(limits.forgotPerAddress, key)
+        const throttle = throttles.take(signInThrottles.forgotPerAddress, key)
         yield* links.forgot(environment, payload.email, link, throttle)
         return {}
       }),
@@ -122,7 +125,7 @@ const PlayerEmailHttp = apiGroup(
         const { currentPassword, newPassword, refreshToken } = payload
         // A stolen access token must not allow guessing the password.
         const guard = countFailures(throttles, [
-          [limits.loginPerAccount, `proof:${player.playerId}`]
+          [signInThrottles.loginPerAccount, `proof:${player.playerId}`]
         ])
         yield* guard(accounts.changePassword(player, currentPassword, newPassword, refreshToken))
         return {}

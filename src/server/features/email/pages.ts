@@ -11,8 +11,8 @@
 import { hash } from "node:crypto"
 import { Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { sessions as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
+import { sessionLimits } from "#rpc/sessions"
 import type { LinkPurpose } from "#server/platform/mail/templates"
 
 const style = `
@@ -79,8 +79,8 @@ const pages: Readonly<Record<PagePurpose, Page>> = {
     endpoint: "../v1/auth/password/reset",
     fields:
       `<label>New password<input name="password" type="password" required autofocus ` +
-      `autocomplete="new-password" minlength="${limits.passwordMinCharacters}" ` +
-      `maxlength="${limits.passwordMaxCharacters}"></label>`
+      `autocomplete="new-password" minlength="${sessionLimits.passwordMinCharacters}" ` +
+      `maxlength="${sessionLimits.passwordMaxCharacters}"></label>`
   }
 }
 

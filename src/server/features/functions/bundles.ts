@@ -8,7 +8,7 @@ import { Effect, Result, Schema } from "effect"
 import { InvalidRequest, PayloadTooLarge } from "#rpc/errors/codes"
 import { ModuleType, type NewFunctionsDeployment } from "#rpc/functions/deployment"
 import { deploymentIssues } from "#rpc/functions/issues"
-import { functions as limits } from "#rpc/limits"
+import { functions } from "#rpc/functions/limits"
 import type { BundleRow } from "#sql/functions/deployments"
 import type { FunctionBundle, FunctionModule } from "./program.ts"
 
@@ -51,7 +51,7 @@ const decodeModule = (
 }
 
 const refuse = (issues: ReadonlyArray<Issue>) =>
-  new InvalidRequest({ details: { issues: issues.slice(0, limits.issuesMax) } })
+  new InvalidRequest({ details: { issues: issues.slice(0, functions.issuesMax) } })
 
 /** Checks a deployment and decodes its modules. */
 export const readBundle = (
@@ -64,8 +64,8 @@ export const readBundle = (
   if (failures.length > 0) return Result.fail(refuse(failures))
   const modules = decoded.flatMap((one) => (Result.isSuccess(one) ? [one.success] : []))
   const bytes = modules.reduce((sum, { content }) => sum + content.length, 0)
-  if (bytes > limits.modulesMaxBytes) {
-    return Result.fail(new PayloadTooLarge({ details: { limit: limits.modulesMaxBytes } }))
+  if (bytes > functions.modulesMaxBytes) {
+    return Result.fail(new PayloadTooLarge({ details: { limit: functions.modulesMaxBytes } }))
   }
   const { bindings = [], compatibilityDate, mainModule, vars = {} } = deployment
   return Result.succeed({ mainModule, modules, bindings, vars, compatibilityDate })

@@ -4,8 +4,8 @@
  * outside that session.
  */
 import { Context, Duration, Effect, Fiber, Layer, Schema } from "effect"
+import { functions } from "#rpc/functions/limits"
 import { EnvironmentId } from "#rpc/ids"
-import { functions as limits } from "#rpc/limits"
 import { Invalidation } from "#server/platform/invalidation"
 import { FunctionsRuntime } from "./runtime.ts"
 
@@ -65,7 +65,7 @@ export class FunctionsChanges extends Context.Service<
               runtime.settled(environmentId)
             ],
             { concurrency: "unbounded" }
-          ).pipe(Effect.timeoutOption(Duration.millis(limits.changeMillis)))
+          ).pipe(Effect.timeoutOption(Duration.millis(functions.changeMillis)))
         })
       })
     })

@@ -5,7 +5,7 @@
  */
 import { DateTime, Effect, Layer } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
-import { functions as limits } from "#rpc/limits"
+import { functions } from "#rpc/functions/limits"
 import { type DueCron, FunctionsRepository } from "#sql/functions/settings"
 import { makeTransaction } from "#server/platform/database"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
@@ -32,7 +32,7 @@ export const makeFireDue = Effect.gen(function* () {
     return due
   })
   const permits = new FairSemaphore({
-    ...limits.cronCalls,
+    ...functions.cronCalls,
     refuse: Effect.fail(new Unavailable())
   })
   const fire = ({ cron, dueAt, environmentId }: DueCron) =>

@@ -6,7 +6,7 @@ import { DateTime, Effect } from "effect"
 import { CurrentEnvironment } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import type { DeadLetter } from "#rpc/functions/dead-letters"
-import { functionDeliveries as limits } from "#rpc/limits"
+import { functionDeliveries } from "#rpc/functions/limits"
 import { type DeadLetterRow, DeadLetterRepository } from "#sql/functions/dead-letters"
 import { makeTransaction } from "#server/platform/database"
 import { pageOf } from "#server/platform/pages"
@@ -72,12 +72,12 @@ export const makeDeadLetters = Effect.gen(function* () {
   })
   return {
     deadLetters: Effect.fnUntraced(function* ({
-      query: { cursor: before, limit = limits.deadPageMax, name: target }
+      query: { cursor: before, limit = functionDeliveries.deadPageMax, name: target }
     }: {
       readonly query: ListQuery
     }) {
       const { environmentId } = yield* CurrentEnvironment
-      const pageSize = Math.min(limit, limits.deadPageMax)
+      const pageSize = Math.min(limit, functionDeliveries.deadPageMax)
       const found = yield* repository.page({ environmentId, target, before, limit: pageSize + 1 })
       const { nextCursor, rows } = pageOf(found, pageSize, ({ id }) => id)
       return { deadLetters: rows.map(viewOf), nextCursor }

@@ -4,8 +4,8 @@
  * after the last attempt.
  */
 import { Context, DateTime, Effect, Latch, Layer, Schema } from "effect"
+import { functionDeliveries as limits } from "#rpc/functions/limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { functionDeliveries as limits } from "#rpc/limits"
 import { type ClaimedDelivery, DeliveryRepository } from "#sql/functions/deliveries"
 import { sweepHourly } from "#server/platform/database"
 import { Tenant } from "#server/platform/tenant"
@@ -177,7 +177,12 @@ export const makeClaim = Effect.gen(function* () {
     if (busy.size >= limits.concurrency) return undefined
     const now = yield* DateTime.now
     const until = DateTime.add(now, { seconds: limits.claimSeconds })
-    const claimed = yield* repository.claim({ now, until, limit: limits.batchMax, busy: [...busy] })
+    const claimed = yield* repository.claim({
+      now,
+      until,
+      limit: limits.batchMax,
+      busy: [...busy]
+    })
     const [first, ...rest] = claimed.toSorted((a, b) => Number(BigInt(a.id) - BigInt(b.id)))
     if (first === undefined) return undefined
     busy.add(first.environmentId)

@@ -13,8 +13,8 @@ import {
   Unavailable
 } from "#rpc/errors/codes"
 import type { FunctionsDeployment, NewFunctionsDeployment } from "#rpc/functions/deployment"
+import { functions } from "#rpc/functions/limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { functions as limits } from "#rpc/limits"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
 import { type DueCron, FunctionsRepository } from "#sql/functions/settings"
 import { requireCredentials } from "#server/platform/credential-check"
@@ -105,7 +105,7 @@ type Validate = Effect.Success<typeof makeValidate>
 const makeValidate = Effect.gen(function* () {
   const runtime = yield* FunctionsRuntime
   const permits = new FairSemaphore({
-    ...limits.validations,
+    ...functions.validations,
     refuse: Effect.fail(new Unavailable())
   })
   // Code that is about to start may keep others waiting for longer than its key counts.
@@ -170,7 +170,7 @@ const makeDeploy = Effect.fnUntraced(function* (validate: Validate) {
         })
         const due = dueCrons(environmentId, crons, now)
         yield* repository.setLive({ environmentId, version, hooks }, due)
-        yield* deployments.deleteOld(environmentId, limits.keptDeployments)
+        yield* deployments.deleteOld(environmentId, functions.keptDeployments)
         yield* audit.record(environment, eventOf("functions.deploy", version))
         yield* changes.publish(environmentId)
         return version

@@ -8,7 +8,7 @@ import {
   type SqlError,
   Unavailable
 } from "#rpc/errors/codes"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
 import { DiskFailure, writing } from "./host/disk.ts"
 import { callError } from "./host/failures.ts"
@@ -114,7 +114,8 @@ const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFuncti
       run(environmentId, { kind: "hook", hook, payload: jsonOf(payload) }),
     resources: (environmentId) =>
       answer(answers.resources, environmentId, { kind: "resources" }, unavailableFailure),
-    stop: (environmentId) => Effect.promise(() => hosts.close(environmentId, limits.drainMillis)),
+    stop: (environmentId) =>
+      Effect.promise(() => hosts.close(environmentId, functionRuntime.drainMillis)),
     purge: (environmentId) =>
       Effect.asVoid(
         Effect.mapError(routes.operate(environmentId, { kind: "purge" }), () => new Unavailable())

@@ -5,7 +5,7 @@
 import { DateTime, Effect } from "effect"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { FunctionsEntryPage } from "#rpc/functions/entries"
-import { functions as limits } from "#rpc/limits"
+import { functions } from "#rpc/functions/limits"
 import { Audit } from "../audit/service.ts"
 import { FunctionsRuntime, type EntryPage, type EntryStore } from "./runtime.ts"
 import type { RequireStore } from "./stores.ts"
@@ -35,7 +35,7 @@ export const makeEntries = Effect.fnUntraced(function* (requireStore: RequireSto
   const list = (type: EntryStore["type"]) =>
     Effect.fnUntraced(function* ({ params: { binding }, query }: ListRequest) {
       const environment = yield* CurrentEnvironment
-      const { cursor = null, limit = limits.entriesPerPage, prefix = "" } = query
+      const { cursor = null, limit = functions.entriesPerPage, prefix = "" } = query
       yield* requireStore(environment, binding, type)
       const page = { prefix, cursor, limit }
       return viewOf(yield* runtime.entries(environment.environmentId, { type, binding }, page))

@@ -4,7 +4,7 @@ import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { NewFunctionsDeployment } from "#rpc/functions/deployment"
 import type { ChangedLimits, Migrations, Query } from "#rpc/functions/responses"
-import { http as pages } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import { apiGroup } from "#server/platform/api-group"
 import { firstPageCursor, pageOf } from "#server/platform/pages"
 import { withRetryAfter } from "#server/platform/throttle-guard"
@@ -78,7 +78,7 @@ const makeCode = Effect.gen(function* () {
       return yield* deployments.activate(yield* CurrentEnvironment, version)
     }),
     deployments: Effect.fnUntraced(function* ({
-      query: { cursor = firstPageCursor, limit = pages.pageDefault }
+      query: { cursor = firstPageCursor, limit = http.pageDefault }
     }: {
       readonly query: { readonly cursor?: number; readonly limit?: number }
     }) {

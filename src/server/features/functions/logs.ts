@@ -5,9 +5,9 @@
 import { Clock, DateTime, Effect, Latch, Layer, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { RateLimited } from "#rpc/errors/codes"
+import { functionLogs } from "#rpc/functions/limits"
 import type { FunctionsLogLine } from "#rpc/functions/responses"
 import type { EnvironmentId } from "#rpc/ids"
-import { functionLogs as limits } from "#rpc/limits"
 import { FunctionsRecordRepository, type LogLineRow, type NewLogLine } from "#sql/functions/records"
 import {
   type CredentialEnded,
@@ -33,7 +33,7 @@ class LogBuffer {
   add(environmentId: EnvironmentId, lines: ReadonlyArray<FunctionLogLine>): void {
     const kept = this.#lines.get(environmentId) ?? []
     for (const line of lines) {
-      if (kept.length < limits.linesPerSecond && this.#size < limits.waitingMax) {
+      if (kept.length < functionLogs.linesPerSecond && this.#size < functionLogs.waitingMax) {
         kept.push(line)
         this.#size += 1
       } else this.#dropped.set(environmentId, (this.#dropped.get(environmentId) ?? 0) + 1)
@@ -63,11 +63,11 @@ class LogBuffer {
 }
 
 const droppedText = (count: number): string =>
-  `${count} more lines were dropped: at most ${limits.linesPerSecond} are kept in a second.`
+  `${count} more lines were dropped: at most ${functionLogs.linesPerSecond} are kept in a second.`
 
 /** Replaces characters that Postgres cannot store: NUL and lone surrogates. */
 const storable = (text: string): string =>
-  text.slice(0, limits.lineMaxCharacters).replaceAll("\u0000", "\uFFFD").toWellFormed()
+  text.slice(0, functionLogs.lineMaxCharacters).replaceAll("\u0000", "\uFFFD").toWellFormed()
 
 const rowsOf = (
   environmentId: EnvironmentId,
@@ -92,7 +92,7 @@ export const FunctionsLogsLive = Layer.effect(
       lines: ReadonlyArray<FunctionLogLine>
     ) {
       yield* repository.append(rowsOf(environmentId, lines))
-      yield* repository.trim(environmentId, limits.keptLines)
+      yield* repository.trim(environmentId, functionLogs.keptLines)
     })
     const flush = Effect.suspend(() =>
       Effect.forEach(
@@ -107,13 +107,13 @@ export const FunctionsLogsLive = Layer.effect(
     )
     yield* Effect.addFinalizer(() => flush)
     yield* buffer.nonEmpty.await.pipe(
-      Effect.andThen(Effect.sleep(limits.flushMillis)),
+      Effect.andThen(Effect.sleep(functionLogs.flushMillis)),
       Effect.andThen(flush),
       Effect.forever,
       Effect.forkScoped
     )
     yield* sweepHourly("Log lines of functions", (now) =>
-      repository.sweep(DateTime.subtract(now, { days: limits.keptDays }))
+      repository.sweep(DateTime.subtract(now, { days: functionLogs.keptDays }))
     )
     return FunctionsLogs.of({
       append: (environmentId, lines) => Effect.sync(() => buffer.add(environmentId, lines))
@@ -149,17 +149,17 @@ const makeFollow = Effect.gen(function* () {
     // Lines may be rare: the stream ends with the credentials, not with the next line.
     const check = yield* makeCredentialCheck
     const now = monotonicMillis(yield* Clock.Clock)
-    const end = now() + limits.followSeconds * 1000
+    const end = now() + functionLogs.followSeconds * 1000
     const next = Effect.fnUntraced(function* ({ after, sentAt }: Position) {
       while (now() < end) {
-        yield* Effect.sleep(limits.followPollMillis)
+        yield* Effect.sleep(functionLogs.followPollMillis)
         yield* check
-        const rows = yield* repository.after({ environmentId, after, limit: limits.pageMax })
+        const rows = yield* repository.after({ environmentId, after, limit: functionLogs.pageMax })
         const last = rows.at(-1)
         if (last !== undefined) {
           return [textOf(rows), { after: last.id, sentAt: now() }] as const
         }
-        if (now() - sentAt > limits.followBeatSeconds * 1000) {
+        if (now() - sentAt > functionLogs.followBeatSeconds * 1000) {
           return ["\n", { after, sentAt: now() }] as const
         }
       }
@@ -176,7 +176,7 @@ const makeFollow = Effect.gen(function* () {
 export const makeLogResponse = Effect.gen(function* () {
   const repository = yield* FunctionsRecordRepository
   const follow = yield* makeFollow
-  const followers = new FairShares<never>(limits.followers)
+  const followers = new FairShares<never>(functionLogs.followers)
   /** Holds a place while the stream runs. Without a free place the stream ends at once. */
   const withPlace = (environmentId: EnvironmentId, lines: Stream.Stream<string, CredentialEnded>) =>
     Stream.unwrap(
@@ -188,13 +188,13 @@ export const makeLogResponse = Effect.gen(function* () {
     )
   return Effect.fn("Functions.logs")(function* (
     environmentId: EnvironmentId,
-    { after, follow: wanted, limit = limits.pageDefault }: LogQuery
+    { after, follow: wanted, limit = functionLogs.pageDefault }: LogQuery
   ) {
     const follows = wanted === "true"
-    if (follows && followers.heldBy(environmentId) >= limits.followers.permitsPerKey) {
+    if (follows && followers.heldBy(environmentId) >= functionLogs.followers.permitsPerKey) {
       return yield* new RateLimited({
         message: "Too many responses follow these logs.",
-        details: { retryAfterSeconds: limits.followSeconds }
+        details: { retryAfterSeconds: functionLogs.followSeconds }
       })
     }
     const rows =

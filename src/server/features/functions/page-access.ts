@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Cache, Effect } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import type { EnvironmentId } from "#rpc/ids"
-import { caches, http } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
 import { Invalidation } from "#server/platform/invalidation"
 import { makeValueCache } from "#server/platform/value-cache"
@@ -20,7 +20,7 @@ const makeIsServed = Effect.gen(function* () {
   const deployments = yield* FunctionsDeploymentRepository
   const invalidation = yield* Invalidation
   const cached = yield* makeValueCache({
-    capacity: caches.environments,
+    capacity: 1000,
     timeToLive: "10 seconds",
     lookup: (environmentId: EnvironmentId) => deployments.hasCors(environmentId)
   })

@@ -12,9 +12,9 @@ import {
   type Unavailable
 } from "#rpc/errors/codes"
 import { secretNameIssue } from "#rpc/functions/issues"
+import { functions } from "#rpc/functions/limits"
 import type { ChangedLimits, FunctionsStatus } from "#rpc/functions/responses"
 import type { EnvironmentId } from "#rpc/ids"
-import { functions as limits } from "#rpc/limits"
 import { DeliveryRepository } from "#sql/functions/deliveries"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
 import { FunctionsRepository, type FunctionsSettings } from "#sql/functions/settings"
@@ -238,8 +238,8 @@ const makeSecrets = Effect.gen(function* () {
           yield* repository.lock(environmentId)
           const names = yield* deployments.secretNames(environmentId)
           const isNew = !names.some((one) => one.name === name)
-          if (isNew && names.length >= limits.secretsMax) {
-            const message = `There are ${limits.secretsMax} secrets already: delete one first`
+          if (isNew && names.length >= functions.secretsMax) {
+            const message = `There are ${functions.secretsMax} secrets already: delete one first`
             return yield* invalid("params.name", message)
           }
           const updatedAt = yield* DateTime.now

@@ -6,7 +6,7 @@
  */
 import { Clock, Context, Data, Effect, Layer, Schedule } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
-import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
+import { functionSnapshots } from "#rpc/functions/runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
 import { isEnvironmentGone } from "#sql/database"
 import { SnapshotRepository } from "#sql/functions/snapshots"
@@ -105,7 +105,7 @@ const makeRemove = Effect.fnUntraced(function* (objects: Objects) {
   const removeSome = (environmentId: EnvironmentId) =>
     transaction(
       Effect.gen(function* () {
-        const hashes = yield* rows.lockObjects(environmentId, limits.removedAtOnce)
+        const hashes = yield* rows.lockObjects(environmentId, functionSnapshots.removedAtOnce)
         yield* objects.remove(environmentId, hashes)
         yield* rows.deleteObjects(environmentId, hashes)
         return hashes.length
@@ -114,7 +114,7 @@ const makeRemove = Effect.fnUntraced(function* (objects: Objects) {
   return Effect.fn("FunctionSnapshots.remove")(function* (environmentId: EnvironmentId) {
     yield* transaction(Effect.andThen(rows.lock(environmentId), rows.deleteAll(environmentId)))
     yield* Effect.repeat(removeSome(environmentId), {
-      until: (removed) => removed < limits.removedAtOnce
+      until: (removed) => removed < functionSnapshots.removedAtOnce
     })
   })
 })
@@ -126,7 +126,10 @@ interface Watched extends OpenData {
 
 /** Runs work on the data of an environment, one at a time. */
 const makeInTurn = () => {
-  const permits = new FairSemaphore({ ...limits.work, refuse: Effect.fail(new Unavailable()) })
+  const permits = new FairSemaphore({
+    ...functionSnapshots.work,
+    refuse: Effect.fail(new Unavailable())
+  })
   return <A>(
     environmentId: EnvironmentId,
     work: Effect.Effect<A, Failure | BlobNotFound | BlobStoreError>
@@ -160,7 +163,7 @@ const makeTakeOpen = Effect.fnUntraced(function* (
       return Effect.ensuring(
         takeData(watched, writerOf(watched.environmentId)),
         Effect.sync(() => {
-          const rest = (now() - startedAt) * limits.restFactor
+          const rest = (now() - startedAt) * functionSnapshots.restFactor
           watched.dueAt = now() + Math.max(everyMillis, rest)
         })
       )
@@ -210,10 +213,12 @@ const makeSnapshots = Effect.fnUntraced(function* (
             environmentId
           })
         ),
-      { concurrency: limits.takenAtOnce, discard: true }
+      { concurrency: functionSnapshots.takenAtOnce, discard: true }
     )
   )
-  yield* Effect.forkScoped(Effect.repeat(takeDue, Schedule.spaced(limits.dueCheckMillis)))
+  yield* Effect.forkScoped(
+    Effect.repeat(takeDue, Schedule.spaced(functionSnapshots.dueCheckMillis))
+  )
   return FunctionSnapshots.of({
     restore: (environmentId, epoch) => inTurn(environmentId, restore(environmentId, epoch)),
     take: (environmentId, epoch) => inTurn(environmentId, take(environmentId, epoch)),

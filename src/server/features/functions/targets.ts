@@ -4,7 +4,6 @@
  */
 import { Cache, Effect, Option } from "effect"
 import { InvalidKey } from "#rpc/errors/codes"
-import { caches } from "#rpc/limits"
 import { ProjectRepository } from "#sql/projects/repository"
 import { Invalidation } from "#server/platform/invalidation"
 import { sha256 } from "#server/platform/secrets"
@@ -54,7 +53,7 @@ const makeEnvironmentOfKey = Effect.gen(function* () {
   const projects = yield* ProjectRepository
   const invalidation = yield* Invalidation
   const cached = yield* makeValueCache({
-    capacity: caches.keys,
+    capacity: 10_000,
     timeToLive: "10 seconds",
     lookup: (hash: string) => Effect.map(projects.findKey(hash), Option.getOrUndefined)
   })

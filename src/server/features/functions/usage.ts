@@ -3,8 +3,8 @@
  * and writes them every ten seconds, and at its stop. A crash loses unwritten sums.
  */
 import { DateTime, Effect, Latch, Layer } from "effect"
+import { functionUsage } from "#rpc/functions/limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { functionUsage as limits } from "#rpc/limits"
 import { FunctionsRecordRepository } from "#sql/functions/records"
 import { sweepDaily } from "#server/platform/database"
 import { Meter } from "#server/platform/meter"
@@ -52,13 +52,13 @@ export const FunctionsUsageLive = Layer.effect(
     )
     yield* Effect.addFinalizer(() => tryWrite)
     yield* nonEmpty.await.pipe(
-      Effect.andThen(Effect.sleep(limits.flushMillis)),
+      Effect.andThen(Effect.sleep(functionUsage.flushMillis)),
       Effect.andThen(tryWrite),
       Effect.forever,
       Effect.forkScoped
     )
     yield* sweepDaily("Usage of functions", (now) =>
-      repository.sweepUsage(DateTime.subtract(now, { days: limits.keptDays }))
+      repository.sweepUsage(DateTime.subtract(now, { days: functionUsage.keptDays }))
     )
     return FunctionsUsage.of({
       add: (environmentId, usage) =>

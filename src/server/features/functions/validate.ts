@@ -1,7 +1,7 @@
 /** Starts a deployment beside the live version to validate it. */
 import { Option, Schema } from "effect"
 import { FunctionInvalid, Unavailable } from "#rpc/errors/codes"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { StartFailure } from "#server/platform/workerd/process"
 import { watchCpu } from "#server/platform/process-usage"
 import { compileInput, socketsOf, startWorkerd } from "./host/launch.ts"
@@ -56,7 +56,7 @@ export const parseProblem = (
 
 const late = () =>
   new FunctionInvalid({
-    message: `The modules did not start within ${limits.startCpuMillis} ms: the top level must end.`,
+    message: `The modules did not start within ${functionRuntime.startCpuMillis} ms: the top level must end.`,
     details: { file: null, line: null }
   })
 
@@ -110,11 +110,11 @@ const startOnce = async (
   const sockets = socketsOf(directories, 0)
   const process = await startWorkerd(context, directories, config, sockets, {
     fileBytes: 2 * storageLimitsOf(context.storageBytes).ceilingBytes,
-    startMillis: limits.startMillis,
-    startCpuMillis: limits.startCpuMillis,
+    startMillis: functionRuntime.startMillis,
+    startCpuMillis: functionRuntime.startCpuMillis,
     onLine: () => undefined
   })
-  const endWatch = watchCpu(process.pid, limits.startCpuMillis, () => process.kill())
+  const endWatch = watchCpu(process.pid, functionRuntime.startCpuMillis, () => process.kill())
   try {
     const { body } = await postJson(
       {
@@ -124,7 +124,7 @@ const startOnce = async (
         facts: { kind: "exports" }
       },
       {},
-      AbortSignal.timeout(limits.startMillis)
+      AbortSignal.timeout(functionRuntime.startMillis)
     )
     return Option.getOrElse(decodeExports(body), () => ({ hooks: [] }))
   } catch {

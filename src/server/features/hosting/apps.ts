@@ -5,9 +5,9 @@
 import { readFile } from "node:fs/promises"
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { EnvironmentName } from "#rpc/auth"
+import { hosting } from "#rpc/hosting/limits"
 import { reservedPaths } from "#rpc/hosting/paths"
 import type { DeploymentId, EnvironmentId } from "#rpc/ids"
-import { caches, hosting as limits } from "#rpc/limits"
 import { AppRepository } from "#sql/hosting/apps"
 import { BlobRepository } from "#sql/hosting/blobs"
 import { DeploymentRepository } from "#sql/hosting/deployments"
@@ -18,6 +18,7 @@ import { Configs } from "../config/service.ts"
 import { makeAddresses, parseLabel } from "./addresses.ts"
 import { Blobs } from "./blobs.ts"
 import { CustomDomains } from "./domains.ts"
+import { hostsMax } from "./labels.ts"
 import { makeSite, parseSettings, type Site } from "./site.ts"
 
 /** App of a host. */
@@ -129,7 +130,7 @@ const makeHosts = Effect.fnUntraced(function* (labelIn: LabelIn) {
       // What changed meanwhile may be what was read.
       if (changes !== before) return app
       const [oldest] = hosts.keys()
-      if (hosts.size >= caches.hostedHosts && oldest !== undefined) hosts.delete(oldest)
+      if (hosts.size >= hostsMax && oldest !== undefined) hosts.delete(oldest)
       hosts.set(host, { label, app, until: now() + cacheMillis })
       return app
     })
@@ -183,7 +184,7 @@ const makeSites = Effect.gen(function* () {
     sites.delete(id)
     sites.set(id, site)
     for (const [oldest, { files: its }] of sites) {
-      if (files <= limits.cachedFiles || oldest === id) break
+      if (files <= hosting.cachedFiles || oldest === id) break
       sites.delete(oldest)
       files -= its.size
     }

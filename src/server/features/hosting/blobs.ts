@@ -10,8 +10,8 @@ import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import { type BlobHashMismatch, NotFound, Unavailable } from "#rpc/errors/codes"
 import { Sha256 } from "#rpc/hosting/api"
+import { hosting } from "#rpc/hosting/limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { hosting as limits } from "#rpc/limits"
 import { BlobRepository } from "#sql/hosting/blobs"
 import { attempt, BlobStore, BlobStoreError } from "#server/platform/blobs/store"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
@@ -92,7 +92,7 @@ const makePut = Effect.gen(function* () {
   const store = yield* BlobStore
   const compress = yield* makeCompress
   const permits = new FairSemaphore({
-    ...limits.uploads,
+    ...hosting.uploads,
     refuse: Effect.fail(new Unavailable())
   })
   const accept = Effect.fnUntraced(function* (

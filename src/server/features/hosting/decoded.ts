@@ -6,7 +6,7 @@ import { createReadStream } from "node:fs"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { pipeline } from "node:stream/promises"
 import { createBrotliDecompress, createGunzip } from "node:zlib"
-import { hosting as limits } from "#rpc/limits"
+import { hosting } from "#rpc/hosting/limits"
 import type { Media } from "./media-types.ts"
 
 type Encoding = NonNullable<Media["encoding"]>
@@ -39,10 +39,10 @@ export const sendDecoded = async (
   encoding: Encoding,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
   onBytes: (bytes: number) => void,
-  maxBytes: number = limits.decodedMaxBytes
+  maxBytes: number = hosting.decodedMaxBytes
 ): Promise<void> => {
   if (request.method === "HEAD") return void response.end()
-  const late = AbortSignal.timeout(limits.decodedSeconds * second)
+  const late = AbortSignal.timeout(hosting.decodedSeconds * second)
   try {
     await pipeline(
       createReadStream(path),

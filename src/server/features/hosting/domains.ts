@@ -15,7 +15,7 @@ import {
   Unavailable
 } from "#rpc/errors/codes"
 import { type CustomDomain, DomainName } from "#rpc/hosting/domains"
-import { hosting as limits } from "#rpc/limits"
+import { hosting } from "#rpc/hosting/limits"
 import { DomainRepository, type DomainRow } from "#sql/hosting/domains"
 import { requireCredentials } from "#server/platform/credential-check"
 import { makeTransaction } from "#server/platform/database"
@@ -125,7 +125,7 @@ const makeChanges = Effect.gen(function* () {
     const known = yield* domains.list(environmentId)
     const same = known.find((row) => row.domain === domain)
     if (same !== undefined) return view(same)
-    const limit = limits.domainsMax
+    const limit = hosting.domainsMax
     if (known.length >= limit) return yield* new TooManyDomains({ details: { limit } })
     const createdAt = yield* DateTime.now
     const token = yield* random.uuidV4()
@@ -166,8 +166,8 @@ const makeChanges = Effect.gen(function* () {
 
 const shownRecords = (found: ReadonlyArray<string>): ReadonlyArray<string> =>
   found
-    .slice(0, limits.domainRecordsShown)
-    .map((value) => value.slice(0, limits.domainRecordMaxCharacters).toWellFormed())
+    .slice(0, hosting.domainRecordsShown)
+    .map((value) => value.slice(0, hosting.domainRecordMaxCharacters).toWellFormed())
 
 /** Actor of changes that the service itself makes in a project. */
 const service = { kind: "system", id: "hosting", name: "hosting" } as const
@@ -180,7 +180,7 @@ const makeVerify = Effect.gen(function* () {
   const view = yield* makeView
   const { nameServers } = (yield* Settings).hosting
   const queries = new FairSemaphore({
-    ...limits.domainQueries,
+    ...hosting.domainQueries,
     refuse: Effect.fail(new Unavailable())
   })
   const find = Effect.fnUntraced(function* ({ environmentId }: EnvironmentCaller, domain: string) {

@@ -4,8 +4,8 @@
  * upload in progress loses data.
  */
 import { DateTime, Effect, Layer } from "effect"
+import { hosting } from "#rpc/hosting/limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { hosting as limits } from "#rpc/limits"
 import { BlobRepository } from "#sql/hosting/blobs"
 import { DeploymentRepository } from "#sql/hosting/deployments"
 import { BlobStore } from "#server/platform/blobs/store"
@@ -32,10 +32,10 @@ export const makeCollect = Effect.gen(function* () {
         yield* deployments.lockAppIfAny(environmentId)
         yield* deployments.deleteUnfinished(
           environmentId,
-          DateTime.subtract(now, { seconds: limits.unfinishedSeconds })
+          DateTime.subtract(now, { seconds: hosting.unfinishedSeconds })
         )
         const since = DateTime.subtract(now, { days: retentionDays })
-        yield* deployments.deleteOld({ environmentId, since, kept: limits.keptDeployments })
+        yield* deployments.deleteOld({ environmentId, since, kept: hosting.keptDeployments })
       })
     )
   const removeBatch = (environmentId: EnvironmentId, before: DateTime.Utc) =>
@@ -53,7 +53,7 @@ export const makeCollect = Effect.gen(function* () {
   const collect = Effect.fnUntraced(function* (environmentId: EnvironmentId, now: DateTime.Utc) {
     yield* removeDeployments(environmentId, now)
     yield* rows.markOrphans({ environmentId, now })
-    const before = DateTime.subtract(now, { seconds: limits.orphanSeconds })
+    const before = DateTime.subtract(now, { seconds: hosting.orphanSeconds })
     yield* rows.forgetOrphans(environmentId, before)
     yield* Effect.repeat(removeBatch(environmentId, before), {
       until: (removed) => removed < batch

@@ -7,7 +7,8 @@ import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import type { NewDeployment } from "#rpc/hosting/api"
-import { hosting as limits, http as pages } from "#rpc/limits"
+import { hosting } from "#rpc/hosting/limits"
+import { http } from "#rpc/limits"
 import { apiGroup, mounted } from "#server/platform/api-group"
 import { requireCredentials, untilCredentialsEnd } from "#server/platform/credential-check"
 import { firstPageCursor, pageOf } from "#server/platform/pages"
@@ -44,7 +45,7 @@ const makeDeploymentHandlers = Effect.gen(function* () {
       return yield* deployments.activate(yield* CurrentEnvironment, ref)
     }),
     list: Effect.fnUntraced(function* ({
-      query: { cursor = firstPageCursor, limit = pages.pageDefault }
+      query: { cursor = firstPageCursor, limit = http.pageDefault }
     }: {
       readonly query: { readonly cursor?: number; readonly limit?: number }
     }) {
@@ -95,8 +96,8 @@ const makeDomainHandlers = Effect.gen(function* () {
 const makeUploadHandler = Effect.map(Blobs, (blobs) =>
   Effect.fnUntraced(function* ({ params: { sha256 }, request }: UploadRequest) {
     const environment = yield* CurrentEnvironment
-    if (Number(request.headers["content-length"]) > limits.blobMaxBytes) {
-      return yield* new PayloadTooLarge({ details: { limit: limits.blobMaxBytes } })
+    if (Number(request.headers["content-length"]) > hosting.blobMaxBytes) {
+      return yield* new PayloadTooLarge({ details: { limit: hosting.blobMaxBytes } })
     }
     const source = NodeHttpServerRequest.toIncomingMessage(request)
     if (!(source instanceof IncomingMessage)) return yield* new Unavailable()

@@ -1,7 +1,7 @@
 /** Rules of the file list of a deployment. */
 import type { DeployedFile } from "#rpc/hosting/api"
 import { InvalidRequest, type Issue } from "#rpc/errors/codes"
-import { hosting as limits } from "#rpc/limits"
+import { hosting } from "#rpc/hosting/limits"
 import { pathIssue, reservedPaths } from "#rpc/hosting/paths"
 
 /** The distinct contents of a deployment. */
@@ -14,11 +14,11 @@ export interface Contents {
 
 const issueAt = (index: number, field: string, text: string, path: string): Issue => ({
   path: `files[${index}].${field}`,
-  message: `${text} (${JSON.stringify(path.slice(0, limits.pathMaxCharacters))})`
+  message: `${text} (${JSON.stringify(path.slice(0, hosting.pathMaxCharacters))})`
 })
 
 export const invalidFiles = (issues: ReadonlyArray<Issue>): InvalidRequest =>
-  new InvalidRequest({ details: { issues: issues.slice(0, limits.issuesMax) } })
+  new InvalidRequest({ details: { issues: issues.slice(0, hosting.issuesMax) } })
 
 /**
  * Returns the issues of the files. Refuses paths that differ only in case, since they are one file on
@@ -35,8 +35,8 @@ export const manifestIssues = (files: ReadonlyArray<DeployedFile>): ReadonlyArra
     else if (paths.has(folded)) {
       issues.push(issueAt(index, "path", "Another file has this path, apart from case", path))
     }
-    if (path === reservedPaths.settings && size > limits.settingsMaxBytes) {
-      const text = `Expected at most ${limits.settingsMaxBytes} bytes`
+    if (path === reservedPaths.settings && size > hosting.settingsMaxBytes) {
+      const text = `Expected at most ${hosting.settingsMaxBytes} bytes`
       issues.push(issueAt(index, "size", text, path))
     }
     if ((sizes.get(sha256) ?? size) !== size) {
@@ -44,7 +44,7 @@ export const manifestIssues = (files: ReadonlyArray<DeployedFile>): ReadonlyArra
     }
     paths.add(folded)
     sizes.set(sha256, size)
-    if (issues.length >= limits.issuesMax) break
+    if (issues.length >= hosting.issuesMax) break
   }
   return issues
 }

@@ -5,7 +5,8 @@
 import { type FileHandle, open, readFile } from "node:fs/promises"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Context, Effect, Exit, Layer } from "effect"
-import { hosting as limits, http } from "#rpc/limits"
+import { hosting } from "#rpc/hosting/limits"
+import { http } from "#rpc/limits"
 import { matchesTag } from "#server/platform/entity-tags"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
 import { Meter } from "#server/platform/meter"
@@ -342,9 +343,10 @@ const makeSendFile = Effect.gen(function* () {
   const meter = yield* Meter
   const { gauge } = yield* readings
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const cache = new BodyCache(limits.bodyCacheBytes)
-  const pool = new BufferPool(limits.pieces)
-  const downloads = new FairSemaphore({ ...limits.downloads, refuse: Effect.fail("busy" as const) })
+  const cache = new BodyCache(hosting.bodyCacheBytes)
+  const pool = new BufferPool(hosting.pieces)
+  const busy = Effect.fail("busy" as const)
+  const downloads = new FairSemaphore({ ...hosting.downloads, refuse: busy })
   gauge("svc_hosting_cached_bytes", "Bytes of hosted files in memory.", () => cache.bytes)
 
   const sendBody = (delivery: Delivery, body: Buffer): void => {
@@ -367,7 +369,7 @@ const makeSendFile = Effect.gen(function* () {
         )
       )
     }
-    if (sizeOf(file, form) > limits.cachedBodyMaxBytes) {
+    if (sizeOf(file, form) > hosting.cachedBodyMaxBytes) {
       return yield* Effect.tryPromise(() =>
         stream(path, delivery, pool, (bytes) => meter.add(app.environmentId, "egressBytes", bytes))
       )

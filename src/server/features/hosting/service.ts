@@ -15,8 +15,8 @@ import {
   type Unavailable
 } from "#rpc/errors/codes"
 import type { Deployment, DeployedFile, Hosting, NewDeployment } from "#rpc/hosting/api"
+import { hosting } from "#rpc/hosting/limits"
 import { type DeploymentId, type EnvironmentId, newId } from "#rpc/ids"
-import { hosting as limits } from "#rpc/limits"
 import { AppRepository } from "#sql/hosting/apps"
 import { BlobRepository } from "#sql/hosting/blobs"
 import { DeploymentRepository, type DeploymentRow, parseRef } from "#sql/hosting/deployments"
@@ -220,8 +220,8 @@ const makeCreate = Effect.gen(function* () {
     const issues = manifestIssues(files)
     if (issues.length > 0) return yield* invalidFiles(issues)
     const { totalBytes } = contentsOf(files)
-    if (totalBytes > limits.deploymentMaxBytes) {
-      return yield* new PayloadTooLarge({ details: { limit: limits.deploymentMaxBytes } })
+    if (totalBytes > hosting.deploymentMaxBytes) {
+      return yield* new PayloadTooLarge({ details: { limit: hosting.deploymentMaxBytes } })
     }
     const { id: createdBy } = yield* CurrentActor
     const id = yield* Effect.provideService(newId.deployment, SecureRandom.SecureRandom, random)
@@ -244,7 +244,7 @@ const makeCreate = Effect.gen(function* () {
           { ...row, message: message ?? null, fileCount, totalBytes },
           files
         )
-        yield* deployments.trimUnfinished(environmentId, limits.unfinishedMax)
+        yield* deployments.trimUnfinished(environmentId, hosting.unfinishedMax)
         yield* audit.record(environment, {
           action: "deployment.create",
           target: { kind: "deployment", id },
@@ -298,7 +298,7 @@ const makeComplete = Effect.gen(function* () {
     // A node that was asked for this version before knows that there was none.
     yield* invalidation.publish({ kind: "config", id: environmentId })
     const since = DateTime.subtract(now, { days: retentionDays })
-    yield* deployments.deleteOld({ environmentId, since, kept: limits.keptDeployments })
+    yield* deployments.deleteOld({ environmentId, since, kept: hosting.keptDeployments })
     yield* audit.record(environment, eventOf("deployment.finalize", row))
   })
 })

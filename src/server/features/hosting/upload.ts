@@ -11,7 +11,8 @@ import { pipeline } from "node:stream/promises"
 import { constants, createBrotliCompress, createGzip } from "node:zlib"
 import { Data, Effect } from "effect"
 import { BlobHashMismatch, Unavailable } from "#rpc/errors/codes"
-import { hosting as limits, http } from "#rpc/limits"
+import { hosting } from "#rpc/hosting/limits"
+import { http } from "#rpc/limits"
 import { extendBodyDeadline } from "#server/platform/body-deadlines"
 import { BlobStore, BlobStoreError } from "#server/platform/blobs/store"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
@@ -98,7 +99,7 @@ const worthwhile = 0.9
 /** Compresses received files and stores them, with a bound on concurrent compressions. */
 export const makeCompress = Effect.map(BlobStore, (store) => {
   const permits = new FairSemaphore({
-    ...limits.compressions,
+    ...hosting.compressions,
     refuse: Effect.fail(new Unavailable())
   })
   const compress = Effect.fnUntraced(function* (
@@ -122,7 +123,7 @@ export const makeCompress = Effect.map(BlobStore, (store) => {
   const none = { brotliBytes: null, gzipBytes: null }
   /** Stores the compressed forms of a file under the keys `<key>.br` and `<key>.gz`. */
   return (environmentId: string, file: string, size: number, key: string) =>
-    size < limits.compressMinBytes
+    size < hosting.compressMinBytes
       ? Effect.succeed(none)
       : permits.withPermit(environmentId)(
           Effect.all({

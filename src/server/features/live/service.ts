@@ -5,12 +5,13 @@
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { NotFound, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import { type EnvironmentId, RoomId } from "#rpc/ids"
-import { projects as limits, voice } from "#rpc/limits"
 import type { LiveCalls, LiveRoom, LiveRunners } from "#rpc/live"
+import { liveLimits } from "#rpc/live"
 import { type NodeReport, NodeRepository } from "#sql/live/nodes"
 import { type LiveCall, LiveRepository } from "#sql/live/reports"
 import { LiveRoomRepository } from "#sql/live/rooms"
 import { decodeSnapshot } from "#entities/room/snapshot"
+import { voiceCalls } from "#entities/voice-session/model"
 import { Settings } from "#server/platform/settings/settings"
 
 type Snapshot = Effect.Success<ReturnType<typeof decodeSnapshot>>
@@ -21,7 +22,7 @@ const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(m
 
 /** Time since which node reports are valid. Older reports are of stopped nodes. */
 const trustedSince = Effect.map(DateTime.now, (now) =>
-  DateTime.subtract(now, { milliseconds: limits.liveTrustMillis })
+  DateTime.subtract(now, { milliseconds: liveLimits.trustMillis })
 )
 
 const memberView = (member: Snapshot["members"][number]): LiveRoom["members"][number] => {
@@ -61,7 +62,7 @@ const roomView = (snapshot: Snapshot, runner: string | null): LiveRoom => {
 
 const callView = ({ endsAt, ...call }: LiveCall): LiveCalls["calls"][number] => ({
   ...call,
-  startedAt: iso(endsAt - voice.callSeconds * 1000),
+  startedAt: iso(endsAt - voiceCalls.callSeconds * 1000),
   endsAt: iso(endsAt)
 })
 
@@ -117,9 +118,9 @@ export class LiveViews extends Context.Service<LiveViews>()("server/features/liv
         const found = yield* reports.read({ environmentId, since: yield* trustedSince })
         const calls = found.flatMap(({ document }) => document.calls ?? [])
         return {
-          calls: calls.slice(0, limits.liveCallsMax).map(callView),
+          calls: calls.slice(0, liveLimits.callsMax).map(callView),
           truncated:
-            calls.length > limits.liveCallsMax || found.some(({ document }) => document.truncated)
+            calls.length > liveLimits.callsMax || found.some(({ document }) => document.truncated)
         }
       }),
       /** Reads the runners, for developers of a service outside production. */

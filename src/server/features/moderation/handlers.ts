@@ -8,7 +8,7 @@ import type { AppealStatus } from "#rpc/appeals"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { NotFound, InvalidToken, PlayerNotFound, TokenExpired } from "#rpc/errors/codes"
 import { AppealId } from "#rpc/ids"
-import { http as pages } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import type { AppealItem, Ban } from "#rpc/moderation"
 import { PlayerRepository } from "#sql/players"
 import { apiGroup, mounted } from "#server/platform/api-group"
@@ -140,7 +140,7 @@ const makeAppeals = Effect.gen(function* () {
   return {
     appeals: Effect.fnUntraced(function* ({ query }: { readonly query: ListQuery }) {
       const { environmentId } = yield* CurrentEnvironment
-      const { cursor, limit = pages.pageDefault, status = null } = query
+      const { cursor, limit = http.pageDefault, status = null } = query
       const after = afterCursor(cursor)
       const page = { environmentId, status, after, limit: limit + 1 }
       const found = yield* sanctions.appeals(page)

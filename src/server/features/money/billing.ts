@@ -5,11 +5,14 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { PrepaidRequired } from "#rpc/errors/codes"
 import type { ProjectId } from "#rpc/ids"
-import { money as limits } from "#rpc/limits"
+import { secondsPerHour } from "#rpc/units"
 import { LedgerRepository } from "#sql/money/ledger"
 import { MeteringRepository } from "#sql/money/usage"
 import { Settings } from "#server/platform/settings/settings"
 import { Ledger } from "./ledger.ts"
+
+/** Functions are suspended when money has been owed for this long. */
+const owedSeconds = 72 * secondsPerHour
 
 export class Billing extends Context.Service<
   Billing,
@@ -46,7 +49,7 @@ export class Billing extends Context.Service<
           const since = yield* postings.owedSince(payer.value)
           if (Option.isNone(since)) return false
           const now = yield* DateTime.now
-          const end = DateTime.add(since.value, { seconds: limits.owedSeconds })
+          const end = DateTime.add(since.value, { seconds: owedSeconds })
           return DateTime.isLessThanOrEqualTo(end, now)
         })
       })

@@ -15,16 +15,25 @@ import {
   type RateLimited
 } from "#rpc/errors/codes"
 import { CheckoutId, newId } from "#rpc/ids"
-import { idempotency, money as limits, throttles as throttleLimits } from "#rpc/limits"
 import type { Checkout, NewCheckout } from "#rpc/money"
+import { secondsPerHour } from "#rpc/units"
 import { CheckoutRepository, type CheckoutRow } from "#sql/money/checkouts"
 import { LedgerRepository } from "#sql/money/ledger"
 import { makeTransaction } from "#server/platform/database"
-import { checkKey } from "#server/platform/idempotency"
+import { checkKey, idempotencyKeptSeconds } from "#server/platform/idempotency"
 import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { Throttles } from "#server/platform/throttles"
 import { PaymentProvider } from "./provider.ts"
+
+/** The amount of a checkout. */
+const cents = { min: 500, max: 1_000_000, unit: "cents" } as const
+
+/** Time for which a checkout can be paid; the provider allows at most a day. */
+const checkoutSeconds = 23 * secondsPerHour
+
+/** Checkouts that one developer starts. */
+export const checkoutThrottle = { burst: 20, seconds: secondsPerHour } as const
 
 type StartError =
   | InvalidAmount
@@ -72,15 +81,13 @@ const viewOf = ({ amount, expiresAt, id, status }: CheckoutRow, url: string): Ch
   expiresAt: DateTime.formatIso(expiresAt)
 })
 
-const { checkoutCentsMax: max, checkoutCentsMin: min } = limits
-
 const checkAmount = (amount: number): Effect.Effect<bigint, InvalidAmount> =>
-  Number.isInteger(amount) && amount >= min && amount <= max
+  Number.isInteger(amount) && amount >= cents.min && amount <= cents.max
     ? Effect.succeed(BigInt(amount))
     : Effect.fail(
         new InvalidAmount({
-          message: `Expected a whole number of cents from ${min} to ${max}.`,
-          details: { min, max, unit: "cents" }
+          message: `Expected a whole number of cents from ${cents.min} to ${cents.max}.`,
+          details: cents
         })
       )
 
@@ -90,7 +97,7 @@ const findByKey = (
   { createdAt, developerId }: CheckoutRow,
   key: string
 ) => {
-  const since = DateTime.subtract(createdAt, { seconds: idempotency.keptSeconds })
+  const since = DateTime.subtract(createdAt, { seconds: idempotencyKeptSeconds })
   return repository.findByKey({ developerId, key, since })
 }
 
@@ -110,7 +117,7 @@ const makeStart = Effect.gen(function* () {
   const takePlace = Effect.fnUntraced(function* (row: CheckoutRow, key: string | undefined) {
     const found = key === undefined ? Option.none() : yield* findByKey(repository, row, key)
     if (Option.isSome(found) && found.value.url !== null) return
-    yield* throttles.take(throttleLimits.checkouts, `checkout:${row.developerId}`)
+    yield* throttles.take(checkoutThrottle, `checkout:${row.developerId}`)
   })
 
   /** Returns the checkout of the key, or inserts a new one. */
@@ -152,7 +159,7 @@ const makeStart = Effect.gen(function* () {
         url: null,
         paymentId: null,
         createdAt,
-        expiresAt: DateTime.add(createdAt, { seconds: limits.checkoutSeconds })
+        expiresAt: DateTime.add(createdAt, { seconds: checkoutSeconds })
       }
       yield* takePlace(row, key)
       const checkout = yield* transaction(findOrInsert(row, key ?? null))

@@ -3,7 +3,7 @@ import { DateTime, Effect, Layer } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentDeveloper } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
-import { http as pages } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import type { LedgerEntry, PrepaidBalance } from "#rpc/money"
 import { type EntryRow, LedgerRepository } from "#sql/money/ledger"
 import { apiGroup } from "#server/platform/api-group"
@@ -53,7 +53,7 @@ const MoneyGroup = apiGroup(
           invite: granted + invitePending > 0n ? credit : null
         }
       }),
-      ledger: Effect.fnUntraced(function* ({ query: { cursor, limit = pages.pageDefault } }) {
+      ledger: Effect.fnUntraced(function* ({ query: { cursor, limit = http.pageDefault } }) {
         const { developerId } = yield* CurrentDeveloper
         if (!enabled) return { entries: [], nextCursor: null }
         const found = yield* repository.page({

@@ -5,10 +5,11 @@
 import { Array, Context, DateTime, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { type DeveloperId, newId } from "#rpc/ids"
-import { money as limits } from "#rpc/limits"
 import { type LedgerAccount, type LedgerKind, LedgerRepository } from "#sql/money/ledger"
 import { makeTransaction } from "#server/platform/database"
 import { type Balances, confirmInvite, grantInvite, type Movement } from "./postings.ts"
+
+export const inviteCreditCents = 500n
 
 /** Event that moves money of one developer. */
 export interface LedgerEvent {
@@ -54,7 +55,7 @@ export class Ledger extends Context.Service<
             kind: "invite",
             source: `invite:${developerId}`,
             description: "Credit of an invitation",
-            movement: grantInvite(pending ? "invite_pending" : "invite", limits.inviteCreditCents)
+            movement: grantInvite(pending ? "invite_pending" : "invite", inviteCreditCents)
           }),
         confirmInvite: (developerId) =>
           post({

@@ -5,13 +5,16 @@
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { CheckoutId } from "#rpc/ids"
-import { money as limits } from "#rpc/limits"
+import { secondsPerDay } from "#rpc/units"
 import { CheckoutRepository, type CheckoutRow, type ReturnRow } from "#sql/money/checkouts"
 import { LedgerRepository } from "#sql/money/ledger"
 import { makeTransaction, sweepDaily } from "#server/platform/database"
 import { Ledger } from "./ledger.ts"
 import { creditFrom, returnToProvider } from "./postings.ts"
 import type { PaymentFact, ReturnFact, SessionFact } from "./provider.ts"
+
+/** Refunds and disputes of payments that are not ours are forgotten after this time. */
+const foreignReturnSeconds = 90 * secondsPerDay
 
 const decodeId = Schema.decodeUnknownOption(CheckoutId)
 
@@ -38,7 +41,7 @@ export class Payments extends Context.Service<
       const applySession = yield* makeApplySession
       const applyReturn = yield* makeApplyReturn
       yield* sweepDaily("Refunds of foreign payments", (now) =>
-        repository.sweepReturns(DateTime.subtract(now, { seconds: limits.foreignReturnSeconds }))
+        repository.sweepReturns(DateTime.subtract(now, { seconds: foreignReturnSeconds }))
       )
       return Payments.of({
         apply: Effect.fn("Payments.apply")((fact: PaymentFact) =>

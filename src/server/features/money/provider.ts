@@ -5,10 +5,16 @@
 import { Clock, Context, Effect, Layer, Redacted, Schema } from "effect"
 import type { Stripe } from "stripe"
 import { type InvalidRequest, PaymentsUnavailable } from "#rpc/errors/codes"
-import { money as limits } from "#rpc/limits"
 import type { CheckoutRow } from "#sql/money/checkouts"
 import { invalidField } from "#server/platform/invalid-request"
 import { Settings } from "#server/platform/settings/settings"
+
+/** Age at which a signed event is refused. */
+const eventToleranceSeconds = 300
+const providerMillis = 10_000
+
+/** Events and open checkouts that one reconciliation reads, of each. */
+export const reconciledMax = 10_000
 
 /** State of a checkout's session at the provider. */
 export interface SessionFact {
@@ -181,7 +187,7 @@ const unavailable = new PaymentsUnavailable({
 
 const notSigned = invalidField(
   "headers.stripe-signature",
-  `Expected the signature of this body, dated at most ${limits.eventToleranceSeconds} seconds from now`
+  `Expected the signature of this body, dated at most ${eventToleranceSeconds} seconds from now`
 )
 
 /**
@@ -190,7 +196,7 @@ const notSigned = invalidField(
  */
 const isEarly = (signature: string, nowMillis: number): boolean =>
   Array.from(signature.matchAll(/(?:^|,)\s*t=(\d+)/g)).some(
-    ([, seconds]) => Number(seconds) - nowMillis / 1000 > limits.eventToleranceSeconds
+    ([, seconds]) => Number(seconds) - nowMillis / 1000 > eventToleranceSeconds
   )
 
 /** Base URL in place of that of Stripe's API: tests provide that of their simulator. */
@@ -205,7 +211,7 @@ const makeSdk = (secretKey: Redacted.Redacted, url: URL | undefined) =>
     Effect.promise(async () => {
       const { Stripe: Sdk } = await import("stripe")
       return new Sdk(Redacted.value(secretKey), {
-        timeout: limits.providerMillis,
+        timeout: providerMillis,
         maxNetworkRetries: 2,
         telemetry: false,
         ...(url === undefined
@@ -249,7 +255,7 @@ const make = Effect.gen(function* () {
       call("list events", (stripe) =>
         stripe.events
           .list({ types: [...eventTypes], created: { gte: since }, limit: 100 })
-          .autoPagingToArray({ limit: limits.reconciledMax })
+          .autoPagingToArray({ limit: reconciledMax })
       ),
     verify: Effect.fnUntraced(function* (body, signature) {
       const stripe = yield* sdk
@@ -262,7 +268,7 @@ const make = Effect.gen(function* () {
               body,
               signature,
               Redacted.value(secret),
-              limits.eventToleranceSeconds,
+              eventToleranceSeconds,
               undefined,
               now
             )

@@ -3,11 +3,17 @@
  * webhook delivered, and reads the expired checkouts.
  */
 import { Cause, DateTime, Effect, Layer, Option } from "effect"
-import { money as limits } from "#rpc/limits"
+import { secondsPerHour, secondsPerDay } from "#rpc/units"
 import { CheckoutRepository, type CheckoutRow } from "#sql/money/checkouts"
 import { sweepHourly } from "#server/platform/database"
 import { Payments } from "./payments.ts"
-import { factOf, PaymentProvider } from "./provider.ts"
+import { factOf, PaymentProvider, reconciledMax } from "./provider.ts"
+
+/** The provider lists events of this time. */
+const reconciledSeconds = 29 * secondsPerDay
+
+/** Events before the last reconciliation that the next one reads again. */
+const reconciledOverlapSeconds = 2 * secondsPerHour
 
 /** Applies provider events and states of expired checkouts that this service may have missed. */
 export const makeReconcile = Effect.gen(function* () {
@@ -19,8 +25,8 @@ export const makeReconcile = Effect.gen(function* () {
   const applyEvents = Effect.fnUntraced(function* (now: DateTime.Utc) {
     const { until } = Option.getOrElse(yield* repository.reconciledUntil, () => ({ until: now }))
     const from = DateTime.max(
-      DateTime.subtract(until, { seconds: limits.reconciledOverlapSeconds }),
-      DateTime.subtract(now, { seconds: limits.reconciledSeconds })
+      DateTime.subtract(until, { seconds: reconciledOverlapSeconds }),
+      DateTime.subtract(now, { seconds: reconciledSeconds })
     )
     const events = yield* provider.listEvents(Math.floor(from.epochMilliseconds / 1000))
     // Oldest first, so that a stop in between leaves a history without gaps.
@@ -33,7 +39,7 @@ export const makeReconcile = Effect.gen(function* () {
       if (Option.isSome(fact) && fact.value !== undefined) yield* payments.apply(fact.value)
     }
     // The list is cut at its oldest end: what is missing is logged, not forgotten in silence.
-    if (events.length === limits.reconciledMax) {
+    if (events.length === reconciledMax) {
       yield* Effect.logWarning("Failed to reconcile all payments: the provider has more events")
     }
     yield* repository.setReconciled(now)
@@ -47,7 +53,7 @@ export const makeReconcile = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (now: DateTime.Utc) {
     yield* applyEvents(now)
-    const expired = yield* repository.listExpired({ now, limit: limits.reconciledMax })
+    const expired = yield* repository.listExpired({ now, limit: reconciledMax })
     yield* Effect.forEach(expired, readExpired, { discard: true })
   })
 })

@@ -6,11 +6,19 @@ import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
-import { oauth as limits, sessions } from "#rpc/limits"
+import { secondsPerDay } from "#rpc/units"
 import { FlowRepository } from "#sql/oauth/flows"
 import { sweepHourly } from "#server/platform/database"
 import { randomSecret, Secrets, sha256 } from "#server/platform/secrets"
 import { ProviderProfile } from "./profiles.ts"
+
+export const oauthFlows = {
+  oauthCodeSeconds: 60,
+  /** Time that a person may take at the provider. */
+  stateSeconds: 600,
+  /** A name that Apple sends once waits for this long for a completed sign-in. */
+  detailsSeconds: 7 * secondsPerDay
+} as const
 
 /** Data of a flow between the redirect to the provider and its callback. */
 export const AuthorizationState = Schema.Struct({
@@ -98,9 +106,9 @@ export class FlowStore extends Context.Service<
       const repository = yield* FlowRepository
       const random = yield* SecureRandom.SecureRandom
       const newSecret = Effect.provideService(randomSecret, SecureRandom.SecureRandom, random)
-      const states = yield* makeSealedStore(AuthorizationState, limits.stateSeconds)
-      const results = yield* makeSealedStore(AuthorizationResult, sessions.oauthCodeSeconds)
-      const details = yield* makeSealedStore(FirstDetails, limits.detailsSeconds)
+      const states = yield* makeSealedStore(AuthorizationState, oauthFlows.stateSeconds)
+      const results = yield* makeSealedStore(AuthorizationResult, oauthFlows.oauthCodeSeconds)
+      const details = yield* makeSealedStore(FirstDetails, oauthFlows.detailsSeconds)
       yield* sweepHourly("OAuth flows", repository.sweep)
       return FlowStore.of({
         saveState: Effect.fnUntraced(function* (context, data) {

@@ -5,7 +5,7 @@ import { Api } from "#rpc/api"
 import { CurrentEnvironment, type PlayerCaller, OptionalPlayer } from "#rpc/auth"
 import { Unauthorized } from "#rpc/errors/codes"
 import { Provider } from "#rpc/identities"
-import { throttles as limits } from "#rpc/limits"
+import { oauthThrottles } from "#rpc/oauth/limits"
 import { ProviderGate, type ProviderReturn } from "#rpc/oauth/sign-in"
 import { apiGroup } from "#server/platform/api-group"
 import { makeThrottleAddress } from "#server/platform/throttle-guard"
@@ -38,7 +38,7 @@ const Handlers = apiGroup(
       { params, request }: CallbackRequest,
       returned: ProviderReturn
     ) {
-      yield* throttleAddress(limits.oauthReturnPerAddress, "oauthReturn", request)
+      yield* throttleAddress(oauthThrottles.returnPerAddress, "oauthReturn", request)
       const url = yield* browser.callback(params.provider, returned)
       return Option.match(url, { onNone: () => expiredPage, onSome: redirectTo })
     })
@@ -48,7 +48,7 @@ const Handlers = apiGroup(
         const environment = yield* CurrentEnvironment
         const player = yield* OptionalPlayer
         yield* throttleAddress(
-          limits.oauthStartPerAddress,
+          oauthThrottles.startPerAddress,
           `oauthStart:${environment.environmentId}`,
           request
         )
@@ -59,7 +59,7 @@ const Handlers = apiGroup(
       startByLink: Effect.fnUntraced(function* ({ params: { provider }, query, request }) {
         const environment = yield* CurrentEnvironment
         yield* throttleAddress(
-          limits.oauthStartPerAddress,
+          oauthThrottles.startPerAddress,
           `oauthStart:${environment.environmentId}`,
           request
         )
@@ -79,14 +79,14 @@ const Handlers = apiGroup(
       exchange: Effect.fnUntraced(function* ({ headers, payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
         const action = `oauthExchange:${environmentId}`
-        yield* throttleAddress(limits.oauthExchangePerAddress, action, request)
+        yield* throttleAddress(oauthThrottles.exchangePerAddress, action, request)
         return yield* browser.exchange(environmentId, payload, headers["idempotency-key"])
       }),
       native: Effect.fnUntraced(function* ({ headers, params: { provider }, payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
         const player = yield* OptionalPlayer
         yield* throttleAddress(
-          limits.oauthNativePerAddress,
+          oauthThrottles.nativePerAddress,
           `oauthNative:${environmentId}`,
           request
         )

@@ -6,9 +6,13 @@
 import { DateTime, Effect } from "effect"
 import { createRemoteJWKSet, customFetch, errors, jwtVerify, type RemoteJWKSet } from "jose"
 import { InvalidToken } from "#rpc/errors/codes"
-import { oauth as limits } from "#rpc/limits"
 import type { SignInProvider } from "./definitions.ts"
-import { idTokenAlgorithm, ProviderError, type ProviderHttp } from "./provider-http.ts"
+import {
+  idTokenAlgorithm,
+  ProviderError,
+  type ProviderHttp,
+  providerRequests
+} from "./provider-http.ts"
 
 /** The claims of an id token. */
 export type Claims = Readonly<Record<string, unknown>>
@@ -35,7 +39,7 @@ export const makeVerifyIdToken = ({ definitions, fetchWithin }: ProviderHttp) =>
   for (const { profile, provider, targets } of Object.values(definitions)) {
     if (profile.source !== "id-token") continue
     const keys = createRemoteJWKSet(new URL(profile.jwks), {
-      timeoutDuration: limits.requestMillis,
+      timeoutDuration: providerRequests.requestMillis,
       cacheMaxAge: keySetMillis,
       cooldownDuration: keySetRetryMillis,
       // All tenants share the key sets.

@@ -3,7 +3,8 @@
  * an account by email address. The decoder drops values that the service cannot store or show.
  */
 import { Effect, Schema } from "effect"
-import { email as emails, sessions } from "#rpc/limits"
+import { emailLimits } from "#rpc/email"
+import { displayNameMaxCharacters } from "#rpc/players"
 import { lineIssue, nameFrom } from "#rpc/text"
 
 /** User of a provider. */
@@ -22,7 +23,7 @@ export type ProviderProfile = typeof ProviderProfile.Type
 
 /** Cuts a name to the limits of display names; undefined if nothing remains. */
 export const displayNameOf = (name: string | null): string | undefined =>
-  nameFrom(name ?? "", sessions.displayNameMaxCharacters)
+  nameFrom(name ?? "", displayNameMaxCharacters)
 
 /** Returns the value if it is displayable text of at most `max` characters, else null. */
 const textOr = (value: unknown, max: number): string | null => {
@@ -56,7 +57,7 @@ const decodeProfile = Schema.decodeUnknownEffect(ProviderProfile)
 
 const profileOf = (raw: RawProfile) => {
   const { avatarUrl, email, emailVerified, name, subject, username } = raw
-  const address = textOr(email, emails.addressMaxCharacters)
+  const address = textOr(email, emailLimits.addressMaxCharacters)
   return decodeProfile({
     subject,
     email: address,

@@ -5,12 +5,18 @@
 import { Clock, Data, Effect } from "effect"
 import { importPKCS8, SignJWT } from "jose"
 import * as oauth from "oauth4webapi"
-import { oauth as limits } from "#rpc/limits"
+import { KiB } from "#rpc/units"
 import { Outgoing, type TargetPolicy } from "#server/platform/outgoing"
 import { Settings } from "#server/platform/settings/settings"
 import { currentTenant } from "#server/platform/tenant"
 import { providerDefinitions, type SignInProvider } from "./definitions.ts"
 import type { Credentials } from "./providers.ts"
+
+export const providerRequests = {
+  /** Timeout of a request to a provider. */
+  requestMillis: 5000,
+  answerMaxBytes: 256 * KiB
+} as const
 
 /** Error: the provider is unreachable, or its response is invalid. */
 export class ProviderError extends Data.TaggedError("ProviderError")<{
@@ -59,8 +65,8 @@ const makeFetch = Effect.gen(function* () {
         method: method === "POST" ? "POST" : "GET",
         body: body instanceof URLSearchParams ? body.toString() : undefined,
         headers: Object.fromEntries(new Headers(headers)),
-        timeoutMillis: limits.requestMillis,
-        answerMaxBytes: limits.answerMaxBytes,
+        timeoutMillis: providerRequests.requestMillis,
+        answerMaxBytes: providerRequests.answerMaxBytes,
         targets
       })
       const response = Effect.map(

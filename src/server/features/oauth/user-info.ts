@@ -1,6 +1,5 @@
 /** Fetches the profile of an access token from the user info endpoint of a provider. */
 import { Effect, Option, Schema } from "effect"
-import { oauth as limits } from "#rpc/limits"
 import type { ResolvedDefinition, SignInProvider } from "./definitions.ts"
 import {
   profileFromDiscord,
@@ -8,7 +7,7 @@ import {
   profileFromX,
   type ProviderProfile
 } from "./profiles.ts"
-import { ProviderError, type ProviderHttp } from "./provider-http.ts"
+import { ProviderError, type ProviderHttp, providerRequests } from "./provider-http.ts"
 
 type UserInfo = Extract<ResolvedDefinition["profile"], { readonly source: "user-info" }>
 
@@ -49,8 +48,8 @@ export const makeFetchProfile = ({ definitions, outgoing }: ProviderHttp) => {
           accept: "application/json",
           "user-agent": userAgent
         },
-        timeoutMillis: limits.requestMillis,
-        answerMaxBytes: limits.answerMaxBytes,
+        timeoutMillis: providerRequests.requestMillis,
+        answerMaxBytes: providerRequests.answerMaxBytes,
         targets: definitions[provider].targets
       }),
       ({ message }) => new ProviderError({ reason: message })

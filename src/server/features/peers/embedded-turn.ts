@@ -10,7 +10,10 @@ import { networkInterfaces } from "node:os"
 import { Effect, type Scope } from "effect"
 import { createServer } from "turn-server"
 import { TurnUnavailable } from "#rpc/errors/codes"
-import { turn } from "#rpc/limits"
+
+/** Allocations of the embedded server: of one player, and of all. */
+const embeddedUserQuota = 16
+const embeddedTotalQuota = 200
 
 const loopback = "127.0.0.1"
 
@@ -46,8 +49,8 @@ export const startEmbeddedTurn = (options: {
       auth: { mechanism: "long-term", realm: "player-backend", secret },
       relay: { ip: address, externalIp: address },
       allowLoopback: address === loopback,
-      userQuota: turn.embeddedUserQuota,
-      totalQuota: turn.embeddedTotalQuota
+      userQuota: embeddedUserQuota,
+      totalQuota: embeddedTotalQuota
     })
     server.on("beforePermission", decide)
     server.on("beforeChannelBind", decide)

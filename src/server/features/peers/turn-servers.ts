@@ -7,10 +7,12 @@ import { Clock, Context, DateTime, Effect, Layer, Redacted, Scope } from "effect
 import { SecureRandom } from "effect/crypto"
 import { Base64 } from "effect/encoding"
 import { TurnUnavailable } from "#rpc/errors/codes"
-import { turn } from "#rpc/limits"
 import type { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
+import { secondsPerHour } from "#rpc/units"
 import { Settings } from "#server/platform/settings/settings"
 import { startEmbeddedTurn } from "./embedded-turn.ts"
+
+export const credentialSeconds = secondsPerHour
 
 const isTurnUrl = (url: string): boolean => /^turns?:/i.test(url)
 
@@ -99,7 +101,7 @@ export class TurnServers extends Context.Service<
         serversFor: Effect.fnUntraced(function* (
           player,
           iceTransportPolicy,
-          seconds = turn.credentialSeconds
+          seconds = credentialSeconds
         ) {
           const relay = configured ?? (yield* embedded)
           const relayOnly = iceTransportPolicy === "relay"

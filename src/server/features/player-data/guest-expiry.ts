@@ -4,12 +4,17 @@
  * a player's own deletion.
  */
 import { DateTime, Effect, Layer } from "effect"
-import { guests as limits } from "#rpc/limits"
 import { ExpiredGuestRepository } from "#sql/player-data/expired-guests"
 import { sweepHourly } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 import type { PlayerRef } from "../moderation/service.ts"
 import { PlayerData } from "./service.ts"
+
+/** Guests that are found with one statement. */
+const expiryBatch = 100
+
+/** Time for which one process deletes before another one may. */
+const expiryClaimSeconds = 30 * 60
 
 const makeSweep = Effect.gen(function* () {
   const data = yield* PlayerData
@@ -32,17 +37,17 @@ const makeSweep = Effect.gen(function* () {
     let after = ""
     let removed = 0
     while (DateTime.isLessThan(yield* DateTime.now, until)) {
-      const page = yield* repository.page({ after, expiredBefore, limit: limits.expiryBatch })
+      const page = yield* repository.page({ after, expiredBefore, limit: expiryBatch })
       for (const guest of page) removed += yield* remove(guest)
       const last = page.at(-1)
-      if (last === undefined || page.length < limits.expiryBatch) break
+      if (last === undefined || page.length < expiryBatch) break
       after = last.playerId
     }
     return removed
   })
 
   return Effect.fn("GuestExpiry.sweep")(function* (now: DateTime.Utc, days: number) {
-    const until = DateTime.add(now, { seconds: limits.expiryClaimSeconds })
+    const until = DateTime.add(now, { seconds: expiryClaimSeconds })
     if (!(yield* repository.claim({ now, until }))) return
     const removed = yield* removeAll(DateTime.subtract(now, { days }), until).pipe(
       Effect.ensuring(repository.release(now))

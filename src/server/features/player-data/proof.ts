@@ -5,7 +5,6 @@
  */
 import { Effect } from "effect"
 import { InvalidCredentials } from "#rpc/errors/codes"
-import { throttles as limits } from "#rpc/limits"
 import type { DeletionProof } from "#rpc/player-data"
 import { IdentityRepository } from "#sql/identities"
 import { Passwords } from "#server/platform/passwords"
@@ -13,6 +12,9 @@ import { countFailures } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import type { PlayerRef } from "../moderation/service.ts"
 import { Sessions } from "../sessions/service.ts"
+
+/** Failed confirmations of a player's deletion. */
+const deletionPerPlayer = { burst: 10, seconds: 900 } as const
 
 /** Fails unless the proof belongs to the player. */
 export const makeRequireProof = Effect.gen(function* () {
@@ -45,9 +47,7 @@ export const makeRequireProof = Effect.gen(function* () {
   })
 
   return (player: PlayerRef, proof: DeletionProof) => {
-    const guard = countFailures(throttles, [
-      [limits.deletionPerPlayer, `deletion:${player.playerId}`]
-    ])
+    const guard = countFailures(throttles, [[deletionPerPlayer, `deletion:${player.playerId}`]])
     return guard(requireProof(player, proof))
   }
 })

@@ -4,12 +4,18 @@
 import { Context, DateTime, Effect, Layer, Option, type Scope, Semaphore, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { PlayerNotFound, RateLimited, type Unavailable } from "#rpc/errors/codes"
-import { exports as limits } from "#rpc/limits"
 import { PlayerDataRepository } from "#sql/player-data/repository"
 import { PlayerRepository } from "#sql/players"
 import { type LargeProperty, PlayerParts } from "#server/platform/player-parts"
 import type { PlayerRef } from "../moderation/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
+
+/** Exports of a player's data: one at a time for each player and node. */
+const exportLimits = {
+  /** Reads of one process at a time, over all exports. */
+  readsMax: 4,
+  retryAfterSeconds: 10
+} as const
 
 /**
  * JSON text of an export. Reads the next value of a large property after the client has read the one
@@ -65,12 +71,12 @@ const makeExport = Effect.gen(function* () {
   const view = yield* makeView
   const exporting = new Set<string>()
   // Held while rows are read, not while a slow client reads them.
-  const reading = yield* Semaphore.make(limits.readsMax)
+  const reading = yield* Semaphore.make(exportLimits.readsMax)
 
   const begin = ({ playerId }: PlayerRef) =>
     Effect.suspend(() => {
       if (exporting.has(playerId)) {
-        const details = { retryAfterSeconds: limits.retryAfterSeconds }
+        const details = { retryAfterSeconds: exportLimits.retryAfterSeconds }
         return Effect.fail(new RateLimited({ details }))
       }
       exporting.add(playerId)

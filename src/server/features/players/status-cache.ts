@@ -7,7 +7,6 @@ import { SqlClient } from "effect/sql"
 import type { AgeBand } from "#rpc/ages"
 import { type PlayerBanned, Unauthorized } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
-import { caches } from "#rpc/limits"
 import { batchReads } from "#sql/batching"
 import { SanctionRepository, type PlayerStatusRow } from "#sql/moderation"
 import { Invalidation } from "#server/platform/invalidation"
@@ -137,7 +136,7 @@ const makeCache = Effect.gen(function* () {
     )
   )
   const cached = yield* makeValueCache({
-    capacity: caches.playerStatuses,
+    capacity: 50_000,
     timeToLive,
     lookup: Effect.fnUntraced(function* (key: string) {
       const [environmentId = "", playerId = ""] = key.split("/")

@@ -7,8 +7,8 @@ import { DateTime, Effect, Option, Schema } from "effect"
 import type { CurrentActor } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import { type DeveloperId, type EnvironmentId, ProjectId } from "#rpc/ids"
-import { projects as limits } from "#rpc/limits"
 import type { DeletedProject } from "#rpc/projects/projects"
+import { secondsPerDay } from "#rpc/units"
 import { DeletionRepository } from "#sql/projects/deletion"
 import { ManagementRepository } from "#sql/projects/management"
 import { BlobStore } from "#server/platform/blobs/store"
@@ -18,12 +18,15 @@ import { Audit } from "../audit/service.ts"
 import { FunctionsChanges } from "../functions/changes.ts"
 import { FunctionsRuntime } from "../functions/runtime.ts"
 
+/** Time for which a deleted project can be restored; then the service removes its data. */
+const restorableSeconds = 7 * secondsPerDay
+
 const isProjectId = Schema.is(ProjectId)
 
 /** Players that one statement deletes, with all rows that reference them. */
 const playersPerBatch = 500
 
-const window = { seconds: limits.restorableSeconds }
+const window = { seconds: restorableSeconds }
 
 /** Returns the time until which members can restore a project. */
 const restorableUntil = (deletedAt: DateTime.Utc): string =>

@@ -8,7 +8,6 @@ import { SqlClient } from "effect/sql"
 import type { KeyCaller, KeyKind } from "#rpc/auth"
 import { InvalidKey } from "#rpc/errors/codes"
 import { type DeveloperId, type EnvironmentId, type KeyId, newId } from "#rpc/ids"
-import { caches } from "#rpc/limits"
 import { ProjectRepository } from "#sql/projects/repository"
 import { Invalidation } from "#server/platform/invalidation"
 import { randomSecret, sha256 } from "#server/platform/secrets"
@@ -142,7 +141,7 @@ const makeKeyCache = Effect.gen(function* () {
         })
       ),
     {
-      capacity: caches.keys,
+      capacity: 10_000,
       timeToLive: Exit.match({
         onSuccess: () => `${cacheSeconds} seconds` as const,
         // A database fault says nothing about the key: do not cache it.

@@ -9,13 +9,19 @@ import {
   type KeyKind
 } from "#rpc/auth"
 import { InProcessApi } from "#rpc/in-process"
-import { rateWindows, throttles as limits } from "#rpc/limits"
+import { secondsPerHour } from "#rpc/units"
 import { apiGroup, mounted } from "#server/platform/api-group"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit, type AuditedEndpoint } from "../audit/service.ts"
 import { Projects } from "./service.ts"
 import { type PlayerSearch, ProjectViews } from "./views.ts"
+
+/** Look-ups of what a key opens, by key. */
+const keyDescription = { burst: 600, seconds: 60 } as const
+
+/** Renames of one project. */
+const projectRenames = { limit: 20, seconds: secondsPerHour } as const
 
 const KeyGroup = apiGroup(
   Api,
@@ -27,7 +33,7 @@ const KeyGroup = apiGroup(
       describe: Effect.fnUntraced(function* () {
         const { keyId, keyKind, keyPrefix, name: environment, projectId } = yield* CurrentKey
         // Each call reads the database, and everybody has the publishable key of a game.
-        yield* takeToken(throttles, limits.keyDescription, `key-description:${keyId}`)
+        yield* takeToken(throttles, keyDescription, `key-description:${keyId}`)
         const { id, name, slug } = yield* projects.find(projectId)
         return { kind: keyKind, prefix: keyPrefix, environment, project: { id, name, slug } }
       })
@@ -75,7 +81,7 @@ const ProjectGroup = apiGroup(
       rename: Effect.fnUntraced(function* ({ payload: { name } }) {
         const { projectId } = yield* CurrentProject
         if (yield* projects.isNewName(projectId, name)) {
-          yield* takeToken(throttles, rateWindows.projectRenames, `rename:${projectId}`)
+          yield* takeToken(throttles, projectRenames, `rename:${projectId}`)
         }
         const rename = projects.rename(projectId, name)
         return yield* audit.recordChange(

@@ -2,8 +2,8 @@
 import { DateTime, Effect } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
 import type { RequestCount } from "#rpc/projects/environment"
-import { requestCounts as limits } from "#rpc/request-count-limits"
 import { RequestCountRepository, type RequestsCounted } from "#sql/projects/requests"
+import { requestCounts } from "#server/platform/request-counts"
 
 /** Returns one count for each of the latest units, this one last. A unit without requests has zeros. */
 const fill = (
@@ -29,7 +29,7 @@ const fill = (
 export const requestHistory = Effect.map(RequestCountRepository, (repository) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     const now = yield* DateTime.now
-    const { hours, minutes } = limits
+    const { hours, minutes } = requestCounts
     const since = (unit: "minute" | "hour", length: number) => ({
       environmentId,
       since: DateTime.subtract(DateTime.startOf(now, unit), { [`${unit}s`]: length - 1 })

@@ -10,7 +10,7 @@ import {
   TooManyProjects
 } from "#rpc/errors/codes"
 import { type DeveloperId, type EnvironmentId, KeyId, type ProjectId } from "#rpc/ids"
-import { projects as limits } from "#rpc/limits"
+import { projectLimits } from "#rpc/projects/limits"
 import type { DeletedProject, Project, ProjectKey } from "#rpc/projects/projects"
 import { normalizeName } from "#rpc/text"
 import { type ListedKey, ManagementRepository } from "#sql/projects/management"
@@ -155,8 +155,8 @@ const makeCreate = Effect.gen(function* () {
     slug?: string
   ) {
     yield* repository.lockDeveloper(developerId)
-    if ((yield* repository.countProjects(developerId)) >= limits.perDeveloper) {
-      return yield* new TooManyProjects({ details: { limit: limits.perDeveloper } })
+    if ((yield* repository.countProjects(developerId)) >= projectLimits.perDeveloper) {
+      return yield* new TooManyProjects({ details: { limit: projectLimits.perDeveloper } })
     }
     const created = yield* slug === undefined
       ? environments.createProject(name, developerId)
@@ -220,8 +220,8 @@ const makeKeys = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const store = Effect.fnUntraced(function* (environmentId: EnvironmentId, kind: KeyKind) {
     yield* repository.lockEnvironment(environmentId)
-    if ((yield* repository.countKeys(environmentId)) >= limits.keysPerEnvironment) {
-      return yield* new TooManyKeys({ details: { limit: limits.keysPerEnvironment } })
+    if ((yield* repository.countKeys(environmentId)) >= projectLimits.keysPerEnvironment) {
+      return yield* new TooManyKeys({ details: { limit: projectLimits.keysPerEnvironment } })
     }
     return yield* environments.createKey(environmentId, kind)
   })

@@ -8,7 +8,8 @@ import type { EnvironmentCaller } from "#rpc/auth"
 import { isGivenEmail } from "#rpc/email"
 import { PlayerNotFound } from "#rpc/errors/codes"
 import { type EnvironmentId, PlayerId } from "#rpc/ids"
-import { http as pages, projects as limits } from "#rpc/limits"
+import { http } from "#rpc/limits"
+import { liveLimits } from "#rpc/live"
 import type {
   ListedPlayer,
   LiveView,
@@ -33,6 +34,8 @@ import { playerView } from "../players/view.ts"
 import { playerStatusOf } from "../players/status-cache.ts"
 import { requestHistory } from "./request-counts.ts"
 import { Projects } from "./service.ts"
+
+const activeDays = 14
 
 const isPlayerId = Schema.is(PlayerId)
 
@@ -149,7 +152,7 @@ const makeLists = Effect.gen(function* () {
   const list = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     match: PlayerMatch,
-    { cursor, filter, limit = pages.pageDefault, sort = "newest" }: PlayerSearch
+    { cursor, filter, limit = http.pageDefault, sort = "newest" }: PlayerSearch
   ) {
     const now = yield* DateTime.now
     const day = DateTime.formatIsoDateUtc(now)
@@ -224,7 +227,7 @@ const makeDetail = Effect.gen(function* () {
 /** Reads the recent reports of nodes. Older reports are of stopped nodes. */
 const makeReports = Effect.map(LiveRepository, (repository) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId) {
-    const since = DateTime.subtract(yield* DateTime.now, { milliseconds: limits.liveTrustMillis })
+    const since = DateTime.subtract(yield* DateTime.now, { milliseconds: liveLimits.trustMillis })
     return yield* repository.read({ environmentId, since })
   })
 )
@@ -243,8 +246,8 @@ const makeOverview = Effect.gen(function* () {
   return Effect.fn("ProjectViews.overview")(function* (environment: EnvironmentCaller) {
     const { environmentId, name, projectId } = environment
     const now = yield* DateTime.now
-    const days = Array.from({ length: limits.activeDays }, (_, i) =>
-      DateTime.formatIsoDateUtc(DateTime.subtract(now, { days: limits.activeDays - 1 - i }))
+    const days = Array.from({ length: activeDays }, (_, i) =>
+      DateTime.formatIsoDateUtc(DateTime.subtract(now, { days: activeDays - 1 - i }))
     )
     const actives = yield* repository.dailyActives(environmentId, days[0] ?? "")
     const counts = new Map(actives.map(({ count, date }) => [date, count]))
@@ -280,17 +283,17 @@ const makeRealtime = Effect.gen(function* () {
   const repository = yield* ViewRepository
   const reportsOf = yield* makeReports
   return Effect.fn("ProjectViews.realtime")(function* (environmentId: EnvironmentId) {
-    const rooms = yield* repository.rooms(environmentId, limits.liveMax + 1)
+    const rooms = yield* repository.rooms(environmentId, liveLimits.listedMax + 1)
     const reports = yield* reportsOf(environmentId)
     const channels = reports.flatMap(({ document }) => document.channels)
     const truncated =
-      rooms.length > limits.liveMax ||
-      channels.length > limits.liveMax ||
+      rooms.length > liveLimits.listedMax ||
+      channels.length > liveLimits.listedMax ||
       reports.some(({ document }) => document.truncated)
     return {
-      rooms: rooms.slice(0, limits.liveMax).map(roomView),
+      rooms: rooms.slice(0, liveLimits.listedMax).map(roomView),
       queues: queuesOf(reports),
-      channels: channels.slice(0, limits.liveMax),
+      channels: channels.slice(0, liveLimits.listedMax),
       connections: connectionsOf(reports),
       truncated
     }

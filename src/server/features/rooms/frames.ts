@@ -12,8 +12,8 @@ import {
   ResumeExpired,
   RoomNotFound
 } from "#rpc/errors/codes"
-import { rooms as limits, throttles as throttleLimits } from "#rpc/limits"
 import type { JsonObject } from "#rpc/json"
+import { roomLimits } from "#rpc/rooms/limits"
 import { RoomRepository } from "#sql/rooms"
 import type { OpenRoom, PlayerCommand } from "#entities/room/messages"
 import { jsonBytes } from "#entities/room/json-state"
@@ -32,6 +32,15 @@ import type { PlayerConnection } from "#server/links/player-connection"
 import type { Configs } from "../config/service.ts"
 import { enterRoom, joiningPlayerOf, modeOf, roomOfMode, withSeat } from "./service.ts"
 
+export const roomCodeThrottles = {
+  /**
+   * Joins by code of one player, and wrong codes from one IP address. Both stop an attacker from
+   * guessing codes, even with many players.
+   */
+  roomCodesPerPlayer: { burst: 30, seconds: 60 },
+  wrongRoomCodesPerAddress: { burst: 60, seconds: 900 }
+} as const
+
 /** The services that the frames of rooms need. */
 export type RoomServices = Hub | Configs | RoomRepository | SecureRandom.SecureRandom | Throttles
 
@@ -43,8 +52,8 @@ const createRoom = Effect.fnUntraced(function* (
   const hub = yield* Hub
   const mode = yield* modeOf(connection.environmentId, frame.mode)
   const metadata = frame.metadata ?? {}
-  if (jsonBytes(metadata) > limits.metadataMaxBytes) {
-    return yield* new PayloadTooLarge({ details: { limit: limits.metadataMaxBytes } })
+  if (jsonBytes(metadata) > roomLimits.metadataMaxBytes) {
+    return yield* new PayloadTooLarge({ details: { limit: roomLimits.metadataMaxBytes } })
   }
   const maxPlayers = frame.maxPlayers ?? mode.maxPlayers
   if (maxPlayers > mode.maxPlayers) {
@@ -81,10 +90,10 @@ const findByCode = Effect.fnUntraced(function* (connection: PlayerConnection, co
   const repository = yield* RoomRepository
   const throttles = yield* Throttles
   const { address, environmentId, playerId } = connection
-  yield* throttles.take(throttleLimits.roomCodesPerPlayer, `code:${playerId}`)
+  yield* throttles.take(roomCodeThrottles.roomCodesPerPlayer, `code:${playerId}`)
   if (address === undefined) return yield* repository.findByCode(environmentId, code)
   const key = `codes:${environmentId}:${address}`
-  yield* throttles.take(throttleLimits.wrongRoomCodesPerAddress, key)
+  yield* throttles.take(roomCodeThrottles.wrongRoomCodesPerAddress, key)
   const found = yield* repository.findByCode(environmentId, code)
   if (Option.isSome(found)) yield* throttles.refund(key)
   return found
@@ -180,13 +189,13 @@ export const roomFrames = (
     resume: effectful("resume", entering(resumeRoom)),
     send: (connection, frame, onReply, frameBytes) => {
       const { playerId } = connection
-      const error = oversized(frameBytes, frame.data, limits.sendDataMaxBytes)
+      const error = oversized(frameBytes, frame.data, roomLimits.sendDataMaxBytes)
       if (error !== undefined) return refuse(connection, onReply, error)
       sendToRoom(connection, { t: "send", playerId, ...frame }, onReply, sendData)
     },
     signal: (connection, frame, onReply, frameBytes) => {
       const { playerId } = connection
-      const error = oversized(frameBytes, frame.data, limits.signalDataMaxBytes)
+      const error = oversized(frameBytes, frame.data, roomLimits.signalDataMaxBytes)
       if (error !== undefined) return refuse(connection, onReply, error)
       sendToRoom(connection, { t: "signal", playerId, ...frame }, onReply, signalData)
     },

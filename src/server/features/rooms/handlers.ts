@@ -3,12 +3,13 @@ import { DateTime, Effect } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import { InProcessApi } from "#rpc/in-process"
-import { rooms as limits } from "#rpc/limits"
 import type { PublicRoom } from "#rpc/rooms/api"
 import { RoomRepository } from "#sql/rooms"
 import { apiGroup, mounted } from "#server/platform/api-group"
 import { Configs } from "../config/service.ts"
 import { modeOf } from "./service.ts"
+
+const listDefault = 50
 
 interface ListRequest {
   readonly query: { readonly mode?: string; readonly limit?: number }
@@ -23,11 +24,7 @@ const makeRooms = Effect.gen(function* () {
       if (query.mode !== undefined) {
         yield* Effect.provideService(modeOf(environmentId, query.mode), Configs, configs)
       }
-      const listed = yield* repository.list(
-        environmentId,
-        query.mode,
-        query.limit ?? limits.listDefault
-      )
+      const listed = yield* repository.list(environmentId, query.mode, query.limit ?? listDefault)
       const rooms: ReadonlyArray<PublicRoom> = listed.map((room) => ({
         ...room,
         createdAt: DateTime.formatIso(room.createdAt)

@@ -11,10 +11,15 @@ import {
   HttpServerResponse
 } from "effect/http"
 import { InvalidJson, InvalidRequest, SaveTooLarge, UnsupportedMediaType } from "#rpc/errors/codes"
-import { saves as limits } from "#rpc/limits"
 import { SavePut } from "#rpc/saves"
+import { KiB } from "#rpc/units"
 import { invalidField, invalidRequest } from "#server/platform/invalid-request"
 import { memberText } from "./json-text.ts"
+
+const dataDepthMax = 64
+
+/** Bytes of a body beside the data: the other fields and white space. */
+const bodySlackBytes = 64 * KiB
 
 /** Decoded write; `data` is JSON text, `size` its length in UTF-8 bytes. */
 export interface SaveBody {
@@ -36,7 +41,7 @@ const jsonMediaType = /^application\/json\s*(?:;|$)/i
 const parseJson = (text: string): Result.Result<unknown, InvalidJson> =>
   Result.try({ try: () => JSON.parse(text), catch: () => new InvalidJson() })
 
-const tooDeep = invalidField("data", `Expected at most ${limits.dataDepthMax} levels of nesting`)
+const tooDeep = invalidField("data", `Expected at most ${dataDepthMax} levels of nesting`)
 
 /** Parses and checks a request body. */
 export const parseSaveBody = (
@@ -49,7 +54,7 @@ export const parseSaveBody = (
   if (Result.isFailure(fields)) return Result.fail(invalidRequest(fields.failure.issue))
   const data = memberText(text, "data")
   if (data === undefined) return Result.fail(new InvalidJson())
-  if (data.depth > limits.dataDepthMax) return Result.fail(tooDeep)
+  if (data.depth > dataDepthMax) return Result.fail(tooDeep)
   const size = Buffer.byteLength(data.text)
   if (size > maxBytes) {
     return Result.fail(new SaveTooLarge({ details: { size, limit: maxBytes } }))
@@ -67,7 +72,7 @@ const closeConnection = HttpEffect.appendPreResponseHandler((_, response) =>
 
 /** Reads and parses the body of a request; fails with `save_too_large` above `maxBytes`. */
 export const makeReadSaveBody = (maxBytes: number) => {
-  const textMaxBytes = ByteSize.fromInputUnsafe(maxBytes + limits.bodySlackBytes)
+  const textMaxBytes = ByteSize.fromInputUnsafe(maxBytes + bodySlackBytes)
   const tooLarge = ({ headers }: HttpServerRequest.HttpServerRequest) => {
     const size = Math.max(Number(headers["content-length"]) || 0, maxBytes + 1)
     const error = new SaveTooLarge({ details: { size, limit: maxBytes } })

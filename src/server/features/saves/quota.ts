@@ -5,9 +5,11 @@
  */
 import { Cache, Effect, Exit, Option } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
-import { caches, saves as limits } from "#rpc/limits"
 import { SaveRepository } from "#sql/saves"
 import { Settings } from "#server/platform/settings/settings"
+
+/** Maximum age of a node's sum over the saves of an environment. */
+const environmentSumSeconds = 10
 
 /** Sums of the saves of environments, as this node knows them. */
 export const makeEnvironmentQuota = Effect.gen(function* () {
@@ -17,9 +19,9 @@ export const makeEnvironmentQuota = Effect.gen(function* () {
     (environmentId: EnvironmentId) =>
       Effect.map(repository.bytesOfEnvironment(environmentId), (bytes) => ({ bytes })),
     {
-      capacity: caches.environmentSaves,
+      capacity: 10_000,
       timeToLive: Exit.match({
-        onSuccess: () => `${limits.environmentSumSeconds} seconds` as const,
+        onSuccess: () => `${environmentSumSeconds} seconds` as const,
         onFailure: () => 0
       })
     }

@@ -3,8 +3,8 @@ import { DateTime, Duration, Effect, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { PlayerNotFound } from "#rpc/errors/codes"
 import { type EnvironmentId, newId, type PlayerId, type SessionId } from "#rpc/ids"
-import { sessions as limits } from "#rpc/limits"
 import { normalizeName } from "#rpc/text"
+import { secondsPerDay } from "#rpc/units"
 import type { NewIdentity } from "#sql/identities"
 import { SanctionRepository } from "#sql/moderation"
 import type { NewPlayer, PlayerRow } from "#sql/players"
@@ -14,10 +14,12 @@ import { Usage } from "#server/platform/usage"
 import { playerStatusOf } from "../players/status-cache.ts"
 import { playerView } from "../players/view.ts"
 import { newRefreshToken } from "./refresh-tokens.ts"
-import { AccessTokens } from "./tokens.ts"
+import { AccessTokens, accessTokenSeconds } from "./tokens.ts"
+
+const refreshTokenSeconds = 90 * secondsPerDay
 
 /** Lifetime of a refresh token. */
-export const lifetime = Duration.seconds(limits.refreshTokenSeconds)
+export const lifetime = Duration.seconds(refreshTokenSeconds)
 
 /** Alphabet of Crockford's base 32, in which no letter looks like a digit. */
 const nameAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -69,7 +71,7 @@ export const makeCreateSession = Effect.gen(function* () {
     const { environmentId, id: playerId, isGuest } = player
     yield* usage.playerSeen(environmentId, playerId)
     const accessToken = yield* tokens.sign({ environmentId, playerId, sessionId, isGuest })
-    const expiresIn = limits.accessTokenSeconds
+    const expiresIn = accessTokenSeconds
     return { player: playerView(player), accessToken, expiresIn, refreshToken }
   })
 

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
-import { throttles as limits } from "#rpc/limits"
+import { sessionThrottles } from "#rpc/sessions"
 import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
@@ -22,7 +22,7 @@ export const SessionsHttp = apiGroup(
         const { environmentId } = yield* CurrentEnvironment
         const address = clientAddress(request, trustedProxies)
         const key = `guest:${environmentId}:${address}`
-        yield* takeToken(throttles, limits.guestPerAddress, key)
+        yield* takeToken(throttles, sessionThrottles.guestPerAddress, key)
         return yield* sessions.createGuest(environmentId, payload.displayName)
       }),
       refresh: Effect.fnUntraced(function* ({ headers, payload, request }) {
@@ -30,7 +30,11 @@ export const SessionsHttp = apiGroup(
         const { refreshToken } = payload
         // A forged token must not exhaust the bucket of a real session.
         const caller = sessions.sessionIdOf(refreshToken) ?? clientAddress(request, trustedProxies)
-        yield* takeToken(throttles, limits.refreshPerSession, `refresh:${environmentId}:${caller}`)
+        yield* takeToken(
+          throttles,
+          sessionThrottles.refreshPerSession,
+          `refresh:${environmentId}:${caller}`
+        )
         return yield* sessions.refresh(environmentId, refreshToken, headers["idempotency-key"])
       }),
       logout: Effect.fnUntraced(function* ({ payload }) {

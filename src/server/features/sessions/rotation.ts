@@ -5,6 +5,7 @@
  */
 import { DateTime, Duration, Effect, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { refreshRaceSeconds } from "#rpc/client-limits"
 import {
   type InvalidIdempotencyKey,
   InvalidRefreshToken,
@@ -13,7 +14,6 @@ import {
   SessionRevoked
 } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
-import { sessions as limits } from "#rpc/limits"
 import type { Session } from "#rpc/sessions"
 import { SanctionRepository } from "#sql/moderation"
 import type { PlayerRow } from "#sql/players"
@@ -43,7 +43,7 @@ type SessionView = (
   refreshToken: string
 ) => Effect.Effect<Session>
 
-const raceWindow = Duration.seconds(limits.refreshRaceSeconds)
+const raceWindow = Duration.seconds(refreshRaceSeconds)
 
 /** Rotates the refresh token and signs a new access token. */
 export const makeRefresh = Effect.fnUntraced(function* (sessionView: SessionView) {

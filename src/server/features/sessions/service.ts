@@ -14,13 +14,13 @@ import {
   SessionRevoked
 } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
-import { guests } from "#rpc/limits"
 import type { Session } from "#rpc/sessions"
 import type { IdentityConflict } from "#sql/identities"
 import { SessionRepository } from "#sql/sessions"
 import { sweepDaily } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 import { Secrets } from "#server/platform/secrets"
+import { guestExpiryDaysDefault } from "#server/platform/settings/data"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { makeCreateSession, type SignUp } from "./create.ts"
 import { isIssued, parseRefreshToken } from "./refresh-tokens.ts"
@@ -190,7 +190,7 @@ export class Sessions extends Context.Service<
 /** Deletes expired sessions every day. Deletes those of guests only after the guests have expired. */
 const sweepSessions = Effect.gen(function* () {
   const repository = yield* SessionRepository
-  const guestDays = Math.max((yield* Settings).guestExpiryDays, guests.expiryDays)
+  const guestDays = Math.max((yield* Settings).guestExpiryDays, guestExpiryDaysDefault)
   yield* sweepDaily("Sessions", (now) =>
     repository.sweep({
       expiredBefore: now,

@@ -9,7 +9,6 @@ import { errors, importJWK, jwtVerify, SignJWT } from "jose"
 import type { PlayerCaller } from "#rpc/auth"
 import { TokenExpired, Unauthorized } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
-import { caches, sessions as limits } from "#rpc/limits"
 import { AccessClaims } from "#rpc/sessions"
 import type { SigningKeyRepository } from "#sql/sessions"
 import { awaitDatabase, type DatabaseStartError } from "#server/platform/database-start"
@@ -17,6 +16,10 @@ import { type SecretError, type Secrets, sha256 } from "#server/platform/secrets
 import { Settings } from "#server/platform/settings/settings"
 import { algorithm, type PublicJwk, type PublicJwks, signingKeys } from "./signing-keys.ts"
 import { TokenCache } from "./token-cache.ts"
+
+const verifiedTokensMax = 50_000
+
+export const accessTokenSeconds = 15 * 60
 
 /** The claims that the caller of {@link AccessTokens} chooses. */
 export interface TokenSubject {
@@ -67,12 +70,12 @@ export class AccessTokens extends Context.Service<
       const { baseUrl } = yield* Settings
       const { privateKey, publicJwks } = yield* awaitDatabase(signingKeys)
       const verifySignature = yield* makeVerifySignature(baseUrl, publicJwks)
-      const cache = new TokenCache(caches.verifiedTokens)
+      const cache = new TokenCache(verifiedTokensMax)
       const [{ kid }] = publicJwks
       return AccessTokens.of({
         sign: Effect.fnUntraced(function* ({ environmentId, isGuest, playerId, sessionId }) {
           const iat = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-          const exp = iat + limits.accessTokenSeconds
+          const exp = iat + accessTokenSeconds
           const subject = { sub: playerId, sid: sessionId, guest: isGuest }
           const claims: AccessClaims = { iss: baseUrl, aud: environmentId, ...subject, iat, exp }
           const token = yield* Effect.promise(() =>

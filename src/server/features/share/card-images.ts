@@ -8,7 +8,7 @@ import { Clock, Context, Deferred, Effect, Layer, Option } from "effect"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { type Issue, NotFound, ShareImagesDisabled, Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
-import { share as limits, shareCards as bounds } from "#rpc/limits"
+import { share, shareCards } from "#rpc/share/limits"
 import { matchesTag } from "#server/platform/entity-tags"
 import { AppRepository, type AppRow } from "#sql/hosting/apps"
 import type { FoundLink } from "#sql/share/links"
@@ -119,7 +119,7 @@ export class CardImages extends Context.Service<
           const etag = `"${key}"`
           const headers = {
             etag,
-            "cache-control": `public, max-age=${bounds.maxAgeSeconds}`,
+            "cache-control": `public, max-age=${shareCards.maxAgeSeconds}`,
             // Pages of other origins show cards, isolated ones (COEP) too.
             "cross-origin-resource-policy": "cross-origin"
           }
@@ -178,8 +178,8 @@ const makeDraw = Effect.gen(function* () {
   /** Draws with the app's files; undefined if they are unusable. It remembers those files. */
   const drawOwn = Effect.fnUntraced(
     function* (environmentId: string, card: Card, { background, font, live }: Assets) {
-      const picture = yield* read(live, background, limits.cardBackgroundMaxBytes)
-      const letters = yield* read(live, font, limits.cardFontMaxBytes)
+      const picture = yield* read(live, background, share.cardBackgroundMaxBytes)
+      const letters = yield* read(live, font, share.cardFontMaxBytes)
       yield* refuse(picture === undefined ? undefined : pictureProblem(picture))
       yield* refuse(letters === undefined ? undefined : fontProblem(letters))
       return yield* draw(environmentId, { card, background: picture, font: letters })
@@ -250,7 +250,7 @@ const makeCheck = Effect.fnUntraced(function* (tryFile: Draw["tryFile"]) {
     if (live === undefined) return "has no effect yet: no version that has this file is live"
     const file = live.files.get(name.replace(/^\//, ""))
     if (file === undefined) return "is not in the live version: deploy it, or correct the path"
-    const maxBytes = kind === "font" ? limits.cardFontMaxBytes : limits.cardBackgroundMaxBytes
+    const maxBytes = kind === "font" ? share.cardFontMaxBytes : share.cardBackgroundMaxBytes
     if (file.size > maxBytes)
       return `is larger than ${maxBytes / mebibyte} MB: cards have the built-in look`
     const problem = yield* tryFile(live, kind, file)

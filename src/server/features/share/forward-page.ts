@@ -6,8 +6,8 @@
 import { hash } from "node:crypto"
 import { Effect, Option } from "effect"
 import { reservedPaths } from "#rpc/hosting/paths"
-import { share as limits } from "#rpc/limits"
 import type { ShareTag } from "#rpc/share/api"
+import { share } from "#rpc/share/limits"
 import { escapeHtml } from "#server/platform/mail/templates"
 import { AppRepository } from "#sql/hosting/apps"
 import type { HostedApp } from "../hosting/apps.ts"
@@ -57,7 +57,7 @@ const boundedPage = ({ tags, title }: Card, queries: ReadonlyArray<string>): str
     for (const names of dispensable) {
       kept = kept.filter(({ name, property }) => !names.includes(name ?? property ?? ""))
       page = pageOf(title, kept, query)
-      if (Buffer.byteLength(page) <= limits.forwardPageMaxBytes) return page
+      if (Buffer.byteLength(page) <= share.forwardPageMaxBytes) return page
     }
   }
   return page

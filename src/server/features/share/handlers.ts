@@ -3,7 +3,6 @@ import { Effect, Layer } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer, OptionalPlayer } from "#rpc/auth"
-import { throttles as buckets } from "#rpc/limits"
 import { apiGroup, mounted } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
@@ -17,6 +16,9 @@ import { makeStats } from "./stats.ts"
 import { makeTags } from "./tags.ts"
 import { languagesOf } from "./texts.ts"
 import { makeVisit } from "./visits.ts"
+
+/** Visits through share links, reported from one IP address. */
+const shareVisitsPerAddress = { burst: 60, seconds: 60 } as const
 
 const languages = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
   languagesOf(headers["accept-language"])
@@ -73,7 +75,7 @@ const ShareGroup = apiGroup(
         const player = yield* OptionalPlayer
         const address = clientAddress(request, trustedProxies)
         const key = `visits:${environmentId}:${address}`
-        yield* takeToken(throttles, buckets.shareVisitsPerAddress, key)
+        yield* takeToken(throttles, shareVisitsPerAddress, key)
         const userAgent = request.headers["user-agent"] ?? ""
         return yield* visit(environmentId, { player, address, userAgent }, payload)
       }),

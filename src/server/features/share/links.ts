@@ -6,8 +6,8 @@ import type { PlayerCaller } from "#rpc/auth"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { NotFound } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
-import { share as limits } from "#rpc/limits"
 import { type NewShareLink, ShareId, type ShareLink } from "#rpc/share/api"
+import { share } from "#rpc/share/limits"
 import { AppRepository } from "#sql/hosting/apps"
 import { type FoundLink, type LinkRow, ShareLinkRepository } from "#sql/share/links"
 import { Configs } from "../config/service.ts"
@@ -41,7 +41,7 @@ const makeInsert = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const freshId = Effect.gen(function* () {
     let id = ""
-    while (id.length < limits.idCharacters) {
+    while (id.length < share.idCharacters) {
       id += alphabet.charAt(yield* random.intBetween(0, alphabet.length - 1))
     }
     return id

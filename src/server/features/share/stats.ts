@@ -1,8 +1,9 @@
 /** Counts of share links in a range of UTC days. */
 import { DateTime, Effect } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
-import { http as pages, share as limits } from "#rpc/limits"
+import { http } from "#rpc/limits"
 import type { ShareStats } from "#rpc/share/api"
+import { share } from "#rpc/share/limits"
 import { ShareVisitRepository } from "#sql/share/visits"
 import { invalidField } from "#server/platform/invalid-request"
 import { dayOf } from "./visits.ts"
@@ -28,10 +29,10 @@ export const daysBetween = (from: string, to: string): ReadonlyArray<string> => 
 /** Returns the range of a query; by default the last days up to today. */
 const rangeOf = Effect.fnUntraced(function* ({ from, to }: StatsQuery, today: string) {
   const last = to ?? today
-  const first = from ?? daysLater(last, 1 - limits.statsDaysDefault)
+  const first = from ?? daysLater(last, 1 - share.statsDaysDefault)
   if (first > last) return yield* invalidField("from", "Expected a day that is not after `to`")
-  if (first < daysLater(last, 1 - limits.statsDaysMax)) {
-    return yield* invalidField("from", `Expected a range of at most ${limits.statsDaysMax} days`)
+  if (first < daysLater(last, 1 - share.statsDaysMax)) {
+    return yield* invalidField("from", `Expected a range of at most ${share.statsDaysMax} days`)
   }
   return { from: first, to: last }
 })
@@ -47,7 +48,7 @@ export const makeStats = Effect.gen(function* () {
     const counted = new Map(
       (yield* repository.days(wanted)).map(({ date, ...counts }) => [date, counts])
     )
-    const links = yield* repository.links({ ...wanted, limit: query.limit ?? pages.pageDefault })
+    const links = yield* repository.links({ ...wanted, limit: query.limit ?? http.pageDefault })
     const days = daysBetween(range.from, range.to).map((date) => ({
       date,
       ...(counted.get(date) ?? none)

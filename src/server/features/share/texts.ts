@@ -1,6 +1,6 @@
 /** Texts of links and cards: their language, the score in them, and the card tags. */
-import { share as limits } from "#rpc/limits"
 import type { ShareTag } from "#rpc/share/api"
+import { share } from "#rpc/share/limits"
 import { escapeHtml } from "#server/platform/mail/templates"
 
 /** Text of the config: one for all languages, or one for each. */
@@ -97,7 +97,7 @@ export const cardTags = (
     content === undefined ? [] : [{ property: name, content }]
   const name = (key: string, content: string | undefined) =>
     content === undefined ? [] : [{ name: key, content }]
-  const { cardHeightPixels, cardWidthPixels } = limits
+  const { cardHeightPixels, cardWidthPixels } = share
   return [
     ...property("og:type", "website"),
     ...property("og:title", title),

@@ -10,7 +10,7 @@ import { SecureRandom } from "effect/crypto"
 import type { PlayerCaller } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
-import { share as limits } from "#rpc/limits"
+import { share } from "#rpc/share/limits"
 import { PlayerRepository } from "#sql/players"
 import { ShareVisitRepository } from "#sql/share/visits"
 import { sweepHourly } from "#server/platform/database"
@@ -64,7 +64,7 @@ const makeNewSince = Effect.gen(function* () {
     const found = yield* players.find(player.environmentId, player.playerId)
     const since = DateTime.max(
       linkMadeAt,
-      DateTime.subtract(now, { seconds: limits.newPlayerSeconds })
+      DateTime.subtract(now, { seconds: share.newPlayerSeconds })
     )
     return Option.filter(
       Option.map(found, ({ createdAt }) => createdAt),

@@ -5,7 +5,6 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
 import { NotFound, type RateLimited, type Unavailable } from "#rpc/errors/codes"
-import { stats as limits } from "#rpc/limits"
 import type { PeriodValues, Rejection, StatsReported } from "#rpc/stats"
 import { StatRepository } from "#sql/stats"
 import { sweepHourly } from "#server/platform/database"
@@ -14,6 +13,9 @@ import { Configs } from "../config/service.ts"
 import { makePeriods } from "./periods.ts"
 import { type AcceptedValue, checkValues, rulesOf } from "./rules.ts"
 import { type RejectionOf, Verification } from "./verification.ts"
+
+/** Days for which rejected values are kept, at most `signalsPerEnvironment` of them. */
+const signalDays = 30
 
 /** Reported values of a player, by stat. */
 export interface StatSubmission {
@@ -49,7 +51,7 @@ export class StatReports extends Context.Service<
       const configs = yield* Configs
       const throttles = yield* Throttles
       yield* sweepHourly("Rejected stats", (now) =>
-        repository.sweep(DateTime.subtract(now, { days: limits.signalDays }))
+        repository.sweep(DateTime.subtract(now, { days: signalDays }))
       )
       return StatReports.of({
         checkRateLimit: Effect.fnUntraced(function* ({ player: { environmentId, playerId } }) {

@@ -18,10 +18,9 @@ import type { EnvironmentCaller } from "#rpc/auth"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { RateLimited, type Unavailable } from "#rpc/errors/codes"
 import type { PlayerId } from "#rpc/ids"
-import { outgoing as limits } from "#rpc/limits"
 import type { RejectionReason } from "#rpc/stats"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
-import { checkUrl, Outgoing } from "#server/platform/outgoing"
+import { checkUrl, Outgoing, outgoingLimits } from "#server/platform/outgoing"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
 import type { AcceptedValue } from "./rules.ts"
@@ -108,7 +107,10 @@ export class Verification extends Context.Service<
           return [{ path: "integrity.stats.webhook.url", message }]
         })
       )
-      const underWay = new FairSemaphore({ ...limits.reportsPerPlayer, refuse: tooManyReports })
+      const underWay = new FairSemaphore({
+        ...outgoingLimits.reportsPerPlayer,
+        refuse: tooManyReports
+      })
 
       const send = Effect.fnUntraced(function* (
         url: string,

@@ -7,7 +7,6 @@ import { Cache, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
-import { caches } from "#rpc/limits"
 import { WebhookSecretRepository } from "#sql/stats"
 import { Invalidation } from "#server/platform/invalidation"
 import { makeValueCache } from "#server/platform/value-cache"
@@ -62,7 +61,7 @@ export class WebhookSecrets extends Context.Service<
         return Option.getOrElse(yield* find(environmentId), () => secret)
       })
       const cached = yield* makeValueCache({
-        capacity: caches.environments,
+        capacity: 1000,
         timeToLive: cacheTtl,
         lookup
       })

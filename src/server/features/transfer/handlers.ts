@@ -3,7 +3,6 @@ import { Effect, Layer } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { ShareInAppBrowserDisabled } from "#rpc/errors/codes"
-import { rateWindows } from "#rpc/limits"
 import { InAppBrowserGate } from "#rpc/transfer"
 import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
@@ -12,6 +11,9 @@ import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeConfigGate } from "../config/config-gate.ts"
 import { makeIssue, makeRedeem, seconds } from "./service.ts"
+
+/** Session transfer codes redeemed from one IP address. */
+export const redeemPerAddress = { limit: 10, seconds: 60 } as const
 
 /** Refuses requests while `share.inAppBrowser` is off in the environment's config. */
 export const InAppBrowserGateLive = Layer.effect(
@@ -41,7 +43,7 @@ export const TransferHttp = apiGroup(
         const environment = yield* CurrentEnvironment
         const address = clientAddress(request, trustedProxies)
         const key = `redeem:${environment.environmentId}:${address}`
-        yield* takeToken(throttles, rateWindows.redeemPerAddress, key)
+        yield* takeToken(throttles, redeemPerAddress, key)
         return yield* redeem(environment, payload.code, headers["idempotency-key"])
       })
     })

@@ -8,7 +8,6 @@ import { SecureRandom } from "effect/crypto"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
 import { InvalidCode, NotFound } from "#rpc/errors/codes"
 import { type EnvironmentId, readableCode } from "#rpc/ids"
-import { sessions as lifetimes, transfer as limits } from "#rpc/limits"
 import { IdentityRepository } from "#sql/identities"
 import { makeTransaction } from "#server/platform/database"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
@@ -16,10 +15,13 @@ import { type Keep, SpentAnswers } from "#server/platform/spent-answers"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { Sessions } from "../sessions/service.ts"
 
+const transferCodeSeconds = 600
+export const transferCodeCharacters = 8
+
 const purpose = "transfer"
 
 /** Lifetime of a code, in seconds. */
-export const seconds = lifetimes.transferCodeSeconds
+export const seconds = transferCodeSeconds
 
 /** Issues a code and invalidates the player's earlier one. */
 export const makeIssue = Effect.gen(function* () {
@@ -36,7 +38,7 @@ export const makeIssue = Effect.gen(function* () {
       if (Option.isNone(yield* identities.lockPlayer(owner))) return yield* new NotFound()
       yield* sessions.lockOpenSession(environmentId, playerId, data)
       yield* codes.revoke(environmentId, playerId, purpose)
-      const code = yield* readableCode(limits.codeCharacters)
+      const code = yield* readableCode(transferCodeCharacters)
       return yield* codes.issue({ ...owner, purpose, seconds, code, data })
     },
     Effect.provideService(SecureRandom.SecureRandom, random)

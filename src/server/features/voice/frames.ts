@@ -1,7 +1,7 @@
 /** Frames of voice calls. The frames of one connection to one channel run in order. */
 import { type Context, Effect } from "effect"
 import { type CodedError, PayloadTooLarge } from "#rpc/errors/codes"
-import { voice as limits } from "#rpc/limits"
+import { KiB } from "#rpc/units"
 import { jsonBytes } from "#entities/room/json-state"
 import type { ChannelMembership } from "#server/links/channel-memberships"
 import { replyWith } from "#server/links/frame-effects"
@@ -11,6 +11,9 @@ import type { ChannelHandle } from "#server/links/subscriber"
 import type { Configs } from "../config/service.ts"
 import type { TurnServers } from "../peers/turn-servers.ts"
 import { callVoice, joinCall, leaveCall, membershipFor, VoiceSessions } from "./service.ts"
+
+export const signalDataMaxBytes = 8 * KiB
+const joinFrames = 6
 
 /** The services that the frames of voice calls need. */
 export type VoiceServices = Configs | TurnServers | VoiceSessions
@@ -37,8 +40,8 @@ const signal = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   frame: FramePayload<"voiceSignal">
 ) {
-  if (jsonBytes(frame.data) > limits.signalDataMaxBytes) {
-    return yield* new PayloadTooLarge({ details: { limit: limits.signalDataMaxBytes } })
+  if (jsonBytes(frame.data) > signalDataMaxBytes) {
+    return yield* new PayloadTooLarge({ details: { limit: signalDataMaxBytes } })
   }
   const { connectionId, playerId } = connection
   const { entity, payload } = yield* called(connection, frame)
@@ -104,7 +107,7 @@ export const voiceFrames = (
         frame.channel,
         now(),
         (membership) => joinCall(connection, membership, frame),
-        limits.joinFrames
+        joinFrames
       )
     ),
     voiceLeave: effectful("voiceLeave", (connection: PlayerConnection, { channel }) =>

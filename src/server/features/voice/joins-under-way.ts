@@ -3,9 +3,9 @@
  * takes time of a process that all environments share, so each environment has a share of the joins. A
  * join keeps its place for at least a second, which also bounds clients that join and leave repeatedly.
  */
-import { voice as limits } from "#rpc/limits"
 import type { MediaCall } from "#entities/voice-session/media"
 import { FairShares } from "#server/platform/fair-semaphore"
+import { mediaLimits } from "./media-limits.ts"
 import type { WorkerCall } from "./media-worker.ts"
 
 interface Join {
@@ -18,7 +18,7 @@ interface Join {
 }
 
 export class JoinsUnderWay {
-  readonly #shares = new FairShares<never>({ ...limits.joinsUnderWay, waitingPerKey: 0 })
+  readonly #shares = new FairShares<never>({ ...mediaLimits.joinsUnderWay, waitingPerKey: 0 })
   /** Joins by session, which is unique on this runner. */
   readonly #joins = new Map<string, Join>()
   readonly #now: () => number
@@ -56,7 +56,7 @@ export class JoinsUnderWay {
 
   /** Frees the places of completed joins. */
   releaseCompleted(): void {
-    const until = this.#now() - limits.joinMillis
+    const until = this.#now() - mediaLimits.joinMillis
     for (const [session, { environmentId, isCompleted, startedAt }] of Array.from(this.#joins)) {
       if (!isCompleted || startedAt > until) continue
       this.#joins.delete(session)

@@ -1,6 +1,6 @@
 /** Call in the media server: its members' connections, and the forwarding of the loudest speakers. */
-import { voice as limits } from "#rpc/limits"
 import { type Candidate, fitsOffer, type MediaDriver, type MediaPeer } from "./media-driver.ts"
+import { mediaLimits } from "./media-limits.ts"
 import { readPacket, SlotRewriter } from "./rtp.ts"
 import { SpeakerSlots } from "./speaker-slots.ts"
 
@@ -41,9 +41,9 @@ export class MediaRoom {
   readonly #events: RoomEvents
   readonly #now: () => number
   readonly #members = new Map<string, Member>()
-  readonly #slots = new SpeakerSlots(limits.slots)
+  readonly #slots = new SpeakerSlots(mediaLimits.slots)
   readonly #rewriters = Array.from(
-    { length: limits.slots },
+    { length: mediaLimits.slots },
     (_, slot) => new SlotRewriter(firstSsrc + slot)
   )
   constructor(driver: MediaDriver, events: RoomEvents, now: () => number) {
@@ -65,9 +65,9 @@ export class MediaRoom {
       peer: this.#peerOf(session),
       gen: 1,
       answered: false,
-      failsAt: now + limits.connectSeconds * 1000,
+      failsAt: now + mediaLimits.connectSeconds * 1000,
       isAudible: false,
-      tokens: limits.packetsPerSecond,
+      tokens: mediaLimits.packetsPerSecond,
       countedAt: now,
       received: 0
     }
@@ -83,8 +83,8 @@ export class MediaRoom {
     const member = this.#members.get(session)
     if (member === undefined || member.gen !== gen || member.answered) return undefined
     try {
-      if (!fitsOffer(sdp, limits.slots)) {
-        throw new Error(`Expected ${limits.slots + 1} lines of audio`)
+      if (!fitsOffer(sdp, mediaLimits.slots)) {
+        throw new Error(`Expected ${mediaLimits.slots + 1} lines of audio`)
       }
       const candidates = member.peer.answer(sdp)
       member.answered = true
@@ -127,7 +127,9 @@ export class MediaRoom {
    */
   tick(isBeyondShare = false): void {
     const now = this.#now()
-    const packetsMax = isBeyondShare ? limits.packetsPerTickBeyondShare : limits.packetsPerTick
+    const packetsMax = isBeyondShare
+      ? mediaLimits.packetsPerTickBeyondShare
+      : mediaLimits.packetsPerTick
     this.#slots.tick(now)
     this.#reportSpeaking()
     for (const member of Array.from(this.#members.values())) {
@@ -149,7 +151,7 @@ export class MediaRoom {
         member.failsAt =
           state === "connected"
             ? Number.POSITIVE_INFINITY
-            : this.#now() + limits.disconnectedSeconds * 1000
+            : this.#now() + mediaLimits.disconnectedSeconds * 1000
       }
     })
     return peer
@@ -166,7 +168,7 @@ export class MediaRoom {
   }
 
   #offerAgain(member: Member): void {
-    if (member.gen >= limits.offersMax) return this.#fail(member.session)
+    if (member.gen >= mediaLimits.offersMax) return this.#fail(member.session)
     member.peer.close()
     member.gen += 1
     member.peer = this.#peerOf(member.session)
@@ -203,7 +205,7 @@ export class MediaRoom {
   }
 
   #takeToken(member: Member, now: number): boolean {
-    const { packetsPerSecond } = limits
+    const { packetsPerSecond } = mediaLimits
     const refill = ((now - member.countedAt) / 1000) * packetsPerSecond
     member.tokens = Math.min(packetsPerSecond, member.tokens + refill)
     member.countedAt = now

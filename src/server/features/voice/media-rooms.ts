@@ -1,6 +1,6 @@
 /** Calls of a media process. Carries out the runner's requests, and reports events. */
-import { voice as limits } from "#rpc/limits"
 import { type MediaDriver, microphoneMid, slotMid } from "./media-driver.ts"
+import { mediaLimits } from "./media-limits.ts"
 import type { MediaReport, MediaRequest } from "./media-messages.ts"
 import { MediaRoom } from "./media-room.ts"
 import { PacketShares } from "./packet-shares.ts"
@@ -17,14 +17,14 @@ interface Room {
 /** Milliseconds of packets in the budget before the first tick. */
 const firstRefillMillis = 100
 
-const slots = Array.from({ length: limits.slots }, (_, slot) => slotMid(slot))
+const slots = Array.from({ length: mediaLimits.slots }, (_, slot) => slotMid(slot))
 
 export class MediaRooms {
   readonly #driver: MediaDriver
   readonly #report: (message: MediaReport) => void
   readonly #now: () => number
   readonly #rooms = new Map<number, Room>()
-  readonly #shares = new PacketShares(limits.processPackets)
+  readonly #shares = new PacketShares(mediaLimits.processPackets)
   /** Packets sent since the last report, by environment. */
   readonly #sent = new Map<string, number>()
   #tickedAt: number

@@ -3,9 +3,9 @@ import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { InvalidFrame, VoiceUnavailable } from "#rpc/errors/codes"
-import { voice as limits } from "#rpc/limits"
 import type { MediaCall, MediaCandidate, MediaListener } from "#entities/voice-session/media"
 import { FairShares } from "#server/platform/fair-semaphore"
+import { mediaLimits } from "./media-limits.ts"
 import type { MediaOptions, MediaReport, MediaRequest } from "./media-messages.ts"
 
 type Answer = Effect.Effect<ReadonlyArray<MediaCandidate>, InvalidFrame | VoiceUnavailable>
@@ -30,7 +30,7 @@ export class MediaWorker {
    * Places for answers of the process. All its calls wait in one queue, where one environment must not
    * take all places.
    */
-  readonly #places = new FairShares<never>({ ...limits.processAnswers, waitingPerKey: 0 })
+  readonly #places = new FairShares<never>({ ...mediaLimits.processAnswers, waitingPerKey: 0 })
   readonly #onReady = new Set<(isReady: boolean) => void>()
   #state: "starting" | "ready" | "ended" = "starting"
   #count = 0
@@ -85,7 +85,8 @@ export class MediaWorker {
   /** Whether the process is empty and has grown, so that the pool should replace it. */
   get needsReplacement(): boolean {
     const hasGrown =
-      this.#joins >= limits.joinsPerProcess || this.#residentBytes >= limits.processReplacedBytes
+      this.#joins >= mediaLimits.joinsPerProcess ||
+      this.#residentBytes >= mediaLimits.processReplacedBytes
     return this.#calls.size === 0 && hasGrown
   }
 
@@ -99,9 +100,9 @@ export class MediaWorker {
    * little.
    */
   isBusyFor(environmentId: string): boolean {
-    if (this.forwards < limits.forwardsPerSecond) return false
+    if (this.forwards < mediaLimits.forwardsPerSecond) return false
     const own = this.#forwards[environmentId] ?? 0
-    return own * (limits.processPackets.share + 1) >= this.forwards
+    return own * (mediaLimits.processPackets.share + 1) >= this.forwards
   }
 
   /** Waits until the process serves; fails if it ends earlier. */
@@ -152,8 +153,10 @@ export class MediaWorker {
   check(): string | undefined {
     if (this.#state === "ended") return undefined
     this.#silentChecks += 1
-    if (this.#silentChecks > limits.processSilentSeconds) return "it does not answer"
-    return this.#residentBytes >= limits.processMaxBytes ? "it holds too much memory" : undefined
+    if (this.#silentChecks > mediaLimits.processSilentSeconds) return "it does not answer"
+    return this.#residentBytes >= mediaLimits.processMaxBytes
+      ? "it holds too much memory"
+      : undefined
   }
 
   #answer(

@@ -10,7 +10,6 @@ import {
   VoiceSuspended,
   VoiceUnavailable
 } from "#rpc/errors/codes"
-import { voice as limits } from "#rpc/limits"
 import { channelId } from "#entities/channel/protocol"
 import { voiceClosed } from "#entities/voice-session/closed-event"
 import { epochOf } from "#entities/voice-session/model"
@@ -24,6 +23,8 @@ import type { VoiceMembership } from "#server/links/voice-membership"
 import { Frame } from "#server/platform/socket-outbox"
 import { Configs, requireFeature } from "../config/service.ts"
 import { TurnServers } from "../peers/turn-servers.ts"
+
+export const credentialSeconds = 600
 
 type Client = ReturnType<Effect.Success<typeof VoiceSession.client>>
 
@@ -90,7 +91,7 @@ const iceServers = Effect.fnUntraced(function* (
   const turnServers = yield* TurnServers
   const policy = mode === "p2p" && relayOnly ? "relay" : "all"
   return yield* Effect.mapError(
-    turnServers.serversFor(`${environmentId}.${playerId}`, policy, limits.credentialSeconds),
+    turnServers.serversFor(`${environmentId}.${playerId}`, policy, credentialSeconds),
     () => noRelay
   )
 })

@@ -9,7 +9,9 @@ import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse 
 import manifest from "../../../../package.json" with { type: "json" }
 import type { Actor, KeyCaller } from "#rpc/auth"
 import { InvalidKey, OriginNotAllowed, RateLimited } from "#rpc/errors/codes"
-import { config, http, throttles as limits } from "#rpc/limits"
+import { configLimits } from "#rpc/config-document/limits"
+import { http } from "#rpc/limits"
+import { callerThrottles } from "../callers.ts"
 import { paths } from "#rpc/paths"
 import { provideCredentials } from "#server/platform/credential-check"
 import { KnownCaller } from "#server/platform/in-process"
@@ -23,7 +25,7 @@ import { instructions, makeServe } from "./sessionless.ts"
 const { name, version } = manifest
 
 /** The largest message carries a config document. */
-const messageMaxBytes = ByteSize.bytes(config.bodyMaxBytes + http.bodyMaxBytes)
+const messageMaxBytes = ByteSize.bytes(configLimits.bodyMaxBytes + http.bodyMaxBytes)
 
 const modernRevision = "2026-07-28"
 
@@ -53,7 +55,7 @@ const Access = HttpRouter.middleware(
         if (origin !== undefined) return errorResponse(OriginNotAllowed, new OriginNotAllowed())
         const key = given ?? bearer.exec(authorization)?.[1] ?? ""
         const caller = yield* environments.findByKey(key, ["secret"])
-        yield* takeToken(throttles, limits.secretKey, `key:${caller.keyId}`)
+        yield* takeToken(throttles, callerThrottles.secretKey, `key:${caller.keyId}`)
         const isModern = request.headers["mcp-protocol-version"] === modernRevision
         const served = isModern || request.method !== "POST" ? modern : serve(request)
         return yield* served.pipe(

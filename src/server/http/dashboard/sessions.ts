@@ -4,9 +4,10 @@ import { HttpEffect, type HttpServerRequest, type HttpServerResponse } from "eff
 import { HttpApiBuilder } from "effect/http-api"
 import { DashboardApi } from "#rpc/dashboard"
 import type { DeveloperSignedIn } from "#rpc/developers"
+import { signInThrottles } from "#rpc/email"
 import { InvalidCode, NotFound, OriginNotAllowed } from "#rpc/errors/codes"
-import { throttles as limits } from "#rpc/limits"
 import type { DeveloperExchange } from "#rpc/oauth/developers"
+import { oauthThrottles } from "#rpc/oauth/limits"
 import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
@@ -77,7 +78,7 @@ const makeHandlers = Effect.gen(function* () {
     ) {
       yield* check(request)
       const key = `developer-login:${clientAddress(request, trustedProxies)}`
-      const limitFailures = countFailures(throttles, [[limits.loginPerAddress, key]])
+      const limitFailures = countFailures(throttles, [[signInThrottles.loginPerAddress, key]])
       return yield* keep(yield* limitFailures(links.use(code, repeatKey)))
     }),
     exchange: Effect.fnUntraced(function* (
@@ -86,7 +87,7 @@ const makeHandlers = Effect.gen(function* () {
       repeatKey: string | undefined
     ) {
       yield* check(request)
-      yield* throttleAddress(limits.oauthExchangePerAddress, "developer-oauth-exchange", request)
+      yield* throttleAddress(oauthThrottles.exchangePerAddress, "developer-oauth-exchange", request)
       const result = yield* oauth.exchange(payload, repeatKey)
       // The other intents need a session already, and their results are of no use here.
       return result.intent === "login" ? yield* keep(result) : yield* new InvalidCode()

@@ -10,7 +10,7 @@ import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { Effect, type Exit, FiberSet } from "effect"
-import { hosting as limits } from "#rpc/limits"
+import { hosting } from "#rpc/hosting/limits"
 import { FairSemaphore } from "../fair-semaphore.ts"
 import type { S3Settings } from "../settings/hosting.ts"
 import { DiskCache } from "./disk-cache.ts"
@@ -35,7 +35,7 @@ const hashing = (hash: Hash) =>
     for await (const chunk of chunks) {
       received += chunk.length
       hash.update(chunk)
-      if (received > limits.blobMaxBytes) throw new Error("the object is larger than any blob")
+      if (received > hosting.blobMaxBytes) throw new Error("the object is larger than any blob")
       yield chunk
     }
   }
@@ -70,7 +70,7 @@ const makeFetches = Effect.fnUntraced(function* (
   temporaryFile: BlobStore["Service"]["temporaryFile"]
 ) {
   const permits = new FairSemaphore({
-    ...limits.objectDownloads,
+    ...hosting.objectDownloads,
     refuse: Effect.fail(new BlobStoreError({ operation: "read a blob", cause: "too many wait" }))
   })
   const receive = Effect.fnUntraced(function* (key: string) {

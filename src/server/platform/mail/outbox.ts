@@ -13,7 +13,7 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { MailUnavailable, type RateLimited } from "#rpc/errors/codes"
 import { type EnvironmentId, newId, type PlayerId } from "#rpc/ids"
-import { mail as limits, throttles as paces } from "#rpc/limits"
+import { secondsPerHour } from "#rpc/units"
 import { IdentityRepository } from "#sql/identities"
 import { type ClaimedMail, type MailPurpose, MailRepository } from "#sql/mail"
 import { emailForms } from "../email-forms.ts"
@@ -24,7 +24,15 @@ import { Settings } from "../settings/settings.ts"
 import { SingleUseCodes } from "../single-use-codes.ts"
 import { Throttles } from "../throttles.ts"
 import { type LinkPurpose, renderMail, linkSeconds } from "./templates.ts"
-import { type Mail, makeSmtp, MailDeliveryError, type Smtp } from "./transport.ts"
+import { type Mail, MailDeliveryError, mailLimits, makeSmtp, type Smtp } from "./transport.ts"
+
+export const mailThrottles = {
+  /** Mails to one address; both limits apply. */
+  mailsPerMinute: { burst: 1, seconds: 60 },
+  mailsPerHour: { burst: 5, seconds: secondsPerHour },
+  /** Mails to one address from all projects of one developer. */
+  mailsPerDeveloper: { burst: 20, seconds: secondsPerHour }
+} as const
 
 /**
  * Target of a link: the caller's page, or the service's own page, which calls the API with the
@@ -119,7 +127,7 @@ export class Mailer extends Context.Service<
               sealed: yield* secrets.seal(text, sealPurpose),
               createdAt,
               expiresAt: DateTime.add(createdAt, { seconds: linkSeconds[purpose] }),
-              limit: limits.waitingMax
+              limit: mailLimits.waitingMax
             })
             if (!stored) {
               yield* Effect.logWarning("Refused a mail: the outbox is full")
@@ -139,7 +147,7 @@ export class Mailer extends Context.Service<
                 Effect.mapError(() => new MailUnavailable())
               ),
         stored: Effect.flatMap(
-          repository.stored(limits.storedMax),
+          repository.stored(mailLimits.storedMax),
           Effect.forEach(({ createdAt, sealed }) =>
             Effect.map(openAs(secrets, Stored, sealed), (mail) => ({ ...mail, createdAt }))
           )
@@ -165,11 +173,11 @@ const makeLimitRecipient = Effect.gen(function* () {
     to: string
   ) {
     const recipient = `${purpose}:${sha256(`${environmentId}/${to}`)}`
-    yield* throttles.take(paces.mailsPerMinute, `mail-minute:${recipient}`)
-    yield* throttles.take(paces.mailsPerHour, `mail-hour:${recipient}`)
+    yield* throttles.take(mailThrottles.mailsPerMinute, `mail-minute:${recipient}`)
+    yield* throttles.take(mailThrottles.mailsPerHour, `mail-hour:${recipient}`)
     const ownerId = yield* repository.ownerOf(environmentId)
     const ofOwner = `${purpose}:${sha256(`${ownerId}/${to}`)}`
-    yield* throttles.take(paces.mailsPerDeveloper, `mail-developer:${ofOwner}`)
+    yield* throttles.take(mailThrottles.mailsPerDeveloper, `mail-developer:${ofOwner}`)
   })
 })
 
@@ -235,7 +243,7 @@ const makeStore = Effect.gen(function* () {
   return Effect.fnUntraced(function* (playerId: PlayerId, { html, id, subject, text, to }: Mail) {
     const encoded = yield* Effect.orDie(Schema.encodeEffect(Stored)({ to, subject, text, html }))
     const sealed = yield* secrets.seal(encoded, sealPurpose)
-    yield* repository.store({ id, playerId, sealed }, limits.storedMax)
+    yield* repository.store({ id, playerId, sealed }, mailLimits.storedMax)
     if (hasLogged) return
     hasLogged = true
     yield* Effect.logInfo(
@@ -245,7 +253,7 @@ const makeStore = Effect.gen(function* () {
 })
 
 const retryAfter = (attempts: number): number =>
-  Math.min(limits.retrySeconds * 2 ** (attempts - 1), limits.retrySecondsMax)
+  Math.min(mailLimits.retrySeconds * 2 ** (attempts - 1), mailLimits.retrySecondsMax)
 
 /** Attempts to send a mail once, and schedules a retry if that fails. */
 const makeDeliver = Effect.fnUntraced(function* (smtp: Smtp | undefined) {
@@ -266,7 +274,7 @@ const makeDeliver = Effect.fnUntraced(function* (smtp: Smtp | undefined) {
     const dueAt = DateTime.add(yield* DateTime.now, { seconds: retryAfter(attempts) })
     const isLast =
       failure.final ||
-      attempts >= limits.attemptsMax ||
+      attempts >= mailLimits.attemptsMax ||
       DateTime.isGreaterThanOrEqualTo(dueAt, expiresAt)
     const next = isLast ? "giving up" : "will retry"
     yield* Effect.logWarning(`Failed to send a mail; ${next}`, { id, reason: failure.reason })
@@ -292,8 +300,8 @@ const makeDeliver = Effect.fnUntraced(function* (smtp: Smtp | undefined) {
     )
 })
 
-const pollMillis = limits.pollSeconds * 1000
-const retryMillis = limits.retrySeconds * 1000
+const pollMillis = mailLimits.pollSeconds * 1000
+const retryMillis = mailLimits.retrySeconds * 1000
 /** A mail that is due may be claimed by another process: do not poll in a tight loop. */
 const shortestMillis = 100
 
@@ -315,8 +323,8 @@ const makeSender = Effect.fnUntraced(function* (wake: Queue.Queue<void>, smtp: S
     )
   const round = Effect.gen(function* () {
     const now = yield* DateTime.now
-    const until = DateTime.add(now, { seconds: limits.claimSeconds })
-    const limit = limits.concurrency - inFlight.size
+    const until = DateTime.add(now, { seconds: mailLimits.claimSeconds })
+    const limit = mailLimits.concurrency - inFlight.size
     const busy = Array.from(inFlight, ({ environmentId }) => environmentId)
     const claimed = yield* repository.claim({ now, until, limit, busy })
     for (const mail of claimed) inFlight.add(mail)
@@ -324,7 +332,7 @@ const makeSender = Effect.fnUntraced(function* (wake: Queue.Queue<void>, smtp: S
   })
   /** Time until the next unclaimed mail is due. */
   const idleMillis = Effect.gen(function* () {
-    if (inFlight.size >= limits.concurrency) return pollMillis
+    if (inFlight.size >= mailLimits.concurrency) return pollMillis
     const next = yield* repository.nextDue
     if (next === null) return pollMillis
     const millis = next.epochMilliseconds - (yield* Clock.currentTimeMillis)

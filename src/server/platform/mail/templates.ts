@@ -1,6 +1,9 @@
 /** Mail templates: plain text and HTML with one or two links, in the project's name. */
-import { sessions as limits } from "#rpc/limits"
+import { secondsPerDay } from "#rpc/units"
 import type { MailPurpose } from "#sql/mail"
+
+export const verificationLinkSeconds = secondsPerDay
+const resetLinkSeconds = 30 * 60
 
 /** A mail without its addresses. */
 export interface MailContent {
@@ -14,9 +17,9 @@ export type LinkPurpose = MailPurpose | "disown"
 
 /** Lifetime of a link in seconds. */
 export const linkSeconds: Readonly<Record<LinkPurpose, number>> = {
-  disown: limits.verificationLinkSeconds,
-  verify: limits.verificationLinkSeconds,
-  reset: limits.resetLinkSeconds
+  disown: verificationLinkSeconds,
+  verify: verificationLinkSeconds,
+  reset: resetLinkSeconds
 }
 
 const wordings: Readonly<

@@ -5,8 +5,30 @@
 import { Data, Effect, Predicate, Redacted } from "effect"
 import { createTransport } from "nodemailer"
 import type { MailId } from "#rpc/ids"
-import { mail as limits } from "#rpc/limits"
+import { secondsPerHour } from "#rpc/units"
 import type { MailContent } from "./templates.ts"
+
+/** The mail outbox. */
+export const mailLimits = {
+  /**
+   * Queued mails; beyond it 503 `mail_unavailable`. The projects of one developer get no more
+   * places than remain free: alone they have half of them.
+   */
+  waitingMax: 10_000,
+  /** Mails that one process sends at a time. */
+  concurrency: 5,
+  attemptsMax: 10,
+  /** Delay before the second attempt. It doubles with each further attempt, up to `retrySecondsMax`. */
+  retrySeconds: 30,
+  retrySecondsMax: secondsPerHour,
+  /** Timeout of one attempt. Another process takes the mail over after `claimSeconds`. */
+  attemptSeconds: 60,
+  claimSeconds: 120,
+  /** Longest time between two polls of the outbox. */
+  pollSeconds: 300,
+  /** Mails that development keeps for display instead of sending them. */
+  storedMax: 200
+} as const
 
 /** A mail with its addresses. */
 export interface Mail extends MailContent {
@@ -49,7 +71,7 @@ export const makeSmtp = Effect.fnUntraced(function* (url: Redacted.Redacted, fro
       createTransport({
         pool: true,
         url: Redacted.value(url),
-        maxConnections: limits.concurrency,
+        maxConnections: mailLimits.concurrency,
         maxRequeues: 1,
         disableFileAccess: true,
         disableUrlAccess: true,
@@ -84,7 +106,7 @@ export const makeSmtp = Effect.fnUntraced(function* (url: Redacted.Redacted, fro
     }).pipe(
       Effect.asVoid,
       Effect.timeoutOrElse({
-        duration: limits.attemptSeconds * 1000,
+        duration: mailLimits.attemptSeconds * 1000,
         orElse: () => Effect.fail(new MailDeliveryError({ reason: "no answer", final: false }))
       })
     )

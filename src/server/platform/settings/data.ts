@@ -1,9 +1,12 @@
 /** Settings of stored data: the database, the keys that encrypt secrets, cloud saves and guests. */
 import { Redacted, Schema } from "effect"
-import { guests as guestLimits, saves as saveLimits } from "#rpc/limits"
+import { saveLimits } from "#rpc/saves"
 import { databaseUrlIssue } from "./deployment.ts"
 import { type EnvironmentOf, type Issue, optional, setting } from "./table.ts"
 import { bytes, days, isWeakKey, listOf, MasterKey, Secret, whole } from "./values.ts"
+
+/** Default of a setting: days from the end of the last refresh token to the deletion. */
+export const guestExpiryDaysDefault = 30
 
 export const database = {
   databaseUrl: optional("DATABASE_URL", Secret)`
@@ -39,7 +42,7 @@ export const saves = {
 }
 
 export const guests = {
-  guestExpiryDays: setting("SVC_GUEST_EXPIRY_DAYS", days, guestLimits.expiryDays)`
+  guestExpiryDays: setting("SVC_GUEST_EXPIRY_DAYS", days, guestExpiryDaysDefault)`
     Guests who cannot come back, since their last refresh token has expired, are deleted with all their data after
     this many days more. \`0\`: never.`
 }

@@ -1,11 +1,11 @@
 /** Settings of the processes that run functions, and of what the functions of an environment may use. */
+import { functions } from "#rpc/functions/limits"
 import {
   functionCpu,
   functionRuntime,
   functionSnapshots,
   functionStorage
-} from "#rpc/function-runtime-limits"
-import { functions as limits } from "#rpc/limits"
+} from "#rpc/functions/runtime-limits"
 import { setting } from "./table.ts"
 import { inUnits, mebibyte, whole } from "./values.ts"
 
@@ -49,8 +49,8 @@ export const functionBounds = {
     are refused until time has repaid it. 0: no limit.`,
   cpuMillisMax: setting(
     "SVC_FUNCTIONS_CPU_MS_MAX",
-    whole(1, limits.cpuMillisMax),
-    limits.cpuMillisMax
+    whole(1, functions.cpuMillisMax),
+    functions.cpuMillisMax
   )`
     Greatest \`cpuMs\`, in milliseconds, that the functions of an environment get.`,
   callsMax: setting(

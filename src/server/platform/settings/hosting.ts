@@ -1,6 +1,6 @@
 /** Settings of hosted apps, and of the store of their files: a folder, or a bucket of an S3-compatible service. */
 import { Schema } from "effect"
-import { hosting as limits } from "#rpc/limits"
+import { hosting } from "#rpc/hosting/limits"
 import { type EnvironmentOf, type Issue, optional, setting, valuesOf } from "./table.ts"
 import {
   bytes,
@@ -31,11 +31,11 @@ export const apps = {
 }
 
 export const deployments = {
-  environmentBytes: setting("SVC_ENVIRONMENT_BLOB_BYTES", bytes, limits.environmentBytes)`
+  environmentBytes: setting("SVC_ENVIRONMENT_BLOB_BYTES", bytes, hosting.environmentBytes)`
     Most bytes of all files of the deployments of an environment. See [hosting](../guides/hosting.md).`,
-  retentionDays: setting("SVC_DEPLOYMENT_RETENTION_DAYS", days, limits.retentionDays)`
+  retentionDays: setting("SVC_DEPLOYMENT_RETENTION_DAYS", days, hosting.retentionDays)`
     Days for which a deployment is kept after it was live. The newest 20 are always kept.`,
-  staleDays: setting("SVC_HOSTING_STALE_DAYS", whole(0, 3650), limits.staleDays)`
+  staleDays: setting("SVC_HOSTING_STALE_DAYS", whole(0, 3650), hosting.staleDays)`
     Days for which files with a hash in their name are served after their version was live, so that pages opened
     before a deploy find their parts. \`0\`: never.`
 }
@@ -64,7 +64,7 @@ export const bucket = {
     The access key for the bucket; required with \`SVC_BLOBS_URL\`.`,
   secret: optional("AWS_SECRET_ACCESS_KEY", Secret)`
     The secret of that access key.`,
-  cacheBytes: setting("SVC_BLOB_CACHE_BYTES", bytes, limits.diskCacheBytes)`
+  cacheBytes: setting("SVC_BLOB_CACHE_BYTES", bytes, hosting.diskCacheBytes)`
     Most bytes of files from the bucket that a runner keeps in the data directory.`
 }
 

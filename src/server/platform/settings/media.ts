@@ -1,7 +1,14 @@
 /** Settings of media: STUN and TURN servers, and the media server of voice calls. */
-import { turn as turnLimits } from "#rpc/limits"
 import { type EnvironmentOf, type Issue, optional, setting } from "./table.ts"
-import { IpAddress, listOf, Ports, TurnSecret, TurnUrl, whole } from "./values.ts"
+import {
+  IpAddress,
+  listOf,
+  Ports,
+  TurnSecret,
+  turnSecretMinCharacters,
+  TurnUrl,
+  whole
+} from "./values.ts"
 
 export const turn = {
   urls: setting("SVC_TURN_URLS", listOf(TurnUrl), "")`
@@ -11,7 +18,7 @@ export const turn = {
     The UDP port of the embedded TURN server, which a single process outside production starts when it is first needed
     and \`SVC_TURN_URLS\` is empty. \`npm run start:two\` starts one, too. \`0\` turns it off.`,
   secret: optional("SVC_TURN_SECRET", TurnSecret)`
-    The secret shared with the TURN servers (\`static-auth-secret\` of coturn), ${turnLimits.secretMinCharacters}
+    The secret shared with the TURN servers (\`static-auth-secret\` of coturn), ${turnSecretMinCharacters}
     characters or more. Players get credentials derived from it.`
 }
 

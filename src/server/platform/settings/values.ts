@@ -2,8 +2,13 @@
 import { isIP } from "node:net"
 import { Result, Schema, SchemaGetter } from "effect"
 import { Base64 } from "effect/encoding"
-import { developers, turn } from "#rpc/limits"
 import { isUnsafeProxy } from "./deployment.ts"
+
+const setupTokenMinCharacters = 16
+const setupTokenMaxCharacters = 128
+
+/** Length below which shared secrets can be guessed by trying. */
+export const turnSecretMinCharacters = 16
 
 /** Length that makes the token impossible to guess. */
 export const metricsTokenMinCharacters = 16
@@ -145,13 +150,11 @@ export const NameServers = textThat(
 )
 
 export const SetupToken = Schema.RedactedFromValue(
-  Schema.String.check(
-    Schema.isBetweenLength(developers.setupTokenMinCharacters, developers.setupTokenMaxCharacters)
-  )
+  Schema.String.check(Schema.isBetweenLength(setupTokenMinCharacters, setupTokenMaxCharacters))
 )
 
 export const TurnSecret = Schema.RedactedFromValue(
-  Schema.String.check(Schema.isMinLength(turn.secretMinCharacters))
+  Schema.String.check(Schema.isMinLength(turnSecretMinCharacters))
 )
 
 export const SmtpUrl = Schema.RedactedFromValue(

@@ -1,7 +1,7 @@
 /** Uploads to functions that take longer than a call may wait, or whose connection closes after the response. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { at } from "#testing/players"
 import { deploy, enable } from "../../../support/function-calls.ts"
 import { upload } from "../../../support/function-uploads.ts"
@@ -14,7 +14,7 @@ const code = `
       : new Response("read " + (await request.arrayBuffer()).byteLength) }`
 
 const bytesPerSecond = 50_000
-const seconds = limits.passedAnswerMillis / 1000 + 10
+const seconds = functionRuntime.passedAnswerMillis / 1000 + 10
 const bytes = seconds * bytesPerSecond
 
 layer(TwoRunners.layerWith(), { excludeTestServices: true, timeout: "240 seconds" })(

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import type { CompileReply, CompileRequest } from "./process.ts"
 import type { CompileInput } from "./worker-options.ts"
 
@@ -31,13 +31,13 @@ export class Compiler {
   /** Compiles a configuration; rejects if the modules or the bindings are invalid. */
   compile(input: CompileInput): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      if (this.#pending.size >= limits.compilationsWaiting) {
+      if (this.#pending.size >= functionRuntime.compilationsWaiting) {
         return reject(new Error("too many deployments start at once"))
       }
       const id = ++this.#lastId
       const child = this.#running()
       clearTimeout(this.#idle)
-      const deadline = setTimeout(() => child.kill("SIGKILL"), limits.compileMillis)
+      const deadline = setTimeout(() => child.kill("SIGKILL"), functionRuntime.compileMillis)
       const settle = () => {
         clearTimeout(deadline)
         this.#pending.delete(id)
@@ -64,7 +64,7 @@ export class Compiler {
   }
 
   #endWhenIdle(): void {
-    this.#idle = setTimeout(() => this.stop(), limits.compilerIdleMillis)
+    this.#idle = setTimeout(() => this.stop(), functionRuntime.compilerIdleMillis)
     this.#idle.unref()
   }
 

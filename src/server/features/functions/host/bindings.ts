@@ -1,7 +1,7 @@
 /** Service side of the functions' bindings: queues and the server API. */
 import { Effect, Schema } from "effect"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { FunctionsQueues, FunctionsServerApi, type NewMessage } from "../control-plane.ts"
 import type { HostCall, HostReply } from "./host-socket.ts"
 
@@ -12,10 +12,12 @@ const Messages = Schema.fromJsonString(
       contentType: Schema.Literals(["json", "text", "bytes"]),
       body: Schema.String,
       delaySeconds: Schema.optionalKey(
-        Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limits.messageDelaySeconds }))
+        Schema.Int.check(
+          Schema.isBetween({ minimum: 0, maximum: functionRuntime.messageDelaySeconds })
+        )
       )
     })
-  ).check(Schema.isMinLength(1), Schema.isMaxLength(limits.messagesPerSend))
+  ).check(Schema.isMinLength(1), Schema.isMaxLength(functionRuntime.messagesPerSend))
 )
 const decodeMessages = Schema.decodeUnknownEffect(Messages)
 
@@ -40,7 +42,7 @@ export const makeBindings = Effect.gen(function* () {
     if (decoded._tag === "Failure") {
       return text(
         400,
-        `send 1 to ${limits.messagesPerSend} messages, with a delay of at most 12 hours`
+        `send 1 to ${functionRuntime.messagesPerSend} messages, with a delay of at most 12 hours`
       )
     }
     const messages = decoded.success.map((message): NewMessage => ({
@@ -48,8 +50,8 @@ export const makeBindings = Effect.gen(function* () {
       body: bytesOf(message),
       delaySeconds: message.delaySeconds ?? 0
     }))
-    if (messages.some((message) => message.body.length > limits.messageMaxBytes)) {
-      return text(413, `a message may have ${limits.messageMaxBytes} bytes`)
+    if (messages.some((message) => message.body.length > functionRuntime.messageMaxBytes)) {
+      return text(413, `a message may have ${functionRuntime.messageMaxBytes} bytes`)
     }
     const outcome = yield* queues.send(environmentId, name, messages)
     return outcome === "stored" ? text(200, "{}") : text(507, "the queues are full")

@@ -3,7 +3,7 @@
  * upload takes as long as the client's network needs. A second bound limits the whole upload.
  */
 import type { IncomingMessage } from "node:http"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { http } from "#rpc/limits"
 
 /**
@@ -11,9 +11,9 @@ import { http } from "#rpc/limits"
  * the largest.
  */
 export const uploadMillis = ({ headers }: Pick<IncomingMessage, "headers">): number => {
-  const length = Number(headers["content-length"] ?? limits.bodyMaxBytes)
-  const bytes = Math.min(length, limits.bodyMaxBytes)
-  return limits.answerMillis + (bytes / http.slowestBytesPerSecond) * 1000
+  const length = Number(headers["content-length"] ?? functionRuntime.bodyMaxBytes)
+  const bytes = Math.min(length, functionRuntime.bodyMaxBytes)
+  return functionRuntime.answerMillis + (bytes / http.slowestBytesPerSecond) * 1000
 }
 
 export class CallDeadline {

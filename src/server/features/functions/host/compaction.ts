@@ -4,7 +4,7 @@ import { existsSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
-import { functionStorage as limits } from "#rpc/function-runtime-limits"
+import { functionStorage } from "#rpc/functions/runtime-limits"
 
 const compactionProgram = fileURLToPath(new URL("compaction-process.ts", import.meta.url))
 const keylessProgram = fileURLToPath(new URL("keyless-process.ts", import.meta.url))
@@ -40,10 +40,10 @@ const freeShare = (file: string): number => {
 export const sparseDatabases = (data: string): ReadonlyArray<string> =>
   databasesOf(data)
     .map((file) => ({ file, bytes: sizeOf(file) }))
-    .filter(({ bytes }) => bytes >= limits.compactMinBytes)
+    .filter(({ bytes }) => bytes >= functionStorage.compactMinBytes)
     .toSorted((a, b) => b.bytes - a.bytes)
-    .slice(0, limits.compactedMax)
-    .flatMap(({ file }) => (freeShare(file) >= limits.compactFreeShare ? [file] : []))
+    .slice(0, functionStorage.compactedMax)
+    .flatMap(({ file }) => (freeShare(file) >= functionStorage.compactFreeShare ? [file] : []))
 
 /** Runs a program beside the service with low priority; resolves with what it sends. */
 const runBeside = (
@@ -56,13 +56,13 @@ const runBeside = (
       env,
       execArgv: [],
       stdio: ["ignore", "ignore", "pipe", "ipc"],
-      timeout: limits.compactMillis,
+      timeout: functionStorage.compactMillis,
       killSignal: "SIGKILL"
     })
     let problem = ""
     let sent: unknown
     child.stderr?.on("data", (chunk: Buffer) => {
-      if (problem.length < limits.problemMaxCharacters) problem += chunk.toString()
+      if (problem.length < functionStorage.problemMaxCharacters) problem += chunk.toString()
     })
     child.once("message", (message) => {
       sent = message
@@ -82,7 +82,7 @@ export const compact = async (files: ReadonlyArray<string>, folder: string): Pro
 /** Whether an environment has enough values without a key, of before a time, for a stop of its process. */
 export const hasKeylessValues = async (data: string, writtenBefore: number): Promise<boolean> =>
   Number(await runBeside(keylessProgram, [data, "find", `${writtenBefore}`])) >=
-  limits.keylessMinBytes
+  functionStorage.keylessMinBytes
 
 /** Removes the values without a key. No process may have the data open: it could be about to write a key. */
 export const removeKeylessValues = async (data: string): Promise<void> => {

@@ -3,7 +3,7 @@
  * add to it: the service and other environments need it.
  */
 import { statfs } from "node:fs/promises"
-import { functionStorage as limits } from "#rpc/function-runtime-limits"
+import { functionStorage } from "#rpc/functions/runtime-limits"
 
 export class DiskSpace {
   readonly #directory: string
@@ -28,7 +28,8 @@ export class DiskSpace {
 
   /** Looks at the disk, unless that was done a moment ago. */
   async refresh(): Promise<void> {
-    if (this.#reserveBytes === 0 || this.#now() - this.#readAt < limits.diskCheckMillis) return
+    if (this.#reserveBytes === 0 || this.#now() - this.#readAt < functionStorage.diskCheckMillis)
+      return
     this.#readAt = this.#now()
     const { bavail, bsize } = await statfs(this.#directory)
     const isLow = bavail * bsize < this.#reserveBytes

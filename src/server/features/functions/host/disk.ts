@@ -1,6 +1,6 @@
 /** Failures of the disk on which functions store their data. */
 import { Data, Option, Schema } from "effect"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { postJson, type WorkerRequest } from "./worker-http.ts"
 
 /** Error: the service cannot write to its data directory. `message` is for developers. */
@@ -41,7 +41,7 @@ const decodeWarmed = Schema.decodeUnknownOption(Warmed)
 
 /** Starts the simulators of bindings before the first call needs them; returns why one cannot start. */
 export const warm = async (process: Omit<WorkerRequest, "facts">): Promise<string | undefined> => {
-  const signal = AbortSignal.timeout(limits.restartMillis)
+  const signal = AbortSignal.timeout(functionRuntime.restartMillis)
   try {
     const { body } = await postJson(
       { ...process, facts: { kind: "admin" } },

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { pipeline } from "node:stream/promises"
 import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { GateClosed } from "#server/platform/workerd/supervisor"
 import { CallDeadline, uploadMillis } from "./call-deadline.ts"
 import { CallEnded, CallRefused, CallUnanswered } from "./call-end.ts"
@@ -115,7 +115,9 @@ class ProxiedCall {
     }
     this.#outgoing = new OutgoingRequest(this.#options)
     const uploading = uploadMillis(request)
-    this.#deadline = new CallDeadline(limits.answerMillis, uploading, () => this.#end("late"))
+    this.#deadline = new CallDeadline(functionRuntime.answerMillis, uploading, () =>
+      this.#end("late")
+    )
     call.onProcessEnd(this.#end)
   }
 
@@ -148,7 +150,7 @@ class ProxiedCall {
     const upload = this.#outgoing.upload(
       this.#exchange.request,
       this.#uploaded,
-      limits.bodyMaxBytes
+      functionRuntime.bodyMaxBytes
     )
     try {
       return await Promise.race([this.#outgoing.answered, upload])
@@ -218,10 +220,10 @@ export const passRequest = async (host: FunctionHost, exchange: Exchange): Promi
   const { request: incoming, response } = exchange
   const refusal = refusalOf(incoming)
   if (refusal !== undefined) return sendError(response, refusal)
-  if (Number(incoming.headers["content-length"] ?? 0) > limits.bodyMaxBytes) {
+  if (Number(incoming.headers["content-length"] ?? 0) > functionRuntime.bodyMaxBytes) {
     return sendError(response, tooLarge())
   }
-  if (host.supervisor.load >= limits.callsMax + limits.socketsMax) {
+  if (host.supervisor.load >= functionRuntime.callsMax + functionRuntime.socketsMax) {
     return sendError(response, new Unavailable())
   }
   if (isOver(exchange)) return undefined
@@ -249,7 +251,7 @@ export const passRequest = async (host: FunctionHost, exchange: Exchange): Promi
   }
 }
 
-const tooLarge = () => new PayloadTooLarge({ details: { limit: limits.bodyMaxBytes } })
+const tooLarge = () => new PayloadTooLarge({ details: { limit: functionRuntime.bodyMaxBytes } })
 
 const fail = (host: FunctionHost, response: ServerResponse, error: unknown): unknown => {
   const known = callError(error)

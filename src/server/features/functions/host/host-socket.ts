@@ -10,7 +10,7 @@ import {
   type IncomingMessage,
   type Server
 } from "node:http"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 
 export interface HostCall {
   readonly method: string
@@ -39,7 +39,7 @@ const readBody = async (request: IncomingMessage): Promise<Buffer | undefined> =
   for await (const chunk of request) {
     if (!Buffer.isBuffer(chunk)) continue
     bytes += chunk.length
-    if (bytes > limits.replyMaxBytes) return undefined
+    if (bytes > functionRuntime.replyMaxBytes) return undefined
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

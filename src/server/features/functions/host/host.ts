@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto"
 import type { Server } from "node:http"
 import { join } from "node:path"
 import { Data } from "effect"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { readUsage } from "#server/platform/process-usage"
 import { StartFailure, type WorkerdProcess } from "#server/platform/workerd/process"
 import { type Call, type Supervised, Supervisor } from "#server/platform/workerd/supervisor"
@@ -59,8 +59,8 @@ export class RunningFunction implements Supervised {
    */
   readonly agent = new ProcessAgent({
     keepAlive: true,
-    maxSockets: limits.callsMax,
-    timeout: limits.idleConnectionMillis
+    maxSockets: functionRuntime.callsMax,
+    timeout: functionRuntime.idleConnectionMillis
   })
   readonly seal: ProcessSeal
   readonly #process: WorkerdProcess
@@ -107,7 +107,7 @@ export class FunctionHost {
   readonly #options: HostOptions
   readonly #logs = new LogBuffer()
   readonly #callKey = randomBytes(32)
-  readonly #tokens = new CallTokens(this.#callKey, limits.passedAnswerMillis)
+  readonly #tokens = new CallTokens(this.#callKey, functionRuntime.passedAnswerMillis)
   #usage = { requests: 0, cpuMillis: 0, bytes: 0 }
   #program: FunctionProgram | undefined
   #config: Config | undefined
@@ -153,8 +153,8 @@ export class FunctionHost {
       onCpu: (cpuMillis) => {
         this.#usage.cpuMillis += cpuMillis
       },
-      waitingMax: limits.callsWaiting,
-      waitMillis: limits.callWaitMillis
+      waitingMax: functionRuntime.callsWaiting,
+      waitMillis: functionRuntime.callWaitMillis
     })
   }
 
@@ -254,7 +254,7 @@ export class FunctionHost {
       abort.abort()
     }
     call.onProcessEnd(end)
-    const deadline = setTimeout(() => end("late"), limits.answerMillis)
+    const deadline = setTimeout(() => end("late"), functionRuntime.answerMillis)
     try {
       return await postJson(
         { agent, socketPath: sockets[socket], seal, facts: this.#facts(kind) },
@@ -339,8 +339,8 @@ export class FunctionHost {
     const sockets = socketsOf(directories, this.#starts)
     const process = await startWorkerd(this.#context, directories, config, sockets, {
       fileBytes: this.standing.fileBytes,
-      startMillis: limits.restartMillis,
-      startCpuMillis: limits.restartMillis,
+      startMillis: functionRuntime.restartMillis,
+      startCpuMillis: functionRuntime.restartMillis,
       onLine: (line) => this.#logs.add(line, program.version, this.#context.wallClock())
     }).catch((error: unknown) => {
       if (error instanceof StartFailure) {
@@ -361,7 +361,7 @@ export class FunctionHost {
 
   /** Drains calls in progress and ends the process. The next call starts the live version. */
   async reload(): Promise<void> {
-    await this.supervisor.exclusively(limits.drainMillis, async () => {
+    await this.supervisor.exclusively(functionRuntime.drainMillis, async () => {
       this.#notLive = undefined
     })
   }

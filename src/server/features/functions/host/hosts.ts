@@ -2,7 +2,7 @@
  * Hosts of this runner, by environment. It bounds the number of processes: a start beyond the bound
  * ends the process that was idle longest. Processes that are idle for minutes also end.
  */
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { Sink } from "#entities/local-actors"
 import { GateClosed } from "#server/platform/workerd/supervisor"
 import { FunctionHost, type HostOptions } from "./host.ts"
@@ -75,7 +75,7 @@ export class Hosts {
       host.flush()
       host.watch()
       const { supervisor } = host
-      if (supervisor.load > 0 || now - supervisor.lastUsedAt < limits.idleMillis) continue
+      if (supervisor.load > 0 || now - supervisor.lastUsedAt < functionRuntime.idleMillis) continue
       if (!supervisor.isQuiet || host.hasAlarms()) continue
       this.idle.send(environmentId)
     }
@@ -94,8 +94,9 @@ export class Hosts {
 
   /** Waits for a slot to start a process, and makes room for it. */
   async #acquireStartSlot(environmentId: string): Promise<() => void> {
-    if (this.#starting >= limits.startsAtOnce) {
-      if (this.#waiting.length >= limits.startsWaiting) throw new GateClosed({ reason: "busy" })
+    if (this.#starting >= functionRuntime.startsAtOnce) {
+      if (this.#waiting.length >= functionRuntime.startsWaiting)
+        throw new GateClosed({ reason: "busy" })
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     } else {
       this.#starting += 1

@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { Redacted } from "effect"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { type WorkerdOptions, WorkerdProcess } from "#server/platform/workerd/process"
 import { socketNames } from "../compiler/socket-names.ts"
 import type { CompileInput } from "../compiler/worker-options.ts"
@@ -68,9 +68,9 @@ export const startWorkerd = (
     programs,
     confinement: {
       uid: directories.uid,
-      dataBytes: limits.dataBytes,
-      openFiles: limits.openFiles,
-      threads: limits.threads,
+      dataBytes: functionRuntime.dataBytes,
+      openFiles: functionRuntime.openFiles,
+      threads: functionRuntime.threads,
       fileBytes
     },
     config,
@@ -81,6 +81,6 @@ export const startWorkerd = (
     },
     // Where simulators report to miniflare.
     externals: { loopback: `unix:${join(directories.sockets, "host")}` },
-    lineBytes: limits.logLineBytes * 2,
+    lineBytes: functionRuntime.logLineBytes * 2,
     ...options
   })

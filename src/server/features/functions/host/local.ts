@@ -3,8 +3,8 @@ import { tmpdir } from "node:os"
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
 import { monotonicMillis } from "#entities/monotonic"
 import { Settings } from "#server/platform/settings/settings"
 import { findPrograms, type Programs, Unsupported } from "#server/platform/workerd/programs"
@@ -76,7 +76,7 @@ const makeReports = Effect.gen(function* () {
       ),
     onStart: (pid) => recordProcess(directories.snapshotsOf(environmentId), pid),
     onKill: () => {
-      if (kills.add(environmentId, now()) < limits.killsPerMinute) return
+      if (kills.add(environmentId, now()) < functionRuntime.killsPerMinute) return
       kills.forget(environmentId)
       const suspend = source
         .suspend(environmentId)
@@ -136,14 +136,16 @@ const makeLocalFunctions = Effect.fnUntraced(function* (programs: Programs) {
     processesMax: settings.functions.processes,
     optionsOf: (environmentId) => reportsOf(environmentId as EnvironmentId, () => hosts, context)
   })
-  yield* Effect.addFinalizer(() => Effect.promise(() => hosts.closeAll(limits.drainMillis)))
+  yield* Effect.addFinalizer(() =>
+    Effect.promise(() => hosts.closeAll(functionRuntime.drainMillis))
+  )
   const readDisk = Effect.tryPromise(() => diskSpace.refresh()).pipe(
     Effect.catch((error) => Effect.logWarning("Failed to read the space of the disk", error))
   )
   yield* Effect.andThen(
     readDisk,
     Effect.sync(() => hosts.sweep())
-  ).pipe(Effect.repeat(Schedule.spaced(limits.logFlushMillis)), Effect.forkScoped)
+  ).pipe(Effect.repeat(Schedule.spaced(functionRuntime.logFlushMillis)), Effect.forkScoped)
   return { hosts, context: { ...context, acquireStartSlot: () => hosts.acquireStartSlot() } }
 })
 

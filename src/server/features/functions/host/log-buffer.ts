@@ -3,7 +3,7 @@
  * second, so that a function that writes endlessly cannot fill the log or delay others.
  */
 import { Option, Schema } from "effect"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime as limits } from "#rpc/functions/runtime-limits"
 import type { FunctionLogLine } from "../control-plane.ts"
 
 /** Log line of workerd. Lines with a source are workerd's own and name its internals. */

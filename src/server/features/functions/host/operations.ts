@@ -1,8 +1,8 @@
 /** Calls of the service to one host: statements, migrations, crons, queues and hooks. */
 import { Schema } from "effect"
 import { NotFound, SqlError } from "#rpc/errors/codes"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
-import { functions } from "#rpc/limits"
+import { functions } from "#rpc/functions/limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import type { FunctionBinding } from "../program.ts"
 import type {
   DeletedEntries,
@@ -89,7 +89,7 @@ export const query = async (
     binding,
     sql,
     params,
-    rowsMax: limits.queryRows
+    rowsMax: functionRuntime.queryRows
   })
   const answer = decodeAnswer(body)
   if ("error" in answer) throw new SqlError({ message: answer.error })

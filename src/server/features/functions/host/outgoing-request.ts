@@ -11,7 +11,7 @@ import {
   type RequestOptions
 } from "node:http"
 import { type Duplex, Transform } from "node:stream"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { type Framing, framingHeaders } from "./framing.ts"
 
 /** Response to a request, with the connection if it has become a WebSocket. */
@@ -108,7 +108,7 @@ export class OutgoingRequest {
 
   #keep(chunk: Buffer): void {
     this.#keptBytes += chunk.length
-    if (this.#keptBytes > limits.repeatedMaxBytes) this.#kept = undefined
+    if (this.#keptBytes > functionRuntime.repeatedMaxBytes) this.#kept = undefined
     else this.#kept?.push(chunk)
   }
 

@@ -15,7 +15,7 @@ import {
 } from "node:crypto"
 import type { IncomingHttpHeaders } from "node:http"
 import { Schema } from "effect"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import type { Framing } from "./framing.ts"
 import { UsedNumbers } from "./used-numbers.ts"
 
@@ -81,7 +81,7 @@ export class ProcessSeal {
 
   /** Returns the headers of a call of the service. */
   headersOf(facts: SealedFacts): Record<string, string> {
-    const until = this.#wallClock() + limits.passedAnswerMillis
+    const until = this.#wallClock() + functionRuntime.passedAnswerMillis
     const sealed = { number: (this.#last += 1), until, ...facts }
     const text = JSON.stringify(sealed).replace(notAscii, escaped)
     return { [sealHeader]: this.#mac("call", text).toString("hex") + text }

@@ -3,7 +3,7 @@
  * of a database, and a write that is cut off leaves a value without a key. Both are given back before the
  * environment is measured again.
  */
-import { functionRuntime, functionStorage as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime, functionStorage } from "#rpc/functions/runtime-limits"
 import type { Supervised, Supervisor } from "#server/platform/workerd/supervisor"
 import { compact, hasKeylessValues, removeKeylessValues, sparseDatabases } from "./compaction.ts"
 import type { HostContext } from "./host-context.ts"
@@ -30,7 +30,7 @@ export class Reclaim {
   /** Starts unless that was done within a minute: code may delete rows, too. */
   inTime(): void {
     const { now } = this.#options.context
-    if (now() - this.#endedAt >= limits.compactEveryMillis) this.start()
+    if (now() - this.#endedAt >= functionStorage.compactEveryMillis) this.start()
   }
 
   /** Starts if the environment is full. Calls wait meanwhile if there is space to give back. */
@@ -50,7 +50,10 @@ export class Reclaim {
     const { directories } = context
     const data = directories.dataOf(environmentId)
     const files = sparseDatabases(data)
-    const hasKeyless = await hasKeylessValues(data, context.wallClock() - limits.keylessMinMillis)
+    const hasKeyless = await hasKeylessValues(
+      data,
+      context.wallClock() - functionStorage.keylessMinMillis
+    )
     if (files.length > 0 || hasKeyless) {
       await host.supervisor.exclusively(functionRuntime.drainMillis, async () => {
         if (hasKeyless) await removeKeylessValues(data)

@@ -2,7 +2,7 @@
 import { type IncomingMessage, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import { InvalidRequest, Unavailable } from "#rpc/errors/codes"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { closeWithLinger } from "#server/platform/cut-connection"
 import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { framingOf, refusalOf } from "./framing.ts"
@@ -136,7 +136,7 @@ const open = async (
   })
   const end = (reason: CallEnded["reason"]): void => outgoing.end(new CallEnded({ reason }))
   const onGone = (): void => outgoing.end()
-  const deadline = setTimeout(() => end("late"), limits.answerMillis)
+  const deadline = setTimeout(() => end("late"), functionRuntime.answerMillis)
   call.onProcessEnd(end)
   socket.once("close", onGone)
   try {
@@ -152,13 +152,13 @@ const open = async (
 const text = async (answer: IncomingMessage, reader: Duplex): Promise<string> => {
   let read = ""
   const end = (): void => void answer.destroy()
-  const deadline = setTimeout(end, limits.answerMillis)
+  const deadline = setTimeout(end, functionRuntime.answerMillis)
   reader.once("close", end)
   try {
     for await (const chunk of answer) {
       read += String(chunk)
       // The rest may have no end.
-      if (read.length >= limits.logLineBytes) break
+      if (read.length >= functionRuntime.logLineBytes) break
     }
     return read
   } finally {
@@ -203,7 +203,8 @@ export const passSocket = async (host: FunctionHost, handshake: Handshake): Prom
   host.count(1, 0)
   let call: FunctionCall | undefined
   try {
-    if (host.supervisor.load >= limits.socketsMax) throw new CallEnded({ reason: "stopped" })
+    if (host.supervisor.load >= functionRuntime.socketsMax)
+      throw new CallEnded({ reason: "stopped" })
     call = await host.supervisor.enter("socket")
     if (await hasGone(socket)) return void socket.destroy()
     const { program } = call.process

@@ -2,7 +2,7 @@
  * Watches what an environment stores, from outside of its process. Beyond the limit its bindings refuse
  * to add. Code can get around them, so beyond the ceiling it does not run any more.
  */
-import { functionStorage as limits } from "#rpc/function-runtime-limits"
+import { functionStorage } from "#rpc/functions/runtime-limits"
 
 /** `full`: bindings refuse to add. `over`: the code of the environment does not run. */
 export type StorageState = "free" | "full" | "over"
@@ -21,7 +21,8 @@ export const storageLimitsOf = (storageBytes: number): StorageLimits =>
     : {
         maxBytes: storageBytes,
         ceilingBytes:
-          storageBytes + Math.max(limits.ceilingMinBytes, storageBytes * limits.ceilingShare)
+          storageBytes +
+          Math.max(functionStorage.ceilingMinBytes, storageBytes * functionStorage.ceilingShare)
       }
 
 /** What one look at an environment finds. */
@@ -39,7 +40,9 @@ export const nextState = (
   { bytes, bytesWhenLow, isDiskLow }: Finding
 ): StorageState => {
   const ceiling = ceilingBytes === 0 ? Infinity : ceilingBytes
-  const allowed = isDiskLow ? Math.min(ceiling, bytesWhenLow + limits.ceilingMinBytes) : ceiling
+  const allowed = isDiskLow
+    ? Math.min(ceiling, bytesWhenLow + functionStorage.ceilingMinBytes)
+    : ceiling
   if (bytes > allowed) return "over"
   if (!isDiskLow && bytes <= maxBytes) return "free"
   return before === "over" && bytes > Math.min(maxBytes, bytesWhenLow) ? "over" : "full"
@@ -58,11 +61,14 @@ export interface Waited {
 
 /** Whether to look again: soon if much was written, and not so often that looking is the main work. */
 export const isDue = ({ roomBytes, sinceMillis, tookMillis, written }: Waited): boolean => {
-  const rest = Math.max(limits.measureMinMillis, tookMillis * limits.measureRestFactor)
+  const rest = Math.max(
+    functionStorage.measureMinMillis,
+    tookMillis * functionStorage.measureRestFactor
+  )
   if (sinceMillis < rest) return false
-  if (sinceMillis >= limits.measureMillis) return true
-  if (written === undefined) return sinceMillis >= limits.measureBlindMillis
-  return written > Math.max(limits.writtenMinBytes, roomBytes / 2)
+  if (sinceMillis >= functionStorage.measureMillis) return true
+  if (written === undefined) return sinceMillis >= functionStorage.measureBlindMillis
+  return written > Math.max(functionStorage.writtenMinBytes, roomBytes / 2)
 }
 
 /** Reads of files and of the process. */
@@ -76,7 +82,7 @@ export class Looks {
   #running = 0
 
   take(): boolean {
-    if (this.#running >= limits.measuredAtOnce) return false
+    if (this.#running >= functionStorage.measuredAtOnce) return false
     this.#running += 1
     return true
   }
@@ -126,7 +132,7 @@ export class StorageUse {
     if (this.#measuring !== undefined) return
     if (own.ceilingBytes === 0 && !isDiskLow() && this.#state === "free") return
     const at = now()
-    if (at - this.#checkedAt < limits.checkMillis) return
+    if (at - this.#checkedAt < functionStorage.checkMillis) return
     this.#checkedAt = at
     if (pid !== undefined && this.#writer?.pid !== pid) this.#writer = { pid, writtenBefore: 0 }
     if (this.#writer === undefined && this.#state === "free") return

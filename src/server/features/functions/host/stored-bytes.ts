@@ -5,12 +5,13 @@
 import { spawn } from "node:child_process"
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { functionStorage as limits } from "#rpc/function-runtime-limits"
+import { functionStorage } from "#rpc/functions/runtime-limits"
 
 const blockBytes = 512
 
 /** Bytes of an entry. An empty file occupies an entry of the file system, of which it has few. */
-const entryBytes = (blocks: number): number => Math.max(limits.entryMinBytes, blocks * blockBytes)
+const entryBytes = (blocks: number): number =>
+  Math.max(functionStorage.entryMinBytes, blocks * blockBytes)
 
 /**
  * Sums the entries below a directory by a program beside the service, since a scan of many files would
@@ -20,7 +21,7 @@ const bytesBelow = (find: string, directory: string, enoughBytes: number): Promi
   new Promise((resolve, reject) => {
     const child = spawn(find, [directory, "-printf", "%b\n"], {
       stdio: ["ignore", "pipe", "ignore"],
-      timeout: limits.measureTimeoutMillis,
+      timeout: functionStorage.measureTimeoutMillis,
       killSignal: "SIGKILL"
     })
     let bytes = 0

@@ -1,6 +1,6 @@
 /** HTTP to the sockets of a workerd process. */
 import type { Agent, IncomingMessage } from "node:http"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { CallRefused, CallUnanswered } from "./call-end.ts"
 import { OutgoingRequest } from "./outgoing-request.ts"
 import { digestOf, type ProcessSeal, type SealedFacts } from "./process-seal.ts"
@@ -22,9 +22,9 @@ const readAll = async (response: IncomingMessage): Promise<string> => {
   for await (const chunk of response) {
     if (!Buffer.isBuffer(chunk)) continue
     bytes += chunk.length
-    if (bytes > limits.replyMaxBytes) {
+    if (bytes > functionRuntime.replyMaxBytes) {
       response.destroy()
-      throw new ReplyTooLarge(`The answer is larger than ${limits.replyMaxBytes} bytes.`)
+      throw new ReplyTooLarge(`The answer is larger than ${functionRuntime.replyMaxBytes} bytes.`)
     }
     chunks.push(chunk)
   }

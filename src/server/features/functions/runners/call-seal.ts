@@ -14,8 +14,8 @@ import {
 } from "node:crypto"
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http"
 import { Schema } from "effect"
+import { functionLeases } from "#rpc/functions/runtime-limits"
 import { EnvironmentId } from "#rpc/ids"
-import { functionLeases as limits } from "#rpc/function-runtime-limits"
 import { type Framing, framingOf } from "../host/framing.ts"
 import { UsedNumbers } from "../host/used-numbers.ts"
 
@@ -124,7 +124,7 @@ export class CallSeal {
   #usedBy(from: string): UsedNumbers | undefined {
     const known = this.#senders.get(from)
     if (known !== undefined) return known
-    if (this.#senders.size >= limits.sendersRemembered) {
+    if (this.#senders.size >= functionLeases.sendersRemembered) {
       // Calls of senders that are forgotten must not be taken again. The caller learns the new id.
       this.#senders.clear()
       this.#receiver = makeId()

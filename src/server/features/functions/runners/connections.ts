@@ -1,7 +1,7 @@
 /** Pooled HTTP connections to other runners. */
 import { Agent, type OutgoingHttpHeaders, type RequestOptions } from "node:http"
 import type { Duplex } from "node:stream"
-import { functionLeases as limits } from "#rpc/function-runtime-limits"
+import { functionLeases } from "#rpc/functions/runtime-limits"
 import type { CallSeal, SealedCall } from "./call-seal.ts"
 
 /** Opens an authenticated connection to a runner. */
@@ -19,8 +19,8 @@ class DialingAgent extends Agent {
   constructor(dial: Dial) {
     super({
       keepAlive: true,
-      maxFreeSockets: limits.idleConnections,
-      timeout: limits.idleConnectionMillis
+      maxFreeSockets: functionLeases.idleConnections,
+      timeout: functionLeases.idleConnectionMillis
     })
     this.#dial = dial
   }
@@ -65,7 +65,7 @@ export class RunnerConnections {
     this.#receivers.delete(address)
     this.#receivers.set(address, receiver)
     const [oldest] = this.#receivers.keys()
-    if (this.#receivers.size > limits.sendersRemembered && oldest !== undefined) {
+    if (this.#receivers.size > functionLeases.sendersRemembered && oldest !== undefined) {
       this.#receivers.delete(oldest)
     }
   }
@@ -85,7 +85,7 @@ export class RunnerConnections {
   /** Counts a request of an environment; returns a function that ends it, or undefined at the limit. */
   enter(environmentId: string): (() => void) | undefined {
     const count = this.#underWay.get(environmentId) ?? 0
-    if (count >= limits.passedMax) return undefined
+    if (count >= functionLeases.passedMax) return undefined
     this.#underWay.set(environmentId, count + 1)
     return () => {
       const left = (this.#underWay.get(environmentId) ?? 1) - 1

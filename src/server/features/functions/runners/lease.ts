@@ -3,7 +3,7 @@
  * renewal on two clocks. One clock may stop while the machine sleeps, and an operator may set back the
  * other. So the runner stops before the database lets another one begin. Pure.
  */
-import { functionLeases as limits } from "#rpc/function-runtime-limits"
+import { functionLeases } from "#rpc/functions/runtime-limits"
 
 /** Milliseconds of the clocks, in a fixed order. */
 export type Times = ReadonlyArray<number>
@@ -24,6 +24,6 @@ export class RunnerLease {
 
   /** Whether another runner may soon hold the lease. */
   isOver(now: Times): boolean {
-    return now.some((time, i) => time - (this.#renewedAt[i] ?? time) >= limits.fenceMillis)
+    return now.some((time, i) => time - (this.#renewedAt[i] ?? time) >= functionLeases.fenceMillis)
   }
 }

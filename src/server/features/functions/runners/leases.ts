@@ -6,7 +6,7 @@
  */
 import { Cause, Clock, Deferred, Effect, Exit, Option, Schedule, Schema } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
-import { functionLeases as limits, functionRuntime } from "#rpc/function-runtime-limits"
+import { functionLeases, functionRuntime } from "#rpc/functions/runtime-limits"
 import { EnvironmentId } from "#rpc/ids"
 import { FunctionHostRepository } from "#sql/functions/hosts"
 import { ThisNode } from "#entities/local-actors"
@@ -126,9 +126,9 @@ const makeFind = Effect.fnUntraced(function* (
       yield* Effect.logWarning("Failed to take over functions", exit.cause).pipe(
         Effect.annotateLogs({ environmentId })
       )
-      yield* Effect.sleep(limits.failureMillis)
+      yield* Effect.sleep(functionLeases.failureMillis)
     }
-    yield* Effect.sleep(limits.retryMillis)
+    yield* Effect.sleep(functionLeases.retryMillis)
     yield* forget(environmentId, entry)
   })
 })
@@ -143,11 +143,11 @@ const makeLeave = Effect.fnUntraced(function* (
   const { id: node } = yield* ThisNode
   /** Ends the process and stores the data; returns false on failure. */
   const store = (environmentId: EnvironmentId, entry: Entry, epoch: number) =>
-    Effect.promise(() => hosts.close(environmentId, limits.handOverMillis)).pipe(
+    Effect.promise(() => hosts.close(environmentId, functionLeases.handOverMillis)).pipe(
       Effect.andThen(
         Effect.retry(snapshots.take(environmentId, epoch), {
-          times: limits.snapshotRetries,
-          schedule: Schedule.spaced(limits.failureMillis),
+          times: functionLeases.snapshotRetries,
+          schedule: Schedule.spaced(functionLeases.failureMillis),
           while: () => entry.lease !== undefined
         })
       ),
@@ -214,7 +214,7 @@ const keepLeases = Effect.fnUntraced(function* (
     const startedAt = times()
     const before = held()
     if (before.length === 0) return
-    const rows = yield* Effect.timeout(repository.renew(node), limits.renewTimeoutMillis)
+    const rows = yield* Effect.timeout(repository.renew(node), functionLeases.renewTimeoutMillis)
     const epochs = new Map(rows.map(({ environmentId, epoch }) => [environmentId, epoch]))
     for (const [environmentId, entry] of before) {
       if (entry.lease?.epoch === epochs.get(environmentId)) entry.lease?.renewed(startedAt)
@@ -233,16 +233,16 @@ const keepLeases = Effect.fnUntraced(function* (
     for (const [environmentId, { placement, since }] of entries) {
       const age = now() - since
       const isOld = placement?.kind === "remote" && placement.watchers.size === 0
-      if (isOld && age > limits.foundMillis) entries.delete(environmentId)
+      if (isOld && age > functionLeases.foundMillis) entries.delete(environmentId)
       const isUnused = placement?.kind === "local" && hosts.known(environmentId) === undefined
       if (isUnused && age > functionRuntime.idleMillis) {
         yield* Effect.forkIn(leave(environmentId, false), scope)
       }
     }
   })
-  yield* Effect.forkScoped(Effect.repeat(renew, Schedule.spaced(limits.renewMillis)))
-  yield* Effect.forkScoped(Effect.repeat(check, Schedule.spaced(limits.fenceCheckMillis)))
-  yield* Effect.forkScoped(Effect.repeat(tidy, Schedule.spaced(limits.foundMillis)))
+  yield* Effect.forkScoped(Effect.repeat(renew, Schedule.spaced(functionLeases.renewMillis)))
+  yield* Effect.forkScoped(Effect.repeat(check, Schedule.spaced(functionLeases.fenceCheckMillis)))
+  yield* Effect.forkScoped(Effect.repeat(tidy, Schedule.spaced(functionLeases.foundMillis)))
 })
 
 /**
@@ -268,7 +268,7 @@ const makeElsewhere = Effect.fnUntraced(function* ({ entries }: Entries) {
       Effect.logDebug("Failed to read which runner holds the functions", cause)
     )
   )
-  yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(limits.renewMillis)))
+  yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(functionLeases.renewMillis)))
   return elsewhere
 })
 
@@ -317,7 +317,7 @@ export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, ad
       const entry = entries.get(environmentId) ?? (yield* open(environmentId, 0))
       if (entry.placement !== undefined && isSure(entry)) return entry.placement
       if (entry.placement !== undefined) yield* leaving.fence(environmentId, entry)
-      if (entry.waiting >= limits.passedMax) break
+      if (entry.waiting >= functionLeases.passedMax) break
       entry.waiting += 1
       yield* Effect.timeoutOption(Deferred.await(entry.changed), deadline - now()).pipe(
         Effect.ensuring(Effect.sync(() => (entry.waiting -= 1)))
@@ -332,8 +332,8 @@ export const makeLeases = Effect.fnUntraced(function* (local: LocalFunctions, ad
     moved: Effect.fnUntraced(function* (environmentId: EnvironmentId, placement: Placement) {
       const entry = entries.get(environmentId)
       if (entry?.placement !== placement) return
-      if (placement.kind === "local") yield* Effect.sleep(limits.retryMillis)
-      else yield* open(environmentId, limits.retryMillis)
+      if (placement.kind === "local") yield* Effect.sleep(functionLeases.retryMillis)
+      else yield* open(environmentId, functionLeases.retryMillis)
     }),
     here: (environmentId: EnvironmentId) => {
       const entry = entries.get(environmentId)

@@ -3,7 +3,7 @@
  * may go elsewhere.
  */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { CallDeadline } from "../host/call-deadline.ts"
 import { OutgoingRequest } from "../host/outgoing-request.ts"
 import type { SealedCall } from "./call-seal.ts"
@@ -87,7 +87,7 @@ export class OutgoingCall {
       headers: { ...headers, ...connections.sealed(address, call), expect: "100-continue" }
     })
     watchers.add(this.end)
-    this.#deadline = new CallDeadline(limits.passedAnswerMillis, uploadMillis, this.end)
+    this.#deadline = new CallDeadline(functionRuntime.passedAnswerMillis, uploadMillis, this.end)
     this.#outgoing.sent.once("continue", () => {
       this.#hasBegun = true
       watchers.delete(this.end)

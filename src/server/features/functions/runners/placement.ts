@@ -1,8 +1,8 @@
 /** Placement of an environment's functions: on this runner or on another one. */
 import { Context, Effect, Layer } from "effect"
 import { FeatureUnavailable, Unavailable } from "#rpc/errors/codes"
+import { functionLeases } from "#rpc/functions/runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { functionLeases as limits } from "#rpc/function-runtime-limits"
 import { RunnerStreams } from "#server/cluster/runner-port"
 import type { FunctionHost } from "../host/host.ts"
 import { FunctionHosts, type LocalFunctions } from "../host/local.ts"
@@ -51,7 +51,7 @@ const singleNode = ({ hosts }: LocalFunctions) =>
   FunctionPlacement.of({
     place: (environmentId) =>
       Effect.succeed({ kind: "local", host: () => hosts.of(environmentId) }),
-    moved: () => Effect.sleep(limits.retryMillis),
+    moved: () => Effect.sleep(functionLeases.retryMillis),
     here: (environmentId) => hosts.of(environmentId),
     elsewhere: () => Effect.undefined
   })

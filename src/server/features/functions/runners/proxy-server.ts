@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
-import { functionRuntime as limits, functionLeases } from "#rpc/function-runtime-limits"
+import { functionRuntime, functionLeases } from "#rpc/functions/runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
 import { closeWithLinger } from "#server/platform/cut-connection"
 import { isHostStopped, passRequest } from "../host/exchange.ts"
@@ -55,7 +55,7 @@ const readText = async (request: IncomingMessage): Promise<string> => {
   for await (const chunk of request) {
     if (!Buffer.isBuffer(chunk)) continue
     bytes += chunk.length
-    if (bytes > limits.operationMaxBytes) throw new Error("The operation is too large.")
+    if (bytes > functionRuntime.operationMaxBytes) throw new Error("The operation is too large.")
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http"
 import { pipeline } from "node:stream/promises"
 import { Unavailable } from "#rpc/errors/codes"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { uploadMillis } from "../host/call-deadline.ts"
 import { bodySent, type Exchange, isOver, sendError } from "../host/exchange.ts"
 import { framingOf, refusalOf } from "../host/framing.ts"
@@ -122,7 +122,7 @@ const openSocket = async (
     }
   })
   const end = (): void => outgoing.end()
-  const deadline = setTimeout(end, limits.passedAnswerMillis)
+  const deadline = setTimeout(end, functionRuntime.passedAnswerMillis)
   watchers.add(end)
   socket.once("close", end)
   try {

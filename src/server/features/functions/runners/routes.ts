@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { FeatureUnavailable } from "#rpc/errors/codes"
 import { Unavailable } from "#rpc/errors/codes"
-import { functionRuntime as limits } from "#rpc/function-runtime-limits"
+import { functionRuntime } from "#rpc/functions/runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
 import { RunnerStreams } from "#server/cluster/runner-port"
 import { monotonicMillis } from "#entities/monotonic"
@@ -124,7 +124,8 @@ const readAll = async (answer: IncomingMessage): Promise<string> => {
   for await (const chunk of answer) {
     if (!Buffer.isBuffer(chunk)) continue
     bytes += chunk.length
-    if (bytes > limits.operationMaxBytes) throw new Error("The answer of a runner is too large.")
+    if (bytes > functionRuntime.operationMaxBytes)
+      throw new Error("The answer of a runner is too large.")
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
@@ -217,7 +218,7 @@ const makeRoute = Effect.fnUntraced(function* (connections: RunnerConnections | 
     environmentId: EnvironmentId,
     routes: CallRoutes<A, E>
   ) {
-    const deadline = now() + limits.callWaitMillis
+    const deadline = now() + functionRuntime.callWaitMillis
     for (;;) {
       const found = yield* placement.place(environmentId)
       const run =

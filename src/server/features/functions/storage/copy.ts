@@ -6,7 +6,7 @@ import { mkdirSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { backup } from "node:sqlite"
 import { setTimeout as delay } from "node:timers/promises"
-import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
+import { functionSnapshots } from "#rpc/functions/runtime-limits"
 import {
   type PinnedFiles,
   pinFiles,
@@ -49,8 +49,8 @@ const pinWhenPossible = async (
       if (pid !== "starting") return pinFiles(folders, pid, known)
       throw new NotPaused("the process is starting")
     } catch (error) {
-      if (!isBusy(error) || tries >= limits.triesMax) throw error
-      await delay(limits.retryMillis)
+      if (!isBusy(error) || tries >= functionSnapshots.triesMax) throw error
+      await delay(functionSnapshots.retryMillis)
     }
   }
 }
@@ -64,7 +64,7 @@ const copyAll = async (
     for (const { database, path } of changed) {
       const file = join(to, path)
       mkdirSync(dirname(file), { recursive: true })
-      await backup(database, file, { rate: limits.pagesPerStep })
+      await backup(database, file, { rate: functionSnapshots.pagesPerStep })
       copies.set(path, file)
     }
     return copies

@@ -3,7 +3,7 @@
  * objects, small files share one. Pure.
  */
 import { Schema } from "effect"
-import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
+import { functionSnapshots } from "#rpc/functions/runtime-limits"
 
 const Part = Schema.Struct({
   object: Schema.String,
@@ -50,7 +50,7 @@ export const reusable = (
     for (const { length, object } of parts) used.set(object, (used.get(object) ?? 0) + length)
   }
   const isDense = (object: string) =>
-    (used.get(object) ?? 0) >= (objects[object] ?? 0) * limits.usedShareMin
+    (used.get(object) ?? 0) >= (objects[object] ?? 0) * functionSnapshots.usedShareMin
   return new Map(
     kept
       .filter(({ parts }) => parts.every(({ object }) => isDense(object)))

@@ -6,8 +6,8 @@
 import { createHash } from "node:crypto"
 import { open, readFile, writeFile } from "node:fs/promises"
 import { Effect } from "effect"
+import { functionSnapshots } from "#rpc/functions/runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
 import { SnapshotRepository } from "#sql/functions/snapshots"
 import { attempt, BlobNotFound, BlobStore } from "#server/platform/blobs/store"
 import type { SnapshotFile } from "./manifest.ts"
@@ -48,8 +48,8 @@ async function* objectsOf(
     try {
       const parts: Array<SnapshotFile["parts"][number]> = []
       const { size } = await handle.stat()
-      for (let at = 0; size > limits.objectBytes / 4 && at < size;) {
-        const bytes = Buffer.alloc(Math.min(limits.objectBytes, size - at))
+      for (let at = 0; size > functionSnapshots.objectBytes / 4 && at < size;) {
+        const bytes = Buffer.alloc(Math.min(functionSnapshots.objectBytes, size - at))
         const { bytesRead } = await handle.read(bytes, 0, bytes.length, at)
         if (bytesRead < bytes.length)
           throw new Error(`Failed to read ${path}: it has become shorter`)
@@ -61,7 +61,7 @@ async function* objectsOf(
         done({ path, size, parts })
         continue
       }
-      if (sharedBytes + size > limits.objectBytes) yield share()
+      if (sharedBytes + size > functionSnapshots.objectBytes) yield share()
       shared.push(await handle.readFile())
       sharing.push({ path, offset: sharedBytes, size })
       sharedBytes += size
@@ -88,7 +88,7 @@ const makePutAll = Effect.gen(function* () {
   ) {
     yield* rows.expect({ environmentId, hashes: [...objects.keys()], droppedBy: newest })
     yield* Effect.forEach(objects.values(), (bytes) => put(environmentId, bytes), {
-      concurrency: limits.objectsAtOnce,
+      concurrency: functionSnapshots.objectsAtOnce,
       discard: true
     })
   })
@@ -120,7 +120,7 @@ export const makeObjects = Effect.gen(function* () {
         if (sizes[object] === undefined) waiting.set(object, next.value)
         sizes[object] = next.value.length
       }
-      if (waiting.size >= limits.objectsAtOnce || next.done === true) {
+      if (waiting.size >= functionSnapshots.objectsAtOnce || next.done === true) {
         if (waiting.size > 0) yield* putAll(environmentId, newest, waiting)
         waiting = new Map()
       }

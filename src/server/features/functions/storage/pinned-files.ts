@@ -6,7 +6,7 @@
 import { closeSync, linkSync, mkdirSync, openSync, readdirSync, readSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
+import { functionSnapshots } from "#rpc/functions/runtime-limits"
 import { whilePaused } from "./pause.ts"
 
 /** Directories of the stored data of an environment. They exclude the cache. */
@@ -178,11 +178,11 @@ export const pinFiles = (
       }
       const versions = new Map(databases.map((path) => [path, versionNow(path)]))
       const paths = changedPaths(known.versions, versions)
-      for (const path of paths.slice(0, limits.databasesPinned)) {
+      for (const path of paths.slice(0, functionSnapshots.databasesPinned)) {
         changed.push({ path, database: pin(join(folders.data, path)) })
       }
       link(folders, unknown(blobs))
-      const left = paths.slice(limits.databasesPinned)
+      const left = paths.slice(functionSnapshots.databasesPinned)
       for (const path of left) versions.delete(path)
       return { versions, blobs: new Set(blobs), changed, left: left.length }
     })

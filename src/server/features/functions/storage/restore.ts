@@ -2,8 +2,8 @@
 import { mkdir, open, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Effect } from "effect"
+import { functionSnapshots } from "#rpc/functions/runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
 import { attempt } from "#server/platform/blobs/store"
 import type { Manifest } from "./manifest.ts"
 import type { Objects } from "./objects.ts"
@@ -68,6 +68,6 @@ export const restoreFiles = Effect.fnUntraced(function* (
         for (const piece of pieces) await write(bytes, piece)
       })
     }),
-    { concurrency: limits.objectsAtOnce, discard: true }
+    { concurrency: functionSnapshots.objectsAtOnce, discard: true }
   )
 })

@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { gunzip, gzip } from "node:zlib"
 import { DateTime, Effect } from "effect"
+import { functionSnapshots } from "#rpc/functions/runtime-limits"
 import type { EnvironmentId } from "#rpc/ids"
-import { functionSnapshots as limits } from "#rpc/function-runtime-limits"
 import { SnapshotRepository } from "#sql/functions/snapshots"
 import { attempt } from "#server/platform/blobs/store"
 import { makeTransaction } from "#server/platform/database"
@@ -105,7 +105,7 @@ const makeCommit = Effect.gen(function* () {
         yield* rows.append(
           { environmentId, number, epoch, takenAt, bytes, manifest: manifestObject },
           [...Object.keys(manifest.objects), manifestObject],
-          limits.kept
+          functionSnapshots.kept
         )
         return { number, bytes }
       })
@@ -122,8 +122,8 @@ const makeCollect = Effect.fnUntraced(function* (objects: Objects) {
         if ((yield* rows.lock(environmentId))?.epoch !== epoch) return 0
         const hashes = yield* rows.lockDropped({
           environmentId,
-          before: newest - limits.kept + 1,
-          limit: limits.removedAtOnce
+          before: newest - functionSnapshots.kept + 1,
+          limit: functionSnapshots.removedAtOnce
         })
         if (hashes.length === 0) return 0
         yield* objects.remove(environmentId, hashes)
@@ -133,7 +133,7 @@ const makeCollect = Effect.fnUntraced(function* (objects: Objects) {
     )
   return (opened: OpenData, newest: number) =>
     Effect.repeat(removeSome(opened, newest), {
-      until: (removed) => removed < limits.removedAtOnce
+      until: (removed) => removed < functionSnapshots.removedAtOnce
     })
 })
 

@@ -3,7 +3,7 @@
  * their first bytes: an SVG is a program, and compressed fonts expand. The size of a picture is bounded
  * before anything decodes it.
  */
-import { shareCards as bounds } from "#rpc/limits"
+import { shareCards } from "#rpc/share/limits"
 
 interface Size {
   readonly width: number
@@ -56,7 +56,7 @@ export const pictureProblem = (bytes: Uint8Array): string | undefined => {
   if (size === undefined) return "it is neither a PNG nor a JPEG"
   const { height, width } = size
   if (width === 0 || height === 0) return "it has no size"
-  const { pictureMaxPixels, pictureMaxSide } = bounds
+  const { pictureMaxPixels, pictureMaxSide } = shareCards
   if (width > pictureMaxSide || height > pictureMaxSide || width * height > pictureMaxPixels) {
     return `it has ${width} by ${height} pixels, more than ${pictureMaxPixels} in all or ${pictureMaxSide} on a side`
   }
@@ -81,9 +81,9 @@ export class FailedAssets {
 
   add(hash: string, nowMillis: number): void {
     this.#until.delete(hash)
-    this.#until.set(hash, nowMillis + bounds.failedAssetSeconds * 1000)
+    this.#until.set(hash, nowMillis + shareCards.failedAssetSeconds * 1000)
     const [oldest] = this.#until.keys()
-    if (oldest !== undefined && this.#until.size > bounds.failedAssetsMax) {
+    if (oldest !== undefined && this.#until.size > shareCards.failedAssetsMax) {
       this.#until.delete(oldest)
     }
   }

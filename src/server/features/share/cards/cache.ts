@@ -5,7 +5,7 @@
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { DateTime, Effect, Option } from "effect"
-import { shareCards as bounds } from "#rpc/limits"
+import { shareCards } from "#rpc/share/limits"
 import { DiskCache } from "#server/platform/blobs/disk-cache"
 import { makeTemporaryFiles } from "#server/platform/blobs/folder"
 import { attempt } from "#server/platform/blobs/store"
@@ -17,7 +17,7 @@ export const makeCardCache = Effect.gen(function* () {
   const { dataDir } = yield* Settings
   const temporaryFile = yield* makeTemporaryFiles(join(dataDir, "temporary-cards"))
   const opened = yield* attempt("open the cache of cards", () =>
-    DiskCache.open(join(dataDir, "cards"), bounds.cacheMaxBytes)
+    DiskCache.open(join(dataDir, "cards"), shareCards.cacheMaxBytes)
   ).pipe(
     Effect.tapError((error) =>
       Effect.logWarning(
@@ -37,7 +37,7 @@ export const makeCardCache = Effect.gen(function* () {
     Effect.ignore(
       attempt("remove old cards", () =>
         files.removeOlder(
-          DateTime.toEpochMillis(DateTime.subtract(now, { seconds: bounds.maxAgeSeconds }))
+          DateTime.toEpochMillis(DateTime.subtract(now, { seconds: shareCards.maxAgeSeconds }))
         )
       )
     )

@@ -2,7 +2,7 @@
  * Time that the drawing process spends on each environment while others draw, too. An environment may use
  * a burst at once; it comes back at a share of the passing time. Alone, it may use all of it.
  */
-import { shareCards as bounds } from "#rpc/limits"
+import { shareCards } from "#rpc/share/limits"
 
 interface Account {
   readonly usedMillis: number
@@ -11,7 +11,7 @@ interface Account {
 
 /** The part of the burst that an account still uses. */
 const usedAt = ({ atMillis, usedMillis }: Account, nowMillis: number): number =>
-  Math.max(0, usedMillis - (nowMillis - atMillis) * bounds.drawBudgetShare)
+  Math.max(0, usedMillis - (nowMillis - atMillis) * shareCards.drawBudgetShare)
 
 export class DrawBudget {
   readonly #accounts = new Map<string, Account>()
@@ -19,9 +19,10 @@ export class DrawBudget {
   /** Whether the environment has time left, or nobody else has drawn lately. */
   isOpen(environmentId: string, nowMillis: number): boolean {
     const account = this.#accounts.get(environmentId)
-    if (account === undefined || usedAt(account, nowMillis) < bounds.drawBudgetMillis) return true
+    if (account === undefined || usedAt(account, nowMillis) < shareCards.drawBudgetMillis)
+      return true
     return !Array.from(this.#accounts).some(
-      ([id, { atMillis }]) => id !== environmentId && nowMillis - atMillis < bounds.waitMillis
+      ([id, { atMillis }]) => id !== environmentId && nowMillis - atMillis < shareCards.waitMillis
     )
   }
 

@@ -1,6 +1,6 @@
 /** Layout of cards: the texts of a card as a tree of boxes, 1200 by 600 pixels. */
 import type { Node } from "@takumi-rs/core"
-import { share as limits } from "#rpc/limits"
+import { share } from "#rpc/share/limits"
 
 /** Content of a card. Equal cards have equal pictures. */
 export interface Card {
@@ -99,7 +99,7 @@ export const backgroundName = "background"
  */
 export const cardTree = (card: Card, hasBackground: boolean): Node => {
   const side = rightToLeft.test(card.title) ? "right" : "left"
-  const { cardHeightPixels: height, cardWidthPixels: width } = limits
+  const { cardHeightPixels: height, cardWidthPixels: width } = share
   const cover = { position: "absolute", left: 0, top: 0, width, height } as const
   return {
     type: "container",

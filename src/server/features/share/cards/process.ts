@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import { constants, setPriority } from "node:os"
 import { Renderer } from "@takumi-rs/core"
-import { shareCards as bounds, share as limits } from "#rpc/limits"
+import { shareCards, share } from "#rpc/share/limits"
 import { familyNames, makeFontsFor } from "./fonts.ts"
 import { backgroundName, type Card, cardTree } from "./layout.ts"
 
@@ -27,7 +27,7 @@ setPriority(constants.priority.PRIORITY_LOW)
 
 const checkMillis = 50
 setInterval(() => {
-  if (process.memoryUsage.rss() > bounds.processMaxBytes) process.exit(1)
+  if (process.memoryUsage.rss() > shareCards.processMaxBytes) process.exit(1)
 }, checkMillis).unref()
 
 const fontsFor = makeFontsFor()
@@ -35,7 +35,7 @@ const ownFontName = "App"
 
 /** Renderer with the fonts that its cards have needed so far. */
 class Faces {
-  readonly renderer = new Renderer({ cacheMaxBytes: bounds.rendererCacheBytes })
+  readonly renderer = new Renderer({ cacheMaxBytes: shareCards.rendererCacheBytes })
   readonly #loaded = new Set<string>()
 
   async load(text: string): Promise<void> {
@@ -59,7 +59,7 @@ const facesOf = async (font: Uint8Array | undefined): Promise<Faces> => {
   faces.delete(key)
   faces.set(key, known)
   for (const oldest of faces.keys()) {
-    if (faces.size <= bounds.fontsCached) break
+    if (faces.size <= shareCards.fontsCached) break
     faces.delete(oldest)
   }
   return known
@@ -69,8 +69,8 @@ const draw = async ({ background, card, font }: DrawRequest): Promise<Uint8Array
   const known = await facesOf(font)
   await known.load([card.title, card.line, card.score, card.name].join("\n"))
   return known.renderer.render(cardTree(card, background !== undefined), {
-    width: limits.cardWidthPixels,
-    height: limits.cardHeightPixels,
+    width: share.cardWidthPixels,
+    height: share.cardHeightPixels,
     format: "png",
     fontFamilies: [...(font === undefined ? [] : [ownFontName]), ...familyNames],
     ...(background === undefined

@@ -8,7 +8,7 @@ import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Clock, Data, Effect } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
-import { shareCards as bounds } from "#rpc/limits"
+import { shareCards } from "#rpc/share/limits"
 import { FairSemaphore } from "#server/platform/fair-semaphore"
 import { readUsage } from "#server/platform/process-usage"
 import { DrawBudget } from "./draw-budget.ts"
@@ -54,7 +54,7 @@ const overdue = Effect.fnUntraced(function* (pid: () => number | undefined, maxM
   const before = cpuMillis()
   let waited = 0
   let used = 0
-  while (used < bounds.drawCpuMillis && waited < maxMillis) {
+  while (used < shareCards.drawCpuMillis && waited < maxMillis) {
     yield* Effect.sleep(usageCheckMillis)
     waited += usageCheckMillis
     const now = cpuMillis()
@@ -84,7 +84,10 @@ class Drawer {
     const isOwn = drawing.background !== undefined || drawing.font !== undefined
     return Effect.raceFirst(
       this.#drawn(drawing),
-      overdue(() => this.#child?.pid, isOwn ? bounds.ownDrawMaxMillis : bounds.drawMaxMillis)
+      overdue(
+        () => this.#child?.pid,
+        isOwn ? shareCards.ownDrawMaxMillis : shareCards.drawMaxMillis
+      )
     )
   }
 
@@ -132,8 +135,8 @@ export const makeRenderer = Effect.gen(function* () {
   )
   const turns = new FairSemaphore<Unavailable>({
     permits: 1,
-    waitingPerKey: bounds.waitingPerEnvironment,
-    waitMillis: bounds.waitMillis,
+    waitingPerKey: shareCards.waitingPerEnvironment,
+    waitMillis: shareCards.waitMillis,
     refuse: Effect.fail(new Unavailable())
   })
   const budget = new DrawBudget()

@@ -1,6 +1,5 @@
 /** Bounds of what runs a player's function: its processes, calls, messages and output. */
-
-const mebibyte = 1024 * 1024
+import { MiB } from "../units.ts"
 
 export const functionRuntime = {
   /** CPU time in which a validated deployment has to listen, and the longest wait for it. */
@@ -17,7 +16,7 @@ export const functionRuntime = {
   startsAtOnce: 2,
   startsWaiting: 200,
   /** Limits that the operating system holds a process to. */
-  dataBytes: 1024 * mebibyte,
+  dataBytes: 1024 * MiB,
   openFiles: 4096,
   threads: 256,
   /** Calls of an environment that wait for its process, and for how long. */
@@ -32,13 +31,13 @@ export const functionRuntime = {
   idleConnectionMillis: 3000,
   /** The same for a call that another runner passes on, with its wait for the process. Ids of calls are as old. */
   passedAnswerMillis: 60_000,
-  bodyMaxBytes: 100 * mebibyte,
+  bodyMaxBytes: 100 * MiB,
   /** Largest body that is kept for the time in which its request may have to be sent again. */
   repeatedMaxBytes: 16 * 1024,
   /** Answers of statements, migrations, crons and queues. */
-  replyMaxBytes: 16 * mebibyte,
+  replyMaxBytes: 16 * MiB,
   /** Operations that one runner sends to another; a batch of messages is the largest. */
-  operationMaxBytes: 64 * mebibyte,
+  operationMaxBytes: 64 * MiB,
   queryRows: 1000,
   /** Milliseconds in which calls under way may end before a new version starts. */
   drainMillis: 10_000,
@@ -62,7 +61,7 @@ export const functionStorage = {
   megabytesDefault: 1024,
   /** Room between the limit, at which bindings refuse to add, and the ceiling, at which code stops. */
   ceilingShare: 0.25,
-  ceilingMinBytes: 16 * mebibyte,
+  ceilingMinBytes: 16 * MiB,
   /** Bytes that an entry of the file system counts at least, even of an empty file. */
   entryMinBytes: 4096,
   /** Milliseconds between two looks at what the process of an environment has written. */
@@ -77,14 +76,14 @@ export const functionStorage = {
   /** Measurements of a runner at once. */
   measuredAtOnce: 2,
   /** Bytes that a process writes before it is worth a look. */
-  writtenMinBytes: mebibyte,
+  writtenMinBytes: MiB,
   /** Databases that are compacted: bytes of a file, the share that is free, files at a time, duration. */
-  compactMinBytes: mebibyte,
+  compactMinBytes: MiB,
   compactFreeShare: 0.25,
   compactedMax: 64,
   compactMillis: 120_000,
   /** Values without a key that are removed: bytes that make it worth a stop, and milliseconds of age. */
-  keylessMinBytes: mebibyte,
+  keylessMinBytes: MiB,
   keylessMinMillis: 60_000,
   /** Milliseconds between two tries to compact, and characters of a problem that are logged. */
   compactEveryMillis: 60_000,
@@ -109,7 +108,7 @@ export const functionSnapshots = {
   /** Newest snapshots of an environment, which are kept. */
   kept: 2,
   /** Bytes of an object. A smaller file shares one with others. */
-  objectBytes: mebibyte,
+  objectBytes: MiB,
   /** Objects that are written or read at once. */
   objectsAtOnce: 8,
   /** An object of which less is used is replaced. */

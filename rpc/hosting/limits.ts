@@ -1,9 +1,5 @@
 /** Limits of deployments and hosted apps, and bounds of what serves them. */
-
-const KiB = 1024
-const MiB = 1024 * KiB
-const GiB = 1024 * MiB
-const secondsPerDay = 24 * 3600
+import { GiB, KiB, MiB, secondsPerDay } from "../units.ts"
 
 /** Deployments and hosted apps. `environmentBytes` and `retentionDays` are defaults of settings. */
 export const hosting = {

@@ -1,7 +1,5 @@
 /** Limits of share links and their cards, and bounds of what draws cards. */
-
-const MiB = 1024 * 1024
-const secondsPerDay = 24 * 3600
+import { MiB, secondsPerDay } from "../units.ts"
 
 /** Share links, their counts and card images. */
 export const share = {

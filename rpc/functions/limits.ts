@@ -1,7 +1,5 @@
 /** Limits of Functions: deployments, secrets, databases, crons, and what is kept of their logs and events. */
-
-const KiB = 1024
-const MiB = 1024 * KiB
+import { KiB, MiB } from "../units.ts"
 
 /** Functions of an environment. */
 export const functions = {
@@ -37,7 +35,6 @@ export const functions = {
   sqlParametersMax: 100,
   rowsMax: 1000,
   migrationsMax: 100,
-  migrationNameMaxCharacters: 128,
   databaseBodyMaxBytes: 1.5 * MiB,
   /**
    * Keys and files: entries of a page, those that one request deletes, and the characters of a name. A step of

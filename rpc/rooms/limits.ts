@@ -1,0 +1,25 @@
+/** Limits of rooms: messages, state and life cycle. */
+import { KiB, secondsPerHour, secondsPerDay } from "../units.ts"
+
+export const roomLimits = {
+  typeMaxCharacters: 64,
+  sendDataMaxBytes: 16 * KiB,
+  sendTargetsMax: 64,
+  /** Levels of a message's `data`: what nests deeper overflows the stack that writes it. */
+  dataDepthMax: 64,
+  signalDataMaxBytes: 8 * KiB,
+  metadataMaxBytes: 4 * KiB,
+  stateMaxBytes: 64 * KiB,
+  playerStateMaxBytes: 16 * KiB,
+  stateKeysMax: 256,
+  stateKeyMaxCharacters: 64,
+  stateDepthMax: 32,
+  /** Delay of `player_disconnected` when a newer socket replaces one. */
+  replacedQuietSeconds: 1,
+  hostGraceSeconds: 5,
+  /** Time for which matchmaking reserves a seat until its player joins. */
+  joinDeadlineSeconds: 10,
+  idleSeconds: 2 * secondsPerHour,
+  lifetimeSeconds: secondsPerDay,
+  codeCharacters: 6
+} as const
