@@ -1,7 +1,11 @@
 /** JSON that players send: its schemas, its depth, and numbers that change on their way. */
 import { Schema } from "effect"
-import { roomLimits } from "./rooms/limits.ts"
 import { isStorable } from "./text.ts"
+
+const objectDepthMax = 32
+
+/** Levels of a message's `data`: what nests deeper overflows the stack that writes it. */
+export const dataDepthMax = 64
 
 /**
  * Whether a value nests deeper than `levels`. Check it before any recursive walk: deep nesting
@@ -23,8 +27,7 @@ const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | und
     return `The text at ${path.join(".")} must not have NUL characters or lone surrogates`
   }
   if (typeof value !== "object" || value === null) return undefined
-  if (path.length > roomLimits.stateDepthMax)
-    return `Expected at most ${roomLimits.stateDepthMax} levels`
+  if (path.length > objectDepthMax) return `Expected at most ${objectDepthMax} levels`
   for (const [key, member] of Object.entries(value)) {
     if (!isStorable(key)) return "Keys must not have NUL characters or lone surrogates"
     if (prototypeKeys.has(key)) return `The key ${[...path, key].join(".")} is not allowed`
@@ -49,9 +52,7 @@ export const AcceptedJsonObject = Schema.Record(Schema.String, Schema.Unknown)
 /** JSON value of at most 64 levels. Deeper nesting would overflow the stack of the encoder. */
 export const MessageData = Schema.Unknown.check(
   Schema.makeFilter((data) =>
-    exceedsDepth(data, roomLimits.dataDepthMax)
-      ? `Expected at most ${roomLimits.dataDepthMax} levels`
-      : undefined
+    exceedsDepth(data, dataDepthMax) ? `Expected at most ${dataDepthMax} levels` : undefined
   )
 )
 

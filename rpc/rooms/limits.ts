@@ -5,15 +5,12 @@ export const roomLimits = {
   typeMaxCharacters: 64,
   sendDataMaxBytes: 16 * KiB,
   sendTargetsMax: 64,
-  /** Levels of a message's `data`: what nests deeper overflows the stack that writes it. */
-  dataDepthMax: 64,
   signalDataMaxBytes: 8 * KiB,
   metadataMaxBytes: 4 * KiB,
   stateMaxBytes: 64 * KiB,
   playerStateMaxBytes: 16 * KiB,
   stateKeysMax: 256,
   stateKeyMaxCharacters: 64,
-  stateDepthMax: 32,
   /** Delay of `player_disconnected` when a newer socket replaces one. */
   replacedQuietSeconds: 1,
   hostGraceSeconds: 5,

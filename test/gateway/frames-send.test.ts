@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
+import { dataDepthMax } from "#rpc/json"
 import { send } from "#rpc/rooms/frames"
 import { roomLimits } from "#rpc/rooms/limits"
 import { issuesOf, sendPayload } from "#server/gateway/frames"
@@ -27,7 +28,7 @@ const data = fc.oneof(
   { weight: 3, arbitrary: fc.jsonValue() },
   {
     weight: 1,
-    arbitrary: fc.constantFrom(roomLimits.dataDepthMax, roomLimits.dataDepthMax + 1).map(nested)
+    arbitrary: fc.constantFrom(dataDepthMax, dataDepthMax + 1).map(nested)
   }
 )
 

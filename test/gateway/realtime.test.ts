@@ -1,7 +1,7 @@
 /** `/v1/realtime`: how sockets open, how bad input is handled, and how they close. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { roomLimits } from "#rpc/rooms/limits"
+import { dataDepthMax } from "#rpc/json"
 import { TestApp } from "#testing/app"
 import { at, configure, goOnline, guest, newPlayer, request } from "#testing/players"
 import { connectSocket } from "#testing/socket-client"
@@ -146,8 +146,8 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
       yield* openRoom([ada, bob])
       const nested = (levels: number) => `${"[".repeat(levels)}1${"]".repeat(levels)}`
       for (const [rid, levels, code] of [
-        ["fits", roomLimits.dataDepthMax, undefined],
-        ["deep", roomLimits.dataDepthMax + 1, "invalid_frame"],
+        ["fits", dataDepthMax, undefined],
+        ["deep", dataDepthMax + 1, "invalid_frame"],
         ["deeper", 8000, "invalid_frame"]
       ] as const) {
         yield* ada.socket.sendText(

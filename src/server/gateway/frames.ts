@@ -6,7 +6,7 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import type { FeatureError, FeatureErrors } from "#rpc/config-document/feature-errors"
 import { type CodedError, InvalidFrame, UnknownType } from "#rpc/errors/codes"
-import { changedNumberOf, exceedsDepth, numberRule } from "#rpc/json"
+import { dataDepthMax, changedNumberOf, exceedsDepth, numberRule } from "#rpc/json"
 import { ClientFrames, featureOfFrame, ridMaxCharacters } from "#rpc/realtime"
 import { send } from "#rpc/rooms/frames"
 import { roomLimits } from "#rpc/rooms/limits"
@@ -80,11 +80,7 @@ const decodeSend = decoderOf(send.payloadSchema)
  * schema decides everything else.
  */
 export const sendPayload: Decoder<"send"> = (input) => {
-  if (
-    !isObject(input) ||
-    Object.hasOwn(input, "to") ||
-    exceedsDepth(input["data"], roomLimits.dataDepthMax)
-  ) {
+  if (!isObject(input) || Object.hasOwn(input, "to") || exceedsDepth(input["data"], dataDepthMax)) {
     return decodeSend(input)
   }
   const { data, type } = input
