@@ -3,7 +3,33 @@
  * `HttpApiBuilder` would copy all services of the process into the context of each request.
  */
 import { Context, Effect, Layer } from "effect"
-import { HttpApi, HttpApiBuilder, type HttpApiGroup, type HttpApiMiddleware } from "effect/http-api"
+import {
+  HttpApi,
+  HttpApiBuilder,
+  type HttpApiEndpoint,
+  type HttpApiGroup,
+  type HttpApiMiddleware
+} from "effect/http-api"
+import type { Api } from "#rpc/api"
+import type { InProcessApi } from "#rpc/in-process"
+
+type GroupsOf<A> = A extends HttpApi.HttpApi<infer _, infer Groups> ? Groups : never
+type Group = GroupsOf<typeof Api> | GroupsOf<typeof InProcessApi>
+type EndpointsOf<G extends Group["identifier"]> = HttpApiGroup.Endpoints<
+  Extract<Group, { readonly identifier: G }>
+>
+
+/**
+ * The request of an endpoint, for handlers that several groups mount. It is that of one of them: the
+ * others' requests have more.
+ */
+export type RequestOf<
+  G extends Group["identifier"],
+  Name extends EndpointsOf<G>["identifier"]
+> = Omit<
+  HttpApiEndpoint.Request<Extract<EndpointsOf<G>, { readonly identifier: Name }>>,
+  "endpoint" | "group"
+> & { readonly endpoint: HttpApiEndpoint.Top }
 
 /** The middleware of the endpoints of a group. */
 const middlewareOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(

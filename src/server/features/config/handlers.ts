@@ -2,8 +2,8 @@
  * Config over HTTP: the document and its versions for secret keys and developers, and the public
  * definitions for pages and apps.
  */
-import { DateTime, Effect, Function, Option, type Schema } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { DateTime, Effect, Function, Option } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { HttpApiSchema } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
@@ -15,7 +15,7 @@ import { NotFound } from "#rpc/errors/codes"
 import { InProcessApi } from "#rpc/in-process"
 import { http } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
-import { apiGroup, mounted } from "#server/platform/api-group"
+import { apiGroup, mounted, type RequestOf } from "#server/platform/api-group"
 import { matchesTag } from "#server/platform/entity-tags"
 import { firstPageCursor } from "#server/platform/pages"
 import { Audit, type AuditedEndpoint, type AuditSubject } from "../audit/service.ts"
@@ -61,21 +61,6 @@ export const DefinitionsHttp = apiGroup(
 /** Maximum number of changed paths that the audit entry of a push lists. */
 const loggedPaths = 32
 
-interface PushRequest {
-  readonly endpoint: AuditedEndpoint
-  readonly headers: { readonly "if-match"?: string }
-  readonly payload: Schema.Json
-  readonly request: HttpServerRequest.HttpServerRequest
-}
-
-interface VersionsRequest {
-  readonly query: { readonly cursor?: number; readonly limit?: number }
-}
-
-interface VersionRequest {
-  readonly params: { readonly version: number }
-}
-
 /** The audit subject of a push: the changed paths without values; none when nothing changed. */
 const subjectOf = ({ changed, configVersion }: ConfigPushed): AuditSubject | undefined =>
   changed.length === 0
@@ -114,16 +99,17 @@ const makeDocuments = Effect.gen(function* () {
       const { document, version } = yield* configs.current(environmentId)
       return HttpApiSchema.withHeaders({ body: document, headers: { etag: etagOf(version) } })
     }),
-    push: Effect.fnUntraced(function* ({ endpoint, headers, payload, request }: PushRequest) {
+    push: Effect.fnUntraced(function* ({
+      endpoint,
+      headers: { "if-match": ifMatch },
+      payload: document,
+      request
+    }: RequestOf<"config", "push">) {
       const text = yield* Effect.orDie(request.text)
       const duplicates = duplicateNames(text, configLimits.issuesMax)
-      return yield* push(endpoint, {
-        document: payload,
-        duplicates,
-        ifMatch: headers["if-match"]
-      })
+      return yield* push(endpoint, { document, duplicates, ifMatch })
     }),
-    versions: Effect.fnUntraced(function* ({ query }: VersionsRequest) {
+    versions: Effect.fnUntraced(function* ({ query }: RequestOf<"config", "versions">) {
       const { environmentId } = yield* CurrentEnvironment
       const { cursor = firstPageCursor, limit = http.pageDefault } = query
       const page = yield* repository.history({ environmentId, before: cursor, limit })
@@ -135,54 +121,44 @@ const makeDocuments = Effect.gen(function* () {
       const last = page.at(-1)?.version ?? 1
       return { versions, nextCursor: last > 1 ? `${last}` : null }
     }),
-    version: Effect.fnUntraced(function* ({ params: { version } }: VersionRequest) {
+    version: Effect.fnUntraced(function* ({ params }: RequestOf<"config", "version">) {
       const { environmentId } = yield* CurrentEnvironment
-      const found = yield* repository.version({ environmentId, version })
+      const found = yield* repository.version({ environmentId, version: params.version })
       return Option.isSome(found) ? found.value.document : yield* new NotFound()
     })
   }
 })
 
-interface ExchangeRequest {
-  readonly endpoint: AuditedEndpoint
-  readonly payload: { readonly configVersion: number; readonly document: Schema.Json }
-}
-
 /** The document with its version, for agents. */
-const makeExchange = Effect.gen(function* () {
-  const configs = yield* Configs
-  const push = yield* makePush
-  return {
-    read: Effect.fnUntraced(function* () {
-      const { environmentId } = yield* CurrentEnvironment
-      const { document, version } = yield* configs.current(environmentId)
-      return { configVersion: version, document }
-    }),
-    diff: Effect.fnUntraced(function* ({
-      payload: { document }
-    }: {
-      readonly payload: { readonly document: Schema.Json }
-    }) {
-      const { environmentId, name: environment } = yield* CurrentEnvironment
-      const warnings = yield* configs.validate({ document, environment })
-      const current = yield* configs.current(environmentId)
-      const before = { name: `version ${current.version}`, document: current.document }
-      const diff = diffLines(before, { name: "new", document })
-      return { configVersion: current.version, diff: diff.join("\n"), warnings }
-    }),
-    push: Effect.fnUntraced(function* ({ endpoint, payload }: ExchangeRequest) {
-      const { configVersion, document } = payload
-      return yield* push(endpoint, { document, ifMatch: etagOf(configVersion) })
+const ExchangeGroup = apiGroup(
+  InProcessApi,
+  "configExchange",
+  Effect.fn(function* (handlers) {
+    const configs = yield* Configs
+    const push = yield* makePush
+    return handlers.handleAll({
+      read: Effect.fnUntraced(function* () {
+        const { environmentId } = yield* CurrentEnvironment
+        const { document, version } = yield* configs.current(environmentId)
+        return { configVersion: version, document }
+      }),
+      diff: Effect.fnUntraced(function* ({ payload: { document } }) {
+        const { environmentId, name: environment } = yield* CurrentEnvironment
+        const warnings = yield* configs.validate({ document, environment })
+        const current = yield* configs.current(environmentId)
+        const before = { name: `version ${current.version}`, document: current.document }
+        const diff = diffLines(before, { name: "new", document })
+        return { configVersion: current.version, diff: diff.join("\n"), warnings }
+      }),
+      push: ({ endpoint, payload: { configVersion, document } }) =>
+        push(endpoint, { document, ifMatch: etagOf(configVersion) })
     })
-  }
-})
+  })
+)
 
 /** The groups `config`, `projectConfig` and `configExchange`. */
-export const ConfigHttp = mounted(
-  Effect.all([makeDocuments, makeExchange]),
-  ([documents, exchange]) => [
-    apiGroup(Api, "config", (handlers) => handlers.handleAll(documents)),
-    apiGroup(Api, "projectConfig", (handlers) => handlers.handleAll(documents)),
-    apiGroup(InProcessApi, "configExchange", (handlers) => handlers.handleAll(exchange))
-  ]
-)
+export const ConfigHttp = mounted(makeDocuments, (documents) => [
+  apiGroup(Api, "config", (handlers) => handlers.handleAll(documents)),
+  apiGroup(Api, "projectConfig", (handlers) => handlers.handleAll(documents)),
+  ExchangeGroup
+])

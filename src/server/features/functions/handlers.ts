@@ -2,44 +2,30 @@
 import { Effect, Layer } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
-import type { NewFunctionsDeployment } from "#rpc/functions/deployment"
-import type { ChangedLimits, Migrations, Query } from "#rpc/functions/responses"
 import { http } from "#rpc/limits"
-import { apiGroup } from "#server/platform/api-group"
+import { apiGroup, mounted, type RequestOf } from "#server/platform/api-group"
 import { firstPageCursor, pageOf } from "#server/platform/pages"
 import { withRetryAfter } from "#server/platform/throttle-guard"
 import { makeDatabases } from "./databases.ts"
 import { makeDeadLetters } from "./dead-letters.ts"
 import { FunctionsDeployments } from "./deployments.ts"
 import { makeEntries } from "./entries.ts"
-import { type LogQuery, makeLogResponse } from "./logs.ts"
+import { makeLogResponse } from "./logs.ts"
 import { Functions } from "./service.ts"
 import { makeRequireStore } from "./stores.ts"
-
-interface ByName {
-  readonly params: { readonly name: string }
-}
-
-interface ByBinding {
-  readonly params: { readonly binding: string }
-}
 
 const makeSettings = Effect.gen(function* () {
   const functions = yield* Functions
   return {
     status: () => Effect.flatMap(CurrentEnvironment, functions.status),
-    enable: ({ payload }: { readonly payload: ChangedLimits }) =>
+    enable: ({ payload }: RequestOf<"functions", "enable">) =>
       Effect.flatMap(CurrentEnvironment, (environment) => functions.enable(environment, payload)),
     disable: () => Effect.flatMap(CurrentEnvironment, functions.disable),
-    limits: ({ payload }: { readonly payload: ChangedLimits }) =>
+    limits: ({ payload }: RequestOf<"functions", "limits">) =>
       Effect.flatMap(CurrentEnvironment, (environment) =>
         functions.setLimits(environment, payload)
       ),
-    remove: Effect.fnUntraced(function* ({
-      query
-    }: {
-      readonly query: { readonly purge?: "true" | "false" }
-    }) {
+    remove: Effect.fnUntraced(function* ({ query }: RequestOf<"functions", "remove">) {
       const purged = query.purge === "true"
       yield* functions.remove(yield* CurrentEnvironment, purged)
       return { deleted: true as const, purged }
@@ -49,13 +35,13 @@ const makeSettings = Effect.gen(function* () {
     putSecret: Effect.fnUntraced(function* ({
       params: { name },
       payload
-    }: ByName & { readonly payload: { readonly value: string } }) {
+    }: RequestOf<"functions", "putSecret">) {
       yield* functions.putSecret(yield* CurrentEnvironment, name, payload.value)
       return { name }
     }),
-    deleteSecret: Effect.fnUntraced(function* ({ params: { name } }: ByName) {
-      yield* functions.deleteSecret(yield* CurrentEnvironment, name)
-      return { name }
+    deleteSecret: Effect.fnUntraced(function* ({ params }: RequestOf<"functions", "deleteSecret">) {
+      yield* functions.deleteSecret(yield* CurrentEnvironment, params.name)
+      return { name: params.name }
     })
   }
 })
@@ -63,25 +49,15 @@ const makeSettings = Effect.gen(function* () {
 const makeCode = Effect.gen(function* () {
   const deployments = yield* FunctionsDeployments
   return {
-    deploy: Effect.fnUntraced(function* ({
-      payload
-    }: {
-      readonly payload: NewFunctionsDeployment
-    }) {
+    deploy: Effect.fnUntraced(function* ({ payload }: RequestOf<"functions", "deploy">) {
       return yield* deployments.deploy(yield* CurrentEnvironment, payload)
     }),
-    activate: Effect.fnUntraced(function* ({
-      params: { version }
-    }: {
-      readonly params: { readonly version: string }
-    }) {
-      return yield* deployments.activate(yield* CurrentEnvironment, version)
+    activate: Effect.fnUntraced(function* ({ params }: RequestOf<"functions", "activate">) {
+      return yield* deployments.activate(yield* CurrentEnvironment, params.version)
     }),
     deployments: Effect.fnUntraced(function* ({
       query: { cursor = firstPageCursor, limit = http.pageDefault }
-    }: {
-      readonly query: { readonly cursor?: number; readonly limit?: number }
-    }) {
+    }: RequestOf<"functions", "deployments">) {
       const environment = yield* CurrentEnvironment
       const found = yield* deployments.page(environment, { before: cursor, limit: limit + 1 })
       const { nextCursor, rows } = pageOf(found, limit, ({ version }) => `${version}`)
@@ -96,19 +72,13 @@ const makeData = Effect.gen(function* () {
   const logs = yield* makeLogResponse
   return {
     ...(yield* makeEntries(requireStore)),
-    query: Effect.fnUntraced(function* ({
-      params: { binding },
-      payload
-    }: ByBinding & { readonly payload: Query }) {
-      return yield* databases.query(yield* CurrentEnvironment, binding, payload)
+    query: Effect.fnUntraced(function* ({ params, payload }: RequestOf<"functions", "query">) {
+      return yield* databases.query(yield* CurrentEnvironment, params.binding, payload)
     }),
-    migrate: Effect.fnUntraced(function* ({
-      params: { binding },
-      payload
-    }: ByBinding & { readonly payload: Migrations }) {
-      return yield* databases.migrate(yield* CurrentEnvironment, binding, payload)
+    migrate: Effect.fnUntraced(function* ({ params, payload }: RequestOf<"functions", "migrate">) {
+      return yield* databases.migrate(yield* CurrentEnvironment, params.binding, payload)
     }),
-    logs: Effect.fnUntraced(function* ({ query }: { readonly query: LogQuery }) {
+    logs: Effect.fnUntraced(function* ({ query }: RequestOf<"functions", "logs">) {
       const { environmentId } = yield* CurrentEnvironment
       return yield* withRetryAfter(logs(environmentId, query))
     })
@@ -125,11 +95,7 @@ const makeHandlers = Effect.gen(function* () {
 })
 
 /** The groups `functions` and `projectFunctions`. */
-export const FunctionsHttp = Layer.mergeAll(
-  apiGroup(Api, "functions", (handlers) =>
-    Effect.map(makeHandlers, (all) => handlers.handleAll(all))
-  ),
-  apiGroup(Api, "projectFunctions", (handlers) =>
-    Effect.map(makeHandlers, (all) => handlers.handleAll(all))
-  )
-).pipe(Layer.provide([Functions.layer, FunctionsDeployments.layer]))
+export const FunctionsHttp = mounted(makeHandlers, (all) => [
+  apiGroup(Api, "functions", (handlers) => handlers.handleAll(all)),
+  apiGroup(Api, "projectFunctions", (handlers) => handlers.handleAll(all))
+]).pipe(Layer.provide([Functions.layer, FunctionsDeployments.layer]))

@@ -2,14 +2,13 @@
 import { IncomingMessage } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Layer } from "effect"
-import { HttpServerError, type HttpServerRequest } from "effect/http"
+import { HttpServerError } from "effect/http"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
-import type { NewDeployment } from "#rpc/hosting/api"
 import { hosting } from "#rpc/hosting/limits"
 import { http } from "#rpc/limits"
-import { apiGroup, mounted } from "#server/platform/api-group"
+import { apiGroup, mounted, type RequestOf } from "#server/platform/api-group"
 import { requireCredentials, untilCredentialsEnd } from "#server/platform/credential-check"
 import { firstPageCursor, pageOf } from "#server/platform/pages"
 import { Configs } from "../config/service.ts"
@@ -18,43 +17,32 @@ import { GarbageCollectionLive } from "./garbage-collection.ts"
 import { CustomDomains } from "./domains.ts"
 import { Deployments } from "./service.ts"
 
-interface ByRef {
-  readonly params: { readonly ref: string }
-}
-
-interface UploadRequest {
-  readonly params: { readonly sha256: string }
-  readonly request: HttpServerRequest.HttpServerRequest
-}
-
 const makeDeploymentHandlers = Effect.gen(function* () {
   const configs = yield* Configs
   const deployments = yield* Deployments
   return {
-    create: Effect.fnUntraced(function* ({ payload }: { readonly payload: NewDeployment }) {
+    create: Effect.fnUntraced(function* ({ payload }: RequestOf<"hosting", "create">) {
       const environment = yield* CurrentEnvironment
       return yield* deployments.create(environment, payload)
     }),
     finalize: Effect.fnUntraced(function* ({
       params: { ref },
       payload: { activate = false }
-    }: ByRef & { readonly payload: { readonly activate?: boolean } }) {
+    }: RequestOf<"hosting", "finalize">) {
       return yield* deployments.finalize(yield* CurrentEnvironment, ref, activate)
     }),
-    activate: Effect.fnUntraced(function* ({ params: { ref } }: ByRef) {
+    activate: Effect.fnUntraced(function* ({ params: { ref } }: RequestOf<"hosting", "activate">) {
       return yield* deployments.activate(yield* CurrentEnvironment, ref)
     }),
     list: Effect.fnUntraced(function* ({
       query: { cursor = firstPageCursor, limit = http.pageDefault }
-    }: {
-      readonly query: { readonly cursor?: number; readonly limit?: number }
-    }) {
+    }: RequestOf<"hosting", "list">) {
       const environment = yield* CurrentEnvironment
       const found = yield* deployments.page(environment, { before: cursor, limit: limit + 1 })
       const { nextCursor, rows } = pageOf(found, limit, ({ version }) => `${version}`)
       return { deployments: rows, nextCursor }
     }),
-    get: Effect.fnUntraced(function* ({ params: { ref } }: ByRef) {
+    get: Effect.fnUntraced(function* ({ params: { ref } }: RequestOf<"hosting", "get">) {
       return yield* deployments.get(yield* CurrentEnvironment, ref)
     }),
     hosting: Effect.fnUntraced(function* () {
@@ -65,36 +53,30 @@ const makeDeploymentHandlers = Effect.gen(function* () {
   }
 })
 
-interface ByDomain {
-  readonly params: { readonly domain: string }
-}
-
 const makeDomainHandlers = Effect.gen(function* () {
   const domains = yield* CustomDomains
   return {
     listDomains: Effect.fnUntraced(function* () {
       return { domains: yield* domains.list(yield* CurrentEnvironment) }
     }),
-    addDomain: Effect.fnUntraced(function* ({
-      payload: { domain }
-    }: {
-      readonly payload: { readonly domain: string }
-    }) {
-      return yield* domains.add(yield* CurrentEnvironment, domain)
+    addDomain: Effect.fnUntraced(function* ({ payload }: RequestOf<"hosting", "addDomain">) {
+      return yield* domains.add(yield* CurrentEnvironment, payload.domain)
     }),
-    verifyDomain: Effect.fnUntraced(function* ({ params: { domain } }: ByDomain) {
-      const environment = yield* CurrentEnvironment
-      return yield* domains.verify(environment, domain)
+    verifyDomain: Effect.fnUntraced(function* ({ params }: RequestOf<"hosting", "verifyDomain">) {
+      return yield* domains.verify(yield* CurrentEnvironment, params.domain)
     }),
-    removeDomain: Effect.fnUntraced(function* ({ params: { domain } }: ByDomain) {
-      yield* domains.remove(yield* CurrentEnvironment, domain)
+    removeDomain: Effect.fnUntraced(function* ({ params }: RequestOf<"hosting", "removeDomain">) {
+      yield* domains.remove(yield* CurrentEnvironment, params.domain)
       return { deleted: true } as const
     })
   }
 })
 
 const makeUploadHandler = Effect.map(Blobs, (blobs) =>
-  Effect.fnUntraced(function* ({ params: { sha256 }, request }: UploadRequest) {
+  Effect.fnUntraced(function* ({
+    params: { sha256 },
+    request
+  }: Pick<RequestOf<"hosting", "upload">, "params" | "request">) {
     const environment = yield* CurrentEnvironment
     if (Number(request.headers["content-length"]) > hosting.blobMaxBytes) {
       return yield* new PayloadTooLarge({ details: { limit: hosting.blobMaxBytes } })

@@ -2,30 +2,24 @@
  * Moderation over HTTP for operators: bans, appeals, age groups and token verification.
  */
 import { Effect, Option, Schema } from "effect"
-import { ageProfileOf, type AgeBand } from "#rpc/ages"
+import { ageProfileOf } from "#rpc/ages"
 import { Api } from "#rpc/api"
-import type { AppealStatus } from "#rpc/appeals"
+
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { NotFound, InvalidToken, PlayerNotFound, TokenExpired } from "#rpc/errors/codes"
 import { AppealId } from "#rpc/ids"
 import { http } from "#rpc/limits"
-import type { AppealItem, Ban } from "#rpc/moderation"
+import type { AppealItem } from "#rpc/moderation"
 import { PlayerRepository } from "#sql/players"
-import { apiGroup, mounted } from "#server/platform/api-group"
+import { apiGroup, mounted, type RequestOf } from "#server/platform/api-group"
 import { invalidField } from "#server/platform/invalid-request"
 import { pageOf } from "#server/platform/pages"
-import { Audit, type AuditedEndpoint } from "../audit/service.ts"
+import { Audit } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { playerRef } from "./player-ref.ts"
 import { Sanctions } from "./service.ts"
-
-/** Request of an operation on a player. */
-interface OfPlayer {
-  readonly params: { readonly playerId: string }
-  readonly endpoint: AuditedEndpoint
-}
 
 const makeBans = Effect.gen(function* () {
   const audit = yield* Audit
@@ -35,7 +29,7 @@ const makeBans = Effect.gen(function* () {
       endpoint,
       params,
       payload
-    }: OfPlayer & { readonly payload: Ban }) {
+    }: RequestOf<"moderation", "ban">) {
       const { kind } = yield* CurrentActor
       if (payload.durationHours !== undefined && kind === "developer") {
         const message = "Only a secret key can set the duration of a ban. Omit durationHours."
@@ -48,7 +42,7 @@ const makeBans = Effect.gen(function* () {
         details: { expiresAt: player.banExpiresAt }
       }))
     }),
-    unban: Effect.fnUntraced(function* ({ endpoint, params }: OfPlayer) {
+    unban: Effect.fnUntraced(function* ({ endpoint, params }: RequestOf<"moderation", "unban">) {
       const player = yield* playerRef(params.playerId)
       const unban = Effect.gen(function* () {
         const bans = yield* sanctions.list(player)
@@ -78,7 +72,7 @@ const makePlayers = Effect.gen(function* () {
       endpoint,
       params,
       payload
-    }: OfPlayer & { readonly payload: { readonly band: AgeBand } }) {
+    }: RequestOf<"moderation", "age">) {
       const { environmentId, playerId } = yield* playerRef(params.playerId)
       const before = Option.getOrUndefined(yield* players.find(environmentId, playerId))
       if (before === undefined) return yield* new PlayerNotFound()
@@ -94,11 +88,7 @@ const makePlayers = Effect.gen(function* () {
       const { audience } = (yield* configs.current(environmentId)).config
       return ageProfileOf(audience, payload.band)
     }),
-    verifyToken: Effect.fnUntraced(function* ({
-      payload
-    }: {
-      readonly payload: { readonly token: string }
-    }) {
+    verifyToken: Effect.fnUntraced(function* ({ payload }: RequestOf<"moderation", "verifyToken">) {
       const { environmentId } = yield* CurrentEnvironment
       const caller = yield* Effect.catchTag(tokens.identify(payload.token), "unauthorized", () =>
         Effect.fail(new InvalidToken())
@@ -122,23 +112,11 @@ const cursorOf = ({ id, status }: AppealItem): string => `${status === "open" ? 
 const afterCursor = (cursor: string | undefined) =>
   cursor === undefined ? null : { closed: cursor.startsWith("1"), appealId: cursor.slice(1) }
 
-interface ListQuery {
-  readonly status?: AppealStatus
-  readonly limit?: number
-  readonly cursor?: string
-}
-
-interface ResolveRequest {
-  readonly endpoint: AuditedEndpoint
-  readonly params: { readonly appealId: string }
-  readonly payload: { readonly accept: boolean; readonly response?: string }
-}
-
 const makeAppeals = Effect.gen(function* () {
   const audit = yield* Audit
   const sanctions = yield* Sanctions
   return {
-    appeals: Effect.fnUntraced(function* ({ query }: { readonly query: ListQuery }) {
+    appeals: Effect.fnUntraced(function* ({ query }: RequestOf<"moderation", "appeals">) {
       const { environmentId } = yield* CurrentEnvironment
       const { cursor, limit = http.pageDefault, status = null } = query
       const after = afterCursor(cursor)
@@ -151,7 +129,7 @@ const makeAppeals = Effect.gen(function* () {
       endpoint,
       params: { appealId },
       payload
-    }: ResolveRequest) {
+    }: RequestOf<"moderation", "resolve">) {
       const { environmentId } = yield* CurrentEnvironment
       const { accept, response } = payload
       if (!isAppealId(appealId)) return yield* new NotFound()

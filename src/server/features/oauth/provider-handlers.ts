@@ -5,8 +5,8 @@ import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
-import type { AppleCredentials, ClientCredentials } from "#rpc/oauth/api"
-import { apiGroup, mounted } from "#server/platform/api-group"
+
+import { apiGroup, mounted, type RequestOf } from "#server/platform/api-group"
 import { invalidField } from "#server/platform/invalid-request"
 import { Audit, type AuditedEndpoint } from "../audit/service.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
@@ -25,14 +25,6 @@ const isAppleKey = (pem: string): boolean =>
   )
 
 const invalidAppleKey = invalidField("privateKey", "Expected the text of the .p8 file from Apple")
-
-interface Changes {
-  readonly endpoint: AuditedEndpoint
-}
-
-interface ProviderParams {
-  readonly params: { readonly provider: Provider }
-}
 
 /** Handlers that both mounts share. */
 const makeHandlers = Effect.gen(function* () {
@@ -65,21 +57,17 @@ const makeHandlers = Effect.gen(function* () {
     )
 
   return {
-    read: ({ params: { provider } }: ProviderParams) =>
+    read: ({ params: { provider } }: RequestOf<"providers", "read">) =>
       Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
         providers.state(environmentId, provider)
       ),
-    put: ({
-      endpoint,
-      params,
-      payload
-    }: Changes & ProviderParams & { readonly payload: ClientCredentials }) =>
+    put: ({ endpoint, params, payload }: RequestOf<"providers", "put">) =>
       put(endpoint, params.provider, payload),
-    putApple: ({ endpoint, payload }: Changes & { readonly payload: AppleCredentials }) =>
+    putApple: ({ endpoint, payload }: RequestOf<"providers", "putApple">) =>
       isAppleKey(payload.privateKey)
         ? put(endpoint, "apple", payload)
         : Effect.fail(invalidAppleKey),
-    delete: ({ endpoint, params: { provider } }: Changes & ProviderParams) =>
+    delete: ({ endpoint, params: { provider } }: RequestOf<"providers", "delete">) =>
       recordChange(endpoint, provider, null, (id) => providers.delete(id, provider))
   }
 })

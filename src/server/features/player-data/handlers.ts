@@ -2,20 +2,18 @@
  * Export and deletion of player data: `/v1/players/me` for the player, `players/:playerId/export` and
  * `/delete` for operators.
  */
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
-import { apiGroup } from "#server/platform/api-group"
+import { apiGroup, mounted, type RequestOf } from "#server/platform/api-group"
 import { whileCredentialsCount } from "#server/platform/credential-check"
 import { withRetryAfter } from "#server/platform/throttle-guard"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { playerRef } from "../moderation/player-ref.ts"
 import { makeRequireProof } from "./proof.ts"
 import { PlayerData, type PlayerJson } from "./service.ts"
-
-type PlayerParams = { readonly params: { readonly playerId: string } }
 
 /** Streams an export. Cuts the connection when the credentials of the request end. */
 const exportResponse = (json: PlayerJson) =>
@@ -58,12 +56,12 @@ const makeOperatorHandlers = Effect.gen(function* () {
   const audit = yield* Audit
   const data = yield* PlayerData
   return {
-    export: Effect.fnUntraced(function* ({ params }: PlayerParams) {
+    export: Effect.fnUntraced(function* ({ params }: RequestOf<"adminPlayerData", "export">) {
       const exported = yield* withRetryAfter(data.export(yield* playerRef(params.playerId)))
       yield* audit.record(yield* CurrentEnvironment, auditEvent("player.export", params.playerId))
       return yield* exportResponse(exported)
     }),
-    delete: Effect.fnUntraced(function* ({ params }: PlayerParams) {
+    delete: Effect.fnUntraced(function* ({ params }: RequestOf<"adminPlayerData", "delete">) {
       const player = yield* playerRef(params.playerId)
       const environment = yield* CurrentEnvironment
       yield* data.delete(
@@ -75,12 +73,8 @@ const makeOperatorHandlers = Effect.gen(function* () {
   }
 })
 
-export const PlayerDataHttp = Layer.mergeAll(
+export const PlayerDataHttp = mounted(makeOperatorHandlers, (all) => [
   PlayerHttp,
-  apiGroup(Api, "adminPlayerData", (handlers) =>
-    Effect.map(makeOperatorHandlers, (all) => handlers.handleAll(all))
-  ),
-  apiGroup(Api, "projectPlayerData", (handlers) =>
-    Effect.map(makeOperatorHandlers, (all) => handlers.handleAll(all))
-  )
-)
+  apiGroup(Api, "adminPlayerData", (handlers) => handlers.handleAll(all)),
+  apiGroup(Api, "projectPlayerData", (handlers) => handlers.handleAll(all))
+])

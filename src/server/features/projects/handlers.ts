@@ -1,21 +1,15 @@
 /** Projects, keys and dashboard views over HTTP: `/v1/projects`. */
 import { Effect, Layer } from "effect"
 import { Api } from "#rpc/api"
-import {
-  CurrentDeveloper,
-  CurrentEnvironment,
-  CurrentKey,
-  CurrentProject,
-  type KeyKind
-} from "#rpc/auth"
+import { CurrentDeveloper, CurrentEnvironment, CurrentKey, CurrentProject } from "#rpc/auth"
 import { InProcessApi } from "#rpc/in-process"
 import { secondsPerHour } from "#rpc/units"
-import { apiGroup, mounted } from "#server/platform/api-group"
+import { apiGroup, mounted, type RequestOf } from "#server/platform/api-group"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { Audit, type AuditedEndpoint } from "../audit/service.ts"
+import { Audit } from "../audit/service.ts"
 import { Projects } from "./service.ts"
-import { type PlayerSearch, ProjectViews } from "./views.ts"
+import { ProjectViews } from "./views.ts"
 
 /** Look-ups of what a key opens, by key. */
 const keyDescription = { burst: 600, seconds: 60 } as const
@@ -114,15 +108,11 @@ const makeViews = Effect.map(ProjectViews, (views) => ({
   overview: Effect.fnUntraced(function* () {
     return yield* views.overview(yield* CurrentEnvironment)
   }),
-  players: Effect.fnUntraced(function* ({ query }: { readonly query: PlayerSearch }) {
+  players: Effect.fnUntraced(function* ({ query }: RequestOf<"environmentViews", "players">) {
     const { environmentId } = yield* CurrentEnvironment
     return yield* views.players(environmentId, query)
   }),
-  player: Effect.fnUntraced(function* ({
-    params
-  }: {
-    readonly params: { readonly playerId: string }
-  }) {
+  player: Effect.fnUntraced(function* ({ params }: RequestOf<"environmentViews", "player">) {
     const { environmentId } = yield* CurrentEnvironment
     return { player: yield* views.player(environmentId, params.playerId) }
   }),
@@ -132,29 +122,30 @@ const makeViews = Effect.map(ProjectViews, (views) => ({
   })
 }))
 
-const makeKeys = Effect.gen(function* () {
-  const audit = yield* Audit
-  const projects = yield* Projects
-  return {
-    createKey: Effect.fnUntraced(function* ({
-      endpoint,
-      payload
-    }: {
-      readonly endpoint: AuditedEndpoint
-      readonly payload: { readonly kind: KeyKind }
-    }) {
-      const { environmentId } = yield* CurrentEnvironment
-      const create = projects.createKey(environmentId, payload.kind)
-      return yield* audit.recordOperation(endpoint, create, ({ key: { id, kind, prefix } }) => ({
-        target: { kind: "key", id },
-        details: { kind, prefix }
-      }))
+const ViewGroups = mounted(makeViews, (views) => [
+  apiGroup(
+    Api,
+    "environment",
+    Effect.fn(function* (handlers) {
+      const audit = yield* Audit
+      const projects = yield* Projects
+      return handlers.handleAll({
+        ...views,
+        createKey: Effect.fnUntraced(function* ({ endpoint, payload }) {
+          const { environmentId } = yield* CurrentEnvironment
+          const create = projects.createKey(environmentId, payload.kind)
+          return yield* audit.recordOperation(
+            endpoint,
+            create,
+            ({ key: { id, kind, prefix } }) => ({
+              target: { kind: "key", id },
+              details: { kind, prefix }
+            })
+          )
+        })
+      })
     })
-  }
-})
-
-const ViewGroups = mounted(Effect.all([makeViews, makeKeys]), ([views, keys]) => [
-  apiGroup(Api, "environment", (handlers) => handlers.handleAll({ ...views, ...keys })),
+  ),
   apiGroup(InProcessApi, "environmentViews", (handlers) => handlers.handleAll(views))
 ])
 

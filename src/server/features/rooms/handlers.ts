@@ -5,21 +5,17 @@ import { CurrentEnvironment } from "#rpc/auth"
 import { InProcessApi } from "#rpc/in-process"
 import type { PublicRoom } from "#rpc/rooms/api"
 import { RoomRepository } from "#sql/rooms"
-import { apiGroup, mounted } from "#server/platform/api-group"
+import { apiGroup, mounted, type RequestOf } from "#server/platform/api-group"
 import { Configs } from "../config/service.ts"
 import { modeOf } from "./service.ts"
 
 const listDefault = 50
 
-interface ListRequest {
-  readonly query: { readonly mode?: string; readonly limit?: number }
-}
-
 const makeRooms = Effect.gen(function* () {
   const repository = yield* RoomRepository
   const configs = yield* Configs
   return {
-    list: Effect.fn("Rooms.list")(function* ({ query }: ListRequest) {
+    list: Effect.fn("Rooms.list")(function* ({ query }: RequestOf<"rooms", "list">) {
       const { environmentId } = yield* CurrentEnvironment
       if (query.mode !== undefined) {
         yield* Effect.provideService(modeOf(environmentId, query.mode), Configs, configs)

@@ -4,22 +4,17 @@
  * the current version.
  */
 import { DateTime, Effect, Layer, Option } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpServerResponse } from "effect/http"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
 import { SaveNotFound } from "#rpc/errors/codes"
 import { type SaveItemRow, type SaveOwner, SaveRepository } from "#sql/saves"
-import { apiGroup, mounted } from "#server/platform/api-group"
+import { apiGroup, mounted, type RequestOf } from "#server/platform/api-group"
 import { sweepHourly } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 import { makeReadSaveBody } from "./body.ts"
 import { makeEnvironmentQuota } from "./quota.ts"
 import { makePutSave, saveConflict, saveView } from "./service.ts"
-
-interface OfSave {
-  readonly params: { readonly key: string }
-  readonly request: HttpServerRequest.HttpServerRequest
-}
 
 const ownerOf = Effect.map(CurrentPlayer, ({ environmentId, playerId }): SaveOwner => ({
   environmentId,
@@ -45,17 +40,18 @@ const makeSaves = Effect.gen(function* () {
       Effect.map(Effect.flatMap(ownerOf, repository.list), (items) => ({
         saves: items.map(saveView)
       })),
-    read: Effect.fnUntraced(function* ({ params }: OfSave) {
+    read: Effect.fnUntraced(function* ({ params }: RequestOf<"saves", "read">) {
       const found = yield* repository.find({ ...(yield* ownerOf), key: params.key })
       return Option.isSome(found) ? saveResponse(found.value) : yield* new SaveNotFound()
     }),
-    write: Effect.fnUntraced(function* ({ params, request }: OfSave) {
+    write: Effect.fnUntraced(function* ({
+      params,
+      request
+    }: Pick<RequestOf<"saves", "write">, "params" | "request">) {
       return yield* put({ ...(yield* ownerOf), key: params.key }, yield* readBody(request))
     }),
-    remove: Effect.fnUntraced(function* ({
-      params,
-      query: { ifVersion = null }
-    }: OfSave & { readonly query: { readonly ifVersion?: number | null } }) {
+    remove: Effect.fnUntraced(function* ({ params, query }: RequestOf<"saves", "remove">) {
+      const ifVersion = query.ifVersion ?? null
       const saveRef = { ...(yield* ownerOf), key: params.key }
       const now = yield* DateTime.now
       const removed = yield* repository.remove({ ...saveRef, ifVersion, now })

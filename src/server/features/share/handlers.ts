@@ -3,12 +3,12 @@ import { Effect, Layer } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer, OptionalPlayer } from "#rpc/auth"
-import { apiGroup, mounted } from "#server/platform/api-group"
+import { apiGroup, mounted, type RequestOf } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { Audit, type AuditedEndpoint } from "../audit/service.ts"
+import { Audit } from "../audit/service.ts"
 import { CardImages, type ServedCard } from "./card-images.ts"
 import { ShareGatesLive } from "./gates.ts"
 import { makeCreate, makeLabelled, makeRead } from "./links.ts"
@@ -36,7 +36,7 @@ const retrySoon = HttpEffect.appendPreResponseHandler((_, response) =>
 
 const makeReadTags = Effect.gen(function* () {
   const tags = yield* makeTags
-  return Effect.fnUntraced(function* ({ query }: { readonly query: { readonly ks?: string } }) {
+  return Effect.fnUntraced(function* ({ query }: RequestOf<"share", "tags">) {
     const { environmentId } = yield* CurrentEnvironment
     return yield* tags(environmentId, query.ks, yield* languages)
   })
@@ -91,21 +91,11 @@ const makeOperators = Effect.gen(function* () {
   const labelled = yield* makeLabelled
   const stats = yield* makeStats
   return {
-    stats: Effect.fnUntraced(function* ({
-      query
-    }: {
-      readonly query: Parameters<typeof stats>[1]
-    }) {
+    stats: Effect.fnUntraced(function* ({ query }: RequestOf<"adminShare", "stats">) {
       const { environmentId } = yield* CurrentEnvironment
       return yield* stats(environmentId, query)
     }),
-    link: Effect.fnUntraced(function* ({
-      endpoint,
-      payload
-    }: {
-      readonly endpoint: AuditedEndpoint
-      readonly payload: { readonly label: string }
-    }) {
+    link: Effect.fnUntraced(function* ({ endpoint, payload }: RequestOf<"adminShare", "link">) {
       const { environmentId } = yield* CurrentEnvironment
       const make = labelled(environmentId, payload.label)
       return yield* audit.recordOperation(endpoint, make, ({ link }) => ({

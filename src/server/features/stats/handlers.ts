@@ -1,23 +1,17 @@
 /** Stats over HTTP: `/v1/stats` for players, the webhook's secret for operators. */
 import { Effect, Layer } from "effect"
 import { HttpServerResponse } from "effect/http"
-import type { HttpApiEndpoint } from "effect/http-api"
+
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
-import { StatsReported, type StatsReport } from "#rpc/stats"
-import { apiGroup, mounted } from "#server/platform/api-group"
+import { StatsReported } from "#rpc/stats"
+import { apiGroup, mounted, type RequestOf } from "#server/platform/api-group"
 import { requireCredentials } from "#server/platform/credential-check"
 import { Idempotency } from "#server/platform/idempotency"
 import { withRetryAfter } from "#server/platform/throttle-guard"
-import { Audit, type AuditedEndpoint } from "../audit/service.ts"
+import { Audit } from "../audit/service.ts"
 import { StatReports } from "./service.ts"
 import { WebhookSecrets } from "./webhook-secrets.ts"
-
-interface Report {
-  readonly endpoint: HttpApiEndpoint.Top
-  readonly headers: { readonly "idempotency-key"?: string }
-  readonly payload: typeof StatsReport.Type
-}
 
 /** The handlers of stats, for the player and for a server that acts for it. */
 const makeStats = Effect.gen(function* () {
@@ -27,7 +21,11 @@ const makeStats = Effect.gen(function* () {
     read: Effect.fnUntraced(function* () {
       return { stats: yield* reports.totals(yield* CurrentPlayer) }
     }),
-    report: Effect.fnUntraced(function* ({ endpoint, headers, payload }: Report) {
+    report: Effect.fnUntraced(function* ({
+      endpoint,
+      headers,
+      payload
+    }: RequestOf<"stats", "report">) {
       const environment = yield* CurrentEnvironment
       const player = yield* CurrentPlayer
       const submission = { environment, player, values: payload.stats }
@@ -64,9 +62,7 @@ const makeIntegrity = Effect.gen(function* () {
       ),
     rotateWebhookSecret: Effect.fnUntraced(function* ({
       endpoint
-    }: {
-      readonly endpoint: AuditedEndpoint
-    }) {
+    }: RequestOf<"integrity", "rotateWebhookSecret">) {
       const { environmentId } = yield* CurrentEnvironment
       const rotate = audit.recordOperation(endpoint, secrets.rotate(environmentId), () => ({
         target: { kind: "environment", id: environmentId }
