@@ -11,7 +11,7 @@ const Stored = Schema.Struct({
 })
 
 /** What an environment has used of its bounds, as its runner measures it. It measures nothing for a bound of 0. */
-const Usage = Schema.Struct({
+export const FunctionsUsage = Schema.Struct({
   cpu: Schema.Struct({ usedMs: Schema.Int, maxMs: Schema.Int, waitMs: Schema.Int }),
   storage: Schema.Struct({
     bytes: Schema.Finite,
@@ -19,7 +19,7 @@ const Usage = Schema.Struct({
     state: Schema.Literals(["free", "full", "over"])
   })
 })
-export type FunctionsUsage = typeof Usage.Type
+export type FunctionsUsage = typeof FunctionsUsage.Type
 
 /** The state of Functions in an environment. `secrets` are names only. */
 export const FunctionsStatus = Schema.Struct({
@@ -44,7 +44,7 @@ export const FunctionsStatus = Schema.Struct({
     queues: Schema.Array(Schema.Struct({ binding: Schema.String, messages: Schema.Int }))
   }),
   // Absent in responses of a service of release 0.1.
-  usage: Schema.optionalKey(Schema.NullOr(Usage)),
+  usage: Schema.optionalKey(Schema.NullOr(FunctionsUsage)),
   secrets: Schema.Array(Schema.String)
 }).annotate({
   identifier: "FunctionsStatus",

@@ -1,11 +1,8 @@
 /** A runtime of functions that records what it is asked, for tests of the control plane. */
 import { Context, Effect, Layer } from "effect"
 import { FunctionError, FunctionInvalid, SqlError, Unavailable } from "#rpc/errors/codes"
-import {
-  type FunctionHook,
-  FunctionsRuntime,
-  type QueuedMessage
-} from "#server/features/functions/runtime"
+import { FunctionsRuntime } from "#server/features/functions/runtime"
+import type { FunctionHook, QueuedMessage } from "#server/features/functions/stored-data"
 
 /** A call that the runtime was asked to make. */
 export interface RecordedCall {

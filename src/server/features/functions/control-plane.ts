@@ -5,6 +5,7 @@
 import { Context, type Effect } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
 import type { FunctionState, StoredResource } from "./program.ts"
+import type { QueueContentType } from "./stored-data.ts"
 
 /** Loads the code and settings of an environment. */
 export class FunctionsSource extends Context.Service<
@@ -79,9 +80,6 @@ export class FunctionsServerApi extends Context.Service<
     readonly call: (environmentId: EnvironmentId, call: ServerCall) => Effect.Effect<ServerReply>
   }
 >()("server/features/functions/control-plane/FunctionsServerApi") {}
-
-/** Encoding of a message body, as in Cloudflare's queues. */
-export type QueueContentType = "json" | "text" | "bytes" | "v8"
 
 /** Message that a function sends. */
 export interface NewMessage {

@@ -9,7 +9,8 @@ import type { EnvironmentId } from "#rpc/ids"
 import { type ClaimedDelivery, DeliveryRepository } from "#sql/functions/deliveries"
 import { sweepHourly } from "#server/platform/database"
 import { Tenant } from "#server/platform/tenant"
-import { type CallFailure, type DeliveryOutcome, FunctionsRuntime } from "./runtime.ts"
+import { type CallFailure, FunctionsRuntime } from "./runtime.ts"
+import { type DeliveryOutcome, FunctionHook } from "./stored-data.ts"
 import { FunctionsLogs, FunctionsQueues, type NewMessage } from "./control-plane.ts"
 
 /** Latch that is open while this node may have messages to deliver. */
@@ -57,9 +58,7 @@ export const FunctionsQueuesLive = Layer.effect(
   })
 )
 
-const Hook = Schema.Literals(["onStats", "onRoomClosed", "onPlayerCreated"])
-
-const isHook = Schema.is(Hook)
+const isHook = Schema.is(FunctionHook)
 
 const parseEvent = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Unknown))
 

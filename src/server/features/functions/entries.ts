@@ -7,7 +7,8 @@ import { CurrentEnvironment } from "#rpc/auth"
 import type { FunctionsEntryPage } from "#rpc/functions/entries"
 import { functions } from "#rpc/functions/limits"
 import { Audit } from "../audit/service.ts"
-import { FunctionsRuntime, type EntryPage, type EntryStore } from "./runtime.ts"
+import { FunctionsRuntime } from "./runtime.ts"
+import type { EntryPage, EntryStore } from "./stored-data.ts"
 import type { RequireStore } from "./stores.ts"
 
 interface ListRequest {

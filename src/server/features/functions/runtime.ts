@@ -13,10 +13,25 @@ import type {
   SqlError,
   Unavailable
 } from "#rpc/errors/codes"
-import type { FunctionsUsage } from "#rpc/functions/responses"
+
 import type { EnvironmentId } from "#rpc/ids"
 import type { FunctionBundle } from "./program.ts"
-import type { QueueContentType } from "./control-plane.ts"
+import type {
+  DeletedEntries,
+  DeliveryOutcome,
+  EntryPage,
+  EntryPageQuery,
+  EntrySelection,
+  EntryStore,
+  FunctionHook,
+  FunctionResources,
+  Migration,
+  MigrationAnswer,
+  QueuedMessage,
+  SqlAnswer,
+  SqlValue,
+  ValidatedFunction
+} from "./stored-data.ts"
 
 /** Reasons why no call of an environment can run now. */
 export type NotRunning = FeatureUnavailable | FunctionsSuspended | NotFound | Unavailable
@@ -24,97 +39,8 @@ export type NotRunning = FeatureUnavailable | FunctionsSuspended | NotFound | Un
 /** Reasons why a call has no result. */
 export type CallFailure = NotRunning | FunctionCpuExceeded | FunctionError
 
-/** Value of a row or a parameter. A blob is an array of its bytes, an integer beyond 2^53 - 1 a text. */
-export type SqlValue = string | number | null | ReadonlyArray<number>
-
-export interface SqlAnswer {
-  readonly columns: ReadonlyArray<string>
-  /** Rows of the result, at most `functions.queryRows`. */
-  readonly rows: ReadonlyArray<ReadonlyArray<SqlValue>>
-  readonly rowsAffected: number
-  readonly lastInsertId: number | null
-  /** Whether the statement had more rows. */
-  readonly truncated?: boolean
-}
-
-export interface Migration {
-  readonly name: string
-  readonly sql: string
-}
-
-export interface MigrationAnswer {
-  readonly applied: ReadonlyArray<string>
-  readonly skipped: ReadonlyArray<string>
-  readonly failed: { readonly name: string; readonly message: string } | null
-}
-
-/** Store of entries: key-value storage or files. */
-export interface EntryStore {
-  readonly type: "kv" | "files"
-  readonly binding: string
-}
-
-/** Entries to list, after a cursor of the page before. */
-export interface EntryPageQuery {
-  readonly prefix: string
-  readonly cursor: string | null
-  readonly limit: number
-}
-
-export interface EntryPage {
-  readonly entries: ReadonlyArray<{
-    readonly name: string
-    readonly sizeBytes: number | null
-    /** Seconds since 1970. */
-    readonly expiresAt: number | null
-  }>
-  readonly cursor: string | null
-}
-
-/** Entries to delete, by name or by prefix. */
-export type EntrySelection = { readonly name: string } | { readonly prefix: string }
-
-export interface DeletedEntries {
-  readonly deleted: number
-  readonly more: boolean
-}
-
 /** Reasons why an operation on stored data has no result. */
 export type StoreFailure = NotRunning | FunctionCpuExceeded
-
-/** Sizes of an environment's stored data. */
-export interface FunctionResources {
-  readonly databases: ReadonlyArray<{ readonly binding: string; readonly sizeBytes: number }>
-  readonly kv: ReadonlyArray<{ readonly binding: string; readonly sizeBytes: number }>
-  readonly files: ReadonlyArray<{ readonly binding: string; readonly sizeBytes: number }>
-  readonly queues: ReadonlyArray<{ readonly binding: string; readonly messages: number }>
-  /** What the environment has used; absent if no process has run since the start of its runner. */
-  readonly usage?: FunctionsUsage
-}
-
-/** Exports of a deployment. The service stores events only for hooks that the live version has. */
-export interface ValidatedFunction {
-  readonly hooks: ReadonlyArray<FunctionHook>
-}
-
-/** A message of a queue; `attempts` includes this one. */
-export interface QueuedMessage {
-  readonly id: string
-  /** Milliseconds since 1970. */
-  readonly sentAt: number
-  readonly contentType: QueueContentType
-  readonly body: Uint8Array
-  readonly attempts: number
-}
-
-/** Outcome of a batch. Messages outside `retry` are acknowledged. */
-export interface DeliveryOutcome {
-  /** Messages to deliver again, after `delaySeconds` if given. */
-  readonly retry: ReadonlyArray<{ readonly id: string; readonly delaySeconds?: number }>
-}
-
-/** Names of the optional exports that receive events. */
-export type FunctionHook = "onStats" | "onRoomClosed" | "onPlayerCreated"
 
 export class FunctionsRuntime extends Context.Service<
   FunctionsRuntime,

@@ -11,15 +11,12 @@ import { makeSealKey, ProcessSeal } from "./host/process-seal.ts"
 import { storageLimitsOf } from "./host/storage-use.ts"
 import { postJson } from "./host/worker-http.ts"
 import type { FunctionBundle } from "./program.ts"
-import type { ValidatedFunction } from "./runtime.ts"
+import { ValidatedFunction } from "./stored-data.ts"
 
 const Line = Schema.fromJsonString(Schema.Struct({ message: Schema.String }))
 const decodeLine = Schema.decodeUnknownOption(Line)
 
-const Exports = Schema.Struct({
-  hooks: Schema.Array(Schema.Literals(["onStats", "onRoomClosed", "onPlayerCreated"]))
-})
-const decodeExports = Schema.decodeUnknownOption(Exports)
+const decodeExports = Schema.decodeUnknownOption(ValidatedFunction)
 
 /**
  * Forms of a place in an error. They skip the service's modules, which surround those of the player and

@@ -13,7 +13,8 @@ import { FunctionsRepository } from "#sql/functions/settings"
 import { AppRepository } from "#sql/hosting/apps"
 import { Settings } from "#server/platform/settings/settings"
 import { labelOf } from "../hosting/addresses.ts"
-import { type FunctionResources, FunctionsRuntime } from "./runtime.ts"
+import { FunctionsRuntime } from "./runtime.ts"
+import type { FunctionResources } from "./stored-data.ts"
 
 /** Returns the address of the live version: `{base_url}/fn/<label>`. */
 export const makeUrlOf = Effect.gen(function* () {

@@ -4,58 +4,29 @@ import { NotFound, SqlError } from "#rpc/errors/codes"
 import { functions } from "#rpc/functions/limits"
 import { functionRuntime } from "#rpc/functions/runtime-limits"
 import type { FunctionBinding } from "../program.ts"
-import type {
+import {
   DeletedEntries,
-  DeliveryOutcome,
+  type DeliveryOutcome,
   EntryPage,
-  EntryPageQuery,
-  EntrySelection,
-  EntryStore,
-  FunctionHook,
-  Migration,
+  type EntryPageQuery,
+  type EntrySelection,
+  type EntryStore,
+  type FunctionHook,
+  type Migration,
   MigrationAnswer,
-  QueuedMessage,
+  type QueuedMessage,
   SqlAnswer,
-  SqlValue
-} from "../runtime.ts"
+  type SqlValue
+} from "../stored-data.ts"
 import { thrownError } from "./failures.ts"
 import type { FunctionHost } from "./host.ts"
 import type { WorkerReply } from "./worker-http.ts"
 
-const Value = Schema.Union([Schema.String, Schema.Finite, Schema.Null, Schema.Array(Schema.Finite)])
-
-const Answer = Schema.Struct({
-  columns: Schema.Array(Schema.String),
-  rows: Schema.Array(Schema.Array(Value)),
-  rowsAffected: Schema.Finite,
-  lastInsertId: Schema.NullOr(Schema.Finite),
-  truncated: Schema.optionalKey(Schema.Boolean)
-})
 const Refused = Schema.Struct({ error: Schema.String })
-const decodeAnswer = Schema.decodeUnknownSync(Schema.Union([Refused, Answer]))
-
-const Migrated = Schema.Struct({
-  applied: Schema.Array(Schema.String),
-  skipped: Schema.Array(Schema.String),
-  failed: Schema.NullOr(Schema.Struct({ name: Schema.String, message: Schema.String }))
-})
-const decodeMigrated = Schema.decodeUnknownSync(Migrated)
-
-/** Entries of a store, as the administration worker and other runners give them. */
-export const EntryPageFields = Schema.Struct({
-  entries: Schema.Array(
-    Schema.Struct({
-      name: Schema.String,
-      sizeBytes: Schema.NullOr(Schema.Finite),
-      expiresAt: Schema.NullOr(Schema.Finite)
-    })
-  ),
-  cursor: Schema.NullOr(Schema.String)
-})
-const decodeEntries = Schema.decodeUnknownSync(EntryPageFields)
-
-export const DeletedEntryFields = Schema.Struct({ deleted: Schema.Int, more: Schema.Boolean })
-const decodeDeleted = Schema.decodeUnknownSync(DeletedEntryFields)
+const decodeAnswer = Schema.decodeUnknownSync(Schema.Union([Refused, SqlAnswer]))
+const decodeMigrated = Schema.decodeUnknownSync(MigrationAnswer)
+const decodeEntries = Schema.decodeUnknownSync(EntryPage)
+const decodeDeleted = Schema.decodeUnknownSync(DeletedEntries)
 
 const Outcomes = Schema.Array(
   Schema.Struct({ retry: Schema.Boolean, delaySeconds: Schema.optionalKey(Schema.Finite) })

@@ -3,7 +3,7 @@ import { createHash, createHmac } from "node:crypto"
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { StoredResource } from "../program.ts"
-import type { FunctionResources } from "../runtime.ts"
+import type { FunctionResources } from "../stored-data.ts"
 
 const bytesBelow = (directory: string): number => {
   if (!existsSync(directory)) return 0

@@ -10,27 +10,21 @@ import {
   SqlError,
   Unavailable
 } from "#rpc/errors/codes"
-import { DeletedEntryFields, EntryPageFields } from "../host/operations.ts"
-
-const SqlValue = Schema.Union([
-  Schema.String,
-  Schema.Finite,
-  Schema.Null,
-  Schema.Array(Schema.Finite)
-])
-
-const Message = Schema.Struct({
-  id: Schema.String,
-  sentAt: Schema.Finite,
-  contentType: Schema.Literals(["json", "text", "bytes", "v8"]),
-  body: Schema.Uint8Array,
-  attempts: Schema.Finite
-})
-
-const Store = Schema.Struct({
-  type: Schema.Literals(["kv", "files"]),
-  binding: Schema.String
-})
+import {
+  DeletedEntries,
+  DeliveryOutcome,
+  EntryPage,
+  EntryPageQuery,
+  EntrySelection,
+  EntryStore,
+  FunctionHook,
+  FunctionResources,
+  Migration,
+  MigrationAnswer,
+  QueuedMessage,
+  SqlAnswer,
+  SqlValue
+} from "../stored-data.ts"
 
 export const Operation = Schema.Union([
   Schema.Struct({
@@ -42,24 +36,13 @@ export const Operation = Schema.Union([
   Schema.Struct({
     kind: Schema.Literal("migrate"),
     binding: Schema.String,
-    migrations: Schema.Array(Schema.Struct({ name: Schema.String, sql: Schema.String }))
+    migrations: Schema.Array(Migration)
   }),
-  Schema.Struct({
-    kind: Schema.Literal("entries"),
-    store: Store,
-    page: Schema.Struct({
-      prefix: Schema.String,
-      cursor: Schema.NullOr(Schema.String),
-      limit: Schema.Int
-    })
-  }),
+  Schema.Struct({ kind: Schema.Literal("entries"), store: EntryStore, page: EntryPageQuery }),
   Schema.Struct({
     kind: Schema.Literal("deleteEntries"),
-    store: Store,
-    selection: Schema.Union([
-      Schema.Struct({ name: Schema.String }),
-      Schema.Struct({ prefix: Schema.String })
-    ])
+    store: EntryStore,
+    selection: EntrySelection
   }),
   Schema.Struct({
     kind: Schema.Literal("scheduled"),
@@ -69,13 +52,9 @@ export const Operation = Schema.Union([
   Schema.Struct({
     kind: Schema.Literal("deliver"),
     queue: Schema.String,
-    messages: Schema.Array(Message)
+    messages: Schema.Array(QueuedMessage)
   }),
-  Schema.Struct({
-    kind: Schema.Literal("hook"),
-    hook: Schema.Literals(["onStats", "onRoomClosed", "onPlayerCreated"]),
-    payload: Schema.Json
-  }),
+  Schema.Struct({ kind: Schema.Literal("hook"), hook: FunctionHook, payload: Schema.Json }),
   Schema.Struct({ kind: Schema.Literal("resources") }),
   /** Waits until the receiving runner has applied the last change. */
   Schema.Struct({ kind: Schema.Literal("settle") }),
@@ -87,46 +66,14 @@ const Text = Schema.fromJsonString(Schema.toCodecJson(Operation))
 export const encodeOperation = Schema.encodeSync(Text)
 export const decodeOperation = Schema.decodeUnknownSync(Text)
 
-const Sized = Schema.Array(Schema.Struct({ binding: Schema.String, sizeBytes: Schema.Finite }))
-
 /** Results of the operations. */
 export const answers = {
-  query: Schema.Struct({
-    columns: Schema.Array(Schema.String),
-    rows: Schema.Array(Schema.Array(SqlValue)),
-    rowsAffected: Schema.Finite,
-    lastInsertId: Schema.NullOr(Schema.Finite),
-    truncated: Schema.optionalKey(Schema.Boolean)
-  }),
-  migrate: Schema.Struct({
-    applied: Schema.Array(Schema.String),
-    skipped: Schema.Array(Schema.String),
-    failed: Schema.NullOr(Schema.Struct({ name: Schema.String, message: Schema.String }))
-  }),
-  entries: EntryPageFields,
-  deleteEntries: DeletedEntryFields,
-  deliver: Schema.Struct({
-    retry: Schema.Array(
-      Schema.Struct({ id: Schema.String, delaySeconds: Schema.optionalKey(Schema.Finite) })
-    )
-  }),
-  resources: Schema.Struct({
-    databases: Sized,
-    kv: Sized,
-    files: Sized,
-    queues: Schema.Array(Schema.Struct({ binding: Schema.String, messages: Schema.Finite })),
-    usage: Schema.optionalKey(
-      Schema.Struct({
-        cpu: Schema.Struct({ usedMs: Schema.Int, maxMs: Schema.Int, waitMs: Schema.Int }),
-        storage: Schema.Struct({
-          bytes: Schema.Finite,
-          maxBytes: Schema.Finite,
-          state: Schema.Literals(["free", "full", "over"])
-        })
-      })
-    )
-  }),
-  nothing: Schema.Null
+  query: SqlAnswer,
+  migrate: MigrationAnswer,
+  entries: EntryPage,
+  deleteEntries: DeletedEntries,
+  deliver: DeliveryOutcome,
+  resources: FunctionResources
 }
 
 export const Failure = Schema.Union([
