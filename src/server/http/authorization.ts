@@ -49,6 +49,8 @@ interface Rule {
   readonly own?: Partial<Record<Caller, string>>
 }
 
+/** The answer for what is not open to a caller or a door, as for what does not exist. */
+const closed = "404 not_found"
 const invalidKey = "401 invalid_key"
 const unauthorized = "401 unauthorized"
 const playerBanned = "403 player_banned"
@@ -106,20 +108,12 @@ const rules = {
   developerOnly: {
     allowed: ["developer", "otherDeveloper"],
     otherwise: unauthorized,
-    own: {
-      publishable: "404 not_found",
-      player: "404 not_found",
-      bannedPlayer: "404 not_found",
-      otherPlayer: "404 not_found",
-      expiredPlayer: "404 not_found",
-      secret: "404 not_found",
-      revoked: "404 not_found"
-    }
+    own: Object.fromEntries([...withKey, "secret", "revoked"].map((caller) => [caller, closed]))
   },
   member: {
     allowed: ["developer"],
     otherwise: unauthorized,
-    own: { otherDeveloper: "404 not_found" }
+    own: { otherDeveloper: closed }
   }
 } as const satisfies Record<string, Rule>
 
@@ -142,9 +136,6 @@ const accessOf = (endpoint: HttpApiEndpoint.Top): Access => {
   if (behind(SessionOnly)) return "developerOnly"
   return behind(DeveloperSession) ? "developer" : "anyone"
 }
-
-/** How a door answers for an endpoint that is not open to it, as for one that does not exist. */
-const closed = "404 not_found"
 
 /** An endpoint in the matrix. */
 export interface Endpoint {

@@ -4,22 +4,16 @@
  * through a reverse proxy, and not pages of other origins.
  */
 import { DateTime, Effect, Layer } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest } from "effect/http"
 import { NotFound } from "#rpc/errors/codes"
 import { devMailPath, type StoredMail, Mailer } from "#server/platform/mail/outbox"
 import { escapeHtml } from "#server/platform/mail/templates"
 import { Settings } from "#server/platform/settings/settings"
 import { errorResponse } from "./errors.ts"
 import { isLocalRequest } from "./local-request.ts"
-import { tokens } from "./look/tokens.ts"
-
-/** Mails use style attributes and nothing else. */
-const policy =
-  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
-  "base-uri 'none'; form-action 'none'"
+import { plainPage } from "./look/plain-page.ts"
 
 const style =
-  tokens +
   "body{max-width:48rem;margin:3rem auto;padding:0 1rem}" +
   "article{border-top:1px solid var(--line);padding:1rem 0}" +
   "pre{white-space:pre-wrap;word-break:break-all}" +
@@ -47,22 +41,19 @@ const articleOf = ({ createdAt, html, subject, text, to }: StoredMail): string =
   `<details><summary>As HTML</summary>` +
   `<iframe sandbox srcdoc="${escapeHtml(html)}" title="The mail"></iframe></details></article>`
 
-const pageOf = (mails: ReadonlyArray<StoredMail>): string =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Mail</title>` +
-  `<meta name="viewport" content="width=device-width">` +
-  `<style>${style}</style></head><body><h1>Mail</h1>` +
-  (mails.length === 0 ? "<p>There is none yet.</p>" : mails.map(articleOf).join("")) +
-  `</body></html>`
+const pageOf = (mails: ReadonlyArray<StoredMail>) =>
+  plainPage({
+    title: "Mail",
+    style,
+    body: `<h1>Mail</h1>${mails.map(articleOf).join("") || "<p>There is none yet.</p>"}`
+  })
 
 const makeAnswer = Effect.gen(function* () {
   const mailer = yield* Mailer
   return Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     if (!isLocalRequest(request)) return errorResponse(NotFound, new NotFound())
-    return HttpServerResponse.text(pageOf(yield* mailer.stored), {
-      contentType: "text/html; charset=utf-8",
-      headers: { "content-security-policy": policy, "referrer-policy": "no-referrer" }
-    })
+    return pageOf(yield* mailer.stored)
   })
 })
 

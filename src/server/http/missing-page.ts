@@ -2,27 +2,20 @@
  * The page for an address that does not exist. Programs get the error as JSON; a person in a browser
  * gets a page that leads on.
  */
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { paths } from "#rpc/paths"
-import { tokens } from "./look/tokens.ts"
+import { plainPage } from "./look/plain-page.ts"
 
-const policy =
-  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
-  "base-uri 'none'; form-action 'none'"
-
-const style = `${tokens}body{max-width:36rem;margin:4rem auto;padding:0 1rem}`
-
-const page = HttpServerResponse.text(
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not found</title>` +
-    `<meta name="viewport" content="width=device-width"><style>${style}</style></head><body>` +
-    `<h1>There is no such page</h1><p>The address may be mistyped, or what it showed is gone.</p>` +
-    `<p><a href="/">Start</a> · <a href="${paths.docs}">Documentation</a> · ` +
-    `<a href="${paths.apiPage}">API reference</a></p></body></html>`,
+const page = plainPage(
   {
-    status: 404,
-    contentType: "text/html; charset=utf-8",
-    headers: { "content-security-policy": policy, "referrer-policy": "no-referrer", vary: "accept" }
-  }
+    title: "Not found",
+    style: "body{max-width:36rem;margin:4rem auto;padding:0 1rem}",
+    body:
+      `<h1>There is no such page</h1><p>The address may be mistyped, or what it showed is gone.</p>` +
+      `<p><a href="/">Start</a> · <a href="${paths.docs}">Documentation</a> · ` +
+      `<a href="${paths.apiPage}">API reference</a></p>`
+  },
+  { status: 404, headers: { vary: "accept" } }
 )
 
 /** Whether a browser asks for a page. Addresses of the API answer as JSON to everybody. */

@@ -13,14 +13,9 @@ import { Settings } from "#server/platform/settings/settings"
 import { SignInLinks } from "#server/features/developers/sign-in-links"
 import { errorResponse } from "./errors.ts"
 import { isLocalRequest } from "./local-request.ts"
-import { tokens } from "./look/tokens.ts"
-
-const policy =
-  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
-  "base-uri 'none'; form-action 'none'"
+import { plainPage } from "./look/plain-page.ts"
 
 const style =
-  tokens +
   "body{max-width:44rem;margin:3rem auto;padding:0 1rem}ul{list-style:none;padding:0}" +
   "li{display:flex;gap:12px;border-bottom:1px solid var(--line);padding:8px 0;color:var(--quiet)}" +
   "li a{flex:0 0 8.5rem}"
@@ -37,9 +32,7 @@ interface StartPageOptions {
   readonly storesMails: boolean
 }
 
-const pageOf = ({ dashboard, dataDir, hasDemo, storesMails }: StartPageOptions): string =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Player backend</title>` +
-  `<meta name="viewport" content="width=device-width"><style>${style}</style></head><body>` +
+const bodyOf = ({ dashboard, dataDir, hasDemo, storesMails }: StartPageOptions): string =>
   `<h1>Player backend</h1><p>The service runs here in development mode.</p><ul>` +
   (dashboard === undefined
     ? ""
@@ -54,7 +47,7 @@ const pageOf = ({ dashboard, dataDir, hasDemo, storesMails }: StartPageOptions):
   (storesMails ? linkTo(devMailPath, "shows the mails that the service has written") : "") +
   `</ul><p>The keys of the project <code>demo</code> are in ` +
   `<code>${escapeHtml(dataDir)}/dev-keys.json</code>.</p>` +
-  `<p>Next: <code>README.md</code>, section First game.</p></body></html>`
+  `<p>Next: <code>README.md</code>, section First game.</p>`
 
 const developmentPage = Effect.gen(function* () {
   const { dashboard: place, dataDir, demoGames, mail } = yield* Settings
@@ -66,13 +59,9 @@ const developmentPage = Effect.gen(function* () {
     const code = Option.getOrUndefined(yield* links.create)
     const path = code === undefined ? paths.dashboard : `${paths.dashboard}#code=${code}`
     const dashboard = place === "on" ? path : undefined
-    return HttpServerResponse.text(
-      pageOf({ dashboard, dataDir, hasDemo: demoGames, storesMails: mail.smtpUrl === undefined }),
-      {
-        contentType: "text/html; charset=utf-8",
-        headers: { "content-security-policy": policy, "referrer-policy": "no-referrer" }
-      }
-    )
+    const storesMails = mail.smtpUrl === undefined
+    const body = bodyOf({ dashboard, dataDir, hasDemo: demoGames, storesMails })
+    return plainPage({ title: "Player backend", style, body })
   })
 })
 

@@ -9,7 +9,7 @@ import type { AuditAction } from "#rpc/audit"
 import { ClosedSignups } from "#sql/developers/closed-signups"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { OperatorError } from "./error.ts"
-import { record } from "./record.ts"
+import { recordOperatorAct } from "../features/audit/operator.ts"
 import { findDeveloper } from "../platform/find-developer.ts"
 import { Passwords } from "../platform/passwords.ts"
 import { randomSecret } from "../platform/secrets.ts"
@@ -27,7 +27,9 @@ const setSignups = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const changed = yield* sql.withTransaction(
     Effect.tap(change(signups), (isChange) =>
-      isChange ? record(action, { kind: "deployment", id: "signups" }) : Effect.void
+      isChange
+        ? recordOperatorAct({ action, target: { kind: "deployment", id: "signups" } })
+        : Effect.void
     )
   )
   yield* Console.log(changed ? text : `${text} Nothing was changed.`)
@@ -76,7 +78,8 @@ const resetPassword = Effect.fnUntraced(function* (name: string) {
       return yield* new OperatorError({ message })
     }
     yield* repository.endSessions(developerId)
-    yield* record("developer.resetPassword", { kind: "developer", id: developerId })
+    const target = { kind: "developer", id: developerId }
+    yield* recordOperatorAct({ action: "developer.resetPassword", target })
   })
   yield* sql.withTransaction(change)
   return password

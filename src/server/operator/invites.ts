@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { newId } from "#rpc/ids"
 import { type InviteCodeRow, InviteRepository } from "#sql/developers/invites"
 import { OperatorError } from "./error.ts"
-import { record } from "./record.ts"
+import { recordOperatorAct } from "../features/audit/operator.ts"
 import { randomSecret, sha256 } from "../platform/secrets.ts"
 
 /** Accounts that one invite code lets in. */
@@ -22,7 +22,8 @@ const create = Effect.fnUntraced(function* (uses: number, note: string) {
   const id = yield* newId.invite
   const createdAt = yield* DateTime.now
   const insert = invites.insert({ id, codeHash: sha256(code), uses, note, createdAt })
-  const entry = record("invite.create", { kind: "invite", id }, { uses, note })
+  const target = { kind: "invite", id }
+  const entry = recordOperatorAct({ action: "invite.create", target, details: { uses, note } })
   yield* sql.withTransaction(Effect.andThen(insert, entry))
   yield* Console.error(`Created ${id} for ${uses} sign-ups. The code, printed only this once:`)
   yield* Console.log(code)
@@ -48,7 +49,9 @@ const revoke = Effect.fnUntraced(function* (id: string) {
     if (Option.isNone(found)) {
       return yield* new OperatorError({ message: `There is no invite code ${id}.` })
     }
-    yield* record("invite.revoke", { kind: "invite", id }, { used: found.value.used })
+    const { used } = found.value
+    const target = { kind: "invite", id }
+    yield* recordOperatorAct({ action: "invite.revoke", target, details: { used } })
   })
   yield* sql.withTransaction(change)
   yield* Console.log(`${id} is revoked.`)

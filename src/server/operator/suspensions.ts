@@ -1,13 +1,13 @@
 /** `operator/main.ts voice` and `operator/main.ts functions`: suspends and resumes them in an environment. */
-import { Console, DateTime, Effect, Option } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Argument, Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
 import type { AuditAction } from "#rpc/audit"
 import type { EnvironmentName } from "#rpc/auth"
-import { newId, type ProjectId } from "#rpc/ids"
-import { AuditRepository } from "#sql/audit"
+import type { ProjectId } from "#rpc/ids"
 import { FunctionsRepository } from "#sql/functions/settings"
 import { VoiceRepository } from "#sql/voice"
+import { recordOperatorAct } from "../features/audit/operator.ts"
 import { OperatorError } from "./error.ts"
 import { Invalidation } from "../platform/invalidation.ts"
 
@@ -57,7 +57,6 @@ const setSuspended = Effect.fnUntraced(function* (
   environmentId: string,
   suspended: boolean
 ) {
-  const audit = yield* AuditRepository
   const invalidation = yield* Invalidation
   const sql = yield* SqlClient.SqlClient
   const change = Effect.gen(function* () {
@@ -65,21 +64,13 @@ const setSuspended = Effect.fnUntraced(function* (
     if (Option.isNone(found)) {
       return yield* new OperatorError({ message: `There is no environment ${environmentId}.` })
     }
-    const { name, projectId } = found.value
-    yield* audit.insert({
-      id: yield* newId.auditEntry,
-      at: yield* DateTime.now,
-      projectId,
-      env: name,
-      actorKind: "system",
-      actorId: "operator",
-      actorName: "operator",
-      address: null,
-      action: suspended ? actions.suspend : actions.resume,
-      targetKind: "environment",
-      targetId: environmentId,
-      details: {}
-    })
+    yield* recordOperatorAct(
+      {
+        action: suspended ? actions.suspend : actions.resume,
+        target: { kind: "environment", id: environmentId }
+      },
+      found.value
+    )
     yield* invalidation.publish({ kind, id: environmentId })
   })
   yield* sql.withTransaction(change)

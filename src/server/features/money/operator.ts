@@ -1,12 +1,12 @@
 /** Credit that the operator grants to developers who pay in another way. */
-import { Data, DateTime, Effect, Option } from "effect"
-import { SecureRandom } from "effect/crypto"
+import { Data, Effect, Option } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { type DeveloperId, newId } from "#rpc/ids"
-import { AuditRepository, wholeDeployment } from "#sql/audit"
+import { wholeDeployment } from "#sql/audit"
 import { LedgerRepository } from "#sql/money/ledger"
 import { MeteringRepository } from "#sql/money/usage"
 import { findDeveloper } from "#server/platform/find-developer"
+import { recordOperatorAct } from "../audit/operator.ts"
 import { Ledger } from "./ledger.ts"
 import { creditFrom } from "./postings.ts"
 
@@ -40,19 +40,21 @@ const sourceOf = Effect.fnUntraced(function* (developerId: DeveloperId, referenc
 /** Credits a developer; false if the developer already has a credit with this reference. */
 export const creditDeveloper = Effect.fnUntraced(function* (credit: Credit) {
   const { cents, developer: name, reason, reference } = credit
-  const audit = yield* AuditRepository
+
   const ledger = yield* Ledger
   const metering = yield* MeteringRepository
-  const random = yield* SecureRandom.SecureRandom
+
   const sql = yield* SqlClient.SqlClient
   if (cents < 1) return yield* refuse("Expected a whole number of cents above zero.")
   const found = yield* findDeveloper(name)
   if (Option.isNone(found)) return yield* refuse(`There is no developer ${name}.`)
   const { id: developerId } = found.value
-  const entryId = Effect.provideService(newId.auditEntry, SecureRandom.SecureRandom, random)
+
   const give = Effect.gen(function* () {
     const source =
-      reference === undefined ? `credit:${yield* entryId}` : yield* sourceOf(developerId, reference)
+      reference === undefined
+        ? `credit:${yield* newId.auditEntry}`
+        : yield* sourceOf(developerId, reference)
     const isNew = yield* ledger.post({
       developerId,
       kind: "adjustment",
@@ -63,20 +65,14 @@ export const creditDeveloper = Effect.fnUntraced(function* (credit: Credit) {
     if (!isNew) return false
     const projects = yield* metering.projectsOf(developerId)
     for (const projectId of [wholeDeployment, ...projects] as const) {
-      yield* audit.insert({
-        id: yield* entryId,
-        at: yield* DateTime.now,
-        projectId,
-        env: null,
-        actorKind: "system",
-        actorId: "operator",
-        actorName: "operator",
-        address: null,
-        action: "money.credit",
-        targetKind: "developer",
-        targetId: developerId,
-        details: { cents, reason }
-      })
+      yield* recordOperatorAct(
+        {
+          action: "money.credit",
+          target: { kind: "developer", id: developerId },
+          details: { cents, reason }
+        },
+        { projectId }
+      )
     }
     return true
   })

@@ -6,7 +6,6 @@ import { DashboardApi } from "#rpc/dashboard"
 import type { DeveloperSignedIn } from "#rpc/developers"
 import { signInThrottles } from "#rpc/email"
 import { InvalidCode, NotFound, OriginNotAllowed } from "#rpc/errors/codes"
-import type { DeveloperExchange } from "#rpc/oauth/developers"
 import { oauthThrottles } from "#rpc/oauth/limits"
 import { apiGroup } from "#server/platform/api-group"
 import { clientAddress } from "#server/platform/client-address"
@@ -27,89 +26,64 @@ type Response = HttpServerResponse.HttpServerResponse
 const change = (edit: (response: Response) => Response) =>
   HttpEffect.appendPreResponseHandler((_, response) => Effect.succeed(edit(response)))
 
-const makeHandlers = Effect.gen(function* () {
-  const dashboard = yield* makeDashboardSession
-  const links = yield* SignInLinks
-  const oauth = yield* DeveloperOAuth
-  const sessions = yield* DeveloperSessions
-  const signIn = yield* makeDeveloperSignIn
-  const throttles = yield* Throttles
-  const throttleAddress = yield* makeThrottleAddress
-  const { trustedProxies } = yield* Settings
-  const check = Effect.fnUntraced(function* (request: Request) {
-    if (!dashboard.isServed(request)) return yield* new NotFound()
-    if (!dashboard.isAllowed(request)) return yield* new OriginNotAllowed()
-  })
-  const keep = Effect.fnUntraced(function* ({ developer, token }: DeveloperSignedIn) {
-    yield* change((response) => dashboard.withToken(response, token))
-    return { developer }
-  })
-  const end = Effect.fnUntraced(function* (request: Request) {
-    yield* check(request)
-    const session = sessions.verify(dashboard.tokenOf(request) ?? "")
-    // A session that has ended already needs no end.
-    yield* session.pipe(
-      Effect.flatMap(({ sessionId }) => sessions.end(sessionId)),
-      Effect.catchTag("unauthorized", () => Effect.void)
-    )
-    yield* change(dashboard.withoutToken)
-    return {}
-  })
-  return {
-    login: Effect.fnUntraced(function* (
-      request: Request,
-      payload: Parameters<typeof signIn.login>[1]
-    ) {
-      yield* check(request)
-      return yield* keep(yield* signIn.login(request, payload))
-    }),
-    signup: Effect.fnUntraced(function* (
-      request: Request,
-      payload: Parameters<typeof signIn.signup>[1],
-      repeatKey: string | undefined
-    ) {
-      yield* check(request)
-      return yield* keep(yield* signIn.signup(request, payload, repeatKey))
-    }),
-    link: Effect.fnUntraced(function* (
-      request: Request,
-      code: string,
-      repeatKey: string | undefined
-    ) {
-      yield* check(request)
-      const key = `developer-login:${clientAddress(request, trustedProxies)}`
-      const limitFailures = countFailures(throttles, [[signInThrottles.loginPerAddress, key]])
-      return yield* keep(yield* limitFailures(links.use(code, repeatKey)))
-    }),
-    exchange: Effect.fnUntraced(function* (
-      request: Request,
-      payload: DeveloperExchange,
-      repeatKey: string | undefined
-    ) {
-      yield* check(request)
-      yield* throttleAddress(oauthThrottles.exchangePerAddress, "developer-oauth-exchange", request)
-      const result = yield* oauth.exchange(payload, repeatKey)
-      // The other intents need a session already, and their results are of no use here.
-      return result.intent === "login" ? yield* keep(result) : yield* new InvalidCode()
-    }),
-    logout: end
-  }
-})
-
 const SessionHttp = apiGroup(
   DashboardApi,
   "session",
   Effect.fn(function* (handlers) {
-    const { exchange, link, login, logout, signup } = yield* makeHandlers
+    const dashboard = yield* makeDashboardSession
+    const links = yield* SignInLinks
+    const oauth = yield* DeveloperOAuth
+    const sessions = yield* DeveloperSessions
+    const signIn = yield* makeDeveloperSignIn
+    const throttles = yield* Throttles
+    const throttleAddress = yield* makeThrottleAddress
+    const { trustedProxies } = yield* Settings
+    const check = Effect.fnUntraced(function* (request: Request) {
+      if (!dashboard.isServed(request)) return yield* new NotFound()
+      if (!dashboard.isAllowed(request)) return yield* new OriginNotAllowed()
+    })
+    const keep = Effect.fnUntraced(function* ({ developer, token }: DeveloperSignedIn) {
+      yield* change((response) => dashboard.withToken(response, token))
+      return { developer }
+    })
     return handlers.handleAll({
-      login: ({ payload, request }) => login(request, payload),
-      signup: ({ headers, payload, request }) =>
-        signup(request, payload, headers["idempotency-key"]),
-      exchange: ({ headers, payload, request }) =>
-        exchange(request, payload, headers["idempotency-key"]),
-      link: ({ headers, payload, request }) =>
-        link(request, payload.code, headers["idempotency-key"]),
-      logout: ({ request }) => logout(request)
+      login: Effect.fnUntraced(function* ({ payload, request }) {
+        yield* check(request)
+        return yield* keep(yield* signIn.login(request, payload))
+      }),
+      signup: Effect.fnUntraced(function* ({ headers, payload, request }) {
+        yield* check(request)
+        return yield* keep(yield* signIn.signup(request, payload, headers["idempotency-key"]))
+      }),
+      link: Effect.fnUntraced(function* ({ headers, payload, request }) {
+        yield* check(request)
+        const key = `developer-login:${clientAddress(request, trustedProxies)}`
+        const limitFailures = countFailures(throttles, [[signInThrottles.loginPerAddress, key]])
+        const used = links.use(payload.code, headers["idempotency-key"])
+        return yield* keep(yield* limitFailures(used))
+      }),
+      exchange: Effect.fnUntraced(function* ({ headers, payload, request }) {
+        yield* check(request)
+        yield* throttleAddress(
+          oauthThrottles.exchangePerAddress,
+          "developer-oauth-exchange",
+          request
+        )
+        const result = yield* oauth.exchange(payload, headers["idempotency-key"])
+        // The other intents need a session already, and their results are of no use here.
+        return result.intent === "login" ? yield* keep(result) : yield* new InvalidCode()
+      }),
+      logout: Effect.fnUntraced(function* ({ request }) {
+        yield* check(request)
+        const session = sessions.verify(dashboard.tokenOf(request) ?? "")
+        // A session that has ended already needs no end.
+        yield* session.pipe(
+          Effect.flatMap(({ sessionId }) => sessions.end(sessionId)),
+          Effect.catchTag("unauthorized", () => Effect.void)
+        )
+        yield* change(dashboard.withoutToken)
+        return {}
+      })
     })
   })
 )
