@@ -2,7 +2,7 @@
  * Sessions: a short-lived access token that is verified by its signature, and a refresh token that
  * rotates on every use. A session is a chain of refresh tokens on one device. Presenting a used token
  * revokes the session, except within ten seconds, when two tabs may race. A refresh with an
- * `Idempotency-Key` can be repeated until the new refresh token is used, so a lost answer ends no session.
+ * `Idempotency-Key` can be repeated until the new refresh token is used, so a lost response ends no session.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"

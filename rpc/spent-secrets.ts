@@ -1,17 +1,17 @@
 /**
  * Repeats of requests that spend a secret: a refresh token, a sign-in code, a link of a mail, an
- * invitation. A client whose answer was lost sends the same request with the same `Idempotency-Key` and
- * gets the answer. A copied secret is of no use without the key, so the key has at least 128 random bits,
+ * invitation. A client whose response was lost sends the same request with the same `Idempotency-Key` and
+ * gets the response. A copied secret is of no use without the key, so the key has at least 128 random bits,
  * and the client stores it before it sends.
  */
 import { Schema } from "effect"
 import { IdempotencyKeyReused, InvalidIdempotencyKey, wire } from "./errors/codes.ts"
 
-/** Answers of requests that spend a secret, kept for a repeat with the same `Idempotency-Key`. */
-export const spentAnswers = {
+/** Responses to requests that spend a secret, kept for a repeat with the same `Idempotency-Key`. */
+export const spentResponses = {
   keptSeconds: 600,
   /**
-   * Stored answers of an environment, and of all developers together. Beyond it, an answer is not
+   * Stored responses of an environment, and of all developers together. Beyond it, a response is not
    * stored, and its repeat gets the error of a spent secret.
    */
   maxPerTenant: 10_000,
@@ -20,7 +20,7 @@ export const spentAnswers = {
   keyMaxCharacters: 128
 } as const
 
-const { keptSeconds, keyMaxCharacters, keyMinCharacters } = spentAnswers
+const { keptSeconds, keyMaxCharacters, keyMinCharacters } = spentResponses
 
 /** Form of the key. The service cannot measure randomness, but fewer characters hold too little. */
 export const repeatKeyForm =
@@ -32,15 +32,15 @@ const header = (kept: string) => ({
     Schema.String.annotate({
       description:
         `${repeatKeyForm}. Make a new one for each secret, and store it before you send. ` +
-        `The same request with the same key gets the same answer ${kept}.`
+        `The same request with the same key gets the same response ${kept}.`
     })
   )
 })
 
-/** The header of requests whose answer is stored. */
+/** The header of requests whose response is stored. */
 export const repeatable = header(`for ${keptSeconds / 60} minutes, unless its session has ended`)
 
-/** The header of a refresh, whose answer is made again. */
+/** The header of a refresh, whose response is made again. */
 export const repeatableRefresh = header("until the new refresh token is used")
 
 /** Errors of requests with {@link repeatable}. */

@@ -96,7 +96,7 @@ const refusedForm = /^(?:21|22|23|40)/
 export const isRefused = (failure: unknown): boolean =>
   SqlError.isSqlError(failure) && refusedForm.test(stateOf(failure))
 
-const noAnswer = new SqlError.SqlError({
+const noResponse = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({
     cause: undefined,
     message: `Postgres did not answer within ${statementMillis} ms`
@@ -136,14 +136,14 @@ export const withStatementMetrics = <A, E, R>(
 export const failOnTimeout = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
   Effect.timeoutOrElse(withStatementMetrics(withConnectionPermit(statement)), {
     duration: statementMillis,
-    orElse: () => Effect.fail(noAnswer)
+    orElse: () => Effect.fail(noResponse)
   })
 
 /** Dies when the transaction times out. */
 export const dieOnTimeout = <A, E, R>(transaction: Effect.Effect<A, E, R>) =>
   Effect.timeoutOrElse(withStatementMetrics(transaction), {
     duration: statementMillis,
-    orElse: () => Effect.die(noAnswer)
+    orElse: () => Effect.die(noResponse)
   })
 
 /**

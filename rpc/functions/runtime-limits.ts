@@ -26,15 +26,15 @@ export const functionRuntime = {
   callsMax: 1000,
   socketsMax: 1000,
   /** Milliseconds until the headers of a response in which no part of the body moves. */
-  answerMillis: 30_000,
+  responseMillis: 30_000,
   /** Milliseconds for which a connection to a process is kept for the next call. */
   idleConnectionMillis: 3000,
   /** The same for a call that another runner passes on, with its wait for the process. Ids of calls are as old. */
-  passedAnswerMillis: 60_000,
+  passedResponseMillis: 60_000,
   bodyMaxBytes: 100 * MiB,
   /** Largest body that is kept for the time in which its request may have to be sent again. */
   repeatedMaxBytes: 16 * 1024,
-  /** Answers of statements, migrations, crons and queues. */
+  /** Responses of statements, migrations, crons and queues. */
   replyMaxBytes: 16 * MiB,
   /** Operations that one runner sends to another; a batch of messages is the largest. */
   operationMaxBytes: 64 * MiB,

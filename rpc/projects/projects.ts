@@ -108,7 +108,7 @@ export class KeyApi extends group(
   .middleware(Requests)
   .middleware(AnyKey) {}
 
-const projectAnswer = Schema.Struct({ project: Project }).annotate({
+const projectResponse = Schema.Struct({ project: Project }).annotate({
   identifier: "ProjectResponse",
   description: "One project."
 })
@@ -146,7 +146,7 @@ export class ProjectsApi extends group(
     ),
     HttpApiEndpoint.post("restore", "/projects/:projectId/restore", {
       params: memberParams,
-      success: projectAnswer,
+      success: projectResponse,
       error: wire(NotFound)
     }).annotate(OpenApi.Summary, "Restore a project that was deleted less than seven days ago")
   )
@@ -162,7 +162,7 @@ export class ProjectApi extends underMember(
     "Project",
     "Renaming and deleting one project, and revoking its keys."
   ).add(
-    HttpApiEndpoint.get("get", "/", { params: memberParams, success: projectAnswer }).annotate(
+    HttpApiEndpoint.get("get", "/", { params: memberParams, success: projectResponse }).annotate(
       OpenApi.Summary,
       "Read a project"
     ),

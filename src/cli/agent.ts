@@ -1,6 +1,6 @@
 /**
  * `svc mcp`: the agent tool over standard input and output. It passes each message of the client to
- * `/mcp` of the service, with the key of the environment, and writes the answers. Standard output carries
+ * `/mcp` of the service, with the key of the environment, and writes the responses. Standard output carries
  * nothing else; everything for people goes to standard error.
  */
 import { Effect, Option, Redacted, Schema, Semaphore, Stdio, Stream } from "effect"
@@ -16,7 +16,7 @@ const concurrency = 8
 
 const requestSeconds = 60
 
-/** The part of a message that the bridge reads: a notification has no id and gets no answer. */
+/** The part of a message that the bridge reads: a notification has no id and gets no response. */
 const Message = Schema.fromJsonString(
   Schema.Struct({ id: Schema.optionalKey(Schema.Union([Schema.String, Schema.Finite])) })
 )
@@ -26,7 +26,7 @@ const decodeMessage = Schema.decodeUnknownOption(Message)
 const failure = (id: string | number | null, message: string): string =>
   JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32603, message } })
 
-/** Sends a message; returns the line of its answer, none for a notification. */
+/** Sends a message; returns the line of its response, none for a notification. */
 const forward = Effect.fnUntraced(
   function* ({ secretKey, url }: Target, line: string) {
     const message = decodeMessage(line)
@@ -40,14 +40,14 @@ const forward = Effect.fnUntraced(
       }),
       HttpClientRequest.bodyText(line, "application/json")
     )
-    const answer = yield* client.execute(request).pipe(
+    const reply = yield* client.execute(request).pipe(
       Effect.flatMap((response) => Effect.map(response.text, (text) => ({ response, text }))),
       Effect.timeout(`${requestSeconds} seconds`),
       Effect.result
     )
     if (id === undefined) return Option.none()
-    if (answer._tag === "Failure") return Option.some(failure(id, `Failed to reach ${url}.`))
-    const { response, text } = answer.success
+    if (reply._tag === "Failure") return Option.some(failure(id, `Failed to reach ${url}.`))
+    const { response, text } = reply.success
     if (response.status === 200) return Option.some(text.trim())
     return Option.some(failure(id, `${url} refused the request (${response.status}): ${text}`))
   },
@@ -65,8 +65,8 @@ const bridge = Effect.fnUntraced(function* (target: Target) {
     Stream.filter((line) => line.trim() !== ""),
     Stream.mapEffect(
       (line) =>
-        Effect.flatMap(forward(target, line), (answer) =>
-          Option.isSome(answer) ? write(answer.value) : Effect.void
+        Effect.flatMap(forward(target, line), (reply) =>
+          Option.isSome(reply) ? write(reply.value) : Effect.void
         ),
       { concurrency, unordered: true }
     ),

@@ -57,8 +57,8 @@ const askForServers = Effect.fnUntraced(
     const { publishableKey: key, url } = target
     const { call } = yield* openPlayerSocket({ url, key, token: accessToken })
     yield* call({ t: "create", mode, private: true })
-    const answer = yield* call({ t: "iceServers" })
-    const { iceServers } = yield* Schema.decodeUnknownEffect(IceServers)(answer)
+    const reply = yield* call({ t: "iceServers" })
+    const { iceServers } = yield* Schema.decodeUnknownEffect(IceServers)(reply)
     return iceServers
   },
   Effect.scoped,

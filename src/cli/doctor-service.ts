@@ -42,11 +42,11 @@ const clockRounding = 1
 const probeService = Effect.fnUntraced(function* (url: string) {
   const clock = yield* Clock.Clock
   const startedAt = clock.currentTimeMillisUnsafe()
-  const answer = yield* send(url, HttpClientRequest.get(`${url}/v1/platform/info`))
+  const sent = yield* send(url, HttpClientRequest.get(`${url}/v1/platform/info`))
   const endedAt = clock.currentTimeMillisUnsafe()
-  const { version } = yield* read(url, Info, answer)
+  const { version } = yield* read(url, Info, sent)
   const ready = yield* read(url, Ready, yield* send(url, HttpClientRequest.get(`${url}/readyz`)))
-  const date = Date.parse(answer.response.headers["date"] ?? "")
+  const date = Date.parse(sent.response.headers["date"] ?? "")
   const tripSeconds = (endedAt - startedAt) / 1000
   const ahead = (startedAt + endedAt) / 2000 - date / 1000
   return {

@@ -78,13 +78,13 @@ const queryCommand = Command.make(
     env: environmentFlag
   },
   Effect.fn(function* ({ binding, env, sql }) {
-    const answer = yield* query(yield* resolveTarget(env), binding, sql)
-    if (yield* Json) return yield* printJson(JSON.stringify(answer, null, 2))
-    const { columns, rows, rowsAffected } = answer
+    const result = yield* query(yield* resolveTarget(env), binding, sql)
+    if (yield* Json) return yield* printJson(JSON.stringify(result, null, 2))
+    const { columns, rows, rowsAffected } = result
     if (columns.length === 0) return yield* print(`${rowsAffected} rows changed.`)
     const cells = rows.map((row) => row.map(cellText))
     yield* print(...table(columns, cells))
-    if (answer.truncated === true) {
+    if (result.truncated === true) {
       yield* note(`Only the first ${rows.length} rows: add limit and offset.`)
     }
   })

@@ -98,9 +98,9 @@ export const deleteEntries = Effect.fnUntraced(function* (
   const options = { query, ...unknownStore(target, binding) }
   let deleted = 0
   for (;;) {
-    const answer = yield* call(target, route, FunctionsEntriesDeleted, options)
-    deleted += answer.deleted
-    if (!answer.more) return deleted
+    const page = yield* call(target, route, FunctionsEntriesDeleted, options)
+    deleted += page.deleted
+    if (!page.more) return deleted
   }
 })
 

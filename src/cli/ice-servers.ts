@@ -36,7 +36,7 @@ export const parseIceUrl = (url: string): IceAddress | undefined => {
   }
 }
 
-const silent = "no_answer"
+const silent = "no_response"
 type Outcome = typeof silent | "reached" | "relay" | "credentials_refused" | `code_${number}`
 
 const attempts = 3
@@ -47,7 +47,7 @@ const openSocket = (host: string) =>
       try: async () => {
         const { address, family } = await lookup(host)
         const socket = createSocket(family === 6 ? "udp6" : "udp4")
-        // Each request reports it: without an answer it fails.
+        // Each request reports it: without a response it fails.
         return { socket: socket.on("error", () => undefined), address }
       },
       catch: (): typeof silent => silent
@@ -61,11 +61,11 @@ interface Peer {
   readonly port: number
 }
 
-type StunAnswer = Exclude<ReturnType<typeof readStunResponse>, undefined>
+type StunResponse = Exclude<ReturnType<typeof readStunResponse>, undefined>
 
 /** Sends a request until a response comes. */
 const ask = ({ address, port, socket }: Peer, request: Buffer) =>
-  Effect.callback<StunAnswer, typeof silent>((resume) => {
+  Effect.callback<StunResponse, typeof silent>((resume) => {
     socket.removeAllListeners("message")
     socket.on("message", (message) => {
       const response = readStunResponse(request, message)

@@ -40,7 +40,7 @@ const act = (target: Target, route: Route, body: object, player?: SignedIn) => {
 
 // As the operator ------------------------------------------------------------------------------
 
-const ToolAnswer = Schema.Struct({
+const ToolReply = Schema.Struct({
   result: Schema.Struct({
     content: Schema.Array(Schema.Struct({ text: Schema.String })),
     isError: Schema.optionalKey(Schema.Boolean)
@@ -50,7 +50,7 @@ const ToolAnswer = Schema.Struct({
 /** Calls a tool of `/mcp`, which reads what has no endpoint for secret keys. */
 const callTool = Effect.fnUntraced(function* (target: Target, name: string, args: object) {
   const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } }
-  const { result } = yield* call(target, `POST ${paths.mcp}`, ToolAnswer, { body, ...quiet })
+  const { result } = yield* call(target, `POST ${paths.mcp}`, ToolReply, { body, ...quiet })
   return { isError: result.isError === true, text: result.content[0]?.text ?? "" }
 })
 

@@ -201,23 +201,23 @@ const sendRequest = Effect.fnUntraced(function* (
   options: SendOptions = {}
 ) {
   const { secretKey, url } = target
-  const answer = yield* request.pipe(
+  const sent = yield* request.pipe(
     HttpClientRequest.prependUrl(url),
     HttpClientRequest.acceptJson,
     HttpClientRequest.setHeader("x-svc-key", Redacted.value(secretKey)),
     (keyed) => send(url, keyed, options),
     (sent) => (options.quiet === true ? sent : withProgress(`Waiting for ${url}`, sent))
   )
-  const { status } = answer.response
-  if (status < 400) return { ...answer, error: Option.none() }
-  const said = yield* read(url, WireError, answer)
+  const { status } = sent.response
+  if (status < 400) return { ...sent, error: Option.none() }
+  const said = yield* read(url, WireError, sent)
   if (said.error.code === "not_found") {
     // Every path of the CLI exists: this means an older service, or another server.
     return yield* options.missing === undefined
       ? unexpectedResponse(url, status)
       : usageFailure(options.missing)
   }
-  return { ...answer, error: Option.some(said) }
+  return { ...sent, error: Option.some(said) }
 })
 
 /** The same; fails when the service refuses the request. */
@@ -226,9 +226,9 @@ export const sendOk = Effect.fnUntraced(function* (
   request: HttpClientRequest.HttpClientRequest,
   options: SendOptions = {}
 ) {
-  const answer = yield* sendRequest(target, request, options)
-  if (Option.isNone(answer.error)) return answer
-  return yield* requestRefused(target, answer.response.status, answer.error.value)
+  const sent = yield* sendRequest(target, request, options)
+  if (Option.isNone(sent.error)) return sent
+  return yield* requestRefused(target, sent.response.status, sent.error.value)
 })
 
 /** Calls an endpoint that must succeed, and decodes its response. */
@@ -243,11 +243,10 @@ export const call = Effect.fnUntraced(function* <A>(
 
 /** `GET /v1/config`. */
 export const readConfig = Effect.fnUntraced(function* (target: Target) {
-  const answer = yield* sendOk(target, requestOf("GET /v1/config"))
-  const document = yield* read(target.url, Schema.Json, answer)
-  const version = Number(/^"(\d+)"$/.exec(answer.response.headers["etag"] ?? "")?.[1])
-  if (!Number.isInteger(version))
-    return yield* unexpectedResponse(target.url, answer.response.status)
+  const sent = yield* sendOk(target, requestOf("GET /v1/config"))
+  const document = yield* read(target.url, Schema.Json, sent)
+  const version = Number(/^"(\d+)"$/.exec(sent.response.headers["etag"] ?? "")?.[1])
+  if (!Number.isInteger(version)) return yield* unexpectedResponse(target.url, sent.response.status)
   const current: CurrentConfig = { document, version }
   return current
 })
@@ -284,11 +283,11 @@ export const pushConfig = Effect.fnUntraced(function* (
     HttpClientRequest.bodyJsonUnsafe(document),
     HttpClientRequest.setHeaders(onto === undefined ? {} : { "if-match": `"${onto}"` })
   )
-  const answer = yield* sendRequest(target, request)
-  if (Option.isNone(answer.error)) return yield* read(target.url, ConfigPushed, answer)
-  const { code, details = {}, message } = answer.error.value.error
+  const sent = yield* sendRequest(target, request)
+  if (Option.isNone(sent.error)) return yield* read(target.url, ConfigPushed, sent)
+  const { code, details = {}, message } = sent.error.value.error
   if (!documentErrors.includes(code)) {
-    return yield* requestRefused(target, answer.response.status, answer.error.value)
+    return yield* requestRefused(target, sent.response.status, sent.error.value)
   }
   const { currentVersion, features = [], issues = [] } = details
   return yield* new PushRefused({

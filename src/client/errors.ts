@@ -32,8 +32,8 @@ export interface LocalDetails {
   readonly function_refused: { readonly status: number; readonly body: unknown }
   /** The page may not use a microphone, since it is not from `https:` or `localhost`. */
   readonly microphone_unavailable: undefined
-  /** The answer is not what this version of the client expects. Check `baseUrl`, then update the client. */
-  readonly unreadable_answer: undefined
+  /** The response is not what this version of the client expects. Check `baseUrl`, then update the client. */
+  readonly unreadable_response: undefined
 }
 
 /** Details of each code; undefined for a code without any. */

@@ -33,23 +33,23 @@ export interface Functions {
    * const { place } = await client.functions.call<{ place: number }>("scores", { score: 120 })
    * const top = await client.functions.call<Score[]>("scores?limit=10")
    */
-  call<Answer = unknown>(
+  call<Result = unknown>(
     path: string,
     body?: unknown,
     options?: FunctionCallOptions
-  ): Promise<Answer>
+  ): Promise<Result>
 }
 
 /** Reads the JSON or the text of a response; throws the error of a refusal. */
-const read = async (response: Response): Promise<{ readonly answer: unknown } | undefined> => {
+const read = async (response: Response): Promise<{ readonly result: unknown } | undefined> => {
   // Not `application/x-ndjson`, which is a text of many values.
   const isJson = /[/+]json\b/.test(`${response.headers.get("content-type")}`)
-  const answer: unknown = await response[isJson ? "json" : "text"]().catch(() => undefined)
-  if (response.ok) return answer === undefined ? undefined : { answer }
+  const result: unknown = await response[isJson ? "json" : "text"]().catch(() => undefined)
+  if (response.ok) return result === undefined ? undefined : { result }
   const { status } = response
   throw (
-    (isRecord(answer) ? fromWire(answer["error"]) : undefined) ??
-    new ClientError("function_refused", `Refused: ${status}`, { status, body: answer })
+    (isRecord(result) ? fromWire(result["error"]) : undefined) ??
+    new ClientError("function_refused", `Refused: ${status}`, { status, body: result })
   )
 }
 
@@ -69,7 +69,7 @@ export const functions: Module<Functions> = ({ http, tokens }) => {
   }
   return {
     url: (path = "") => http.base + pathOf(path),
-    call: async <Answer>(
+    call: async <Result>(
       path: string,
       body?: unknown,
       { anonymous, method, millis = 30_000, headers }: FunctionCallOptions = {}
@@ -83,9 +83,9 @@ export const functions: Module<Functions> = ({ http, tokens }) => {
         read
       }
       const send = (token?: string) => http.request(route, { ...parts, token })
-      const { answer } = await (anonymous ? send() : authorized(tokens, send))
+      const { result } = await (anonymous ? send() : authorized(tokens, send))
       // The caller says what its function returns.
-      return answer as Answer
+      return result as Result
     }
   }
 }

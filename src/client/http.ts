@@ -88,11 +88,11 @@ export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http =
         throw new ClientError("network_error", message, undefined, cause)
       }
     )
-    const answer = await (parts.read?.(response) ?? response.json().catch(() => undefined))
-    if (response.ok && isRecord(answer)) return answer
+    const json = await (parts.read?.(response) ?? response.json().catch(() => undefined))
+    if (response.ok && isRecord(json)) return json
     const message = `${path} answered ${response.status} and no JSON: check baseUrl.`
-    const error = isRecord(answer) ? fromWire(answer["error"]) : undefined
-    throw error ?? new ClientError("unreadable_answer", message)
+    const error = isRecord(json) ? fromWire(json["error"]) : undefined
+    throw error ?? new ClientError("unreadable_response", message)
   }
 
   return {
@@ -102,16 +102,16 @@ export const makeHttp = ({ base, fetch, key, log, timers }: HttpOptions): Http =
       const aborter = new AbortController()
       const timedOut = () => {
         aborter.abort()
-        return new ClientError("timed_out", `No answer to ${route}.`)
+        return new ClientError("timed_out", `No response to ${route}.`)
       }
       const sent = send(route, parts, aborter.signal)
-      const answer = withTimeout(timers, sent, parts.millis ?? requestMillis, timedOut)
-      answer.then(
+      const result = withTimeout(timers, sent, parts.millis ?? requestMillis, timedOut)
+      result.then(
         () => log("http", route),
         (error: unknown) => log("http", route, error)
       )
       // The definitions of the service promise this form; fields may be added.
-      return answer as Promise<A>
+      return result as Promise<A>
     }
   }
 }

@@ -43,10 +43,10 @@ export const watchSocket = (watched: Watched): (() => void) => {
     }
     const cancelTimeout = timers.after(millis, pinged)
     cancel = cancelTimeout
-    const answered = () => {
+    const replied = () => {
       if (cancel === cancelTimeout) pinged()
     }
-    ping().then(answered, answered)
+    ping().then(replied, replied)
   }
   const check = () => {
     const [timed, all] = calls()

@@ -47,9 +47,9 @@ export const takeResponse = (): ProviderResponse | null => {
  */
 export const returnToOpener = (): boolean => {
   const popup = new URLSearchParams(location.search).get(popupParameter)
-  const answer = popup === null ? null : takeResponse()
-  if (popup === null || answer === null) return false
-  const message = { popup, ...answer }
+  const response = popup === null ? null : takeResponse()
+  if (popup === null || response === null) return false
+  const message = { popup, ...response }
   if (window.opener === null) {
     const channel = new BroadcastChannel(channelName(popup))
     channel.postMessage(message)

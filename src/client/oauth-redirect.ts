@@ -118,9 +118,9 @@ export const requestCode = async (
 export const receiveCode = async (name: string): Promise<SignInCode | null> => {
   if (typeof document === "undefined") return null
   if (returnToOpener()) return new Promise(() => undefined)
-  const answer = takeResponse()
-  if (answer === null) return null
+  const response = takeResponse()
+  if (response === null) return null
   const verifier = sessionStorage.getItem(name)
   sessionStorage.removeItem(name)
-  return codeOf(answer, verifier)
+  return codeOf(response, verifier)
 }

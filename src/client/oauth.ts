@@ -16,7 +16,7 @@ import {
 import { inPath } from "./path-values.ts"
 import { makeProofKey } from "./pkce.ts"
 import type { KeyHeader } from "./repeats.ts"
-import { endOf, spend, unanswered } from "./spend.ts"
+import { endOf, spend, pendingRequest } from "./spend.ts"
 import type { NativeProvider, NativeRequest, Player, Provider, ProviderSession } from "./wire.ts"
 
 /** The result of a sign-in. `linked`: the identity was added to the player that was signed in. */
@@ -55,7 +55,7 @@ export interface OAuth {
   link(provider: Provider, options?: ProviderOptions): Promise<ProviderSignIn>
 
   /**
-   * Returns the result of a redirect sign-in, or of one that an earlier page began and got no answer
+   * Returns the result of a redirect sign-in, or of one that an earlier page began and got no response
    * to. Null if the page was opened in another way. Call it on every page load. In a popup it passes
    * the response to the opener, closes the popup and never resolves.
    *
@@ -148,9 +148,9 @@ export const oauth: Module<OAuth> = (core) => {
     return resultOf(await spend(core, "exchange", JSON.stringify(body), exchanged))
   }
 
-  /** Completes the sign-in of an earlier page that got no answer; null if it cannot be completed. */
+  /** Completes the sign-in of an earlier page that got no response; null if it cannot be completed. */
   const completed = async (): Promise<ProviderSignIn | null> => {
-    const earlier = await unanswered(core, "exchange")
+    const earlier = await pendingRequest(core, "exchange")
     // Only this module writes the value.
     return earlier === undefined
       ? null

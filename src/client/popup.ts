@@ -63,7 +63,7 @@ const responseOf = (data: unknown, id: string): ProviderResponse | undefined => 
 
 /**
  * Rejects when the popup is closed and this page has the focus. A popup that looks closed while it has
- * the focus, or whose page is isolated, is cut off: only time shows whether it is closed. The answer of
+ * the focus, or whose page is isolated, is cut off: only time shows whether it is closed. The response of
  * a popup that was given up goes to `late`.
  */
 const awaitResponse = (
@@ -75,13 +75,13 @@ const awaitResponse = (
   new Promise((resolve, reject) => {
     const channel = new BroadcastChannel(channelName(id))
     let isCutOff = globalThis.crossOriginIsolated
-    let answer: (response: ProviderResponse) => void = resolve
+    let deliver: (response: ProviderResponse) => void = resolve
     let stopLooking = () => undefined as void
     const onMessage = ({ data, origin }: MessageEvent<unknown>) => {
       const response = responseOf(data, id)
       if (origin !== location.origin || response === undefined) return
       end()
-      answer(response)
+      deliver(response)
     }
     const end = () => {
       window.removeEventListener("message", onMessage)
@@ -91,7 +91,7 @@ const awaitResponse = (
     }
     const giveUp = () => {
       if (!document.hasFocus()) return look()
-      answer = late
+      deliver = late
       reject(new ClientError("popup_closed", "The popup was closed."))
     }
     const look = () => {

@@ -1,5 +1,5 @@
 /**
- * Requests that spend a secret, under a key that is stored before they are sent. An answer may be lost;
+ * Requests that spend a secret, under a key that is stored before they are sent. A response may be lost;
  * the same request with the same key gets it again, also after a reload of the page.
  */
 import { codeOf } from "./errors.ts"
@@ -12,9 +12,9 @@ export const newKey = (): string | undefined =>
 
 /** Whether the service may have executed the request of this error. */
 export const isLost = (error: unknown): boolean =>
-  /^(network_error|timed_out|unreadable_answer)$/.test(codeOf(error) ?? "")
+  /^(network_error|timed_out|unreadable_response)$/.test(codeOf(error) ?? "")
 
-/** Sends a request with its key, and once more if its answer was lost. Without a key it sends once. */
+/** Sends a request with its key, and once more if its response was lost. Without a key it sends once. */
 export const sendKeyed = async <A>(
   key: string | undefined,
   send: (headers: KeyHeader) => Promise<A>

@@ -27,7 +27,7 @@ const transientErrors: ReadonlySet<string> = new Set([
   "rate_limited",
   "refresh_race",
   // Something between, such as a proxy or the sign-in page of a network, has answered.
-  "unreadable_answer"
+  "unreadable_response"
 ])
 
 /** Errors of the session. The save waits until its player signs in. */

@@ -3,16 +3,19 @@ import type { Core } from "./core.ts"
 import { isRecord } from "./errors.ts"
 import { isLost, type KeyHeader, newKey, sendKeyed } from "./repeats.ts"
 
-/** A request without an answer: what it spends, and its key. */
-interface Unanswered {
+/** A request without a response: what it spends, and its key. */
+interface PendingRequest {
   readonly spent: string
   readonly key: string
 }
 
 const entryOf = ({ name }: Core, action: string): string => `${name}:${action}`
 
-/** The stored request of an action, if it got no answer. */
-export const unanswered = async (core: Core, action: string): Promise<Unanswered | undefined> => {
+/** The stored request of an action, if it got no response. */
+export const pendingRequest = async (
+  core: Core,
+  action: string
+): Promise<PendingRequest | undefined> => {
   try {
     const value: unknown = JSON.parse(String(await core.storage.getItem(entryOf(core, action))))
     if (!isRecord(value)) return undefined
@@ -23,7 +26,11 @@ export const unanswered = async (core: Core, action: string): Promise<Unanswered
   }
 }
 
-const store = async (core: Core, action: string, value: Unanswered | undefined): Promise<void> => {
+const store = async (
+  core: Core,
+  action: string,
+  value: PendingRequest | undefined
+): Promise<void> => {
   const entry = entryOf(core, action)
   try {
     await (value === undefined
@@ -36,8 +43,8 @@ const store = async (core: Core, action: string, value: Unanswered | undefined):
 }
 
 /**
- * Sends a request that spends a secret, again if its answer was lost, and with the stored key if an
- * earlier page got no answer. `spent` identifies the secret; its end suffices.
+ * Sends a request that spends a secret, again if its response was lost, and with the stored key if an
+ * earlier page got no response. `spent` identifies the secret; its end suffices.
  */
 export const spend = async <A>(
   core: Core,
@@ -45,13 +52,13 @@ export const spend = async <A>(
   spent: string,
   send: (header: KeyHeader) => Promise<A>
 ): Promise<A> => {
-  const before = await unanswered(core, action)
+  const before = await pendingRequest(core, action)
   const key = before?.spent === spent ? before.key : newKey()
   if (key !== undefined) await store(core, action, { spent, key })
   try {
-    const answer = await sendKeyed(key, send)
+    const response = await sendKeyed(key, send)
     await store(core, action, undefined)
-    return answer
+    return response
   } catch (error) {
     if (!isLost(error)) await store(core, action, undefined)
     throw error

@@ -11,7 +11,7 @@ export interface StoredSession {
   readonly accessToken: string
   readonly refreshToken: string
   readonly expiresAt: number
-  /** Key of the refresh that got no answer yet. */
+  /** Key of the refresh that got no response yet. */
   readonly repeatKey?: string
 }
 
@@ -30,7 +30,7 @@ export const fromResponse = (session: Session, now: number): StoredSession => {
   const { accessToken, expiresIn, player, refreshToken } = session
   const stored = { player, accessToken, refreshToken, expiresAt: now + expiresIn * 1000 }
   if (isStored(stored)) return stored
-  throw new ClientError("unreadable_answer", "No session in the answer.")
+  throw new ClientError("unreadable_response", "No session in the response.")
 }
 
 const isStored = (value: unknown): value is StoredSession =>

@@ -156,8 +156,8 @@ export class Tokens {
     return session
   }
 
-  #save(answer: Session): Promise<StoredSession> {
-    return this.store(fromResponse(answer, this.#options.timers.now()))
+  #save(response: Session): Promise<StoredSession> {
+    return this.store(fromResponse(response, this.#options.timers.now()))
   }
 
   /** Stores a session and uses it. Call it under the lock. */
@@ -237,7 +237,7 @@ export class Tokens {
     return others && this.#isFresh(found) ? this.#adopt(found) : this.#refresh(found)
   }
 
-  /** Refreshes under a key that it stores first, so that a lost answer is no lost session. */
+  /** Refreshes under a key that it stores first, so that a lost response is no lost session. */
   async #refresh(found: StoredSession): Promise<StoredSession> {
     const { http, stored } = this.#options
     const body = { refreshToken: found.refreshToken }
@@ -245,10 +245,10 @@ export class Tokens {
     const used = repeatKey === undefined ? found : { ...found, repeatKey }
     if (repeatKey !== found.repeatKey) await stored.write(used)
     try {
-      const answer = await sendKeyed(repeatKey, (headers) =>
+      const response = await sendKeyed(repeatKey, (headers) =>
         http.request("POST /v1/auth/refresh", { body, headers })
       )
-      return await this.#save(answer)
+      return await this.#save(response)
     } catch (error) {
       if (isError(error, "refresh_race")) return this.#awaitOtherTab(used, error)
       const isBan = isError(error, "player_banned")

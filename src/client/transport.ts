@@ -110,7 +110,7 @@ export class FrameTransport {
             this.#timers,
             replied,
             timeoutMillis,
-            () => new ClientError("timed_out", `No answer to ${frame}.`)
+            () => new ClientError("timed_out", `No reply to ${frame}.`)
           ))
       if (reply === undefined) throw this.disconnected
       return readReply(frame, reply)

@@ -13,7 +13,7 @@ import { IdempotencyRepository } from "#sql/idempotency"
 import { MailRepository } from "#sql/mail"
 import { RateWindowRepository } from "#sql/rate-windows"
 import { CodeRepository } from "#sql/single-use-codes"
-import { SpentAnswerRepository } from "#sql/spent-answers"
+import { SpentResponseRepository } from "#sql/spent-responses"
 import { ThrottleRepository } from "#sql/throttles"
 import { ThisNode } from "#entities/local-actors"
 import { EntitiesLive, LocalEntities } from "#entities/registry"
@@ -87,7 +87,7 @@ import { RequestCounts } from "./platform/request-counts.ts"
 import { Secrets } from "./platform/secrets.ts"
 import { Settings } from "./platform/settings/settings.ts"
 import { SingleUseCodes } from "./platform/single-use-codes.ts"
-import { SpentAnswers } from "./platform/spent-answers.ts"
+import { SpentResponses } from "./platform/spent-responses.ts"
 import { Throttles } from "./platform/throttles.ts"
 import { Usage } from "./platform/usage.ts"
 import { HealthReadings } from "./telemetry/health-readings.ts"
@@ -106,7 +106,7 @@ const PlatformRepositories = Layer.mergeAll(
   IdempotencyRepository.layer,
   MailRepository.layer,
   RateWindowRepository.layer,
-  SpentAnswerRepository.layer,
+  SpentResponseRepository.layer,
   ThrottleRepository.layer
 )
 
@@ -119,7 +119,7 @@ const PlatformLive = Layer.mergeAll(
   Passwords.layer,
   RequestCounts.layer,
   SingleUseCodes.layer,
-  SpentAnswers.layer,
+  SpentResponses.layer,
   Throttles.layer,
   Usage.layer
 ).pipe(Layer.provideMerge(Layer.mergeAll(Invalidation.layer, Secrets.layer)))
@@ -159,7 +159,7 @@ const ApiRoutes = Layer.merge(
   InProcessLive
 ).pipe(Layer.provide(FeatureRoutes), Layer.provide([CallersLive, FunctionsGateLive, RequestsLive]))
 
-/** The answer to a plain request for a WebSocket path. */
+/** The response to a plain request for a WebSocket path. */
 const WebSocketRoutes = Layer.mergeAll(
   HttpRouter.add("GET", paths.realtime, upgradeRequired),
   HttpRouter.add("GET", paths.rpc, upgradeRequired)

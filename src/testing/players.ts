@@ -95,10 +95,12 @@ export const request = (
     }
   })
 
-const expectStatus = (answer: TestResponse, status: number): Effect.Effect<TestResponse> =>
-  answer.status === status
-    ? Effect.succeed(answer)
-    : Effect.die(new Error(`Expected ${status}: ${answer.status} ${JSON.stringify(answer.body)}`))
+const expectStatus = (response: TestResponse, status: number): Effect.Effect<TestResponse> =>
+  response.status === status
+    ? Effect.succeed(response)
+    : Effect.die(
+        new Error(`Expected ${status}: ${response.status} ${JSON.stringify(response.body)}`)
+      )
 
 /** Signs a guest in. */
 export const guest = (
@@ -109,7 +111,7 @@ export const guest = (
     headers: { "x-svc-key": publishableKey },
     body: displayName === undefined ? {} : { displayName }
   }).pipe(
-    Effect.flatMap((answer) => expectStatus(answer, 200)),
+    Effect.flatMap((response) => expectStatus(response, 200)),
     Effect.map(({ body }) => ({
       id: String(at(body, "player", "id")),
       accessToken: String(at(body, "accessToken")),
@@ -151,4 +153,4 @@ export const configure = (
     method: "PUT",
     headers: { "x-svc-key": secretKey },
     body: document
-  }).pipe(Effect.flatMap((answer) => expectStatus(answer, 200)))
+  }).pipe(Effect.flatMap((response) => expectStatus(response, 200)))

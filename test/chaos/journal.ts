@@ -15,7 +15,7 @@ const passingCodes: ReadonlySet<string> = new Set([
   // The app has already reported that its room or channel closed.
   "gone",
   // A response of the load balancer, such as a 502.
-  "unreadable_answer"
+  "unreadable_response"
 ])
 
 /** The code of an error. */

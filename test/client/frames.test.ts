@@ -101,8 +101,8 @@ describe("replies", () => {
   it("returns the data of a reply, or fails the call if it has none", () => {
     const seat = { roomId: "rm_1", code: "7KMB2P" }
     assert.deepStrictEqual(failure({ ok: true, data: seat }), seat)
-    assert.isTrue(isError(failure({ ok: true }), "unreadable_answer"))
-    assert.isTrue(isError(failure({}), "unreadable_answer"))
+    assert.isTrue(isError(failure({ ok: true }), "unreadable_response"))
+    assert.isTrue(isError(failure({}), "unreadable_response"))
   })
 
   it("settles each call with its own reply, once", () => {

@@ -163,7 +163,7 @@ describe("client.functions", () => {
         throw new TypeError("Failed to fetch")
       })
       const broken = yield* rejection(() => client.functions.call("broken"))
-      assert.isTrue(isError(broken, "unreadable_answer"))
+      assert.isTrue(isError(broken, "unreadable_response"))
       const offline = yield* rejection(() => client.functions.call("x"))
       assert.isTrue(isError(offline, "network_error"))
     })

@@ -281,7 +281,7 @@ describe("errors over HTTP", () => {
           () => new Response("{}", { headers: { "content-type": "application/json" } })
         )
         const unreadable = yield* rejection(() => client.sessions.guest())
-        assert.isTrue(isError(unreadable, "unreadable_answer"))
+        assert.isTrue(isError(unreadable, "unreadable_response"))
       })
   )
 

@@ -5,7 +5,7 @@ import { Effect, Option, Queue } from "effect"
 import { RunnerAddress } from "effect/cluster"
 import { SecureRandom } from "effect/crypto"
 import { TestClock } from "effect/testing"
-import { answerHandshake, startHandshake } from "#server/cluster/authenticate"
+import { acceptHandshake, startHandshake } from "#server/cluster/authenticate"
 import { runnerPort } from "#server/cluster/runner-port-limits"
 import { shouldDrain } from "#server/cluster/runner-versions"
 import { certified, foreign } from "../support/certificate.ts"
@@ -156,7 +156,7 @@ describe("a stranger", () => {
         const written = recordWrites(socket)
         const identity = { ...self, address: `${host}:${port}` }
         Effect.runFork(
-          Effect.andThen(random(answerHandshake(socket, identity)), Queue.offer(recorded, written))
+          Effect.andThen(random(acceptHandshake(socket, identity)), Queue.offer(recorded, written))
         )
       })
       yield* register(port)

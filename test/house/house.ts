@@ -129,7 +129,7 @@ export const storageWords = [
   "rate-windows",
   "runners",
   "single-use-codes",
-  "spent-answers",
+  "spent-responses",
   "sweep-claims",
   "throttles"
 ]

@@ -14,7 +14,7 @@ describe("shares of tenants", () => {
         method: "GET",
         headers: {},
         timeoutMillis: 20_000,
-        answerMaxBytes: 16,
+        responseMaxBytes: 16,
         targets: "anywhere",
         ...options
       })

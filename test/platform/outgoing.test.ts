@@ -331,7 +331,7 @@ describe("requests to an address of the operator", () => {
         method: "GET",
         headers: {},
         timeoutMillis: 2000,
-        answerMaxBytes: 16,
+        responseMaxBytes: 16,
         targets: "public",
         ...options
       })

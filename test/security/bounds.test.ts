@@ -29,7 +29,7 @@ describe("outgoing requests", () => {
           method: "GET",
           headers: {},
           timeoutMillis: 20_000,
-          answerMaxBytes: 1024,
+          responseMaxBytes: 1024,
           targets: "loopback"
         })
       const fork = (tenant: string) => Effect.forkChild(sendOf(tenant), { startImmediately: true })

@@ -21,7 +21,7 @@ const bounds: Readonly<Record<string, FairSharesOptions>> = {
   "snapshots of functions": functionSnapshots.work,
   "followed logs": functionLogs.followers,
   "joins of voice calls": { ...mediaLimits.joinsUnderWay, waitingPerKey: 0 },
-  "answers in voice calls": { ...mediaLimits.processAnswers, waitingPerKey: 0 },
+  "answers in voice calls": { ...mediaLimits.waitingAnswers, waitingPerKey: 0 },
   "drawing of cards": { permits: 1, waitingPerKey: shareCards.waitingPerEnvironment }
 }
 

@@ -60,7 +60,7 @@ class Client:
     async def refresh(self):
         """Takes new tokens. A refresh token is valid once: store the new one before anything else.
 
-        An answer may be lost. Only the same token with the same key gets it again, so store both before you send.
+        A response may be lost. Only the same token with the same key gets it again, so store both before you send.
         """
         key = self.session.setdefault("refreshKey", secrets.token_urlsafe(24))
         body = {"refreshToken": self.session["refreshToken"]}

@@ -45,8 +45,8 @@ const outputMax = 16 * 1024
 const pollMillis = 100
 /** A first start makes a database, which takes seconds on a busy machine. */
 const startMillis = 90_000
-/** An answer that takes longer comes from a service that is still starting, or from another program. */
-const answerMillis = 5000
+/** A response that takes longer comes from a service that is still starting, or from another program. */
+const responseMillis = 5000
 /** Time for the service to move its rooms away and end; then the plugin kills it. */
 const stopMillis = 15_000
 
@@ -59,7 +59,7 @@ const program = (): string => fileURLToPath(new URL("../../server/main.ts", impo
 
 const isReady = async (url: string): Promise<boolean> => {
   try {
-    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(answerMillis) })).ok
+    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(responseMillis) })).ok
   } catch {
     return false
   }
@@ -67,7 +67,7 @@ const isReady = async (url: string): Promise<boolean> => {
 
 const describeKey = async (url: string, key: string) => {
   const headers = { "x-svc-key": key }
-  const signal = AbortSignal.timeout(answerMillis)
+  const signal = AbortSignal.timeout(responseMillis)
   const response = await fetch(`${url}/v1/key`, { headers, signal })
   if (!response.ok) return undefined
   return Schema.decodeUnknownPromise(KeyDescription)(await response.json())
@@ -150,7 +150,7 @@ const occupantOf = async (port: number, dataDir: string) => {
 
 /** The data directory of a service of somebody else, as its start page says; empty if it says none. */
 const foreignDirectory = async (url: string): Promise<string> => {
-  const signal = AbortSignal.timeout(answerMillis)
+  const signal = AbortSignal.timeout(responseMillis)
   const page = await fetch(url, { signal, redirect: "manual" }).catch(() => undefined)
   const text = page?.ok === true ? await page.text() : ""
   const [, directory = ""] = /<code>([^<]{1,512})\/dev-keys\.json<\/code>/.exec(text) ?? []

@@ -163,7 +163,7 @@ export const ask = async <R extends Route>(
   request: Request<R> = {}
 ): Promise<Response<R>> => (await askTagged(route, request)).body
 
-/** Sends a request that spends a secret, and once more by its key if the answer was lost. */
+/** Sends a request that spends a secret, and once more by its key if the response was lost. */
 export const askOnce = async <R extends Route>(
   route: R,
   request: Request<R>

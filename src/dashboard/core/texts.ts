@@ -123,7 +123,7 @@ export const texts = {
       lead: "With a key of this environment, and calls of its functions. Some seconds behind.",
       span: "Span of the plot",
       spans: { hour: "60 minutes", day: "24 hours" },
-      answered: "Without error",
+      succeeded: "Without error",
       clientErrors: "Refused (4xx)",
       serverErrors: "Failed (5xx)",
       now: "now",

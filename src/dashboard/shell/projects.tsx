@@ -120,10 +120,10 @@ export const Projects = () => {
             submit={own.create}
             send={async ({ name = "", slug }) => {
               const body = { name, ...(slug === undefined ? {} : { slug }) }
-              const answer = await ask("POST /v1/projects", { body })
+              const created = await ask("POST /v1/projects", { body })
               await refreshProjects()
               load.refresh()
-              setCreated(answer)
+              setCreated(created)
             }}
           >
             <Field label={own.name} name="name" maxLength={80} required />

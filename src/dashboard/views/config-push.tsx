@@ -50,14 +50,14 @@ export const PushDialog = ({
         submit={own.push}
         after={<Cancel close={close} />}
         send={async () => {
-          const answer = await ask(route, {
+          const result = await ask(route, {
             params,
             // The service checks the document.
             body: JSON.parse(after),
             headers: etag === undefined ? {} : { "if-match": etag }
           })
           done()
-          if (answer.warnings.length > 0) setPushed(answer)
+          if (result.warnings.length > 0) setPushed(result)
           else close()
         }}
       >

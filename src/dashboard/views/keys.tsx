@@ -61,9 +61,9 @@ const Keys = () => {
   const [revoked, setRevoked] = useState<Key | undefined>(undefined)
   const keys = project.environments.find(({ name }) => name === env)?.keys ?? []
   const { busy, error, run } = useAction(async (kind: Key["kind"]) => {
-    const answer = await ask(createRoute, { params, body: { kind } })
+    const created = await ask(createRoute, { params, body: { kind } })
     await refreshProjects()
-    setCreated(answer)
+    setCreated(created)
   })
   const publishable = publishableKeyOf(keys)
   return (

@@ -100,7 +100,7 @@ const unserved = (release: string) =>
 const wrongProof = fail("proof", "The other end does not have the key that it names.")
 
 /** The listener's side. */
-export const answerHandshake = Effect.fnUntraced(function* (socket: Socket, self: RunnerIdentity) {
+export const acceptHandshake = Effect.fnUntraced(function* (socket: Socket, self: RunnerIdentity) {
   const hello = yield* readMessage(socket)
   const dialer = decodeHello(hello)
   if (dialer === undefined) return yield* invalid

@@ -72,7 +72,7 @@ export class Holds {
 
 const nobody: Elsewhere = { isServed: false, waiting: [] }
 
-/** Reads what other nodes report; without an answer, what they have reported before is out of date. */
+/** Reads what other nodes report; without a response, what they have reported before is out of date. */
 const makeElsewhere = Effect.gen(function* () {
   const repository = yield* NodeRepository
   const { id: node } = yield* ThisNode

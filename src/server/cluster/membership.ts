@@ -18,7 +18,7 @@ import { PeerRunners } from "./runner-links.ts"
 const checkMillis = 100
 /** Checks in a row without a reply until a runner is reported, and with one until the report ends. */
 const missedUntilReport = 8
-const answeredUntilWithdrawal = 30
+const repliesUntilWithdrawal = 30
 /** Checks per exchange of reports; a runner that has just lost another exchanges at every check. */
 const checksPerExchange = 5
 const exchangeMillis = 1000
@@ -69,10 +69,10 @@ class Contact {
   #streak = 0
   isReported = false
 
-  check(answers: boolean): void {
-    this.#streak = answers ? Math.max(0, this.#streak) + 1 : Math.min(0, this.#streak) - 1
+  check(replies: boolean): void {
+    this.#streak = replies ? Math.max(0, this.#streak) + 1 : Math.min(0, this.#streak) - 1
     if (this.#streak === -missedUntilReport) this.isReported = true
-    if (this.#streak === answeredUntilWithdrawal) this.isReported = false
+    if (this.#streak === repliesUntilWithdrawal) this.isReported = false
   }
 
   /** Whether the runner did not answer the last check. */

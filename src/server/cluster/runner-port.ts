@@ -1,6 +1,6 @@
 /**
  * Runner port: the only module that opens and closes connections between runners. No protocol above
- * it sees a byte before the {@link answerHandshake handshake}. The port runs mutual TLS below the
+ * it sees a byte before the {@link acceptHandshake handshake}. The port runs mutual TLS below the
  * handshake, if that is set.
  *
  * Without TLS the handshake keeps strangers out, but nothing protects a connection from someone who
@@ -14,7 +14,7 @@ import { type RunnerAddress, RunnerStorage } from "effect/cluster"
 import { SecureRandom } from "effect/crypto"
 import { Socket as EngineSocket, SocketServer } from "effect/socket"
 import { Secrets } from "#server/platform/secrets"
-import { answerHandshake, startHandshake } from "./authenticate.ts"
+import { acceptHandshake, startHandshake } from "./authenticate.ts"
 import {
   HandshakeError,
   keyPurpose,
@@ -172,7 +172,7 @@ const makeAdmit = ({ authenticate, reject, self, tls }: PortContext) => {
     unauthenticated.add(raw, from)
     return secure(raw).pipe(
       Effect.onError(() => Effect.sync(() => raw.destroy())),
-      Effect.flatMap((socket) => authenticate(socket, answerHandshake(socket, self))),
+      Effect.flatMap((socket) => authenticate(socket, acceptHandshake(socket, self))),
       withinDeadline,
       Effect.ensuring(Effect.sync(() => unauthenticated.delete(raw))),
       Effect.tapError((error) => reject("Rejected a connection on the runner port", error, from)),

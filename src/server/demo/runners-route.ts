@@ -28,12 +28,12 @@ const invalidBody = errorResponse(
 /** Answers a local request of the demo games or of a program; other requests get 404. */
 const locally = <E, R>(
   origin: string,
-  answer: (
+  handler: (
     request: HttpServerRequest.HttpServerRequest
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-    isLocalRequest(request, origin) ? answer(request) : Effect.succeed(notFound)
+    isLocalRequest(request, origin) ? handler(request) : Effect.succeed(notFound)
   )
 
 /** The routes; there are no demo games in production. */

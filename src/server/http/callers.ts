@@ -77,9 +77,9 @@ const PublishableKeyLive = Layer.effect(
     const byKey = yield* makeByPublishableKey
     const environments = yield* Environments
     return PublishableKey.of({
-      publishableKey: (answer, { credential }) =>
+      publishableKey: (handler, { credential }) =>
         Effect.flatMap(byKey(credential), (environment) =>
-          answer.pipe(
+          handler.pipe(
             Effect.provideService(CurrentEnvironment, environment),
             provideKey(environments, credential)
           )
@@ -93,9 +93,9 @@ const PublishableKeyInQueryLive = Layer.effect(
   PublishableKeyInQuery,
   Effect.map(makeByPublishableKey, (byKey) =>
     PublishableKeyInQuery.of({
-      publishableKeyInQuery: (answer, { credential }) =>
+      publishableKeyInQuery: (handler, { credential }) =>
         Effect.flatMap(byKey(credential), (environment) =>
-          Effect.provideService(answer, CurrentEnvironment, environment)
+          Effect.provideService(handler, CurrentEnvironment, environment)
         )
     })
   )
@@ -115,13 +115,13 @@ const SecretKeyLive = Layer.effect(
     const environments = yield* Environments
     const throttles = yield* Throttles
     return SecretKey.of({
-      secretKey: Effect.fnUntraced(function* (answer, { credential, endpoint }) {
+      secretKey: Effect.fnUntraced(function* (handler, { credential, endpoint }) {
         const known = yield* KnownCaller
         if (known !== undefined) {
           const { actor, environment } = known
           const keyId = actor.kind === "key" ? actor.id : undefined
           yield* takeCallerRate(throttles, endpoint, environment.environmentId, keyId)
-          return yield* answer.pipe(
+          return yield* handler.pipe(
             Effect.provideService(CurrentEnvironment, environment),
             Effect.provideService(CurrentActor, actor)
           )
@@ -130,7 +130,7 @@ const SecretKeyLive = Layer.effect(
         yield* takeToken(throttles, callerThrottles.secretKey, `key:${environment.keyId}`)
         const { environmentId, keyId } = environment
         yield* takeCallerRate(throttles, endpoint, environmentId, keyId)
-        return yield* answer.pipe(
+        return yield* handler.pipe(
           Effect.provideService(CurrentEnvironment, environment),
           Effect.provideService(CurrentActor, actorOf(environment)),
           provideKey(environments, credential)
@@ -145,9 +145,9 @@ const AnyKeyLive = Layer.effect(
   AnyKey,
   Effect.map(makeByKey(["publishable", "secret"]), (byKey) =>
     AnyKey.of({
-      anyKey: (answer, { credential }) =>
+      anyKey: (handler, { credential }) =>
         Effect.flatMap(byKey(credential), (environment) =>
-          answer.pipe(
+          handler.pipe(
             Effect.provideService(CurrentEnvironment, environment),
             Effect.provideService(CurrentKey, environment)
           )
@@ -210,9 +210,9 @@ const PlayerTokenLive = Layer.effect(
     const byToken = yield* makeByPlayerToken
     const watchPlayer = yield* makeWatchPlayer
     return PlayerToken.of({
-      playerToken: Effect.fnUntraced(function* (answer, { credential, endpoint }) {
+      playerToken: Effect.fnUntraced(function* (handler, { credential, endpoint }) {
         const { check, player } = yield* byToken(Redacted.value(credential), endpoint)
-        return yield* answer.pipe(
+        return yield* handler.pipe(
           Effect.provideService(CurrentPlayer, player),
           provideCredentials(check, watchPlayer(player))
         )
@@ -229,13 +229,13 @@ const OptionalPlayerTokenLive = Layer.effect(
     const byToken = yield* makeByPlayerToken
     const watchPlayer = yield* makeWatchPlayer
     return OptionalPlayerToken.of(
-      Effect.fnUntraced(function* (answer, { endpoint }) {
+      Effect.fnUntraced(function* (handler, { endpoint }) {
         const { authorization } = (yield* HttpServerRequest.HttpServerRequest).headers
         if (authorization === undefined) {
-          return yield* Effect.provideService(answer, OptionalPlayer, undefined)
+          return yield* Effect.provideService(handler, OptionalPlayer, undefined)
         }
         const { check, player } = yield* byToken(bearer.exec(authorization)?.[1] ?? "", endpoint)
-        return yield* answer.pipe(
+        return yield* handler.pipe(
           Effect.provideService(OptionalPlayer, player),
           provideCredentials(check, watchPlayer(player))
         )
@@ -251,13 +251,13 @@ const PlayerInPathLive = Layer.effect(
   PlayerInPath,
   Effect.map(PlayerRepository, (players) =>
     PlayerInPath.of(
-      Effect.fnUntraced(function* (answer) {
+      Effect.fnUntraced(function* (handler) {
         const { environmentId } = yield* CurrentEnvironment
         const { playerId } = yield* HttpRouter.params
         if (!isPlayerId(playerId)) return yield* new PlayerNotFound()
         const found = Option.getOrUndefined(yield* players.find(environmentId, playerId))
         if (found === undefined) return yield* new PlayerNotFound()
-        return yield* Effect.provideService(answer, CurrentPlayer, {
+        return yield* Effect.provideService(handler, CurrentPlayer, {
           environmentId,
           playerId,
           isGuest: found.isGuest,
@@ -275,12 +275,12 @@ const FeatureGateLive = Layer.effect(
   Effect.gen(function* () {
     const configs = yield* Configs
     return FeatureGate.of(
-      Effect.fnUntraced(function* (answer, { endpoint }) {
+      Effect.fnUntraced(function* (handler, { endpoint }) {
         const feature = Context.get(endpoint.annotations, RequiredFeature)
-        if (feature === undefined) return yield* answer
+        if (feature === undefined) return yield* handler
         const { environmentId } = yield* CurrentEnvironment
         yield* Effect.provideService(requireFeature(environmentId, feature), Configs, configs)
-        return yield* answer
+        return yield* handler
       })
     )
   })

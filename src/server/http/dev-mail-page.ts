@@ -48,7 +48,7 @@ const pageOf = (mails: ReadonlyArray<StoredMail>) =>
     body: `<h1>Mail</h1>${mails.map(articleOf).join("") || "<p>There is none yet.</p>"}`
   })
 
-const makeAnswer = Effect.gen(function* () {
+const makePage = Effect.gen(function* () {
   const mailer = yield* Mailer
   return Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -62,6 +62,6 @@ export const DevMailPage = Layer.unwrap(
   Effect.gen(function* () {
     const { mail, production } = yield* Settings
     if (production || mail.smtpUrl !== undefined) return Layer.empty
-    return HttpRouter.add("GET", devMailPath, yield* makeAnswer)
+    return HttpRouter.add("GET", devMailPath, yield* makePage)
   })
 )

@@ -50,14 +50,14 @@ const DeveloperSessionLive = Layer.effect(
     const dashboard = yield* makeDashboardSession
     const throttles = yield* Throttles
     return DeveloperSession.of({
-      developerSession: Effect.fnUntraced(function* (answer, { credential }) {
+      developerSession: Effect.fnUntraced(function* (handler, { credential }) {
         const request = yield* HttpServerRequest.HttpServerRequest
         const bearer = Redacted.value(credential)
         const token = bearer === "" ? dashboard.tokenOf(request) : bearer
         const verified = sessions.verify(token ?? "")
         const developer = yield* verified
         yield* takeToken(throttles, developerApi, `developer:${developer.developerId}`)
-        return yield* answer.pipe(
+        return yield* handler.pipe(
           Effect.provideService(CurrentDeveloper, developer),
           Effect.provideService(CurrentActor, actorOf(developer)),
           provideCredentials(Effect.asVoid(verified))
@@ -76,14 +76,14 @@ const OptionalDeveloperSessionLive = Layer.effect(
     const sessions = yield* DeveloperSessions
     const dashboard = yield* makeDashboardSession
     return OptionalDeveloperSession.of(
-      Effect.fnUntraced(function* (answer) {
+      Effect.fnUntraced(function* (handler) {
         const request = yield* HttpServerRequest.HttpServerRequest
         const { authorization } = request.headers
         const token =
           authorization === undefined ? dashboard.tokenOf(request) : bearer.exec(authorization)?.[1]
         const developer = yield* Effect.option(sessions.verify(token ?? ""))
         return yield* Effect.provideService(
-          answer,
+          handler,
           OptionalDeveloper,
           Option.getOrUndefined(developer)
         )
@@ -98,11 +98,11 @@ const keyForm = /^[ps]k_[A-Za-z0-9_-]{43}$/
 const SessionOnlyLive = Layer.succeed(
   SessionOnly,
   SessionOnly.of(
-    Effect.fnUntraced(function* (answer) {
+    Effect.fnUntraced(function* (handler) {
       const { headers } = yield* HttpServerRequest.HttpServerRequest
       const hasKey = keyForm.test(headers["x-svc-key"] ?? "")
       const hasSession = headers["authorization"]?.startsWith("Bearer kds_") === true
-      return yield* hasKey && !hasSession ? new NotFound() : answer
+      return yield* hasKey && !hasSession ? new NotFound() : handler
     })
   )
 )
@@ -118,14 +118,14 @@ const ProjectMemberLive = Layer.effect(
   Effect.gen(function* () {
     const members = yield* MemberRepository
     return ProjectMember.of(
-      Effect.fnUntraced(function* (answer, { endpoint }) {
+      Effect.fnUntraced(function* (handler, { endpoint }) {
         const { developerId } = yield* CurrentDeveloper
         const { projectId } = yield* HttpRouter.params
         if (!isProjectId(projectId)) return yield* new NotFound()
         const evenDeleted = Context.get(endpoint.annotations, OpenToDeleted)
         const find = orNotFound(members.project({ developerId, projectId, evenDeleted }))
         const found = yield* find
-        return yield* answer.pipe(
+        return yield* handler.pipe(
           Effect.provideService(CurrentProject, found),
           provideCredentials(Effect.asVoid(find))
         )
@@ -140,14 +140,14 @@ const EnvironmentMemberLive = Layer.effect(
     const members = yield* MemberRepository
     const throttles = yield* Throttles
     return EnvironmentMember.of(
-      Effect.fnUntraced(function* (answer, { endpoint }) {
+      Effect.fnUntraced(function* (handler, { endpoint }) {
         const { developerId } = yield* CurrentDeveloper
         const { env, projectId } = yield* HttpRouter.params
         if (!isProjectId(projectId) || !isEnvironmentName(env)) return yield* new NotFound()
         const find = orNotFound(members.environment({ developerId, projectId, env }))
         const found = yield* find
         yield* takeCallerRate(throttles, endpoint, found.environmentId, undefined)
-        return yield* answer.pipe(
+        return yield* handler.pipe(
           Effect.provideService(CurrentEnvironment, found),
           provideCredentials(Effect.asVoid(find))
         )

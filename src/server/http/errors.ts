@@ -139,7 +139,7 @@ const isClientAbort = <E>({ reasons }: Cause.Cause<E>): boolean =>
  * propagates. When the service stops, the response is 503. It logs a defect with its cause and the
  * request id.
  */
-export const answerFailure = <E>(
+export const respondToFailure = <E>(
   cause: Cause.Cause<E>,
   request: HttpServerRequest.HttpServerRequest,
   requestId: string
@@ -153,7 +153,7 @@ export const answerFailure = <E>(
     failure instanceof CredentialRefused ? refusedAnew(failure) : requestFault(failure)
   if (refusal !== undefined) return Effect.succeed(refusal)
   const unreachable = isUnreachable(failure)
-  const answer = unreachable
+  const reported = unreachable
     ? errorResponse(Unavailable, new Unavailable())
     : errorResponse(InternalError, new InternalError({ details: { requestId } }))
   const log = unreachable
@@ -161,6 +161,6 @@ export const answerFailure = <E>(
     : Effect.logError("Failed to handle a request", cause)
   return log.pipe(
     Effect.annotateLogs({ method: request.method, route: routeOf(request.method, request.url) }),
-    Effect.as(answer)
+    Effect.as(reported)
   )
 }

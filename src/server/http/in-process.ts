@@ -18,7 +18,7 @@ import { InProcessApi } from "#rpc/in-process"
 import { http } from "#rpc/limits"
 import { isOpenTo } from "#rpc/operations"
 import { InProcess, KnownCaller } from "#server/platform/in-process"
-import { answerFailure, errorResponse } from "./errors.ts"
+import { respondToFailure, errorResponse } from "./errors.ts"
 import { BodyTooLarge, checkBody, ChecksNumbers, unreadable } from "./request-bodies.ts"
 import { routerConfig } from "./routes.ts"
 
@@ -93,7 +93,7 @@ export const InProcessLive = Layer.effectDiscard(
         const requestId = `${prefix}-call-${calls}`
         boundBody(request)
         return yield* serve.pipe(
-          Effect.catchCause((cause) => Effect.orDie(answerFailure(cause, request, requestId))),
+          Effect.catchCause((cause) => Effect.orDie(respondToFailure(cause, request, requestId))),
           Effect.annotateLogs({ requestId })
         )
       })

@@ -16,7 +16,7 @@ import { RequestCounts } from "#server/platform/request-counts"
 import { givenRequestId } from "#server/platform/request-errors"
 import { makeAccessLog } from "./access-log.ts"
 import { CompactMessage } from "./compact-message.ts"
-import { answerFailure, rejectEncoded, rejectMalformed } from "./errors.ts"
+import { respondToFailure, rejectEncoded, rejectMalformed } from "./errors.ts"
 import { withMissingPage } from "./missing-page.ts"
 import { makeBoundBody } from "./request-bodies.ts"
 import { makeBoundResponse } from "./unread-responses.ts"
@@ -84,7 +84,7 @@ export const EdgeMiddleware = HttpRouter.middleware(
         boundBody(request)
         return Effect.annotateLogs(
           Effect.map(
-            Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId)),
+            Effect.catchCause(cors(router), (cause) => respondToFailure(cause, request, requestId)),
             (response) => boundResponse(request, withMissingPage(request, response))
           ),
           { requestId }

@@ -47,8 +47,8 @@ export const ServerWithSmallContext = Layer.effect(
   Effect.map(HttpServer.HttpServer, (server) =>
     HttpServer.make({
       address: server.address,
-      serve: (answer) =>
-        Effect.updateContext(server.serve(answer), (context: Context.Context<Scope.Scope>) =>
+      serve: (handler) =>
+        Effect.updateContext(server.serve(handler), (context: Context.Context<Scope.Scope>) =>
           Context.pick(Scope.Scope, ...references)(context)
         )
     })

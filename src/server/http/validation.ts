@@ -49,14 +49,14 @@ const readable = (response: HttpServerResponse.HttpServerResponse) =>
 
 /** Applies what the endpoint says of its body: its limit, unless it is the usual one, and its numbers. */
 const withBodyRules = <A, E, R>(
-  answer: Effect.Effect<A, E, R>,
+  handler: Effect.Effect<A, E, R>,
   { annotations, method }: HttpApiEndpoint.Top
 ) => {
   const max = Context.get(annotations, BodyMaxBytes)
   const limited =
     max === http.bodyMaxBytes
-      ? answer
-      : Effect.provideService(answer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(max))
+      ? handler
+      : Effect.provideService(handler, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(max))
   return method === "GET" || Context.get(annotations, KeepsBodyText)
     ? limited
     : Effect.provideService(limited, ChecksNumbers, true)
@@ -82,8 +82,8 @@ const emptyAsObject = Effect.map(HttpServerRequest.HttpServerRequest, (request) 
 /** The innermost middleware of every endpoint. */
 export const RequestsLive = Layer.succeed(
   Requests,
-  Requests.of((answer, { endpoint }) => {
-    const decoded = takesEmptyBody(endpoint) ? Effect.andThen(emptyAsObject, answer) : answer
+  Requests.of((handler, { endpoint }) => {
+    const decoded = takesEmptyBody(endpoint) ? Effect.andThen(emptyAsObject, handler) : handler
     return Effect.flatMap(Effect.catch(withBodyRules(decoded, endpoint), unreadable), readable)
   })
 )

@@ -235,7 +235,7 @@ export abstract class EntityLink<
   }
 
   /** The commands without a reply. */
-  protected get unanswered(): ReadonlyArray<Command> {
+  protected get unreplied(): ReadonlyArray<Command> {
     return Array.from(this.#pending.values(), ({ command }) => command)
   }
 

@@ -31,9 +31,9 @@ const watchError = (error: CodedError): CodedError =>
  */
 export const mustReportLoss = (
   { connectionId }: Pick<RoomSubscriber, "connectionId">,
-  unanswered: ReadonlyArray<Command>
+  unreplied: ReadonlyArray<Command>
 ): boolean =>
-  !unanswered.some((command) => command.t === "leave" && command.connectionId === connectionId)
+  !unreplied.some((command) => command.t === "leave" && command.connectionId === connectionId)
 
 interface RoomLinkOptions extends LinkOptions<RoomClient, LocalRooms["Service"]> {
   readonly remote: RemoteRooms
@@ -209,9 +209,9 @@ export class RoomLink
     const members = Array.from(this.#members.values())
     this.#members.clear()
     const closed = Frame.of({ t: "room_closed", roomId: this.roomId, reason: "lost" })
-    const { unanswered } = this
+    const { unreplied } = this
     for (const member of members) {
-      if (wasLost && mustReportLoss(member, unanswered)) member.sink.push(closed)
+      if (wasLost && mustReportLoss(member, unreplied)) member.sink.push(closed)
       member.unseated(this.roomId)
     }
     this.end(new RoomNotFound())

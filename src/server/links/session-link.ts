@@ -72,17 +72,17 @@ export class SessionLink extends EntityLink<
   /** Sends a command and waits for the reply; fails with `noReply` when it is overdue. */
   requestWithDeadline(command: PlayerSessionCommand): Effect.Effect<SessionData, CodedError> {
     return Effect.callback((resume) => {
-      const answered = this.options.deadline(() => {
+      const replied = this.options.deadline(() => {
         resume(Effect.fail(noReply))
         this.closeIfIdle()
       })
       this.send(command, (result) => {
-        answered()
+        replied()
         resume(result.ok ? Effect.succeed(result.data) : Effect.fail(result.error))
         this.closeIfIdle()
       })
       return Effect.sync(() => {
-        answered()
+        replied()
         this.closeIfIdle()
       })
     })

@@ -58,10 +58,10 @@ const watchCheck = (check: Credentials["check"]): WatchCredentials =>
 /** Adds credentials that were checked just now to those of the request. */
 export const provideCredentials =
   (check: Credentials["check"], watch: WatchCredentials = watchCheck(check)) =>
-  <A, E, R>(answer: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  <A, E, R>(handler: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.withFiber((fiber) => {
       const before = fiber.getRef(RequestCredentials)
-      return Effect.provideService(answer, RequestCredentials, {
+      return Effect.provideService(handler, RequestCredentials, {
         checkedAt: Math.min(before.checkedAt, monotonicMillis(fiber.getRef(Clock.Clock))()),
         check: Effect.andThen(before.check, check),
         watch: watchBoth(before.watch, watch)

@@ -9,14 +9,14 @@ import { type LookupAddress, lookup, Resolver } from "node:dns"
 /** Finds all addresses of a host name; the signal ends the search. */
 export type Resolve = (
   hostname: string,
-  answer: (error: Error | null, addresses: ReadonlyArray<LookupAddress>) => void,
+  callback: (error: Error | null, addresses: ReadonlyArray<LookupAddress>) => void,
   signal: AbortSignal
 ) => void
 
 /** Resolves a name by the system, with its hosts file and search domains. */
-export const resolveBySystem: Resolve = (hostname, answer) =>
+export const resolveBySystem: Resolve = (hostname, callback) =>
   // With an error, Node passes no addresses at all, whatever its type says.
-  lookup(hostname, { all: true }, (error, addresses) => answer(error, error ? [] : addresses))
+  lookup(hostname, { all: true }, (error, addresses) => callback(error, error ? [] : addresses))
 
 /** Milliseconds until a query is repeated, and how often it is sent. */
 const queries = { timeout: 1000, tries: 3 } as const
@@ -30,7 +30,7 @@ const resolutionDelayMillis = 50
  */
 export const resolveByDns =
   (servers?: ReadonlyArray<string>): Resolve =>
-  (hostname, answer, signal) => {
+  (hostname, callback, signal) => {
     const resolver = new Resolver(queries)
     if (servers !== undefined) resolver.setServers(servers)
     const found: Array<LookupAddress> = []
@@ -41,7 +41,7 @@ export const resolveByDns =
     const finish = () => {
       clearTimeout(delay)
       signal.removeEventListener("abort", cancel)
-      answer(found.length > 0 ? null : failure, found)
+      callback(found.length > 0 ? null : failure, found)
     }
     const receive = (family: 4 | 6) => (error: Error | null, addresses: ReadonlyArray<string>) => {
       pending -= 1

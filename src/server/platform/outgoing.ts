@@ -5,7 +5,7 @@
  * URLs must be `https`, except for a server on the developer's own machine where that is allowed.
  *
  * Tenants share the requests under way. The timeout of a request begins when it is sent. A request
- * that this process could not make or wait for fails with `unavailable`. That is no answer of the
+ * that this process could not make or wait for fails with `unavailable`. That is no response of the
  * other server, and must not count as one.
  */
 import {
@@ -32,7 +32,7 @@ import { currentTenant } from "./tenant.ts"
  * environment full, gets 503 `unavailable`.
  */
 export const outgoingLimits = {
-  answerMaxBytes: 64 * KiB,
+  responseMaxBytes: 64 * KiB,
   webhooks: {
     permits: 1024,
     share: 1,
@@ -72,7 +72,7 @@ export interface OutgoingRequest {
   readonly body?: string | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMillis: number
-  readonly answerMaxBytes: number
+  readonly responseMaxBytes: number
   readonly targets: TargetPolicy
 }
 
@@ -160,20 +160,20 @@ const refused = (what: string) => Result.fail(new OutgoingError({ message: `The 
 /** DNS look-up for a connection: resolves once, checks the addresses, and connects to those. */
 export const guardedLookup =
   (resolve: Resolve, allowLoopback: boolean, signal: AbortSignal): LookupFunction =>
-  (hostname, options, answer) =>
+  (hostname, options, callback) =>
     resolve(
       hostname,
       (error, addresses) => {
         const [first] = addresses
         if (error !== null || first === undefined) {
-          return answer(error ?? new Error(`${hostname} has no address`), "")
+          return callback(error ?? new Error(`${hostname} has no address`), "")
         }
         // A private address among public ones may be an attack, so refuse all.
         if (!addresses.every(({ address }) => mayConnect(address, allowLoopback))) {
-          return answer(new Error("The address is not public"), "")
+          return callback(new Error("The address is not public"), "")
         }
-        if (options.all === true) answer(null, [...addresses])
-        else answer(null, first.address, first.family)
+        if (options.all === true) callback(null, [...addresses])
+        else callback(null, first.address, first.family)
       },
       signal
     )
@@ -231,13 +231,13 @@ const wasBusySince = (start: EventLoopUtilization): boolean =>
   performance.eventLoopUtilization(start).utilization > busyShare
 
 const withTimeout = <A>(
-  answer: Effect.Effect<A, RequestError>,
+  exchange: Effect.Effect<A, RequestError>,
   { timeoutMillis }: OutgoingRequest
 ): Effect.Effect<A, RequestError> =>
   Effect.suspend(() => {
     const start = performance.eventLoopUtilization()
-    const message = `No answer within ${timeoutMillis} ms`
-    return Effect.timeoutOrElse(answer, {
+    const message = `No response within ${timeoutMillis} ms`
+    return Effect.timeoutOrElse(exchange, {
       duration: timeoutMillis,
       orElse: () =>
         Effect.suspend(() =>
@@ -278,19 +278,19 @@ const postBy = Effect.fnUntraced(function* (
   request: Outgoing["Service"]["request"],
   { allowLoopback, body, headers, timeoutMillis, url }: OutgoingPost
 ) {
-  const { answerMaxBytes } = outgoingLimits
-  const answer = yield* request({
+  const { responseMaxBytes } = outgoingLimits
+  const response = yield* request({
     purpose: "webhooks",
     url,
     body,
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
     timeoutMillis,
-    answerMaxBytes,
+    responseMaxBytes,
     targets: allowLoopback ? "loopback" : "public"
   })
-  if (answer.status >= 200 && answer.status <= 299) return answer.body
-  return yield* new OutgoingError({ message: `The answer was ${answer.status}` })
+  if (response.status >= 200 && response.status <= 299) return response.body
+  return yield* new OutgoingError({ message: `The response was ${response.status}` })
 })
 
 /**
@@ -323,7 +323,7 @@ const isOfResolver = ({ syscall }: NodeJS.ErrnoException): boolean =>
 /** Sends one request and reads its response; an interruption closes the connection. */
 const exchange = (
   url: URL,
-  { answerMaxBytes, body, headers, method }: OutgoingRequest,
+  { responseMaxBytes, body, headers, method }: OutgoingRequest,
   { http, https, lookup }: Path
 ) =>
   Effect.callback<OutgoingResponse, RequestError>((resume) => {
@@ -336,20 +336,20 @@ const exchange = (
       ...(lookup === undefined ? {} : { lookup: lookup(ended.signal) })
     }
     const onResponse = (response: IncomingMessage) => {
-      const { headers: answerHeaders, statusCode: status = 0 } = response
+      const { headers: responseHeaders, statusCode: status = 0 } = response
       const chunks: Array<Buffer> = []
       let bytes = 0
       response.on("data", (chunk: Buffer) => {
         bytes += chunk.length
-        if (bytes <= answerMaxBytes) return chunks.push(chunk)
+        if (bytes <= responseMaxBytes) return chunks.push(chunk)
         // Fail before destroying: a finished response emits no further error.
-        fail(new OutgoingError({ message: `The answer is over ${answerMaxBytes} bytes` }))
+        fail(new OutgoingError({ message: `The response is over ${responseMaxBytes} bytes` }))
         request.destroy()
       })
       response.on("error", (error) => fail(errorOf(error)))
       response.on("end", () => {
         const text = Buffer.concat(chunks).toString("utf8")
-        resume(Effect.succeed({ status, headers: answerHeaders, body: text }))
+        resume(Effect.succeed({ status, headers: responseHeaders, body: text }))
       })
     }
     const request =

@@ -16,7 +16,7 @@ export class TextRecordError extends Data.TaggedError("TextRecordError")<{
 /** Milliseconds until a query is repeated, and how often it is sent. */
 const queries = { timeout: 1000, tries: 2 } as const
 
-/** The answer that there are none. */
+/** The response that there are none. */
 const noRecords: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"])
 
 /** Finds the values of the TXT records of a name, from these name servers or those of the system. */

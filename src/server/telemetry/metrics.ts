@@ -66,7 +66,7 @@ export const MetricsRoute = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const { metricsToken, production } = yield* Settings
     const context = yield* Effect.context<never>()
-    const answer = Effect.map(Effect.provideContext(exposition, context), (text) =>
+    const page = Effect.map(Effect.provideContext(exposition, context), (text) =>
       HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
     )
     yield* router.add(
@@ -75,10 +75,10 @@ export const MetricsRoute = HttpRouter.use(
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
         if (metricsToken === undefined) {
           const isOpen = !production && isLocalRequest(request)
-          return isOpen ? answer : Effect.succeed(errorResponse(NotFound, new NotFound()))
+          return isOpen ? page : Effect.succeed(errorResponse(NotFound, new NotFound()))
         }
         return mayRead(metricsToken, request.headers["authorization"])
-          ? answer
+          ? page
           : Effect.succeed(errorResponse(Unauthorized, new Unauthorized()))
       })
     )

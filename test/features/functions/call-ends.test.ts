@@ -140,7 +140,7 @@ layer(withFunctions(), live)("ends of calls", (it) => {
         assert.strictEqual(answer.status, 500, name)
         if (method === "GET") assert.strictEqual(codeOf(answer.text), "function_error")
       }
-      yield* isLogged("The answer of the function is not valid HTTP. Parse Error")
+      yield* isLogged("The response of the function is not valid HTTP. Parse Error")
     })
   )
 

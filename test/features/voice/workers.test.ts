@@ -166,7 +166,7 @@ describe("the media processes of a runner", () => {
         )
         return sent.filter((fiber) => fiber.pollUnsafe() === undefined)
       })
-      const { permits } = mediaLimits.processAnswers
+      const { permits } = mediaLimits.waitingAnswers
       const waiting = yield* answer(one, permits)
       assert.isAtLeast(waiting.length, permits / 2)
       assert.isBelow(waiting.length, permits)

@@ -91,8 +91,8 @@ export const TopUp = ({ refresh }: { readonly refresh: () => void }) => {
               cancelUrl: returnUrl("cancelled")
             }
             const headers = { "idempotency-key": `${key.current}-${body.amount}` }
-            const answer = await ask("POST /v1/money/prepaid/checkout", { body, headers })
-            setCheckout(answer.checkout)
+            const { checkout } = await ask("POST /v1/money/prepaid/checkout", { body, headers })
+            setCheckout(checkout)
           }}
         >
           <Field

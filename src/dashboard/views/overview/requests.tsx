@@ -14,14 +14,14 @@ type Counts = Course["minutes"]
 const spans = ["hour", "day"] as const
 
 const parts = [
-  { name: "answered", tone: "" },
+  { name: "succeeded", tone: "" },
   { name: "clientErrors", tone: "amber" },
   { name: "serverErrors", tone: "red" }
 ] as const
 
 /** Counts of the requests answered without an error, with 4xx and with 5xx. */
 const partsOf = ({ clientErrors, requests, serverErrors }: Counts[number]) => ({
-  answered: requests - clientErrors - serverErrors,
+  succeeded: requests - clientErrors - serverErrors,
   clientErrors,
   serverErrors
 })

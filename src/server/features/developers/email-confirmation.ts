@@ -21,7 +21,7 @@ import { renderMail, verificationLinkSeconds } from "#server/platform/mail/templ
 import { mailLimits } from "#server/platform/mail/transport"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
-import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
+import { type Keep, type RepeatError, SpentResponses } from "#server/platform/spent-responses"
 import { Throttles } from "#server/platform/throttles"
 import { Ledger } from "../money/ledger.ts"
 import { spendingOf } from "./kept-session.ts"
@@ -66,7 +66,7 @@ const invalid = new InvalidToken({ message: "The link was used or has expired." 
 const Kept = Schema.Struct({ developerId: DeveloperId })
 
 const makeEmailConfirmation = Effect.gen(function* () {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const confirmEmail = yield* makeConfirmEmail
   const developers = yield* DeveloperRepository
   const emails = yield* DeveloperEmailRepository
@@ -124,7 +124,7 @@ const makeEmailConfirmation = Effect.gen(function* () {
       key: string | undefined
     ) {
       const request = spendingOf("POST /v1/developers/email/verify", token, token, key)
-      return yield* answers.once(request, Kept, {
+      return yield* responses.once(request, Kept, {
         spend: (keep) => confirm(token, keep),
         repeat: ({ developerId }) => developerOf(developerId)
       })

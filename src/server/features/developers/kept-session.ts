@@ -1,8 +1,8 @@
-/** What a repeated sign-in of a developer needs, and the answer made from it. */
+/** What a repeated sign-in of a developer needs, and the response made from it. */
 import { Effect, Option, Schema } from "effect"
 import { type DeveloperSignedIn, InviteOutcome } from "#rpc/developers"
 import { DeveloperRepository } from "#sql/developers/repository"
-import type { SpendingRequest } from "#server/platform/spent-answers"
+import type { SpendingRequest } from "#server/platform/spent-responses"
 import { DeveloperSessions } from "./sessions.ts"
 import { viewOf } from "./view.ts"
 

@@ -30,7 +30,7 @@ import { DeveloperId, DeveloperSessionId } from "#rpc/ids"
 import { DeveloperRepository } from "#sql/developers/repository"
 import { makeTransaction } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
-import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
+import { type Keep, type RepeatError, SpentResponses } from "#server/platform/spent-responses"
 import type { ProviderSignIn } from "../oauth/clients.ts"
 import type { AuthorizationState } from "../oauth/flow-store.ts"
 import { makeRedirectFlow, redeemed } from "../oauth/redirect-flow.ts"
@@ -229,7 +229,7 @@ const makeSpend = Effect.fnUntraced(function* ({ results }: DeveloperFlows) {
 })
 
 const makeExchange = Effect.fnUntraced(function* (flows: DeveloperFlows) {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const { list } = yield* makeIdentities
   const repository = yield* DeveloperRepository
   const repeatSession = (yield* makeRepeatSession)(new InvalidCode())
@@ -254,7 +254,7 @@ const makeExchange = Effect.fnUntraced(function* (flows: DeveloperFlows) {
     key: string | undefined
   ) {
     const path = "POST /v1/developers/oauth/exchange"
-    return yield* answers.once(spendingOf(path, request.code, request, key), KeptExchange, {
+    return yield* responses.once(spendingOf(path, request.code, request, key), KeptExchange, {
       spend: (keep) => Effect.flatMap(spend(request, keep), Effect.fromResult),
       repeat
     })

@@ -29,7 +29,7 @@ import { DeveloperRepository, type NewDeveloper } from "#sql/developers/reposito
 import { makeTransaction } from "#server/platform/database"
 import { emailForms } from "#server/platform/email-forms"
 import { Passwords } from "#server/platform/passwords"
-import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
+import { type Keep, type RepeatError, SpentResponses } from "#server/platform/spent-responses"
 import { makeInvites } from "./invites.ts"
 import { KeptSession, keptSession, makeRepeatSession, spendingOf } from "./kept-session.ts"
 import { makeProofs, type Proof, wrongPassword } from "./reauthentication.ts"
@@ -122,7 +122,7 @@ export class DeveloperAccounts extends Context.Service<
 }
 
 const makeSignup = Effect.gen(function* () {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const { admit, create } = yield* makeCreateAccount
   const passwords = yield* Passwords
   const repeat = (yield* makeRepeatSession)(new EmailTaken())
@@ -166,7 +166,7 @@ const makeSignup = Effect.gen(function* () {
   ) {
     const { email, inviteCode = "", setupToken = "" } = request
     const secret = JSON.stringify([email, inviteCode, setupToken])
-    return yield* answers.once(spendingOf(signupPath, secret, request, key), KeptSession, {
+    return yield* responses.once(spendingOf(signupPath, secret, request, key), KeptSession, {
       spend: (keep) => spend(request, keep),
       repeat
     })
@@ -174,13 +174,13 @@ const makeSignup = Effect.gen(function* () {
 })
 
 const makeRedeemInvite = Effect.gen(function* () {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const { redeem } = yield* makeInvites
   const transaction = yield* makeTransaction
   return ({ developerId }: DeveloperCaller, code: string, key: string | undefined) => {
     const secret = JSON.stringify([developerId, code])
     const request = spendingOf("POST /v1/developers/me/invite-code", secret, code, key)
-    return answers.once(request, InviteCredit, {
+    return responses.once(request, InviteCredit, {
       spend: (keep) => transaction(Effect.tap(redeem(developerId, code), (credit) => keep(credit))),
       repeat: Effect.succeed
     })
@@ -210,7 +210,7 @@ const makeRowOf = Effect.map(DeveloperRepository, (repository) =>
 )
 
 const makeAccess = Effect.gen(function* () {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const repository = yield* DeveloperRepository
   const passwords = yield* Passwords
   const sessions = yield* DeveloperSessions
@@ -265,7 +265,7 @@ const makeAccess = Effect.gen(function* () {
       password: string
     ) {
       const request = proofRequest("POST /v1/developers/me/password", caller, proof, password)
-      return yield* answers.once(request, Schema.Null, {
+      return yield* responses.once(request, Schema.Null, {
         spend: (keep) => setPassword(caller, proof, password, keep),
         repeat: () => Effect.map(rowOf(caller), viewOf)
       })
@@ -274,7 +274,7 @@ const makeAccess = Effect.gen(function* () {
 })
 
 const makeIdentities = Effect.gen(function* () {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const repository = yield* DeveloperRepository
   const proofs = yield* makeProofs
   const transaction = yield* makeTransaction
@@ -315,7 +315,7 @@ const makeIdentities = Effect.gen(function* () {
     ) {
       const path = "DELETE /v1/developers/me/identities"
       const request = proofRequest(path, caller, proof, provider)
-      return yield* answers.once(request, Schema.Null, {
+      return yield* responses.once(request, Schema.Null, {
         spend: Effect.fnUntraced(function* (keep) {
           yield* proofs.check(yield* rowOf(caller), proof)
           yield* remove(caller, provider, proof, keep)

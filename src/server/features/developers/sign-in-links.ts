@@ -11,7 +11,7 @@ import { SignInLinkRepository } from "#sql/developers/sign-in-links"
 import { makeTransaction } from "#server/platform/database"
 import { awaitDatabase } from "#server/platform/database-start"
 import { randomSecret, sha256 } from "#server/platform/secrets"
-import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
+import { type Keep, type RepeatError, SpentResponses } from "#server/platform/spent-responses"
 import { Settings } from "#server/platform/settings/settings"
 import { KeptSession, keptSession, makeRepeatSession, spendingOf } from "./kept-session.ts"
 import { DeveloperSessions } from "./sessions.ts"
@@ -49,7 +49,7 @@ export class SignInLinks extends Context.Service<
       const { production } = yield* Settings
       const links = yield* SignInLinkRepository
       const demo = repository.findByEmail([demoEmail])
-      const answers = yield* SpentAnswers
+      const responses = yield* SpentResponses
       const repeat = (yield* makeRepeatSession)(expired)
       const transaction = yield* makeTransaction
       const spend = Effect.fnUntraced(function* (
@@ -80,7 +80,7 @@ export class SignInLinks extends Context.Service<
         }).pipe(Effect.provideService(SecureRandom.SecureRandom, random)),
         use: Effect.fn("SignInLinks.use")(function* (code, key) {
           const request = spendingOf("POST /dashboard/session/link", code, code, key)
-          return yield* answers.once(request, KeptSession, {
+          return yield* responses.once(request, KeptSession, {
             spend: Effect.fnUntraced(function* (keep) {
               const signedIn = yield* spend(code, keep)
               return Option.isSome(signedIn) ? signedIn.value : yield* expired

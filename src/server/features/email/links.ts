@@ -30,8 +30,8 @@ import {
   type Keep,
   type RepeatError,
   type SpendingRequest,
-  SpentAnswers
-} from "#server/platform/spent-answers"
+  SpentResponses
+} from "#server/platform/spent-responses"
 import { ProviderGrants } from "../oauth/grants.ts"
 import { playerView } from "../players/view.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
@@ -201,7 +201,7 @@ const Kept = Schema.Struct({ playerId: PlayerId })
 type KeepPlayer = Keep<typeof Kept.Type>
 
 const makeVerify = Effect.gen(function* () {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const players = yield* PlayerRepository
   const statuses = yield* PlayerStatusCache
   const transaction = yield* makeTransaction
@@ -229,7 +229,7 @@ const makeVerify = Effect.gen(function* () {
     key
   ) {
     const request = spendingOf(environmentId, "email/verify", token, key)
-    return yield* answers.once(request, Kept, {
+    return yield* responses.once(request, Kept, {
       spend: (keep) => verifyOnce(environmentId, token, keep),
       repeat: ({ playerId }) =>
         Effect.andThen(
@@ -243,7 +243,7 @@ const makeVerify = Effect.gen(function* () {
 })
 
 const makeReset = Effect.gen(function* () {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const codes = yield* SingleUseCodes
   const evictOthers = yield* makeEvictOthers
   const grants = yield* ProviderGrants
@@ -284,7 +284,7 @@ const makeReset = Effect.gen(function* () {
     key
   ) {
     const request = spendingOf(environmentId, "password/reset", token, key, password)
-    yield* answers.once(request, Kept, {
+    yield* responses.once(request, Kept, {
       spend: (keep) => resetOnce(environmentId, token, password, keep),
       repeat: ({ playerId }) => statuses.requireNotBanned(environmentId, playerId)
     })
@@ -294,7 +294,7 @@ const makeReset = Effect.gen(function* () {
 })
 
 const makeDisown = Effect.gen(function* () {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const codes = yield* SingleUseCodes
   const identities = yield* IdentityRepository
   const transaction = yield* makeTransaction
@@ -325,7 +325,7 @@ const makeDisown = Effect.gen(function* () {
     token: string,
     key: string | undefined
   ) {
-    yield* answers.once(spendingOf(environmentId, "email/disown", token, key), Kept, {
+    yield* responses.once(spendingOf(environmentId, "email/disown", token, key), Kept, {
       spend: (keep) => disownOnce(environmentId, token, keep),
       repeat: () => Effect.void
     })

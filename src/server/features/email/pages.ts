@@ -91,7 +91,7 @@ const form = document.querySelector("form"), message = document.querySelector("o
 const button = form.querySelector("button");
 const finish = (text) => { form.hidden = true; message.textContent = text; };
 const expired = "This link was used or has expired. Please request a new one.";
-// A reload repeats the request with this key, if its answer was lost.
+// A reload repeats the request with this key, if its response was lost.
 const keyName = "svc_repeat:" + token?.slice(-16);
 let repeatKey = crypto.getRandomValues(new Uint32Array(5)).join("-");
 try {

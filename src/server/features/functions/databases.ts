@@ -5,7 +5,7 @@ import { InvalidRequest } from "#rpc/errors/codes"
 import type { Migrations, Query } from "#rpc/functions/responses"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { FunctionsRuntime } from "./runtime.ts"
-import type { SqlAnswer } from "./stored-data.ts"
+import type { SqlResult } from "./stored-data.ts"
 import { hasSeveralStatements } from "./statements.ts"
 import type { RequireStore } from "./stores.ts"
 
@@ -30,7 +30,7 @@ const severalStatements = new InvalidRequest({
   }
 })
 
-const hasWritten = ({ columns, rowsAffected }: SqlAnswer): boolean =>
+const hasWritten = ({ columns, rowsAffected }: SqlResult): boolean =>
   rowsAffected > 0 || columns.length === 0
 
 /** Runs statements and migrations. Writes those that change data to the audit log. */
@@ -45,13 +45,13 @@ export const makeDatabases = Effect.fnUntraced(function* (requireStore: RequireS
     ) {
       if (hasSeveralStatements(sql)) return yield* severalStatements
       yield* requireStore(environment, binding, "db")
-      const answer = yield* runtime.query(environment.environmentId, binding, sql, params)
+      const result = yield* runtime.query(environment.environmentId, binding, sql, params)
       // The entry omits the statement: the log outlives the data, which it must not keep.
-      if (hasWritten(answer)) {
-        const { rowsAffected } = answer
+      if (hasWritten(result)) {
+        const { rowsAffected } = result
         yield* audit.record(environment, eventOf("functions.query", binding, { rowsAffected }))
       }
-      return answer
+      return result
     }),
     migrate: Effect.fn("Functions.migrate")(function* (
       environment: EnvironmentCaller,
@@ -59,12 +59,12 @@ export const makeDatabases = Effect.fnUntraced(function* (requireStore: RequireS
       { migrations }: Migrations
     ) {
       yield* requireStore(environment, binding, "db")
-      const answer = yield* runtime.migrate(environment.environmentId, binding, migrations)
-      if (answer.applied.length > 0) {
-        const details = { applied: answer.applied.slice(0, 20) }
+      const result = yield* runtime.migrate(environment.environmentId, binding, migrations)
+      if (result.applied.length > 0) {
+        const details = { applied: result.applied.slice(0, 20) }
         yield* audit.record(environment, eventOf("functions.migrate", binding, details))
       }
-      return answer
+      return result
     })
   }
 })

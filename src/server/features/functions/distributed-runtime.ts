@@ -14,7 +14,7 @@ import { DiskFailure, writing } from "./host/disk.ts"
 import { callError } from "./host/failures.ts"
 import { FunctionHosts, type LocalFunctions } from "./host/local.ts"
 import type { FunctionBundle } from "./program.ts"
-import { answers, type Failure, type Operation } from "./runners/operations.ts"
+import { results, type Failure, type Operation } from "./runners/operations.ts"
 import { FunctionRoutes } from "./runners/routes.ts"
 import {
   type CallFailure,
@@ -58,7 +58,7 @@ const unavailableRuntime = (
 
 const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFunctions) {
   const routes = yield* FunctionRoutes
-  const answer = <A, E>(
+  const operate = <A, E>(
     schema: Schema.Codec<A, unknown>,
     environmentId: EnvironmentId,
     operation: Operation,
@@ -90,30 +90,30 @@ const makeRuntime = Effect.fnUntraced(function* ({ context, hosts }: LocalFuncti
     settled: (environmentId) => Effect.ignore(routes.settled(environmentId)),
     query: (environmentId, binding, sql, params) => {
       const operation = { kind: "query", binding, sql, params } as const
-      return answer(answers.query, environmentId, operation, statementFailure)
+      return operate(results.query, environmentId, operation, statementFailure)
     },
     migrate: (environmentId, binding, migrations) => {
       const operation = { kind: "migrate", binding, migrations } as const
-      return answer(answers.migrate, environmentId, operation, storeFailure)
+      return operate(results.migrate, environmentId, operation, storeFailure)
     },
     entries: (environmentId, store, page) => {
       const operation = { kind: "entries", store, page } as const
-      return answer(answers.entries, environmentId, operation, storeFailure)
+      return operate(results.entries, environmentId, operation, storeFailure)
     },
     deleteEntries: (environmentId, store, selection) => {
       const operation = { kind: "deleteEntries", store, selection } as const
-      return answer(answers.deleteEntries, environmentId, operation, storeFailure)
+      return operate(results.deleteEntries, environmentId, operation, storeFailure)
     },
     scheduled: (environmentId, cron, scheduledTime) =>
       run(environmentId, { kind: "scheduled", cron, scheduledTime }),
     deliver: (environmentId, queue, messages) => {
       const operation = { kind: "deliver", queue, messages } as const
-      return answer(answers.deliver, environmentId, operation, callFailure)
+      return operate(results.deliver, environmentId, operation, callFailure)
     },
     hook: (environmentId, hook, payload) =>
       run(environmentId, { kind: "hook", hook, payload: jsonOf(payload) }),
     resources: (environmentId) =>
-      answer(answers.resources, environmentId, { kind: "resources" }, unavailableFailure),
+      operate(results.resources, environmentId, { kind: "resources" }, unavailableFailure),
     stop: (environmentId) =>
       Effect.promise(() => hosts.close(environmentId, functionRuntime.drainMillis)),
     purge: (environmentId) =>

@@ -48,17 +48,17 @@ export const makeEntries = Effect.fnUntraced(function* (requireStore: RequireSto
       yield* requireStore(environment, binding, type)
       const selection = name === undefined ? { prefix } : { name }
       const store = { type, binding }
-      const answer = yield* runtime.deleteEntries(environment.environmentId, store, selection)
+      const result = yield* runtime.deleteEntries(environment.environmentId, store, selection)
       // The entry omits the names: the log outlives the data, which it must not keep.
-      if (answer.deleted > 0) {
-        const { deleted } = answer
+      if (result.deleted > 0) {
+        const { deleted } = result
         yield* audit.record(environment, {
           action: "functions.entriesDelete",
           target: { kind: "functionStore", id: binding },
           details: { deleted }
         })
       }
-      return answer
+      return result
     })
   return {
     keys: list("kv"),

@@ -24,12 +24,12 @@ export const FunctionsGateLive = Layer.effect(
     const repository = yield* FunctionsRepository
     const { unavailable } = yield* FunctionsRuntime
     return FunctionsGate.of(
-      Effect.fnUntraced(function* (answer, { endpoint }) {
-        if (!Context.get(endpoint.annotations, RequiresFunctions)) return yield* answer
+      Effect.fnUntraced(function* (handler, { endpoint }) {
+        if (!Context.get(endpoint.annotations, RequiresFunctions)) return yield* handler
         if (unavailable !== undefined) return yield* unavailableFor(unavailable)
         const { environmentId } = yield* CurrentEnvironment
         const { enabled } = yield* repository.find(environmentId)
-        return yield* enabled ? answer : disabled
+        return yield* enabled ? handler : disabled
       })
     )
   })

@@ -26,9 +26,9 @@ import type {
   FunctionHook,
   FunctionResources,
   Migration,
-  MigrationAnswer,
+  MigrationResult,
   QueuedMessage,
-  SqlAnswer,
+  SqlResult,
   SqlValue,
   ValidatedFunction
 } from "./stored-data.ts"
@@ -71,7 +71,7 @@ export class FunctionsRuntime extends Context.Service<
       binding: string,
       sql: string,
       params: ReadonlyArray<SqlValue>
-    ) => Effect.Effect<SqlAnswer, SqlError | NotRunning | FunctionCpuExceeded>
+    ) => Effect.Effect<SqlResult, SqlError | NotRunning | FunctionCpuExceeded>
     /** Lists keys or files of a store of the live version. */
     readonly entries: (
       environmentId: EnvironmentId,
@@ -89,7 +89,7 @@ export class FunctionsRuntime extends Context.Service<
       environmentId: EnvironmentId,
       binding: string,
       migrations: ReadonlyArray<Migration>
-    ) => Effect.Effect<MigrationAnswer, NotRunning | FunctionCpuExceeded>
+    ) => Effect.Effect<MigrationResult, NotRunning | FunctionCpuExceeded>
     /** Calls `scheduled` of the live version; `scheduledTime` is in milliseconds since 1970. */
     readonly scheduled: (
       environmentId: EnvironmentId,

@@ -28,7 +28,7 @@ export const FunctionsServerApiLive = Layer.effect(
   Effect.gen(function* () {
     const apps = yield* AppRepository
     const inProcess = yield* InProcess
-    const answer = Effect.fnUntraced(function* (
+    const respond = Effect.fnUntraced(function* (
       environmentId: EnvironmentId,
       { body, method, path }: ServerCall
     ) {
@@ -42,7 +42,7 @@ export const FunctionsServerApiLive = Layer.effect(
     })
     return FunctionsServerApi.of({
       call: Effect.fn("FunctionsServerApi.call")((environmentId, call) =>
-        answer(environmentId, call).pipe(
+        respond(environmentId, call).pipe(
           Effect.catchDefect((defect) =>
             Effect.as(
               Effect.logError("Failed to handle a call from a function", defect),

@@ -3,7 +3,7 @@
  * other, and the host's workers answer in these forms.
  */
 import { Schema } from "effect"
-import { FunctionsUsage, MigrationResult } from "#rpc/functions/responses"
+import { FunctionsUsage, MigrationResult as MigrationResponse } from "#rpc/functions/responses"
 
 /** Value of a row or a parameter. A blob is an array of its bytes, an integer beyond 2^53 - 1 a text. */
 export const SqlValue = Schema.Union([
@@ -15,20 +15,20 @@ export const SqlValue = Schema.Union([
 export type SqlValue = typeof SqlValue.Type
 
 /** Result of a statement: at most `functions.queryRows` rows. `truncated`: the statement had more. */
-export const SqlAnswer = Schema.Struct({
+export const SqlResult = Schema.Struct({
   columns: Schema.Array(Schema.String),
   rows: Schema.Array(Schema.Array(SqlValue)),
   rowsAffected: Schema.Finite,
   lastInsertId: Schema.NullOr(Schema.Finite),
   truncated: Schema.optionalKey(Schema.Boolean)
 })
-export type SqlAnswer = typeof SqlAnswer.Type
+export type SqlResult = typeof SqlResult.Type
 
 export const Migration = Schema.Struct({ name: Schema.String, sql: Schema.String })
 export type Migration = typeof Migration.Type
 
-export const MigrationAnswer = MigrationResult
-export type MigrationAnswer = typeof MigrationAnswer.Type
+export const MigrationResult = MigrationResponse
+export type MigrationResult = typeof MigrationResult.Type
 
 /** Store of entries: key-value storage or files. */
 export const EntryStore = Schema.Struct({

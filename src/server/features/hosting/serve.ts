@@ -225,14 +225,14 @@ export class AppServer extends Context.Service<
           })
         )
       }
-      const answer = (exchange: Exchange): void => answerApp(exchange, baseUrl, sendFile, sendStale)
+      const serve = (exchange: Exchange): void => serveApp(exchange, baseUrl, sendFile, sendStale)
       const found = (
         app: HostedApp | NoApp,
         request: IncomingMessage,
         response: ServerResponse
       ): void => {
         if (app === "unknown") sendPage(response, "unknown", request.method === "HEAD")
-        else answer({ app, request, response })
+        else serve({ app, request, response })
       }
       return AppServer.of({
         appHostOf: ({ headers }) => {
@@ -271,7 +271,7 @@ type SendFile = (delivery: Delivery) => void
 type SendStale = (exchange: Exchange, path: string) => void
 
 /** Answers a request for a loaded host. */
-const answerApp = (
+const serveApp = (
   exchange: Exchange,
   baseUrl: string,
   sendFile: SendFile,

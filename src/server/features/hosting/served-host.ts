@@ -8,7 +8,7 @@ import { paths } from "#rpc/paths"
 import { hostOf } from "./addresses.ts"
 import { HostedApps } from "./apps.ts"
 
-const makeAnswer = Effect.gen(function* () {
+const makeHandler = Effect.gen(function* () {
   const apps = yield* HostedApps
   return Effect.gen(function* () {
     const { url } = yield* HttpServerRequest.HttpServerRequest
@@ -24,5 +24,5 @@ const makeAnswer = Effect.gen(function* () {
 })
 
 export const ServedHostRoute = Layer.unwrap(
-  Effect.map(makeAnswer, (answer) => HttpRouter.add("GET", paths.servedHost, answer))
+  Effect.map(makeHandler, (handler) => HttpRouter.add("GET", paths.servedHost, handler))
 )

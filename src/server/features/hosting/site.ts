@@ -1,6 +1,6 @@
 /**
  * Site of a deployment: its files by path with their headers, and its settings. Selects the file and
- * the form that answer a path. Pure.
+ * the form that answers a path. Pure.
  */
 import { Option, Schema } from "effect"
 import { reservedPaths } from "#rpc/hosting/paths"

@@ -23,7 +23,7 @@ import type { EnvironmentId } from "#rpc/ids"
 import type { ProviderReturn, ProviderSession, StartRequest } from "#rpc/oauth/sign-in"
 import { makeTransaction } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
-import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
+import { type Keep, type RepeatError, SpentResponses } from "#server/platform/spent-responses"
 import { makeRedirectUrlCheck } from "./redirect-urls.ts"
 import { Sessions } from "../sessions/service.ts"
 import type { ProviderSignIn } from "./clients.ts"
@@ -157,7 +157,7 @@ const makePlayers = Effect.gen(function* () {
 })
 
 const makeExchange = Effect.gen(function* () {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const flows = yield* FlowStore
   const identitySignIn = yield* IdentitySignIn
   const providers = yield* Providers
@@ -187,7 +187,7 @@ const makeExchange = Effect.gen(function* () {
   ) {
     const path = "POST /v1/auth/oauth/exchange"
     const spending = { tenant: environmentId, path, secret: request.code, body: request, key }
-    return yield* answers.once(spending, KeptSignIn, {
+    return yield* responses.once(spending, KeptSignIn, {
       spend: (keep) => Effect.flatMap(spend(environmentId, request, keep), Effect.fromResult),
       repeat: repeatSignIn(sessions, environmentId, new InvalidCode())
     })

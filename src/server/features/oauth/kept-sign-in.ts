@@ -1,4 +1,4 @@
-/** What a repeated sign-in with a provider needs, and the answer made from it. */
+/** What a repeated sign-in with a provider needs, and the response made from it. */
 import { Effect, Option, Schema } from "effect"
 import { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"

@@ -16,7 +16,7 @@ import {
 } from "#rpc/errors/codes"
 import type { NativeRequest, ProviderSession } from "#rpc/oauth/sign-in"
 import { makeTransaction } from "#server/platform/database"
-import { type Keep, type RepeatError, SpentAnswers } from "#server/platform/spent-answers"
+import { type Keep, type RepeatError, SpentResponses } from "#server/platform/spent-responses"
 import { Sessions } from "../sessions/service.ts"
 import { ProviderClients } from "./clients.ts"
 import { type FlowContext, FlowStore } from "./flow-store.ts"
@@ -172,7 +172,7 @@ const makeSpend = Effect.gen(function* () {
 })
 
 const makeNativeSignIn = Effect.gen(function* () {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const sessions = yield* Sessions
   const spend = yield* makeSpend
   return Effect.fn("NativeSignIn.signIn")(function* (
@@ -184,7 +184,7 @@ const makeNativeSignIn = Effect.gen(function* () {
     const path = `POST /v1/auth/oauth/${provider}/native`
     const body = { ...request, playerId }
     const spending = { tenant, path, secret: request.idToken, body, key }
-    return yield* answers.once(spending, KeptSignIn, {
+    return yield* responses.once(spending, KeptSignIn, {
       spend: (keep) => spend(context, request, keep),
       repeat: repeatSignIn(sessions, tenant, new InvalidToken())
     })

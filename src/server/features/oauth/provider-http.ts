@@ -15,7 +15,7 @@ import type { Credentials } from "./providers.ts"
 export const providerRequests = {
   /** Timeout of a request to a provider. */
   requestMillis: 5000,
-  answerMaxBytes: 256 * KiB
+  responseMaxBytes: 256 * KiB
 } as const
 
 /** Error: the provider is unreachable, or its response is invalid. */
@@ -66,7 +66,7 @@ const makeFetch = Effect.gen(function* () {
         body: body instanceof URLSearchParams ? body.toString() : undefined,
         headers: Object.fromEntries(new Headers(headers)),
         timeoutMillis: providerRequests.requestMillis,
-        answerMaxBytes: providerRequests.answerMaxBytes,
+        responseMaxBytes: providerRequests.responseMaxBytes,
         targets
       })
       const response = Effect.map(

@@ -49,7 +49,7 @@ export const makeFetchProfile = ({ definitions, outgoing }: ProviderHttp) => {
           "user-agent": userAgent
         },
         timeoutMillis: providerRequests.requestMillis,
-        answerMaxBytes: providerRequests.answerMaxBytes,
+        responseMaxBytes: providerRequests.responseMaxBytes,
         targets: definitions[provider].targets
       }),
       ({ message }) => new ProviderError({ reason: message })

@@ -1,7 +1,7 @@
 /**
  * Rotation of refresh tokens. A refresh with a key can be repeated with the same token and key, and gives
  * the same next token with another access token. That ends when anybody presents the next token: the
- * answer has arrived, and from then on a copy of the parent is found, with or without its key.
+ * response has arrived, and from then on a copy of the parent is found, with or without its key.
  */
 import { DateTime, Duration, Effect, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -19,7 +19,7 @@ import { SanctionRepository } from "#sql/moderation"
 import type { PlayerRow } from "#sql/players"
 import { SessionRepository } from "#sql/sessions"
 import { Secrets, sha256 } from "#server/platform/secrets"
-import { checkRepeatKey } from "#server/platform/spent-answers"
+import { checkRepeatKey } from "#server/platform/spent-responses"
 import { playerStatusOf, PlayerStatusCache } from "../players/status-cache.ts"
 import { lifetime } from "./create.ts"
 import {
@@ -53,7 +53,7 @@ export const makeRefresh = Effect.fnUntraced(function* (sessionView: SessionView
   const successorsOf = makeSuccessors(secrets)
   const refuse = yield* makeRefuse
 
-  /** Makes the answer of an earlier rotation again; none unless this token and key made it. */
+  /** Makes the response of an earlier rotation again; none unless this token and key made it. */
   const repeat = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     { hash: parentHash, sessionId }: RefreshToken,

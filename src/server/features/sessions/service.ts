@@ -4,7 +4,7 @@
  *
  * Within ten seconds of a rotation, the replaced token gets `refresh_race`: another tab refreshed
  * first. A replaced token that arrives later, or an older one, is a copy. The service then revokes the
- * session. A client whose answer was lost repeats its refresh with the same key (`rotation.ts`).
+ * session. A client whose response was lost repeats its refresh with the same key (`rotation.ts`).
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import {

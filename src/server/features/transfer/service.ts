@@ -11,7 +11,7 @@ import { type EnvironmentId, readableCode } from "#rpc/ids"
 import { IdentityRepository } from "#sql/identities"
 import { makeTransaction } from "#server/platform/database"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
-import { type Keep, SpentAnswers } from "#server/platform/spent-answers"
+import { type Keep, SpentResponses } from "#server/platform/spent-responses"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { Sessions } from "../sessions/service.ts"
 
@@ -52,7 +52,7 @@ const Kept = Schema.Struct({ refreshToken: Schema.String })
 
 /** Signs in the player of a code. Spends the code only if it creates a session. */
 export const makeRedeem = Effect.gen(function* () {
-  const answers = yield* SpentAnswers
+  const responses = yield* SpentResponses
   const codes = yield* SingleUseCodes
   const sessions = yield* Sessions
   const statuses = yield* PlayerStatusCache
@@ -80,7 +80,7 @@ export const makeRedeem = Effect.gen(function* () {
 
   return ({ environmentId: tenant }: EnvironmentCaller, code: string, key: string | undefined) => {
     const request = { tenant, path: "POST /v1/auth/transfer/redeem", secret: code, body: code, key }
-    return answers.once(request, Kept, {
+    return responses.once(request, Kept, {
       spend: (keep) => spend(tenant, code, keep),
       repeat: Effect.fnUntraced(function* ({ refreshToken }) {
         const again = yield* sessions.reissue(tenant, refreshToken)

@@ -38,5 +38,5 @@ export const mediaLimits = {
    * Answers that wait for a media process; more fail with `voice_unavailable`. One environment may
    * have at most `share` times as many as remain free.
    */
-  processAnswers: { permits: 1000, share: 4 }
+  waitingAnswers: { permits: 1000, share: 4 }
 } as const

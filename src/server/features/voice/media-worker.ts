@@ -30,7 +30,7 @@ export class MediaWorker {
    * Places for answers of the process. All its calls wait in one queue, where one environment must not
    * take all places.
    */
-  readonly #places = new FairShares<never>({ ...mediaLimits.processAnswers, waitingPerKey: 0 })
+  readonly #places = new FairShares<never>({ ...mediaLimits.waitingAnswers, waitingPerKey: 0 })
   readonly #onReady = new Set<(isReady: boolean) => void>()
   #state: "starting" | "ready" | "ended" = "starting"
   #count = 0

@@ -57,7 +57,7 @@ const makeCall = Effect.map(makeCallOperation, (callOperation) =>
 )
 
 /** Answers a message of the revisions of 2025; undefined for a notification. */
-const makeAnswer = Effect.map(makeCall, (call) =>
+const makeReply = Effect.map(makeCall, (call) =>
   Effect.fnUntraced(function* ({ method, params = {} }: Message) {
     switch (method) {
       case "initialize": {
@@ -79,11 +79,11 @@ const makeAnswer = Effect.map(makeCall, (call) =>
   })
 )
 
-const rpc = (id: Message["id"] | null, answer: object) =>
-  HttpServerResponse.jsonUnsafe({ jsonrpc: "2.0", id, ...answer })
+const rpc = (id: Message["id"] | null, reply: object) =>
+  HttpServerResponse.jsonUnsafe({ jsonrpc: "2.0", id, ...reply })
 
 /** Serves clients that begin with `initialize`, without a session. */
-export const makeServe = Effect.map(makeAnswer, (answer) =>
+export const makeServe = Effect.map(makeReply, (reply) =>
   Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
     const message = decodeMessage(yield* Effect.orDie(request.text))
     if (Option.isNone(message)) {
@@ -91,6 +91,6 @@ export const makeServe = Effect.map(makeAnswer, (answer) =>
     }
     const { id } = message.value
     if (id === undefined) return HttpServerResponse.empty({ status: 202 })
-    return rpc(id, yield* answer(message.value))
+    return rpc(id, yield* reply(message.value))
   })
 )

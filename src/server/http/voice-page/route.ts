@@ -56,9 +56,9 @@ export const VoicePage = Layer.unwrap(
   Effect.gen(function* () {
     const { production } = yield* Settings
     if (production) return Layer.empty
-    const answer = yield* makePage
+    const shown = yield* makePage
     const page = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      isLocalRequest(request) ? answer : Effect.succeed(errorResponse(NotFound, new NotFound()))
+      isLocalRequest(request) ? shown : Effect.succeed(errorResponse(NotFound, new NotFound()))
     )
     return Layer.mergeAll(
       HttpRouter.add("GET", paths.voicePage, page),

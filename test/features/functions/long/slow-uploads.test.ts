@@ -14,7 +14,7 @@ const code = `
       : new Response("read " + (await request.arrayBuffer()).byteLength) }`
 
 const bytesPerSecond = 50_000
-const seconds = functionRuntime.passedAnswerMillis / 1000 + 10
+const seconds = functionRuntime.passedResponseMillis / 1000 + 10
 const bytes = seconds * bytesPerSecond
 
 layer(TwoRunners.layerWith(), { excludeTestServices: true, timeout: "240 seconds" })(

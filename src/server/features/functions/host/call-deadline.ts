@@ -13,7 +13,7 @@ import { http } from "#rpc/limits"
 export const uploadMillis = ({ headers }: Pick<IncomingMessage, "headers">): number => {
   const length = Number(headers["content-length"] ?? functionRuntime.bodyMaxBytes)
   const bytes = Math.min(length, functionRuntime.bodyMaxBytes)
-  return functionRuntime.answerMillis + (bytes / http.slowestBytesPerSecond) * 1000
+  return functionRuntime.responseMillis + (bytes / http.slowestBytesPerSecond) * 1000
 }
 
 export class CallDeadline {

@@ -5,7 +5,7 @@
 import { Data } from "effect"
 import type { Call, EndReason, Supervised } from "#server/platform/workerd/supervisor"
 
-/** Error: the call ended without an answer. */
+/** Error: the call ended without a response. */
 export class CallEnded extends Data.TaggedError("CallEnded")<{
   readonly reason: EndReason | "late" | keyof typeof brokenMessages
 }> {}
@@ -18,13 +18,13 @@ export class CallRefused extends Error {
 }
 
 /** Error: the runtime has answered a call itself, since the function gave no response that it could send. */
-export class CallUnanswered extends Error {}
+export class NoResponse extends Error {}
 
 /** What clients and the function's log read about a call that the function has ended itself. */
 export const brokenMessages = {
-  broken: "The function closed the connection of the call without a whole answer.",
-  malformed: "The answer of the function is not valid HTTP.",
-  unanswered: "The function returned no valid response: its logs may say why."
+  broken: "The function closed the connection of the call without a whole response.",
+  malformed: "The response of the function is not valid HTTP.",
+  noResponse: "The function returned no valid response: its logs may say why."
 } as const
 
 /** Codes of a connection that the process has closed, or no longer accepts. */
@@ -38,7 +38,7 @@ const closed = new Set([
 
 /** Returns how a call has failed at its process, by Node's code. Those of its parser begin with `HPE_`. */
 const failureOf = (error: unknown): keyof typeof brokenMessages | undefined => {
-  if (error instanceof CallUnanswered) return "unanswered"
+  if (error instanceof NoResponse) return "noResponse"
   if (!(error instanceof Error && "code" in error)) return undefined
   const code = String(error.code)
   if (code.startsWith("HPE_")) return "malformed"

@@ -5,8 +5,8 @@ import { PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { GateClosed } from "#server/platform/workerd/supervisor"
 import { CallDeadline, uploadMillis } from "./call-deadline.ts"
-import { CallEnded, CallRefused, CallUnanswered } from "./call-end.ts"
-import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
+import { CallEnded, CallRefused, NoResponse } from "./call-end.ts"
+import { callError, errorResponse, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { framingOf, refusalOf } from "./framing.ts"
 import {
   type CallMetadata,
@@ -17,7 +17,7 @@ import {
 } from "./headers.ts"
 import type { FunctionCall, FunctionHost } from "./host.ts"
 import {
-  type Answer,
+  type OutgoingResponse,
   BodyTooLarge,
   counting,
   type OutgoingOptions,
@@ -35,7 +35,7 @@ export interface Exchange extends CallMetadata {
   readonly onBegin?: () => void
 }
 
-/** Whether nobody waits for the response any more: its client has gone, or has its answer. */
+/** Whether nobody waits for the response any more: its client has gone, or has its response. */
 export const isOver = ({ request, response }: Pick<Exchange, "request" | "response">): boolean =>
   response.destroyed || response.writableEnded || request.socket.destroyed
 
@@ -71,7 +71,7 @@ export const sendError = (response: ServerResponse, error: Sendable): void => {
   if (response.destroyed || response.writableEnded) return
   if (response.headersSent) return void response.destroy()
   endUpload(response)
-  const { body, status } = errorAnswer(error)
+  const { body, status } = errorResponse(error)
   // What follows on the connection of an ambiguous request may be a part of it.
   if (error._tag === "invalid_request") response.shouldKeepAlive = false
   response.writeHead(status, {
@@ -115,7 +115,7 @@ class ProxiedCall {
     }
     this.#outgoing = new OutgoingRequest(this.#options)
     const uploading = uploadMillis(request)
-    this.#deadline = new CallDeadline(functionRuntime.answerMillis, uploading, () =>
+    this.#deadline = new CallDeadline(functionRuntime.responseMillis, uploading, () =>
       this.#end("late")
     )
     call.onProcessEnd(this.#end)
@@ -130,10 +130,10 @@ class ProxiedCall {
     const onGone = (): void => this.#outgoing.end()
     response.once("close", onGone)
     try {
-      const { answer, upgraded } = await this.#answered()
+      const { message, upgraded } = await this.#response()
       this.#deadline.end()
       if (upgraded !== undefined) throw new Error("The process opened a socket for a request.")
-      await this.#answer(answer)
+      await this.#respond(message)
     } finally {
       this.#deadline.end()
       response.off("close", onGone)
@@ -146,14 +146,14 @@ class ProxiedCall {
    * response whose stream has failed. Then the same request goes over another one. The process takes the
    * number in its seal once, so it cannot run twice: it refuses the repeat of a call that has run.
    */
-  async #answered(): Promise<Answer> {
+  async #response(): Promise<OutgoingResponse> {
     const upload = this.#outgoing.upload(
       this.#exchange.request,
       this.#uploaded,
       functionRuntime.bodyMaxBytes
     )
     try {
-      return await Promise.race([this.#outgoing.answered, upload])
+      return await Promise.race([this.#outgoing.response, upload])
     } catch (error) {
       const again = isClosedByPeer(error) ? this.#outgoing.whole : undefined
       if (again === undefined || this.#call.endedBy !== undefined || isOver(this.#exchange))
@@ -162,7 +162,7 @@ class ProxiedCall {
       const to = { ...this.#options.to, agent: new ProcessAgent() }
       this.#outgoing = new OutgoingRequest({ ...this.#options, to })
       this.#outgoing.sent.end(again)
-      return await this.#outgoing.answered
+      return await this.#outgoing.response
     }
   }
 
@@ -171,26 +171,26 @@ class ProxiedCall {
     this.#deadline.progressed()
   }
 
-  async #answer(answer: IncomingMessage): Promise<void> {
+  async #respond(message: IncomingMessage): Promise<void> {
     const { access, mount, response } = this.#exchange
-    const outcome = answer.headers["x-svc-outcome"]
+    const outcome = message.headers["x-svc-outcome"]
     if (outcome === "refused") {
       throw this.#isRepeated ? new CallEnded({ reason: "broken" }) : new CallRefused()
     }
     if (outcome === "failed") {
       const { program } = this.#call.process
-      return sendError(response, thrownError(await readJson(answer), program.isDevelopment))
+      return sendError(response, thrownError(await readJson(message), program.isDevelopment))
     }
     if (isOver(this.#exchange)) return
-    if (outcome === undefined) throw new CallUnanswered()
-    const headers = withPageAccess(responseHeaders(answer.headers, mount), access)
-    response.writeHead(answer.statusCode ?? 500, headers)
+    if (outcome === undefined) throw new NoResponse()
+    const headers = withPageAccess(responseHeaders(message.headers, mount), access)
+    response.writeHead(message.statusCode ?? 500, headers)
     response.flushHeaders()
     const count = counting((bytes) => {
       this.#host.count(0, bytes)
       this.#host.supervisor.progressed()
     })
-    await pipeline(answer, count, response, { end: false })
+    await pipeline(message, count, response, { end: false })
     this.#outgoing.end()
     await bodySent(response)
     response.end()
@@ -199,9 +199,9 @@ class ProxiedCall {
 
 const failureMaxBytes = 64 * 1024
 
-const readJson = async (answer: IncomingMessage): Promise<unknown> => {
+const readJson = async (message: IncomingMessage): Promise<unknown> => {
   let text = ""
-  for await (const chunk of answer) {
+  for await (const chunk of message) {
     text += String(chunk)
     if (text.length > failureMaxBytes) return undefined
   }

@@ -63,13 +63,13 @@ const endErrors = {
   crash: () => new FunctionError({ message: "The process of the function has ended." }),
   broken: () => new FunctionError({ message: brokenMessages.broken }),
   malformed: () => new FunctionError({ message: brokenMessages.malformed }),
-  unanswered: () => new FunctionError({ message: brokenMessages.unanswered }),
+  noResponse: () => new FunctionError({ message: brokenMessages.noResponse }),
   late: () => new FunctionError({ message: "The function did not answer in time." }),
   stopped: () => new Unavailable()
 } as const
 
 /**
- * Returns the error of a call that did not begin or got no answer; undefined for a fault of the
+ * Returns the error of a call that did not begin or got no response; undefined for a fault of the
  * service.
  */
 export const callError = (error: unknown): CallError | undefined => {
@@ -89,7 +89,7 @@ export const callError = (error: unknown): CallError | undefined => {
   return undefined
 }
 
-/** Errors that a client may get instead of a function's own answer. */
+/** Errors that a client may get instead of a function's own response. */
 export type Sendable =
   | CallError
   | FeatureUnavailable
@@ -121,7 +121,7 @@ const statuses: Readonly<Record<Sendable["_tag"], number>> = {
 }
 
 /** Returns the status and the body of an error. */
-export const errorAnswer = (
+export const errorResponse = (
   error: Sendable
 ): { readonly status: number; readonly body: string } => ({
   status: statuses[error._tag],

@@ -58,7 +58,7 @@ export const listenForBindings = async (
   let underWay = 0
   const server = createServer((request, response) => {
     response.on("error", () => undefined)
-    const answer = async (): Promise<HostReply> => {
+    const reply = async (): Promise<HostReply> => {
       // Simulators of miniflare report to it what nobody reads here.
       if (!/^\/(?:queues|api)\//.test(request.url ?? "")) return { status: 204, body: "" }
       if (underWay >= callsAtOnce) return { status: 503, body: "too many calls at once" }
@@ -73,7 +73,7 @@ export const listenForBindings = async (
         underWay -= 1
       }
     }
-    answer().then(
+    reply().then(
       ({ body, status }) => {
         response.writeHead(status, { "content-type": "application/json" })
         response.end(body)

@@ -107,7 +107,7 @@ export class FunctionHost {
   readonly #options: HostOptions
   readonly #logs = new LogBuffer()
   readonly #callKey = randomBytes(32)
-  readonly #tokens = new CallTokens(this.#callKey, functionRuntime.passedAnswerMillis)
+  readonly #tokens = new CallTokens(this.#callKey, functionRuntime.passedResponseMillis)
   #usage = { requests: 0, cpuMillis: 0, bytes: 0 }
   #program: FunctionProgram | undefined
   #config: Config | undefined
@@ -254,7 +254,7 @@ export class FunctionHost {
       abort.abort()
     }
     call.onProcessEnd(end)
-    const deadline = setTimeout(() => end("late"), functionRuntime.answerMillis)
+    const deadline = setTimeout(() => end("late"), functionRuntime.responseMillis)
     try {
       return await postJson(
         { agent, socketPath: sockets[socket], seal, facts: this.#facts(kind) },

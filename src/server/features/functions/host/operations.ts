@@ -13,9 +13,9 @@ import {
   type EntryStore,
   type FunctionHook,
   type Migration,
-  MigrationAnswer,
+  MigrationResult,
   type QueuedMessage,
-  SqlAnswer,
+  SqlResult,
   type SqlValue
 } from "../stored-data.ts"
 import { thrownError } from "./failures.ts"
@@ -23,8 +23,8 @@ import type { FunctionHost } from "./host.ts"
 import type { WorkerReply } from "./worker-http.ts"
 
 const Refused = Schema.Struct({ error: Schema.String })
-const decodeAnswer = Schema.decodeUnknownSync(Schema.Union([Refused, SqlAnswer]))
-const decodeMigrated = Schema.decodeUnknownSync(MigrationAnswer)
+const decodeReply = Schema.decodeUnknownSync(Schema.Union([Refused, SqlResult]))
+const decodeMigrated = Schema.decodeUnknownSync(MigrationResult)
 const decodeEntries = Schema.decodeUnknownSync(EntryPage)
 const decodeDeleted = Schema.decodeUnknownSync(DeletedEntries)
 
@@ -53,7 +53,7 @@ export const query = async (
   binding: string,
   sql: string,
   params: ReadonlyArray<SqlValue>
-): Promise<SqlAnswer> => {
+): Promise<SqlResult> => {
   await requireStore(host, binding, "db")
   const { body } = await host.administer({
     operation: "query",
@@ -62,17 +62,17 @@ export const query = async (
     params,
     rowsMax: functionRuntime.queryRows
   })
-  const answer = decodeAnswer(body)
-  if ("error" in answer) throw new SqlError({ message: answer.error })
-  if (answer.rowsAffected > 0 || answer.columns.length === 0) host.reclaim()
-  return answer
+  const reply = decodeReply(body)
+  if ("error" in reply) throw new SqlError({ message: reply.error })
+  if (reply.rowsAffected > 0 || reply.columns.length === 0) host.reclaim()
+  return reply
 }
 
 export const migrate = async (
   host: FunctionHost,
   binding: string,
   migrations: ReadonlyArray<Migration>
-): Promise<MigrationAnswer> => {
+): Promise<MigrationResult> => {
   await requireStore(host, binding, "db")
   const { body } = await host.administer({ operation: "migrate", binding, migrations })
   return decodeMigrated(body)

@@ -15,8 +15,8 @@ import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { type Framing, framingHeaders } from "./framing.ts"
 
 /** Response to a request, with the connection if it has become a WebSocket. */
-export interface Answer {
-  readonly answer: IncomingMessage
+export interface OutgoingResponse {
+  readonly message: IncomingMessage
   readonly upgraded?: { readonly upstream: Duplex; readonly head: Buffer }
 }
 
@@ -61,17 +61,17 @@ export interface OutgoingOptions {
 export class OutgoingRequest {
   readonly sent: ClientRequest
   /** Settles once: with the response, or the first error. */
-  readonly answered: Promise<Answer>
+  readonly response: Promise<OutgoingResponse>
   readonly #framing: Framing
-  #isAnswered = false
+  #hasResponse = false
   /** Beginning of the body, for a repeat; undefined if there is more of it than is kept. */
   #kept: Array<Buffer> | undefined = []
   #keptBytes = 0
   #isWhole = false
 
   constructor({ framing, headers, method, path, to }: OutgoingOptions) {
-    const { promise, reject, resolve } = Promise.withResolvers<Answer>()
-    this.answered = promise
+    const { promise, reject, resolve } = Promise.withResolvers<OutgoingResponse>()
+    this.response = promise
     this.#framing = framing
     this.sent = request({
       ...to,
@@ -80,20 +80,20 @@ export class OutgoingRequest {
       headers: { ...headers, ...framingHeaders(framing) }
     })
     this.sent.on("error", reject)
-    this.sent.on("response", (answer) => {
-      answer.on("error", () => undefined)
-      this.#isAnswered = true
-      resolve({ answer })
+    this.sent.on("response", (message) => {
+      message.on("error", () => undefined)
+      this.#hasResponse = true
+      resolve({ message })
     })
-    this.sent.on("upgrade", (answer, upstream, head) => {
+    this.sent.on("upgrade", (message, upstream, head) => {
       upstream.on("error", () => undefined)
-      resolve({ answer, upgraded: { upstream, head } })
+      resolve({ message, upgraded: { upstream, head } })
     })
     this.sent.on("close", () => {
-      // An error costs its stack: only where nobody has an answer.
-      if (!this.#isAnswered) reject(new Error("The connection has ended."))
+      // An error costs its stack: only where nobody has a response.
+      if (!this.#hasResponse) reject(new Error("The connection has ended."))
     })
-    // Nobody may wait for the answer yet.
+    // Nobody may wait for the response yet.
     promise.catch(() => undefined)
   }
 
@@ -112,13 +112,13 @@ export class OutgoingRequest {
     else this.#kept?.push(chunk)
   }
 
-  /** Ends the request; `error` says why, to whom waits for the answer. */
+  /** Ends the request; `error` says why, to whom waits for the response. */
   end(error?: Error): void {
     this.sent.destroy(error)
   }
 
   /**
-   * Sends the body of a client; rejects if it is too large or shorter than it said. If the answer comes
+   * Sends the body of a client; rejects if it is too large or shorter than it said. If the response comes
    * early and the request ends, reads and drops the rest, since the client still sends it.
    */
   upload(

@@ -1,6 +1,6 @@
 /**
  * Connections to a process that may answer a request before it has read the body. The process then
- * closes its end, so further writes fail while the answer waits. Node would drop the answer with the
+ * closes its end, so further writes fail while the response waits. Node would drop it with the
  * connection.
  */
 import { Agent, type ClientRequestArgs } from "node:http"

@@ -81,7 +81,7 @@ export class ProcessSeal {
 
   /** Returns the headers of a call of the service. */
   headersOf(facts: SealedFacts): Record<string, string> {
-    const until = this.#wallClock() + functionRuntime.passedAnswerMillis
+    const until = this.#wallClock() + functionRuntime.passedResponseMillis
     const sealed = { number: (this.#last += 1), until, ...facts }
     const text = JSON.stringify(sealed).replace(notAscii, escaped)
     return { [sealHeader]: this.#mac("call", text).toString("hex") + text }

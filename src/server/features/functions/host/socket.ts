@@ -4,14 +4,14 @@ import type { Duplex } from "node:stream"
 import { InvalidRequest, Unavailable } from "#rpc/errors/codes"
 import { functionRuntime } from "#rpc/functions/runtime-limits"
 import { closeWithLinger } from "#server/platform/cut-connection"
-import { callError, errorAnswer, parseJson, type Sendable, thrownError } from "./failures.ts"
+import { callError, errorResponse, parseJson, type Sendable, thrownError } from "./failures.ts"
 import { framingOf, refusalOf } from "./framing.ts"
 import { type CallMetadata, requestHeaders } from "./headers.ts"
 import { isHostStopped } from "./exchange.ts"
-import { CallEnded, CallRefused, CallUnanswered } from "./call-end.ts"
+import { CallEnded, CallRefused, NoResponse } from "./call-end.ts"
 import type { FunctionProgram } from "../program.ts"
 import type { FunctionCall, FunctionHost } from "./host.ts"
-import { type Answer, OutgoingRequest } from "./outgoing-request.ts"
+import { type OutgoingResponse, OutgoingRequest } from "./outgoing-request.ts"
 
 /** Client's handshake. */
 export interface Handshake extends CallMetadata {
@@ -30,8 +30,8 @@ export const hasGone = async (socket: Duplex): Promise<boolean> => {
   return socket.destroyed || socket.readableEnded
 }
 
-/** Writes a whole answer and closes the connection. Its client may have gone. */
-const answerWhole = (socket: Duplex, text: string): void => {
+/** Writes a whole response and closes the connection. Its client may have gone. */
+const respondWhole = (socket: Duplex, text: string): void => {
   socket.on("error", () => undefined)
   closeWithLinger(socket)
   socket.end(text)
@@ -39,8 +39,8 @@ const answerWhole = (socket: Duplex, text: string): void => {
 
 /** Refuses a handshake. */
 export const refuseSocket = (socket: Duplex, error: Sendable): void => {
-  const { body, status } = errorAnswer(error)
-  answerWhole(
+  const { body, status } = errorResponse(error)
+  respondWhole(
     socket,
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
       `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
@@ -55,12 +55,12 @@ export const handshakeRefusal = (request: IncomingMessage): Sendable | undefined
   return new InvalidRequest({ details: { issues } })
 }
 
-/** Headers of the handshake's answer that the client needs. */
-const answerForm = /^(?:sec-websocket-|upgrade$|connection$)/
+/** Headers of the handshake's response that the client needs. */
+const handshakeHeaderForm = /^(?:sec-websocket-|upgrade$|connection$)/
 
-const handshakeAnswer = ({ headers }: IncomingMessage): string => {
+const handshakeResponse = ({ headers }: IncomingMessage): string => {
   const lines = Object.entries(headers)
-    .filter(([name]) => answerForm.test(name))
+    .filter(([name]) => handshakeHeaderForm.test(name))
     .map(([name, value]) => `${name}: ${String(value)}`)
   return ["HTTP/1.1 101 Switching Protocols", ...lines, "", ""].join("\r\n")
 }
@@ -88,25 +88,25 @@ const join = (client: Duplex, upstream: Duplex): Promise<void> =>
   })
 
 interface ConnectOptions {
-  /** Program whose process answers; undefined for the answer of another runner. */
+  /** Program whose process answers; undefined for the response of another runner. */
   readonly program?: Pick<FunctionProgram, "isDevelopment">
   readonly opened?: (to: Duplex) => void
 }
 
 /**
- * Passes the answer to a handshake to the client, and then bytes in both directions until either end
+ * Passes the response to a handshake to the client, and then bytes in both directions until either end
  * closes. `opened` runs when the WebSocket is open.
  */
 export const connectSocket = async (
   { head, socket }: Pick<Handshake, "head" | "socket">,
-  { answer, upgraded }: Answer,
+  { message, upgraded }: OutgoingResponse,
   { opened, program }: ConnectOptions
 ): Promise<void> => {
-  if (upgraded === undefined) return passRefusal(socket, answer, program)
+  if (upgraded === undefined) return passRefusal(socket, message, program)
   const { head: first, upstream } = upgraded
   opened?.(upstream)
   if (!socket.destroyed) {
-    socket.write(handshakeAnswer(answer))
+    socket.write(handshakeResponse(message))
     if (first.length > 0) socket.write(first)
     if (head.length > 0) upstream.write(head)
   }
@@ -118,7 +118,7 @@ const open = async (
   host: FunctionHost,
   call: FunctionCall,
   { request, socket, ...metadata }: Handshake
-): Promise<Answer> => {
+): Promise<OutgoingResponse> => {
   const { sockets } = call.process
   const framing = framingOf(request)
   const outgoing = new OutgoingRequest({
@@ -136,12 +136,12 @@ const open = async (
   })
   const end = (reason: CallEnded["reason"]): void => outgoing.end(new CallEnded({ reason }))
   const onGone = (): void => outgoing.end()
-  const deadline = setTimeout(() => end("late"), functionRuntime.answerMillis)
+  const deadline = setTimeout(() => end("late"), functionRuntime.responseMillis)
   call.onProcessEnd(end)
   socket.once("close", onGone)
   try {
     outgoing.sent.end()
-    return await outgoing.answered
+    return await outgoing.response
   } finally {
     clearTimeout(deadline)
     socket.off("close", onGone)
@@ -149,13 +149,13 @@ const open = async (
 }
 
 /** Reads the beginning of a text, for as long as its reader is there. */
-const text = async (answer: IncomingMessage, reader: Duplex): Promise<string> => {
+const text = async (message: IncomingMessage, reader: Duplex): Promise<string> => {
   let read = ""
-  const end = (): void => void answer.destroy()
-  const deadline = setTimeout(end, functionRuntime.answerMillis)
+  const end = (): void => void message.destroy()
+  const deadline = setTimeout(end, functionRuntime.responseMillis)
   reader.once("close", end)
   try {
-    for await (const chunk of answer) {
+    for await (const chunk of message) {
       read += String(chunk)
       // The rest may have no end.
       if (read.length >= functionRuntime.logLineBytes) break
@@ -170,21 +170,21 @@ const text = async (answer: IncomingMessage, reader: Duplex): Promise<string> =>
 /** Passes a function's refusal of a handshake to the client: its status, media type and text. */
 const passRefusal = async (
   socket: Duplex,
-  answer: IncomingMessage,
+  message: IncomingMessage,
   program: ConnectOptions["program"]
 ): Promise<void> => {
-  const outcome = answer.headers["x-svc-outcome"]
+  const outcome = message.headers["x-svc-outcome"]
   if (outcome === "refused") throw new CallRefused()
-  if (outcome === undefined && program !== undefined) throw new CallUnanswered()
-  const body = await text(answer, socket)
+  if (outcome === undefined && program !== undefined) throw new NoResponse()
+  const body = await text(message, socket)
   if (outcome === "failed") {
     return refuseSocket(socket, thrownError(parseJson(body), program?.isDevelopment === true))
   }
-  const status = answer.statusCode ?? 500
-  answerWhole(
+  const status = message.statusCode ?? 500
+  respondWhole(
     socket,
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n` +
-      `Content-Type: ${answer.headers["content-type"] ?? "text/plain"}\r\n` +
+      `Content-Type: ${message.headers["content-type"] ?? "text/plain"}\r\n` +
       "X-Content-Type-Options: nosniff\r\nContent-Security-Policy: sandbox\r\n" +
       `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   )
@@ -208,8 +208,8 @@ export const passSocket = async (host: FunctionHost, handshake: Handshake): Prom
     call = await host.supervisor.enter("socket")
     if (await hasGone(socket)) return void socket.destroy()
     const { program } = call.process
-    const answer = await open(host, call, handshake)
-    await connectSocket(handshake, answer, {
+    const opened = await open(host, call, handshake)
+    await connectSocket(handshake, opened, {
       program,
       opened: (upstream) => count(host, call, socket, upstream)
     })

@@ -1,7 +1,7 @@
 /** HTTP to the sockets of a workerd process. */
 import type { Agent, IncomingMessage } from "node:http"
 import { functionRuntime } from "#rpc/functions/runtime-limits"
-import { CallRefused, CallUnanswered } from "./call-end.ts"
+import { CallRefused, NoResponse } from "./call-end.ts"
 import { OutgoingRequest } from "./outgoing-request.ts"
 import { digestOf, type ProcessSeal, type SealedFacts } from "./process-seal.ts"
 
@@ -13,7 +13,7 @@ export interface WorkerRequest {
   readonly facts: Pick<SealedFacts, "call" | "isFull" | "kind">
 }
 
-/** Error: the answer exceeds the size limit of the service. */
+/** Error: the response exceeds the size limit of the service. */
 export class ReplyTooLarge extends Error {}
 
 const readAll = async (response: IncomingMessage): Promise<string> => {
@@ -24,7 +24,7 @@ const readAll = async (response: IncomingMessage): Promise<string> => {
     bytes += chunk.length
     if (bytes > functionRuntime.replyMaxBytes) {
       response.destroy()
-      throw new ReplyTooLarge(`The answer is larger than ${functionRuntime.replyMaxBytes} bytes.`)
+      throw new ReplyTooLarge(`The reply is larger than ${functionRuntime.replyMaxBytes} bytes.`)
     }
     chunks.push(chunk)
   }
@@ -38,7 +38,7 @@ export interface WorkerReply {
   readonly body: unknown
 }
 
-/** Posts JSON and reads a JSON answer. */
+/** Posts JSON and reads a JSON reply. */
 export const postJson = async (
   { agent, facts, seal, socketPath }: WorkerRequest,
   input: unknown,
@@ -58,14 +58,14 @@ export const postJson = async (
     }
   })
   outgoing.sent.end(body)
-  const { answer } = await outgoing.answered
-  const text = await readAll(answer)
-  const given = answer.headers["x-svc-outcome"]
+  const { message } = await outgoing.response
+  const text = await readAll(message)
+  const given = message.headers["x-svc-outcome"]
   const outcome = Array.isArray(given) ? given[0] : given
   if (outcome === "refused") throw new CallRefused()
-  if (outcome === undefined) throw new CallUnanswered()
+  if (outcome === undefined) throw new NoResponse()
   return {
-    status: answer.statusCode ?? 0,
+    status: message.statusCode ?? 0,
     outcome,
     body: text === "" ? undefined : (JSON.parse(text) as unknown)
   }

@@ -2,7 +2,7 @@
  * Authentication of each call that one runner passes to another: what it is and whose it is, with an HMAC
  * under a key of the cluster. A position on an authenticated connection proves nothing. A call names the
  * process of its sender and that of its receiver, by ids that each start draws, and has a number. So a
- * recorded call is refused, and clocks do not matter. A sender learns the id of a receiver from its answer
+ * recorded call is refused, and clocks do not matter. A sender learns the id of a receiver from its response
  * to a first call, which has not begun then.
  */
 import {

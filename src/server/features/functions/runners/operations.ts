@@ -20,9 +20,9 @@ import {
   FunctionHook,
   FunctionResources,
   Migration,
-  MigrationAnswer,
+  MigrationResult,
   QueuedMessage,
-  SqlAnswer,
+  SqlResult,
   SqlValue
 } from "../stored-data.ts"
 
@@ -67,9 +67,9 @@ export const encodeOperation = Schema.encodeSync(Text)
 export const decodeOperation = Schema.decodeUnknownSync(Text)
 
 /** Results of the operations. */
-export const answers = {
-  query: SqlAnswer,
-  migrate: MigrationAnswer,
+export const results = {
+  query: SqlResult,
+  migrate: MigrationResult,
   entries: EntryPage,
   deleteEntries: DeletedEntries,
   deliver: DeliveryOutcome,

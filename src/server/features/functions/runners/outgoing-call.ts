@@ -27,18 +27,18 @@ export class SealRefused extends Error {}
 /** Error: the call did not name the process of the other runner, whose id is known now. */
 class Unmet extends Error {}
 
-/** Throws unless an answer comes from a runner that has taken the call. */
+/** Throws unless a response comes from a runner that has taken the call. */
 export const requireAccepted = (
   { address, connections }: RunnerTarget,
-  answer: IncomingMessage
+  message: IncomingMessage
 ): void => {
-  const receiver = receiverOf(answer)
+  const receiver = receiverOf(message)
   if (receiver !== undefined) {
     connections.met(address, receiver)
     throw new Unmet()
   }
-  if (isMoved(answer)) throw new NotAccepted()
-  if (isRefused(answer)) throw new SealRefused()
+  if (isMoved(message)) throw new NotAccepted()
+  if (isRefused(message)) throw new SealRefused()
 }
 
 /** Runs a call, and once more if it has only learned which process it goes to. */
@@ -87,7 +87,7 @@ export class OutgoingCall {
       headers: { ...headers, ...connections.sealed(address, call), expect: "100-continue" }
     })
     watchers.add(this.end)
-    this.#deadline = new CallDeadline(functionRuntime.passedAnswerMillis, uploadMillis, this.end)
+    this.#deadline = new CallDeadline(functionRuntime.passedResponseMillis, uploadMillis, this.end)
     this.#outgoing.sent.once("continue", () => {
       this.#hasBegun = true
       watchers.delete(this.end)
@@ -101,14 +101,14 @@ export class OutgoingCall {
     this.#deadline.progressed()
   }
 
-  /** Returns the answer; fails with {@link NotAccepted} if the call has not begun. */
-  async answer(): Promise<IncomingMessage> {
+  /** Returns the response; fails with {@link NotAccepted} if the call has not begun. */
+  async response(): Promise<IncomingMessage> {
     try {
-      const { answer } = await this.#outgoing.answered
+      const { message } = await this.#outgoing.response
       this.#deadline.end()
       this.#target.watchers.delete(this.end)
-      requireAccepted(this.#target, answer)
-      return answer
+      requireAccepted(this.#target, message)
+      return message
     } catch (error) {
       if (error instanceof Unmet || error instanceof NotAccepted || error instanceof SealRefused)
         throw error

@@ -16,17 +16,17 @@ const movedStatus = 421
 
 type Head = readonly [status: number, headers: Readonly<Record<string, string>>]
 
-/** Answer of a runner that does not have the environment. */
-export const movedAnswer: Head = [movedStatus, { [names.moved]: "1", "content-length": "0" }]
+/** Response of a runner that does not have the environment. */
+export const movedResponse: Head = [movedStatus, { [names.moved]: "1", "content-length": "0" }]
 
-/** Answer to a call that does not name the process of its receiver, with the id of that. */
-export const receiverAnswer = (id: string): Head => [
+/** Response to a call that does not name the process of its receiver, with the id of that. */
+export const receiverResponse = (id: string): Head => [
   movedStatus,
   { [names.receiver]: id, "content-length": "0" }
 ]
 
-/** Answer to a call that is not of the cluster, or was sent before. */
-export const refusedAnswer: Head = [403, { [names.refused]: "1", "content-length": "0" }]
+/** Response to a call that is not of the cluster, or was sent before. */
+export const refusedResponse: Head = [403, { [names.refused]: "1", "content-length": "0" }]
 
 interface IncomingMessageHead {
   readonly headers: IncomingHttpHeaders
@@ -36,11 +36,11 @@ interface IncomingMessageHead {
 export const isMoved = ({ headers, statusCode }: IncomingMessageHead): boolean =>
   statusCode === movedStatus && headers[names.moved] === "1"
 
-/** Whether a runner has refused a call. It sets no such header on the answer of a function. */
+/** Whether a runner has refused a call. It sets no such header on the response of a function. */
 export const isRefused = ({ headers }: IncomingMessageHead): boolean =>
   headers[names.refused] !== undefined
 
-/** Returns the id that a receiver reports; undefined for another answer. */
+/** Returns the id that a receiver reports; undefined for another response. */
 export const receiverOf = ({ headers, statusCode }: IncomingMessageHead): string | undefined => {
   const id = headers[names.receiver]
   return statusCode === movedStatus && typeof id === "string" ? id : undefined

@@ -12,7 +12,7 @@ import type { FunctionHost } from "../host/host.ts"
 import { passSocket } from "../host/socket.ts"
 import { digestOf } from "../host/process-seal.ts"
 import type { CallSeal, RunnerCall } from "./call-seal.ts"
-import { movedAnswer, paths, receiverAnswer, refusedAnswer } from "./proxy-protocol.ts"
+import { movedResponse, paths, receiverResponse, refusedResponse } from "./proxy-protocol.ts"
 
 export interface ReceiveOptions {
   readonly seal: CallSeal
@@ -25,22 +25,22 @@ export interface ReceiveOptions {
 /** Size limit of headers. A client sends up to 16 KiB, and the other runner adds less than that. */
 const headersMaxBytes = 64 * 1024
 
-/** Answer to a call that this runner does not take. */
-type Refusal = ReturnType<typeof receiverAnswer>
+/** Response to a call that this runner does not take. */
+type Refusal = ReturnType<typeof receiverResponse>
 
 /** Error: a call on an authenticated connection is not of the cluster, or was sent before. */
 class NotSealed extends Error {}
 
-/** Returns a call from another runner, or the answer to one that this runner does not take. */
+/** Returns a call from another runner, or the response to one that this runner does not take. */
 const readCall = (
   { onFault, seal }: ReceiveOptions,
   request: IncomingMessage
 ): RunnerCall | Refusal => {
   const opened = seal.open(request)
   if (opened.kind === "taken") return opened.call
-  if (opened.kind === "elsewhere") return receiverAnswer(seal.receiver)
+  if (opened.kind === "elsewhere") return receiverResponse(seal.receiver)
   onFault(new NotSealed("A runner has sent a call without a valid seal."))
-  return refusedAnswer
+  return refusedResponse
 }
 
 const isRefusal = (call: RunnerCall | Refusal): call is Refusal => Array.isArray(call)
@@ -69,7 +69,7 @@ const makeServe = (options: ReceiveOptions) => {
     response: ServerResponse
   ): Promise<void> => {
     const host = forwarded === undefined ? undefined : here(environmentId)
-    if (forwarded === undefined || host === undefined) return send(response, movedAnswer)
+    if (forwarded === undefined || host === undefined) return send(response, movedResponse)
     const fault = await passRequest(host, {
       request: incoming,
       response,
@@ -77,7 +77,7 @@ const makeServe = (options: ReceiveOptions) => {
       playerId: forwarded.playerId,
       onBegin: () => response.writeContinue()
     })
-    if (isHostStopped(fault)) send(response, movedAnswer)
+    if (isHostStopped(fault)) send(response, movedResponse)
     else if (fault !== undefined) onFault(fault)
   }
   const operation = async (
@@ -85,14 +85,14 @@ const makeServe = (options: ReceiveOptions) => {
     incoming: IncomingMessage,
     response: ServerResponse
   ): Promise<void> => {
-    if (here(environmentId) === undefined) return send(response, movedAnswer)
+    if (here(environmentId) === undefined) return send(response, movedResponse)
     response.writeContinue()
     const text = await readText(incoming)
     if (digestOf(text) !== digest)
       throw new NotSealed("An operation has another body than its seal.")
-    const answer = await operate(environmentId, text)
-    if (answer === undefined) return send(response, movedAnswer)
-    response.writeHead(200, { "content-length": Buffer.byteLength(answer) }).end(answer)
+    const reply = await operate(environmentId, text)
+    if (reply === undefined) return send(response, movedResponse)
+    response.writeHead(200, { "content-length": Buffer.byteLength(reply) }).end(reply)
   }
   return (incoming: IncomingMessage, response: ServerResponse): void => {
     response.on("error", onFault)
@@ -110,19 +110,19 @@ const makeUpgrade =
   (options: ReceiveOptions) =>
   async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const { here, onFault } = options
-    const answer = ([status, headers]: Refusal): void => {
+    const respond = ([status, headers]: Refusal): void => {
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
       closeWithLinger(socket)
       socket.end([`HTTP/1.1 ${status} Moved`, ...lines, "connection: close", "", ""].join("\r\n"))
     }
     const call = readCall(options, request)
-    if (isRefusal(call)) return answer(call)
+    if (isRefusal(call)) return respond(call)
     const { environmentId, forwarded } = call
     const host = forwarded === undefined ? undefined : here(environmentId)
-    if (forwarded === undefined || host === undefined) return answer(movedAnswer)
+    if (forwarded === undefined || host === undefined) return respond(movedResponse)
     const metadata = { ...forwarded, playerId: forwarded.playerId }
     const fault = await passSocket(host, { request, socket, head, ...metadata })
-    if (isHostStopped(fault)) answer(movedAnswer)
+    if (isHostStopped(fault)) respond(movedResponse)
     else if (fault !== undefined) onFault(fault)
   }
 

@@ -30,7 +30,7 @@ import { paths } from "./proxy-protocol.ts"
 type ProxiedExchange = Pick<Exchange, "access" | "onBegin" | "request" | "response">
 
 /** Outcome of a proxied request: the client got a response, or the runner did not take it. */
-export type Proxied = "answered" | "moved"
+export type Proxied = "responded" | "moved"
 
 const sealedCall = (request: IncomingMessage, call: RunnerCall): SealedCall => ({
   ...call,
@@ -41,13 +41,13 @@ const sealedCall = (request: IncomingMessage, call: RunnerCall): SealedCall => (
 
 const copy = async (
   call: OutgoingCall,
-  answer: IncomingMessage,
+  message: IncomingMessage,
   { access, response }: Pick<Exchange, "access" | "response">
 ): Promise<void> => {
-  const headers = withPageAccess(returnedHeaders(answer.headers), access)
-  response.writeHead(answer.statusCode ?? 500, headers)
+  const headers = withPageAccess(returnedHeaders(message.headers), access)
+  response.writeHead(message.statusCode ?? 500, headers)
   response.flushHeaders()
-  await pipeline(answer, response, { end: false })
+  await pipeline(message, response, { end: false })
   call.end()
   await bodySent(response)
   response.end()
@@ -73,7 +73,7 @@ const send = async (
   })
   response.once("close", call.end)
   try {
-    await copy(call, await call.answer(), exchange)
+    await copy(call, await call.response(), exchange)
   } finally {
     response.off("close", call.end)
     call.end()
@@ -92,11 +92,11 @@ export const proxyRequest = async (
     if (refusal === undefined) await meeting(() => send(target, exchange, call))
     else sendError(response, refusal)
   } catch (error) {
-    if (isOver(exchange)) return "answered"
+    if (isOver(exchange)) return "responded"
     if (error instanceof NotAccepted) return "moved"
     sendError(response, new Unavailable())
   }
-  return "answered"
+  return "responded"
 }
 
 /** Opens a WebSocket; fails with {@link NotAccepted} if the other runner does not take it. */
@@ -122,18 +122,18 @@ const openSocket = async (
     }
   })
   const end = (): void => outgoing.end()
-  const deadline = setTimeout(end, functionRuntime.passedAnswerMillis)
+  const deadline = setTimeout(end, functionRuntime.passedResponseMillis)
   watchers.add(end)
   socket.once("close", end)
   try {
     // The client may have gone while the connection was opened.
     if (await hasGone(socket)) return void socket.destroy()
     outgoing.sent.end()
-    const answer = await outgoing.answered
+    const opened = await outgoing.response
     clearTimeout(deadline)
     watchers.delete(end)
-    if (answer.upgraded === undefined) requireAccepted(target, answer.answer)
-    await connectSocket(handshake, answer, {})
+    if (opened.upgraded === undefined) requireAccepted(target, opened.message)
+    await connectSocket(handshake, opened, {})
   } finally {
     clearTimeout(deadline)
     watchers.delete(end)
@@ -155,9 +155,9 @@ export const proxySocket = async (
     if (refusal !== undefined) refuseSocket(socket, refusal)
     else if (!socket.destroyed) await meeting(() => openSocket(target, handshake, call))
   } catch (error) {
-    if (socket.destroyed) return "answered"
+    if (socket.destroyed) return "responded"
     if (!(error instanceof SealRefused)) return "moved"
     refuseSocket(socket, new Unavailable())
   }
-  return "answered"
+  return "responded"
 }

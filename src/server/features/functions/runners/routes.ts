@@ -118,14 +118,14 @@ const runRemote = (proxied: Promise<Proxied>): Effect.Effect<undefined, HostStop
     (outcome) => (outcome === "moved" ? Effect.fail(new HostStopped()) : Effect.undefined)
   )
 
-const readAll = async (answer: IncomingMessage): Promise<string> => {
+const readAll = async (message: IncomingMessage): Promise<string> => {
   const chunks: Array<Buffer> = []
   let bytes = 0
-  for await (const chunk of answer) {
+  for await (const chunk of message) {
     if (!Buffer.isBuffer(chunk)) continue
     bytes += chunk.length
     if (bytes > functionRuntime.operationMaxBytes)
-      throw new Error("The answer of a runner is too large.")
+      throw new Error("The response of a runner is too large.")
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
@@ -143,7 +143,7 @@ const askRunner = async (
     onBegin: ({ sent }) => void sent.end(text)
   })
   try {
-    return await readAll(await call.answer())
+    return await readAll(await call.response())
   } finally {
     call.end()
   }

@@ -14,14 +14,14 @@ const clean = (error) => String(error.message ?? error).replace(/^D1_ERROR: /, "
 /** The public methods give rows without their columns, or without what they changed. */
 const run = async (database, sql, params) => {
   const statement = database.prepare(sql).bind(...params.map(asParameter))
-  const answers = await statement.dbSession._send(
+  const results = await statement.dbSession._send(
     "/query",
     statement.statement,
     statement.params,
     "ROWS_AND_COLUMNS",
     { setAttribute() {} }
   )
-  return Array.isArray(answers) ? answers[0] : answers
+  return Array.isArray(results) ? results[0] : results
 }
 
 /** Whether a value may be an integer that lost digits: rows have numbers of 53 bits. */
@@ -107,23 +107,23 @@ const operations = {
     await database.prepare(migrationsTable).run()
     const { results } = await database.prepare("select name from _svc_migrations").all()
     const known = new Set(results.map(({ name }) => name))
-    const answer = { applied: [], skipped: [], failed: null }
+    const result = { applied: [], skipped: [], failed: null }
     for (const { name, sql } of migrations) {
       if (known.has(name)) {
-        answer.skipped.push(name)
+        result.skipped.push(name)
         continue
       }
       try {
         const note = database.prepare("insert into _svc_migrations (name) values (?)").bind(name)
         await database.batch([database.prepare(sql), note])
         known.add(name)
-        answer.applied.push(name)
+        result.applied.push(name)
       } catch (error) {
-        answer.failed = { name, message: clean(error) }
+        result.failed = { name, message: clean(error) }
         break
       }
     }
-    return answer
+    return result
   }
 }
 
@@ -137,7 +137,7 @@ export default {
       return new Response(null, { status: 403, headers: { "x-svc-outcome": "refused" } })
     }
     const { operation, ...input } = call.body
-    const answer = await operations[operation](input, env)
-    return Response.json(answer, { headers: { "x-svc-outcome": "returned" } })
+    const result = await operations[operation](input, env)
+    return Response.json(result, { headers: { "x-svc-outcome": "returned" } })
   }
 }

@@ -6,13 +6,13 @@ export default (env) => {
   const call = async (method, path, body) => {
     const response = await env.host(method, `/api${path}`, body && JSON.stringify(body))
     const text = await response.text()
-    const answer = text === "" ? undefined : JSON.parse(text)
-    if (response.ok) return answer
+    const json = text === "" ? undefined : JSON.parse(text)
+    if (response.ok) return json
     const {
       code = "unavailable",
       message = `status ${response.status}`,
       details
-    } = answer?.error ?? {}
+    } = json?.error ?? {}
     throw Object.assign(new Error(message), { code, status: response.status, details })
   }
   const admin = "/v1/admin"

@@ -4,9 +4,9 @@ import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { EnvironmentId } from "#rpc/ids"
-import { spentAnswers } from "#rpc/spent-secrets"
+import { spentResponses } from "#rpc/spent-secrets"
 import { makeTransaction } from "#server/platform/database"
-import { SpentAnswers, type SpendingRequest } from "#server/platform/spent-answers"
+import { SpentResponses, type SpendingRequest } from "#server/platform/spent-responses"
 import { coreOfNode, makeTenants, SharedDatabase } from "../support/http-stack.ts"
 
 const Core = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))
@@ -31,7 +31,7 @@ interface Given extends Partial<SpendingRequest> {
 }
 
 const ask = Effect.fnUntraced(function* ({ after = Effect.void, secret, ...given }: Given) {
-  const answers = yield* SpentAnswers
+  const answers = yield* SpentResponses
   const sql = yield* SqlClient.SqlClient
   const transaction = yield* makeTransaction
   const request = { path: "POST /x", body: "body", key, ...given, secret }
@@ -146,7 +146,7 @@ layer(Core)("a request that spends a secret", (it) => {
       yield* sql`
         insert into spent_answers (hash, tenant, fingerprint, sealed, expires_at)
         select 'filler ' || n, ${full.tenant}, '', '', now() + interval '100 years'
-        from generate_series(1, ${spentAnswers.maxPerTenant}::int) n`
+        from generate_series(1, ${spentResponses.maxPerTenant}::int) n`
       assert.strictEqual(yield* ask(full), "first")
       assert.strictEqual(yield* Effect.flip(ask(full)), "spent")
       assert.strictEqual(yield* ask(other), "first")

@@ -1,21 +1,21 @@
 /**
  * Requests that spend a secret, and can be repeated with the same `Idempotency-Key` for ten minutes. The
- * transaction that spends the secret stores what the answer needs, sealed, so a crash loses neither or
- * both. A repeat makes the answer again from that. So it gives nothing that has ended meanwhile.
+ * transaction that spends the secret stores what the response needs, sealed, so a crash loses neither or
+ * both. A repeat makes the response again from that. So it gives nothing that has ended meanwhile.
  *
- * The stored answer is found by the secret and the key together. A copied secret without its key is
- * spent, as without a stored answer.
+ * The stored response is found by the secret and the key together. A copied secret without its key is
+ * spent, as without a stored response.
  */
 import { createHmac } from "node:crypto"
 import { Context, DateTime, Duration, Effect, Layer, Option, Queue, Schema } from "effect"
 import { IdempotencyKeyReused, InvalidIdempotencyKey } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
-import { repeatKeyForm, spentAnswers } from "#rpc/spent-secrets"
-import { SpentAnswerRepository } from "#sql/spent-answers"
+import { repeatKeyForm, spentResponses } from "#rpc/spent-secrets"
+import { SpentResponseRepository } from "#sql/spent-responses"
 import { sweepHourly } from "./database.ts"
 import { Secrets, sha256 } from "./secrets.ts"
 
-const { keyMaxCharacters, keyMinCharacters } = spentAnswers
+const { keyMaxCharacters, keyMinCharacters } = spentResponses
 
 const keyForm = new RegExp(`^[A-Za-z0-9_.:-]{${keyMinCharacters},${keyMaxCharacters}}$`)
 
@@ -44,19 +44,19 @@ export interface SpendingRequest {
 /** Stores what a repeat needs, and the player whose deletion removes it. */
 export type Keep<A> = (value: A, playerId?: PlayerId) => Effect.Effect<void>
 
-/** Both ways to an answer. */
+/** Both ways to a response. */
 interface Resolution<K, A, E, R, E2, R2> {
   /** Spends the secret. It calls `keep` within the transaction that does so. */
   readonly spend: (keep: Keep<K>) => Effect.Effect<A, E, R>
-  /** Makes the answer again. It fails if what the answer gave has ended. */
+  /** Makes the response again. It fails if what the response gave has ended. */
   readonly repeat: (kept: K) => Effect.Effect<A, E2, R2>
 }
 
 export type RepeatError = InvalidIdempotencyKey | IdempotencyKeyReused
 
 /** Answers requests that spend a secret. */
-export class SpentAnswers extends Context.Service<
-  SpentAnswers,
+export class SpentResponses extends Context.Service<
+  SpentResponses,
   {
     readonly once: <K, I, A, E, R, E2, R2>(
       request: SpendingRequest,
@@ -64,33 +64,33 @@ export class SpentAnswers extends Context.Service<
       ways: Resolution<K, A, E, R, E2, R2>
     ) => Effect.Effect<A, E | E2 | RepeatError, R | R2>
   }
->()("server/platform/spent-answers/SpentAnswers") {
+>()("server/platform/spent-responses/SpentResponses") {
   static readonly layer = Layer.effect(
-    SpentAnswers,
+    SpentResponses,
     Effect.gen(function* () {
-      const repository = yield* SpentAnswerRepository
+      const repository = yield* SpentResponseRepository
       const secrets = yield* Secrets
       const stored = yield* sweepAfterStoring(repository)
-      return SpentAnswers.of({ once: makeOnce(repository, secrets, stored) })
+      return SpentResponses.of({ once: makeOnce(repository, secrets, stored) })
     })
   )
 }
 
-const what = "Answers of spent secrets"
+const what = "Responses to spent secrets"
 
 /**
- * Deletes answers within a minute after they expire, and returns what to run when one is stored: a
+ * Deletes responses within a minute after they expire, and returns what to run when one is stored: a
  * service that stores none does not look. Those of a service that ended are deleted within an hour.
  */
 const sweepAfterStoring = Effect.fnUntraced(function* (
-  repository: SpentAnswerRepository["Service"]
+  repository: SpentResponseRepository["Service"]
 ) {
   const wake = yield* Queue.sliding<void>(1)
   const sweep = Effect.flatMap(DateTime.now, repository.sweep).pipe(
     Effect.tapDefect((defect) => Effect.logWarning(`Failed to sweep: ${what}`, defect)),
     Effect.exit
   )
-  const minutes = Math.ceil(spentAnswers.keptSeconds / 60)
+  const minutes = Math.ceil(spentResponses.keptSeconds / 60)
   yield* Queue.take(wake).pipe(
     Effect.andThen(Effect.repeat(Effect.delay(sweep, Duration.minutes(1)), { times: minutes })),
     Effect.forever,
@@ -101,10 +101,10 @@ const sweepAfterStoring = Effect.fnUntraced(function* (
 })
 
 const makeOnce = (
-  repository: SpentAnswerRepository["Service"],
+  repository: SpentResponseRepository["Service"],
   secrets: Secrets["Service"],
   stored: Effect.Effect<void>
-): SpentAnswers["Service"]["once"] =>
+): SpentResponses["Service"]["once"] =>
   Effect.fnUntraced(function* <K, I, A, E, R, E2, R2>(
     { body, key, path, secret, tenant }: SpendingRequest,
     kept: Schema.Codec<K, I>,
@@ -121,14 +121,14 @@ const makeOnce = (
     const keep: Keep<K> = Effect.fnUntraced(function* (value, playerId) {
       const plain = yield* Effect.orDie(Schema.encodeEffect(text)(value))
       const sealed = yield* secrets.seal(plain, purpose)
-      const expiresAt = DateTime.add(yield* DateTime.now, { seconds: spentAnswers.keptSeconds })
+      const expiresAt = DateTime.add(yield* DateTime.now, { seconds: spentResponses.keptSeconds })
       const owner = { tenant, playerId: playerId ?? null }
       const row = { ...owner, hash, fingerprint, sealed, expiresAt }
-      yield* repository.insert({ ...row, max: spentAnswers.maxPerTenant })
+      yield* repository.insert({ ...row, max: spentResponses.maxPerTenant })
       yield* stored
     })
 
-    /** The stored answer, made again; none if there is none. */
+    /** The stored response, made again; none if there is none. */
     const repeated = Effect.gen(function* () {
       const found = Option.getOrUndefined(
         yield* repository.find({ hash, now: yield* DateTime.now })

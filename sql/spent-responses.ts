@@ -1,4 +1,4 @@
-/** Sealed answers of requests that spent a secret, by the hash of the request, its secret and its key. */
+/** Sealed responses to requests that spent a secret, by the hash of the request, its secret and its key. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { PlayerId } from "#rpc/ids"
@@ -40,8 +40,8 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Repository of the table `spent_answers`. */
-export class SpentAnswerRepository extends Context.Service<SpentAnswerRepository>()(
-  "sql/spent-answers/SpentAnswerRepository",
+export class SpentResponseRepository extends Context.Service<SpentResponseRepository>()(
+  "sql/spent-responses/SpentResponseRepository",
   {
     make: Effect.gen(function* () {
       const { find, insert, sweep } = statements(yield* SqlClient.SqlClient)
@@ -54,5 +54,5 @@ export class SpentAnswerRepository extends Context.Service<SpentAnswerRepository
     })
   }
 ) {
-  static readonly layer = Layer.effect(SpentAnswerRepository, this.make)
+  static readonly layer = Layer.effect(SpentResponseRepository, this.make)
 }
