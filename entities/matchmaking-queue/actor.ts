@@ -6,6 +6,7 @@ import { Activation } from "../activation.ts"
 import type { Watcher, Watchers } from "../watchers.ts"
 import type { QueueInput, QueueOutput, QueueSettings } from "./protocol.ts"
 import {
+  avoiding,
   cancel,
   dropNode,
   emptyQueue,
@@ -162,7 +163,11 @@ export class QueueActor {
   completed(match: Match, result: SeatedMatch | undefined): void {
     const isSeated = ({ joiningPlayer }: Ticket): boolean =>
       result?.seated.has(joiningPlayer.playerId) === true
-    const refused = match.tickets.filter((ticket) => !isSeated(ticket))
+    // A room that refuses a player although it has free seats does not take this player.
+    const refusal = result !== undefined && result.free > 0 ? result.roomId : undefined
+    const refused = match.tickets
+      .filter((ticket) => !isSeated(ticket))
+      .map((ticket) => (refusal === undefined ? ticket : avoiding(ticket, refusal)))
     if (refused.length > 0) this.#refuse(refused)
     if (match.kind === "open") endOpening(this.#state, match.opening)
     if (result !== undefined) {

@@ -31,6 +31,8 @@ export interface Ticket {
   readonly queuedAt: number
   /** The unused id of a room on the player's node. */
   readonly roomId?: string
+  /** Rooms with free seats that do not take the player. */
+  readonly avoids?: ReadonlySet<string>
 }
 
 /** Settings of the mode by the newest known config version. */
@@ -103,6 +105,8 @@ export interface QueueState {
   mode: QueueMode
   /** Tickets that a room refused; the queue matches them first. */
   readonly returned: TicketFifo
+  /** Of these, the tickets that avoid a room. They are few: players whom a room has removed. */
+  readonly avoiding: Map<string, Ticket>
   readonly tickets: TicketFifo
   /** Free seats by room id. */
   readonly open: Map<string, number>
@@ -127,6 +131,7 @@ export type Match =
 export const emptyQueue = (mode: QueueMode): QueueState => ({
   mode,
   returned: new TicketFifo(),
+  avoiding: new Map(),
   tickets: new TicketFifo(),
   open: new Map(),
   openings: new Set(),
@@ -135,7 +140,10 @@ export const emptyQueue = (mode: QueueMode): QueueState => ({
 
 /** Whether the ticket waits, in the queue or for a room that is being opened. */
 export const isWaiting = (state: QueueState, ticketId: string): boolean =>
-  state.tickets.has(ticketId) || state.returned.has(ticketId) || state.promised.has(ticketId)
+  state.tickets.has(ticketId) ||
+  state.returned.has(ticketId) ||
+  state.avoiding.has(ticketId) ||
+  state.promised.has(ticketId)
 
 /** Adds a ticket at the end, unless it waits already. */
 export const enqueue = (state: QueueState, ticket: Ticket): void => {
@@ -155,7 +163,10 @@ const giveBack = (state: QueueState, ticketId: string): boolean => {
 
 /** Removes a ticket; false if it does not wait (any more). */
 export const cancel = (state: QueueState, ticketId: string): boolean =>
-  state.tickets.delete(ticketId) || state.returned.delete(ticketId) || giveBack(state, ticketId)
+  state.tickets.delete(ticketId) ||
+  state.returned.delete(ticketId) ||
+  state.avoiding.delete(ticketId) ||
+  giveBack(state, ticketId)
 
 /** Removes the tickets of a node. */
 export const dropNode = (state: QueueState, node: string): void => {
@@ -164,6 +175,9 @@ export const dropNode = (state: QueueState, node: string): void => {
       if (ticket.joiningPlayer.node === node) fifo.delete(ticket.ticketId)
     }
   }
+  for (const [ticketId, { joiningPlayer }] of state.avoiding) {
+    if (joiningPlayer.node === node) state.avoiding.delete(ticketId)
+  }
   for (const [ticketId, { tickets }] of state.promised) {
     if (tickets.get(ticketId)?.joiningPlayer.node === node) giveBack(state, ticketId)
   }
@@ -171,11 +185,13 @@ export const dropNode = (state: QueueState, node: string): void => {
 
 /** Number of tickets that wait for a match or for a room that is being opened. */
 export const waiting = (state: QueueState): number =>
-  state.returned.size + state.tickets.size + state.promised.size
+  state.returned.size + state.avoiding.size + state.tickets.size + state.promised.size
 
 /** The oldest ticket that waits for no opening. */
-const oldest = (state: QueueState): Ticket | undefined =>
-  state.returned.first ?? state.tickets.first
+const oldest = (state: QueueState): Ticket | undefined => {
+  const [avoiding] = state.avoiding.values()
+  return state.returned.first ?? avoiding ?? state.tickets.first
+}
 
 /** Takes the oldest tickets that wait for no opening. */
 const take = (state: QueueState, count: number): ReadonlyArray<Ticket> => {
@@ -183,22 +199,42 @@ const take = (state: QueueState, count: number): ReadonlyArray<Ticket> => {
   while (tickets.length < count) {
     const ticket = oldest(state)
     if (ticket === undefined) break
-    if (!state.returned.delete(ticket.ticketId)) state.tickets.delete(ticket.ticketId)
+    cancel(state, ticket.ticketId)
     tickets.push(ticket)
   }
   return tickets
 }
 
-/** Takes the oldest tickets: those that a room refused, those that wait for an opening, then the others. */
-const takeOldest = (state: QueueState, count: number): ReadonlyArray<Ticket> => {
-  const tickets = [...take(state, Math.min(count, state.returned.size))]
+/** Takes the oldest tickets of a list. */
+const takeFrom = (fifo: TicketFifo, count: number): ReadonlyArray<Ticket> => {
+  const tickets: Array<Ticket> = []
+  while (tickets.length < count && fifo.first !== undefined) {
+    tickets.push(fifo.first)
+    fifo.delete(fifo.first.ticketId)
+  }
+  return tickets
+}
+
+/**
+ * Takes the oldest tickets that fit into an open room: those that a room refused, those that wait for an
+ * opening, then the others.
+ */
+const takeOldest = (state: QueueState, roomId: string, count: number): ReadonlyArray<Ticket> => {
+  const tickets = [...takeFrom(state.returned, count)]
+  for (const [ticketId, ticket] of state.avoiding) {
+    if (tickets.length === count) return tickets
+    if (ticket.avoids?.has(roomId) === true) continue
+    state.avoiding.delete(ticketId)
+    tickets.push(ticket)
+  }
   for (const [ticketId, opening] of state.promised) {
     if (tickets.length === count) return tickets
     const ticket = opening.tickets.get(ticketId)
+    if (ticket === undefined || ticket.avoids?.has(roomId) === true) continue
     giveBack(state, ticketId)
-    if (ticket !== undefined) tickets.push(ticket)
+    tickets.push(ticket)
   }
-  return [...tickets, ...take(state, count - tickets.length)]
+  return [...tickets, ...takeFrom(state.tickets, count - tickets.length)]
 }
 
 /** The ticket whose room is nearest: of the node with the most tickets; among equals, the oldest. */
@@ -242,8 +278,17 @@ const openMatch = (state: QueueState, now: number): Match => {
 
 /** Returns tickets without a seat to the front of the queue; they keep their queueing time. */
 export const requeue = (state: QueueState, tickets: ReadonlyArray<Ticket>): void => {
-  for (const ticket of tickets) state.returned.add(ticket)
+  for (const ticket of tickets) {
+    if (ticket.avoids === undefined) state.returned.add(ticket)
+    else state.avoiding.set(ticket.ticketId, ticket)
+  }
 }
+
+/** The ticket, once a room with free seats has refused its player. */
+export const avoiding = (ticket: Ticket, roomId: string): Ticket => ({
+  ...ticket,
+  avoids: new Set(ticket.avoids).add(roomId)
+})
 
 /** Ends an opening, successful or not. Its tickets return to the front of the queue. */
 export const endOpening = (state: QueueState, opening: Opening): void => {
@@ -300,13 +345,14 @@ export const nextMatch = (state: QueueState, now: number): Match | undefined => 
   if (waiting(state) === 0) return undefined
   expireOpenings(state, now)
   for (const [roomId, free] of state.open) {
-    const tickets = takeOldest(state, free)
+    const tickets = takeOldest(state, roomId, free)
+    if (tickets.length === 0) continue
     if (tickets.length === free) state.open.delete(roomId)
     else state.open.set(roomId, free - tickets.length)
     return { kind: "fill", roomId, tickets }
   }
   promiseSeats(state)
-  const left = state.returned.size + state.tickets.size
+  const left = state.returned.size + state.avoiding.size + state.tickets.size
   const due = now >= fillDeadline(state)
   if (left === 0 || (left < state.mode.minPlayers && !due)) return undefined
   return openMatch(state, now)

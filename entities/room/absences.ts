@@ -103,7 +103,12 @@ export const awaken = (stored: RoomState, writtenAt: number, now: number): RoomS
     seenAt: member.attachment === null ? null : (member.seenAt ?? gap.from),
     joinDeadline: member.joinDeadline === null ? null : member.joinDeadline + missed
   }))
-  return { ...moved, lastFrameAt: state.lastFrameAt + missed, wokenAt: now }
+  const { vote } = state.rights
+  const rights =
+    vote === null
+      ? state.rights
+      : { ...state.rights, vote: { ...vote, endsAt: vote.endsAt + missed } }
+  return { ...moved, rights, lastFrameAt: state.lastFrameAt + missed, wokenAt: now }
 }
 
 /** Marks a member absent, and announces it after the quiet time. */

@@ -14,6 +14,7 @@ import type { Watcher, Watchers } from "../watchers.ts"
 import { snapshotDeadlineMillis } from "../write-behind.ts"
 import { heldSeat } from "./held-seat.ts"
 import { isElsewhere, isRestorable } from "./late-commands.ts"
+import { commandOf, confirmed, isAct } from "./acts.ts"
 import type { RoomInput, RoomOutput } from "./messages.ts"
 import {
   type Emission,
@@ -29,6 +30,14 @@ import type { RoomRuntime } from "./runtime.ts"
 import { hasDropped, hold } from "./absences.ts"
 import { nextDeadline } from "./seats.ts"
 import { decide } from "./state.ts"
+
+/** The command that the state machine decides for a command of this node. */
+const roomCommand = (node: string, input: RoomInput["command"]) => {
+  if (isAct(input)) return commandOf(input)
+  return Result.succeed(
+    input.t === "join" || input.t === "resume" ? { ...input, node } : (input satisfies RoomCommand)
+  )
+}
 
 export class RoomActor {
   readonly id: string
@@ -191,6 +200,15 @@ export class RoomActor {
     this.#reschedule()
   }
 
+  /** Applies an act of a server. */
+  moderate(
+    act: Omit<Extract<RoomCommand, { t: "moderate" }>, "by" | "t">
+  ): Result.Result<JsonObject, RoomError | RoomNotFound> {
+    const result = this.#decide({ t: "moderate", by: "server", ...act }, this.#runtime.now())
+    this.#flush()
+    return result
+  }
+
   /** Removes a banned or deleted player, wherever its connection is. */
   removePlayer(playerId: string, reason: "banned" | "deleted"): void {
     this.#decide({ t: "leave", playerId, reason }, this.#runtime.now())
@@ -212,11 +230,12 @@ export class RoomActor {
   #execute(node: string, { command, seq }: RoomInput, now: number): RoomOutput | undefined {
     const result = isElsewhere(this.state, node, command)
       ? Result.fail(new NotInRoom())
-      : this.#decide(this.#withNode(node, command), now)
+      : Result.flatMap(roomCommand(node, command), (decidable) => this.#decide(decidable, now))
     if (Result.isFailure(result)) {
       return { kind: "refuse", seq, player: command.playerId, error: toWire(result.failure) }
     }
-    return seq > 0 ? { kind: "reply", seq, data: result.success } : undefined
+    const data = isAct(command) ? confirmed(result.success) : result.success
+    return seq > 0 ? { kind: "reply", seq, data } : undefined
   }
 
   /** Replies to a command that was executed before. */
@@ -236,19 +255,16 @@ export class RoomActor {
 
   /**
    * Whether the reply must wait until the state is written. A seat given up must not come back when the
-   * runner dies. And what a reply grants after the promised second, another activation may not forget.
+   * runner dies, nor a player who was removed. And what a reply grants after the promised second, another
+   * activation may not forget.
    */
-  #needsWrite({ t }: RoomInput["command"], isLate: boolean): boolean {
-    if (isDurable(this.state?.settings, t)) return true
-    return this.#runtime.shared && (t === "leave" || isLate)
+  #needsWrite(command: RoomInput["command"], isLate: boolean): boolean {
+    if (isDurable(this.state?.settings, command.t)) return true
+    return this.#runtime.shared && (command.t === "leave" || isAct(command) || isLate)
   }
 
   #hasSeat(playerId: string): boolean {
     return this.state?.members.has(playerId) === true
-  }
-
-  #withNode(node: string, command: RoomInput["command"]): RoomCommand {
-    return command.t === "join" || command.t === "resume" ? { ...command, node } : command
   }
 
   /**

@@ -24,8 +24,13 @@ export interface Recipients {
 /** Whether the message is withheld from this member. */
 const isWithheld = (sender: Member, receiver: Member): boolean => !reach(sender, receiver, "send")
 
-/** Returns who receives a message of a member. */
-export const recipients = ({ members }: RoomState, sender: Member, { to }: Message): Recipients => {
+/** Returns who receives a message of a member; nobody while the member is muted. */
+export const recipients = (
+  { members, rights }: RoomState,
+  sender: Member,
+  { to }: Message
+): Recipients => {
+  if (rights.muted.has(sender.id)) return { to: [], without: [], delivered: 0 }
   if (to === undefined) {
     const without: Array<string> = []
     for (const member of members.values()) {

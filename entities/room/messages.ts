@@ -39,7 +39,9 @@ export const PlayerCommand = Schema.Union([
   command("send", {
     type: Schema.String,
     data: Schema.optionalKey(Schema.Unknown),
-    to: Schema.optionalKey(Schema.Array(Schema.String))
+    to: Schema.optionalKey(Schema.Array(Schema.String)),
+    /** A `RoomAct` of the member, in a message to nobody. Older versions do not read it. */
+    act: Schema.optionalKey(Schema.Unknown)
   }),
   command("setState", { patch: AcceptedJsonObject }),
   command("setMyState", { patch: AcceptedJsonObject }),
@@ -123,7 +125,24 @@ export const roomSettingsFields = {
   graceSeconds: Schema.Int,
   matched: Schema.Boolean,
   /** Absent for false: release 0.1 has no such rooms. */
-  durable: Schema.optionalKey(Schema.Boolean)
+  durable: Schema.optionalKey(Schema.Boolean),
+  /** These four are absent where the mode does not declare them. */
+  powers: Schema.optionalKey(Schema.Array(Schema.String)),
+  votes: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        op: Schema.String,
+        share: Schema.Finite,
+        minVoters: Schema.Int,
+        seconds: Schema.Int,
+        cooldownSeconds: Schema.Int
+      })
+    )
+  ),
+  teams: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ key: Schema.String, min: Schema.Int, max: Schema.Int }))
+  ),
+  freeTeams: Schema.optionalKey(Schema.Boolean)
 }
 
 /** Settings and first members of a new room; with `code` null the room chooses its code. */

@@ -5,7 +5,9 @@
 import { DateTime, Result } from "effect"
 import type {
   HostOnly,
+  InvalidFrame,
   NotInRoom,
+  NotPermitted,
   P2pOnly,
   P2pRoomFull,
   PayloadTooLarge,
@@ -13,8 +15,13 @@ import type {
   ResumeExpired,
   RoomFull,
   RoomLocked,
+  RoomNotFound,
   StateTooLarge,
-  Unavailable
+  TeamFull,
+  Unavailable,
+  VoteCooldown,
+  VoteNotFound,
+  VoteRunning
 } from "#rpc/errors/codes"
 import type {
   CloseReason,
@@ -24,8 +31,11 @@ import type {
   SignalKind
 } from "#rpc/rooms/events"
 import type { JsonObject } from "#rpc/json"
+import type { VoteOp } from "#rpc/config-document/authority"
+import type { OpenVote, RoomModerateOp, RoomTeam } from "#rpc/rooms/authority"
 import type { Absence } from "../absence.ts"
 import { type JsonState, emptyJsonState, toJsonObject } from "./json-state.ts"
+import { noRights, type Rights, type TeamSlots, type Vote, type VoteRule } from "./rights.ts"
 
 /** The connection of a member, and the node that holds it. */
 export interface Attachment {
@@ -75,6 +85,8 @@ export interface Member {
   /** Time at which the others are, or were, notified of the absence. */
   readonly announceAt: number | null
   readonly announced: boolean
+  /** Key of the team; only in rooms with teams. */
+  readonly team?: string
 }
 
 /** Settings of a room, fixed for its life. */
@@ -94,6 +106,14 @@ export interface RoomSettings {
   readonly matched: boolean
   /** Whether replies to changes of state wait until the change is stored. */
   readonly durable?: boolean
+  /** What the host may do to other players; absent for nothing. */
+  readonly powers?: ReadonlyArray<string>
+  /** The votes that members may start; absent for none. */
+  readonly votes?: ReadonlyArray<VoteRule>
+  /** Absent in a room without teams. */
+  readonly teams?: ReadonlyArray<TeamSlots>
+  /** Whether players choose their teams. */
+  readonly freeTeams?: boolean
   /** Time of creation, Unix milliseconds. */
   readonly createdAt: number
 }
@@ -106,6 +126,9 @@ export interface RoomState {
   readonly version: number
   /** Members in the order of joining. */
   readonly members: ReadonlyMap<string, Member>
+  readonly rights: Rights
+  /** Number of changes of the teams. */
+  readonly teamsVersion: number
   readonly lastFrameAt: number
   /** Since when graces are held, since players of the environment wait; null while they run. */
   readonly heldSince: number | null
@@ -113,6 +136,9 @@ export interface RoomState {
   readonly wokenAt: number
   readonly closed: CloseReason | null
 }
+
+/** Who moderates: the host, or a server. */
+export type Moderator = "server" | { readonly playerId: string }
 
 /** A command; `playerId` is the acting member. */
 export type RoomCommand =
@@ -134,6 +160,27 @@ export type RoomCommand =
   | { readonly t: "setState"; readonly playerId: string; readonly patch: JsonObject }
   | { readonly t: "setMyState"; readonly playerId: string; readonly patch: JsonObject }
   | { readonly t: "lock"; readonly playerId: string; readonly locked: boolean }
+  | {
+      readonly t: "moderate"
+      readonly by: Moderator
+      readonly op: RoomModerateOp
+      readonly target: string
+      readonly team?: string
+      readonly reason?: string
+    }
+  | {
+      readonly t: "startVote"
+      readonly playerId: string
+      readonly op: VoteOp
+      readonly target?: string
+    }
+  | {
+      readonly t: "castVote"
+      readonly playerId: string
+      readonly voteId: string
+      readonly yes: boolean
+    }
+  | { readonly t: "setTeam"; readonly playerId: string; readonly team: string }
   | {
       readonly t: "signal"
       readonly playerId: string
@@ -173,7 +220,14 @@ export type RoomCommand =
   | { readonly t: "tick" }
 
 export type RoomError =
+  | InvalidFrame
   | NotInRoom
+  | NotPermitted
+  | RoomNotFound
+  | TeamFull
+  | VoteCooldown
+  | VoteNotFound
+  | VoteRunning
   | HostOnly
   | StateTooLarge
   | PayloadTooLarge
@@ -232,6 +286,8 @@ export const openRoom = (settings: RoomSettings): RoomState => ({
   sharedState: emptyJsonState,
   version: 0,
   members: new Map(),
+  rights: noRights,
+  teamsVersion: 0,
   lastFrameAt: settings.createdAt,
   heldSince: null,
   wokenAt: settings.createdAt,
@@ -253,32 +309,71 @@ export const isDeserted = ({ members }: RoomState): boolean =>
 export const nameChange = ({ displayName, id }: Member, name: string): ReadonlyArray<RoomEvent> =>
   name === displayName ? [] : [{ t: "player_updated", player: { id, displayName: name } }]
 
+const countOf = ({ ballots }: Vote, ballot: boolean): number =>
+  Array.from(ballots.values()).filter((each) => each === ballot).length
+
+/** An open vote as members see it: nobody learns who voted how. */
+export const voteView = (vote: Vote): OpenVote => ({
+  voteId: vote.id,
+  op: vote.op,
+  ...(vote.targetId === null ? {} : { playerId: vote.targetId }),
+  yes: countOf(vote, true),
+  no: countOf(vote, false),
+  needed: vote.needed,
+  endsAt: iso(vote.endsAt)
+})
+
+/** The teams and their players; undefined in a room without teams. */
+export const teamsView = ({
+  members,
+  settings
+}: Pick<RoomState, "members" | "settings">): ReadonlyArray<RoomTeam> | undefined =>
+  settings.teams?.map(({ key }) => ({
+    key,
+    players: Array.from(members.values()).flatMap(({ id, team }) => (team === key ? [id] : []))
+  }))
+
 /** A member as the others see it: an absence shows once it is announced. */
-export const playerView = (member: Member): RoomPlayer => ({
+export const playerView = (member: Member, { muted }: Rights): RoomPlayer => ({
   id: member.id,
   displayName: member.displayName,
   connected: !member.announced,
   joinedAt: iso(member.joinedAt),
-  state: toJsonObject(member.playerState)
+  state: toJsonObject(member.playerState),
+  ...(muted.has(member.id) ? { muted: true } : {})
 })
 
-export const roomView = ({ settings, ...state }: RoomState): RoomSnapshot => ({
-  id: settings.id,
-  code: settings.code,
-  mode: settings.mode,
-  private: settings.private,
-  locked: state.locked,
-  transport: settings.transport,
-  hostId: state.hostId,
-  hostOnlyState: settings.hostOnlyState,
-  maxPlayers: settings.maxPlayers,
-  metadata: settings.metadata,
-  state: toJsonObject(state.sharedState),
-  version: state.version,
-  createdAt: iso(settings.createdAt),
-  players: Array.from(state.members.values(), playerView),
-  ...(settings.p2p === null ? {} : { p2p: settings.p2p })
-})
+/** What the view of a room has only where its mode gives rights. */
+const rightsView = (state: RoomState) => {
+  const teams = teamsView(state)
+  const { vote } = state.rights
+  return {
+    ...(teams === undefined ? {} : { teams }),
+    ...(vote === null ? {} : { vote: voteView(vote) })
+  }
+}
+
+export const roomView = (state: RoomState): RoomSnapshot => {
+  const { settings } = state
+  return {
+    id: settings.id,
+    code: settings.code,
+    mode: settings.mode,
+    private: settings.private,
+    locked: state.locked,
+    transport: settings.transport,
+    hostId: state.hostId,
+    hostOnlyState: settings.hostOnlyState,
+    maxPlayers: settings.maxPlayers,
+    metadata: settings.metadata,
+    state: toJsonObject(state.sharedState),
+    version: state.version,
+    createdAt: iso(settings.createdAt),
+    players: Array.from(state.members.values(), (member) => playerView(member, state.rights)),
+    ...(settings.p2p === null ? {} : { p2p: settings.p2p }),
+    ...rightsView(state)
+  }
+}
 
 /** The snapshot that a member receives when it joins. */
 export const roomJoined = (state: RoomState, playerId: string, resumed: boolean): RoomEvent => ({

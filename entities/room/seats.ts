@@ -9,9 +9,10 @@ import {
   ResumeExpired,
   RoomFull,
   RoomLocked,
+  RoomNotFound,
   Unavailable
 } from "#rpc/errors/codes"
-import type { LeaveReason, RoomEvent } from "#rpc/rooms/events"
+import type { HostChange, LeaveReason, RoomEvent } from "#rpc/rooms/events"
 import { roomLimits } from "#rpc/rooms/limits"
 import {
   type Decision,
@@ -36,14 +37,16 @@ import {
   graceEndOf,
   isForgotten
 } from "./absences.ts"
+import { isBarred, wasRemoved } from "./bars.ts"
 import { emptyJsonState } from "./json-state.ts"
+import { nextTeam } from "./teams.ts"
 
 const seconds = 1000
 
 const hostEvent = (
   hostId: string,
   previousHostId: string | null,
-  reason: LeaveReason
+  reason: HostChange
 ): RoomEvent => ({ t: "host_changed", hostId, previousHostId, reason })
 
 const earliestConnected = (state: RoomState): Member | undefined => {
@@ -152,7 +155,9 @@ const admit = (
   now: number,
   joinDeadline: number | null
 ): RoomState => {
-  const admitted = withMember(state, newMember(joiningPlayer, now, joinDeadline))
+  const member = newMember(joiningPlayer, now, joinDeadline)
+  const team = nextTeam(state)
+  const admitted = withMember(state, team === undefined ? member : { ...member, team })
   return state.hostId === null && state.members.size === 0
     ? { ...admitted, hostId: joiningPlayer.playerId }
     : admitted
@@ -163,9 +168,10 @@ export const join = (
   state: RoomState,
   joiningPlayer: JoiningPlayer,
   now: number
-): Result.Result<Decision, RoomFull | P2pRoomFull | RoomLocked | Unavailable> => {
+): Result.Result<Decision, RoomFull | P2pRoomFull | RoomLocked | RoomNotFound | Unavailable> => {
   const seated = state.members.get(joiningPlayer.playerId)
   if (seated !== undefined) return attach(state, seated, joiningPlayer, now)
+  if (isBarred(state, joiningPlayer.playerId, now)) return Result.fail(new RoomNotFound())
   if (state.locked) return Result.fail(new RoomLocked())
   if (state.members.size >= state.settings.maxPlayers) {
     return Result.fail(state.settings.p2p === null ? new RoomFull() : new P2pRoomFull())
@@ -176,7 +182,7 @@ export const join = (
   return decided(
     joined,
     [
-      toOthers({ t: "player_joined", player: playerView(member) }, member.id),
+      toOthers({ t: "player_joined", player: playerView(member, joined.rights) }, member.id),
       ...hostEvents.map((emission) => ({ ...emission, except: member.id })),
       entering(joined, member.id, false)
     ],
@@ -195,15 +201,16 @@ export const seat = (
   const seated: Array<string> = []
   const emissions: Array<Emission> = []
   for (const joiningPlayer of joiningPlayers) {
-    if (next.members.has(joiningPlayer.playerId)) continue
+    const { playerId } = joiningPlayer
+    if (next.members.has(playerId) || wasRemoved(state, playerId)) continue
     if (next.members.size >= next.settings.maxPlayers) break
     next = admit(next, joiningPlayer, now, now + roomLimits.joinDeadlineSeconds * seconds)
-    seated.push(joiningPlayer.playerId)
+    seated.push(playerId)
   }
   for (const id of seated) {
     const member = next.members.get(id)
     if (member !== undefined) {
-      emissions.push(toOthers({ t: "player_joined", player: playerView(member) }, id))
+      emissions.push(toOthers({ t: "player_joined", player: playerView(member, next.rights) }, id))
     }
   }
   const [hosted, hostEvents] = migrateHost(next, now, "timeout")
@@ -243,12 +250,13 @@ const without = (state: RoomState, playerId: string): RoomState => {
 }
 
 /** Frees a seat. Closes the room after the last member; migrates the host if the host leaves. */
-const remove = (state: RoomState, member: Member, reason: LeaveReason): Decision => {
+export const remove = (state: RoomState, member: Member, reason: LeaveReason): Decision => {
   const remaining = without(state, member.id)
   const event: RoomEvent = { t: "player_left", playerId: member.id, reason }
   const isKnown = reason === "left" || reason === "timeout"
   const emissions: Array<Emission> = [
     // The connection of a banned player may stay: its node may learn of the ban when that has been lifted.
+    // That of a kicked player stays; a client of release 0.1 knows only this event.
     ...(isKnown ? [] : [{ event, to: [member.id], except: null, membership: null } as const]),
     { event, to: null, except: member.id, membership: "exit" }
   ]
@@ -323,7 +331,7 @@ const roomEnd = (state: RoomState): number =>
 
 /** Time of the next deadline that `tick` handles, Unix milliseconds. */
 export const nextDeadline = (state: RoomState): number => {
-  let due = roomEnd(state)
+  let due = Math.min(roomEnd(state), state.rights.vote?.endsAt ?? Number.POSITIVE_INFINITY)
   for (const member of state.members.values()) {
     const until = graceDeadlineOf(state, member)
     if (member.joinDeadline !== null) due = Math.min(due, member.joinDeadline)

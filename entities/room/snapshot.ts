@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import type { RoomRow } from "#sql/rooms"
+import { VoteOp } from "#rpc/config-document/authority"
 import { CloseReason } from "#rpc/rooms/events"
 import { AcceptedJsonObject } from "#rpc/json"
 import { awaken } from "./absences.ts"
@@ -13,6 +14,7 @@ import { StoredLink } from "../executed-commands.ts"
 import { snapshotFormat } from "../snapshot-format.ts"
 import { overdueAt } from "../overdue.ts"
 import { nextDeadline } from "./seats.ts"
+import { noRights, type Rights } from "./rights.ts"
 import { fromJsonObject, toJsonObject } from "./json-state.ts"
 
 /** The format that this release writes, and the newest that it reads. */
@@ -42,7 +44,37 @@ const StoredMember = Schema.Struct({
   byService: Schema.optionalKey(Schema.Boolean),
   seenAt: Schema.optionalKey(Schema.Int),
   announceAt: Schema.NullOr(Schema.Int),
-  announced: Schema.Boolean
+  announced: Schema.Boolean,
+  team: Schema.optionalKey(Schema.String)
+})
+
+const optionalId = Schema.optionalKey(Schema.String)
+
+/** What players have done with their rights; release 0.1 has no such rooms. */
+const StoredRights = Schema.Struct({
+  bars: Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Int)])),
+  muted: Schema.Array(Schema.String),
+  votesHeld: Schema.Int,
+  vote: Schema.optionalKey(
+    Schema.Struct({
+      id: Schema.String,
+      op: VoteOp,
+      starterId: Schema.String,
+      targetId: optionalId,
+      ballots: Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Boolean)])),
+      needed: Schema.Int,
+      endsAt: Schema.Int,
+      restMillis: Schema.Int
+    })
+  ),
+  rests: Schema.Array(
+    Schema.Struct({
+      op: VoteOp,
+      starterId: Schema.String,
+      targetId: optionalId,
+      until: Schema.Int
+    })
+  )
 })
 
 const Stored = Schema.fromJsonString(
@@ -56,6 +88,9 @@ const Stored = Schema.fromJsonString(
     members: Schema.Array(StoredMember),
     lastFrameAt: Schema.Int,
     closed: Schema.NullOr(CloseReason),
+    /** Absent while nobody has used any right. */
+    rights: Schema.optionalKey(StoredRights),
+    teamsVersion: Schema.optionalKey(Schema.Int),
     /** Missing in snapshots of release 0.1, like `writtenAt`. */
     heldSince: Schema.optionalKey(Schema.NullOr(Schema.Int)),
     writtenAt: Schema.optionalKey(Schema.Int),
@@ -111,6 +146,37 @@ const toStoredMember = ({
       })
 })
 
+const toStoredRights = ({
+  bars,
+  muted,
+  rests,
+  vote,
+  votesHeld
+}: Rights): typeof StoredRights.Type => ({
+  bars: Array.from(bars),
+  muted: Array.from(muted),
+  votesHeld,
+  ...(vote === null ? {} : { vote: { ...withTarget(vote), ballots: Array.from(vote.ballots) } }),
+  rests: rests.map(withTarget)
+})
+
+/** Leaves out the target of what has none. */
+const withTarget = <A extends { readonly targetId: string | null }>({ targetId, ...rest }: A) => ({
+  ...rest,
+  ...(targetId === null ? {} : { targetId })
+})
+
+const rightsFrom = ({ bars, muted, rests, vote, votesHeld }: typeof StoredRights.Type): Rights => ({
+  bars: new Map(bars),
+  muted: new Set(muted),
+  votesHeld,
+  vote:
+    vote === undefined
+      ? null
+      : { ...vote, targetId: vote.targetId ?? null, ballots: new Map(vote.ballots) },
+  rests: rests.map((rest) => ({ ...rest, targetId: rest.targetId ?? null }))
+})
+
 /** Time of the snapshot. One of release 0.1 does not say it: the last drop is not later. */
 const writtenAtOf = ({ members, writtenAt }: StoredRoom, now: number): number => {
   if (writtenAt !== undefined) return writtenAt
@@ -124,6 +190,8 @@ export const fromStored = (stored: StoredRoom): RoomState => {
   return {
     ...room,
     heldSince: room.heldSince ?? null,
+    rights: room.rights === undefined ? noRights : rightsFrom(room.rights),
+    teamsVersion: room.teamsVersion ?? 0,
     wokenAt: room.settings.createdAt,
     sharedState: fromJsonObject(room.sharedState),
     members: new Map(room.members.map((member) => [member.id, memberFrom(member)]))
@@ -135,12 +203,14 @@ export const wakeFrom = (stored: StoredRoom, now: number): RoomState =>
   awaken(fromStored(stored), writtenAtOf(stored, now), now)
 
 const toStored = (
-  { wokenAt: _, ...state }: RoomState,
+  { rights, teamsVersion, wokenAt: _, ...state }: RoomState,
   writtenAt: number,
   links: ReadonlyArray<StoredLink>
 ): StoredRoom => ({
   format,
   ...state,
+  ...(rights === noRights ? {} : { rights: toStoredRights(rights) }),
+  ...(teamsVersion === 0 ? {} : { teamsVersion }),
   writtenAt,
   links,
   sharedState: toJsonObject(state.sharedState),

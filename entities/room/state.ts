@@ -3,7 +3,8 @@
  *
  * Invariants: a player has at most one seat; members never exceed `maxPlayers`; no command both adds
  * and removes members; the host is a member or null; a member is connected (`attachment` set) or in its
- * grace (`absence` set); events are emitted in the order of the changes.
+ * grace (`absence` set); no barred player takes a seat; a team never exceeds its slots; a vote ends once;
+ * events are emitted in the order of the changes.
  */
 import { Result } from "effect"
 import { HostOnly, NotInRoom, type StateTooLarge } from "#rpc/errors/codes"
@@ -25,6 +26,9 @@ import { deliveries, recipients } from "./delivery.ts"
 import { join, leave, resume, seat, tick } from "./seats.ts"
 import { iceTransport, signal } from "./signal.ts"
 import { patchJsonState } from "./json-state.ts"
+import { moderate } from "./moderation.ts"
+import { announceTeams, setTeam } from "./teams.ts"
+import { castVote, settleVote, startVote } from "./votes.ts"
 
 const send = (
   state: RoomState,
@@ -111,8 +115,7 @@ const lastFrameResolution = 60_000
 const touched = (state: RoomState, now: number): RoomState =>
   now - state.lastFrameAt < lastFrameResolution ? state : { ...state, lastFrameAt: now }
 
-/** Decides a command. */
-export const decide = (
+const decideCommand = (
   before: RoomState,
   command: RoomCommand,
   now: number
@@ -136,6 +139,8 @@ export const decide = (
       return close(before, command.reason)
     case "tick":
       return tick(before, now)
+    case "moderate":
+      return moderate(touched(before, now), command, now)
   }
   const state = touched(before, now)
   const member = state.members.get(command.playerId)
@@ -151,6 +156,12 @@ export const decide = (
       return setMyState(state, member, command)
     case "lock":
       return lock(state, command)
+    case "startVote":
+      return startVote(state, member, command, now)
+    case "castVote":
+      return castVote(state, member, command, now)
+    case "setTeam":
+      return setTeam(state, member, command.team)
     case "signal":
       return signal(state, member, command)
     case "iceTransport":
@@ -161,3 +172,13 @@ export const decide = (
     }
   }
 }
+
+/** Decides a command, and what follows from its change. */
+export const decide = (
+  before: RoomState,
+  command: RoomCommand,
+  now: number
+): Result.Result<Decision, RoomError> =>
+  Result.map(decideCommand(before, command, now), (decision) =>
+    announceTeams(before, settleVote(before, decision, now))
+  )

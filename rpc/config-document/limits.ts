@@ -6,6 +6,15 @@ export const configLimits = {
   textMaxCharacters: 120,
   statsMax: 128,
   modesMax: 16,
+  teamsMax: 16,
+  votesMax: 4,
+  voteShareMin: 0.5,
+  voteShareDefault: 0.6,
+  /** One voter alone would decide. */
+  voteVotersMin: 2,
+  voteSecondsMin: 10,
+  voteSecondsMax: 120,
+  voteCooldownSecondsMax: 3600,
   /** Seats of a room. */
   playersMax: 64,
   /** Time for which the seat of a player who has dropped out is kept. */

@@ -3,6 +3,7 @@
  * one built-in mode; with any, only the defined modes exist.
  */
 import { Schema, SchemaGetter } from "effect"
+import { authorityFields } from "./authority.ts"
 import { choice, integer, list, optional, section, toggle } from "./fields.ts"
 import { configLimits } from "./limits.ts"
 import { key, text } from "./text.ts"
@@ -44,7 +45,8 @@ export const ModeFields = section("A mode.", {
     minimum: 0,
     maximum: configLimits.graceSecondsMax,
     default: configLimits.graceSecondsDefault
-  })
+  }),
+  ...authorityFields
 })
 
 /** A mode; in a peer-to-peer mode `maxPlayers` is already capped to `p2p.maxPlayers`. */

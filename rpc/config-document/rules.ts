@@ -10,38 +10,9 @@ import { featureDependencies } from "./features.ts"
 import { configLimits } from "./limits.ts"
 import { ModeFields } from "./multiplayer.ts"
 import { isLoopback } from "./origins.ts"
+import { duplicateKeys, entries, issueIf, lengthIssues, members, type Members } from "./raw.ts"
+import { rightsIssues } from "./rights-rules.ts"
 import { shownTextIssues } from "./shown-texts.ts"
-
-type Members = Readonly<Record<string, unknown>>
-
-const members = (value: unknown): Members =>
-  Predicate.isObject(value) && !Array.isArray(value) ? value : {}
-
-const entries = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
-
-const issueIf = (applies: boolean, path: string, message: string): ReadonlyArray<Issue> =>
-  applies ? [{ path, message }] : []
-
-const lengthIssues = (value: unknown, path: string, max: number): ReadonlyArray<Issue> =>
-  issueIf(entries(value).length > max, path, `must have at most ${max} entries`)
-
-const duplicateKeys = (list: unknown, path: string): ReadonlyArray<Issue> => {
-  const first = new Map<string, number>()
-  return entries(list).flatMap((entry, index) => {
-    const { key } = members(entry)
-    if (typeof key !== "string") return []
-    const earlier = first.get(key)
-    if (earlier === undefined) first.set(key, index)
-    return earlier === undefined
-      ? []
-      : [
-          {
-            path: `${path}[${index}].key`,
-            message: `"${key}" is already the key of ${path}[${earlier}]: use another key`
-          }
-        ]
-  })
-}
 
 const featureIssues = (features: Members): ReadonlyArray<Issue> =>
   featureDependencies.flatMap(([name, other]) =>
@@ -77,7 +48,7 @@ const modeIssues = (mode: unknown, index: number): ReadonlyArray<Issue> => {
         `must be <= p2p.maxPlayers (${it.p2p.maxPlayers})`
       )
   })
-  return [...limits, ...mesh]
+  return [...limits, ...mesh, ...rightsIssues(mode, path)]
 }
 
 /** Settings of card tags that need an image; `image` and the unused `enabled` do not. */

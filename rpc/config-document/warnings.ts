@@ -14,12 +14,23 @@ const warnIf = (applies: boolean, path: string, message: string): ReadonlyArray<
   applies ? [{ path, message }] : []
 
 const modeWarnings = ({ multiplayer }: EnvironmentConfig, raw: Raw): ReadonlyArray<Issue> =>
-  multiplayer.modes.flatMap(({ transport, maxPlayers }, index) => {
+  multiplayer.modes.flatMap(({ authority, maxPlayers, teams, transport }, index) => {
     const path = `multiplayer.modes[${index}]`
     const written = raw.multiplayer?.modes?.[index]
     const unused = transport !== "p2p" && written?.p2p !== undefined
     const capped = (written?.maxPlayers ?? 0) > maxPlayers
+    const teamless = teams.length === 0
+    const needsTeams = "has no effect: add teams, or remove it"
+    const powers = (["host", "matchedHost"] as const).flatMap((list) =>
+      warnIf(
+        teamless && authority[list].includes("team"),
+        `${path}.authority.${list}`,
+        `"team" ${needsTeams}`
+      )
+    )
     return [
+      ...powers,
+      ...warnIf(teamless && written?.assign !== undefined, `${path}.assign`, needsTeams),
       ...warnIf(unused, `${path}.p2p`, 'has no effect: remove it, or set transport to "p2p"'),
       ...warnIf(
         capped,

@@ -132,3 +132,35 @@ export class ResumeExpired extends coded<ResumeExpired>()(
   409,
   "The seat is no longer reserved."
 ) {}
+
+/** The room's mode does not give this right. Read `authority` and `assign` from the definitions. */
+export class NotPermitted extends coded<NotPermitted>()(
+  "not_permitted",
+  403,
+  "The room's mode does not permit this."
+) {}
+
+/** The team has no free slot. Choose another team. */
+export class TeamFull extends coded<TeamFull>()("team_full", 409, "The team is full.") {}
+
+/** One vote is open in a room at a time. Wait for its end. */
+export class VoteRunning extends coded<VoteRunning>()(
+  "vote_running",
+  409,
+  "Another vote is open in this room."
+) {}
+
+/** The starter or the target of this vote rests from the last one. Start it later. */
+export class VoteCooldown extends detailed<VoteCooldown>()(
+  "vote_cooldown",
+  409,
+  "It is too early for another vote.",
+  { retryAfterSeconds: Schema.Int }
+) {}
+
+/** The vote has ended, or there was none of this id. */
+export class VoteNotFound extends coded<VoteNotFound>()(
+  "vote_not_found",
+  404,
+  "No such vote is open in this room."
+) {}

@@ -6,6 +6,7 @@ import { Schema } from "effect"
 import { event } from "../frames.ts"
 import { JsonObject } from "../json.ts"
 import { Timestamp } from "../text.ts"
+import { authorityEvents, OpenVote, RoomTeam } from "./authority.ts"
 
 export const Transport = Schema.Literals(["server", "p2p"])
 
@@ -15,7 +16,9 @@ export const RoomPlayer = Schema.Struct({
   displayName: Schema.String,
   connected: Schema.Boolean,
   joinedAt: Timestamp,
-  state: JsonObject
+  state: JsonObject,
+  /** Present while the player's messages are hidden. */
+  muted: Schema.optionalKey(Schema.Literal(true))
 })
 export type RoomPlayer = typeof RoomPlayer.Type
 
@@ -35,12 +38,20 @@ export const RoomSnapshot = Schema.Struct({
   version: Schema.Int,
   createdAt: Timestamp,
   players: Schema.Array(RoomPlayer),
-  p2p: Schema.optionalKey(Schema.Struct({ relayOnly: Schema.Boolean, maxPlayers: Schema.Int }))
+  p2p: Schema.optionalKey(Schema.Struct({ relayOnly: Schema.Boolean, maxPlayers: Schema.Int })),
+  /** Present in modes with teams. */
+  teams: Schema.optionalKey(Schema.Array(RoomTeam)),
+  /** Present while a vote is open. */
+  vote: Schema.optionalKey(OpenVote)
 })
 export type RoomSnapshot = typeof RoomSnapshot.Type
 
-export const LeaveReason = Schema.Literals(["left", "timeout", "banned", "deleted"])
+export const LeaveReason = Schema.Literals(["left", "timeout", "banned", "deleted", "kicked"])
 export type LeaveReason = typeof LeaveReason.Type
+
+/** Why the host changed: it has left the room, dropped, or passed the role on. */
+export const HostChange = Schema.Literals([...LeaveReason.literals, "transferred"])
+export type HostChange = typeof HostChange.Type
 
 export const CloseReason = Schema.Literals(["empty", "idle", "feature_disabled", "lost"])
 export type CloseReason = typeof CloseReason.Type
@@ -67,7 +78,7 @@ export const RoomEvent = Schema.Union([
   event("host_changed", {
     hostId: Schema.String,
     previousHostId: Schema.NullOr(Schema.String),
-    reason: Schema.Literals(["left", "timeout", "banned", "deleted"])
+    reason: HostChange
   }),
   event("state", { patch: JsonObject, from: Schema.String, version: Schema.Int }),
   event("player_state", { playerId: Schema.String, patch: JsonObject }),
@@ -84,6 +95,7 @@ export const RoomEvent = Schema.Union([
     data: Schema.optionalKey(Schema.Unknown),
     gen: Schema.optionalKey(Schema.Int)
   }),
+  ...authorityEvents,
   event("room_closed", { roomId: Schema.String, reason: CloseReason })
 ])
 export type RoomEvent = typeof RoomEvent.Type

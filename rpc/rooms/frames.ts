@@ -23,6 +23,7 @@ import {
 import { Done, frame } from "../frames.ts"
 import { JsonObject, MessageData } from "../json.ts"
 import { ChosenRoomCode, TypedCode } from "../typed-codes.ts"
+import { roomModerate, setTeam, vote } from "./authority.ts"
 import { roomLimits } from "./limits.ts"
 
 const ShortText = Schema.String.check(Schema.isBetweenLength(1, 64))
@@ -122,5 +123,8 @@ export class RoomFrames extends RpcGroup.make(
   send,
   setState,
   setMyState,
-  lock
+  lock,
+  roomModerate,
+  vote,
+  setTeam
 ) {}

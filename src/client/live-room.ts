@@ -12,6 +12,7 @@ import { peersOf } from "./peers.ts"
 import { applyEvent } from "./room-reducer.ts"
 import type {
   ConfirmedChanges,
+  ModerateOptions,
   OptimisticChanges,
   Room,
   RoomClosed,
@@ -20,7 +21,7 @@ import type {
   SendOptions,
   ServiceEvents
 } from "./room.ts"
-import type { JsonObject, RoomEvent, RoomSnapshot } from "./wire.ts"
+import type { JsonObject, RoomEvent, RoomModerateOp, RoomSnapshot, VoteOp } from "./wire.ts"
 
 /** JSON leaves out the members that are undefined. */
 const message = (type: string, data: unknown, { to }: SendOptions = {}) =>
@@ -108,6 +109,10 @@ export class LiveRoom extends BufferedEmitter<RoomEvents> implements Room {
     return this.#shown.hostId === this.#myId
   }
 
+  get teams() {
+    return this.#shown.teams ?? []
+  }
+
   get snapshot() {
     return this.#shown
   }
@@ -141,6 +146,27 @@ export class LiveRoom extends BufferedEmitter<RoomEvents> implements Room {
     await this.#request("lock", { locked })
   }
 
+  async moderate(op: RoomModerateOp, playerId: string, options?: ModerateOptions): Promise<void> {
+    await this.#request("roomModerate", { ...options, op, playerId })
+  }
+
+  kick(playerId: string, reason?: string): Promise<void> {
+    return this.moderate("kick", playerId, reason === undefined ? {} : { reason })
+  }
+
+  async vote(op: VoteOp, playerId?: string): Promise<string> {
+    const vote = { op, playerId } as FramePayload<"vote">
+    return (await this.#request("vote", vote)).voteId
+  }
+
+  async castVote(voteId: string, yes: boolean): Promise<void> {
+    await this.#request("vote", { voteId, yes })
+  }
+
+  async setTeam(team: string): Promise<void> {
+    await this.#request("setTeam", { team })
+  }
+
   async leave(): Promise<void> {
     await this.#request("leave", undefined)
     this.end({ reason: "left" })
@@ -155,7 +181,7 @@ export class LiveRoom extends BufferedEmitter<RoomEvents> implements Room {
     this.#show(this.#predicted.filter((_, index) => index !== first))
     this.emit(event.t, event)
     if (this.#shown !== before) this.emit("change", this)
-    if (event.t === "room_closed") this.end({ reason: event.reason })
+    if (event.t === "room_closed" || event.t === "removed") this.end({ reason: event.reason })
     if (event.t === "player_left" && event.playerId === this.#myId) this.end({ reason: "removed" })
   }
 

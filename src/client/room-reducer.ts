@@ -50,6 +50,17 @@ export const applyEvent = (room: RoomSnapshot, event: RoomEvent): RoomSnapshot =
       }))
     case "locked":
       return { ...room, locked: event.locked }
+    case "muted":
+      return change(room, event.playerId, ({ muted: _, ...player }) =>
+        event.muted ? { ...player, muted: true } : player
+      )
+    case "teams":
+      return { ...room, teams: event.teams }
+    case "vote": {
+      const { vote: _, ...rest } = room
+      const { state, t, ...vote } = event
+      return state === "open" ? { ...rest, vote } : rest
+    }
     // Among them those of newer services.
     default:
       return room

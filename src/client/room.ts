@@ -5,7 +5,16 @@
 import type { ListenerOptions, Unsubscribe } from "./emitter.ts"
 import type { FrameData, FramePayload } from "./frames.ts"
 import type { PeerConnectionClass, RtcServers } from "./peer-connection.ts"
-import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot, Warn } from "./wire.ts"
+import type {
+  JsonObject,
+  RoomEvent,
+  RoomModerateOp,
+  RoomPlayer,
+  RoomSnapshot,
+  RoomTeam,
+  VoteOp,
+  Warn
+} from "./wire.ts"
 
 /** Events of the service, by name. */
 export type ServiceEvents = {
@@ -43,8 +52,9 @@ export interface Member<PlayerState> extends Omit<RoomPlayer, "state"> {
 /** Reason for the end of a room for this client. `code` is present when the connection ended it. */
 export interface RoomClosed {
   /**
-   * `left`, `removed`, the reason of `room_closed` (`empty`, `idle`, `feature_disabled`, `lost`), the
-   * error of a failed resume (`resume_expired`), or the reason of the socket's close.
+   * `left`, `removed`, the reason of `removed` (`kicked`, `banned`, `voted`) or of `room_closed` (`empty`,
+   * `idle`, `feature_disabled`, `lost`), the error of a failed resume (`resume_expired`), or the reason of
+   * the socket's close.
    */
   readonly reason: string
   readonly code?: number
@@ -75,6 +85,14 @@ export interface RoomEvents<
 export interface SendOptions {
   /** Ids of up to 64 players, which may include the sender. Default: all other members. */
   readonly to?: ReadonlyArray<string>
+}
+
+/** Options of {@link Room.moderate}. */
+export interface ModerateOptions {
+  /** The new team, with the operation `team`. */
+  readonly team?: string
+  /** A key of the game, such as `afk`, which a removed player receives as `cause`. */
+  readonly reason?: string
 }
 
 /** The changes of {@link Room} as calls with a reply. */
@@ -184,6 +202,9 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
 
   /** Whether this client's player is the host. */
   readonly isHost: boolean
+
+  /** The teams and the ids of their players; empty in modes without teams. */
+  readonly teams: ReadonlyArray<RoomTeam>
 
   /** The current view of the room, as an immutable object. */
   readonly snapshot: RoomSnapshot
@@ -314,6 +335,53 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
    * await room.lock() // and room.lock(false) opens it
    */
   lock(locked?: boolean): Promise<void>
+
+  /**
+   * Moderates a player, as the host and as far as the mode permits: `kick` bars it for a minute, `ban` for
+   * the room's life, until `unban`. `mute` hides its messages. `team` moves it, `host` passes the role on.
+   * Rejects with `host_only`, `not_permitted`, `player_not_in_room` or `team_full`.
+   *
+   * @example
+   * await room.moderate("ban", rude.id, { reason: "abuse" })
+   * await room.moderate("host", friend.id)
+   */
+  moderate(op: RoomModerateOp, playerId: string, options?: ModerateOptions): Promise<void>
+
+  /**
+   * Removes a player, who may come back after a minute. The same as `moderate("kick", playerId)`.
+   *
+   * @example
+   * await room.kick(idle.id, "afk")
+   */
+  kick(playerId: string, reason?: string): Promise<void>
+
+  /**
+   * Starts a vote with this player's yes, and returns its id. The event `vote` tells everybody of its
+   * course; `snapshot.vote` is the open one. Rejects with `not_permitted`, `vote_running` or
+   * `vote_cooldown`.
+   *
+   * @example
+   * await room.vote("kick", idle.id)
+   * room.on("vote", ({ yes, needed, state }) => show(`${yes} of ${needed}, ${state}`))
+   */
+  vote(op: VoteOp, playerId?: string): Promise<string>
+
+  /**
+   * Votes in the open vote, once. Rejects with `vote_not_found` after its end.
+   *
+   * @example
+   * room.on("vote", ({ voteId, state }) => state === "open" && ask((yes) => room.castVote(voteId, yes)))
+   */
+  castVote(voteId: string, yes: boolean): Promise<void>
+
+  /**
+   * Changes this player's team, in a mode whose `assign` is `free`, until the room is locked. Rejects with
+   * `team_full` or `not_permitted`.
+   *
+   * @example
+   * await room.setTeam("red")
+   */
+  setTeam(team: string): Promise<void>
 
   /**
    * Leaves the room and frees the seat, which closes the room for this client with reason `left`.

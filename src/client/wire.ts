@@ -48,13 +48,32 @@ export interface AgeSignal {
 
 export type SignalKind = "offer" | "answer" | "candidate" | "restart"
 
-export interface RoomRef {
-  readonly roomId: string
-  readonly code: string
+export type VoteOp = "kick" | "restart" | "surrender"
+
+export type RoomModerateOp = "kick" | "ban" | "unban" | "host" | "team" | "mute" | "unmute"
+
+export interface RoomTeam {
+  readonly key: string
+  readonly players: ReadonlyArray<string>
 }
 
 /** A time in ISO 8601, in UTC. */
 export type Timestamp = string
+
+export interface OpenVote {
+  readonly voteId: string
+  readonly op: VoteOp
+  readonly playerId?: string
+  readonly yes: number
+  readonly no: number
+  readonly needed: number
+  readonly endsAt: Timestamp
+}
+
+export interface RoomRef {
+  readonly roomId: string
+  readonly code: string
+}
 
 export interface RoomPlayer {
   readonly id: string
@@ -62,6 +81,7 @@ export interface RoomPlayer {
   readonly connected: boolean
   readonly joinedAt: Timestamp
   readonly state: JsonObject
+  readonly muted?: true
 }
 
 export interface RoomSnapshot {
@@ -83,6 +103,8 @@ export interface RoomSnapshot {
     readonly relayOnly: boolean
     readonly maxPlayers: number
   }
+  readonly teams?: ReadonlyArray<RoomTeam>
+  readonly vote?: OpenVote
 }
 
 export type RoomEvent =
@@ -99,7 +121,7 @@ export type RoomEvent =
   | {
     readonly t: "player_left"
     readonly playerId: string
-    readonly reason: "left" | "timeout" | "banned" | "deleted"
+    readonly reason: "left" | "timeout" | "banned" | "deleted" | "kicked"
   }
   | {
     readonly t: "player_disconnected"
@@ -121,7 +143,7 @@ export type RoomEvent =
     readonly t: "host_changed"
     readonly hostId: string
     readonly previousHostId: string | null
-    readonly reason: "left" | "timeout" | "banned" | "deleted"
+    readonly reason: "left" | "timeout" | "banned" | "deleted" | "kicked" | "transferred"
   }
   | {
     readonly t: "state"
@@ -151,6 +173,34 @@ export type RoomEvent =
     readonly kind: SignalKind
     readonly data?: unknown
     readonly gen?: number
+  }
+  | {
+    readonly t: "removed"
+    readonly roomId: string
+    readonly reason: "kicked" | "banned" | "voted"
+    readonly until: Timestamp | null
+    readonly cause?: string
+  }
+  | {
+    readonly t: "vote"
+    readonly voteId: string
+    readonly op: VoteOp
+    readonly playerId?: string
+    readonly yes: number
+    readonly no: number
+    readonly needed: number
+    readonly endsAt: Timestamp
+    readonly state: "open" | "passed" | "failed" | "cancelled"
+  }
+  | {
+    readonly t: "muted"
+    readonly playerId: string
+    readonly muted: boolean
+  }
+  | {
+    readonly t: "teams"
+    readonly teams: ReadonlyArray<RoomTeam>
+    readonly version: number
   }
   | {
     readonly t: "room_closed"
@@ -466,6 +516,25 @@ export interface Definitions {
       readonly maxPlayers: number
       readonly relayOnly: boolean
     }
+    readonly authority?: {
+      readonly host: ReadonlyArray<"kick" | "ban" | "mute" | "team" | "transfer">
+      readonly matchedHost: ReadonlyArray<"kick" | "ban" | "mute" | "team" | "transfer">
+      readonly votes: ReadonlyArray<{
+        readonly op: VoteOp
+        readonly share: number
+        readonly minVoters: number
+        readonly seconds: number
+        readonly cooldownSeconds: number
+      }>
+    }
+    readonly teams?: ReadonlyArray<{
+      readonly key: string
+      /** Display text: one text, or one per language code. */
+      readonly title?: string | JsonObject
+      readonly min: number
+      readonly max: number
+    }>
+    readonly assign?: "auto" | "match" | "free" | "host"
   }>
   readonly providers: ReadonlyArray<string>
   readonly share: {
@@ -1106,6 +1175,32 @@ export interface Frames {
     }
     readonly data: unknown
   }
+  readonly roomModerate: {
+    readonly payload: {
+      readonly op: RoomModerateOp
+      readonly playerId: string
+      readonly team?: string
+      readonly reason?: string
+    }
+    readonly data: unknown
+  }
+  readonly vote: {
+    readonly payload: {
+      readonly op?: VoteOp
+      readonly playerId?: string
+      readonly voteId?: string
+      readonly yes?: boolean
+    }
+    readonly data: {
+      readonly voteId: string
+    }
+  }
+  readonly setTeam: {
+    readonly payload: {
+      readonly team: string
+    }
+    readonly data: unknown
+  }
   readonly quickMatch: {
     readonly payload: {
       readonly mode: string
@@ -1324,6 +1419,7 @@ export interface ErrorDetails {
   readonly not_in_channel: undefined
   readonly not_in_room: undefined
   readonly not_matching: undefined
+  readonly not_permitted: undefined
   readonly origin_not_allowed: undefined
   readonly owner_only: undefined
   readonly p2p_only: undefined
@@ -1368,6 +1464,7 @@ export interface ErrorDetails {
     readonly limit: number
     readonly used: number
   }
+  readonly team_full: undefined
   readonly token_expired: undefined
   readonly too_many_channels: {
     readonly limit: number
@@ -1392,6 +1489,11 @@ export interface ErrorDetails {
     readonly limit: number
   }
   readonly voice_unavailable: undefined
+  readonly vote_cooldown: {
+    readonly retryAfterSeconds: number
+  }
+  readonly vote_not_found: undefined
+  readonly vote_running: undefined
   readonly x_signin_unavailable: {
     readonly continueAsGuest: true
   }

@@ -34,7 +34,17 @@ export const fullest = {
         fillTimeoutSeconds: 0,
         transport: "server",
         durable: true,
-        reconnectSeconds: 300
+        reconnectSeconds: 300,
+        authority: {
+          host: ["kick", "ban", "mute", "team", "transfer"],
+          matchedHost: ["kick"],
+          votes: [{ op: "kick", share: 0.75, minVoters: 2, seconds: 10, cooldownSeconds: 0 }]
+        },
+        teams: [
+          { key: "red", title: { en: "Red" }, min: 1, max: 64 },
+          { key: "blue", title: "Blue", min: 1, max: 64 }
+        ],
+        assign: "free"
       },
       {
         key: "mesh",

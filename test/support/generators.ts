@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import * as fc from "fast-check"
 import { JsonObject } from "#rpc/json"
+import { RoomModerateOp } from "#rpc/rooms/authority"
 import type { QueueMode } from "#entities/matchmaking-queue/state"
 import type { Reservation, SessionCommand } from "#entities/player-session/state"
 import type { RoomSettings } from "#entities/room/model"
@@ -20,6 +21,43 @@ export const roomSettings: fc.Arbitrary<Partial<RoomSettings>> = fc.record({
   matched: fc.boolean(),
   p2p: fc.constantFrom(null, { relayOnly: true, maxPlayers: 4 })
 })
+
+const voteRule = {
+  share: fc.constantFrom(0.5, 0.6, 1),
+  minVoters: fc.constantFrom(2, 3),
+  seconds: fc.constantFrom(10, 30),
+  cooldownSeconds: fc.constantFrom(0, 20)
+}
+
+const everyPower = ["kick", "ban", "mute", "team", "transfer"]
+
+/** Rooms whose mode gives rights: powers of the host, votes and teams. */
+export const rightsSettings: fc.Arbitrary<Partial<RoomSettings>> = fc
+  .tuple(
+    roomSettings,
+    fc.record({
+      powers: fc.subarray(everyPower),
+      votes: fc
+        .tuple(
+          fc.record({ op: fc.constant("kick"), ...voteRule }),
+          fc.record({ op: fc.constant("restart"), ...voteRule })
+        )
+        .map((rules): NonNullable<RoomSettings["votes"]> => rules),
+      teams: fc.constantFrom<NonNullable<RoomSettings["teams"]>>(
+        [
+          { key: "red", min: 1, max: 2 },
+          { key: "blue", min: 1, max: 2 }
+        ],
+        [
+          { key: "red", min: 0, max: 1 },
+          { key: "blue", min: 0, max: 4 },
+          { key: "gold", min: 0, max: 4 }
+        ]
+      ),
+      freeTeams: fc.boolean()
+    })
+  )
+  .map(([settings, rights]) => ({ ...settings, maxPlayers: 4, ...rights }))
 
 /** Keys that a careless merge would treat as a prototype, an index or a separator. */
 const hostileKeys = ["__proto__", "constructor", "prototype", "toString", "0", "10", "", "é", '"\n']
@@ -66,6 +104,19 @@ export type RoomStep =
   | { readonly kind: "drop"; readonly player: string; readonly replaced: boolean }
   | { readonly kind: "dropNode"; readonly node: string }
   | { readonly kind: "wait"; readonly millis: number }
+
+/** One step of a player or a server that uses rights in a room. */
+export type RightsStep =
+  | {
+      readonly kind: "moderate"
+      readonly player: string | null
+      readonly op: RoomModerateOp
+      readonly target: string
+      readonly team: string
+    }
+  | { readonly kind: "startVote"; readonly player: string; readonly target: string | null }
+  | { readonly kind: "castVote"; readonly player: string; readonly yes: boolean }
+  | { readonly kind: "setTeam"; readonly player: string; readonly team: string }
 
 /** One step between a room and its gateways: a stream opens or breaks, or the room moves. */
 export type NetworkStep =
@@ -133,6 +184,34 @@ const step: fc.Arbitrary<RoomStep> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("wait" as const), millis }) }
 )
 
+const team = fc.constantFrom("red", "blue", "gold")
+
+const rightsStep: fc.Arbitrary<RightsStep> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("moderate" as const),
+      player: fc.oneof(player, fc.constant(null)),
+      op: fc.constantFrom(...RoomModerateOp.literals),
+      target: player,
+      team
+    })
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("startVote" as const),
+      player,
+      target: fc.oneof(player, fc.constant(null))
+    })
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant("castVote" as const), player, yes: fc.boolean() })
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("setTeam" as const), player, team }) }
+)
+
 const networkStep: fc.Arbitrary<NetworkStep> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("unwatch" as const), node }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("watch" as const), node }) },
@@ -152,6 +231,12 @@ export const roomSteps: fc.Arbitrary<ReadonlyArray<RoomStep>> = fc.array(step, {
 export const roomNetworkSteps: fc.Arbitrary<ReadonlyArray<RoomStep | NetworkStep>> = fc.array(
   fc.oneof({ weight: 3, arbitrary: step }, { weight: 1, arbitrary: networkStep }),
   { maxLength: 40 }
+)
+
+/** Random steps of a room with rights on one runner. */
+export const rightsSteps: fc.Arbitrary<ReadonlyArray<RoomStep | RightsStep>> = fc.array(
+  fc.oneof({ weight: 2, arbitrary: step }, { weight: 3, arbitrary: rightsStep }),
+  { maxLength: 60 }
 )
 
 const connection = fc.constantFrom("c1", "c2", "c3")

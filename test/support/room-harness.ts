@@ -23,6 +23,7 @@ import { graces } from "#entities/absence"
 import { receives } from "#entities/room/messages"
 import { nextDeadline } from "#entities/room/seats"
 import { decide } from "#entities/room/state"
+import { isBarred } from "#entities/room/bars"
 
 /** Creation time of each room, Unix milliseconds. */
 export const start = 1_800_000_000_000
@@ -66,6 +67,16 @@ const updatePlayer = (
   )
   const players = view.players.map((player) => (player.id === playerId ? change(player) : player))
   return { ...view, players }
+}
+
+const applyVote = (
+  { vote, ...view }: RoomSnapshot,
+  { state, t: _, ...next }: Extract<RoomEvent, { t: "vote" }>
+): RoomSnapshot => {
+  if (vote !== undefined) assert.strictEqual(next.voteId, vote.voteId)
+  if (state === "open") return { ...view, vote: next }
+  assert.strictEqual(next.voteId, vote?.voteId ?? next.voteId, "a vote ends once")
+  return view
 }
 
 /** Applies an event to the view of a client; undefined when the room has closed. */
@@ -112,7 +123,17 @@ export const applyEvent = (view: RoomSnapshot, event: RoomEvent): RoomSnapshot |
       }))
     case "message":
     case "signal":
+    case "removed":
       return view
+    case "muted":
+      return updatePlayer(view, event.playerId, ({ muted, ...player }) => {
+        assert.notStrictEqual(muted === true, event.muted)
+        return event.muted ? { ...player, muted: true } : player
+      })
+    case "vote":
+      return applyVote(view, event)
+    case "teams":
+      return { ...view, teams: event.teams }
     case "locked":
       assert.notStrictEqual(view.locked, event.locked)
       return { ...view, locked: event.locked }
@@ -141,8 +162,12 @@ export class RoomHarness {
   }
 
   decide(command: RoomCommand) {
-    const result = decide(this.state, command, this.now)
-    if (Result.isSuccess(result)) this.#apply(result.success)
+    const before = this.state
+    const result = decide(before, command, this.now)
+    if (Result.isSuccess(result)) {
+      checkChange(before, result.success, this.now)
+      this.#apply(result.success)
+    }
     return result
   }
 
@@ -244,6 +269,20 @@ export class RoomHarness {
   }
 }
 
+/** Asserts what holds for each change: no barred player comes in, and each event of rights comes once. */
+const checkChange = (before: RoomState, { emissions, state }: Decision, now: number): void => {
+  const kinds = emissions.map(({ event }) => event.t)
+  assert.isAtMost(kinds.filter((t) => t === "host_changed").length, 1, "one host_changed")
+  assert.isAtMost(kinds.filter((t) => t === "teams").length, 1, "one event of teams")
+  assert.isAtMost(kinds.filter((t) => t === "vote").length, 1, "one event of a vote")
+  for (const id of state.members.keys()) {
+    if (!before.members.has(id)) assert.isFalse(isBarred(before, id, now), `${id} is barred`)
+  }
+  const ended = before.rights.vote !== null && state.rights.vote === null && state.closed === null
+  const endings = emissions.filter(({ event }) => event.t === "vote" && event.state !== "open")
+  if (before.rights.vote !== null) assert.lengthOf(endings, ended ? 1 : 0)
+}
+
 const isConnected = (state: RoomState, id: string): boolean =>
   (state.members.get(id)?.attachment ?? null) !== null
 
@@ -277,8 +316,15 @@ const checkBounds = ({ droppedAt, since, waitedMillis }: Absence, graceMillis: n
 export const checkRoom = (state: RoomState, now: number, punctual: boolean): void => {
   const members = Array.from(state.members.values())
   assert.isAtMost(members.length, state.settings.maxPlayers)
+  for (const { key, max } of state.settings.teams ?? []) {
+    assert.isAtMost(members.filter(({ team }) => team === key).length, max)
+  }
+  const { rights } = state
+  assert.isAtMost(rights.bars.size, roomLimits.barsMax)
+  if (punctual && rights.vote !== null) assert.isAbove(rights.vote.endsAt, now)
   for (const member of members) {
     assert.strictEqual(member.attachment === null, member.absence !== null)
+    assert.strictEqual(member.team !== undefined, state.settings.teams !== undefined)
     if (member.announced) assert.isNull(member.attachment)
     if (member.absence !== null) checkBounds(member.absence, state.settings.graceSeconds * 1000)
     if (member.joinDeadline !== null) assert.isNotNull(member.attachment)

@@ -16,6 +16,7 @@ import {
   Moderation
 } from "#rpc/channels/frames"
 import { codesOf } from "#rpc/asyncapi"
+import { VoteOp } from "#rpc/config-document/authority"
 import * as codes from "#rpc/errors/codes"
 import { FunctionCpuExceeded, FunctionsSuspended } from "#rpc/errors/functions"
 import { Method, Provider } from "#rpc/identities"
@@ -24,6 +25,7 @@ import { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
 import { itemsOf, pascalCase, refName } from "#rpc/openapi/json"
 import { ClientFrames, EventsError, HeldSeat, Warn, Welcome } from "#rpc/realtime"
 import { RoomEvent, RoomPlayer, RoomSnapshot, SignalKind } from "#rpc/rooms/events"
+import { OpenVote, RoomModerateOp, RoomTeam } from "#rpc/rooms/authority"
 import { RoomRef } from "#rpc/rooms/frames"
 import { VoiceEvent, VoiceMember } from "#rpc/voice"
 import { TypePrinter } from "./type-text.ts"
@@ -39,6 +41,10 @@ const values = {
   AgeBand,
   AgeSignal,
   SignalKind,
+  VoteOp,
+  RoomModerateOp,
+  RoomTeam,
+  OpenVote,
   RoomRef,
   RoomPlayer,
   RoomSnapshot,

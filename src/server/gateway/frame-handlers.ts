@@ -6,6 +6,7 @@ import { channelFrames, type ChannelServices } from "#server/features/channels/f
 import { matchmakingFrames, type MatchmakingServices } from "#server/features/matchmaking/frames"
 import { peerFrames } from "#server/features/peers/frames"
 import type { TurnServers } from "#server/features/peers/turn-servers"
+import { authorityFrames } from "#server/features/rooms/authority-frames"
 import { roomFrames, type RoomServices } from "#server/features/rooms/frames"
 import { voiceFrames, type VoiceServices } from "#server/features/voice/frames"
 
@@ -28,6 +29,7 @@ export class Frames extends Context.Service<Frames, FrameHandlers>()(
       const now = () => clock.currentTimeMillisUnsafe()
       return Frames.of({
         ...roomFrames(services),
+        ...authorityFrames(services),
         ...matchmakingFrames(services),
         ...peerFrames(services),
         ...channelFrames(services, now),

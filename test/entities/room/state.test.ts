@@ -7,11 +7,19 @@ import { Effect, Result } from "effect"
 import * as fc from "fast-check"
 import type { RoomEvent } from "#rpc/rooms/events"
 import { roomLimits } from "#rpc/rooms/limits"
-import { type RoomCommand, roomView } from "#entities/room/model"
-import { nextDeadline, tick } from "#entities/room/seats"
+import { type RoomCommand, type RoomSettings, roomView } from "#entities/room/model"
+import { nextDeadline } from "#entities/room/seats"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
 import { jsonBytes } from "#entities/room/json-state"
-import { roomSettings, type RoomStep, roomSteps } from "../../support/generators.ts"
+import { decide } from "#entities/room/state"
+import {
+  rightsSettings,
+  type RightsStep,
+  rightsSteps,
+  roomSettings,
+  type RoomStep,
+  roomSteps
+} from "../../support/generators.ts"
 import { viewMatches, checkRoom, roomOf, RoomHarness, start } from "../../support/room-harness.ts"
 
 describe("`send`", () => {
@@ -181,8 +189,38 @@ describe("`lock`", () => {
   })
 })
 
-const commandOf = (room: RoomHarness, step: Exclude<RoomStep, { kind: "wait" }>): RoomCommand => {
+/** The command of a step that uses rights. */
+const rightsCommandOf = (room: RoomHarness, step: RightsStep): RoomCommand => {
   switch (step.kind) {
+    case "moderate": {
+      const { op, player, target, team } = step
+      const by = player === null ? "server" : { playerId: player }
+      return { t: "moderate", by, op, target, ...(op === "team" ? { team } : {}) }
+    }
+    case "startVote": {
+      const { player: playerId, target } = step
+      return target === null
+        ? { t: "startVote", playerId, op: "restart" }
+        : { t: "startVote", playerId, op: "kick", target }
+    }
+    case "castVote": {
+      const voteId = room.state.rights.vote?.id ?? "none"
+      return { t: "castVote", playerId: step.player, voteId, yes: step.yes }
+    }
+    case "setTeam":
+      return { t: "setTeam", playerId: step.player, team: step.team }
+  }
+}
+
+type AnyStep = RoomStep | RightsStep
+
+const commandOf = (room: RoomHarness, step: Exclude<AnyStep, { kind: "wait" }>): RoomCommand => {
+  switch (step.kind) {
+    case "moderate":
+    case "startVote":
+    case "castVote":
+    case "setTeam":
+      return rightsCommandOf(room, step)
     case "join":
     case "resume":
       return { t: step.kind, ...room.joiningPlayer(step.player, step.node) }
@@ -218,7 +256,7 @@ const commandOf = (room: RoomHarness, step: Exclude<RoomStep, { kind: "wait" }>)
 /** Runs the steps until the room closes; calls `check` after each step. */
 const play = (
   room: RoomHarness,
-  steps: ReadonlyArray<RoomStep>,
+  steps: ReadonlyArray<AnyStep>,
   wait: (millis: number) => void,
   check: () => void
 ): void => {
@@ -231,15 +269,15 @@ const play = (
 }
 
 describe("a room under random commands", () => {
-  const checkProperty = (play: (room: RoomHarness, steps: ReadonlyArray<RoomStep>) => void) =>
-    fc.assert(
-      fc.property(roomSettings, roomSteps, (settings, steps) => {
-        const room = new RoomHarness(settings)
-        room.join("ann")
-        play(room, steps)
-      }),
-      { numRuns: 300 }
-    )
+  const checkProperty = (play: (room: RoomHarness, steps: ReadonlyArray<AnyStep>) => void) => {
+    const check = (settings: Partial<RoomSettings>, steps: ReadonlyArray<AnyStep>) => {
+      const room = new RoomHarness(settings)
+      room.join("ann")
+      play(room, steps)
+    }
+    fc.assert(fc.property(roomSettings, roomSteps, check), { numRuns: 300 })
+    fc.assert(fc.property(rightsSettings, rightsSteps, check), { numRuns: 300 })
+  }
 
   it("keeps the view of each connected member equal to the room's state", () => {
     checkProperty((room, steps) =>
@@ -290,12 +328,12 @@ describe("a room under random commands", () => {
         () => {
           const due = nextDeadline(room.state)
           if (due > room.now) {
-            const early = Result.getOrThrow(tick(room.state, due - 1))
+            const early = Result.getOrThrow(decide(room.state, { t: "tick" }, due - 1))
             assert.strictEqual(early.state, room.state)
             assert.deepStrictEqual(early.emissions, [])
           }
           const at = Math.max(due, room.now)
-          const done = Result.getOrThrow(tick(room.state, at))
+          const done = Result.getOrThrow(decide(room.state, { t: "tick" }, at))
           assert.notStrictEqual(done.state, room.state)
           if (done.state.closed === null) assert.isAbove(nextDeadline(done.state), at)
         }

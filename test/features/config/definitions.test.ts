@@ -24,7 +24,10 @@ describe("modes", () => {
       transport: "server",
       p2p: { maxPlayers: 4, relayOnly: true },
       durable: false,
-      reconnectSeconds: 30
+      reconnectSeconds: 30,
+      authority: { host: [], matchedHost: [], votes: [] },
+      teams: [],
+      assign: "auto"
     })
   })
 
@@ -42,7 +45,8 @@ describe("modes", () => {
 
 describe("definitions", () => {
   it("publishes only the public part of the config", () => {
-    assert.deepStrictEqual(publicConfig(decoded(fullest), 7), {
+    const [duel] = fullest.multiplayer.modes
+    assert.deepStrictEqual<unknown>(publicConfig(decoded(fullest), 7), {
       configVersion: 7,
       resetTimeZone: "Europe/Berlin",
       features: fullest.features,
@@ -61,7 +65,10 @@ describe("definitions", () => {
           minPlayers: 2,
           maxPlayers: 64,
           fillTimeoutSeconds: 0,
-          transport: "server"
+          transport: "server",
+          authority: duel?.authority,
+          teams: duel?.teams,
+          assign: "free"
         },
         {
           key: "mesh",

@@ -33,6 +33,13 @@ const placesIn = (value: unknown, path = ""): ReadonlyArray<readonly [string, un
 
 const isFields = (value: unknown) => Predicate.isObject(value) && !Array.isArray(value)
 
+/** The rights and teams of a mode that declares none. */
+const noRights = {
+  authority: { host: [], matchedHost: [], votes: [] },
+  teams: [],
+  assign: "auto"
+} as const
+
 describe("a valid document", () => {
   it("fills an empty document with every default", () => {
     assert.deepStrictEqual(decoded({}), {
@@ -94,7 +101,8 @@ describe("a valid document", () => {
         transport: "server",
         p2p: { maxPlayers: 4, relayOnly: true },
         durable: false,
-        reconnectSeconds: 30
+        reconnectSeconds: 30,
+        ...noRights
       }
     ])
   })
@@ -107,7 +115,7 @@ describe("a valid document", () => {
       multiplayer: {
         modes: [
           { ...duel, p2p },
-          { ...mesh, durable: false }
+          { ...mesh, durable: false, ...noRights }
         ]
       }
     })
@@ -115,7 +123,7 @@ describe("a valid document", () => {
 
   it("accepts a document that omits any section or any optional field", () => {
     // Exceptions: keys, the last language of a text, and features that another one needs.
-    const needed = /^$|\]$|\.(key|stat|en)$|^features\./
+    const needed = /^$|\]$|\.(key|stat|en|op)$|^features\.|teams\[\d\]\.max$/
     for (const [path] of placesIn(fullest).filter(([path]) => !needed.test(path))) {
       assert.deepStrictEqual(issuesOf(without(fullest, path)), [], path)
     }

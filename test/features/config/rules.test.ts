@@ -195,7 +195,7 @@ describe("multiplayer", () => {
       `${duel}.relayOnly`,
       [true],
       "unknown field: remove it, or use one of key, title, minPlayers, maxPlayers, fillTimeoutSeconds, " +
-        "transport, p2p, durable, reconnectSeconds"
+        "transport, p2p, durable, reconnectSeconds, authority, teams, assign"
     ]
   ])
   accepts([

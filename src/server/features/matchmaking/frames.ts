@@ -33,7 +33,7 @@ const queueSettings = Effect.fnUntraced(function* (environmentId: EnvironmentId,
     configVersion: version,
     minPlayers: mode.minPlayers,
     fillTimeoutSeconds: mode.fillTimeoutSeconds,
-    room: { ...roomOfMode(environmentId, mode), matched: true }
+    room: roomOfMode(environmentId, mode, true)
   }
   return settings
 })

@@ -113,6 +113,22 @@ const findRoom = Effect.fnUntraced(function* (
   return yield* repository.findById(environmentId, roomId)
 })
 
+/**
+ * Counts a code as a wrong one when its room does not take the player, who must not learn more than from
+ * a code of no room.
+ */
+const countWrongCode = Effect.fnUntraced(function* (
+  { address, environmentId }: PlayerConnection,
+  code: string | undefined
+) {
+  if (code === undefined || address === undefined) return
+  const throttles = yield* Throttles
+  yield* throttles.take(
+    roomCodeThrottles.wrongRoomCodesPerAddress,
+    `codes:${environmentId}:${address}`
+  )
+})
+
 /** Takes a seat in the room of an id or code. */
 const joinRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
@@ -120,7 +136,11 @@ const joinRoom = Effect.fnUntraced(function* (
 ) {
   const roomId = yield* findRoom(connection, frame)
   if (Option.isNone(roomId)) return yield* new RoomNotFound()
-  return yield* withSeat(connection, roomId.value, enterRoom(connection, roomId.value))
+  return yield* withSeat(connection, roomId.value, enterRoom(connection, roomId.value)).pipe(
+    Effect.tapError(({ _tag }) =>
+      _tag === "room_not_found" ? countWrongCode(connection, frame.code) : Effect.void
+    )
+  )
 })
 
 /** Error codes that mean that the player has no seat to return to. */

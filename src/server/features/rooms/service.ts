@@ -13,8 +13,27 @@ import type { PlayerConnection } from "#server/links/player-connection"
 import type { RoomHandle } from "#server/links/subscriber"
 import { Configs } from "../config/service.ts"
 
-/** Returns the settings of a room with the defaults of its mode. */
-export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({
+/** What the host of a room of this mode may do to others. */
+const powersOf = ({ assign, authority, teams }: Mode, matched: boolean): ReadonlyArray<string> => {
+  if (matched) return authority.matchedHost
+  return assign === "host" && teams.length > 0 ? [...authority.host, "team"] : authority.host
+}
+
+/** The rights of a room, as far as its mode declares them. */
+const rightsOf = (mode: Mode, matched: boolean) => {
+  const powers = powersOf(mode, matched)
+  const { votes } = mode.authority
+  const teams = mode.teams.map(({ key, max, min }) => ({ key, max, min }))
+  return {
+    ...(powers.length === 0 ? {} : { powers }),
+    ...(votes.length === 0 ? {} : { votes }),
+    ...(teams.length === 0 ? {} : { teams }),
+    ...(mode.assign === "free" ? { freeTeams: true } : {})
+  }
+}
+
+/** Returns the settings of a room with the defaults of its mode, created by a player or `matched`. */
+export const roomOfMode = (environmentId: string, mode: Mode, matched = false): OpenRoom => ({
   environmentId,
   mode: mode.key,
   private: false,
@@ -27,8 +46,9 @@ export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({
   maxPlayers: mode.maxPlayers,
   metadata: {},
   graceSeconds: mode.reconnectSeconds,
-  matched: false,
+  matched,
   ...(mode.durable ? { durable: true } : {}),
+  ...rightsOf(mode, matched),
   code: null,
   joiningPlayers: []
 })
