@@ -51,6 +51,8 @@ export class QueueHarness {
   readonly matches: Array<ReadonlyArray<string>> = []
   /** Free seats by room. */
   readonly rooms = new Map<string, number>()
+  /** Tickets whose players a room does not take, by room. */
+  readonly bars = new Map<string, ReadonlySet<string>>()
   /** Room in which each ticket has a seat. */
   readonly seats = new Map<string, string>()
   /** The outcome of each ticket: its room, `cancelled` or `full`. */
@@ -120,7 +122,10 @@ export class QueueHarness {
     if (match === undefined) return
     const roomId = match.kind === "fill" ? match.roomId : `r${this.rooms.size + 1}`
     const free = match.kind === "fill" ? (this.rooms.get(roomId) ?? 0) : this.mode.maxPlayers
-    const seated = match.tickets.slice(0, free)
+    const barred = this.bars.get(roomId)
+    for (const { avoids } of match.tickets) assert.isFalse(avoids?.has(roomId) === true)
+    const seated = match.tickets.filter(({ ticketId }) => barred?.has(ticketId) !== true)
+    seated.length = Math.min(seated.length, free)
     for (const { ticketId } of seated) {
       assert.isFalse(this.seats.has(ticketId), `${ticketId} has one seat`)
       assert.notInclude(["cancelled", "full"], this.outcomes.get(ticketId))

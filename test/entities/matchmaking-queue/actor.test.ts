@@ -43,6 +43,35 @@ describe("a matchmaking queue", () => {
     assert.isFalse(actor.activation.accepts("n3", undefined))
   })
 
+  it("does not offer a room again to a ticket that it refuses although it has seats", () => {
+    const queue = new QueueHarness(mode)
+    queue.rooms.set("r1", 3)
+    queue.rooms.set("r2", 1)
+    queue.bars.set("r1", new Set(["a"]))
+    queue.enqueue("a")
+    queue.seat()
+    assert.deepInclude(queue.pendingMatches[0], { kind: "fill", roomId: "r2" })
+    queue.seat()
+    assert.strictEqual(queue.outcomes.get("a"), "r2")
+  })
+
+  it("opens another room for a ticket that every open room refuses, and fills those with others", () => {
+    const queue = new QueueHarness(mode)
+    queue.rooms.set("r1", 3)
+    queue.bars.set("r1", new Set(["a"]))
+    queue.enqueue("a")
+    queue.seat()
+    assert.deepStrictEqual(queue.pendingMatches, [])
+    assert.strictEqual(queue.actor.waiting, 1)
+    queue.enqueue("b")
+    queue.seat()
+    assert.strictEqual(queue.outcomes.get("b"), "r1")
+    queue.wait(15 * second)
+    assert.deepInclude(queue.pendingMatches[0], { kind: "open" })
+    queue.seat()
+    assert.strictEqual(queue.outcomes.get("a"), "r2")
+  })
+
   it("starts a match exactly at the fill timeout", () => {
     const queue = new QueueHarness(mode)
     queue.enqueue("a")
