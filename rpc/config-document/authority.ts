@@ -102,7 +102,7 @@ export const authorityFields = {
     configLimits.teamsMax
   ),
   assign: choice(
-    "Who chooses the team: auto and match seat a player in the smallest team, with free players change it until the room is locked, with host the host changes it.",
+    "Who changes a player's team: with free the player until the room is locked, with host the host.",
     ["auto", "match", "free", "host"]
   )
 }

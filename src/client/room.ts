@@ -356,8 +356,8 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
   kick(playerId: string, reason?: string): Promise<void>
 
   /**
-   * Starts a vote with this player's yes, and returns its id. The event `vote` tells everybody of its
-   * course; `snapshot.vote` is the open one. Rejects with `not_permitted`, `vote_running` or
+   * Starts a vote with this player's yes, and returns its id. The event `vote` follows with each
+   * ballot and at its end; `snapshot.vote` is the open one. Rejects with `not_permitted`, `vote_running` or
    * `vote_cooldown`.
    *
    * @example

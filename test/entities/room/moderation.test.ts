@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { rooms } from "#rpc/limits"
 import type { RoomModerateOp } from "#rpc/rooms/authority"
 import { isBarred } from "#entities/room/bars"
-import type { RoomSettings } from "#entities/room/model"
+import { iso, type RoomSettings } from "#entities/room/model"
 import { type RoomHarness, roomOf } from "../../support/room-harness.ts"
 
 const every: Partial<RoomSettings> = { powers: ["kick", "ban", "mute", "team", "transfer"] }
@@ -21,10 +21,8 @@ const says = (room: RoomHarness, playerId: string) => {
   room.act({ t: "send", playerId, type: "chat", data: "hi" })
 }
 
-const untilOf = (millis: number) => new Date(millis).toISOString()
-
 describe("a kick", () => {
-  it("tells the player before everybody else, with the end of the bar and the cause", () => {
+  it("reaches the player before everybody else, with the end of the bar and the cause", () => {
     const room = roomOf(["ann", "ben", "cat"], every)
     room.act({ t: "moderate", by: byAnn, op: "kick", target: "ben", reason: "afk" })
     assert.deepStrictEqual(room.takeEvents("ben"), [
@@ -32,7 +30,7 @@ describe("a kick", () => {
         t: "removed",
         roomId: "rm_1",
         reason: "kicked",
-        until: untilOf(room.now + 60_000),
+        until: iso(room.now + 60_000),
         cause: "afk"
       },
       { t: "player_left", playerId: "ben", reason: "kicked" }
@@ -107,7 +105,7 @@ describe("a ban", () => {
     assert.strictEqual(room.joinRefusal("ben"), "granted")
   })
 
-  it("also concerns a player who has left, and outlasts a later kick", () => {
+  it("bars a player who has left, and outlasts a later kick", () => {
     const room = roomOf(["ann", "ben"], every)
     room.leave("ben")
     assert.strictEqual(act(room, "ban", "ben"), "granted")
@@ -134,7 +132,7 @@ describe("a ban", () => {
 })
 
 describe("a mute", () => {
-  it("hides the player's messages, not its state, and tells everybody", () => {
+  it("hides the player's messages, not its state, and is announced to everybody", () => {
     const room = roomOf(["ann", "ben", "cat"], every)
     act(room, "mute", "ben")
     assert.deepStrictEqual(room.takeEvents("cat"), [{ t: "muted", playerId: "ben", muted: true }])

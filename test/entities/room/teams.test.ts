@@ -28,7 +28,7 @@ const choose = (room: RoomHarness, playerId: string, team: string) =>
   room.refusal({ t: "setTeam", playerId, team })
 
 describe("the team of a player", () => {
-  it("is the smallest with a free slot, first one below its minimum", () => {
+  it("becomes the smallest with a free slot, first one below its minimum", () => {
     const room = roomOf(["a", "b", "c", "d", "e"], redAndBlue)
     assert.deepStrictEqual(room.views.get("a")?.teams, [
       { key: "red", players: ["a", "c"] },
@@ -65,14 +65,14 @@ describe("the team of a player", () => {
     assert.strictEqual(teamOf(room, "e"), "red")
   })
 
-  it("is absent in a mode without teams", () => {
+  it("does not exist in a mode without teams", () => {
     const room = roomOf(["a", "b"])
     assert.isUndefined(room.views.get("a")?.teams)
     assert.strictEqual(choose(room, "a", "red"), "not_permitted")
     assert.strictEqual(move(room, "a", "red"), "not_permitted")
   })
 
-  it("is kept in a snapshot", () => {
+  it("survives in a snapshot", () => {
     const room = roomOf(["a", "b", "c"], redAndBlue)
     move(room, "c", "blue")
     const row = toRow(room.state, 1, "n1", room.now)
@@ -104,7 +104,7 @@ describe("`setTeam`", () => {
     assert.strictEqual(choose(room, "b", "green"), "invalid_frame")
   })
 
-  it("is refused in a locked room, and where players do not choose", () => {
+  it("fails in a locked room, and where players do not choose", () => {
     const room = roomOf(["a", "b"], free)
     room.act({ t: "lock", playerId: "a", locked: true })
     assert.strictEqual(choose(room, "a", "blue"), "not_permitted")

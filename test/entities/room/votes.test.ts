@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { RoomEvent } from "#rpc/rooms/events"
+import { iso } from "#entities/room/model"
 import { decodeSnapshot, toRow, wakeFrom } from "#entities/room/snapshot"
 import { type RoomHarness, roomOf } from "../../support/room-harness.ts"
 
@@ -31,7 +32,7 @@ const statesFor = (room: RoomHarness, playerId: string): ReadonlyArray<VoteEvent
   room.takeEvents(playerId).flatMap((event) => (event.t === "vote" ? [event.state] : []))
 
 describe("a vote", () => {
-  it("counts the yes of its starter, and tells everybody, the target too", () => {
+  it("counts the yes of its starter, and is announced to everybody, the target too", () => {
     const room = room6()
     const voteId = begin(room, "ben", "fay")
     const event = {
@@ -42,7 +43,7 @@ describe("a vote", () => {
       yes: 1,
       no: 0,
       needed: 3,
-      endsAt: new Date(room.now + 30_000).toISOString(),
+      endsAt: iso(room.now + 30_000),
       state: "open"
     }
     assert.deepStrictEqual<unknown>(room.takeEvents("fay"), [event])
@@ -109,7 +110,7 @@ describe("a vote", () => {
     assert.strictEqual(cast(room, "cat", voteId), "vote_not_found")
   })
 
-  it("is cancelled when its target leaves or its starter leaves, however", () => {
+  it("ends as cancelled when its target or its starter leaves, however", () => {
     const ends: ReadonlyArray<(room: RoomHarness) => void> = [
       (room) => room.leave("fay"),
       (room) => room.leave("ben"),
@@ -167,7 +168,7 @@ describe("a vote", () => {
 })
 
 describe("the voters of a vote", () => {
-  it("are fixed at its start: connected members without the target", () => {
+  it("stay those who were connected at its start, without the target", () => {
     const room = room6()
     room.drop("eve")
     const voteId = begin(room, "ben", "fay")
@@ -188,7 +189,7 @@ describe("the voters of a vote", () => {
     assert.deepStrictEqual(statesFor(room, "dan"), ["open", "open"])
   })
 
-  it("are at least as many as the mode wants", () => {
+  it("number at least as many as the mode wants", () => {
     const room = roomOf(["ann", "ben", "cat"], { votes: [rule] })
     assert.strictEqual(beginRefusal(room, "ann", "cat"), "not_permitted")
     room.join("dan")
@@ -197,7 +198,7 @@ describe("the voters of a vote", () => {
 })
 
 describe("the start of a vote", () => {
-  it("is refused while another is open, and for what the mode does not permit", () => {
+  it("fails while another is open, and for what the mode does not permit", () => {
     const room = room6()
     begin(room, "ben", "fay")
     assert.strictEqual(beginRefusal(room, "cat", "dan"), "vote_running")
@@ -209,7 +210,7 @@ describe("the start of a vote", () => {
     assert.strictEqual(beginRefusal(room6(), "ben", "ben"), "invalid_frame")
   })
 
-  it("has to wait after a failed vote of the same starter, or against the same player", () => {
+  it("waits after a failed vote of the same starter, or against the same player", () => {
     const room = room6()
     begin(room, "ben", "fay")
     room.wait(30_000)
@@ -223,7 +224,7 @@ describe("the start of a vote", () => {
     assert.strictEqual(beginRefusal(room, "ben", "fay"), "granted")
   })
 
-  it("does not have to wait after the target has left for a moment", () => {
+  it("needs no wait after the target has left for a moment", () => {
     const room = room6()
     begin(room, "ben", "fay")
     room.leave("fay")
