@@ -1,6 +1,6 @@
 /** Rights in a room: what its host and servers do to players, bars, mutes and the host's succession. */
 import { assert, describe, it } from "@effect/vitest"
-import { rooms } from "#rpc/limits"
+import { roomLimits } from "#rpc/rooms/limits"
 import type { RoomModerateOp } from "#rpc/rooms/authority"
 import { isBarred } from "#entities/room/bars"
 import { iso, type RoomSettings } from "#entities/room/model"
@@ -118,13 +118,13 @@ describe("a ban", () => {
     const room = roomOf(["ann"], every)
     act(room, "ban", "first")
     room.wait(1)
-    for (let count = 1; count < rooms.barsMax; count++) {
+    for (let count = 1; count < roomLimits.barsMax; count++) {
       room.act({ t: "join", ...room.joiningPlayer(`p${count}`) })
       act(room, "kick", `p${count}`)
       room.wait(1)
     }
     act(room, "ban", "last")
-    assert.strictEqual(room.state.rights.bars.size, rooms.barsMax)
+    assert.strictEqual(room.state.rights.bars.size, roomLimits.barsMax)
     assert.isTrue(isBarred(room.state, "first", room.now))
     assert.isFalse(room.state.rights.bars.has("p1"))
     assert.isTrue(room.state.rights.bars.has("p2"))
@@ -164,12 +164,12 @@ describe("a mute", () => {
   it("forgets no muted player who is in the room when the list is full", () => {
     const room = roomOf(["ann", "ben"], every)
     act(room, "mute", "ben")
-    for (let count = 0; count <= rooms.mutesMax; count++) {
+    for (let count = 0; count <= roomLimits.mutesMax; count++) {
       room.act({ t: "join", ...room.joiningPlayer(`p${count}`) })
       act(room, "mute", `p${count}`)
       room.leave(`p${count}`)
     }
-    assert.strictEqual(room.state.rights.muted.size, rooms.mutesMax)
+    assert.strictEqual(room.state.rights.muted.size, roomLimits.mutesMax)
     assert.isTrue(room.state.rights.muted.has("ben"))
   })
 })
