@@ -12,7 +12,23 @@ export const document = {
   multiplayer: {
     modes: [
       { key: "duel", minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0, reconnectSeconds: 6 },
-      { key: "party", minPlayers: 3, maxPlayers: 4, fillTimeoutSeconds: 4, reconnectSeconds: 6 },
+      {
+        key: "party",
+        minPlayers: 3,
+        maxPlayers: 4,
+        fillTimeoutSeconds: 4,
+        reconnectSeconds: 6,
+        authority: {
+          host: ["kick", "ban", "mute", "team", "transfer"],
+          matchedHost: ["kick", "mute", "transfer"],
+          votes: [{ op: "kick", share: 0.5, minVoters: 2, seconds: 10, cooldownSeconds: 5 }]
+        },
+        teams: [
+          { key: "red", max: 2 },
+          { key: "blue", max: 4 }
+        ],
+        assign: "free"
+      },
       { key: "drop_in", minPlayers: 1, maxPlayers: 3, fillTimeoutSeconds: 4, reconnectSeconds: 6 },
       {
         key: "mesh",

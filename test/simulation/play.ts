@@ -104,6 +104,32 @@ const resume = (play: Play, player: Player): void => {
   if (roomId !== undefined) player.ask("resume", { roomId })
 }
 
+/** Operations of a host that the random play uses; without `unban`, a kick stays in force. */
+const moderations = ["kick", "kick", "mute", "unmute", "host", "team"] as const
+
+/** What members do with the rights of their mode: often more than it gives. */
+const useRights = (chance: Chance, player: Player): void => {
+  const target = chance.pick(player.view?.players ?? [])?.id
+  const { vote } = player.view ?? {}
+  if (target === undefined) return
+  const team = chance.pick(["red", "blue"])
+  const op = chance.pick(moderations)
+  if (vote !== undefined && chance.happens(0.6)) {
+    return player.ask("vote", { voteId: vote.voteId, yes: chance.happens(0.6) })
+  }
+  choose(chance, [
+    [2, () => player.ask("vote", { op: "kick", playerId: target })],
+    [2, () => player.ask("setTeam", { team })],
+    [
+      player.view?.hostId === player.id ? 6 : 1,
+      () => {
+        const payload = { op, playerId: target, ...(op === "team" ? { team } : {}) }
+        player.ask("roomModerate", payload, 0, op === "kick" ? target : undefined)
+      }
+    ]
+  ])
+}
+
 const inRoom = (play: Play, player: Player): Choices => {
   const { chance, players } = play
   const isPeer = player.view?.transport === "p2p"
@@ -122,6 +148,7 @@ const inRoom = (play: Play, player: Player): Choices => {
     [15, () => writeShared(chance, player)],
     [8, () => player.ask("setMyState", { patch: { n: player.next() } })],
     [4, () => player.ask("lock", { locked: chance.happens(0.4) })],
+    [player.view?.mode === "party" ? 12 : 1, () => useRights(chance, player)],
     [10, () => player.ask("leave")],
     [2, () => join(play, player)],
     [2, () => match(play, player)]

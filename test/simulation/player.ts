@@ -40,7 +40,7 @@ export interface Request {
   readonly sentAt: number
   /** The value that a `setState` writes. */
   readonly n: number
-  /** The value that a `setState` writes to a shared key. */
+  /** The value that a `setState` writes to a shared key, or the player whom a host kicks. */
   readonly value: string | undefined
   /** Pending `quickMatch` requests that a `cancelMatch` may cancel. */
   readonly matches: ReadonlyArray<string>
@@ -86,6 +86,8 @@ export interface Ledger {
   readonly acknowledged: Array<Acknowledged>
   readonly acknowledgedValues: Array<AcknowledgedValue>
   readonly left: Array<Acknowledged>
+  /** Kicks that were acknowledged with `ok`, by room and player. */
+  readonly kicked: Map<string, Pick<Acknowledged, "at" | "sentAt">>
   /** Rooms known to players, by id. */
   readonly codes: Map<string, string>
   /** How often each frame got which reply. */
@@ -345,7 +347,7 @@ export class Player {
       case "join":
       case "resume":
       case "quickMatch":
-        return this.#hasEntered(request, String(data.get("roomId")))
+        return this.#hasEntered(request, String(data.get("roomId")), sentAt)
       case "cancelMatch":
         if (data.get("cancelled") === true && request.matches.length === 1) {
           for (const rid of request.matches) this.#cancelled.add(rid)
@@ -355,6 +357,12 @@ export class Player {
         this.#note(this.#ledger.left, request, sentAt)
         this.view = undefined
         this.#transcript = undefined
+        return
+      case "roomModerate":
+        if (request.value !== undefined && this.view !== undefined) {
+          const kick = { sentAt: request.sentAt, at: sentAt }
+          this.#ledger.kicked.set(`${this.view.id} ${request.value}`, kick)
+        }
         return
       case "setState":
         if (request.value === undefined) this.#note(this.#ledger.acknowledged, request, sentAt)
@@ -372,7 +380,12 @@ export class Player {
     this.#ledger.acknowledgedValues.push({ roomId: this.view.id, value, sentAt, at })
   }
 
-  #hasEntered({ rid, t }: Request, roomId: string): void {
+  #hasEntered({ rid, sentAt, t }: Request, roomId: string, at: number): void {
+    const kick = this.#ledger.kicked.get(`${roomId} ${this.id}`)
+    const isBarred = t === "quickMatch" || at < (kick?.sentAt ?? 0) + 60_000
+    if (kick !== undefined && sentAt > kick.at && isBarred) {
+      this.fault(`is back in ${roomId} by ${t} after a kick`)
+    }
     if (!this.#entered.has(roomId)) this.fault(`${t} is ok before room_joined of ${roomId}`)
     if (this.#cancelled.has(rid)) this.fault("is matched after it cancelled")
   }

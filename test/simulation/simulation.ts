@@ -246,6 +246,7 @@ export const begin = (seed: number, real: RealDatabase) => {
     acknowledged: [],
     acknowledgedValues: [],
     left: [],
+    kicked: new Map(),
     waits: [],
     codes: new Map(),
     outcomes: new Map()
