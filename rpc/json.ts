@@ -18,6 +18,9 @@ export const exceedsDepth = (value: unknown, levels: number): boolean =>
 
 const prototypeKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
 
+/** Whether a key could reach an object's prototype. */
+export const isPrototypeKey = (key: string): boolean => prototypeKeys.has(key)
+
 /** Returns why a JSON value cannot be stored, with its path, or undefined. */
 const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | undefined => {
   if (typeof value === "number" && !Number.isFinite(value)) {
@@ -30,7 +33,7 @@ const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | und
   if (path.length > objectDepthMax) return `Expected at most ${objectDepthMax} levels`
   for (const [key, member] of Object.entries(value)) {
     if (!isStorable(key)) return "Keys must not have NUL characters or lone surrogates"
-    if (prototypeKeys.has(key)) return `The key ${[...path, key].join(".")} is not allowed`
+    if (isPrototypeKey(key)) return `The key ${[...path, key].join(".")} is not allowed`
     const inner = firstProblem(member, [...path, key])
     if (inner !== undefined) return inner
   }
