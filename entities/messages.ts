@@ -20,6 +20,17 @@ export const batchOf = <Output extends Schema.Top>(outputs: Output) =>
     items: Schema.fromJsonString(Schema.Array(outputs))
   })
 
+/** Attachment of a node to an entity that numbers commands. */
+export const attachment = {
+  node: Schema.String,
+  /** Number of the attachment; a repeated number is a duplicate delivery. */
+  watch: Schema.Int,
+  /** Number of the node's link, whose commands are numbered. Older versions do not send it. */
+  link: Schema.optionalKey(Schema.Int),
+  /** Epoch of the activation that the node last received from; 0 for none. */
+  epoch: Schema.Int
+}
+
 /** Payload of a call with the commands of one node. */
 export const inputsOf = <Input extends Schema.Top>(input: Input) => ({
   node: Schema.String,

@@ -40,6 +40,12 @@ export const isUnreachable = (failure: unknown): boolean =>
   SqlError.isSqlError(failure) &&
   (failure.reason._tag === "ConnectionError" || awayForm.test(stateOf(failure)))
 
+/** Logs a failure; a database that is away is a warning, since nothing here is at fault. */
+export const logFailure = (message: string, failure: unknown, cause = failure) =>
+  isUnreachable(failure)
+    ? Effect.logWarning("Failed to reach the database", `${failure}`)
+    : Effect.logError(message, cause)
+
 /** SQLSTATEs of a wrong user or password, a missing database and missing rights. */
 const deniedForm = /^(?:28...|3D000|42501)$/
 

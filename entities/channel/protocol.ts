@@ -14,7 +14,7 @@ import {
   VoiceTooLarge
 } from "#rpc/errors/codes"
 import { AcceptedChannelChanges, ChannelMessage, ChannelReport } from "#rpc/channels/frames"
-import { inputsOf } from "../messages.ts"
+import { attachment, inputsOf } from "../messages.ts"
 import {
   ChannelBatch,
   ChannelInput,
@@ -62,13 +62,7 @@ export const Channel = Entity.make("Channel", [
   /** Attaches a node and streams the channel's outputs to it. An empty batch confirms it. */
   Rpc.make("Watch", {
     payload: {
-      node: Schema.String,
-      /** Number of the node's attachment; a repeated number is a duplicate delivery. */
-      watch: Schema.Int,
-      /** Number of the node's link, whose commands are numbered. Older versions do not send it. */
-      link: Schema.optionalKey(Schema.Int),
-      /** Epoch of the activation that the node last received from; 0 for none. */
-      epoch: Schema.Int,
+      ...attachment,
       players: Schema.Array(PresentMember),
       /** Number of anonymous connections on the node. */
       listeners: Schema.Int

@@ -1,5 +1,4 @@
 /** Sweeper of unmanaged channels: once active, they close if nobody joins. */
-import { Effect, Layer } from "effect"
 import { ChannelRepository } from "#sql/channels"
 import { stayAwake } from "../stay-awake.ts"
 import { makeSweeper } from "../sweep.ts"
@@ -17,9 +16,4 @@ export const ChannelSweeper = makeSweeper({
 })
 
 /** Keeps the channels of this node in memory whose members are all absent. */
-export const WakefulChannels = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const client = yield* Channel.client
-    yield* stayAwake((yield* LocalChannels).actors, (id) => client(id).Wake())
-  })
-)
+export const WakefulChannels = stayAwake(LocalChannels, Channel.client)

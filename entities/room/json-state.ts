@@ -7,6 +7,7 @@ import { Result } from "effect"
 import { StateTooLarge } from "#rpc/errors/codes"
 import type { JsonObject } from "#rpc/json"
 import { roomLimits } from "#rpc/rooms/limits"
+import { jsonBytes } from "../json-bytes.ts"
 
 interface Entry {
   readonly value: unknown
@@ -20,9 +21,6 @@ export interface JsonState {
 }
 
 export const emptyJsonState: JsonState = { entries: new Map(), bytes: 0 }
-
-/** UTF-8 bytes of a value's JSON. */
-export const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "")
 
 /** Bytes of the colon and the comma of an entry. */
 const punctuationBytes = 2

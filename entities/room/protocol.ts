@@ -6,7 +6,7 @@ import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/co
 import { HeldSeat } from "#rpc/realtime"
 import { CloseReason } from "#rpc/rooms/events"
 import { RoomRef } from "#rpc/rooms/frames"
-import { inputsOf } from "../messages.ts"
+import { attachment, inputsOf } from "../messages.ts"
 import { JoiningPlayerSchema, OpenRoom, PresentMember, RoomBatch, RoomInput } from "./messages.ts"
 
 /**
@@ -42,16 +42,10 @@ export const Room = Entity.make("Room", [
   /** Attaches a node and streams the room's outputs to it. An empty batch confirms the attachment. */
   Rpc.make("Watch", {
     payload: {
+      ...attachment,
       environmentId: Schema.String,
-      node: Schema.String,
       /** Address of the node's runner link if other runners can reach it (see `RemoteRooms`). */
       address: Schema.NullOr(Schema.String),
-      /** Number of the node's attachment; a repeated number is a duplicate delivery. */
-      watch: Schema.Int,
-      /** Number of the node's link, whose commands are numbered. Older versions do not send it. */
-      link: Schema.optionalKey(Schema.Int),
-      /** Epoch of the activation that the node last received from; 0 for none. */
-      epoch: Schema.Int,
       present: Schema.Array(PresentMember)
     },
     success: RoomBatch,

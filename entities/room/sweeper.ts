@@ -1,5 +1,4 @@
 /** Sweeper of rooms: once active, they end expired graces and close when empty. */
-import { Effect, Layer } from "effect"
 import { RoomRepository } from "#sql/rooms"
 import { stayAwake } from "../stay-awake.ts"
 import { makeSweeper } from "../sweep.ts"
@@ -18,9 +17,4 @@ export const RoomSweeper = makeSweeper({
 })
 
 /** Keeps the rooms of this node in memory whose members are all absent. */
-export const WakefulRooms = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const client = yield* Room.client
-    yield* stayAwake((yield* LocalRooms).actors, (id) => client(id).Wake())
-  })
-)
+export const WakefulRooms = stayAwake(LocalRooms, Room.client)

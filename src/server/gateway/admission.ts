@@ -9,7 +9,7 @@ import { PlayerRequired, Unauthorized, Unavailable } from "#rpc/errors/codes"
 import type { FeatureErrors } from "#rpc/config-document/feature-errors"
 import { type EnvironmentId, newId, PlayerId } from "#rpc/ids"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
-import { isUnreachable } from "#sql/database"
+import { logFailure } from "#sql/database"
 import { sha256 } from "#server/platform/secrets"
 import { strangers, Tenant } from "#server/platform/tenant"
 import { Usage } from "#server/platform/usage"
@@ -46,12 +46,9 @@ export interface Credentials {
 export const unavailableAfterFault = <A, E, R>(
   admission: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | Unavailable, R> =>
-  Effect.catchDefect(admission, (defect) => {
-    const log = isUnreachable(defect)
-      ? Effect.logWarning("Failed to reach the database", String(defect))
-      : Effect.logError("Failed to admit a socket", defect)
-    return Effect.andThen(log, Effect.fail(new Unavailable()))
-  })
+  Effect.catchDefect(admission, (defect) =>
+    Effect.andThen(logFailure("Failed to admit a socket", defect), Effect.fail(new Unavailable()))
+  )
 
 /** The services that admission needs. */
 export type AdmissionServices =

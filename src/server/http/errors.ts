@@ -22,7 +22,7 @@ import {
 } from "#rpc/errors/codes"
 import { statusOf } from "#rpc/errors/wire"
 import { numberRule } from "#rpc/json"
-import { isUnreachable } from "#sql/database"
+import { isUnreachable, logFailure } from "#sql/database"
 import { CredentialRefused } from "#server/platform/credential-check"
 import { invalidField } from "#server/platform/invalid-request"
 import { BodyCut, BodyNotText, BodyNumberChanges, BodyTooLarge } from "./request-bodies.ts"
@@ -152,14 +152,10 @@ export const respondToFailure = <E>(
   const refusal =
     failure instanceof CredentialRefused ? refusedAnew(failure) : requestFault(failure)
   if (refusal !== undefined) return Effect.succeed(refusal)
-  const unreachable = isUnreachable(failure)
-  const reported = unreachable
+  const reported = isUnreachable(failure)
     ? errorResponse(Unavailable, new Unavailable())
     : errorResponse(InternalError, new InternalError({ details: { requestId } }))
-  const log = unreachable
-    ? Effect.logWarning("Failed to reach the database", String(failure))
-    : Effect.logError("Failed to handle a request", cause)
-  return log.pipe(
+  return logFailure("Failed to handle a request", failure, cause).pipe(
     Effect.annotateLogs({ method: request.method, route: routeOf(request.method, request.url) }),
     Effect.as(reported)
   )

@@ -2,7 +2,7 @@
 import type { Rpc, RpcGroup } from "effect/rpc"
 import { type CodedError, PayloadTooLarge } from "#rpc/errors/codes"
 import { ClientFrames } from "#rpc/realtime"
-import { jsonBytes } from "#entities/room/json-state"
+import { jsonBytes } from "#entities/json-bytes"
 import type { ReplyCallback } from "./entity-link.ts"
 import type { PlayerConnection } from "./player-connection.ts"
 

@@ -6,7 +6,8 @@ import { Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { create, join, send, setState } from "#rpc/rooms/frames"
 import { JsonObject } from "#rpc/json"
-import { jsonBytes, emptyJsonState, patchJsonState, toJsonObject } from "#entities/room/json-state"
+import { jsonBytes } from "#entities/json-bytes"
+import { emptyJsonState, patchJsonState, toJsonObject } from "#entities/room/json-state"
 import { hostilePatch } from "../../support/generators.ts"
 
 describe("JSON state", () => {

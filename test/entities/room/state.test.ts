@@ -10,7 +10,7 @@ import { roomLimits } from "#rpc/rooms/limits"
 import { type RoomCommand, type RoomSettings, roomView } from "#entities/room/model"
 import { nextDeadline } from "#entities/room/seats"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
-import { jsonBytes } from "#entities/room/json-state"
+import { jsonBytes } from "#entities/json-bytes"
 import { decide } from "#entities/room/state"
 import {
   rightsSettings,

@@ -2,7 +2,7 @@
 import { type Context, Effect } from "effect"
 import { type CodedError, PayloadTooLarge } from "#rpc/errors/codes"
 import { KiB } from "#rpc/units"
-import { jsonBytes } from "#entities/room/json-state"
+import { jsonBytes } from "#entities/json-bytes"
 import type { ChannelMembership } from "#server/links/channel-memberships"
 import { replyWith } from "#server/links/frame-effects"
 import type { FrameHandlers, FramePayload } from "#server/links/frame-handler"
