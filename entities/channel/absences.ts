@@ -5,7 +5,14 @@
  */
 import { HashMap, Result } from "effect"
 import { channelLimits } from "#rpc/channels/limits"
-import { type Absence, absent, afterGap, afterHold, graceDeadline, graceEnd } from "../absence.ts"
+import {
+  type Absence,
+  absent,
+  afterGap,
+  afterHold,
+  graceDeadline,
+  graceEnd
+} from "../reconnect-grace.ts"
 import { removeMembers, withListeners, withMember } from "./membership.ts"
 import { type ChannelState, type Decision, decided, type Member, memberOf } from "./model.ts"
 

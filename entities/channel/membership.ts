@@ -11,7 +11,7 @@ import {
 } from "#rpc/errors/codes"
 import type { ChannelCloseReason, ChannelLeaveReason } from "#rpc/channels/frames"
 import { channelLimits } from "#rpc/channels/limits"
-import { absent } from "../absence.ts"
+import { absent } from "../reconnect-grace.ts"
 import {
   type Attachment,
   type ChannelState,

@@ -29,7 +29,7 @@ import type {
   ModerateOp
 } from "#rpc/channels/frames"
 import { channelLimits } from "#rpc/channels/limits"
-import { type Absence, absent } from "../absence.ts"
+import { type Absence, absent } from "../reconnect-grace.ts"
 
 const emptyMillis = channelLimits.emptySeconds * 1000
 

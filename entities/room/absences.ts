@@ -12,7 +12,7 @@ import {
   graceDeadline,
   graceEnd,
   isSeenTooLongAgo
-} from "../absence.ts"
+} from "../reconnect-grace.ts"
 import {
   type Decision,
   decided,

@@ -5,9 +5,7 @@
  */
 import { Clock, Context, Effect, Layer, Result } from "effect"
 import { Entity } from "effect/cluster"
-import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/codes"
-import { readableCode } from "#rpc/ids"
-import { roomLimits } from "#rpc/rooms/limits"
+import { RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import { RoomRepository } from "#sql/rooms"
 import { GraceHolds } from "../grace-holds.ts"
 import { Lease, makeActivations } from "../lease.ts"
@@ -21,6 +19,7 @@ import { type JoiningPlayer, openRoom, type RoomState } from "./model.ts"
 import { heldSeat } from "./held-seat.ts"
 import type { OpenRoom, RoomOutput } from "./messages.ts"
 import { Room, RoomMissing } from "./protocol.ts"
+import { claimRoomCode } from "./room-code.ts"
 import type { RoomRuntime } from "./runtime.ts"
 import { seat } from "./seats.ts"
 import { decodeSnapshot, toRow, wakeFrom } from "./snapshot.ts"
@@ -45,8 +44,6 @@ export class LocalRooms extends Context.Service<
 
   static readonly layer = Layer.sync(LocalRooms, () => LocalRooms.with())
 }
-
-const codeAttempts = 8
 
 const wakeState = Effect.fnUntraced(function* (id: string) {
   const repository = yield* RoomRepository
@@ -119,18 +116,15 @@ const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
   const repository = yield* RoomRepository
   const node = yield* ThisNode
   const now = yield* Clock.currentTimeMillis
-  for (let attempt = 0; attempt < codeAttempts; attempt++) {
-    const code = request.code ?? (yield* readableCode(roomLimits.codeCharacters))
-    const state = seatedRoom(request, actor.id, code, now)
+  const code = yield* claimRoomCode(request.code, (drawn) => {
+    const state = seatedRoom(request, actor.id, drawn, now)
     const inserted = repository.insert(toRow(state, actor.epoch, node.id, now))
     // After an error the row may exist: the next activation reads it.
-    if (yield* Effect.onError(inserted, () => Effect.sync(() => actor.activation.fence()))) {
-      actor.open(state)
-      return { roomId: actor.id, code }
-    }
-    if (request.code !== null) return yield* new CodeTaken()
-  }
-  return yield* new Unavailable()
+    return Effect.onError(inserted, () => Effect.sync(() => actor.activation.fence())).pipe(
+      Effect.tap((isOpen) => Effect.sync(() => isOpen && actor.open(state)))
+    )
+  })
+  return { roomId: actor.id, code }
 })
 
 const seatPlayers = (actor: RoomActor, joiningPlayers: ReadonlyArray<JoiningPlayer>) => {

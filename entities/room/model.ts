@@ -33,7 +33,7 @@ import type {
 import type { JsonObject } from "#rpc/json"
 import type { VoteOp } from "#rpc/config-document/authority"
 import type { OpenVote, RoomModerateOp, RoomTeam } from "#rpc/rooms/authority"
-import type { Absence } from "../absence.ts"
+import type { Absence } from "../reconnect-grace.ts"
 import { type JsonState, emptyJsonState, toJsonObject } from "./json-state.ts"
 import { noRights, type Rights, type TeamSlots, type Vote, type VoteRule } from "./rights.ts"
 

@@ -63,7 +63,7 @@ export const decodeFrame = (text: string): Reply | ServerEvent | undefined => {
 }
 
 export const unreadableReply = () =>
-  new ClientError("unreadable_response", "Unreadable response: update the client.")
+  new ClientError("unreadable_response", "Unreadable reply: update the client.")
 
 /** Returns the data of a reply, or throws its error. */
 export const readReply = <F extends Frame>(_frame: F, reply: Reply): FrameData<F> => {

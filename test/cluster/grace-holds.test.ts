@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
 import type { NodeReport } from "#sql/live/nodes"
-import { graces } from "#entities/absence"
+import { graces } from "#entities/reconnect-grace"
 import { type Elsewhere, elsewhereOf, Holds } from "#server/cluster/grace-holds"
 import { WaitingConnections } from "#server/cluster/waiting-players"
 

@@ -3,7 +3,7 @@
  * queue, and the room moves meanwhile. One player, the truant, stays away. Nobody who comes back in time
  * loses the seat, and the seat of the truant ends.
  */
-import { graces } from "#entities/absence"
+import { graces } from "#entities/reconnect-grace"
 import { checkRooms } from "./checks.ts"
 import type { RealDatabase } from "./database.ts"
 import type { Player } from "./player.ts"

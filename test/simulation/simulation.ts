@@ -2,7 +2,7 @@
  * One simulation of a cluster from a seed: players play, faults strike, everything heals, and then all
  * views must agree. The same seed gives the same run.
  */
-import { graces } from "#entities/absence"
+import { graces } from "#entities/reconnect-grace"
 import {
   checkChannelOwners,
   checkChannels,

@@ -18,8 +18,8 @@ import {
   type RoomState,
   roomView
 } from "#entities/room/model"
-import type { Absence } from "#entities/absence"
-import { graces } from "#entities/absence"
+import type { Absence } from "#entities/reconnect-grace"
+import { graces } from "#entities/reconnect-grace"
 import { receives } from "#entities/room/messages"
 import { nextDeadline } from "#entities/room/seats"
 import { decide } from "#entities/room/state"

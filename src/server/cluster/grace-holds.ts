@@ -5,7 +5,7 @@
 import { Clock, Context, DateTime, Effect, Layer, Schedule } from "effect"
 import { liveLimits } from "#rpc/live"
 import { type NodeReport, NodeRepository } from "#sql/live/nodes"
-import { graces } from "#entities/absence"
+import { graces } from "#entities/reconnect-grace"
 import { GraceHolds } from "#entities/grace-holds"
 import { ThisNode } from "#entities/local-actors"
 import { localGroups } from "#entities/registry"

@@ -3,7 +3,7 @@
  * At most as many as there are sockets.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { graces } from "#entities/absence"
+import { graces } from "#entities/reconnect-grace"
 
 /** A connection that waits, and since when, Unix milliseconds. */
 interface Wait {

@@ -7,7 +7,7 @@
 import cluster from "node:cluster"
 import { connect, type Server, type Socket } from "node:net"
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
-import { graces } from "#entities/absence"
+import { graces } from "#entities/reconnect-grace"
 import { monotonicMillis } from "#entities/monotonic"
 import { HttpServerHandle } from "./server.ts"
 

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { channelLimits } from "#rpc/channels/limits"
-import { graces } from "#entities/absence"
+import { graces } from "#entities/reconnect-grace"
 import { type ChannelHarness, channelOf } from "../../support/channel-harness.ts"
 
 const second = 1000

@@ -1,7 +1,7 @@
 /** Seats of players who cannot return for a while: the room is on no runner, or admission makes them wait. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { graces } from "#entities/absence"
+import { graces } from "#entities/reconnect-grace"
 import { iso } from "#entities/room/model"
 import { decodeSnapshot, wakeFrom } from "#entities/room/snapshot"
 import { ActorHarness, roomOfThree, seatedPlayers } from "../../support/room-gateways.ts"

@@ -1,7 +1,7 @@
 /** Checkouts: how they are opened, and what their requests may ask for. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { checkoutThrottle } from "#server/features/money/checkouts"
+import { checkoutThrottle } from "#server/features/money/prepaid-top-ups"
 import { at, request } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
 import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http-stack.ts"

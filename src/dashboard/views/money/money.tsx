@@ -10,7 +10,7 @@ import { useAction } from "../../parts/form.tsx"
 import { useLoad } from "../../parts/load.ts"
 import { Button, Title } from "../../parts/basics.tsx"
 import { Ledger } from "./ledger.tsx"
-import { TopUp } from "./top-up.tsx"
+import { TopUp } from "./checkout.tsx"
 import { Usage, usageRoute } from "./usage.tsx"
 
 const { money: own } = texts

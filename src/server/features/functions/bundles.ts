@@ -118,7 +118,3 @@ export const unpackBundle = Effect.fnUntraced(function* (row: BundleRow) {
   }
   return bundle
 })
-
-/** Encryption purpose of a secret. It binds the secret to its environment and name. */
-export const secretPurpose = (environmentId: string, name: string): string =>
-  `function-secret/${environmentId}/${name}`

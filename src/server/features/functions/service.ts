@@ -1,30 +1,28 @@
 /**
- * Functions of environments: their switch, limits and secrets. A change commits with its audit entry.
+ * Functions of environments: their switch and limits. A change commits with its audit entry.
  * Then the runtime applies the new state, wherever the environment runs.
  */
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { CurrentActor, EnvironmentCaller } from "#rpc/auth"
 import {
   type FeatureUnavailable,
-  InvalidRequest,
-  NotFound,
+  type InvalidRequest,
+  type NotFound,
   type PrepaidRequired,
   type Unavailable
 } from "#rpc/errors/codes"
-import { secretNameIssue } from "#rpc/functions/issues"
-import { functions } from "#rpc/functions/limits"
 import type { ChangedLimits, FunctionsStatus } from "#rpc/functions/responses"
 import type { EnvironmentId } from "#rpc/ids"
 import { DeliveryRepository } from "#sql/functions/deliveries"
 import { FunctionsDeploymentRepository } from "#sql/functions/deployments"
 import { FunctionsRepository, type FunctionsSettings } from "#sql/functions/settings"
 import { makeTransaction } from "#server/platform/database"
-import { Secrets } from "#server/platform/secrets"
+import { invalidField } from "#server/platform/invalid-request"
 import { Settings } from "#server/platform/settings/settings"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { Billing } from "../money/billing.ts"
-import { secretPurpose } from "./bundles.ts"
 import { FunctionsChanges } from "./changes.ts"
+import { makeSecrets } from "./function-secrets.ts"
 import { unavailableFor } from "./gate.ts"
 import { FunctionsRuntime } from "./runtime.ts"
 import { makeStatus } from "./view.ts"
@@ -116,7 +114,7 @@ const makeCheckLimits = Effect.gen(function* () {
   return ({ cpuMs = 0 }: ChangedLimits) =>
     cpuMs <= cpuMillisMax
       ? Effect.void
-      : invalid("cpuMs", `Expected at most ${cpuMillisMax}: the operator allows no more here`)
+      : invalidField("cpuMs", `Expected at most ${cpuMillisMax}: the operator allows no more here`)
 })
 
 /** Audit event of an environment's Functions. */
@@ -203,71 +201,4 @@ const makeRemove = Effect.gen(function* () {
       yield* deployments.forgetResources(environmentId)
     }
   })
-})
-
-const invalid = (path: string, message: string) =>
-  new InvalidRequest({ details: { issues: [{ path, message }] } })
-
-const makeSecrets = Effect.gen(function* () {
-  const audit = yield* Audit
-  const changes = yield* FunctionsChanges
-  const deployments = yield* FunctionsDeploymentRepository
-  const repository = yield* FunctionsRepository
-  const { seal } = yield* Secrets
-  const transaction = yield* makeTransaction
-  const targetOf = (name: string) => ({ kind: "functionSecret", id: name })
-  return {
-    secrets: Effect.fn("Functions.secrets")(function* ({ environmentId }: EnvironmentCaller) {
-      const rows = yield* deployments.secretNames(environmentId)
-      return rows.map(({ name, updatedAt }) => ({
-        name,
-        updatedAt: DateTime.formatIso(updatedAt)
-      }))
-    }),
-    putSecret: Effect.fn("Functions.putSecret")(function* (
-      environment: EnvironmentCaller,
-      name: string,
-      value: string
-    ) {
-      const { environmentId } = environment
-      const issue = secretNameIssue(name)
-      if (issue !== undefined) return yield* invalid("params.name", issue)
-      const sealed = yield* seal(value, secretPurpose(environmentId, name))
-      yield* transaction(
-        Effect.gen(function* () {
-          yield* repository.lock(environmentId)
-          const names = yield* deployments.secretNames(environmentId)
-          const isNew = !names.some((one) => one.name === name)
-          if (isNew && names.length >= functions.secretsMax) {
-            const message = `There are ${functions.secretsMax} secrets already: delete one first`
-            return yield* invalid("params.name", message)
-          }
-          const updatedAt = yield* DateTime.now
-          yield* deployments.putSecret({ environmentId, name, sealed, updatedAt })
-          const event = { action: "functions.secretPut", target: targetOf(name) } as const
-          yield* audit.record(environment, event)
-          yield* changes.publish(environmentId)
-        })
-      )
-      yield* changes.awaitApplied(environmentId)
-    }),
-    deleteSecret: Effect.fn("Functions.deleteSecret")(function* (
-      environment: EnvironmentCaller,
-      name: string
-    ) {
-      const { environmentId } = environment
-      const isKnown = yield* transaction(
-        Effect.gen(function* () {
-          if (secretNameIssue(name) !== undefined) return false
-          if (!(yield* deployments.deleteSecret({ environmentId, name }))) return false
-          const event = { action: "functions.secretDelete", target: targetOf(name) } as const
-          yield* audit.record(environment, event)
-          yield* changes.publish(environmentId)
-          return true
-        })
-      )
-      if (!isKnown) return yield* new NotFound()
-      yield* changes.awaitApplied(environmentId)
-    })
-  }
 })

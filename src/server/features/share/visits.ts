@@ -10,11 +10,10 @@ import { SecureRandom } from "effect/crypto"
 import type { PlayerCaller } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
-import { share } from "#rpc/share/limits"
-import { PlayerRepository } from "#sql/players"
 import { ShareVisitRepository } from "#sql/share/visits"
 import { sweepHourly } from "#server/platform/database"
 import { makeFind } from "./links.ts"
+import { makeReferredAt } from "./referrals.ts"
 
 /** Visitor: a player, or a person at this address with this browser. */
 export interface Visitor {
@@ -50,34 +49,11 @@ const makeHash = Effect.gen(function* () {
     Effect.map(Cache.get(salts, day), (salt) => hashOf(salt, environmentId, identity))
 })
 
-/**
- * Returns the creation time of a new player's account if it is younger than the link, which may have
- * brought the player.
- */
-const makeNewSince = Effect.gen(function* () {
-  const players = yield* PlayerRepository
-  return Effect.fnUntraced(function* (
-    player: PlayerCaller,
-    linkMadeAt: DateTime.Utc,
-    now: DateTime.Utc
-  ) {
-    const found = yield* players.find(player.environmentId, player.playerId)
-    const since = DateTime.max(
-      linkMadeAt,
-      DateTime.subtract(now, { seconds: share.newPlayerSeconds })
-    )
-    return Option.filter(
-      Option.map(found, ({ createdAt }) => createdAt),
-      (createdAt) => DateTime.isGreaterThanOrEqualTo(createdAt, since)
-    )
-  })
-})
-
 /** Counts a visit, and returns whether it counted. Deletes expired salts and hashes. */
 export const makeVisit = Effect.gen(function* () {
   const find = yield* makeFind
   const hash = yield* makeHash
-  const newSince = yield* makeNewSince
+  const referredAt = yield* makeReferredAt
   const visits = yield* ShareVisitRepository
   // An account made late yesterday is still new today, so the salt of yesterday is still needed.
   yield* sweepHourly("Visitors of share links", (now) =>
@@ -95,7 +71,7 @@ export const makeVisit = Effect.gen(function* () {
     const madeAt =
       visitor.player === undefined
         ? Option.none()
-        : yield* newSince(visitor.player, link.value.createdAt, now)
+        : yield* referredAt(visitor.player, link.value.createdAt, now)
     const arrival = Option.isNone(madeAt)
       ? null
       : {

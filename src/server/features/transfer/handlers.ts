@@ -10,7 +10,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeConfigGate } from "../config/config-gate.ts"
-import { makeIssue, makeRedeem, seconds } from "./service.ts"
+import { makeIssue, makeRedeem, seconds } from "./transfer-codes.ts"
 
 /** Session transfer codes redeemed from one IP address. */
 export const redeemPerAddress = { limit: 10, seconds: 60 } as const

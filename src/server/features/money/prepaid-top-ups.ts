@@ -1,7 +1,8 @@
 /**
- * Checkouts: a payment at the provider's hosted page. The service stores the row first, so that every
- * report of the provider finds it. A repeated request with the same `Idempotency-Key` continues the
- * first one. The provider gets the same request under the same key and opens one session.
+ * Prepaid top-ups by a checkout: a payment at the provider's hosted page. The service stores the row
+ * first, so that every report of the provider finds it. A repeated request with the same
+ * `Idempotency-Key` continues the first one. The provider gets the same request under the same key and
+ * opens one session.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -53,7 +54,7 @@ export class Checkouts extends Context.Service<
     /** Reads a checkout of this developer. */
     readonly read: (caller: DeveloperCaller, id: string) => Effect.Effect<Checkout, NotFound>
   }
->()("server/features/money/checkouts/Checkouts") {
+>()("server/features/money/prepaid-top-ups/Checkouts") {
   static readonly layer = Layer.effect(
     Checkouts,
     Effect.gen(function* () {

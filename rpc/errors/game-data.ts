@@ -1,4 +1,4 @@
-/** Error codes of saves. The files of hosted apps share the last one. */
+/** Error codes of game data: saves, and files of hosted apps, which share the last one. */
 import { Schema } from "effect"
 import { coded, detailed } from "./wire.ts"
 

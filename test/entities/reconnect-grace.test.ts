@@ -9,7 +9,7 @@ import {
   graceDeadline,
   graceEnd,
   graces
-} from "#entities/absence"
+} from "#entities/reconnect-grace"
 
 const start = 1_800_000_000_000
 const second = 1000
