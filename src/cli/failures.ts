@@ -8,13 +8,13 @@ import { Data, Runtime } from "effect"
 export const exitCodes = {
   /** Success; with `config diff --exit-code`: no difference. */
   ok: 0,
-  /** Negative result: the config is invalid, differs, or has changed meanwhile. */
+  /** Negative result: the config is invalid, differs, or has changed; the service refused what was asked. */
   no: 1,
-  /** Usage error: the command line, the linked folder or a file is invalid. */
+  /** Usage error: the command line, the linked folder, a file or the request made of them is invalid. */
   usage: 2,
   /** Refused or missing key. */
   refused: 3,
-  /** Unreachable service, or an unexpected response. */
+  /** Unreachable or busy service, or an unexpected response: the same command may succeed later. */
   unreachable: 4
 } as const
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]

@@ -36,10 +36,11 @@ ENVIRONMENT
 
 EXIT CODES
   0  success (with config diff --exit-code: no difference)
-  1  the config is invalid, differs, or was changed by somebody else; a check of doctor failed
-  2  the command line, the link or a file is invalid
+  1  the config is invalid, differs, or was changed by somebody else; a check of doctor failed;
+     the service refused what was asked
+  2  the command line, the link or a file is invalid, or the request made of them
   3  the service refused the key, or there is none
-  4  the service is unreachable, or its response is unexpected`
+  4  the service is unreachable or busy, or its response is unexpected`
 
 const svc = Command.make("svc").pipe(
   Command.withDescription(description),

@@ -162,8 +162,12 @@ export const read = Effect.fnUntraced(function* <A>(
   )
 })
 
-const exitCodeOf = (status: number): ExitCode =>
-  status === 401 || status === 403 ? exitCodes.refused : exitCodes.unreachable
+/** The exit code for a refusal. Only of a busy or broken service a script may try the same again. */
+const exitCodeOf = (status: number): ExitCode => {
+  if (status === 401 || status === 403) return exitCodes.refused
+  if (status === 429 || status >= 500) return exitCodes.unreachable
+  return status === 400 ? exitCodes.usage : exitCodes.no
+}
 
 /** How to turn on what an error says is off. */
 const switchOf = ({ code, details }: (typeof WireError.Type)["error"]): string | undefined => {

@@ -23,7 +23,7 @@ layer(Node)("svc share", (it) => {
       const env = { SVC_URL: url, SVC_SECRET_KEY: development.secretKey }
       const folder = yield* makeFolder(env)
       const refused = yield* folder.svc("share link spring")
-      assert.strictEqual(refused.code, 4)
+      assert.strictEqual(refused.code, 1)
       assert.match(refused.stderr, /share_links_disabled/)
       assert.match(refused.stderr, /Set share\.links\.enabled to true in svc\.config\.json/)
 
@@ -41,7 +41,7 @@ layer(Node)("svc share", (it) => {
       const none = yield* folder.svc("share stats --to 2026-01-02 --json")
       assert.strictEqual(at(JSON.parse(none.stdout), "totals", "visits"), 0)
       const wrong = yield* folder.svc("share stats --from yesterday")
-      assert.strictEqual(wrong.code, 4)
+      assert.strictEqual(wrong.code, 2)
       assert.match(wrong.stderr, /invalid_request/)
       assert.match(wrong.stderr, /from: Expected an existing day/)
     })

@@ -338,7 +338,10 @@ describe("prose", () => {
       ["epochs, numbers that only grow", "numbers that only grow"],
       ["This one is deaf and dumb", "deaf"],
       ["The sign-in has come to nothing", "come to nothing"],
-      ["/** Which runners\n * are out. */", "runners are out"]
+      ["/** Which runners\n * are out. */", "runners are out"],
+      ["const refusedAnew = 1", "Anew"],
+      ["const runnersAreOut = 1", "runners Are Out"],
+      ["select is_deaf from t", "deaf"]
     ]
     for (const [text, found] of banned) {
       assert.include(report(wordings(file("src/a.ts", text))), `do not write "${found}"`)

@@ -14,13 +14,21 @@ const matchesOf = (text: string, pattern: RegExp): ReadonlyArray<RegExpExecArray
 const acrossLines = ({ flags, source }: RegExp): RegExp =>
   new RegExp(source.replaceAll(" ", String.raw`(?: |\s*\n[\s*/]*)`), flags)
 
-/** No banned wording, whatever it stands in. */
-export const wordings = (file: TextFile): ReadonlyArray<Problem> =>
-  bannedWordings.flatMap(({ instead, pattern }) =>
-    matchesOf(file.text, acrossLines(pattern)).map(({ 0: found, index }) =>
-      problem(file, index, `do not write "${found.replace(/\s[\s*/]*/g, " ")}": ${instead}`)
+/** The same lines, with the words of each name apart: `roomCode` as `room Code`. */
+const withNamesApart = ({ path, text }: TextFile): TextFile => ({
+  path,
+  text: text.replace(/(?<=[a-z0-9])(?=[A-Z])/g, " ").replaceAll("_", " ")
+})
+
+/** No banned wording, whatever it stands in: prose, or a name in camel or snake case. */
+export const wordings = (file: TextFile): ReadonlyArray<Problem> => {
+  const apart = withNamesApart(file)
+  return bannedWordings.flatMap(({ instead, pattern }) =>
+    matchesOf(apart.text, acrossLines(pattern)).map(({ 0: found, index }) =>
+      problem(apart, index, `do not write "${found.replace(/\s[\s*/]*/g, " ")}": ${instead}`)
     )
   )
+}
 
 const fragment = new RegExp(
   `\\bit(?:\\.\\w+(?:\\([^()]*\\))?)*\\(\\s*["'\`]((?:${fragmentStarts.join("|")}) [^"'\`]*)`

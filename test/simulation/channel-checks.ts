@@ -129,7 +129,7 @@ const originsOf = (record: ChannelRecord) => {
 }
 
 /** Every transcript is a prefix of the output of one activation. */
-const checkTold = (
+const checkTranscripts = (
   simulator: Simulator,
   record: ChannelRecord,
   transcripts: ReadonlyArray<ChannelTranscript>
@@ -175,7 +175,7 @@ export const checkChannelTranscripts = (
   record: ChannelRecord,
   transcripts: ReadonlyArray<ChannelTranscript>
 ): void => {
-  checkTold(simulator, record, transcripts)
+  checkTranscripts(simulator, record, transcripts)
   checkOrder(simulator, record)
 }
 

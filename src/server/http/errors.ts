@@ -83,7 +83,7 @@ const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse |
 }
 
 /** The response to a request whose credentials have ended: that to a new one. */
-const refusedAnew = ({ error }: CredentialRefused): HttpServerResponse.HttpServerResponse =>
+const refusalOfNewRequest = ({ error }: CredentialRefused): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe({ error: toWire(error) }, { status: statusOf(error) })
 
 /** The response of a WebSocket path to a plain request. */
@@ -150,7 +150,7 @@ export const respondToFailure = <E>(
   }
   const failure = Cause.squash(cause)
   const refusal =
-    failure instanceof CredentialRefused ? refusedAnew(failure) : requestFault(failure)
+    failure instanceof CredentialRefused ? refusalOfNewRequest(failure) : requestFault(failure)
   if (refusal !== undefined) return Effect.succeed(refusal)
   const reported = isUnreachable(failure)
     ? errorResponse(Unavailable, new Unavailable())
