@@ -73,6 +73,7 @@ export type {
   RoomClosed,
   RoomEvents,
   RoomPeers,
+  SendArguments,
   SendOptions
 } from "./room.ts"
 export { type EnterOptions, type RoomFilter, type RoomId, type Rooms, rooms } from "./rooms.ts"

@@ -95,6 +95,11 @@ export interface ModerateOptions {
   readonly reason?: string
 }
 
+/** The arguments of a message after its type: `data` may be left out only where its type allows it. */
+export type SendArguments<Data, Options = SendOptions> = undefined extends Data
+  ? readonly [data?: Data, options?: Options]
+  : readonly [data: Data, options?: Options]
+
 /** The changes of {@link Room} as calls with a reply. */
 export interface ConfirmedChanges<
   State = JsonObject,
@@ -104,8 +109,7 @@ export interface ConfirmedChanges<
   /** Sends a message; `delivered` counts the players of `to` who received it. */
   send<Type extends keyof Messages & string>(
     type: Type,
-    data?: Messages[Type],
-    options?: SendOptions
+    ...rest: SendArguments<Messages[Type]>
   ): Promise<FrameData<"send">>
   /** Merges keys into the room's state. Rejects with `host_only` or `state_too_large`. */
   setState(patch: Patch<State>): Promise<void>
@@ -162,8 +166,7 @@ export interface RoomPeers<Messages = AnyMessages> {
    */
   send<Type extends keyof Messages & string>(
     type: Type,
-    data?: Messages[Type],
-    options?: PeerSendOptions
+    ...rest: SendArguments<Messages[Type], PeerSendOptions>
   ): void
 
   /** Returns the current route of messages to a member. */
@@ -258,8 +261,7 @@ export interface Room<State = JsonObject, PlayerState = JsonObject, Messages = A
    */
   send<Type extends keyof Messages & string>(
     type: Type,
-    data?: Messages[Type],
-    options?: SendOptions
+    ...rest: SendArguments<Messages[Type]>
   ): void
 
   /**
