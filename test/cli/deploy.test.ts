@@ -1,24 +1,15 @@
 /** `svc deploy`, `rollback` and `deployments` against a real service. */
-import { mkdir, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { at, configure } from "#testing/players"
 import { makeFolder } from "../support/cli/svc.ts"
 import { call, create, upload } from "../support/hosting.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http-stack.ts"
+import { hostingNode } from "../support/hosting-node.ts"
+import { addressOfNode, makeTenants } from "../support/http-stack.ts"
 
-const dataDir = join(tmpdir(), `svc-deploy-${process.pid}`)
-
-const Files = Layer.effectDiscard(
-  Effect.addFinalizer(() => Effect.promise(() => rm(dataDir, { recursive: true, force: true })))
-)
-
-const Node = nodeWith({ SVC_DATA_DIR: dataDir, SVC_HOSTING_DOMAIN: "apps.example.net" }).pipe(
-  Layer.provideMerge(SharedDatabase.layer),
-  Layer.provideMerge(Files)
-)
+const { Node } = hostingNode("deploy")
 
 const setUp = Effect.gen(function* () {
   const url = yield* addressOfNode

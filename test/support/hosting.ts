@@ -79,7 +79,7 @@ export const makeUnfinished = Effect.fnUntraced(function* (target: TestTarget) {
   }
 })
 
-interface Page {
+export interface Page {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer

@@ -1,38 +1,23 @@
 /** Hosting under faults: cut uploads, damaged and unwritable files, collection meanwhile, two runners. */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { request as httpRequest } from "node:http"
-import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { brotliCompressSync, brotliDecompressSync } from "node:zlib"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeCollect } from "#server/features/hosting/garbage-collection"
-import { at, configure, request } from "#testing/players"
+import { at, request } from "#testing/players"
 import { call, create, deploy, sha256, upload, visit } from "../../support/hosting.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
+import { hostingNode, makeHostedProject } from "../../support/hosting-node.ts"
+import { addressOfNode, nodeWith } from "../../support/http-stack.ts"
 import { codeOf } from "../../support/moderation-calls.ts"
 
-const dataDir = join(tmpdir(), `svc-hosting-faults-${process.pid}`)
-
-const Files = Layer.effectDiscard(
-  Effect.addFinalizer(() => Effect.promise(() => rm(dataDir, { recursive: true, force: true })))
-)
-
-const env = { SVC_DATA_DIR: dataDir, SVC_HOSTING_DOMAIN: "apps.example.net" }
-
-const Node = nodeWith(env).pipe(Layer.provideMerge(SharedDatabase.layer), Layer.provideMerge(Files))
+const { dataDir, env, Node } = hostingNode("hosting-faults")
 
 const setUp = Effect.gen(function* () {
-  const url = yield* addressOfNode
-  const sql = yield* SqlClient.SqlClient
-  const { development, projectId } = yield* makeTenants
-  const [row] = yield* sql<{ slug: string }>`select slug from projects where id = ${projectId}`
-  const host = `${row?.slug ?? ""}--dev.apps.example.net`
-  const target = { url, ...development }
-  yield* configure(target, { features: { hosting: true, emailLogin: true } })
-  const folder = join(dataDir, "blobs", target.environmentId)
-  return { url, host, target, folder, open: (path: string) => visit(url, host, path) }
+  const project = yield* makeHostedProject({ emailLogin: true })
+  return { ...project, folder: join(dataDir, "blobs", project.target.environmentId) }
 })
 
 /** Sends the first half of an upload, and closes the connection when the service has it. */

@@ -6,37 +6,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { brotliCompressSync, gzipSync } from "node:zlib"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { Effect } from "effect"
 import { hosting } from "#rpc/hosting/limits"
 import { sendDecoded } from "#server/features/hosting/decoded"
-import { at, configure } from "#testing/players"
-import { call, deploy, visit } from "../../support/hosting.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
+import { at } from "#testing/players"
+import { call, deploy } from "../../support/hosting.ts"
+import { hostingNode, makeHostedProject } from "../../support/hosting-node.ts"
 
-const dataDir = join(tmpdir(), `svc-old-files-${process.pid}`)
-
-const Files = Layer.effectDiscard(
-  Effect.addFinalizer(() => Effect.promise(() => rm(dataDir, { recursive: true, force: true })))
-)
-
-const Node = nodeWith({ SVC_DATA_DIR: dataDir, SVC_HOSTING_DOMAIN: "apps.example.net" }).pipe(
-  Layer.provideMerge(SharedDatabase.layer),
-  Layer.provideMerge(Files)
-)
-
-const setUp = Effect.gen(function* () {
-  const url = yield* addressOfNode
-  const sql = yield* SqlClient.SqlClient
-  const { development, projectId } = yield* makeTenants
-  const [row] = yield* sql<{ slug: string }>`select slug from projects where id = ${projectId}`
-  const target = { url, ...development }
-  yield* configure(target, { features: { hosting: true } })
-  const label = `${row?.slug}--dev`
-  const at = (prefix: string) => (path: string, headers?: Readonly<Record<string, string>>) =>
-    visit(url, `${prefix}${label}.apps.example.net`, path, headers)
-  return { sql, target, open: at(""), openVersion: (version: number) => at(`v${version}--`) }
-})
+const { Node } = hostingNode("old-files")
 
 const home = { "index.html": "<!doctype html><p>Home", "404.html": "<p>Lost" }
 const first = "/assets/level-DiwrgTda.js"
@@ -46,7 +23,7 @@ const navigation = { accept: "text/html,application/xhtml+xml" }
 layer(Node, { timeout: "60 seconds" })("files of a hosted app", (it) => {
   it.effect("serves hashed files of a version for seven days after it was live", () =>
     Effect.gen(function* () {
-      const { open, openVersion, sql, target } = yield* setUp
+      const { open, openVersion, sql, target } = yield* makeHostedProject()
       yield* deploy(target, { ...home, [first.slice(1)]: "one", "plain.js": "old" })
       const { version } = yield* deploy(target, { ...home, [second.slice(1)]: "two" })
       const old = yield* open(first)
@@ -68,7 +45,7 @@ layer(Node, { timeout: "60 seconds" })("files of a hosted app", (it) => {
 
   it.effect("serves no file of a version that has been deleted, or was never live", () =>
     Effect.gen(function* () {
-      const { open, sql, target } = yield* setUp
+      const { open, sql, target } = yield* makeHostedProject()
       yield* deploy(target, { ...home, [first.slice(1)]: "one" })
       yield* deploy(target, { ...home, [second.slice(1)]: "never" }, { activate: false })
       yield* deploy(target, home)
@@ -83,7 +60,7 @@ layer(Node, { timeout: "60 seconds" })("files of a hosted app", (it) => {
 
   it.effect("answers for a missing asset with text, never with a page", () =>
     Effect.gen(function* () {
-      const { open, target } = yield* setUp
+      const { open, target } = yield* makeHostedProject()
       yield* deploy(target, home)
       for (const [path, headers] of [
         [first, {}],
@@ -103,7 +80,7 @@ layer(Node, { timeout: "60 seconds" })("files of a hosted app", (it) => {
 
   it.effect("decodes a compressed upload for a client that cannot read the compression", () =>
     Effect.gen(function* () {
-      const { open, target } = yield* setUp
+      const { open, target } = yield* makeHostedProject()
       const wasm = Buffer.from("wasm ".repeat(50_000))
       yield* deploy(target, {
         ...home,

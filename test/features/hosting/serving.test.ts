@@ -1,46 +1,13 @@
 /** Hosted apps by their host name: files, headers, ranges, pages, and what does not answer there. */
-import { rm } from "node:fs/promises"
 import { get } from "node:http"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { brotliDecompressSync, gunzipSync } from "node:zlib"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { Effect } from "effect"
 import { at, configure, request } from "#testing/players"
 import { type AppFiles, call, deploy, sha256, visit } from "../../support/hosting.ts"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http-stack.ts"
+import { hostingNode, makeHostedProject } from "../../support/hosting-node.ts"
 
-const dataDir = join(tmpdir(), `svc-serving-${process.pid}`)
-
-const Files = Layer.effectDiscard(
-  Effect.addFinalizer(() => Effect.promise(() => rm(dataDir, { recursive: true, force: true })))
-)
-
-const Node = nodeWith({ SVC_DATA_DIR: dataDir, SVC_HOSTING_DOMAIN: "apps.example.net" }).pipe(
-  Layer.provideMerge(SharedDatabase.layer),
-  Layer.provideMerge(Files)
-)
-
-const setUp = Effect.gen(function* () {
-  const url = yield* addressOfNode
-  const sql = yield* SqlClient.SqlClient
-  const { development, production, projectId } = yield* makeTenants
-  const [row] = yield* sql<{ slug: string }>`select slug from projects where id = ${projectId}`
-  const slug = row?.slug ?? ""
-  const target = { url, ...development }
-  yield* configure(target, { features: { hosting: true } })
-  const host = `${slug}--dev.apps.example.net`
-  return {
-    url,
-    slug,
-    host,
-    target,
-    production: { url, ...production },
-    open: (path: string, headers?: Readonly<Record<string, string>>, method?: string) =>
-      visit(url, host, path, headers, method)
-  }
-})
+const { Node } = hostingNode("serving")
 
 const navigation = { accept: "text/html,application/xhtml+xml" }
 
@@ -61,7 +28,7 @@ const files: AppFiles = {
 layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
   it.effect("serves the live version by the rules of paths", () =>
     Effect.gen(function* () {
-      const { open, target } = yield* setUp
+      const { open, target } = yield* makeHostedProject()
       yield* deploy(target, files)
       const bodies = { "/": "Home", "/about": "About", "/about.html": "About", "/docs/": "Docs" }
       for (const [path, text] of Object.entries(bodies)) {
@@ -98,7 +65,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
 
   it.effect("sends compressed forms, entity tags, ranges and types of game engines", () =>
     Effect.gen(function* () {
-      const { open, target } = yield* setUp
+      const { open, target } = yield* makeHostedProject()
       yield* deploy(target, files)
       const asset = "/assets/index-DiwrgTda.js"
       const plain = yield* open(asset)
@@ -134,7 +101,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
 
   it.effect("says with 304 what a cache updates, and nothing of the body", () =>
     Effect.gen(function* () {
-      const { open, target } = yield* setUp
+      const { open, target } = yield* makeHostedProject()
       const percent = { "a%20b.txt": "percent", "a b.txt": "space", "é.txt": "accent" }
       yield* deploy(target, { ...files, ...percent, "svc.hosting.json": isolated })
       const asset = "/assets/index-DiwrgTda.js"
@@ -168,7 +135,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
 
   it.effect("sends parts of files, from memory and from the disk", () =>
     Effect.gen(function* () {
-      const { open, target } = yield* setUp
+      const { open, target } = yield* makeHostedProject()
       yield* deploy(target, files)
       const big = Buffer.alloc(400_000, "0123456789")
       const parts: Readonly<Record<string, readonly [number, string, string?]>> = {
@@ -198,7 +165,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
     "sends each of many clients its own part, though others leave in the middle",
     () =>
       Effect.gen(function* () {
-        const { host, open, target, url } = yield* setUp
+        const { host, open, target, url } = yield* makeHostedProject()
         const numbers = new Uint8Array(Uint32Array.from({ length: 500_000 }, (_, i) => i).buffer)
         yield* deploy(target, { "big.bin": numbers })
         const rangeOf = (client: number) => ({
@@ -233,7 +200,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
 
   it.effect("serves each version at its own address, and a rollback at once", () =>
     Effect.gen(function* () {
-      const { open, slug, target, url } = yield* setUp
+      const { open, slug, target, url } = yield* makeHostedProject()
       yield* deploy(target, { "index.html": "one" })
       yield* deploy(target, { "index.html": "two" })
       assert.strictEqual((yield* open("/")).body.toString(), "two")
@@ -254,7 +221,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
 
   it.effect("serves a version at once that was asked for before it was there", () =>
     Effect.gen(function* () {
-      const { slug, target, url } = yield* setUp
+      const { slug, target, url } = yield* makeHostedProject()
       const ask = visit(url, `v1--${slug}--dev.apps.example.net`, "/")
       assert.strictEqual((yield* ask).status, 404)
       yield* deploy(target, { "index.html": "one" }, { activate: false })
@@ -264,7 +231,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
 
   it.effect("keeps the query where it adds the slash of a folder", () =>
     Effect.gen(function* () {
-      const { open, target } = yield* setUp
+      const { open, target } = yield* makeHostedProject()
       yield* deploy(target, { "play/index.html": "one" })
       const locations = yield* Effect.forEach(
         ["/play", "/play?ks=AbCdEfGh12", "/play?a=b?c"],
@@ -280,7 +247,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
 
   it.effect("gives a page of a hosted app the base URL and the publishable key", () =>
     Effect.gen(function* () {
-      const { open, target } = yield* setUp
+      const { open, target } = yield* makeHostedProject()
       const json = yield* open("/.well-known/svc.json")
       assert.deepStrictEqual(JSON.parse(json.body.toString()), {
         baseUrl: "https://play.example.com",
@@ -295,7 +262,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
 
   it.effect("shows a page where nothing is deployed, where hosting is off, and for no app", () =>
     Effect.gen(function* () {
-      const { open, slug, target, url } = yield* setUp
+      const { open, slug, target, url } = yield* makeHostedProject()
       const empty = yield* open("/")
       assert.strictEqual(empty.status, 404)
       assert.include(empty.body.toString(), "Nothing deployed")
@@ -321,7 +288,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
 
   it.effect("serves no API on the host of a hosted app, not even by WebSocket", () =>
     Effect.gen(function* () {
-      const { host, open, production, slug, target, url } = yield* setUp
+      const { host, open, production, slug, target, url } = yield* makeHostedProject()
       yield* deploy(target, { "index.html": "Home" })
       for (const path of ["/v1/hosting", "/healthz", "/openapi.json", "/docs", "/dev/mail"]) {
         const page = yield* open(path, { "x-svc-key": target.secretKey })
@@ -357,7 +324,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
     "lets a hosted app call the API from the app's own origin, whatever the config allows",
     () =>
       Effect.gen(function* () {
-        const { slug, target, url } = yield* setUp
+        const { slug, target, url } = yield* makeHostedProject()
         yield* configure(target, {
           features: { hosting: true },
           web: { allowedOrigins: ["https://game.example.org"] }
@@ -385,7 +352,7 @@ layer(Node, { timeout: "60 seconds" })("a hosted app", (it) => {
 
   it.effect("sends COOP and COEP where the deployment asks for them", () =>
     Effect.gen(function* () {
-      const { open, target } = yield* setUp
+      const { open, target } = yield* makeHostedProject()
       yield* deploy(target, {
         "index.html": "Home",
         "svc.hosting.json": '{ "crossOriginIsolation": true, "spa": false }'

@@ -1,58 +1,16 @@
 /** Share links and card tags. */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { at, guest, request, type TestTarget } from "#testing/players"
-import {
-  addressOfNode,
-  configure,
-  makeTenants,
-  nodeWith,
-  SharedDatabase
-} from "../../support/http-stack.ts"
 import { ask, codeOf, operate, play } from "../../support/moderation-calls.ts"
-
-const Node = nodeWith({ SVC_DATA_DIR: "/tmp/share-test" }).pipe(
-  Layer.provideMerge(SharedDatabase.layer)
-)
-
-const everything = {
-  images: { enabled: true, title: "Star Racer" },
-  links: {
-    enabled: true,
-    text: { en: "I made {score}!", de: "Ich habe {score}!" },
-    hashtags: ["starracer"],
-    via: "studio"
-  },
-  tracking: { enabled: true }
-}
-
-/** An environment with this config. */
-const appOf = Effect.fnUntraced(function* (document: object = { share: everything }) {
-  const url = yield* addressOfNode
-  const { development, production } = yield* makeTenants
-  yield* configure(development, document)
-  const target: TestTarget = { url, ...development }
-  return { target, tenant: development, production: { url, ...production } }
-})
+import { appOf, share, ShareNode } from "../../support/share-links.ts"
 
 const read = ({ publishableKey, url }: TestTarget, path: string) =>
   request(`${url}/v1/share/${path}`, { headers: { "x-svc-key": publishableKey } })
 
-/** Makes a link and returns its id. */
-const share = Effect.fnUntraced(function* (
-  target: TestTarget,
-  player: { readonly accessToken: string },
-  link: object
-) {
-  const answer = yield* play(target, player, "POST", "share/links", link)
-  assert.strictEqual(answer.status, 201, JSON.stringify(answer.body))
-  const address = String(at(answer.body, "link"))
-  return { body: answer.body, id: address.slice(-10) }
-})
-
-layer(Node)("a share link", (it) => {
+layer(ShareNode)("a share link", (it) => {
   it.effect("creates a share link with an address, a picture and a suggested text", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf()
@@ -243,7 +201,7 @@ layer(Node)("a share link", (it) => {
   )
 })
 
-layer(Node)("card tags", (it) => {
+layer(ShareNode)("card tags", (it) => {
   it.effect("names the picture of the link in card tags, or the app's for an unknown link", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf()

@@ -1,54 +1,12 @@
 /** Visits of share links, and their statistics. */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { ShareVisitRepository } from "#sql/share/visits"
 import { at, guest, request, type TestTarget } from "#testing/players"
-import {
-  addressOfNode,
-  configure,
-  makeTenants,
-  nodeWith,
-  SharedDatabase
-} from "../../support/http-stack.ts"
 import { codeOf, operate, play } from "../../support/moderation-calls.ts"
-
-const Node = nodeWith({ SVC_DATA_DIR: "/tmp/share-test" }).pipe(
-  Layer.provideMerge(SharedDatabase.layer)
-)
-
-const everything = {
-  images: { enabled: true, title: "Star Racer" },
-  links: {
-    enabled: true,
-    text: { en: "I made {score}!", de: "Ich habe {score}!" },
-    hashtags: ["starracer"],
-    via: "studio"
-  },
-  tracking: { enabled: true }
-}
-
-/** An environment with this config. */
-const appOf = Effect.fnUntraced(function* (document: object = { share: everything }) {
-  const url = yield* addressOfNode
-  const { development, production } = yield* makeTenants
-  yield* configure(development, document)
-  const target: TestTarget = { url, ...development }
-  return { target, tenant: development, production: { url, ...production } }
-})
-
-/** Makes a link and returns its id. */
-const share = Effect.fnUntraced(function* (
-  target: TestTarget,
-  player: { readonly accessToken: string },
-  link: object
-) {
-  const answer = yield* play(target, player, "POST", "share/links", link)
-  assert.strictEqual(answer.status, 201, JSON.stringify(answer.body))
-  const address = String(at(answer.body, "link"))
-  return { body: answer.body, id: address.slice(-10) }
-})
+import { appOf, share, ShareNode } from "../../support/share-links.ts"
 
 const visitAs = (target: TestTarget, userAgent: string, shareId: string, landed = true) =>
   Effect.map(
@@ -62,7 +20,7 @@ const visitAs = (target: TestTarget, userAgent: string, shareId: string, landed 
 const statsOf = (target: TestTarget, query = "") =>
   Effect.map(operate(target, "GET", `share/stats${query}`), ({ body }) => body)
 
-layer(Node)("a visit", (it) => {
+layer(ShareNode)("a visit", (it) => {
   it.effect("counts a visit once for each visitor and link, however often it is reported", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf()
@@ -171,7 +129,7 @@ layer(Node)("a visit", (it) => {
   )
 })
 
-layer(Node)("share statistics", (it) => {
+layer(ShareNode)("share statistics", (it) => {
   it.effect("lists labelled share links and every day of the range in share statistics", () =>
     Effect.gen(function* () {
       const { target } = yield* appOf()
