@@ -41,10 +41,8 @@ export class VoiceClient {
       this.sessions.set(channel, session)
       this.#newest.set(channel, session)
     }
-    // A failed join leaves a call of before in doubt: a client leaves it.
-    if (t === "voiceJoin" && !ok && this.sessions.has(channel)) {
-      this.#host.ask("voiceLeave", { channel })
-    }
+    // A failed join or leave keeps a call of before in doubt: a client leaves it.
+    if (!ok && this.sessions.has(channel)) this.#host.ask("voiceLeave", { channel })
     if (t === "voiceLeave" && ok) this.left(channel)
   }
 
