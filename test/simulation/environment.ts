@@ -11,7 +11,14 @@ export const document = {
   features: { multiplayer: true, realtimeChannels: true, voice: true },
   multiplayer: {
     modes: [
-      { key: "duel", minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0, reconnectSeconds: 6 },
+      {
+        key: "duel",
+        minPlayers: 2,
+        maxPlayers: 2,
+        fillTimeoutSeconds: 0,
+        reconnectSeconds: 6,
+        authority: { host: ["kick", "ban", "transfer"], matchedHost: ["kick", "mute"] }
+      },
       {
         key: "party",
         minPlayers: 3,

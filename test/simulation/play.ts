@@ -148,7 +148,7 @@ const inRoom = (play: Play, player: Player): Choices => {
     [15, () => writeShared(chance, player)],
     [8, () => player.ask("setMyState", { patch: { n: player.next() } })],
     [4, () => player.ask("lock", { locked: chance.happens(0.4) })],
-    [player.view?.mode === "party" ? 12 : 1, () => useRights(chance, player)],
+    [{ party: 40, duel: 25 }[player.view?.mode ?? ""] ?? 1, () => useRights(chance, player)],
     [10, () => player.ask("leave")],
     [2, () => join(play, player)],
     [2, () => match(play, player)]
