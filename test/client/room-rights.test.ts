@@ -66,7 +66,22 @@ describe("the rights of a room in the client", () => {
   )
 
   it("shows votes, teams and mutes in the view", () => {
-    const room = { players: [ann] } as unknown as RoomSnapshot
+    const room: RoomSnapshot = {
+      id: "rm_1",
+      code: "7KMB2P",
+      mode: "arena",
+      private: false,
+      locked: false,
+      transport: "server",
+      hostId: "ann",
+      hostOnlyState: false,
+      maxPlayers: 4,
+      metadata: {},
+      state: {},
+      version: 0,
+      createdAt: "2026-11-20T21:00:00.000Z",
+      players: [ann]
+    }
     const after = (...events: ReadonlyArray<RoomEvent>) => events.reduce(applyEvent, room)
     const vote = { voteId: "v1", op: "restart", yes: 1, no: 0, needed: 2, endsAt: "2026" } as const
     const open: RoomEvent = { t: "vote", ...vote, state: "open" }
